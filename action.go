@@ -26,6 +26,9 @@ const (
 	DataDestroy    Action = "data.destroy"
 	TenantDestroy  Action = "tenant.destroy"
 	PolicyManage   Action = "policy.manage"
+	PolicyRead     Action = "policy.read"
+	RoleManage     Action = "role.manage"
+	SSOManage      Action = "sso.manage"
 )
 
 // Actions that are recorded under their own name and allowed by something else: a
@@ -98,8 +101,15 @@ type Verb struct {
 	Through Action
 	// WhileClosing reports whether it is allowed in a closing tenant.
 	WhileClosing bool
-	roles        roleSet
-	bit          uint16 // of Through in Permissions
+	// NoKeys: API keys can't have the permission.
+	NoKeys bool
+	// Platform: it is an action of the platform, not of Doorward.
+	Platform bool
+	About    string // of an action of a model
+	Resource string // the type of the objects that it acts on; empty: the tenant
+	StepUp   bool   // it needs a recent proof of the user's identity
+	roles    roleSet
+	bit      uint16 // of Through in Permissions
 }
 
 // Roles are those that grant the action, the highest first.
@@ -126,26 +136,24 @@ func (r Role) bit() roleSet {
 	return 1 << r.rank()
 }
 
-func (v Verb) isPermission() bool { return v.By == ByRole && v.Through == v.Action }
+// IsPermission reports whether roles grant the action by its own name.
+func (v Verb) IsPermission() bool { return v.By == ByRole && v.Through == v.Action }
 
-// verbs is the list of all actions.
-var verbs = []Verb{
-	grants(MessageSend, RoleOwner, RoleAdmin, RoleUser),
-	grants(MessageRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
-	grants(ReportRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
+// own are Doorward's own actions.
+var own = []Verb{
 	grants(UserRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
 	whileClosing(grants(TenantRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
 	grants(UserInvite, RoleOwner, RoleAdmin),
 	grants(UserManage, RoleOwner, RoleAdmin),
 	grants(SettingsManage, RoleOwner, RoleAdmin),
-	grants(APIKeyManage, RoleOwner, RoleAdmin),
+	notForKeys(grants(APIKeyManage, RoleOwner, RoleAdmin)),
 	grants(WebhookManage, RoleOwner, RoleAdmin),
 	grants(AuditRead, RoleOwner, RoleAdmin),
-	grants(BillingRead, RoleOwner),
-	grants(BillingManage, RoleOwner),
-	grants(DataDestroy, RoleOwner),
-	whileClosing(grants(TenantDestroy, RoleOwner)),
-	grants(PolicyManage, RoleOwner),
+	grants(PolicyRead, RoleOwner, RoleAdmin),
+	notForKeys(grants(RoleManage, RoleOwner, RoleAdmin)),
+	whileClosing(notForKeys(grants(TenantDestroy, RoleOwner))),
+	notForKeys(grants(PolicyManage, RoleOwner)),
+	notForKeys(grants(SSOManage, RoleOwner)),
 
 	through(UserManage, UserRole),
 	through(UserManage, UserSuspend),
@@ -193,6 +201,16 @@ var verbs = []Verb{
 	{Action: InstallationMove, By: ByOperator},
 }
 
+// messaging are the actions of a messaging platform. A model takes their place.
+var messaging = []Verb{
+	platform(grants(MessageSend, RoleOwner, RoleAdmin, RoleUser)),
+	platform(grants(MessageRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
+	platform(grants(ReportRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
+	platform(grants(BillingRead, RoleOwner)),
+	platform(notForKeys(grants(BillingManage, RoleOwner))),
+	platform(notForKeys(grants(DataDestroy, RoleOwner))),
+}
+
 func grants(a Action, to ...Role) Verb {
 	v := Verb{Action: a, By: ByRole, Through: a}
 	for _, r := range to {
@@ -209,5 +227,18 @@ func through(permission, action Action) Verb {
 // whileClosing marks an action that is allowed while the tenant is closing.
 func whileClosing(v Verb) Verb {
 	v.WhileClosing = true
+	return v
+}
+
+// notForKeys marks a permission that no API key can have: with it a key could give
+// itself, or others, more than it was given.
+func notForKeys(v Verb) Verb {
+	v.NoKeys = true
+	return v
+}
+
+// platform marks an action that is not Doorward's own.
+func platform(v Verb) Verb {
+	v.Platform = true
 	return v
 }

@@ -39,6 +39,7 @@ type APIKey struct {
 	LastUsedAt  *time.Time
 	LastUsedIP  string
 	Previous    *PreviousSecret // valid beside the newest; nil without one
+	Rules       *Rules          // of the tenant; nil: those of the built-in model
 }
 
 // PreviousSecret is the secret that a rotation has replaced, during its grace.
@@ -94,8 +95,8 @@ func (k *APIKey) PreviousAt(now time.Time) *PreviousSecret {
 // EffectiveRole is the key's role while its owner has all of it, else the owner's;
 // empty if the owner is no active member.
 func (k *APIKey) EffectiveRole() Role {
-	granted, owner := builtin.granted[k.Role], builtin.granted[k.OwnerRole]
-	if granted != nil && owner != nil && granted.within(owner) {
+	role, owner := k.Rules.Grant(k.Role), k.Rules.Grant(k.OwnerRole)
+	if role != nil && owner != nil && role.Permissions.Within(owner.Permissions) {
 		return k.Role
 	}
 	return k.OwnerRole
@@ -104,9 +105,9 @@ func (k *APIKey) EffectiveRole() Role {
 // EffectivePermissions are those of the key's permissions that its role and its
 // owner's role grant now, sorted.
 func (k *APIKey) EffectivePermissions() []Action {
-	may, actions := k.effective(), []Action{}
+	may, actions, model := k.effective(), []Action{}, k.Rules.Model()
 	for _, a := range k.Permissions {
-		if a.IsPermission() && setOf(a).within(may) {
+		if model.IsPermission(a) && model.set(a).Within(may) {
 			actions = append(actions, a)
 		}
 	}
@@ -115,14 +116,11 @@ func (k *APIKey) EffectivePermissions() []Action {
 
 // effective is the set of EffectivePermissions.
 func (k *APIKey) effective() *Permissions {
-	may, role, owner := setOf(k.Permissions...), builtin.granted[k.Role], builtin.granted[k.OwnerRole]
+	role, owner := k.Rules.Grant(k.Role), k.Rules.Grant(k.OwnerRole)
 	if role == nil || owner == nil {
 		return new(Permissions)
 	}
-	for i := range may {
-		may[i] &= role[i] & owner[i]
-	}
-	return may
+	return k.Rules.Model().set(k.Permissions...).and(role.Permissions).and(owner.Permissions)
 }
 
 // Version changes with everything that can be edited.
@@ -141,22 +139,11 @@ const (
 	APIKeysMax           = 100 // live ones of a tenant
 )
 
-// notForKeys are permissions that no key can have: with them it could give itself, or
-// others, more than it was given.
-var notForKeys = map[Action]bool{
-	APIKeyManage: true, PolicyManage: true, "role.manage": true, "sso.manage": true,
-	TenantDestroy: true, DataDestroy: true, BillingManage: true,
-}
-
-// ForKeys reports whether API keys can have the permission, if it is one.
-func (a Action) ForKeys() bool { return !notForKeys[a] }
-
 // PrincipalOfKey returns the principal of an API key in a tenant of the status. It may
 // do nothing unless the owner is an active member.
 func PrincipalOfKey(k APIKey, tenant TenantStatus) Principal {
-	role := k.EffectiveRole()
-	return Principal{
-		Kind: ByKey, ID: k.ID, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: tenant,
-		Role: role, Rank: role, Permissions: k.effective(), AuthAt: k.CreatedAt,
-	}
+	p := Principal{Kind: ByKey, ID: k.ID, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: tenant, Rules: k.Rules, AuthAt: k.CreatedAt}
+	p.hold(k.Rules.Grant(k.EffectiveRole()))
+	p.Permissions = k.effective()
+	return p
 }

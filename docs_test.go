@@ -142,7 +142,7 @@ var proofs = map[doorward.Action]string{
 	doorward.PasswordChange:   "a session, and the password that is replaced",
 	doorward.PasswordReset:    "the token of the reset's mail",
 	doorward.PasswordForgot:   "nothing: the mail goes to the address alone",
-	doorward.APIKeyLeak:       "the API key, which whoever has found it shows",
+	doorward.APIKeyLeak:       "the API key, shown by the person or scanner that found it",
 	doorward.APIKeyRefuse:     "nothing: the API key is not valid, or not from that address",
 	doorward.UserProfile:      "a session of the person whose name it is",
 	doorward.RequestRefuse:    "nothing: it is the record of a request that was refused before routing",

@@ -21,6 +21,8 @@ type Object struct {
 	TenantID string // empty when the object is in no tenant
 	Held     Role   // the role that the object, a user, holds; else empty
 	Granted  Role   // the role that the action gives; else empty
+	// Grant is what the object, a custom role, shall grant; nil for other objects.
+	Grant *Grant
 }
 
 // Change is one field before and after.

@@ -33,8 +33,11 @@ type Principal struct {
 	TenantID     string // empty outside of tenants
 	TenantStatus TenantStatus
 
-	Role Role // by name
-	// Rank is the built-in role by which the principal is compared with others.
+	// Rules decide in its tenant; nil: those of the built-in model.
+	Rules *Rules
+	Role  Role // by name
+	// Rank is the built-in role with which the principal acts on others: the highest of
+	// which its role has all permissions. Empty if it has not even those of a VIEWER.
 	Rank Role
 	// Permissions are what it may do. Nil for none, as for a suspended member.
 	Permissions *Permissions
@@ -48,12 +51,19 @@ type Principal struct {
 func PrincipalOf(u User, s Session) Principal {
 	p := Principal{
 		Kind: ByUser, ID: u.ID, Email: u.Email, TenantID: u.TenantID, TenantStatus: u.TenantStatus,
-		Role: u.Role, Rank: u.Role, SessionID: s.ID, AuthAt: s.CreatedAt,
+		Rules: u.Rules, Role: u.Role, SessionID: s.ID, AuthAt: s.CreatedAt,
 	}
 	if u.Status == UserActive {
-		p.Permissions = builtin.granted[u.Role]
+		p.hold(u.Rules.Grant(u.Role))
 	}
 	return p
+}
+
+// hold gives the principal what a role grants; nil is no role.
+func (p *Principal) hold(g *Grant) {
+	if g != nil {
+		p.Role, p.Rank, p.Permissions = g.Role, g.Acts, g.Permissions
+	}
 }
 
 // UserID is the user under whose authority the principal acts: itself, or the owner of an

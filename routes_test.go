@@ -166,7 +166,7 @@ func derived(r front.Route) []refusal {
 		if guard == front.OperatorOnly().Name() {
 			caller = "operator"
 		}
-		for _, who := range strangers(guard) {
+		for _, who := range refusedCallers(guard) {
 			add("may not", who, "{}", 403, doorward.CodeForbidden)
 		}
 	}
@@ -187,14 +187,14 @@ func derived(r front.Route) []refusal {
 	return all
 }
 
-// strangers are the callers that a guard knows and doesn't let in.
-func strangers(guard string) []string {
+// refusedCallers are the callers that a guard knows and doesn't let in.
+func refusedCallers(guard string) []string {
 	if guard == front.OperatorOnly().Name() {
 		return []string{"VIEWER", "USER", "ADMIN", "OWNER"}
 	}
 	all := []string{"operator"}
 	for _, role := range doorward.Roles {
-		if guard != front.SignedIn().Name() && !slices.Contains(role.Permissions(), doorward.Action(guard)) {
+		if guard != front.SignedIn().Name() && !slices.Contains(doorward.User{Role: role}.Permissions(), doorward.Action(guard)) {
 			all = append(all, string(role))
 		}
 	}
@@ -347,7 +347,7 @@ func send(t *testing.T, door *doorwardtest.Server, method, path string, r refusa
 }
 
 // The columns of who-may-what.txt.
-var whos = []struct {
+var callers = []struct {
 	name string
 	by   doorward.Caller
 }{
@@ -404,10 +404,10 @@ func TestWhoMayWhat(t *testing.T) {
 	for _, verb := range doorward.Verbs() {
 		for _, role := range slices.Backward(doorward.Roles) {
 			if verb.Through == doorward.UserManage {
-				ask(t, &out, verb.Action, "is "+string(role), doorward.Object{TenantID: "tnt_own", Held: role})
+				decisionRow(t, &out, verb.Action, "is "+string(role), doorward.Object{TenantID: "tnt_own", Held: role})
 			}
 			if grants(verb.Action) {
-				ask(t, &out, verb.Action, "to "+string(role), doorward.Object{TenantID: "tnt_own", Granted: role})
+				decisionRow(t, &out, verb.Action, "to "+string(role), doorward.Object{TenantID: "tnt_own", Granted: role})
 			}
 		}
 	}
@@ -438,14 +438,14 @@ func grants(action doorward.Action) bool {
 	return action == doorward.UserRole || verb.Through == doorward.UserInvite
 }
 
-func ask(t *testing.T, out *strings.Builder, action doorward.Action, object string, on doorward.Object) {
+func decisionRow(t *testing.T, out *strings.Builder, action doorward.Action, object string, on doorward.Object) {
 	t.Helper()
 	row(out, string(action), object, func(_ string, by doorward.Caller) string { return verdict(t, by, action, on) })
 }
 
 func row(out *strings.Builder, action, object string, cell func(name string, by doorward.Caller) string) {
 	line := fmt.Sprintf("%-18s %-10s", action, object)
-	for _, who := range whos {
+	for _, who := range callers {
 		line += fmt.Sprintf(" %-10s", cell(who.name, who.by))
 	}
 	fmt.Fprintln(out, strings.TrimRight(line, " "))

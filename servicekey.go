@@ -51,7 +51,8 @@ func PrincipalOfService(k ServiceKey) Principal {
 // Within returns the principal of a service key inside a tenant: an ADMIN who may do
 // only what the key may.
 func (p Principal) Within(t Tenant) Principal {
-	p.TenantID, p.TenantStatus, p.Role, p.Rank = t.ID, t.Status, RoleAdmin, RoleAdmin
-	p.Permissions = setOf(p.Service.May...)
+	p.TenantID, p.TenantStatus, p.Rules = t.ID, t.Status, t.Rules
+	p.hold(t.Rules.Grant(RoleAdmin))
+	p.Permissions = t.Rules.Model().set(p.Service.May...)
 	return p
 }

@@ -25,6 +25,7 @@ type Tenant struct {
 	// closed by the previous version.
 	ClosedAt  *time.Time
 	DestroyAt *time.Time
+	Rules     *Rules // nil: those of the built-in model
 }
 
 // Version changes with everything that can be edited.

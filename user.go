@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Role is what a membership may do. The four are fixed; policies extend them.
+// Role is the name of what a membership may do: one of the four, or a custom role of the
+// tenant, see Rules.
 type Role string
 
 // The four roles, from the least to the most powerful.
@@ -43,10 +44,6 @@ func (r Role) rank() int {
 	return -1
 }
 
-// Permissions returns the sorted permissions that the role grants. Decisions are
-// made by access.Can only.
-func (r Role) Permissions() []Action { return slices.Clone(builtin.listed[r]) }
-
 // UserStatus is the status of a membership.
 type UserStatus string
 
@@ -81,8 +78,18 @@ type User struct {
 	TenantID     string
 	TenantName   string
 	TenantStatus TenantStatus
+	Rules        *Rules // of the tenant; nil: those of the built-in model
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time
+}
+
+// Permissions returns the sorted permissions that the user's role grants. Decisions are
+// made by access.Can only.
+func (u User) Permissions() []Action {
+	if g := u.Rules.Grant(u.Role); g != nil {
+		return slices.Clone(g.Actions)
+	}
+	return nil
 }
 
 // Version changes with everything of the membership that can be edited.

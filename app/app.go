@@ -120,7 +120,7 @@ func New(db *store.DB, s Settings) *App {
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
 	master := masterkey.New(writer, db, s.MasterKey)
-	assertions := assertion.New(writer, db, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
+	assertions := assertion.New(writer, db, l, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
 	l.Follow(assertions.Apply, assertions.Forget)
 	operatorKeys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	return &App{
@@ -146,7 +146,7 @@ func New(db *store.DB, s Settings) *App {
 	}
 }
 
-// reported are the kinds of keys that whoever finds one can end.
+// reported are the kinds of keys that anybody who finds one can end.
 func reported(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeaked(ctx, by, hash, s.OperatorAddress)
@@ -264,4 +264,10 @@ func (a *App) Sweep(ctx context.Context) error {
 	}
 	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx),
 		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
+}
+
+// Model is the list of actions that the installation has now. Errors: unavailable.
+func (a *App) Model(ctx context.Context) (*doorward.Model, error) {
+	rules, err := a.db.Read().Rules(ctx, "")
+	return rules.Model(), err
 }

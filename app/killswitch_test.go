@@ -28,9 +28,9 @@ type holder struct {
 }
 
 // inBrowser is the person as a caller in the known browser.
-func (c holder) inBrowser() doorward.Caller {
-	by := c.ann.Caller
-	by.Devices = [][]byte{c.device}
+func (h holder) inBrowser() doorward.Caller {
+	by := h.ann.Caller
+	by.Devices = [][]byte{h.device}
 	return by
 }
 

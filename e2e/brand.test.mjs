@@ -1,4 +1,4 @@
-// Colour and logo: of a tenant, given in the console, seen by whoever is invited;
+// Colour and logo: of a tenant, given in the console, seen by people who are invited;
 // and of the installation.
 
 import assert from "node:assert/strict";

@@ -205,9 +205,9 @@ func gaps(probes []probe, node int, before time.Duration) (o outages) {
 	since := time.Duration(-1)
 	for _, p := range of {
 		switch {
-		case !p.saysSomething() && since < 0:
+		case !p.isConclusive() && since < 0:
 			since = p.from
-		case p.saysSomething() && since >= 0:
+		case p.isConclusive() && since >= 0:
 			o.end(p.to - since)
 			since = -1
 		}

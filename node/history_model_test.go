@@ -75,8 +75,8 @@ type session struct {
 // ending is a call that ends one session, or all of the person's except one.
 type ending struct {
 	mutation
-	one *session // nil: all
-	but *session // may be nil
+	one    *session // nil: all
+	except *session // may be nil
 }
 
 func (e ending) String() string {
@@ -96,7 +96,7 @@ func (e ending) ends(s *session) (surely, perhaps bool) {
 	switch {
 	case e.one != nil:
 		return e.one == s, e.one == s
-	case e.but == s || e.before(s.span):
+	case e.except == s || e.before(s.span):
 		return false, false
 	}
 	return s.before(e.span), true
@@ -257,11 +257,11 @@ func (h *history) verifyRole(v *verdict, c probe) {
 
 // accepted reports whether the answer accepts the session.
 func (c probe) accepted() bool {
-	return c.saysSomething() && c.status != http.StatusUnauthorized
+	return c.isConclusive() && c.status != http.StatusUnauthorized
 }
 
-// saysSomething reports whether the answer says if the session is valid.
-func (c probe) saysSomething() bool {
+// isConclusive reports whether the answer says if the session is valid.
+func (c probe) isConclusive() bool {
 	return c.status != 0 && c.status < http.StatusInternalServerError
 }
 
@@ -306,7 +306,7 @@ var verifyCases = []struct {
 		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}}
 	}, verdict{stale: 1}},
 	{"the session that was kept when all others were ended may go on, and must", func(h *history, p *person, s *session) {
-		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, but: s}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, except: s}}
 		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}, {span: spanOf(5, 6), on: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"a login at the same time as the end of all sessions may be on either side", func(h *history, p *person, s *session) {

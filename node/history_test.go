@@ -284,7 +284,7 @@ func (l *load) unavailableAfter(f fault) time.Duration {
 		}
 	}
 	for _, p := range l.history.probes {
-		if p.node == f.node && !p.saysSomething() && p.to > last && p.to < until {
+		if p.node == f.node && !p.isConclusive() && p.to > last && p.to < until {
 			last = p.to
 		}
 	}
@@ -326,7 +326,7 @@ func table[V any](m map[string]V) string {
 func (l *load) requireSweepAnswered() {
 	l.t.Helper()
 	for _, p := range l.history.probes[l.swept:] {
-		if !p.saysSomething() {
+		if !p.isConclusive() {
 			l.t.Errorf("after all faults node %d answers %d to a check", p.node, p.status)
 			return
 		}

@@ -227,7 +227,7 @@ func (l *load) requireAllAnswered() {
 	l.t.Helper()
 	silent := map[string]int{}
 	for _, p := range l.history.probes {
-		if !p.saysSomething() {
+		if !p.isConclusive() {
 			silent[fmt.Sprintf("node %d answers %d at %v", p.node, p.status, p.to.Round(time.Second))]++
 		}
 	}

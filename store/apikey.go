@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ type KeyCredential struct {
 }
 
 func apiKeyColumns(k *doorward.APIKey) []any {
-	return []any{
+	return append([]any{
 		&k.ID, &k.TenantID, &k.Name, &k.Role, wordsOf(&k.Permissions, parseAction), &k.Status, &k.OwnerID,
 		nullableText{(*string)(&k.OwnerRole)},
 		&k.CreatedBy, (*storedTime)(&k.CreatedAt), (*storedTime)(&k.ExpiresAt),
@@ -31,7 +30,7 @@ func apiKeyColumns(k *doorward.APIKey) []any {
 		&k.LastUsedIP, &k.Hint,
 		previousEnd{&k.Previous},
 		previousUse{&k.Previous},
-	}
+	}, rulesColumns(&k.Rules)...)
 }
 
 func keyCredentialColumns(c *KeyCredential) []any {
@@ -41,7 +40,8 @@ func keyCredentialColumns(c *KeyCredential) []any {
 // columnsOfAPIKey needs the joins of joinAPIKey.
 const (
 	columnsOfAPIKey = `k.id, k.tenant_id, k.name, k.role, k.permissions, k.status, k.owner_id, m.role, k.created_by, k.created_at, k.expires_at,
-  k.rotate_by, k.allowed_ips, k.per_second, k.last_used_at, k.last_used_ip, s.hint, p.ends_at, p.last_used_at`
+  k.rotate_by, k.allowed_ips, k.per_second, k.last_used_at, k.last_used_ip, s.hint, p.ends_at, p.last_used_at,
+  (SELECT t.rules_revision FROM tenants t WHERE t.id = k.tenant_id), ` + modelRevision
 
 	// $1 is now. At most one secret is valid beside the current one.
 	joinAPIKey = `JOIN api_key_secrets s ON s.key_id = k.id AND s.ends_at IS NULL
@@ -155,23 +155,20 @@ const selectAPIKeysIn = selectAPIKey + `WHERE k.tenant_id = $2 AND ($3 = '' OR k
   AND ($5 = '' OR replace(k.search, $5, '') <> k.search)
 `
 
-const (
-	sqlAPIKeyPage = selectAPIKeysIn + `  AND ((k.created_at, k.id) < ($6, $7) OR $6 = 0)
-ORDER BY k.created_at DESC, k.id DESC LIMIT $8`
-	sqlAPIKeyPageBefore = selectAPIKeysIn + `  AND (k.created_at, k.id) > ($6, $7)
-ORDER BY k.created_at, k.id LIMIT $8`
-)
+var apiKeyPages = pages[doorward.APIKey]{
+	next: selectAPIKeysIn + `  AND ((k.created_at, k.id) < ($6, $7) OR $6 = 0)
+ORDER BY k.created_at DESC, k.id DESC LIMIT $8`,
+	before: selectAPIKeysIn + `  AND (k.created_at, k.id) > ($6, $7)
+ORDER BY k.created_at, k.id LIMIT $8`,
+	columns: apiKeyColumns,
+	at: func(k doorward.APIKey) doorward.Position {
+		return doorward.Position{At: micros(k.CreatedAt), ID: k.ID}
+	},
+}
 
 // APIKeyPage returns keys of the tenant as they are at now, the newest first.
 func (r Reader) APIKeyPage(ctx context.Context, tenantID string, f APIKeyFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.APIKey], error) {
-	query, at := sqlAPIKeyPage, boundary(w)
-	if w.Back() {
-		query = sqlAPIKeyPageBefore
-	}
-	rows, err := list(ctx, r, apiKeyColumns, query, micros(now), tenantID, f.Owner, string(f.Status), searchable(f.Text), at.At, at.ID, w.Limit+1)
-	return page(rows, w, func(k doorward.APIKey) doorward.Position {
-		return doorward.Position{At: micros(k.CreatedAt), ID: k.ID}
-	}), err
+	return apiKeyPages.read(ctx, r, w, micros(now), tenantID, f.Owner, string(f.Status), searchable(f.Text))
 }
 
 const sqlCountLiveAPIKeys = `SELECT count(*) FROM api_keys WHERE ` + liveAPIKey + ` AND tenant_id = $2`
@@ -230,16 +227,17 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error)
 const sqlAPIKeyHashes = `SELECT hash FROM api_key_secrets WHERE key_id = $2 AND (ends_at IS NULL OR ends_at > $1)`
 
 // announceAPIKey announces that the valid secrets of the key have ended, or do other
-// things than before.
+// things than before. A secret that has just ended here may be valid where the clock is
+// behind.
 func (tx *Tx) announceAPIKey(ctx context.Context, id string) error {
 	return each(ctx, tx.Reader, bytesColumn, func(hash []byte) error {
 		tx.announce(ChangeSession, SessionSubject(hash))
 		return nil
-	}, sqlAPIKeyHashes, micros(tx.Now), id)
+	}, sqlAPIKeyHashes, micros(tx.Now.Add(-clockMargin)), id)
 }
 
 const (
-	sqlEndReplacedSecrets  = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at > $1`
+	sqlEndReplacedSecrets  = `UPDATE api_key_secrets SET ends_at = $3 WHERE key_id = $2 AND ends_at > $1`
 	sqlReplaceSecret       = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at IS NULL`
 	sqlAPIKeyRotated       = `UPDATE api_keys SET rotate_by = NULL, ends_at = expires_at WHERE id = $2 AND ` + liveAPIKey
 	sqlDeleteEndedSecrets  = `DELETE FROM api_key_secrets WHERE ends_at <= $1`
@@ -255,10 +253,14 @@ func (tx *Tx) RotateAPIKey(ctx context.Context, id string, hash []byte, hint str
 	if live, err := tx.affected(ctx, sqlAPIKeyRotated, micros(tx.Now), id); err != nil || !live {
 		return false, err
 	}
-	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id); err != nil {
+	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.atOnce()); err != nil {
 		return false, err
 	}
-	if err := tx.run(ctx, sqlReplaceSecret, micros(graceEnds), id); err != nil {
+	ends := micros(graceEnds)
+	if !graceEnds.After(tx.Now) {
+		ends = tx.atOnce()
+	}
+	if err := tx.run(ctx, sqlReplaceSecret, ends, id); err != nil {
 		return false, err
 	}
 	return true, tx.run(ctx, sqlInsertAPIKeySecret, hash, id, hint, micros(tx.Now))
@@ -270,11 +272,15 @@ func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
 	if err := tx.announceAPIKey(ctx, id); err != nil {
 		return false, err
 	}
-	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id)
+	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.atOnce())
 }
 
-// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail says of
-// whoever presents one which key it was of.
+// atOnce is the end of a secret that ends now: an instant that has passed on every node,
+// although their clocks differ a little.
+func (tx *Tx) atOnce() int64 { return micros(tx.Now.Add(-clockMargin)) }
+
+// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail can
+// name the key of an ended secret that is presented.
 func (tx *Tx) DeleteEndedSecrets(ctx context.Context) error {
 	return tx.run(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretsAreKeptFor)))
 }
@@ -367,9 +373,11 @@ func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration)
 	return tx.affected(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
 }
 
+// The row of the key is locked before those of its secrets, as in every other write.
 const (
-	sqlUseAPIKeySecret = `UPDATE api_key_secrets SET last_used_at = $1 WHERE hash = $2 AND (last_used_at IS NULL OR last_used_at < $1) RETURNING key_id`
-	sqlUseAPIKey       = `UPDATE api_keys SET last_used_at = $1, last_used_ip = $2 WHERE id = $3 AND (last_used_at IS NULL OR last_used_at < $1)`
+	sqlUseAPIKey = `UPDATE api_keys SET last_used_at = $1, last_used_ip = $2
+WHERE id = (SELECT key_id FROM api_key_secrets WHERE hash = $3) AND (last_used_at IS NULL OR last_used_at < $1)`
+	sqlUseAPIKeySecret = `UPDATE api_key_secrets SET last_used_at = $1 WHERE hash = $2 AND (last_used_at IS NULL OR last_used_at < $1)`
 )
 
 // KeyUse is a use of an API key.
@@ -381,11 +389,10 @@ type KeyUse struct {
 // TouchAPIKeys records uses.
 func (tx *Tx) TouchAPIKeys(ctx context.Context, uses []KeyUse) error {
 	for _, u := range uses {
-		id, err := one(ctx, tx.Reader, textColumn, sqlUseAPIKeySecret, micros(u.At), u.Hash[:])
-		if err == nil {
-			err = tx.run(ctx, sqlUseAPIKey, micros(u.At), u.IP, id)
+		if err := tx.run(ctx, sqlUseAPIKey, micros(u.At), u.IP, u.Hash[:]); err != nil {
+			return err
 		}
-		if err != nil && !errors.Is(err, ErrNone) {
+		if err := tx.run(ctx, sqlUseAPIKeySecret, micros(u.At), u.Hash[:]); err != nil {
 			return err
 		}
 	}

@@ -33,9 +33,9 @@ const (
 	sqlClearDestroyAt = `UPDATE tenants SET destroy_at = NULL WHERE destroy_at IS NOT NULL AND closed_at IS NULL`
 )
 
-// PromiseHold sets the time of destruction where it is missing, a hold after the
-// closing.
-func (tx *Tx) PromiseHold(ctx context.Context, hold time.Duration) error {
+// SetDestroyAt sets the time of destruction where it is missing, to the time of the
+// closing plus hold, and clears it for tenants that were restored.
+func (tx *Tx) SetDestroyAt(ctx context.Context, hold time.Duration) error {
 	if err := tx.run(ctx, sqlSetDestroyAt, hold.Microseconds()); err != nil {
 		return err
 	}

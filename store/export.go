@@ -17,7 +17,7 @@ type Member struct {
 
 func memberColumns(m *Member) []any { return append(userColumns(&m.User), &m.PasswordHash) }
 
-const sqlEachMember = `SELECT u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.password_hash
+const sqlEachMember = `SELECT ` + columnsOfUser + `, u.password_hash
 FROM memberships m JOIN users u ON u.id = m.user_id JOIN tenants t ON t.id = m.tenant_id
 WHERE m.tenant_id = $1 ORDER BY m.created_at, u.id`
 

@@ -80,24 +80,21 @@ const selectInvitationsIn = selectInvitation + `WHERE i.tenant_id = $1
   AND ($4 = '' OR $4 = coalesce((SELECT y.state FROM mails y WHERE y.subject_id = i.id ORDER BY y.created_at DESC, y.id DESC LIMIT 1), 'queued'))
 `
 
-const (
-	sqlInvitationPage = selectInvitationsIn + `  AND ((i.created_at, i.id) < ($5, $6) OR $5 = 0)
-ORDER BY i.created_at DESC, i.id DESC LIMIT $7`
-	sqlInvitationPageBefore = selectInvitationsIn + `  AND (i.created_at, i.id) > ($5, $6)
-ORDER BY i.created_at, i.id LIMIT $7`
-)
+var invitationPages = pages[doorward.Invitation]{
+	next: selectInvitationsIn + `  AND ((i.created_at, i.id) < ($5, $6) OR $5 = 0)
+ORDER BY i.created_at DESC, i.id DESC LIMIT $7`,
+	before: selectInvitationsIn + `  AND (i.created_at, i.id) > ($5, $6)
+ORDER BY i.created_at, i.id LIMIT $7`,
+	columns: invitationColumns,
+	at: func(i doorward.Invitation) doorward.Position {
+		return doorward.Position{At: micros(i.CreatedAt), ID: i.ID}
+	},
+}
 
 // InvitationPage returns invitations of the tenant as they stand at the instant,
 // the newest first.
 func (r Reader) InvitationPage(ctx context.Context, tenantID string, f InvitationFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
-	query, at := sqlInvitationPage, boundary(w)
-	if w.Back() {
-		query = sqlInvitationPageBefore
-	}
-	rows, err := list(ctx, r, invitationColumns, query, tenantID, string(f.State), micros(now), string(f.Delivery), at.At, at.ID, w.Limit+1)
-	return page(rows, w, func(i doorward.Invitation) doorward.Position {
-		return doorward.Position{At: micros(i.CreatedAt), ID: i.ID}
-	}), err
+	return invitationPages.read(ctx, r, w, tenantID, string(f.State), micros(now), string(f.Delivery))
 }
 
 const sqlRevokeInvitation = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1

@@ -260,7 +260,7 @@ func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			address := dsn(t)
-			other := dialled(t, engine, address)
+			other := dial(t, engine, address)
 			migrations, err := goose.NewProvider(dialects[engine], other, os.DirFS("schema"))
 			ok(t, err)
 			_, err = migrations.UpTo(t.Context(), 4) // the next one alters users
@@ -297,8 +297,8 @@ func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 
 var dialects = map[string]goose.Dialect{"sqlite": goose.DialectSQLite3, "postgres": goose.DialectPostgres}
 
-// dialled opens the database as another program does.
-func dialled(t *testing.T, engine, address string) *sql.DB {
+// dial opens the database as another program does.
+func dial(t *testing.T, engine, address string) *sql.DB {
 	t.Helper()
 	driver := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[engine]
 	db, err := sql.Open(driver, strings.TrimPrefix(address, "sqlite:"))
@@ -388,26 +388,26 @@ func TestMigrationsThatBreakTheOlderAreFound(t *testing.T) {
 }
 
 var (
-	raises     = regexp.MustCompile(`UPDATE oldest_binary SET knows = (\d+);`)
-	makes      = regexp.MustCompile(`CREATE TABLE (\w+)`)
-	refers     = regexp.MustCompile(`REFERENCES (\w+) \(\w+\)( ON DELETE CASCADE)?`)
-	statements = regexp.MustCompile(`(?s)[^;']*(?:'[^']*'[^;']*)*;`)
-	harmless   = regexp.MustCompile(`^(CREATE TABLE|CREATE INDEX|DROP INDEX|INSERT INTO|UPDATE|SELECT|ALTER TABLE \w+ ADD COLUMN) `)
-	uniquely   = regexp.MustCompile(`^CREATE UNIQUE INDEX \w+ ON (\w+)`)
+	oldestBinary = regexp.MustCompile(`UPDATE oldest_binary SET knows = (\d+);`)
+	createsTable = regexp.MustCompile(`CREATE TABLE (\w+)`)
+	references   = regexp.MustCompile(`REFERENCES (\w+) \(\w+\)( ON DELETE CASCADE)?`)
+	statements   = regexp.MustCompile(`(?s)[^;']*(?:'[^']*'[^;']*)*;`)
+	harmless     = regexp.MustCompile(`^(CREATE TABLE|CREATE INDEX|DROP INDEX|INSERT INTO|UPDATE|SELECT|ALTER TABLE \w+ ADD COLUMN) `)
+	uniquely     = regexp.MustCompile(`^CREATE UNIQUE INDEX \w+ ON (\w+)`)
 )
 
 // expands returns why the previous version can't work after a migration that
 // doesn't declare this itself.
 func expands(text string, number int) string {
 	text = regexp.MustCompile(`--[^\n]*`).ReplaceAllString(text, "")
-	if to := raises.FindStringSubmatch(text); to != nil {
+	if to := oldestBinary.FindStringSubmatch(text); to != nil {
 		if knows, _ := strconv.Atoi(to[1]); knows >= number {
-			return "the version before can't go on, so nobody can roll to this one: split the migration"
+			return "the previous version can't go on, so no node can be upgraded to this one: split the migration"
 		}
 		return ""
 	}
 	made := map[string]bool{}
-	for _, m := range makes.FindAllStringSubmatch(text, -1) {
+	for _, m := range createsTable.FindAllStringSubmatch(text, -1) {
 		made[m[1]] = true
 	}
 	for _, s := range statements.FindAllString(text, -1) {
@@ -416,24 +416,24 @@ func expands(text string, number int) string {
 			continue
 		}
 		if !harmless.MatchString(s) {
-			return "the version before may not go on after " + s
+			return "the previous version may not go on after " + s
 		}
-		if fault := inTheWay(s, made); fault != "" {
+		if fault := blockedRows(s, made); fault != "" {
 			return fault
 		}
 	}
 	return ""
 }
 
-// inTheWay returns what stops the previous version from adding or deleting rows.
-func inTheWay(s string, made map[string]bool) string {
+// blockedRows returns what stops the previous version from adding or deleting rows.
+func blockedRows(s string, made map[string]bool) string {
 	adds := strings.HasPrefix(s, "ALTER TABLE")
 	if adds && (strings.Contains(s, "NOT NULL") && !strings.Contains(s, "DEFAULT") || strings.Contains(s, "UNIQUE") || strings.Contains(s, "CHECK")) {
-		return "the version before can't add rows after " + s
+		return "the previous version can't add rows after " + s
 	}
-	for _, to := range refers.FindAllStringSubmatch(s, -1) {
+	for _, to := range references.FindAllStringSubmatch(s, -1) {
 		if !made[to[1]] && to[2] == "" {
-			return "the version before can't delete what this refers to: ON DELETE CASCADE is missing in " + s
+			return "the previous version can't delete what this refers to: ON DELETE CASCADE is missing in " + s
 		}
 	}
 	return ""

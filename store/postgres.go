@@ -37,6 +37,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	read, write := onPool(pool, servers), onPool(pool, servers)
 	write.SetMaxOpenConns(writers(cfg.MaxConns))
 	return &DB{
+		rules: newRulesCache(),
 		engine: engine{
 			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: neverLocked, full: postgresFull, exclusive: exclusivePostgres,
 			direct: func(ctx context.Context) (*pgx.Conn, error) {

@@ -14,7 +14,10 @@ import (
 
 // Reader has all queries that change nothing. A Tx has them too, inside its
 // transaction.
-type Reader struct{ rows.Conn }
+type Reader struct {
+	rows.Conn
+	rules *rulesCache
+}
 
 // columns lists where the columns of a row of T are scanned to.
 type columns[T any] = rows.Columns[T]
@@ -23,12 +26,22 @@ func textColumn(s *string) []any { return []any{s} }
 
 // one returns the single row of query, or ErrNone.
 func one[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) (T, error) {
-	return rows.One(ctx, r.Conn, cols, query, args...)
+	v, err := rows.One(ctx, r.Conn, cols, query, args...)
+	if err == nil {
+		err = withRules(ctx, r, &v)
+	}
+	return v, err
 }
 
 // list returns all rows of query.
 func list[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) ([]T, error) {
-	return rows.List(ctx, r.Conn, cols, query, args...)
+	all, err := rows.List(ctx, r.Conn, cols, query, args...)
+	for i := range all {
+		if err == nil {
+			err = withRules(ctx, r, &all[i])
+		}
+	}
+	return all, err
 }
 
 // each calls fn with every row of query, see rows.Each.
@@ -58,6 +71,23 @@ func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorw
 		p.Next = &last
 	}
 	return p
+}
+
+// pages is a list that is read in pages, in one order forward and in the other one back.
+type pages[T any] struct {
+	next, before string // queries; their last arguments are the position and the limit
+	columns      columns[T]
+	at           func(T) doorward.Position
+}
+
+// read returns the page in the window of the rows that args select.
+func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ...any) (doorward.Page[T], error) {
+	query, at := p.next, boundary(w)
+	if w.Back() {
+		query = p.before
+	}
+	rows, err := list(ctx, r, p.columns, query, append(args, at.At, at.ID, w.Limit+1)...)
+	return page(rows, w, p.at), err
 }
 
 // boundary is the row at which the window starts, or ends.

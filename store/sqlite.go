@@ -41,6 +41,7 @@ func openSQLite(path string) (*DB, error) {
 	read.SetMaxOpenConns(8)
 	read.SetMaxIdleConns(8)
 	return &DB{
+		rules: newRulesCache(),
 		engine: engine{
 			name: "sqlite", path: path, size: `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`, dialect: database.DialectSQLite3, transient: sqlitefile.IsTransient, locked: sqlitefile.IsLocked, full: sqlitefile.IsFull, behind: sqlitefile.IsLocked,
 			exclusive: func(ctx context.Context, _ *DB, do func() error) error { return sqlitefile.Exclusive(ctx, path, do) },
@@ -88,6 +89,7 @@ func OpenImmutable(file string) (*DB, error) {
 		return nil, err
 	}
 	return &DB{
+		rules:  newRulesCache(),
 		engine: engine{name: "sqlite", path: path, versioned: versionedSQLite},
 		read:   read, write: read, clock: newClock(time.Now), wake: make(chan struct{}, 1), close: read.Close,
 	}, nil

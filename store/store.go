@@ -40,6 +40,7 @@ type DB struct {
 	write  *sql.DB // SQLite: a single connection
 	read   *sql.DB
 	clock  *Clock
+	rules  *rulesCache
 	wake   chan struct{}
 	filed  chan struct{}
 	close  func() error
@@ -189,7 +190,7 @@ func (db *DB) MailQueued() <-chan struct{} { return db.wake }
 func (db *DB) InboxFiled() <-chan struct{} { return db.filed }
 
 // Read returns the queries, each run in its own transaction.
-func (db *DB) Read() Reader { return Reader{rows.On(db.read)} }
+func (db *DB) Read() Reader { return db.reader(db.read) }
 
 // Snapshot runs fn with queries that all see one state of the database, however
 // long fn takes. It blocks no writer. An error of fn is returned unchanged.
@@ -204,7 +205,7 @@ func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
 			return fault(err)
 		}
 	}
-	return fn(Reader{rows.On(t)})
+	return fn(db.reader(t))
 }
 
 // Tx is a write transaction. Now is the time of everything it writes.
@@ -237,7 +238,7 @@ func (db *DB) Fill(ctx context.Context, fn func(tx *Tx) error) error {
 				return fault(err)
 			}
 		}
-		if err := fn(&Tx{Reader: Reader{rows.On(t.Tx)}, Now: db.Now()}); err != nil {
+		if err := fn(&Tx{Reader: db.reader(t.Tx), Now: db.Now()}); err != nil {
 			return err
 		}
 		return db.commit(ctx, t)
@@ -281,7 +282,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
 	trace.Note(ctx, "begun")
-	tx := &Tx{Reader: Reader{rows.On(t.Tx)}, Now: db.Now()}
+	tx := &Tx{Reader: db.reader(t.Tx), Now: db.Now()}
 	if err := fn(tx); err != nil {
 		return nil, err
 	}
@@ -331,7 +332,7 @@ func (db *DB) ConfirmAbsent(ctx context.Context, fn func(tx *Tx) (absent bool, e
 		return fault(err)
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
-	tx := &Tx{Reader: Reader{rows.On(t.Tx)}, Now: db.Now()}
+	tx := &Tx{Reader: db.reader(t.Tx), Now: db.Now()}
 	if err := tx.run(ctx, `SAVEPOINT before`); err != nil {
 		return err
 	}

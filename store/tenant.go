@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 func tenantColumns(t *doorward.Tenant) []any {
 	head := []any{&t.ID, &t.Name, &t.Status, (*storedTime)(&t.CreatedAt), nullableTime{&t.ClosedAt}, nullableTime{&t.DestroyAt}}
-	return append(append(head, settingsColumns(&t.Settings)...), brandColumns(&t.Brand)...)
+	return slices.Concat(head, settingsColumns(&t.Settings), brandColumns(&t.Brand), rulesColumns(&t.Rules))
 }
 
 // settingsColumns follow the names of columnsOfSettings.
@@ -21,7 +22,7 @@ func settingsColumns(s *doorward.TenantSettings) []any {
 
 const (
 	columnsOfSettings = `t.session_idle, t.session_absolute, t.invitation_days, t.allowed_domains`
-	selectTenant      = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + columnsOfSettings + `, ` + columnsOfBrand + `
+	selectTenant      = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + columnsOfSettings + `, ` + columnsOfBrand + `, ` + columnsOfRules + `
 FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
 

@@ -63,16 +63,18 @@ func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error
 }
 
 func userColumns(u *doorward.User) []any {
-	return []any{
+	return append([]any{
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
 		nullableTime{&u.LastLoginAt},
-	}
+	}, rulesColumns(&u.Rules)...)
 }
+
+const columnsOfUser = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, ` + columnsOfRules
 
 // selectUser is the head of every query for users; the columns are those of
 // userColumns.
-const selectUser = `SELECT u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at
+const selectUser = `SELECT ` + columnsOfUser + `
 FROM memberships m JOIN users u ON u.id = m.user_id JOIN tenants t ON t.id = m.tenant_id `
 
 const sqlUser = selectUser + `WHERE m.tenant_id = $1 AND m.user_id = $2`
@@ -121,26 +123,22 @@ type UserFilter struct {
 
 // No LIKE: the databases differ in escapes and letter case. A text contains a part
 // if removing the part changes it.
-const userFilter = `
-  AND ($4 = '' OR m.role = $4) AND ($5 = '' OR m.status = $5) AND ($6 = '' OR replace(m.search, $6, '') <> m.search)
+const userFilter = `WHERE m.tenant_id = $1
+  AND ($2 = '' OR m.role = $2) AND ($3 = '' OR m.status = $3) AND ($4 = '' OR replace(m.search, $4, '') <> m.search)
 `
 
-const (
-	sqlUserPage       = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) > ($2, $3)` + userFilter + `ORDER BY m.created_at, m.user_id LIMIT $7`
-	sqlUserPageBefore = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) < ($2, $3)` + userFilter + `ORDER BY m.created_at DESC, m.user_id DESC LIMIT $7`
-)
+var userPages = pages[doorward.User]{
+	next:    selectUser + userFilter + `AND (m.created_at, m.user_id) > ($5, $6) ORDER BY m.created_at, m.user_id LIMIT $7`,
+	before:  selectUser + userFilter + `AND (m.created_at, m.user_id) < ($5, $6) ORDER BY m.created_at DESC, m.user_id DESC LIMIT $7`,
+	columns: userColumns,
+	at: func(u doorward.User) doorward.Position {
+		return doorward.Position{At: micros(u.CreatedAt), ID: u.ID}
+	},
+}
 
 // UserPage returns members of the tenant, the oldest membership first.
 func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w doorward.Window) (doorward.Page[doorward.User], error) {
-	query, at := sqlUserPage, boundary(w)
-	if w.Back() {
-		query = sqlUserPageBefore
-	}
-	rows, err := list(ctx, r, userColumns, query, tenantID, at.At, at.ID,
-		string(f.Role), string(f.Status), searchable(f.Text), w.Limit+1)
-	return page(rows, w, func(u doorward.User) doorward.Position {
-		return doorward.Position{At: micros(u.CreatedAt), ID: u.ID}
-	}), err
+	return userPages.read(ctx, r, w, tenantID, string(f.Role), string(f.Status), searchable(f.Text))
 }
 
 // searchable folds letter case, for stored text and for queries.

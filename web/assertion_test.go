@@ -37,9 +37,9 @@ func TestAssertionsWithoutSigningKeys(t *testing.T) {
 
 // sealSigningKeysElsewhere seals the signing keys with a master key that the server doesn't
 // have.
-func (d *server) sealSigningKeysElsewhere(t *testing.T) {
+func (s *server) sealSigningKeysElsewhere(t *testing.T) {
 	t.Helper()
-	err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
+	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
 		rows, err := tx.SigningKeys(t.Context())
 		for _, row := range rows {
 			row.Sealed = seal.NewKey().Seal(seal.Place{Table: "signing_keys", ID: row.ID, Column: "private_sealed"}, []byte("key"))
@@ -56,5 +56,5 @@ func (d *server) sealSigningKeysElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Node.App.Assertions.Forget()
+	s.Node.App.Assertions.Forget()
 }

@@ -23,9 +23,9 @@ import (
 const trailPath = "GET /api/v2/audit-events"
 
 // trail returns the events that the query matches.
-func (d *server) trail(t *testing.T, by *doorwardtest.Person, query string) (events []m) {
+func (s *server) trail(t *testing.T, by *doorwardtest.Person, query string) (events []m) {
 	t.Helper()
-	a := d.send(t, trailPath+query, nil, as(by.Token())).ok(http.StatusOK)
+	a := s.send(t, trailPath+query, nil, as(by.Token())).ok(http.StatusOK)
 	for _, e := range a.at("items").([]any) {
 		events = append(events, e.(m))
 	}
@@ -115,9 +115,9 @@ func timesOf(events []m) (sum int) {
 	return sum
 }
 
-func (d *server) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwardtest.Person) {
+func (s *server) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwardtest.Person) {
 	t.Helper()
-	all := d.trail(t, ann, "?limit=200")
+	all := s.trail(t, ann, "?limit=200")
 	at := all[2]["at"].(string)
 	counts := map[string]int{
 		"":                                len(all),
@@ -154,7 +154,7 @@ func (d *server) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *door
 		if query != "" {
 			limit = "&limit=200"
 		}
-		if got := len(d.trail(t, ann, query+limit)); got != want {
+		if got := len(s.trail(t, ann, query+limit)); got != want {
 			t.Errorf("%q chooses %d events, want %d", query, got, want)
 		}
 	}
@@ -164,7 +164,7 @@ func (d *server) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *door
 		"format=csv&format=json": "format invalid", "actor=a&actor=b": "actor invalid", "action=": "",
 		"outcome=undone": "outcome invalid", "outcome=": "",
 	} {
-		a := d.send(t, trailPath+"?"+query, nil, as(ann.Token()))
+		a := s.send(t, trailPath+"?"+query, nil, as(ann.Token()))
 		if want == "" {
 			a.ok(http.StatusOK)
 			continue
@@ -285,13 +285,13 @@ func readCSV(t *testing.T, a answer) [][]string {
 var formula = regexp.MustCompile("^[=+@\t\r-]")
 
 // nextLink returns the route of the next page, or "".
-func (d *server) nextLink(t *testing.T, a answer) string {
+func (s *server) nextLink(t *testing.T, a answer) string {
 	t.Helper()
 	header := a.header.Get("Link")
 	if header == "" {
 		return ""
 	}
-	link, ok := strings.CutPrefix(header, "<"+d.base)
+	link, ok := strings.CutPrefix(header, "<"+s.base)
 	link, ok2 := strings.CutSuffix(link, `>; rel="next"`)
 	if !ok || !ok2 {
 		t.Fatalf("Link is %q", header)

@@ -162,7 +162,7 @@ func (c *canaries) value(name string, s *openapi3.Schema) any {
 }
 
 // absent fails for every secret that it finds, and for texts too short to be right.
-func (d *server) absent(t *testing.T, secrets []string, in map[string]string) {
+func (s *server) absent(t *testing.T, secrets []string, in map[string]string) {
 	t.Helper()
 	for where, text := range in {
 		if len(text) < 1000 {
@@ -176,9 +176,9 @@ func (d *server) absent(t *testing.T, secrets []string, in map[string]string) {
 	}
 }
 
-func (d *server) metrics(t *testing.T) string {
+func (s *server) metrics(t *testing.T) string {
 	t.Helper()
-	res, err := d.client.Get(d.URL + "/metrics")
+	res, err := s.client.Get(s.URL + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,10 +191,10 @@ func (d *server) metrics(t *testing.T) string {
 }
 
 // mailFails queues a mail and returns when a failed delivery attempt is logged.
-func (d *server) mailFails(t *testing.T, log *logtest.Journal) {
+func (s *server) mailFails(t *testing.T, log *logtest.Journal) {
 	t.Helper()
-	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": "nobody@acme.example"}).ok(http.StatusAccepted)
-	if _, err := d.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Globex", "ann@globex.example"); err != nil {
+	s.send(t, "POST /api/v2/auth/forgot-password", m{"email": "nobody@acme.example"}).ok(http.StatusAccepted)
+	if _, err := s.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Globex", "ann@globex.example"); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(), "mail not sent yet"); {

@@ -60,16 +60,16 @@ func TestClockJumpsBackward(t *testing.T) {
 }
 
 // checks asks for access and wants the status.
-func (d *server) checks(t *testing.T, token string, want int) {
+func (s *server) checks(t *testing.T, token string, want int) {
 	t.Helper()
-	d.send(t, "GET /api/v2/access/check?action=message.read", nil, as(token)).ok(want)
+	s.send(t, "GET /api/v2/access/check?action=message.read", nil, as(token)).ok(want)
 }
 
 // mailArrives invites and waits for the mail.
-func (d *server) mailArrives(t *testing.T, by *doorwardtest.Person, to string) {
+func (s *server) mailArrives(t *testing.T, by *doorwardtest.Person, to string) {
 	t.Helper()
-	d.offered(t, by, to, "USER", 3)
-	d.code(t, to)
+	s.offered(t, by, to, "USER", 3)
+	s.code(t, to)
 }
 
 // TestClocksThatDiffer: revocation uses no wall clock. Two nodes whose clocks are

@@ -11,22 +11,22 @@ import (
 )
 
 // complete completes a registration.
-func (d *server) complete(t *testing.T, code, password string) answer {
+func (s *server) complete(t *testing.T, code, password string) answer {
 	t.Helper()
-	return d.completeWith(t, code, password, password)
+	return s.completeWith(t, code, password, password)
 }
 
-func (d *server) completeWith(t *testing.T, code, password, confirm string) answer {
+func (s *server) completeWith(t *testing.T, code, password, confirm string) answer {
 	t.Helper()
-	return d.send(t, "POST /api/v2/auth/complete-registration", m{"token": code, "password": password, "confirmPassword": confirm})
+	return s.send(t, "POST /api/v2/auth/complete-registration", m{"token": code, "password": password, "confirmPassword": confirm})
 }
 
 // accept accepts an invitation with the additional proof of identity.
-func (d *server) accept(t *testing.T, code string, more m, opts ...opt) answer {
+func (s *server) accept(t *testing.T, code string, more m, opts ...opt) answer {
 	t.Helper()
 	body := maps.Clone(more)
 	body["token"] = code
-	return d.send(t, "POST /api/v2/auth/accept-invitation", body, opts...)
+	return s.send(t, "POST /api/v2/auth/accept-invitation", body, opts...)
 }
 
 func TestCompleteRegistration(t *testing.T) {
@@ -170,29 +170,29 @@ type wayToSet func(candidate string) answer
 
 // ways returns all three for people with the same forbidden words. Each can be
 // retried after a refusal; complete works only until it succeeds.
-func (d *server) ways(t *testing.T) (complete func(n int) wayToSet, others map[string]wayToSet) {
+func (s *server) ways(t *testing.T) (complete func(n int) wayToSet, others map[string]wayToSet) {
 	t.Helper()
-	tenant := d.Tenant("Müller & Söhne")
+	tenant := s.Tenant("Müller & Söhne")
 	complete = func(n int) wayToSet {
 		email := "ann.lee@lakeside.example" + strings.Repeat("x", n)
-		d.send(t, invitePath, m{"email": email, "role": "USER", "name": "Ann Leeds"}, as(tenant.Owner.Token())).ok(http.StatusCreated)
-		code := d.code(t, email)
-		return func(candidate string) answer { return d.complete(t, code, candidate) }
+		s.send(t, invitePath, m{"email": email, "role": "USER", "name": "Ann Leeds"}, as(tenant.Owner.Token())).ok(http.StatusCreated)
+		code := s.code(t, email)
+		return func(candidate string) answer { return s.complete(t, code, candidate) }
 	}
 	complete(0)(password).ok(http.StatusOK)
-	current, token := password, d.token(t, "ann.lee@lakeside.example")
+	current, token := password, s.token(t, "ann.lee@lakeside.example")
 	change := func(candidate string) answer {
-		a := d.send(t, "POST /api/v2/auth/change-password", m{"currentPassword": current, "password": candidate, "confirmPassword": candidate}, as(token))
+		a := s.send(t, "POST /api/v2/auth/change-password", m{"currentPassword": current, "password": candidate, "confirmPassword": candidate}, as(token))
 		if a.status == http.StatusNoContent {
 			current = candidate
 		}
 		return a
 	}
 	reset := func(candidate string) answer {
-		d.Advance(20 * time.Minute) // three mails an hour
+		s.Advance(20 * time.Minute) // three mails an hour
 		token = ""
-		d.send(t, "POST /api/v2/auth/forgot-password", m{"email": "ann.lee@lakeside.example"}).ok(http.StatusAccepted)
-		return d.reset(t, d.code(t, "ann.lee@lakeside.example"), candidate)
+		s.send(t, "POST /api/v2/auth/forgot-password", m{"email": "ann.lee@lakeside.example"}).ok(http.StatusAccepted)
+		return s.reset(t, s.code(t, "ann.lee@lakeside.example"), candidate)
 	}
 	return complete, map[string]wayToSet{"change": change, "reset": reset}
 }

@@ -16,23 +16,23 @@ import (
 )
 
 // faults returns the violations of the rules that hold for every answer.
-func (d *server) faults(req *http.Request, a answer) (all []string) {
-	all = append(all, d.headerFaults(a)...)
+func (s *server) faults(req *http.Request, a answer) (all []string) {
+	all = append(all, s.headerFaults(a)...)
 	if a.status >= 400 && req.Method != http.MethodHead {
-		all = append(all, d.problemFaults(req, a)...)
+		all = append(all, s.problemFaults(req, a)...)
 	}
 	for _, secret := range secrets(req, a.sent) {
 		if strings.Contains(string(a.body)+fmt.Sprint(a.header), secret) {
 			all = append(all, "the answer repeats a secret of the request")
 		}
 	}
-	if err := d.spec.check(req, d.path, a); err != nil {
+	if err := s.spec.check(req, s.path, a); err != nil {
 		all = append(all, "not as the document says: "+err.Error())
 	}
 	return all
 }
 
-func (d *server) headerFaults(a answer) (all []string) {
+func (s *server) headerFaults(a answer) (all []string) {
 	want := map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 	}
@@ -50,8 +50,8 @@ func (d *server) headerFaults(a answer) (all []string) {
 	if id := a.header.Values("X-Request-Id"); len(id) != 1 || !requestIDForm.MatchString(id[0]) {
 		all = append(all, fmt.Sprintf("X-Request-Id is %q", id))
 	}
-	if has := a.header.Get("Strict-Transport-Security") != ""; has != strings.HasPrefix(d.base, "https:") {
-		all = append(all, fmt.Sprintf("Strict-Transport-Security is sent: %v, with base URL %s", has, d.base))
+	if has := a.header.Get("Strict-Transport-Security") != ""; has != strings.HasPrefix(s.base, "https:") {
+		all = append(all, fmt.Sprintf("Strict-Transport-Security is sent: %v, with base URL %s", has, s.base))
 	}
 	if cors := a.header.Get("Access-Control-Allow-Origin"); cors != "" {
 		all = append(all, "CORS is allowed to "+cors)
@@ -84,13 +84,13 @@ func statusFaults(a answer) (all []string) {
 }
 
 // problemFaults checks the body of an error (RFC 9457).
-func (d *server) problemFaults(req *http.Request, a answer) (all []string) {
+func (s *server) problemFaults(req *http.Request, a answer) (all []string) {
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
 		return []string{fmt.Sprintf("Content-Type is %q", got)}
 	}
 	code, title := a.text("code"), a.text("title")
 	want := m{
-		"type": d.base + "/problems/" + code, "status": float64(a.status),
+		"type": s.base + "/problems/" + code, "status": float64(a.status),
 		"instance": req.URL.EscapedPath(), "requestId": a.header.Get("X-Request-Id"),
 	}
 	for name, value := range want {
@@ -435,11 +435,11 @@ func TestOtherOriginsEverywhere(t *testing.T) {
 	})
 }
 
-func (d *server) tryOrigin(t *testing.T, allowed bool, opts ...opt) {
+func (s *server) tryOrigin(t *testing.T, allowed bool, opts ...opt) {
 	t.Helper()
-	logout := d.send(t, "POST /api/v2/auth/logout", nil, opts...)
-	leave := d.send(t, "DELETE /api/v2/auth/memberships/tnt_x", nil, opts...)
-	read := d.send(t, "GET /api/v2/auth/session", nil, opts...)
+	logout := s.send(t, "POST /api/v2/auth/logout", nil, opts...)
+	leave := s.send(t, "DELETE /api/v2/auth/memberships/tnt_x", nil, opts...)
+	read := s.send(t, "GET /api/v2/auth/session", nil, opts...)
 	read.fails(http.StatusUnauthorized, "unauthenticated")
 	if allowed {
 		logout.ok(http.StatusNoContent)

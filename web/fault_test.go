@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// inNeed are requests with a valid session that need the database.
-func inNeed(email string) map[string]m {
+// databaseRequests are requests with a valid session that need the database.
+func databaseRequests(email string) map[string]m {
 	return map[string]m{
 		"POST /api/v2/auth/invite":                {"email": "x@acme.example", "role": "USER"},
 		"POST /api/v2/auth/complete-registration": {"token": forged, "password": password, "confirmPassword": password},
@@ -72,10 +72,10 @@ const answersWithin = 3 * time.Second
 
 // unavailable sends all requests at once and requires 503 in time for each: the
 // caller's session stays valid. Slow answers on a busy machine get two more tries.
-func (d *server) unavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
+func (s *server) unavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
 	t.Helper()
 	for range 3 {
-		if requests = d.refusesSlowly(t, what, requests, token, within); len(requests) == 0 {
+		if requests = s.refusesSlowly(t, what, requests, token, within); len(requests) == 0 {
 			return
 		}
 	}
@@ -83,7 +83,7 @@ func (d *server) unavailable(t *testing.T, what string, requests map[string]m, t
 }
 
 // refusesSlowly returns the requests that were refused too slowly.
-func (d *server) refusesSlowly(t *testing.T, what string, requests map[string]m, token string, within time.Duration) map[string]m {
+func (s *server) refusesSlowly(t *testing.T, what string, requests map[string]m, token string, within time.Duration) map[string]m {
 	t.Helper()
 	slow := map[string]m{}
 	var mu sync.Mutex
@@ -95,7 +95,7 @@ func (d *server) refusesSlowly(t *testing.T, what string, requests map[string]m,
 				sent = nil
 			}
 			began := time.Now()
-			a := d.send(t, route, sent, as(token))
+			a := s.send(t, route, sent, as(token))
 			if a.status != http.StatusServiceUnavailable || a.text("code") != "unavailable" || len(a.cookies()) > 0 {
 				t.Errorf("%s: %s answered %d %s %q, want 503", what, route, a.status, a.body, a.cookies())
 			}
@@ -111,14 +111,14 @@ func (d *server) refusesSlowly(t *testing.T, what string, requests map[string]m,
 }
 
 // Requests that need no database are answered as usual.
-func (d *server) answersWithout(t *testing.T) {
+func (s *server) answersWithout(t *testing.T) {
 	t.Helper()
-	d.send(t, "GET /api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
-	d.send(t, "GET /api/v2/nothing", nil).fails(http.StatusNotFound, "not_found")
-	d.send(t, "POST /api/v2/auth/logout", nil).ok(http.StatusNoContent)
-	d.login(t, "", "").invalid("/email", "required", "/password", "required")
-	d.send(t, loginPath, "{").fails(http.StatusBadRequest, "invalid_body")
-	d.send(t, "GET /healthz", nil).ok(http.StatusOK)
+	s.send(t, "GET /api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
+	s.send(t, "GET /api/v2/nothing", nil).fails(http.StatusNotFound, "not_found")
+	s.send(t, "POST /api/v2/auth/logout", nil).ok(http.StatusNoContent)
+	s.login(t, "", "").invalid("/email", "required", "/password", "required")
+	s.send(t, loginPath, "{").fails(http.StatusBadRequest, "invalid_body")
+	s.send(t, "GET /healthz", nil).ok(http.StatusOK)
 }
 
 func TestDatabaseClosed(t *testing.T) {
@@ -128,7 +128,7 @@ func TestDatabaseClosed(t *testing.T) {
 		if err := d.Node.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
-		d.unavailable(t, "database closed", inNeed(owner.Email), owner.Token(), answersWithin)
+		d.unavailable(t, "database closed", databaseRequests(owner.Email), owner.Token(), answersWithin)
 		d.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
 		d.send(t, "GET /api/v2/auth/key", nil, bearer(apiKey)).fails(http.StatusServiceUnavailable, "unavailable")
 		for route, body := range operatorInNeed {
@@ -154,7 +154,7 @@ func TestPostgresGoneAndBack(t *testing.T) {
 		{"hanging", cluster.Pause, cluster.Resume},
 	} {
 		fault.down(t)
-		d.unavailable(t, fault.name, inNeed(owner.Email), owner.Token(), answersWithin)
+		d.unavailable(t, fault.name, databaseRequests(owner.Email), owner.Token(), answersWithin)
 		d.answersWithout(t)
 		fault.up(t)
 		d.waitUntilReady(t)
@@ -163,11 +163,11 @@ func TestPostgresGoneAndBack(t *testing.T) {
 	}
 }
 
-func (d *server) waitUntilReady(t *testing.T) {
+func (s *server) waitUntilReady(t *testing.T) {
 	t.Helper()
 	began := time.Now()
 	for deadline := began.Add(time.Minute); time.Now().Before(deadline); {
-		if d.send(t, "GET /readyz", nil).status == http.StatusOK {
+		if s.send(t, "GET /readyz", nil).status == http.StatusOK {
 			t.Logf("ready again after %v", time.Since(began).Round(time.Millisecond))
 			return
 		}
@@ -191,7 +191,7 @@ func TestSQLiteLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, route := range []string{loginPath, "POST /api/v2/auth/logout"} {
-		d.unavailable(t, "locked", map[string]m{route: inNeed(owner.Email)[route]}, owner.Token(), answersWithin)
+		d.unavailable(t, "locked", map[string]m{route: databaseRequests(owner.Email)[route]}, owner.Token(), answersWithin)
 	}
 	d.send(t, "GET /api/v2/auth/session", nil, as(owner.Token())).ok(http.StatusOK)
 	if err := lock.Rollback(); err != nil {

@@ -102,17 +102,17 @@ func start(t *testing.T, options ...doorwardtest.Option) *server {
 
 // Advance moves the server's clock after mail in transit has arrived: otherwise the
 // mail server would seem silent for minutes, and the mail would be sent twice.
-func (d *server) Advance(by time.Duration) {
-	d.t.Helper()
-	d.deliver(d.t)
-	d.clock.advance(by)
+func (s *server) Advance(by time.Duration) {
+	s.t.Helper()
+	s.deliver(s.t)
+	s.clock.advance(by)
 }
 
 // Tenant creates a tenant and waits for the mail to its OWNER.
-func (d *server) Tenant(name string) *doorwardtest.Tenant {
-	d.t.Helper()
-	tenant := d.Server.Tenant(name)
-	d.deliver(d.t)
+func (s *server) Tenant(name string) *doorwardtest.Tenant {
+	s.t.Helper()
+	tenant := s.Server.Tenant(name)
+	s.deliver(s.t)
 	return tenant
 }
 
@@ -144,11 +144,11 @@ func from(ip string) opt { return with("X-Forwarded-For", ip) }
 // send sends a request such as "POST /api/v2/auth/login" and checks the conventions
 // for every answer. A string is sent unchanged, nil is no body, and anything else is
 // encoded; the Content-Type is JSON.
-func (d *server) send(t *testing.T, route string, body any, opts ...opt) answer {
+func (s *server) send(t *testing.T, route string, body any, opts ...opt) answer {
 	t.Helper()
 	method, path, _ := strings.Cut(route, " ")
 	text, hasBody := encode(t, body)
-	req, err := http.NewRequestWithContext(t.Context(), method, d.URL+path, strings.NewReader(text))
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func (d *server) send(t *testing.T, route string, body any, opts ...opt) answer 
 	for _, change := range opts {
 		change(req)
 	}
-	res, err := d.client.Do(req)
+	res, err := s.client.Do(req)
 	if err != nil {
 		t.Fatalf("%s: %v", route, err)
 	}
@@ -168,7 +168,7 @@ func (d *server) send(t *testing.T, route string, body any, opts ...opt) answer 
 		t.Fatalf("%s: %v", route, err)
 	}
 	a := answer{t: t, route: route, sent: text, status: res.StatusCode, header: res.Header, body: got}
-	for _, fault := range d.faults(req, a) {
+	for _, fault := range s.faults(req, a) {
 		t.Errorf("%s: %s\nin the answer %d %s", route, fault, a.status, a.body)
 	}
 	return a
@@ -306,50 +306,50 @@ var requestIDs = regexp.MustCompile(`req_[a-z2-7]{26}`)
 const password = doorwardtest.Password
 
 // login signs a person in and returns the answer.
-func (d *server) login(t *testing.T, email, password string, opts ...opt) answer {
+func (s *server) login(t *testing.T, email, password string, opts ...opt) answer {
 	t.Helper()
-	return d.send(t, "POST /api/v2/auth/login", m{"email": email, "password": password}, opts...)
+	return s.send(t, "POST /api/v2/auth/login", m{"email": email, "password": password}, opts...)
 }
 
 // token signs a person in and returns the session token.
-func (d *server) token(t *testing.T, email string, opts ...opt) string {
+func (s *server) token(t *testing.T, email string, opts ...opt) string {
 	t.Helper()
-	return d.login(t, email, password, opts...).ok(http.StatusOK).text("token")
+	return s.login(t, email, password, opts...).ok(http.StatusOK).text("token")
 }
 
 // invite invites and returns the code in the mail.
-func (d *server) invite(t *testing.T, by *doorwardtest.Person, email, role string) string {
+func (s *server) invite(t *testing.T, by *doorwardtest.Person, email, role string) string {
 	t.Helper()
-	d.send(t, "POST /api/v2/auth/invite", m{"email": email, "role": role}, as(by.Token())).ok(http.StatusCreated)
-	return d.code(t, email)
+	s.send(t, "POST /api/v2/auth/invite", m{"email": email, "role": role}, as(by.Token())).ok(http.StatusCreated)
+	return s.code(t, email)
 }
 
 // enrol makes a person with an account a member of another tenant.
-func (d *server) enrol(t *testing.T, in *doorwardtest.Tenant, who *doorwardtest.Person, role string) {
+func (s *server) enrol(t *testing.T, in *doorwardtest.Tenant, who *doorwardtest.Person, role string) {
 	t.Helper()
-	code := d.invite(t, in.Owner, who.Email, role)
-	d.send(t, "POST /api/v2/auth/accept-invitation", m{"token": code, "password": password}).ok(http.StatusOK)
+	code := s.invite(t, in.Owner, who.Email, role)
+	s.send(t, "POST /api/v2/auth/accept-invitation", m{"token": code, "password": password}).ok(http.StatusOK)
 }
 
-func (d *server) suspend(t *testing.T, tenantID, userID string) {
+func (s *server) suspend(t *testing.T, tenantID, userID string) {
 	t.Helper()
 	target := doorward.User{ID: userID, TenantID: tenantID}
-	if _, err := d.Node.App.Users.Suspend(context.Background(), doorward.OperatorAtTerminal(), target); err != nil {
+	if _, err := s.Node.App.Users.Suspend(context.Background(), doorward.OperatorAtTerminal(), target); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (d *server) freeze(t *testing.T, tenantID string) {
+func (s *server) freeze(t *testing.T, tenantID string) {
 	t.Helper()
-	if _, err := d.Node.App.Tenants.Freeze(context.Background(), doorward.OperatorAtTerminal(), tenantID); err != nil {
+	if _, err := s.Node.App.Tenants.Freeze(context.Background(), doorward.OperatorAtTerminal(), tenantID); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // setTenant sets only the status of a tenant, without the other effects.
-func (d *server) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.TenantStatus) {
+func (s *server) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.TenantStatus) {
 	t.Helper()
-	err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
+	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
 		_, frozen := tx.ThawTenant(t.Context(), tenant.ID, tx.Now)
 		_, closed := tx.RestoreTenant(t.Context(), tenant.ID)
 		var err error
@@ -366,9 +366,9 @@ func (d *server) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorwar
 	}
 }
 
-func (d *server) operatorKey(t *testing.T) string {
+func (s *server) operatorKey(t *testing.T) string {
 	t.Helper()
-	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), fmt.Sprintf("test %d", d.keys.Add(1)))
+	key, err := s.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), fmt.Sprintf("test %d", s.keys.Add(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,14 +376,14 @@ func (d *server) operatorKey(t *testing.T) string {
 }
 
 // deliver returns when every queued mail has been sent.
-func (d *server) deliver(t *testing.T) {
+func (s *server) deliver(t *testing.T) {
 	t.Helper()
-	d.Node.App.Inbox.RecordPending(t.Context())
+	s.Node.App.Inbox.RecordPending(t.Context())
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
+		if err := s.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		queued, err := storetest.CountMails(t.Context(), d.Node.DB.Read(), doorward.DeliveryQueued)
+		queued, err := storetest.CountMails(t.Context(), s.Node.DB.Read(), doorward.DeliveryQueued)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -397,10 +397,10 @@ func (d *server) deliver(t *testing.T) {
 
 // code delivers all mail and returns the code of the newest mail to the address with
 // one.
-func (d *server) code(t *testing.T, to string) string {
+func (s *server) code(t *testing.T, to string) string {
 	t.Helper()
-	d.deliver(t)
-	for _, mail := range d.Mails(to) {
+	s.deliver(t)
+	for _, mail := range s.Mails(to) {
 		if code := codeLine.FindString(mail.Text); code != "" {
 			return code
 		}

@@ -68,18 +68,18 @@ type creation struct {
 }
 
 // creations has a request for each route that takes an Idempotency-Key, by pattern.
-func (d *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]creation {
+func (s *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]creation {
 	t.Helper()
 	owner := as(acme.Owner.Token())
-	pending := d.offered(t, acme.Owner, "again@x.example", "USER", 3).text("id")
+	pending := s.offered(t, acme.Owner, "again@x.example", "USER", 3).text("id")
 	keyPath := "POST /api/v2/api-keys"
 	apiKey := m{"name": "shop", "permissions": []string{"message.send"}}
-	rotated := d.send(t, keyPath, apiKey, owner).ok(http.StatusCreated).text("apiKey.id")
-	d.Advance(2 * time.Minute)
+	rotated := s.send(t, keyPath, apiKey, owner).ok(http.StatusCreated).text("apiKey.id")
+	s.Advance(2 * time.Minute)
 	return map[string]creation{
 		invitePath:                             {invitePath, m{"email": "one@x.example", "role": "USER"}, `{"email":"one@x.example","role":"ADMIN"}`, owner},
 		bulkPath:                               {bulkPath, m{"invitations": []m{{"email": "two@x.example", "role": "USER"}, {"email": "x", "role": "USER"}}}, `{"invitations":[]}`, owner},
-		tenantsPath:                            {tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, `{"name":"Globex"}`, bearer(d.operatorKey(t))},
+		tenantsPath:                            {tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, `{"name":"Globex"}`, bearer(s.operatorKey(t))},
 		"POST /api/v2/invitations/{id}/resend": {"POST /api/v2/invitations/" + pending + "/resend", nil, "", owner},
 		keyPath:                                {keyPath, apiKey, `{"name":"shop","permissions":["message.read"]}`, owner},
 		"POST /api/v2/api-keys/{id}/rotate":    {keyPath + "/" + rotated + "/rotate", m{"graceHours": 0}, `{"graceHours":1}`, owner},
@@ -103,27 +103,27 @@ func TestCreationsAreRepeatable(t *testing.T) {
 	})
 }
 
-func (d *server) repeats(t *testing.T, db *sql.DB, c creation) {
+func (s *server) repeats(t *testing.T, db *sql.DB, c creation) {
 	t.Helper()
 	for _, bad := range []string{"", "two words", "tab\tbed", "ümlaut", strings.Repeat("k", front.MaxIdempotencyKey+1)} {
-		d.send(t, c.route, c.body, c.who, once(bad)).fails(http.StatusBadRequest, "invalid_idempotency_key")
+		s.send(t, c.route, c.body, c.who, once(bad)).fails(http.StatusBadRequest, "invalid_idempotency_key")
 	}
-	d.send(t, c.route, c.body, c.who, once("a"), once("a")).fails(http.StatusBadRequest, "invalid_idempotency_key")
+	s.send(t, c.route, c.body, c.who, once("a"), once("a")).fails(http.StatusBadRequest, "invalid_idempotency_key")
 	longest := once(strings.Repeat("~", front.MaxIdempotencyKey))
-	first := d.send(t, c.route, c.body, c.who, longest).isFirst(successOf(c.route))
+	first := s.send(t, c.route, c.body, c.who, longest).isFirst(successOf(c.route))
 	for range 2 {
-		d.send(t, c.route, c.body, c.who, longest).replays(first)
+		s.send(t, c.route, c.body, c.who, longest).replays(first)
 	}
 	if c.other != "" {
-		d.send(t, c.route, c.other, c.who, longest).fails(http.StatusUnprocessableEntity, "idempotency_key_reused")
-		d.send(t, c.route, c.body, c.who, longest).replays(first)
+		s.send(t, c.route, c.other, c.who, longest).fails(http.StatusUnprocessableEntity, "idempotency_key_reused")
+		s.send(t, c.route, c.body, c.who, longest).replays(first)
 	}
 
 	// What the node would find if another one were still at it.
 	if _, err := db.ExecContext(t.Context(), `UPDATE idempotency SET answer = NULL`); err != nil {
 		t.Fatal(err)
 	}
-	a := d.send(t, c.route, c.body, c.who, longest).fails(http.StatusConflict, "idempotency_in_progress")
+	a := s.send(t, c.route, c.body, c.who, longest).fails(http.StatusConflict, "idempotency_in_progress")
 	if got := a.header.Get("Retry-After"); got != "1" {
 		t.Errorf("%s: Retry-After is %q", c.route, got)
 	}
@@ -176,8 +176,8 @@ func TestReplayIsJudgedFirst(t *testing.T) {
 	})
 }
 
-// An answer other than a success isn't kept: the next request with the key is judged
-// anew, whatever its body.
+// An answer other than a success isn't kept: the next request with the key is
+// processed as the first one, whatever its body.
 func TestOnlySuccessesAreKept(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), once("only-successes")

@@ -20,14 +20,14 @@ import (
 const bulkPath = "POST /api/v2/auth/invite/bulk"
 
 // offered sends an invitation without waiting for the mail, and returns the answer.
-func (d *server) offered(t *testing.T, by *doorwardtest.Person, email, role string, days int) answer {
+func (s *server) offered(t *testing.T, by *doorwardtest.Person, email, role string, days int) answer {
 	t.Helper()
-	return d.send(t, invitePath, m{"email": email, "role": role, "expiresInDays": days}, as(by.Token())).ok(http.StatusCreated)
+	return s.send(t, invitePath, m{"email": email, "role": role, "expiresInDays": days}, as(by.Token())).ok(http.StatusCreated)
 }
 
-func (d *server) resend(t *testing.T, by, id string) answer {
+func (s *server) resend(t *testing.T, by, id string) answer {
 	t.Helper()
-	return d.send(t, "POST /api/v2/invitations/"+id+"/resend", nil, as(by))
+	return s.send(t, "POST /api/v2/invitations/"+id+"/resend", nil, as(by))
 }
 
 func TestInvitationsAreListedByState(t *testing.T) {
@@ -336,16 +336,16 @@ func TestInviteSeveralAllOrNothingInForm(t *testing.T) {
 // emptyQueue delivers mail until none is queued. It moves the clock while mail waits
 // for its next try, but not while a worker is sending: a claim lasts two minutes, and
 // the mail would be sent twice.
-func (d *server) emptyQueue(t *testing.T) {
+func (s *server) emptyQueue(t *testing.T) {
 	t.Helper()
-	d.Node.App.Inbox.RecordPending(t.Context()) // which queues resets
+	s.Node.App.Inbox.RecordPending(t.Context()) // which queues resets
 	const pause = time.Minute                   // the longest after three tries
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
+		if err := s.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		now := d.Node.DB.Now()
-		queued, err := d.Node.DB.Read().DueMails(t.Context(), store.Mail{}, now.Add(time.Hour), 100)
+		now := s.Node.DB.Now()
+		queued, err := s.Node.DB.Read().DueMails(t.Context(), store.Mail{}, now.Add(time.Hour), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,23 +356,23 @@ func (d *server) emptyQueue(t *testing.T) {
 			<-time.After(time.Millisecond)
 			continue
 		}
-		d.clock.advance(time.Second)
+		s.clock.advance(time.Second)
 	}
 	t.Fatal("mail stays queued")
 }
 
 // tried waits until the mail server has refused all mails that are queued.
-func (d *server) tried(t *testing.T) {
+func (s *server) tried(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		all, err := d.Node.DB.Read().DueMails(context.Background(), store.Mail{}, d.Node.DB.Now().Add(time.Hour), 100)
+		all, err := s.Node.DB.Read().DueMails(context.Background(), store.Mail{}, s.Node.DB.Now().Add(time.Hour), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(all) > 0 && !slices.ContainsFunc(all, func(m store.Mail) bool { return m.LastError == "" }) {
 			return
 		}
-		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
+		if err := s.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -195,10 +195,10 @@ func TestInvitationLanguages(t *testing.T) {
 }
 
 // text delivers all mail and returns the text of the newest one to the address.
-func (d *server) text(t *testing.T, to string) string {
+func (s *server) text(t *testing.T, to string) string {
 	t.Helper()
-	d.code(t, to)
-	return d.Mails(to)[0].Text
+	s.code(t, to)
+	return s.Mails(to)[0].Text
 }
 
 func firstLine(s string) string {

@@ -31,7 +31,7 @@ func TestLogin(t *testing.T) {
 		a.is("user.id", ann.ID).is("user.email", ann.Email).is("user.role", "ADMIN").is("user.status", "active").is("user.tenantId", acme.ID).is("user.tenantName", "Acme")
 		permissions, _ := a.at("user.permissions").([]any)
 		want := []any{
-			"apikey.manage", "audit.read", "message.read", "message.send", "report.read", "settings.manage",
+			"apikey.manage", "audit.read", "message.read", "message.send", "policy.read", "report.read", "role.manage", "settings.manage",
 			"tenant.read", "user.invite", "user.manage", "user.read", "webhook.manage",
 		}
 		if !slices.Equal(permissions, want) {
@@ -353,9 +353,9 @@ func TestTenSessions(t *testing.T) {
 }
 
 // lastEnded returns the newest event of a trail and how many sessions it ended.
-func (d *server) lastEnded(t *testing.T, by *doorwardtest.Person) string {
+func (s *server) lastEnded(t *testing.T, by *doorwardtest.Person) string {
 	t.Helper()
-	newest, ended := d.trail(t, by, "?limit=1")[0], []any{}
+	newest, ended := s.trail(t, by, "?limit=1")[0], []any{}
 	changes, _ := newest["changes"].([]any)
 	for _, c := range changes {
 		if c.(m)["field"] == "sessionsEnded" {

@@ -40,20 +40,20 @@ var (
 )
 
 // hanging sets a logo and returns the path of its image.
-func (d *server) hanging(t *testing.T, token, mediaType string, body []byte) string {
+func (s *server) hanging(t *testing.T, token, mediaType string, body []byte) string {
 	t.Helper()
-	url := d.send(t, logoPath, string(body), as(token), typed(mediaType)).ok(http.StatusOK).text("logo.url")
-	path, ours := strings.CutPrefix(url, d.base)
+	url := s.send(t, logoPath, string(body), as(token), typed(mediaType)).ok(http.StatusOK).text("logo.url")
+	path, ours := strings.CutPrefix(url, s.base)
 	if !ours {
-		t.Fatalf("the logo is at %s, not below %s", url, d.base)
+		t.Fatalf("the logo is at %s, not below %s", url, s.base)
 	}
 	return path
 }
 
 // image gets an image without the checks of other answers: it is cacheable.
-func (d *server) image(t *testing.T, path string) (*http.Response, []byte) {
+func (s *server) image(t *testing.T, path string) (*http.Response, []byte) {
 	t.Helper()
-	res, err := d.client.Get(d.URL + path)
+	res, err := s.client.Get(s.URL + path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,9 +296,9 @@ func TestLogoOfTheInstallation(t *testing.T) {
 }
 
 // asSeen returns a page as a browser gets it.
-func (d *server) asSeen(t *testing.T, path string, opts ...opt) string {
+func (s *server) asSeen(t *testing.T, path string, opts ...opt) string {
 	t.Helper()
-	return string(d.send(t, "GET "+path, nil, append(opts, with("Accept", "text/html"))...).ok(http.StatusOK).body)
+	return string(s.send(t, "GET "+path, nil, append(opts, with("Accept", "text/html"))...).ok(http.StatusOK).body)
 }
 
 // Without the database, setting, removing and reading a logo fail with 503, and never

@@ -19,9 +19,9 @@ import (
 	"github.com/doorward/doorward/store/dbtest"
 )
 
-// TestWhoseMailItIs: invitations count for the share of their tenant, resets for
+// TestMailShares: invitations count for the share of their tenant, resets for
 // that of the network that requested them.
-func TestWhoseMailItIs(t *testing.T) {
+func TestMailShares(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
 	d := start(t, doorwardtest.Mail(sink.URL()))
@@ -115,10 +115,10 @@ func TestResetInAFlood(t *testing.T) {
 }
 
 // inviteDead invites one person at each of that many dead hosts.
-func (d *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
+func (s *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
 	t.Helper()
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "192.0.2.1"}
-	outcome, err := d.Node.App.Login.WithPassword(t.Context(), by, owner.Email, doorwardtest.Password, "")
+	outcome, err := s.Node.App.Login.WithPassword(t.Context(), by, owner.Email, doorwardtest.Password, "")
 	in, complete := outcome.(login.SignedIn)
 	if !complete {
 		t.Fatal(outcome, err)
@@ -130,7 +130,7 @@ func (d *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int)
 		for i := range 100 {
 			offers = append(offers, invite.Offer{Email: fmt.Sprintf("ann@dead%d.example", n+i), Role: string(doorward.RoleUser)})
 		}
-		if _, err := d.Node.App.Invitations.SendAll(t.Context(), by, offers); err != nil {
+		if _, err := s.Node.App.Invitations.SendAll(t.Context(), by, offers); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,9 +138,9 @@ func (d *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int)
 
 // fileJunk stores reset requests for unknown addresses, from count networks numbered
 // from the given one.
-func (d *server) fileJunk(t *testing.T, from, count int) {
+func (s *server) fileJunk(t *testing.T, from, count int) {
 	t.Helper()
-	err := d.Node.App.Access.Upkeep(context.Background(), func(tx *store.Tx) error {
+	err := s.Node.App.Access.Upkeep(context.Background(), func(tx *store.Tx) error {
 		for n := from; n < from+count; n++ {
 			network, email := fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&255, n&255), fmt.Sprintf("n%d@nowhere.example", n)
 			err := tx.FileInbox(context.Background(), store.InboxRow{

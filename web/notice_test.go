@@ -19,14 +19,14 @@ import (
 
 // newMails returns a function that delivers all mail and returns the address's mails
 // since its last call, the newest first.
-func (d *server) newMails(t *testing.T, to string) func() []smtp.Message {
+func (s *server) newMails(t *testing.T, to string) func() []smtp.Message {
 	t.Helper()
-	d.deliver(t)
-	seen := len(d.Mails(to))
+	s.deliver(t)
+	seen := len(s.Mails(to))
 	return func() []smtp.Message {
 		t.Helper()
-		d.deliver(t)
-		all := d.Mails(to)
+		s.deliver(t)
+		all := s.Mails(to)
 		fresh := all[:len(all)-seen]
 		seen = len(all)
 		return fresh
@@ -77,7 +77,7 @@ const (
 func agent(name string) opt { return with("User-Agent", name) }
 
 // mailTime returns the server's time in the format of mails.
-func (d *server) mailTime() string { return d.clock.now().UTC().Format("2006-01-02 15:04 UTC") }
+func (s *server) mailTime() string { return s.clock.now().UTC().Format("2006-01-02 15:04 UTC") }
 
 // A changed password is notified with time, address and browser. A failed attempt and
 // a reset request aren't.
@@ -303,18 +303,18 @@ func TestTheEndOfNotices(t *testing.T) {
 	})
 }
 
-func (d *server) mails(t *testing.T, state doorward.Delivery) int {
+func (s *server) mails(t *testing.T, state doorward.Delivery) int {
 	t.Helper()
-	n, err := storetest.CountMails(t.Context(), d.Node.DB.Read(), state)
+	n, err := storetest.CountMails(t.Context(), s.Node.DB.Read(), state)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-func (d *server) sweep(t *testing.T) {
+func (s *server) sweep(t *testing.T) {
 	t.Helper()
-	if err := d.Node.App.Mail.Sweep(t.Context()); err != nil {
+	if err := s.Node.App.Mail.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

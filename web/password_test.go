@@ -13,16 +13,16 @@ const (
 	changePath = "POST /api/v2/auth/change-password"
 )
 
-func (d *server) reset(t *testing.T, code, password string) answer {
+func (s *server) reset(t *testing.T, code, password string) answer {
 	t.Helper()
-	return d.send(t, resetPath, m{"token": code, "password": password, "confirmPassword": password})
+	return s.send(t, resetPath, m{"token": code, "password": password, "confirmPassword": password})
 }
 
 // forgot asks for a reset and returns the code of the mail.
-func (d *server) forgot(t *testing.T, email string) string {
+func (s *server) forgot(t *testing.T, email string) string {
 	t.Helper()
-	d.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
-	return d.code(t, email)
+	s.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
+	return s.code(t, email)
 }
 
 // Every well-formed address gets 202 three times an hour, then 429. Only accounts get

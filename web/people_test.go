@@ -18,9 +18,9 @@ import (
 
 // page requests a page of a list and returns one member of each item, and the cursor
 // of the next page.
-func (d *server) page(t *testing.T, path, name string, opts ...opt) (values []string, next string) {
+func (s *server) page(t *testing.T, path, name string, opts ...opt) (values []string, next string) {
 	t.Helper()
-	a := d.send(t, "GET "+path, nil, opts...).ok(http.StatusOK)
+	a := s.send(t, "GET "+path, nil, opts...).ok(http.StatusOK)
 	items, isList := a.at("items").([]any)
 	if !isList {
 		t.Fatalf("%s has no items: %s", path, a.body)
@@ -34,10 +34,10 @@ func (d *server) page(t *testing.T, path, name string, opts ...opt) (values []st
 
 // allPages reads all pages of a list and calls between before each page except the
 // first.
-func (d *server) allPages(t *testing.T, path, name string, limit int, between func(page int), opts ...opt) (values []string) {
+func (s *server) allPages(t *testing.T, path, name string, limit int, between func(page int), opts ...opt) (values []string) {
 	t.Helper()
 	for cursor, n := "", 1; ; n++ {
-		page, next := d.page(t, fmt.Sprintf("%s?limit=%d&cursor=%s", path, limit, cursor), name, opts...)
+		page, next := s.page(t, fmt.Sprintf("%s?limit=%d&cursor=%s", path, limit, cursor), name, opts...)
 		if len(page) > limit || next != "" && len(page) < limit {
 			t.Fatalf("page %d of %s has %d rows, with the limit %d and the cursor %q", n, path, len(page), limit, next)
 		}
@@ -50,14 +50,14 @@ func (d *server) allPages(t *testing.T, path, name string, limit int, between fu
 	}
 }
 
-func (d *server) patchUser(t *testing.T, by *doorwardtest.Person, id string, body any, opts ...opt) answer {
+func (s *server) patchUser(t *testing.T, by *doorwardtest.Person, id string, body any, opts ...opt) answer {
 	t.Helper()
-	return d.send(t, "PATCH /api/v2/users/"+id, body, append(opts, as(by.Token()))...)
+	return s.send(t, "PATCH /api/v2/users/"+id, body, append(opts, as(by.Token()))...)
 }
 
-func (d *server) getUser(t *testing.T, by *doorwardtest.Person, id string) answer {
+func (s *server) getUser(t *testing.T, by *doorwardtest.Person, id string) answer {
 	t.Helper()
-	return d.send(t, "GET /api/v2/users/"+id, nil, as(by.Token()))
+	return s.send(t, "GET /api/v2/users/"+id, nil, as(by.Token()))
 }
 
 func TestListUsers(t *testing.T) {
@@ -569,10 +569,10 @@ func TestWhoMayManageWhom(t *testing.T) {
 }
 
 // setRole restores the role as the operator, if the person is still a member.
-func (d *server) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role string) {
+func (s *server) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role string) {
 	t.Helper()
 	target := doorward.User{ID: userID, TenantID: in.ID}
-	err := d.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, doorward.Role(role))
+	err := s.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, doorward.Role(role))
 	if err != nil {
 		t.Fatal(err)
 	}

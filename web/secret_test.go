@@ -44,7 +44,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	if err := d.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d.unavailable(t, "database closed", inNeed(acme.Owner.Email), acme.Owner.Token(), answersWithin)
+	d.unavailable(t, "database closed", databaseRequests(acme.Owner.Email), acme.Owner.Token(), answersWithin)
 	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
 	d.Stop() // flushes the last spans
 	traces := collector.Raw()
@@ -73,14 +73,14 @@ func TestSecretsStaySecret(t *testing.T) {
 }
 
 // signingKeys returns what only the seal hides: the private keys, as they are sealed.
-func (d *server) signingKeys(t *testing.T) (all []string) {
+func (s *server) signingKeys(t *testing.T) (all []string) {
 	t.Helper()
-	rows, err := d.Node.DB.Read().SigningKeys(t.Context())
+	rows, err := s.Node.DB.Read().SigningKeys(t.Context())
 	if err != nil || len(rows) == 0 {
 		t.Fatalf("there is no signing key: %v", err)
 	}
 	for _, row := range rows {
-		plain, err := d.Node.App.MasterKey.Open(t.Context(), seal.Place{Table: "signing_keys", ID: row.ID, Column: "private_sealed"}, row.Sealed)
+		plain, err := s.Node.App.MasterKey.Open(t.Context(), seal.Place{Table: "signing_keys", ID: row.ID, Column: "private_sealed"}, row.Sealed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,27 +121,27 @@ func stored(t *testing.T, path string) (all string) {
 }
 
 // callOperationsWithSecrets calls every operation that takes secrets, and returns them.
-func (d *server) callOperationsWithSecrets(t *testing.T, acme *doorwardtest.Tenant) (secrets []string) {
+func (s *server) callOperationsWithSecrets(t *testing.T, acme *doorwardtest.Tenant) (secrets []string) {
 	t.Helper()
 	first, second, third := canary("first"), canary("second"), canary("third")
-	invitation := d.invite(t, acme.Owner, "ann@lakeside.example", "USER")
-	d.complete(t, invitation, first).ok(http.StatusOK)
-	login := d.login(t, "ann@lakeside.example", first).ok(http.StatusOK)
+	invitation := s.invite(t, acme.Owner, "ann@lakeside.example", "USER")
+	s.complete(t, invitation, first).ok(http.StatusOK)
+	login := s.login(t, "ann@lakeside.example", first).ok(http.StatusOK)
 	token := login.text("token")
 	device, _, _ := strings.Cut(strings.TrimPrefix(cookieNamed(login, "doorward_device"), "doorward_device="), ";")
-	d.login(t, "ann@lakeside.example", first, cookie("doorward_device="+device), as(token)).ok(http.StatusOK)
-	d.login(t, "ann@lakeside.example", canary("wrong"))
-	d.login(t, canary("address"), canary("no-address"))
-	d.send(t, changePath, m{"currentPassword": first, "password": second, "confirmPassword": second}, as(token)).ok(http.StatusNoContent)
-	d.send(t, changePath, m{"currentPassword": canary("wrong"), "password": second, "confirmPassword": canary("mismatch")}, as(token))
-	switched := d.send(t, switchPath, m{"tenantId": acme.ID}, as(token)).ok(http.StatusOK).text("token")
-	d.Advance(time.Minute)
-	reset := d.forgot(t, "ann@lakeside.example")
-	d.reset(t, reset, third).ok(http.StatusNoContent)
-	d.reset(t, reset, canary("late")).fails(http.StatusGone, "reset_used")
-	d.send(t, "POST /api/v2/auth/logout", nil, as(switched), as(token)).ok(http.StatusNoContent)
-	key := d.operatorKey(t)
-	d.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusForbidden, "forbidden")
+	s.login(t, "ann@lakeside.example", first, cookie("doorward_device="+device), as(token)).ok(http.StatusOK)
+	s.login(t, "ann@lakeside.example", canary("wrong"))
+	s.login(t, canary("address"), canary("no-address"))
+	s.send(t, changePath, m{"currentPassword": first, "password": second, "confirmPassword": second}, as(token)).ok(http.StatusNoContent)
+	s.send(t, changePath, m{"currentPassword": canary("wrong"), "password": second, "confirmPassword": canary("mismatch")}, as(token))
+	switched := s.send(t, switchPath, m{"tenantId": acme.ID}, as(token)).ok(http.StatusOK).text("token")
+	s.Advance(time.Minute)
+	reset := s.forgot(t, "ann@lakeside.example")
+	s.reset(t, reset, third).ok(http.StatusNoContent)
+	s.reset(t, reset, canary("late")).fails(http.StatusGone, "reset_used")
+	s.send(t, "POST /api/v2/auth/logout", nil, as(switched), as(token)).ok(http.StatusNoContent)
+	key := s.operatorKey(t)
+	s.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusForbidden, "forbidden")
 	return []string{
 		first, second, third, invitation, token, device, switched, reset, key, strings.TrimPrefix(key, "dwo_"),
 		canary("wrong"), canary("no-address"), canary("mismatch"), canary("late"),
@@ -149,7 +149,7 @@ func (d *server) callOperationsWithSecrets(t *testing.T, acme *doorwardtest.Tena
 }
 
 // misplaceSecrets sends secrets where they don't belong, and returns them.
-func (d *server) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secrets []string) {
+func (s *server) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secrets []string) {
 	t.Helper()
 	for n, form := range []string{
 		`{"email":"x@acme.example","password":%q`, `{"email":%q}x`, `{%q:1}`, `{"email":[%q]}`, `[%q]`, `%q`, `{"email":{%q:{"a":null}}}`,
@@ -157,8 +157,8 @@ func (d *server) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secr
 	} {
 		secret := canary(fmt.Sprint("misplaced", n))
 		secrets = append(secrets, secret)
-		for _, k := range takers {
-			a := d.send(t, k.route(), fmt.Sprintf(form, secret), as(owner.Token()))
+		for _, k := range bodyEndpoints {
+			a := s.send(t, k.route(), fmt.Sprintf(form, secret), as(owner.Token()))
 			if strings.Contains(string(a.body), secret) {
 				t.Errorf("%s repeats what it was sent: %s", a.route, a.body)
 			}
@@ -168,10 +168,10 @@ func (d *server) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secr
 		bearer(canary("bearer")), with("Authorization", "Basic "+canary("bearer")), cookie("JSESSIONID=" + canary("cookie")), cookie("doorward_device=" + canary("cookie")),
 		typed(canary("type")), with("Origin", "https://"+canary("origin")),
 	} {
-		d.send(t, "POST /api/v2/auth/login?password="+canary("query")+"&token="+canary("query"), m{"email": owner.Email, "password": canary("wrong")}, more)
+		s.send(t, "POST /api/v2/auth/login?password="+canary("query")+"&token="+canary("query"), m{"email": owner.Email, "password": canary("wrong")}, more)
 	}
 	// A link edited by hand, with an escaped character in its token.
 	left, right := "0neHalf0fTheT0ken0fALink", "An0therHalf0fTheT0ken"
-	d.send(t, "GET /accept/"+left+"%2D"+right, nil)
+	s.send(t, "GET /accept/"+left+"%2D"+right, nil)
 	return append(secrets, canary("bearer"), canary("cookie"), canary("query"), left, right)
 }

@@ -14,13 +14,13 @@ import (
 )
 
 // serviceKey creates a service key with the permissions, for the tenants or all.
-func (d *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...string) string {
+func (s *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...string) string {
 	t.Helper()
 	draft := key.ServiceDraft{Name: "router", Tenants: tenants}
 	for _, a := range may {
 		draft.May = append(draft.May, string(a))
 	}
-	made, err := d.Node.App.Keys.CreateService(t.Context(), doorward.OperatorAtTerminal(), draft)
+	made, err := s.Node.App.Keys.CreateService(t.Context(), doorward.OperatorAtTerminal(), draft)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +28,14 @@ func (d *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...stri
 }
 
 // revokeServices revokes all service keys and returns how many invitations that revoked.
-func (d *server) revokeServices(t *testing.T) (invitations int64) {
+func (s *server) revokeServices(t *testing.T) (invitations int64) {
 	t.Helper()
-	all, err := d.Node.App.Keys.Services(t.Context())
+	all, err := s.Node.App.Keys.Services(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range all {
-		n, err := d.Node.App.Keys.RevokeService(t.Context(), doorward.OperatorAtTerminal(), k)
+		n, err := s.Node.App.Keys.RevokeService(t.Context(), doorward.OperatorAtTerminal(), k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,6 +110,9 @@ func TestServiceInATenant(t *testing.T) {
 		d.send(t, "PATCH /api/v2/users/"+admin.ID, m{"role": "USER"}, service, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
 		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"status": "active"}, service, in(globex.ID)).fails(http.StatusNotFound, "not_found")
 		d.send(t, "GET /api/v2/tenant", nil, service, in(globex.ID)).ok(http.StatusOK).is("id", globex.ID)
+		for _, none := range []string{"tnt_\xff", acme.ID + "\xc3", "tnt_", strings.Repeat("t", 4000)} {
+			d.send(t, "GET /api/v2/tenant", nil, service, in(none)).fails(http.StatusNotFound, "not_found")
+		}
 		if people, _ := d.page(t, "/api/v2/users", "id", service, in(acme.ID)); len(people) != 3 {
 			t.Errorf("a service finds %q", people)
 		}

@@ -20,9 +20,9 @@ import (
 
 const sessionPath = "GET /api/v2/auth/session"
 
-func (d *server) patchTenant(t *testing.T, token string, body any, opts ...opt) answer {
+func (s *server) patchTenant(t *testing.T, token string, body any, opts ...opt) answer {
 	t.Helper()
-	return d.send(t, "PATCH /api/v2/tenant", body, append(opts, as(token))...)
+	return s.send(t, "PATCH /api/v2/tenant", body, append(opts, as(token))...)
 }
 
 func settings(name string, value any) m { return m{"settings": m{name: value}} }
@@ -341,30 +341,30 @@ func TestCloseTenant(t *testing.T) {
 
 // whileFrozenToo: the operator freezes the closing tenant, so nobody can restore it,
 // and unfreezes it again, which restores nothing.
-func (d *server) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *doorwardtest.Person, key string) {
+func (s *server) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *doorwardtest.Person, key string) {
 	t.Helper()
 	status := func(to string) answer {
 		t.Helper()
-		return d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": to}, bearer(key)).ok(http.StatusOK)
+		return s.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": to}, bearer(key)).ok(http.StatusOK)
 	}
 	token := owner.Login()
-	destroyed := d.send(t, "GET /api/v2/tenant", nil, as(token)).ok(http.StatusOK).instant("destroyedAt")
+	destroyed := s.send(t, "GET /api/v2/tenant", nil, as(token)).ok(http.StatusOK).instant("destroyedAt")
 	frozen := status("frozen").is("status", "frozen").is("ended.sessions", 1.0)
 	if at := frozen.instant("destroyedAt"); !at.Equal(destroyed) {
 		t.Errorf("the freeze has moved the destruction to %v from %v", at, destroyed)
 	}
-	d.send(t, "POST /api/v2/tenant/restore", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
-	d.send(t, loginPath, m{"email": owner.Email, "password": password, "tenantId": acme.ID}).fails(http.StatusForbidden, "tenant_frozen")
+	s.send(t, "POST /api/v2/tenant/restore", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
+	s.send(t, loginPath, m{"email": owner.Email, "password": password, "tenantId": acme.ID}).fails(http.StatusForbidden, "tenant_frozen")
 	status("active").is("status", "closing").instant("destroyedAt")
-	d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, bearer(key)).fails(http.StatusForbidden, "tenant_closing")
+	s.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, bearer(key)).fails(http.StatusForbidden, "tenant_closing")
 }
 
 // whileClosing tries all that an OWNER may do in a closing tenant, and the rest.
-func (d *server) whileClosing(t *testing.T, token, key string) {
+func (s *server) whileClosing(t *testing.T, token, key string) {
 	t.Helper()
-	d.send(t, sessionPath, nil, as(token)).ok(http.StatusOK)
-	d.send(t, "HEAD /api/v2/auth/session", nil, as(token)).ok(http.StatusOK)
-	d.send(t, "GET /api/v2/tenant", nil, as(token)).ok(http.StatusOK).is("status", "closing").instant("destroyedAt")
+	s.send(t, sessionPath, nil, as(token)).ok(http.StatusOK)
+	s.send(t, "HEAD /api/v2/auth/session", nil, as(token)).ok(http.StatusOK)
+	s.send(t, "GET /api/v2/tenant", nil, as(token)).ok(http.StatusOK).is("status", "closing").instant("destroyedAt")
 	allowed := []string{
 		"GET /api/v2/auth/session", "GET /api/v2/tenant", "POST /api/v2/tenant/restore",
 		"POST /api/v2/auth/logout", "POST /api/v2/auth/login", "POST /api/v2/auth/complete-registration",
@@ -376,19 +376,19 @@ func (d *server) whileClosing(t *testing.T, token, key string) {
 			if method == "HEAD" || slices.Contains(allowed, route) || strings.HasPrefix(path, "/api/v2/tenants") {
 				continue
 			}
-			d.send(t, route, nil, as(token)).fails(http.StatusForbidden, "tenant_closing")
+			s.send(t, route, nil, as(token)).fails(http.StatusForbidden, "tenant_closing")
 		}
 	}
 	for _, action := range []string{"", "?action=message.read", "?action=none"} {
-		a := d.send(t, "GET /api/v2/access/check"+action, nil, as(token)).fails(http.StatusForbidden, "tenant_closing")
+		a := s.send(t, "GET /api/v2/access/check"+action, nil, as(token)).fails(http.StatusForbidden, "tenant_closing")
 		if a.header.Get("X-Auth-User") != "" {
 			t.Errorf("a refused check has the headers %v", a.header)
 		}
 	}
-	d.send(t, "POST /api/v2/access/introspect", m{"credential": token}, bearer(key)).ok(http.StatusOK).names("", "active").is("active", false)
-	out := d.send(t, "POST /api/v2/auth/login", m{"email": "owner@acme.example", "password": password}).ok(http.StatusOK).text("token")
-	d.send(t, "POST /api/v2/auth/logout", nil, as(out)).ok(http.StatusNoContent)
-	d.send(t, sessionPath, nil, as(out)).fails(http.StatusUnauthorized, "unauthenticated")
+	s.send(t, "POST /api/v2/access/introspect", m{"credential": token}, bearer(key)).ok(http.StatusOK).names("", "active").is("active", false)
+	out := s.send(t, "POST /api/v2/auth/login", m{"email": "owner@acme.example", "password": password}).ok(http.StatusOK).text("token")
+	s.send(t, "POST /api/v2/auth/logout", nil, as(out)).ok(http.StatusNoContent)
+	s.send(t, sessionPath, nil, as(out)).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
 func TestRestoreAfterTheHold(t *testing.T) {

@@ -171,10 +171,10 @@ func runTracedScenario(t *testing.T, d *server) {
 
 // awaitWorker returns when the server itself has sent all mails. What deliver sends is
 // not traced.
-func (d *server) awaitWorker(t *testing.T) {
+func (s *server) awaitWorker(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
-		queued, err := storetest.CountMails(t.Context(), d.Node.DB.Read(), doorward.DeliveryQueued)
+		queued, err := storetest.CountMails(t.Context(), s.Node.DB.Read(), doorward.DeliveryQueued)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -556,31 +556,31 @@ func (h *recorder) withTheTenant() []step {
 }
 
 // closeTenant signs the person in and closes the tenant.
-func (d *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, name string) {
+func (s *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, name string) {
 	t.Helper()
-	token, err := secret.Parse(d.token(t, who.Email))
+	token, err := secret.Parse(s.token(t, who.Email))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := d.Node.App.Sessions.Check(t.Context(), token)
+	p, err := s.Node.App.Sessions.Check(t.Context(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
 	by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test", Principal: p}
-	if _, _, err := d.Node.App.Tenants.Close(t.Context(), by, name); err != nil {
+	if _, _, err := s.Node.App.Tenants.Close(t.Context(), by, name); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // status returns the status without checking the answer.
-func (d *server) status(t *testing.T, path, token string) int {
+func (s *server) status(t *testing.T, path, token string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "GET", d.URL+path, nil)
+	req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	as(token)(req)
-	res, err := d.client.Do(req)
+	res, err := s.client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,11 @@ func deviceOf(a answer) string {
 
 // evaluated sends guesses with each cookie from one address, and returns how many
 // were evaluated.
-func (d *server) evaluated(t *testing.T, email string, cookies []string, each int) (n int) {
+func (s *server) evaluated(t *testing.T, email string, cookies []string, each int) (n int) {
 	t.Helper()
 	for _, c := range cookies {
 		for range each {
-			if d.login(t, email, "wrong password", cookie(c), from("198.51.100.9")).status == http.StatusUnauthorized {
+			if s.login(t, email, "wrong password", cookie(c), from("198.51.100.9")).status == http.StatusUnauthorized {
 				n++
 			}
 		}
@@ -31,10 +31,10 @@ func (d *server) evaluated(t *testing.T, email string, cookies []string, each in
 }
 
 // steal signs in with a stolen password until it has that many device cookies.
-func (d *server) steal(t *testing.T, email string, many int) (cookies []string) {
+func (s *server) steal(t *testing.T, email string, many int) (cookies []string) {
 	t.Helper()
 	for n := range many {
-		a := d.login(t, email, password, from(fmt.Sprintf("203.0.113.%d", n))).ok(http.StatusOK)
+		a := s.login(t, email, password, from(fmt.Sprintf("203.0.113.%d", n))).ok(http.StatusOK)
 		if c := deviceOf(a); c != "" {
 			cookies = append(cookies, c)
 		}

@@ -36,7 +36,7 @@ const (
 	ReasonProof Reason = "proof"
 	// ReasonService: what a service key may do.
 	ReasonService Reason = "service"
-	// ReasonUnknown: there is no such action.
+	// ReasonUnknown: there is no such permission to ask for.
 	ReasonUnknown Reason = "unknown"
 )
 
@@ -48,8 +48,9 @@ type Decision struct {
 	own doorward.Role // of the principal
 	// obstacle is a permission, a role that is too high, or a tenant's status.
 	obstacle string
-	given    bool // the obstacle is the role to be granted, not one that is held
-	ofKey    bool // the obstacle is the role of an API key
+	given    bool            // the obstacle is the role to be granted, not one that is held
+	lacked   bool            // it has a permission that the principal's role lacks
+	of       doorward.Action // permission through which the object would be changed
 }
 
 func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
@@ -71,14 +72,22 @@ func CanInTenant(p *doorward.Principal, action doorward.Action) Decision {
 	return can(p, action, &ownTenant)
 }
 
+// CanCheck is CanInTenant for services that ask: they can ask for permissions only.
+func CanCheck(p *doorward.Principal, action doorward.Action) Decision {
+	if !p.Rules.Model().IsPermission(action) {
+		return no(ReasonUnknown)
+	}
+	return can(p, action, &ownTenant)
+}
+
 // ownTenant stands for the principal's own tenant.
 var ownTenant doorward.Object
 
 func can(p *doorward.Principal, action doorward.Action, on *doorward.Object) Decision {
-	verb, ok := doorward.Lookup(action)
+	verb, ok := p.Rules.Model().Lookup(action)
 	switch {
 	case !ok:
-		return Decision{Reason: ReasonUnknown, obstacle: string(action)}
+		return Decision{} // a mistake of ours
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
 	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):
@@ -101,14 +110,55 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) 
 		return no(ReasonForeign)
 	case !p.Permissions.Allow(verb):
 		return lacks(p, verb)
-	case on.Granted != "" && on.Granted.Outranks(p.Rank):
-		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Granted), given: true}
-	case verb.Through == doorward.UserManage && on.Held.Outranks(doorward.RoleUser) && p.Rank != doorward.RoleOwner:
-		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Held)}
-	case verb.Through == doorward.APIKeyManage && on.Held.Outranks(p.Rank):
-		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Held), ofKey: true}
-	case isShut(p, verb.WhileClosing):
+	}
+	if on != &ownTenant {
+		if d := canActOn(p, verb, on); !d.Allowed {
+			return d
+		}
+	}
+	if isShut(p, verb.WhileClosing) {
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
+	}
+	return yes(ReasonRole)
+}
+
+// canActOn compares the principal with the object's role: with the one that the action
+// gives, and with the one that the object holds.
+func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
+	given := on.Grant
+	if on.Granted != "" {
+		given = p.Rules.Grant(on.Granted)
+	}
+	if given != nil {
+		if d := canGive(p, given); !d.Allowed {
+			return d
+		}
+	}
+	d := Decision{Allowed: true, Reason: ReasonRole}
+	if on.Held == "" {
+		return d
+	}
+	held := p.Rules.Rank(on.Held)
+	switch verb.Through {
+	case doorward.UserManage: // below OWNER on lower ranks only
+		d.Allowed = p.Rank == doorward.RoleOwner || p.Rank.Outranks(held)
+	case doorward.APIKeyManage, doorward.RoleManage:
+		d.Allowed = !held.Outranks(p.Rank)
+	}
+	if !d.Allowed {
+		d.Reason, d.own, d.obstacle, d.of = ReasonRank, p.Role, string(on.Held), verb.Through
+	}
+	return d
+}
+
+// canGive says whether the principal may give a role: one of its rank at most, with
+// nothing that its own role lacks.
+func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
+	if given.Rank.Outranks(p.Rank) {
+		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(given.Role), given: true}
+	}
+	if own := p.Rules.Grant(p.Role); own == nil || !given.Permissions.Within(own.Permissions) {
+		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(given.Role), given: true, lacked: true}
 	}
 	return yes(ReasonRole)
 }
@@ -160,7 +210,7 @@ func CanServe(p *doorward.Principal, need doorward.Action) Decision {
 
 func lacks(p *doorward.Principal, verb *doorward.Verb) Decision {
 	d := Decision{Reason: ReasonRole, own: p.Role, obstacle: string(verb.Through)}
-	if p.Kind == doorward.ByKey && verb.GrantedTo(p.Role) {
+	if g := p.Rules.Grant(p.Role); p.Kind == doorward.ByKey && g != nil && g.Permissions.Allow(verb) {
 		d.Reason = ReasonKey
 	}
 	return d
@@ -293,20 +343,28 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.obstacle)
 	case ReasonPerson:
 		return doorward.Fail(doorward.CodeNotForKeys, "")
+	case ReasonUnknown:
+		return doorward.Fail(doorward.CodeUnknownAction, "")
 	case ReasonOperator:
 		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
 	}
-	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: no such action: %q", d.obstacle)}
+	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: refused for the reason %q", d.Reason)}
 }
 
 func (d Decision) tooHigh() *doorward.Error {
-	if d.given {
+	switch {
+	case d.given && d.obstacle == "":
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't make a role with permissions that it lacks.", d.own)
+	case d.lacked:
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the role %s, which has permissions that it lacks.", d.own, d.obstacle)
+	case d.given:
 		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.own, d.obstacle)
-	}
-	if d.ofKey {
+	case d.of == doorward.APIKeyManage:
 		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change an API key with the higher role %s.", d.own, d.obstacle)
+	case d.of == doorward.RoleManage:
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change the higher role %s.", d.own, d.obstacle)
 	}
-	return doorward.Fail(doorward.CodeForbidden, "Only an OWNER may change someone who is %s.", d.obstacle)
+	return doorward.Fail(doorward.CodeForbidden, "The role %s may not change someone who is %s.", d.own, d.obstacle)
 }
 
 func (d Decision) notOpen() *doorward.Error {

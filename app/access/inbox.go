@@ -307,7 +307,7 @@ func (w *Writer) alone(ctx context.Context, action doorward.Action) func(Record)
 }
 
 // RefuseKey records that an API key was refused, and returns the reason. Refusals are
-// counted by client network, key and cause, whoever the caller is taken for.
+// counted by client network, key and cause, for every kind of caller.
 func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.Object, cause string, reason *doorward.Error) error {
 	row := refusal(by, doorward.APIKeyRefuse, on, reason)
 	row.Source, row.Subject = doorward.Network(by.IP), row.Subject+" "+cause

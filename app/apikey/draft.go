@@ -81,21 +81,21 @@ func recordNew(tx *access.Tx, key doorward.APIKey) {
 func (k *Keys) parse(by doorward.Caller, d Draft) (doorward.APIKey, []doorward.FieldError) {
 	key := doorward.APIKey{
 		ID: doorward.NewID(doorward.PrefixKey), TenantID: by.TenantID, Name: d.Name, Status: doorward.APIKeyActive,
-		OwnerID: d.OwnerID, CreatedBy: by.ID, Role: doorward.RoleUser,
+		OwnerID: d.OwnerID, CreatedBy: by.ID, Role: doorward.RoleUser, Rules: by.Rules,
 	}
 	if d.OwnerID == "" && by.Kind == doorward.ByUser {
 		key.OwnerID = by.ID
 	}
 	faults := doorward.NeedName("/name", d.Name, nameMissing)
 	if role := doorward.Role(d.Role); d.Role != "" {
-		if key.Role = role; !role.Valid() {
+		if key.Role = role; !by.Rules.Has(role) {
 			key.Role = ""
 		}
-		if !role.Valid() || role == doorward.RoleOwner {
-			faults = append(faults, fault("/role", "invalid", "The role of a key is ADMIN, USER or VIEWER, in capitals."))
+		if key.Role == "" || role == doorward.RoleOwner {
+			faults = append(faults, fault("/role", "invalid", "The role of a key is ADMIN, USER, VIEWER or a role that the tenant has made, in capitals."))
 		}
 	}
-	permissions, wrong := parsePermissions(d.Permissions, key.Role)
+	permissions, wrong := parsePermissions(d.Permissions, key.Rules, key.Role)
 	addresses, bad := parseAddresses(d.AllowedIPs)
 	key.Permissions, key.AllowedIPs = permissions, addresses
 	faults = slices.Concat(faults, wrong, bad, k.checkDays(d.Days), checkPerSecond(d.PerSecond))
@@ -113,20 +113,20 @@ func fault(pointer, code, message string) doorward.FieldError {
 
 // parsePermissions returns the permissions, sorted and each once, and their faults. An
 // empty role, which is a fault of its own, grants all.
-func parsePermissions(typed []string, role doorward.Role) (all []doorward.Action, faults []doorward.FieldError) {
+func parsePermissions(typed []string, rules *doorward.Rules, role doorward.Role) (all []doorward.Action, faults []doorward.FieldError) {
 	switch {
 	case len(typed) == 0:
 		return nil, []doorward.FieldError{fault("/permissions", "required", "Say what the key may do: at least one permission.")}
 	case len(typed) > doorward.APIKeyPermissionsMax:
 		return nil, []doorward.FieldError{fault("/permissions", "out_of_range", fmt.Sprintf("A key has %d permissions at most.", doorward.APIKeyPermissionsMax))}
 	}
-	granted := role.Permissions()
+	granted, model := rules.Grant(role), rules.Model()
 	for i, text := range typed {
 		a, pointer := doorward.Action(text), fmt.Sprintf("/permissions/%d", i)
 		switch {
-		case !a.ForKeys():
+		case !model.ForKeys(a):
 			faults = append(faults, fault(pointer, "not_for_keys", "API keys can't have this permission."))
-		case role != "" && !slices.Contains(granted, a):
+		case granted != nil && !slices.Contains(granted.Actions, a):
 			faults = append(faults, fault(pointer, "not_granted", fmt.Sprintf("This is no permission that the role %s grants.", role)))
 		default:
 			all = append(all, a)

@@ -69,7 +69,7 @@ func (k *Keys) edited(ctx context.Context, tx *access.Tx, key doorward.APIKey, e
 		faults = append(faults, doorward.NeedName("/name", key.Name, nameMissing)...)
 	}
 	if e.Permissions != nil {
-		key.Permissions, wrong = parsePermissions(*e.Permissions, key.Role)
+		key.Permissions, wrong = parsePermissions(*e.Permissions, key.Rules, key.Role)
 		faults = append(faults, wrong...)
 	}
 	if e.AllowedIPs != nil {

@@ -27,10 +27,13 @@ type StoppedClock struct {
 }
 
 // NewStoppedClock returns a clock stopped at the current time.
-func NewStoppedClock() *StoppedClock { return &StoppedClock{at: time.Now()} }
+func NewStoppedClock() *StoppedClock { return StopClockAt(time.Now()) }
+
+// StopClockAt returns a clock stopped at the time.
+func StopClockAt(at time.Time) *StoppedClock { return &StoppedClock{at: at} }
 
 // Now returns the time.
 func (c *StoppedClock) Now() time.Time { return c.at.Add(time.Duration(c.by.Load())) }
 
-// Move advances it.
+// Move advances it, or sets it back.
 func (c *StoppedClock) Move(d time.Duration) { c.by.Add(int64(d)) }

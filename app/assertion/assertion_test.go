@@ -1,6 +1,7 @@
 package assertion_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/internal/jwt"
@@ -21,30 +23,16 @@ import (
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/store/storetest"
 )
-
-// clock is moved by the test.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) read() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) move(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(by)
-}
 
 // node is one process that signs.
 type node struct {
 	*assertion.Assertions
-	db *store.DB
+	db    *store.DB
+	lease *lease.Lease
+	// cutOff ends the lease, as when the node can't reach the database for a while.
+	cutOff func()
 }
 
 var audiences = []string{"https://messages.example", "https://reports.example"}
@@ -59,10 +47,35 @@ func newNode(t testing.TB, dsn, keyFile string, now doorward.Clock) node {
 	writer := access.New(db, l)
 	master := masterkey.New(writer, db, masterkey.File{Path: keyFile})
 	check(t, master.Load(t.Context()))
-	a := assertion.New(writer, db, master, "https://auth.example", audiences, 1000)
+	a := assertion.New(writer, db, l, master, "https://auth.example", audiences, 1000)
 	l.Follow(a.Apply, a.Forget)
 	check(t, a.Prepare(t.Context()))
-	return node{a, db}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { l.Run(ctx) })
+	end := sync.OnceFunc(func() { stop(); running.Wait() })
+	t.Cleanup(end)
+	storetest.Until(t, "a valid lease", l.Valid)
+	return node{a, db, l, end}
+}
+
+// A node whose lease has lapsed may have missed the rotation, and is not waited for: it
+// signs with what the database has.
+func TestCutOffNodeSignsFromDatabase(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		file := newKeyFile(t)
+		apart, other := newNode(t, dsn, file, time.Now), newNode(t, dsn, file, time.Now)
+		before := part(t, apart.token(t, ann, 0), 0)["kid"]
+		apart.cutOff()
+		storetest.Until(t, "the end of its lease", func() bool { return !apart.lease.Valid() })
+		_, err := other.Rotate(t.Context(), doorward.OperatorAtTerminal(), true)
+		check(t, err)
+		for _, p := range []doorward.Principal{ann, {Kind: doorward.ByUser, ID: "usr_bob", TenantID: "tnt_acme", SessionID: "ses_2"}} {
+			if is, want := part(t, apart.token(t, p, 0), 0)["kid"], part(t, other.token(t, p, 0), 0)["kid"]; is != want || is == before {
+				t.Errorf("%s: signed by %v, the other node by %v, both before by %v", p.ID, is, want, before)
+			}
+		}
+	})
 }
 
 func newKeyFile(t testing.TB) string {
@@ -113,8 +126,8 @@ func (n node) published(t testing.TB) (ids []string) {
 }
 
 func TestClaims(t *testing.T) {
-	c := &clock{now: time.Unix(1900000010, 500e6)}
-	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), c.read)
+	c := apptest.StopClockAt(time.Unix(1900000010, 500e6))
+	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), c.Now)
 	token := n.token(t, ann, 1)
 	if h := part(t, token, 0); h["alg"] != "ES256" || h["typ"] != "doorward+jwt" || !slices.Contains(n.published(t), kid(t, token)) {
 		t.Errorf("the header is %v", h)
@@ -138,10 +151,10 @@ func TestClaims(t *testing.T) {
 }
 
 // A token is made at most each 10 s for a session and audience, by many callers at once,
-// and anew when what it states has changed.
+// and again when what it states has changed.
 func TestTokensAreReused(t *testing.T) {
-	c := &clock{now: time.Unix(1900000010, 0)}
-	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), c.read)
+	c := apptest.StopClockAt(time.Unix(1900000010, 0))
+	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), c.Now)
 	for round := range int64(3) {
 		var all sync.WaitGroup
 		for i := range 16 {
@@ -157,14 +170,14 @@ func TestTokensAreReused(t *testing.T) {
 		if got := n.Signed(); got != 2*(round+1) {
 			t.Errorf("in round %d %d tokens are signed, want %d", round, got, 2*(round+1))
 		}
-		c.move(10 * time.Second)
+		c.Move(10 * time.Second)
 	}
 	first := n.token(t, ann, 0)
-	c.move(10*time.Second - time.Microsecond)
+	c.Move(10*time.Second - time.Microsecond)
 	if n.token(t, ann, 0) != first {
 		t.Error("within 10 s another token is made")
 	}
-	c.move(-time.Minute)
+	c.Move(-time.Minute)
 	if n.token(t, ann, 0) == first {
 		t.Error("by a clock that was set back, a token is returned for more than 10 s")
 	}
@@ -186,13 +199,13 @@ func TestTokensAreReused(t *testing.T) {
 }
 
 // The next key is always published, each signs for 30 days, and is published for a day
-// after, on every node, whoever makes it.
+// after, on every node, whichever node makes it.
 func TestKeysAreRotated(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
-		c, file := &clock{now: time.Unix(1900000000, 0)}, newKeyFile(t)
+		c, file := apptest.StopClockAt(time.Unix(1900000000, 0)), newKeyFile(t)
 		var nodes []node
 		for range 2 {
-			nodes = append(nodes, newNode(t, dsn, file, c.read))
+			nodes = append(nodes, newNode(t, dsn, file, c.Now))
 		}
 		sweep := func() {
 			t.Helper()
@@ -215,31 +228,31 @@ func TestKeysAreRotated(t *testing.T) {
 			if signs == last || len(before) != min(period, 1)+2 || signs != before[len(before)-2] || !slices.Equal(before, nodes[1].published(t)) || kid(t, nodes[1].token(t, ann, 0)) != signs {
 				t.Fatalf("in period %d %s signs, of %q and %q", period, signs, before, nodes[1].published(t))
 			}
-			c.move(24 * time.Hour)
+			c.Move(24 * time.Hour)
 			sweep()
 			if got := nodes[0].published(t); !slices.Equal(got, before[len(before)-2:]) {
 				t.Errorf("a day later %q are published, of %q", got, before)
 			}
-			c.move(29*24*time.Hour - 5*time.Minute)
+			c.Move(29*24*time.Hour - 5*time.Minute)
 			sweep()
 			soon := nodes[1].published(t)
 			if len(soon) != 3 || kid(t, nodes[1].token(t, ann, 0)) != signs {
 				t.Errorf("five minutes before the end %q are published, want the one that signs and two", soon)
 			}
-			c.move(5 * time.Minute)
+			c.Move(5 * time.Minute)
 			last = signs
 			if now := kid(t, nodes[1].token(t, ann, 0)); now != soon[1] {
 				t.Errorf("then %s signs, of %q", now, soon)
 			}
 		}
-		c.move(400 * 24 * time.Hour) // nothing has run
+		c.Move(400 * 24 * time.Hour) // nothing has run
 		sweep()
 		all := nodes[0].published(t)
 		signs := kid(t, nodes[0].token(t, ann, 0))
 		if len(all) != 3 || all[0] != signs {
 			t.Fatalf("after a long pause %s signs, of %q", signs, all)
 		}
-		c.move(assertion.SetLife)
+		c.Move(assertion.SetLife)
 		if now := kid(t, nodes[0].token(t, ann, 0)); now != all[1] {
 			t.Errorf("once it was published for 300 s, %s signs, not the new one", now)
 		}
@@ -248,27 +261,27 @@ func TestKeysAreRotated(t *testing.T) {
 
 func TestRotate(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
-		c := &clock{now: time.Unix(1900000000, 0)}
-		n := newNode(t, dsn, newKeyFile(t), c.read)
+		c := apptest.StopClockAt(time.Unix(1900000000, 0))
+		n := newNode(t, dsn, newKeyFile(t), c.Now)
 		by := doorward.OperatorAtTerminal()
 		before := n.published(t)
 		first := n.token(t, ann, 0)
 		r, err := n.Rotate(t.Context(), by, false)
-		if err != nil || r.KeyID != before[1] || !r.StartsAt.Equal(c.read().Add(assertion.SetLife)) {
+		if err != nil || r.KeyID != before[1] || !r.StartsAt.Equal(c.Now().Add(assertion.SetLife)) {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		c.move(assertion.SetLife - time.Second)
+		c.Move(assertion.SetLife - time.Second)
 		if got := kid(t, n.token(t, ann, 0)); got != before[0] {
 			t.Error("the next key signs before verifiers can know it")
 		}
-		c.move(time.Second)
-		c.move(10 * time.Second)
+		c.Move(time.Second)
+		c.Move(10 * time.Second)
 		if got := kid(t, n.token(t, ann, 0)); got != before[1] {
 			t.Error("the next key doesn't sign after 300 s")
 		}
 		third := n.published(t)[2]
 		old := n.token(t, ann, 0)
-		if r, err = n.Rotate(t.Context(), by, true); err != nil || r.KeyID != third || !r.StartsAt.Equal(c.read()) {
+		if r, err = n.Rotate(t.Context(), by, true); err != nil || r.KeyID != third || !r.StartsAt.Equal(c.Now()) {
 			t.Fatalf("at once: %+v, %v", r, err)
 		}
 		if now := n.token(t, ann, 0); kid(t, now) != third || now == old || old == first {
@@ -285,10 +298,11 @@ func TestRotateWithoutKeys(t *testing.T) {
 	check(t, err)
 	defer db.Close()
 	check(t, db.Migrate(t.Context()))
-	writer := access.New(db, lease.New(db, time.Second))
+	l := lease.New(db, time.Second)
+	writer := access.New(db, l)
 	master := masterkey.New(writer, db, masterkey.File{Path: newKeyFile(t)})
 	check(t, master.Load(t.Context()))
-	a := assertion.New(writer, db, master, "https://auth.example", nil, 1000)
+	a := assertion.New(writer, db, l, master, "https://auth.example", nil, 1000)
 	if _, err := a.Rotate(t.Context(), doorward.OperatorAtTerminal(), true); !errors.Is(err, assertion.ErrNoNextKey) {
 		t.Errorf("rotated with %v", err)
 	}

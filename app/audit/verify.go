@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Mark is a position in a chain. Whoever keeps one can prove later that nothing up
+// Mark is a position in a chain. A person who keeps one can prove later that nothing up
 // to there was changed.
 type Mark struct {
 	TenantID string // empty: the installation

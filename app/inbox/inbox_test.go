@@ -209,7 +209,7 @@ func TestResetWhileJunkWaits(t *testing.T) {
 }
 
 // A refusal about a destroyed tenant leaves no trail.
-func TestRefusalsOfTheDestroyed(t *testing.T) {
+func TestRefusalsAfterDestruction(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
@@ -265,7 +265,7 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 
 // A row that can't be decoded, and a row whose event can't be inserted, don't block
 // other rows or the overview of the inbox.
-func TestPoisonInTheInbox(t *testing.T) {
+func TestUndecodableRowsDoNotBlock(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		f.RecordPending()
@@ -280,12 +280,12 @@ func TestPoisonInTheInbox(t *testing.T) {
 		var taken, event string
 		f.NoError(f.SQL().QueryRow(`SELECT id FROM events WHERE tenant_id = $1 LIMIT 1`, acme.ID).Scan(&taken))
 		f.NoError(f.SQL().QueryRow(`SELECT event FROM inbox WHERE source = 'usr_013'`).Scan(&event))
-		poison := func(source, event string) {
+		spoil := func(source, event string) {
 			_, err := f.SQL().Exec(`UPDATE inbox SET event = $1 WHERE source = $2`, event, source)
 			f.NoError(err)
 		}
-		poison("usr_007", `{"At":`)
-		poison("usr_013", regexp.MustCompile(`evt_[a-z0-9]+`).ReplaceAllString(event, taken))
+		spoil("usr_007", `{"At":`)
+		spoil("usr_013", regexp.MustCompile(`evt_[a-z0-9]+`).ReplaceAllString(event, taken))
 		mails := f.CountRows("mails")
 		f.RecordPending()
 		f.RecordDue()
@@ -303,7 +303,7 @@ func TestPoisonInTheInbox(t *testing.T) {
 		if v.InboxAside != 2 {
 			f.Errorf("%d of %d rows are set aside, want 2", v.InboxAside, v.InboxRows)
 		}
-		poison("usr_013", event) // restored
+		spoil("usr_013", event) // restored
 		clock.Move(time.Minute)
 		f.RecordDue()
 		if got := recorded(); got != refusals-1 || f.CountRows("inbox") != 1 {

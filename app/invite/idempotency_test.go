@@ -12,50 +12,45 @@ import (
 // TestLateAttemptMakesNothing: an attempt that took longer than its mark lasts, so that
 // another one has begun, writes nothing. The other one's answer is the only one.
 func TestLateAttemptMakesNothing(t *testing.T) {
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			clock := apptest.NewMovedClock()
-			f := apptest.New(t, e, apptest.NoLimits, clock.Now)
-			_, owner := f.Tenant()
-			try := func(node int, attempt string) (by doorward.Caller, begin func() ([]byte, error)) {
-				by = owner.Caller
-				by.Idempotent = &doorward.IdempotentCall{
-					ID: []byte("a call"), TenantID: by.TenantID, Body: []byte("a body"), Attempt: attempt,
-					Answer: func(made any) ([]byte, error) { return []byte(made.(doorward.Invitation).ID), nil },
-				}
-				return by, func() ([]byte, error) { return f.Node(node).Access.BeginCall(f.Context(), by.Idempotent) }
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		try := func(node int, attempt string) (by doorward.Caller, begin func() ([]byte, error)) {
+			by = owner.Caller
+			by.Idempotent = &doorward.IdempotentCall{
+				ID: []byte("a call"), TenantID: by.TenantID, Body: []byte("a body"), Attempt: attempt,
+				Answer: func(made any) ([]byte, error) { return []byte(made.(doorward.Invitation).ID), nil },
 			}
-			send := func(node int, by doorward.Caller) (doorward.Invitation, error) {
-				return f.Node(node).Invitations.Send(f.Context(), by, invite.Offer{Email: "bob@example.com", Role: "USER"})
-			}
-			slow, begin := try(0, "slow")
-			f.NoError(apptest.ErrorOf(begin()))
-			clock.Move(5 * time.Second)
-			quick, begin := try(1, "quick")
-			f.NoError(apptest.ErrorOf(begin()))
+			return by, func() ([]byte, error) { return f.Node(node).Access.BeginCall(f.Context(), by.Idempotent) }
+		}
+		send := func(node int, by doorward.Caller) (doorward.Invitation, error) {
+			return f.Node(node).Invitations.Send(f.Context(), by, invite.Offer{Email: "bob@example.com", Role: "USER"})
+		}
+		slow, begin := try(0, "slow")
+		f.NoError(apptest.ErrorOf(begin()))
+		clock.Move(5 * time.Second)
+		quick, begin := try(1, "quick")
+		f.NoError(apptest.ErrorOf(begin()))
 
-			if _, err := send(0, slow); apptest.Code(err) != doorward.CodeIdempotencyInProgress {
-				t.Errorf("the late attempt: %v", err)
-			}
-			f.Node(0).Access.AbandonCall(f.Context(), slow.Idempotent)
-			made, err := send(1, quick)
-			f.NoError(err)
-			f.Node(1).Access.AbandonCall(f.Context(), quick.Idempotent) // as after a fault behind the commit
-			if _, err := send(0, slow); apptest.Code(err) == "" {
-				t.Error("the late attempt has invited again")
-			}
-			_, begin = try(0, "third")
-			answer, err := begin()
-			f.NoError(err)
-			if string(answer) != made.ID {
-				t.Errorf("the third attempt gets %q, want the answer of the second, %q", answer, made.ID)
-			}
-			all, err := f.Node(0).Invitations.List(f.Context(), owner.Caller, invite.Filter{State: "PENDING"}, doorward.Window{Limit: 10})
-			f.NoError(err)
-			if len(all.Items) != 1 {
-				t.Errorf("%d invitations are pending, want one", len(all.Items))
-			}
-		})
-	}
+		if _, err := send(0, slow); apptest.Code(err) != doorward.CodeIdempotencyInProgress {
+			f.Errorf("the late attempt: %v", err)
+		}
+		f.Node(0).Access.AbandonCall(f.Context(), slow.Idempotent)
+		made, err := send(1, quick)
+		f.NoError(err)
+		f.Node(1).Access.AbandonCall(f.Context(), quick.Idempotent) // as after a fault behind the commit
+		if _, err := send(0, slow); apptest.Code(err) == "" {
+			f.Error("the late attempt has invited again")
+		}
+		_, begin = try(0, "third")
+		answer, err := begin()
+		f.NoError(err)
+		if string(answer) != made.ID {
+			f.Errorf("the third attempt gets %q, want the answer of the second, %q", answer, made.ID)
+		}
+		all, err := f.Node(0).Invitations.List(f.Context(), owner.Caller, invite.Filter{State: "PENDING"}, doorward.Window{Limit: 10})
+		f.NoError(err)
+		if len(all.Items) != 1 {
+			f.Errorf("%d invitations are pending, want one", len(all.Items))
+		}
+	})
 }

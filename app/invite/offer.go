@@ -40,9 +40,9 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 	}
 	switch role := doorward.Role(o.Role); {
 	case o.Role == "":
-		fault("/role", "required", "Choose a role: OWNER, ADMIN, USER or VIEWER.")
-	case !role.Valid():
-		fault("/role", "invalid", doorward.RolesHelp)
+		fault("/role", "required", "Choose a role. "+by.Rules.RolesHelp())
+	case !by.Rules.Has(role):
+		fault("/role", "invalid", by.Rules.RolesHelp())
 	default:
 		inv.Role = role
 	}

@@ -1,5 +1,5 @@
 // Package leak takes reports of keys that were found where they should not be, such as
-// those of secret scanners. Whoever shows a key may end it.
+// those of secret scanners. A caller who shows a key may end it.
 package leak
 
 import (

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// table is a queue in memory, to test the dispatcher alone. app/mail tests it with
+// memoryQueue is a queue in memory, to test the dispatcher alone. app/mail tests it with
 // a database and a mail server.
-type table struct {
+type memoryQueue struct {
 	mu   sync.Mutex
 	rows []Job // by due, then by id
 	err  error
@@ -25,34 +25,35 @@ type table struct {
 	onlyOnce bool // a row is found only once
 }
 
-func (b *table) queue() *Queue[Job] {
+func (q *memoryQueue) queue() *Queue[Job] {
 	return &Queue[Job]{
-		Fetch: b.fetch, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
+		Fetch: q.fetch, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
 		Now: time.Now, Wake: make(chan struct{}), Warn: func(error) {},
 		Try: func(ctx context.Context, j Job, send Send) error {
-			if b.failing() {
+			if q.failing() {
 				return errors.New("gone")
 			}
 			err := send(ctx, func(context.Context) error { return nil })
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.tried = append(b.tried, j.ID)
-			if i, found := slices.BinarySearchFunc(b.rows, j, byDue); found {
-				b.rows = slices.Delete(b.rows, i, i+1)
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.tried = append(q.tried, j.ID)
+			if i, found := slices.BinarySearchFunc(q.rows, j, byDue); found {
+				copy(q.rows[1:i+1], q.rows[:i]) // most are near the front
+				q.rows = q.rows[1:]
 			}
 			return err
 		},
 	}
 }
 
-func (b *table) fetch(_ context.Context, urgent bool, after Job, limit int) (found []Job, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	from, at := slices.BinarySearchFunc(b.rows, after, byDue)
+func (q *memoryQueue) fetch(_ context.Context, urgent bool, after Job, limit int) (found []Job, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	from, at := slices.BinarySearchFunc(q.rows, after, byDue)
 	if at {
 		from++
 	}
-	for _, row := range b.rows[from:] {
+	for _, row := range q.rows[from:] {
 		if len(found) == limit {
 			break
 		}
@@ -60,20 +61,20 @@ func (b *table) fetch(_ context.Context, urgent bool, after Job, limit int) (fou
 			found = append(found, row)
 		}
 	}
-	b.reads = append(b.reads, len(found))
-	if b.onlyOnce && len(found) > 0 {
-		b.rows = nil
+	q.reads = append(q.reads, len(found))
+	if q.onlyOnce && len(found) > 0 {
+		q.rows = nil
 	}
-	return found, b.err
+	return found, q.err
 }
 
-// byDue is the order of a table's rows.
+// byDue is the order of the rows of a memoryQueue.
 func byDue(a, b Job) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) }
 
 // TestLongQueueIsReadInPieces: a queue longer than one read, and than fits in
 // memory, is processed completely, each job once.
 func TestLongQueueIsReadInPieces(t *testing.T) {
-	b := &table{}
+	b := &memoryQueue{}
 	const all = maxWaiting + 3*batchSize
 	for i := range all {
 		b.rows = append(b.rows, Job{ID: fmt.Sprintf("job_%06d", i), Due: time.Unix(int64(i/100), 0), Host: fmt.Sprint(i % 50)})
@@ -93,7 +94,7 @@ func TestLongQueueIsReadInPieces(t *testing.T) {
 // TestFailingDatabaseIsLeftAlone: while the database fails it is queried, and the
 // error reported, about once a second.
 func TestFailingDatabaseIsLeftAlone(t *testing.T) {
-	b := &table{err: errors.New("gone")}
+	b := &memoryQueue{err: errors.New("gone")}
 	q := b.queue()
 	ctx, stop := context.WithCancel(t.Context())
 	warned := 0
@@ -112,17 +113,17 @@ func TestFailingDatabaseIsLeftAlone(t *testing.T) {
 	}
 }
 
-func (b *table) failing() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.fails--
-	return b.fails >= 0
+func (q *memoryQueue) failing() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.fails--
+	return q.fails >= 0
 }
 
 // TestFailedClaimIsNotForgotten: a job whose claim failed is tried again as soon as
 // the database answers, not after a complete read of a long queue.
 func TestFailedClaimIsNotForgotten(t *testing.T) {
-	b := &table{fails: 2, onlyOnce: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
+	b := &memoryQueue{fails: 2, onlyOnce: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
 	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)
 	q := b.queue()
 	try := q.Try

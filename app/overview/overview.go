@@ -80,7 +80,11 @@ func (o *Overviews) Of(ctx context.Context, by doorward.Caller) (Tenant, error) 
 
 func (o *Overviews) people(ctx context.Context, tenantID string, t *Tenant) error {
 	counts, err := o.db.Read().CountMembers(ctx, tenantID)
-	for _, role := range slices.Backward(doorward.Roles) {
+	if err != nil {
+		return err
+	}
+	rules, err := o.db.Read().Rules(ctx, tenantID)
+	for _, role := range slices.Backward(rules.Roles()) {
 		own := Role{Role: role}
 		for _, c := range counts {
 			if c.Role == role {

@@ -29,16 +29,16 @@ func live(t *testing.T, p *doorwardtest.Person) bool {
 // TestIdleIsExact: each use restarts the idle time, exact to the microsecond,
 // however often the session was used before.
 func TestIdleIsExact(t *testing.T) {
-	c := standing()
-	server := doorwardtest.Start(t, limits(time.Hour, 24*time.Hour), c.option())
+	c := newClock()
+	server := doorwardtest.Start(t, limits(time.Hour, 24*time.Hour), withClock(c))
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	for range 5 {
-		c.move(time.Hour - time.Microsecond)
+		c.Move(time.Hour - time.Microsecond)
 		if !live(t, ann) {
 			t.Fatal("a session ended before its idle time")
 		}
 	}
-	c.move(time.Hour)
+	c.Move(time.Hour)
 	if live(t, ann) {
 		t.Error("a session is valid after its idle time")
 	}
@@ -46,16 +46,16 @@ func TestIdleIsExact(t *testing.T) {
 
 // TestAbsoluteIsExact: no use keeps a session valid beyond its absolute time.
 func TestAbsoluteIsExact(t *testing.T) {
-	c := standing()
-	server := doorwardtest.Start(t, limits(time.Hour, 3*time.Hour), c.option())
+	c := newClock()
+	server := doorwardtest.Start(t, limits(time.Hour, 3*time.Hour), withClock(c))
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	for _, d := range []time.Duration{time.Hour, time.Hour, time.Hour, 2 * time.Microsecond} {
-		c.move(d - time.Microsecond)
+		c.Move(d - time.Microsecond)
 		if !live(t, ann) {
 			t.Fatal("a session in use ended before its absolute time")
 		}
 	}
-	c.move(2 * time.Microsecond)
+	c.Move(2 * time.Microsecond)
 	if live(t, ann) {
 		t.Error("a session is valid after its absolute time")
 	}

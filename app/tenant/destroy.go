@@ -14,12 +14,12 @@ import (
 // event in the trail of the installation, without personal data. It can be
 // interrupted at any point and continues the next time, on any node.
 func (t *Tenants) Sweep(ctx context.Context) error {
-	setDestroyAt := func(tx *store.Tx) error { return tx.PromiseHold(ctx, max(t.hold, legacyHold)) }
+	setDestroyAt := func(tx *store.Tx) error { return tx.SetDestroyAt(ctx, max(t.hold, legacyHold)) }
 	if err := t.writer.Upkeep(ctx, setDestroyAt); err != nil {
 		return err
 	}
-	over, err := t.db.Read().TenantsDue(ctx, t.db.Now())
-	for _, tenant := range over {
+	due, err := t.db.Read().TenantsDue(ctx, t.db.Now())
+	for _, tenant := range due {
 		if failed := t.destroyLogged(ctx, tenant); !errors.Is(failed, errNotOver) {
 			err = errors.Join(err, failed)
 		}
@@ -32,13 +32,13 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 const legacyHold = 14 * 24 * time.Hour
 
 // destroyLogged logs before and after, since destruction is final.
-func (t *Tenants) destroyLogged(ctx context.Context, over doorward.Tenant) error {
-	if over.ClosedAt.Unix() != 0 { // else it has begun
-		t.log.Warn("tenant data is being destroyed", "tenant", over.ID, "closedAt", *over.ClosedAt, "destroyAt", t.DestroyedAt(over))
+func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) error {
+	if closed.ClosedAt.Unix() != 0 { // else it has begun
+		t.log.Warn("tenant data is being destroyed", "tenant", closed.ID, "closedAt", *closed.ClosedAt, "destroyAt", t.DestroyedAt(closed))
 	}
-	err := t.destroy(ctx, over.ID)
+	err := t.destroy(ctx, closed.ID)
 	if err == nil {
-		t.log.Warn("tenant data is destroyed", "tenant", over.ID)
+		t.log.Warn("tenant data is destroyed", "tenant", closed.ID)
 	}
 	return err
 }
@@ -62,11 +62,11 @@ func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) er
 	if err := tx.LockTenant(ctx, id); err != nil {
 		return err
 	}
-	over, err := tx.MarkDestroyed(ctx, id)
+	marked, err := tx.MarkDestroyed(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !over {
+	if !marked {
 		return errNotOver
 	}
 	return tx.DeleteOtherSessions(ctx, id, "")

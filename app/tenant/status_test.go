@@ -166,71 +166,61 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 // TestFrozenTenantsAreNotDestroyed: a frozen tenant is kept even if its hold is
 // over, and after the thaw an OWNER has a day to restore it.
 func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			clock := apptest.NewMovedClock()
-			f := apptest.New(t, e, apptest.NoLimits, clock.Now)
-			acme, owner := f.Tenant()
-			_, _, err := f.Node(0).Tenants.Close(t.Context(), owner.Caller, acme.Name)
-			f.NoError(err)
-			_, err = f.Node(0).Tenants.Freeze(t.Context(), apptest.Operator, acme.ID)
-			f.NoError(err)
-			clock.Move(apptest.TenantHold + time.Hour)
-			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
-			status(f, acme.ID)
-			f.NoError(apptest.ErrorOf(f.Node(0).Tenants.Thaw(t.Context(), apptest.Operator, acme.ID)))
-			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
-			clock.Move(23 * time.Hour)
-			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
-			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
-			clock.Move(2 * time.Hour)
-			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
-			if _, err := f.Node(0).Tenants.Get(t.Context(), acme.ID); apptest.Code(err) != doorward.CodeNotFound {
-				t.Errorf("a day after the thaw the tenant still exists: %v", err)
-			}
-		})
-	}
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		acme, owner := f.Tenant()
+		_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
+		f.NoError(err)
+		_, err = f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
+		f.NoError(err)
+		clock.Move(apptest.TenantHold + time.Hour)
+		f.NoError(f.Node(1).Tenants.Sweep(f.Context()))
+		status(f, acme.ID)
+		f.NoError(apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
+		f.NoError(f.Node(1).Tenants.Sweep(f.Context()))
+		clock.Move(23 * time.Hour)
+		f.NoError(f.Node(1).Tenants.Sweep(f.Context()))
+		owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+		clock.Move(2 * time.Hour)
+		f.NoError(f.Node(1).Tenants.Sweep(f.Context()))
+		if _, err := f.Node(0).Tenants.Get(f.Context(), acme.ID); apptest.Code(err) != doorward.CodeNotFound {
+			f.Errorf("a day after the thaw the tenant still exists: %v", err)
+		}
+	})
 }
 
 // TestDestructionIsAsPromised: neither the hold of another node nor a missing
 // destroy_at from the previous version makes it earlier.
 func TestDestructionIsAsPromised(t *testing.T) {
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			clock := apptest.NewMovedClock()
-			f := apptest.New(t, e, apptest.NoLimits, clock.Now)
-			acme, owner := f.Tenant()
-			old, oldOwner := f.Tenant()
-			closed, _, err := f.Node(0).Tenants.Close(t.Context(), owner.Caller, acme.Name)
-			f.NoError(err)
-			if got := closed.DestroyAt.Sub(*closed.ClosedAt); got != apptest.TenantHold {
-				t.Fatalf("the data is destroyed %v after the closing, want %v", got, apptest.TenantHold)
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		acme, owner := f.Tenant()
+		old, oldOwner := f.Tenant()
+		closed, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
+		f.NoError(err)
+		if got := closed.DestroyAt.Sub(*closed.ClosedAt); got != apptest.TenantHold {
+			f.Fatalf("the data is destroyed %v after the closing, want %v", got, apptest.TenantHold)
+		}
+		_, _, err = f.Node(0).Tenants.Close(f.Context(), oldOwner.Caller, old.Name)
+		f.NoError(err)
+		f.Exec(`UPDATE tenants SET destroy_at = NULL WHERE id = $1`, old.ID) // as the previous version leaves it
+		var journal logtest.Journal
+		hasty := app.New(f.DB, app.Settings{Lease: lease.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
+		for range 2 {
+			f.NoError(hasty.Sweep(f.Context()))
+			status(f, acme.ID)
+			status(f, old.ID)
+			clock.Move(apptest.TenantHold - time.Hour)
+		}
+		clock.Move(2*time.Hour - apptest.TenantHold)
+		f.NoError(hasty.Sweep(f.Context()))
+		for _, id := range []string{acme.ID, old.ID} {
+			if _, err := f.Node(0).Tenants.Get(f.Context(), id); apptest.Code(err) != doorward.CodeNotFound {
+				f.Errorf("after the hold the tenant still exists: %v", err)
 			}
-			_, _, err = f.Node(0).Tenants.Close(t.Context(), oldOwner.Caller, old.Name)
-			f.NoError(err)
-			f.Exec(`UPDATE tenants SET destroy_at = NULL WHERE id = $1`, old.ID) // as the previous version leaves it
-			var journal logtest.Journal
-			hasty := app.New(f.DB, app.Settings{Lease: lease.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
-			for range 2 {
-				f.NoError(hasty.Sweep(t.Context()))
-				status(f, acme.ID)
-				status(f, old.ID)
-				clock.Move(apptest.TenantHold - time.Hour)
+		}
+		for _, want := range []string{"tenant data is being destroyed", "tenant data is destroyed", acme.ID, "destroyAt"} {
+			if !strings.Contains(journal.String(), want) {
+				f.Errorf("the log doesn't contain %q:\n%s", want, journal.String())
 			}
-			clock.Move(2*time.Hour - apptest.TenantHold)
-			f.NoError(hasty.Sweep(t.Context()))
-			for _, id := range []string{acme.ID, old.ID} {
-				if _, err := f.Node(0).Tenants.Get(t.Context(), id); apptest.Code(err) != doorward.CodeNotFound {
-					t.Errorf("after the hold the tenant still exists: %v", err)
-				}
-			}
-			for _, want := range []string{"tenant data is being destroyed", "tenant data is destroyed", acme.ID, "destroyAt"} {
-				if !strings.Contains(journal.String(), want) {
-					t.Errorf("the log doesn't contain %q:\n%s", want, journal.String())
-				}
-			}
-		})
-	}
+		}
+	})
 }

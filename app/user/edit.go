@@ -38,7 +38,7 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 	if err := u.writer.Require(ctx, by, doorward.UserManage, on); err != nil {
 		return target, doorward.Ended{}, err
 	}
-	if faults := append(e.faults(), e.Keys.faults(by, target)...); len(faults) > 0 {
+	if faults := append(e.faults(target.Rules), e.Keys.faults(by, target)...); len(faults) > 0 {
 		return target, doorward.Ended{}, doorward.InvalidFields(faults...)
 	}
 	r := editing{Edit: e, users: u, ctx: ctx}
@@ -62,10 +62,10 @@ func (u *Users) reload(ctx context.Context, by doorward.Caller, target doorward.
 	return current(ctx, u.db.Read(), target)
 }
 
-func (e Edit) faults() []doorward.FieldError {
+func (e Edit) faults(rules *doorward.Rules) []doorward.FieldError {
 	var all []doorward.FieldError
-	if e.Role != nil && !e.Role.Valid() {
-		all = append(all, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: doorward.RolesHelp})
+	if e.Role != nil && !rules.Has(*e.Role) {
+		all = append(all, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: rules.RolesHelp()})
 	}
 	if e.Status != nil && *e.Status != doorward.UserActive && *e.Status != doorward.UserSuspended {
 		all = append(all, doorward.FieldError{Pointer: "/status", Code: "invalid", Message: "The status is active or suspended."})

@@ -27,8 +27,8 @@ type Filter struct{ Role, Status, Text string }
 // Errors: validation_failed.
 func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.User], error) {
 	var faults []doorward.FieldError
-	if f.Role != "" && !doorward.Role(f.Role).Valid() {
-		faults = append(faults, doorward.FieldError{Parameter: "role", Code: "invalid", Message: doorward.RolesHelp})
+	if f.Role != "" && !by.Rules.Has(doorward.Role(f.Role)) {
+		faults = append(faults, doorward.FieldError{Parameter: "role", Code: "invalid", Message: by.Rules.RolesHelp()})
 	}
 	if s := doorward.UserStatus(f.Status); s != "" && s != doorward.UserActive && s != doorward.UserSuspended {
 		faults = append(faults, doorward.FieldError{Parameter: "status", Code: "invalid", Message: "The status is active or suspended."})

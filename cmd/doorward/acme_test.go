@@ -105,7 +105,7 @@ func (a authority) roots(t *testing.T) *x509.CertPool {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	pool := x509.NewCertPool()
-	within(t, "the authority's root", func() error {
+	retry(t, "the authority's root", func() error {
 		res, err := client.Get(a.admin + "/roots/0")
 		if err != nil {
 			return err
@@ -120,8 +120,8 @@ func (a authority) roots(t *testing.T) *x509.CertPool {
 	return pool
 }
 
-// within retries until it succeeds.
-func within(t *testing.T, what string, try func() error) {
+// retry calls try until it succeeds, for waitTimeout at most.
+func retry(t *testing.T, what string, try func() error) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -145,7 +145,7 @@ func TestACME(t *testing.T) {
 	serials := map[string]bool{}
 	for range 2 {
 		end := ca.serve(t, addr, dir)
-		within(t, "a handshake", func() error {
+		retry(t, "a handshake", func() error {
 			c, err := tls.Dial("tcp", addr, visitor)
 			if err != nil {
 				return err
@@ -187,7 +187,7 @@ func TestACMERenews(t *testing.T) {
 		return err
 	}
 	end := ca.serve(t, addr, dir)
-	within(t, "the first certificate", visit)
+	retry(t, "the first certificate", visit)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for len(serials) < 2 { // the end of the first one ends it, too

@@ -63,34 +63,34 @@ func (l *acknowledged) copy() *acknowledged {
 }
 
 // newCommand is a command on the server's database.
-func (v *testServer) newCommand(args ...string) *exec.Cmd {
-	cmd := exec.Command(v.program, append(args, "--database", v.dsn)...)
-	cmd.Dir = v.dir
+func (s *testServer) newCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command(s.program, append(args, "--database", s.dsn)...)
+	cmd.Dir = s.dir
 	return cmd
 }
 
-func (v *testServer) runCommand(args ...string) {
-	v.Helper()
-	if out, err := v.newCommand(args...).CombinedOutput(); err != nil {
-		v.Fatalf("%v: %v\n%s", args, err, out)
+func (s *testServer) runCommand(args ...string) {
+	s.Helper()
+	if out, err := s.newCommand(args...).CombinedOutput(); err != nil {
+		s.Fatalf("%v: %v\n%s", args, err, out)
 	}
 }
 
 // checkRestored starts a server on the restored backup and checks it.
-func (v *testServer) checkRestored(file string, acked *acknowledged) {
-	v.Helper()
-	v.dsn = "sqlite:" + file + ".restored"
-	v.runCommand("restore", file)
-	v.checkConsistent()
-	if n := v.count(`SELECT count(*) FROM sessions`); n != 0 {
-		v.Errorf("%s: %d sessions are live after the restore", file, n)
+func (s *testServer) checkRestored(file string, acked *acknowledged) {
+	s.Helper()
+	s.dsn = "sqlite:" + file + ".restored"
+	s.runCommand("restore", file)
+	s.checkConsistent()
+	if n := s.count(`SELECT count(*) FROM sessions`); n != 0 {
+		s.Errorf("%s: %d sessions are live after the restore", file, n)
 	}
-	v.start()
-	if v.owner = v.login("owner@acme.example"); v.owner == "" {
-		v.Fatal("the OWNER can't log in")
+	s.start()
+	if s.owner = s.login("owner@acme.example"); s.owner == "" {
+		s.Fatal("the OWNER can't log in")
 	}
-	v.checkKept(acked)
-	v.shutDown()
+	s.checkKept(acked)
+	s.shutDown()
 }
 
 // TestRestoreKilled: whenever a restore is killed, the database is the old or the new

@@ -165,72 +165,72 @@ func fillAndRecover(t *testing.T, dsn, folder string, atOnce int) {
 }
 
 // runPeople runs four people at a time until enough returns true.
-func (v *testServer) runPeople(enough func() bool) {
-	v.Helper()
-	alive, stop := context.WithCancel(v.Context())
+func (s *testServer) runPeople(enough func() bool) {
+	s.Helper()
+	alive, stop := context.WithCancel(s.Context())
 	defer stop()
 	var people sync.WaitGroup
 	for i := range 4 {
 		people.Go(func() {
 			for n := 0; alive.Err() == nil; n++ {
-				v.runPerson(alive, &people, fmt.Sprintf("full%d.%d.%d@acme.example", time.Now().UnixNano(), i, n))
+				s.runPerson(alive, &people, fmt.Sprintf("full%d.%d.%d@acme.example", time.Now().UnixNano(), i, n))
 			}
 		})
 	}
-	v.waitUntil("enough was done", enough)
+	s.waitUntil("enough was done", enough)
 	stop()
 	people.Wait()
 }
 
 // areRefused polls until three batches of atOnce invitations in a row are refused.
-func (v *testServer) areRefused(atOnce int) func() bool {
+func (s *testServer) areRefused(atOnce int) func() bool {
 	times := 0
 	return func() bool {
 		var offers []map[string]string
 		for i := range atOnce {
 			offers = append(offers, map[string]string{"email": fmt.Sprintf("late%d.%d@acme.example", time.Now().UnixNano(), i), "role": "USER"})
 		}
-		if status := v.inviteAll(offers); status == http.StatusServiceUnavailable {
+		if status := s.inviteAll(offers); status == http.StatusServiceUnavailable {
 			times++
 			return times >= 3
 		}
 		times = 0
 		for _, o := range offers {
-			v.acked.note(&v.acked.invited, o["email"])
+			s.acked.note(&s.acked.invited, o["email"])
 		}
 		return false
 	}
 }
 
-func (v *testServer) inviteAll(offers []map[string]string) int {
-	v.Helper()
-	status, answer, err := v.ask(v.owner, http.MethodPost, "/api/v2/auth/invite/bulk", map[string]any{"invitations": offers})
+func (s *testServer) inviteAll(offers []map[string]string) int {
+	s.Helper()
+	status, answer, err := s.ask(s.owner, http.MethodPost, "/api/v2/auth/invite/bulk", map[string]any{"invitations": offers})
 	if err != nil || status != http.StatusOK && status != http.StatusServiceUnavailable {
-		v.Fatalf("%d invitations: %d %.300s %v", len(offers), status, answer, err)
+		s.Fatalf("%d invitations: %d %.300s %v", len(offers), status, answer, err)
 	}
 	return status
 }
 
 // checkAccess checks a session for longer than the memory is valid, and returns the
 // statuses.
-func (v *testServer) checkAccess(session string) string {
-	v.Helper()
+func (s *testServer) checkAccess(session string) string {
+	s.Helper()
 	statuses := map[int]int{}
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
-		status, _, err := v.ask(session, http.MethodGet, "/api/v2/access/check?action=message.read", nil)
+		status, _, err := s.ask(session, http.MethodGet, "/api/v2/access/check?action=message.read", nil)
 		if err != nil {
-			v.Error(err)
+			s.Error(err)
 		}
 		statuses[status]++
 	}
 	// A busy machine may not read the database in time, so a few may be 503.
 	if ok := statuses[http.StatusOK]; ok == 0 || len(statuses) > 2 || len(statuses) == 2 && statuses[http.StatusServiceUnavailable] > ok/10 {
-		v.Errorf("checks on a full disk are answered %v", statuses)
+		s.Errorf("checks on a full disk are answered %v", statuses)
 	}
-	ready, _, err := v.ask("", http.MethodGet, "/readyz", nil)
+	ready, _, err := s.ask("", http.MethodGet, "/readyz", nil)
 	if err != nil || ready != http.StatusOK {
-		v.Errorf("/readyz is %d %v: a restart would not help", ready, err)
+		s.Errorf("/readyz is %d %v: a restart would not help", ready, err)
 	}
-	login, _, err := v.ask("", http.MethodPost, "/api/v2/auth/login", map[string]string{"email": "owner@acme.example", "password": password})
+	login, _, err := s.ask("", http.MethodPost, "/api/v2/auth/login", map[string]string{"email": "owner@acme.example", "password": password})
 	return fmt.Sprintf("checks were answered %v, a login %d %v", statuses, login, err)
 }

@@ -24,7 +24,7 @@ const sessionFileVariable = "DOORWARD_SESSION_FILE"
 func gatewayDoctorCommand() *cobra.Command {
 	var sessionFile, cookie, upstream string
 	cmd := &cobra.Command{
-		Use: "gateway URL", Short: "Ask through a gateway as an attacker would, and say what to mend",
+		Use: "gateway URL", Short: "Ask through a gateway as an attacker would, and say what to correct",
 		Long: `Gateway checks the configuration of a gateway in front of a service: forged identities
 in every spelling, duplicate cookies, ambiguous paths, requests of other origins, what
 becomes of the credential, and whether the service sets the session's cookie.

@@ -129,54 +129,54 @@ func newTestServer(t *testing.T, program, dsn string) *testServer {
 	return v
 }
 
-func (v *testServer) serverCommand(args ...string) *exec.Cmd {
-	v.log = &bytes.Buffer{}
-	cmd := exec.Command(v.program, append(args, "--database", v.dsn, "--smtp", "file:"+v.mails(), "--log-level", "error")...)
-	cmd.Dir, cmd.Stderr = v.dir, v.log
+func (s *testServer) serverCommand(args ...string) *exec.Cmd {
+	s.log = &bytes.Buffer{}
+	cmd := exec.Command(s.program, append(args, "--database", s.dsn, "--smtp", "file:"+s.mails(), "--log-level", "error")...)
+	cmd.Dir, cmd.Stderr = s.dir, s.log
 	return cmd
 }
 
 // mails is a new folder after each start, so that finding a mail stays fast.
-func (v *testServer) mails() string { return filepath.Join(v.dir, fmt.Sprintf("mail%d", v.starts)) }
+func (s *testServer) mails() string { return filepath.Join(s.dir, fmt.Sprintf("mail%d", s.starts)) }
 
-func (v *testServer) start(more ...string) {
-	v.Helper()
-	v.starts++
-	v.cmd = v.serverCommand(append([]string{
-		"serve", "--listen", v.addr, "--session-limit", "0", "--limit-login-ip", "0", "--limit-login-account", "0",
+func (s *testServer) start(more ...string) {
+	s.Helper()
+	s.starts++
+	s.cmd = s.serverCommand(append([]string{
+		"serve", "--listen", s.addr, "--session-limit", "0", "--limit-login-ip", "0", "--limit-login-account", "0",
 		"--password-memory-kib", "1024", "--password-time", "1",
 	}, more...)...)
-	if err := v.cmd.Start(); err != nil {
-		v.Fatal(err)
+	if err := s.cmd.Start(); err != nil {
+		s.Fatal(err)
 	}
-	v.Cleanup(func() { v.cmd.Process.Kill() })
-	v.waitUntil("ready", func() bool {
-		status, _, err := v.ask("", http.MethodGet, "/readyz", nil)
+	s.Cleanup(func() { s.cmd.Process.Kill() })
+	s.waitUntil("ready", func() bool {
+		status, _, err := s.ask("", http.MethodGet, "/readyz", nil)
 		return err == nil && status == http.StatusOK
 	})
 }
 
-func (v *testServer) kill() {
-	v.cmd.Process.Kill()
-	v.cmd.Wait() // always fails: it was killed
+func (s *testServer) kill() {
+	s.cmd.Process.Kill()
+	s.cmd.Wait() // always fails: it was killed
 }
 
-func (v *testServer) shutDown() {
-	v.cmd.Process.Signal(syscall.SIGTERM)
-	if err := v.cmd.Wait(); err != nil {
-		v.Fatalf("end: %v\n%s", err, v.log)
+func (s *testServer) shutDown() {
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	if err := s.cmd.Wait(); err != nil {
+		s.Fatalf("end: %v\n%s", err, s.log)
 	}
 }
 
 var shortTimeout = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 
 // ask returns an error when the server has died.
-func (v *testServer) ask(session, method, path string, body any) (int, []byte, error) {
+func (s *testServer) ask(session, method, path string, body any) (int, []byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return 0, nil, err
 	}
-	req, err := http.NewRequest(method, "http://"+v.addr+path, bytes.NewReader(text))
+	req, err := http.NewRequest(method, "http://"+s.addr+path, bytes.NewReader(text))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -195,29 +195,29 @@ func (v *testServer) ask(session, method, path string, body any) (int, []byte, e
 
 // post reports whether the server answered with the status. No answer and 503 are
 // allowed; any other answer is a failure.
-func (v *testServer) post(want int, session, path string, body map[string]string) ([]byte, bool) {
-	v.Helper()
-	status, answer, err := v.ask(session, http.MethodPost, "/api/v2/auth/"+path, body)
+func (s *testServer) post(want int, session, path string, body map[string]string) ([]byte, bool) {
+	s.Helper()
+	status, answer, err := s.ask(session, http.MethodPost, "/api/v2/auth/"+path, body)
 	if err == nil && status != want && status != http.StatusServiceUnavailable {
-		v.Errorf("life %d: %s %v: %d %s, want %d", v.starts, path, body, status, answer, want)
+		s.Errorf("life %d: %s %v: %d %s, want %d", s.starts, path, body, status, answer, want)
 	}
 	return answer, err == nil && status == want
 }
 
-func (v *testServer) invite(email string) bool {
-	_, ok := v.post(http.StatusCreated, v.owner, "invite", map[string]string{"email": email, "role": "USER"})
+func (s *testServer) invite(email string) bool {
+	_, ok := s.post(http.StatusCreated, s.owner, "invite", map[string]string{"email": email, "role": "USER"})
 	return ok
 }
 
-func (v *testServer) register(email, token string) bool {
-	_, ok := v.post(http.StatusOK, "", "complete-registration", map[string]string{"token": token, "password": password, "confirmPassword": password})
+func (s *testServer) register(email, token string) bool {
+	_, ok := s.post(http.StatusOK, "", "complete-registration", map[string]string{"token": token, "password": password, "confirmPassword": password})
 	return ok
 }
 
 // login returns the token of the session, or none.
-func (v *testServer) login(email string) string {
-	v.Helper()
-	body, ok := v.post(http.StatusOK, "", "login", map[string]string{"email": email, "password": password})
+func (s *testServer) login(email string) string {
+	s.Helper()
+	body, ok := s.post(http.StatusOK, "", "login", map[string]string{"email": email, "password": password})
 	var answer struct{ Token string }
 	if !ok || json.Unmarshal(body, &answer) != nil {
 		return ""
@@ -228,60 +228,60 @@ func (v *testServer) login(email string) string {
 // killUnderLoad has four people at a time run through all operations, and kills the
 // server during that. A logout waits for the leases of killed nodes, so some rounds
 // must last longer than a lease.
-func (v *testServer) killUnderLoad(untilLogout bool) {
+func (s *testServer) killUnderLoad(untilLogout bool) {
 	alive, dead := context.WithCancel(context.Background())
 	defer dead()
 	var people sync.WaitGroup
 	for i := range 4 {
 		people.Go(func() {
-			for n := 0; v.runPerson(alive, &people, fmt.Sprintf("life%d.%d.%d@acme.example", v.starts, i, n)); n++ {
+			for n := 0; s.runPerson(alive, &people, fmt.Sprintf("life%d.%d.%d@acme.example", s.starts, i, n)); n++ {
 			}
 		})
 	}
 	if untilLogout {
-		v.waitUntil("a logout", func() bool { return v.acked.size(&v.acked.closed) > 0 })
+		s.waitUntil("a logout", func() bool { return s.acked.size(&s.acked.closed) > 0 })
 	}
 	<-time.After(time.Duration(20+rand.IntN(200)) * time.Millisecond)
-	v.kill()
+	s.kill()
 	dead()
 	people.Wait()
 }
 
 // waitUntil polls until isSo returns true.
-func (v *testServer) waitUntil(what string, isSo func() bool) {
-	v.Helper()
+func (s *testServer) waitUntil(what string, isSo func() bool) {
+	s.Helper()
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(waitTimeout); !isSo(); <-tick.C {
 		if time.Now().After(end) {
-			v.kill()
-			v.Fatalf("life %d: %s: not within %v\n%s", v.starts, what, waitTimeout, v.log)
+			s.kill()
+			s.Fatalf("life %d: %s: not within %v\n%s", s.starts, what, waitTimeout, s.log)
 		}
 	}
 }
 
 // runPerson runs one person's operations; false means that the server has died. The
 // logout runs in the background, since it may wait for a lease.
-func (v *testServer) runPerson(alive context.Context, people *sync.WaitGroup, email string) bool {
-	if !v.invite(email) {
+func (s *testServer) runPerson(alive context.Context, people *sync.WaitGroup, email string) bool {
+	if !s.invite(email) {
 		return false
 	}
-	v.acked.note(&v.acked.invited, email)
-	code := v.awaitCode(alive, email)
-	if code == "" || !v.register(email, code) {
+	s.acked.note(&s.acked.invited, email)
+	code := s.awaitCode(alive, email)
+	if code == "" || !s.register(email, code) {
 		return false
 	}
-	v.acked.note(&v.acked.registered, email)
-	stays, goes := v.login(email), v.login(email)
+	s.acked.note(&s.acked.registered, email)
+	stays, goes := s.login(email), s.login(email)
 	if stays != "" {
-		v.acked.note(&v.acked.open, stays)
+		s.acked.note(&s.acked.open, stays)
 	}
 	if goes == "" {
 		return false
 	}
 	people.Go(func() {
-		if _, ok := v.post(http.StatusNoContent, goes, "logout", nil); ok {
-			v.acked.note(&v.acked.closed, goes)
+		if _, ok := s.post(http.StatusNoContent, goes, "logout", nil); ok {
+			s.acked.note(&s.acked.closed, goes)
 		}
 	})
 	return true
@@ -291,11 +291,11 @@ func (v *testServer) runPerson(alive context.Context, people *sync.WaitGroup, em
 var codeLine = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)
 
 // awaitCode returns the code that was mailed to the address, or none.
-func (v *testServer) awaitCode(alive context.Context, email string) string {
+func (s *testServer) awaitCode(alive context.Context, email string) string {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for alive.Err() == nil {
-		if text, ok := mailTo(v.mails(), email); ok {
+		if text, ok := mailTo(s.mails(), email); ok {
 			return codeLine.FindString(text)
 		}
 		<-tick.C
@@ -315,25 +315,25 @@ func mailTo(folder, email string) (string, bool) {
 }
 
 // checkKept checks that everything acknowledged has been kept.
-func (v *testServer) checkKept(l *acknowledged) {
-	v.Helper()
+func (s *testServer) checkKept(l *acknowledged) {
+	s.Helper()
 	known := map[string]bool{}
 	for _, email := range l.registered {
 		known[email] = true
-		if token := v.login(email); token == "" {
-			v.Errorf("%s has registered and can't log in", email)
+		if token := s.login(email); token == "" {
+			s.Errorf("%s has registered and can't log in", email)
 		}
 	}
 	for _, email := range l.invited {
-		v.checkInvitedAgain(email, known[email])
+		s.checkInvitedAgain(email, known[email])
 	}
 	for _, sessions := range []struct {
 		tokens []string
 		want   int
 	}{{l.open, http.StatusOK}, {l.closed, http.StatusUnauthorized}} {
 		for _, token := range sessions.tokens {
-			if status, _, err := v.ask(token, http.MethodGet, "/api/v2/auth/session", nil); err != nil || status != sessions.want {
-				v.Errorf("a session after the kill: %d %v, want %d", status, err, sessions.want)
+			if status, _, err := s.ask(token, http.MethodGet, "/api/v2/auth/session", nil); err != nil || status != sessions.want {
+				s.Errorf("a session after the kill: %d %v, want %d", status, err, sessions.want)
 			}
 		}
 	}
@@ -341,20 +341,20 @@ func (v *testServer) checkKept(l *acknowledged) {
 
 // checkInvitedAgain checks a second invitation to the same address. A member whose
 // registration got no answer must be able to log in.
-func (v *testServer) checkInvitedAgain(email string, registered bool) {
-	v.Helper()
-	answer, _ := v.post(http.StatusConflict, v.owner, "invite", map[string]string{"email": email, "role": "USER"})
+func (s *testServer) checkInvitedAgain(email string, registered bool) {
+	s.Helper()
+	answer, _ := s.post(http.StatusConflict, s.owner, "invite", map[string]string{"email": email, "role": "USER"})
 	var problem struct{ Code string }
 	if err := json.Unmarshal(answer, &problem); err != nil {
-		v.Errorf("%s was invited; inviting again: %s", email, answer)
+		s.Errorf("%s was invited; inviting again: %s", email, answer)
 		return
 	}
 	switch {
 	case problem.Code == "already_member" && !registered:
-		v.login(email)
+		s.login(email)
 	case problem.Code == "already_member", problem.Code == "invitation_pending" && !registered:
 	default:
-		v.Errorf("%s was invited, and registered is %v: inviting again is %s", email, registered, problem.Code)
+		s.Errorf("%s was invited, and registered is %v: inviting again is %s", email, registered, problem.Code)
 	}
 }
 
@@ -377,41 +377,41 @@ var inconsistencies = map[string]string{
 }
 
 // checkConsistent checks that nothing is half done.
-func (v *testServer) checkConsistent() {
-	v.Helper()
+func (s *testServer) checkConsistent() {
+	s.Helper()
 	for what := range inconsistencies {
-		if n := v.count(inconsistencies[what]); n > 0 {
-			v.Errorf("life %d: %d %s", v.starts, n, what)
+		if n := s.count(inconsistencies[what]); n > 0 {
+			s.Errorf("life %d: %d %s", s.starts, n, what)
 		}
 	}
-	verify := exec.Command(v.program, "audit", "verify", "--database", v.dsn)
-	verify.Dir = v.dir
+	verify := exec.Command(s.program, "audit", "verify", "--database", s.dsn)
+	verify.Dir = s.dir
 	if out, err := verify.CombinedOutput(); err != nil {
-		v.Errorf("life %d: the audit trail: %v\n%s", v.starts, err, out)
+		s.Errorf("life %d: the audit trail: %v\n%s", s.starts, err, out)
 	}
 }
 
-func (v *testServer) count(query string) (n int) {
-	v.Helper()
-	db, err := openSQL(v.dsn, v.dir)
+func (s *testServer) count(query string) (n int) {
+	s.Helper()
+	db, err := openSQL(s.dsn, s.dir)
 	if err != nil {
-		v.Fatal(err)
+		s.Fatal(err)
 	}
 	defer db.Close()
 	if err := db.QueryRow(query).Scan(&n); err != nil {
-		v.Fatal(err)
+		s.Fatal(err)
 	}
 	return n
 }
 
 // checkDelivered waits until the mail queue is empty and checks that everybody invited
 // got a mail.
-func (v *testServer) checkDelivered(invited []string) {
-	v.Helper()
-	v.waitUntil("all mails have left", func() bool { return v.count(`SELECT count(*) FROM mails WHERE state = 'queued'`) == 0 })
+func (s *testServer) checkDelivered(invited []string) {
+	s.Helper()
+	s.waitUntil("all mails have left", func() bool { return s.count(`SELECT count(*) FROM mails WHERE state = 'queued'`) == 0 })
 	for _, email := range invited {
-		if _, ok := mailTo(filepath.Join(v.dir, "mail*"), email); !ok {
-			v.Errorf("%s was invited and got no mail", email)
+		if _, ok := mailTo(filepath.Join(s.dir, "mail*"), email); !ok {
+			s.Errorf("%s was invited and got no mail", email)
 		}
 	}
 }

@@ -202,8 +202,8 @@ active proctype Check() {
 active proctype Limbo() { d_step { promoted && !end[OLD] -> end[OLD] = 3 } }
 
 /* Another node ends the one session or opens the other, in whichever server is
-   the primary. Whoever ended it may be dead; then somebody answers who finds it
-   ended, on this node or another. */
+   the primary. The node that ended it may be dead; then any node that finds it
+   ended answers. */
 active proctype Other() {
 	bit server;
 	if

@@ -30,7 +30,7 @@ func askDoorward(url string) (guard, error) {
 // request needs.
 func behindGateway(listen string) (guard, error) {
 	if !loopback(listen) {
-		return nil, fmt.Errorf("behind a gateway it listens on loopback only, since it believes whoever connects; not on %s", listen)
+		return nil, fmt.Errorf("behind a gateway it listens on loopback only, since it trusts every client that connects; not on %s", listen)
 	}
 	return func(string) func(http.Handler) http.Handler { return believeGateway }, nil
 }

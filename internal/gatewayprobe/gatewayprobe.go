@@ -1,4 +1,4 @@
-// Package gatewayprobe asks through a gateway as an attacker would, and says what to mend
+// Package gatewayprobe asks through a gateway as an attacker would, and says what to correct
 // in its configuration. docs/gateways.md says why each rule matters.
 //
 //	findings := gatewayprobe.Probe{URL: reports, Cookie: "JSESSIONID", Token: token}.Run(ctx)
@@ -113,7 +113,7 @@ func (p Probe) upstream(ctx context.Context) Finding {
 	f := Finding{What: "upstream", Fine: p.Upstream + " can't be reached from here"}
 	beside := Probe{URL: &url.URL{Scheme: "http", Host: p.Upstream, Path: "/"}}
 	if a, err := beside.get(ctx, "", "X-Auth-User: "+forged); err == nil {
-		f.Wrong = fmt.Sprintf("%s answers %d beside the gateway: who reaches it is whoever it claims to be", p.Upstream, a.status)
+		f.Wrong = fmt.Sprintf("%s answers %d without the gateway: any client can claim to be anybody", p.Upstream, a.status)
 		f.Remedy = "Let the service listen on loopback or a network that only the gateway is in."
 	}
 	return f
@@ -159,7 +159,7 @@ func (p Probe) credential(ctx context.Context) Finding {
 		}
 		return ""
 	})
-	return Finding{"credential", "stays at the gateway", wrong, "Remove Cookie and Authorization before the service: whoever breaks into it finds all sessions."}
+	return Finding{"credential", "stays at the gateway", wrong, "Remove Cookie and Authorization before the service: an attacker who breaks into it finds all sessions."}
 }
 
 // spellings are ways to write an identity. CGI, WSGI and PHP read an underscore like a

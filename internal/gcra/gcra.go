@@ -10,7 +10,7 @@ import (
 )
 
 // Limiter counts the events of one limit. The zero value has granted nothing. It is safe
-// for concurrent use. One that is thrown away and made anew grants a second's events
+// for concurrent use. One that is discarded and created again grants a second's events
 // again, so it must outlive whatever is only cached; see [Limiter.Idle].
 type Limiter struct {
 	// next is when all events granted so far will have been paid for at the rate: the

@@ -97,10 +97,10 @@ func allowed(owner uint32) fs.FileMode {
 // remedy keeps the file readable for this process.
 func remedy(path string, mode fs.FileMode, owner, group uint32) string {
 	self := uint32(os.Geteuid())
-	mend := fmt.Sprintf("chmod %04o %s", mode&allowed(owner), quoted(path))
+	chmod := fmt.Sprintf("chmod %04o %s", mode&allowed(owner), quoted(path))
 	switch {
 	case self == 0, owner == self, owner == 0 && mode&0o040 != 0 && within(group):
-		return mend
+		return chmod
 	}
 	return fmt.Sprintf("chown root:%s %s && chmod 0640 %[2]s", groupName(os.Getegid()), quoted(path))
 }

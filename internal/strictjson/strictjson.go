@@ -230,7 +230,7 @@ func malformed(err error) *Error {
 	case !ok || errors.Is(err, io.ErrUnexpectedEOF):
 		return &Error{Reason: "complete the JSON: it ends too early"}
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return &Error{Pointer: string(syntax.JSONPointer), Reason: "send each name only once: one stands here twice"}
+		return &Error{Pointer: string(syntax.JSONPointer), Reason: "send each name only once: this one is repeated"}
 	}
 	offset := strconv.FormatInt(syntax.ByteOffset, 10)
 	return &Error{

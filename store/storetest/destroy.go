@@ -72,7 +72,7 @@ func promises(f *fixture) {
 	closed := f.clock.move(time.Hour)
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.CloseTenant(ctx, acme.ID, noon))
-		noError(f, tx.PromiseHold(ctx, time.Hour)) // it has one
+		noError(f, tx.SetDestroyAt(ctx, time.Hour)) // it has one
 	})
 	is, err := f.Read().Tenant(ctx, acme.ID)
 	equal(f, f.value(is.DestroyAt, err), at(noon))

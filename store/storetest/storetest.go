@@ -77,6 +77,8 @@ var cases = []struct {
 	{"master keys", masterKeys},
 	{"signing keys", signingKeys},
 	{"values sealed again", sealedAgain},
+	{"rules of tenants", rules},
+	{"models", models},
 	{"API keys", apiKeys},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},

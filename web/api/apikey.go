@@ -142,6 +142,9 @@ type rotateInput struct {
 	GraceHours *front.Int `json:"graceHours,omitempty" minimum:"0" maximum:"168" doc:"How long the present secret stays valid; 24 if absent. With 0 it ends at once"`
 }
 
+// OptionalBody is for front.OptionalBody.
+func (rotateInput) OptionalBody() {}
+
 var docRotateAPIKey = front.Doc{
 	ID: "rotateApiKey", Tag: "API keys", Summary: "Give an API key a new secret",
 	Description: "The key stays the same, with the same end; for the grace it has two secrets. The present secret ends at the earliest of the grace, the end of the key and `rotateBy`. One that an earlier rotation has replaced ends at once.",
@@ -213,7 +216,7 @@ type reportKeyInput struct {
 
 var docReportKey = front.Doc{
 	ID: "reportKey", Tag: "API keys", Summary: "Report a key that was found",
-	Description: "For whoever finds a key where it should not be, such as a secret scanner: API keys, service keys and operator keys end at once, and those responsible are told by mail. The answer is the same for every well-formed key, also for an unknown one. 30 reports in ten minutes from a client address.",
+	Description: "For people and secret scanners that find a key where it should not be: API keys, service keys and operator keys end at once, and those responsible are told by mail. The answer is the same for every well-formed key, also for an unknown one. 30 reports in ten minutes from a client address.",
 	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }
 

@@ -85,12 +85,12 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	if q.Act == "role" {
 		switch q.To = asked(c); {
-		case !q.To.Valid():
+		case !p.User.Rules.Has(q.To):
 			return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 		case q.To == p.User.Role:
 			return done(c, "/console/people/"+p.User.ID, "unchanged", nil), nil
 		}
-		q.Gains, q.Loses = additionalActions(q.To, p.User.Role), additionalActions(p.User.Role, q.To)
+		q.Gains, q.Loses = additionalActions(p.User.Rules, q.To, p.User.Role), additionalActions(p.User.Rules, p.User.Role, q.To)
 	}
 	return ui.View{Page: "act", Title: "act." + q.Act + ".title", Note: note, Body: q}, nil
 }
@@ -104,9 +104,9 @@ func asked(c *ui.Call) doorward.Role {
 }
 
 // additionalActions returns the actions that a role grants and the other one doesn't.
-func additionalActions(role, other doorward.Role) []doorward.Action {
-	has := other.Permissions()
-	return slices.DeleteFunc(role.Permissions(), func(a doorward.Action) bool {
+func additionalActions(rules *doorward.Rules, role, other doorward.Role) []doorward.Action {
+	has := permissionsOf(rules, other)
+	return slices.DeleteFunc(slices.Clone(permissionsOf(rules, role)), func(a doorward.Action) bool {
 		return slices.Contains(has, a) || !messages()["can."+string(a)]
 	})
 }

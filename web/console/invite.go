@@ -41,7 +41,7 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	}
 	most := s.Tenant.Settings.MaxInvitationDays()
 	body := newInvitation{pageData: s, MaxDays: most, Days: min(doorward.InvitationDaysDefault, most), Locales: ui.Languages}
-	for _, role := range doorward.Roles {
+	for _, role := range c.Caller.Rules.Roles() {
 		if access.Can(&c.Caller.Principal, doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
 			body.Roles = append(body.Roles, role)
 		}
@@ -95,11 +95,11 @@ func checkInvite(c *ui.Call, lines []string) (days int64, err error) {
 	var faults []doorward.FieldError
 	switch {
 	case len(lines) == 0:
-		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "required", Message: "Say whom to invite."})
+		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "required", Message: "Enter the addresses to invite."})
 	case len(lines) > maxInvited:
 		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "out_of_range", Message: "Invite 100 people at once at most."})
 	}
-	if !doorward.Role(c.Value("role")).Valid() {
+	if !c.Caller.Rules.Has(doorward.Role(c.Value("role"))) {
 		faults = append(faults, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: "Choose a role."})
 	}
 	days, err = strconv.ParseInt(c.Value("expiresInDays"), 10, 64)

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -118,17 +117,31 @@ type permissionChoice struct {
 	Chosen bool
 }
 
-// groupOf maps what permissions are about to their group; all others are about the
-// organisation.
-var groupOf = map[string]string{"message": "platform", "report": "platform", "user": "people"}
+// groupOfAction returns the group in which a permission is shown.
+func groupOfAction(rules *doorward.Rules, a doorward.Action) string {
+	switch verb, _ := rules.Model().Lookup(a); {
+	case verb.Platform:
+		return "platform"
+	case strings.HasPrefix(string(a), "user."):
+		return "people"
+	}
+	return "organisation"
+}
+
+// permissionsOf are what the role grants; none if there is no such role.
+func permissionsOf(rules *doorward.Rules, role doorward.Role) []doorward.Action {
+	if g := rules.Grant(role); g != nil {
+		return g.Actions
+	}
+	return nil
+}
 
 // permissionGroups returns what a key of the role can be given.
-func permissionGroups(role doorward.Role, chosen func(doorward.Action) bool) (all []permissionGroup) {
+func permissionGroups(rules *doorward.Rules, role doorward.Role, chosen func(doorward.Action) bool) (all []permissionGroup) {
 	for _, name := range []string{"platform", "people", "organisation"} {
 		g := permissionGroup{Name: name}
-		for _, a := range role.Permissions() {
-			about, _, _ := strings.Cut(string(a), ".")
-			if cmp.Or(groupOf[about], "organisation") == name && a.ForKeys() {
+		for _, a := range permissionsOf(rules, role) {
+			if groupOfAction(rules, a) == name && rules.Model().ForKeys(a) {
 				g.Choices = append(g.Choices, permissionChoice{a, chosen(a)})
 			}
 		}
@@ -169,15 +182,15 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	body := newKey{pageData: s, Role: asked(c), keyLimits: h.keyLimits()}
-	if !body.Role.Valid() || body.Role == doorward.RoleOwner {
+	if !c.Caller.Rules.Has(body.Role) || body.Role == doorward.RoleOwner {
 		body.Role = defaultKeyRole
 	}
-	for _, role := range highestFirst() {
+	for _, role := range highestFirst(c.Caller.Rules) {
 		if role != doorward.RoleOwner && access.Can(&c.Caller.Principal, doorward.APIKeyCreate, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
 			body.Roles = append(body.Roles, roleChoice{role, role == body.Role})
 		}
 	}
-	body.Groups = permissionGroups(body.Role, sentPermissions(c))
+	body.Groups = permissionGroups(c.Caller.Rules, body.Role, sentPermissions(c))
 	if !c.Again() {
 		c.Suggest("owner", c.Caller.Email)
 	}
@@ -304,9 +317,9 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Value("name") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body := keyPage{pageData: s, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Role, chosen), Graces: graces, Try: tried(c, k)}
-	for _, v := range doorward.Verbs() {
-		if v.Action.IsPermission() && v.Action.ForKeys() && messages()["can."+string(v.Action)] {
+	body := keyPage{pageData: s, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: tried(c, k)}
+	for _, v := range k.Rules.Model().Verbs() {
+		if v.IsPermission() && !v.NoKeys {
 			body.Actions = append(body.Actions, v.Action)
 		}
 	}

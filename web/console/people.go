@@ -35,11 +35,12 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil {
 		err = r.ending(ctx, c, found.Prev, found.Next)
 	}
-	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: people{s, r, highestFirst(), found.Items}, Wide: true}), err)
+	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: people{s, r, highestFirst(c.Caller.Rules), found.Items}, Wide: true}), err)
 }
 
-func highestFirst() []doorward.Role {
-	all := slices.Clone(doorward.Roles)
+// highestFirst lists the roles of a tenant.
+func highestFirst(rules *doorward.Rules) []doorward.Role {
+	all := rules.Roles()
 	slices.Reverse(all)
 	return all
 }
@@ -89,7 +90,7 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 	}
 	p := person{pageData: s, User: u, Who: who(u), Self: u.ID == c.Caller.ID, Current: c.Caller.SessionID}
 	p.Managed = access.Can(&c.Caller.Principal, doorward.UserManage, doorward.Object{TenantID: u.TenantID, Held: u.Role}).Allowed
-	for _, role := range highestFirst() {
+	for _, role := range highestFirst(c.Caller.Rules) {
 		if access.Can(&c.Caller.Principal, doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}).Allowed {
 			p.Roles = append(p.Roles, roleChoice{role, role == u.Role})
 		}

@@ -51,8 +51,8 @@ func samples() []uitest.Sample {
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledHome()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", home{pageData: sheets, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
-		{Name: "people", View: wide("people", people{sheets, list, highestFirst(), members}), Frame: owner},
-		{Name: "people-none", View: wide("people", people{pageData: sheets, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst()}), Frame: owner},
+		{Name: "people", View: wide("people", people{sheets, list, highestFirst(nil), members}), Frame: owner},
+		{Name: "people-none", View: wide("people", people{pageData: sheets, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, sampledOffers()}), Frame: owner},
@@ -71,7 +71,7 @@ func samples() []uitest.Sample {
 		{Name: "key-revoked", View: sampledKeyPage(3), Frame: owner},
 		{Name: "keynew", View: wide("keynew", newKey{
 			pageData: sheets, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
-			Groups: permissionGroups(doorward.RoleAdmin, func(doorward.Action) bool { return false }),
+			Groups: permissionGroups(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
 		}), Frame: owner},
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{sheets, sampledKeys()[0], sampledSecret, true}}, Frame: owner},
 		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{sheets, sampledKeys()[0], "revoke", true}}, Frame: owner},
@@ -85,7 +85,7 @@ func sampledHome() home {
 		Since:    noon.AddDate(0, 0, -1),
 		Refusals: []overview.Refusal{{Action: doorward.SessionRefuse, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
 	}
-	for n, role := range highestFirst() {
+	for n, role := range highestFirst(nil) {
 		figures.Roles = append(figures.Roles, overview.Role{Role: role, People: []int{4, 38, 3950, 1221}[n]})
 	}
 	for n := range 30 {
@@ -99,7 +99,7 @@ func sampledPerson() person {
 	p := person{pageData: sheets, User: who, Who: who.Name, Managed: true, Sessions: []doorward.Session{
 		{ID: "ses_2", TenantID: canny.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 	}}
-	for _, role := range highestFirst() {
+	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}
 	return p
@@ -156,7 +156,7 @@ func sampledKeys() (all []apiKey) {
 func sampledKeyPage(n int) ui.View {
 	k := sampledKeys()[n]
 	body := keyPage{
-		pageData: sheets, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(k.Role, k.Has), Graces: graces,
+		pageData: sheets, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(nil, k.Role, k.Has), Graces: graces,
 		Actions: []doorward.Action{doorward.MessageSend, doorward.UserRead},
 	}
 	if n == 0 {

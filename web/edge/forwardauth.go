@@ -181,7 +181,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 	}
 	q, err := c.read(r.URL.RawQuery)
 	if err == nil && q.asked {
-		err = access.CanInTenant(p, q.action).Err()
+		err = access.CanCheck(p, q.action).Err()
 	}
 	if err != nil || len(c.audiences) == 0 {
 		return "", err
@@ -231,7 +231,7 @@ func (c *checker) read(text string) (q query, err error) {
 	}
 	if actions := values["action"]; len(actions) > 0 {
 		q.action, q.asked = doorward.Action(actions[0]), true
-		if len(actions) > 1 || !q.action.IsPermission() {
+		if len(actions) > 1 {
 			return q, doorward.Fail(doorward.CodeUnknownAction, "")
 		}
 	}
@@ -252,9 +252,20 @@ func (c *checker) readPlain(text string) (q query, known bool) {
 	q.action, q.asked = doorward.Action(action), true
 	if twofold {
 		q.audience, known = c.audiences[named]
-		return q, known && q.action.IsPermission()
+		return q, known && isPlain(action)
 	}
-	return q, q.action.IsPermission()
+	return q, isPlain(action)
+}
+
+// isPlain reports whether the text may be an action as it stands, without escapes and
+// further parameters.
+func isPlain(text string) bool {
+	for _, c := range []byte(text) {
+		if c != '.' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return text != ""
 }
 
 // spellings are the audiences as they may stand in a query: encoded, or as they are

@@ -72,7 +72,11 @@ func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectI
 	if !batch {
 		questions = []question{{in.Credential, in.Action, in.IP}}
 	}
-	if err := check(in, questions); err != nil {
+	model, err := i.app.Model(ctx)
+	if err != nil {
+		return answers{}, err
+	}
+	if err := check(in, questions, model); err != nil {
 		return answers{}, err
 	}
 	all, err := i.answerAll(ctx, c.Caller.Service, questions)
@@ -104,7 +108,7 @@ func (i *introspection) answerAll(ctx context.Context, by *doorward.ServiceKey, 
 	return all, errors.Join(errs...)
 }
 
-func check(in introspectInput, questions []question) error {
+func check(in introspectInput, questions []question, model *doorward.Model) error {
 	if in.Items != nil && (in.Credential != "" || in.Action != "" || in.IP != "") {
 		return doorward.Invalid("/items", "invalid", "Ask one question, or several in \"items\", not both.")
 	}
@@ -123,7 +127,7 @@ func check(in introspectInput, questions []question) error {
 		if _, err := netip.ParseAddr(q.IP); q.IP != "" && err != nil {
 			faults = append(faults, doorward.FieldError{Pointer: at + "/ip", Code: "invalid", Message: "Write the client's address, such as 192.0.2.7 or 2001:db8::1."})
 		}
-		if q.Action != "" && !doorward.Action(q.Action).IsPermission() {
+		if q.Action != "" && !model.IsPermission(doorward.Action(q.Action)) {
 			faults = append(faults, doorward.FieldError{Pointer: at + "/action", Code: "invalid", Message: "There is no such action; the table of permissions lists them."})
 		}
 	}
@@ -155,7 +159,7 @@ func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q q
 	a := answer{Active: true, User: &user, Session: &session}
 	if q.Action != "" {
 		p = doorward.PrincipalOf(cred.User, cred.Session)
-		allowed := access.CanInTenant(&p, doorward.Action(q.Action)).Allowed
+		allowed := access.CanCheck(&p, doorward.Action(q.Action)).Allowed
 		a.Allowed = &allowed
 	}
 	return a, nil
@@ -171,7 +175,7 @@ func (i *introspection) answerKey(ctx context.Context, by *doorward.ServiceKey, 
 	view := front.ViewAPIKey(key, i.app.Now())
 	a := answer{Active: true, APIKey: &view}
 	if q.Action != "" {
-		allowed := access.CanInTenant(&p, doorward.Action(q.Action)).Allowed
+		allowed := access.CanCheck(&p, doorward.Action(q.Action)).Allowed
 		a.Allowed = &allowed
 	}
 	return a, nil

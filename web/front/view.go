@@ -58,7 +58,7 @@ type User struct {
 func ViewUser(u doorward.User) User {
 	return User{
 		ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, TenantID: u.TenantID, TenantName: u.TenantName,
-		Permissions: u.Role.Permissions(), CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
+		Permissions: u.Permissions(), CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
 	}
 }
 

@@ -59,9 +59,11 @@ type granted struct {
 }
 
 func grants(roles []doorward.Role) (all []granted) {
-	for _, action := range doorward.RoleOwner.Permissions() {
-		verb, _ := doorward.Lookup(action)
-		row := granted{Action: action}
+	for _, verb := range doorward.Verbs() {
+		if !verb.IsPermission() {
+			continue
+		}
+		row := granted{Action: verb.Action}
 		for _, r := range roles {
 			row.To = append(row.To, slices.Contains(verb.Roles(), r))
 		}

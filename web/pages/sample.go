@@ -29,7 +29,7 @@ type pair struct {
 
 // stock has values for members without an example in the document.
 var stock = map[string]any{
-	"name": "Ann Lee", "tenantName": "Acme", "role": doorward.RoleUser, "permissions": doorward.RoleUser.Permissions(),
+	"name": "Ann Lee", "tenantName": "Acme", "role": doorward.RoleUser, "permissions": doorward.User{Role: doorward.RoleUser}.Permissions(),
 	"expiresInDays": 7, "current": true, "delivery": doorward.DeliveryQueued, "currentPassword": "three old paper boats",
 	"createdAt": "2026-03-02T09:30:00Z", "lastSeenAt": "2026-03-02T09:41:12Z", "lastLoginAt": "2026-03-02T09:30:00Z",
 	"idleExpiresAt": "2026-03-02T10:41:12Z", "expiresAt": "2026-03-03T09:30:00Z",

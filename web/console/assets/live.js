@@ -1,5 +1,5 @@
-// Keeps what the page shows up to date, for whoever asks for it. Without it the
-// page shows what was when it was loaded.
+// Refreshes the page while its switch is on. Without it the page shows the state at
+// the time it was loaded.
 
 const live = document.getElementById("live");
 const every = 30_000; // milliseconds; each failure doubles it
@@ -8,7 +8,7 @@ const rarest = 8 * 60_000;
 // not keep one from ending, so refreshing stops when nobody has touched the page
 // for this long.
 const patience = 5 * 60_000;
-// Nothing moves under the hands of whoever is at work on the page just now.
+// Nothing moves while a person is using the page.
 const calm = 3_000;
 
 let touched = 0;

@@ -6,7 +6,7 @@ const form = document.querySelector("form.code");
 function take() {
 	const token = new URLSearchParams(location.hash.slice(1)).get("token");
 	if (!token) return;
-	// The page that answers a code has no form for another one: ask for it anew.
+	// The page that answers a code has no form for another one: load that page again.
 	if (!form) return location.replace(`${location.pathname}?next${location.hash}`);
 	history.replaceState(null, "", location.pathname + location.search);
 	form.elements.token.value = token;

@@ -1,0 +1,187 @@
+package doorward
+
+import (
+	"fmt"
+	"slices"
+)
+
+// PlatformActionsMax is how many actions a model may have.
+const PlatformActionsMax = 500
+
+// maxPermissions has space for Doorward's own permissions and those of a platform.
+const maxPermissions = 64 + PlatformActionsMax + 12
+
+// Permissions is a set of permissions, a bit each in the order of a model's actions.
+// Sets of different models can't be compared. Principals share sets, so a set must not
+// be changed.
+type Permissions [maxPermissions / 64]uint64
+
+// Allow reports whether the set has the permission that allows the action.
+func (p *Permissions) Allow(v *Verb) bool {
+	return p != nil && v.By == ByRole && p[v.bit/64]&(1<<(v.bit%64)) != 0
+}
+
+func (p *Permissions) add(v *Verb) { p[v.bit/64] |= 1 << (v.bit % 64) }
+
+// Within reports whether all of the set is in another. Nil is the empty set.
+func (p *Permissions) Within(other *Permissions) bool {
+	switch {
+	case p == nil:
+		return true
+	case other == nil:
+		other = &Permissions{}
+	}
+	for i := range p {
+		if p[i]&^other[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// and is the set of what is in both.
+func (p *Permissions) and(other *Permissions) *Permissions {
+	both := new(Permissions)
+	if p == nil || other == nil {
+		return both
+	}
+	for i := range p {
+		both[i] = p[i] & other[i]
+	}
+	return both
+}
+
+// PlatformAction is an action of the platform, as its model has it.
+type PlatformAction struct {
+	Name  Action
+	About string
+	// Lowest is the lowest of the four roles that grants it; those above do, too.
+	Lowest Role
+	// Resource is the type of the objects that it acts on; empty for none.
+	Resource string
+	// StepUp: it needs a recent proof of the user's identity.
+	StepUp bool
+	// NoKeys: API keys can't have it.
+	NoKeys bool
+}
+
+// Model is the list of all actions: Doorward's own, and those of the platform. It is
+// immutable. Make one with NewModel.
+type Model struct {
+	verbs  []Verb
+	named  map[Action]*Verb
+	grants map[Role]*Grant // of the four roles
+}
+
+// builtin has Doorward's own actions, and those of a messaging platform.
+var builtin = newModel(slices.Concat(messaging, own))
+
+// BuiltIn is the model of an installation that has applied none.
+func BuiltIn() *Model { return builtin }
+
+// NewModel returns the model of Doorward's own actions and those of a platform, 500 at
+// most. The names must be distinct, and none of them Doorward's own.
+func NewModel(platform []PlatformAction) (*Model, error) {
+	if len(platform) > PlatformActionsMax {
+		return nil, fmt.Errorf("doorward: a model has %d actions, of which there may be %d", len(platform), PlatformActionsMax)
+	}
+	var rows []Verb
+	for _, a := range platform {
+		isSame := func(v Verb) bool { return v.Action == a.Name }
+		if slices.ContainsFunc(rows, isSame) || slices.ContainsFunc(own, isSame) || !a.Lowest.Valid() {
+			return nil, fmt.Errorf("doorward: the action %q has the name of another, or no role that grants it", a.Name)
+		}
+		rows = append(rows, a.verb())
+	}
+	return newModel(append(rows, own...)), nil
+}
+
+func (a PlatformAction) verb() Verb {
+	v := grants(a.Name, Roles[a.Lowest.rank():]...)
+	v.About, v.Resource, v.StepUp, v.Platform = a.About, a.Resource, a.StepUp, true
+	v.NoKeys = a.NoKeys || a.Name == BillingManage || a.Name == DataDestroy
+	return v
+}
+
+func newModel(rows []Verb) *Model {
+	m := &Model{named: make(map[Action]*Verb, len(rows)), grants: map[Role]*Grant{}}
+	for _, r := range Roles {
+		m.grants[r] = &Grant{Role: r, Rank: r, Acts: r, BuiltIn: true, Permissions: new(Permissions)}
+	}
+	bit := uint16(0)
+	for _, v := range rows {
+		if v.IsPermission() {
+			v.bit = bit
+			bit++
+		}
+		m.add(v)
+	}
+	for _, g := range m.grants {
+		slices.Sort(g.Actions)
+	}
+	return m
+}
+
+// add indexes an action. One that a broader permission allows has the bit of that.
+func (m *Model) add(v Verb) {
+	if v.By == ByRole && !v.IsPermission() {
+		permission, ok := m.named[v.Through]
+		if !ok {
+			panic("doorward: " + v.Action + " comes before the permission that allows it")
+		}
+		v.bit, v.roles = permission.bit, permission.roles
+	}
+	m.verbs = append(m.verbs, v)
+	m.named[v.Action] = &v
+	for _, r := range v.Roles() {
+		if g := m.grants[r]; v.IsPermission() {
+			g.Permissions.add(&v)
+			g.Actions = append(g.Actions, v.Action)
+		}
+	}
+}
+
+// Verbs returns the list of all actions.
+func (m *Model) Verbs() []Verb { return slices.Clone(m.verbs) }
+
+// Lookup returns the row of a, which nobody may change, and whether there is one. An
+// unknown action has the zero row.
+func (m *Model) Lookup(a Action) (*Verb, bool) {
+	if v := m.named[a]; v != nil {
+		return v, true
+	}
+	return &Verb{}, false
+}
+
+// IsPermission reports whether a is one of the actions that roles grant by that name,
+// the only ones that a check may ask for.
+func (m *Model) IsPermission(a Action) bool {
+	v, known := m.Lookup(a)
+	return known && v.IsPermission()
+}
+
+// ForKeys reports whether API keys can have the permission, if it is one.
+func (m *Model) ForKeys(a Action) bool {
+	v, _ := m.Lookup(a)
+	return !v.NoKeys
+}
+
+// set is the set of the permissions among the actions; others are left out.
+func (m *Model) set(actions ...Action) *Permissions {
+	set := new(Permissions)
+	for _, a := range actions {
+		if v, known := m.Lookup(a); known && v.IsPermission() {
+			set.add(v)
+		}
+	}
+	return set
+}
+
+// Verbs returns the list of all actions of the built-in model, permissions first.
+func Verbs() []Verb { return builtin.Verbs() }
+
+// Lookup is Model.Lookup of the built-in model.
+func Lookup(a Action) (*Verb, bool) { return builtin.Lookup(a) }
+
+// IsPermission is Model.IsPermission of the built-in model.
+func (a Action) IsPermission() bool { return builtin.IsPermission(a) }

@@ -1,0 +1,152 @@
+package doorward
+
+import (
+	"slices"
+	"strings"
+)
+
+// RulesVersion names the content of a tenant's Rules. Both are random numbers, so that no
+// two contents ever have the same; 0 stands for the built-in model, and for a tenant
+// without rules of its own.
+type RulesVersion struct {
+	Model  int64
+	Tenant int64
+}
+
+// Grant is what a role grants in a tenant. It must not be changed.
+type Grant struct {
+	Role        Role
+	About       string
+	BuiltIn     bool
+	Permissions *Permissions
+	Actions     []Action // the same, by name and sorted
+	// Rank is the lowest of the four roles that has all of the permissions. It bounds
+	// who may give the role, and who may act on those who have it.
+	Rank Role
+	// Acts is the highest of the four roles all of whose permissions this one has: the
+	// rank with which one acts. Empty if there is none.
+	Acts Role
+}
+
+// CustomRole is a role that a tenant has made.
+type CustomRole struct {
+	ID          string
+	Name        Role
+	About       string
+	Permissions []Action // sorted; those that the model does not have are without effect
+}
+
+// Rules are all that decides in one tenant: the model of the installation, and the
+// tenant's own roles. They are immutable and shared by all principals of the tenant.
+// The nil Rules are those of the built-in model.
+type Rules struct {
+	Version RulesVersion
+	model   *Model
+	grants  map[Role]*Grant
+}
+
+// NewRules returns the rules of a tenant. A custom role with the name of one of the four
+// is left out.
+func NewRules(version RulesVersion, m *Model, roles []CustomRole) *Rules {
+	r := &Rules{Version: version, model: m, grants: make(map[Role]*Grant, len(m.grants)+len(roles))}
+	for _, custom := range roles {
+		g := m.GrantOf(custom.Permissions)
+		g.Role, g.About = custom.Name, custom.About
+		r.grants[custom.Name] = g
+	}
+	for role, g := range m.grants {
+		r.grants[role] = g
+	}
+	return r
+}
+
+// RulesToRead stand for the rules of a version until they are read. They grant nothing.
+func RulesToRead(version RulesVersion) *Rules {
+	return &Rules{Version: version, model: builtin}
+}
+
+var builtinRules = NewRules(RulesVersion{}, builtin, nil)
+
+func (r *Rules) orBuiltin() *Rules {
+	if r == nil {
+		return builtinRules
+	}
+	return r
+}
+
+// Model is the model of the installation.
+func (r *Rules) Model() *Model { return r.orBuiltin().model }
+
+// Grant is what the role grants; nil if there is no such role.
+func (r *Rules) Grant(role Role) *Grant { return r.orBuiltin().grants[role] }
+
+// Rank is that of the role's Grant; empty if there is no such role.
+func (r *Rules) Rank(role Role) Role {
+	if g := r.Grant(role); g != nil {
+		return g.Rank
+	}
+	return ""
+}
+
+// Has reports whether there is such a role.
+func (r *Rules) Has(role Role) bool { return r.Grant(role) != nil }
+
+// Roles lists the roles, the lowest first: the four by rank, each followed by the custom
+// roles of that rank by name.
+func (r *Rules) Roles() []Role {
+	all := make([]Role, 0, len(r.orBuiltin().grants))
+	for role := range r.orBuiltin().grants {
+		all = append(all, role)
+	}
+	slices.SortFunc(all, func(a, b Role) int {
+		x, y := r.Grant(a), r.Grant(b)
+		switch {
+		case x.Rank != y.Rank:
+			return x.Rank.rank() - y.Rank.rank()
+		case x.BuiltIn != y.BuiltIn && x.BuiltIn:
+			return -1
+		case x.BuiltIn != y.BuiltIn:
+			return 1
+		}
+		return strings.Compare(string(a), string(b))
+	})
+	return all
+}
+
+// RolesHelp is the message for an unknown role.
+func (r *Rules) RolesHelp() string {
+	var names []string
+	for _, role := range slices.Backward(r.Roles()) {
+		if !r.Grant(role).BuiltIn {
+			names = append(names, string(role))
+		}
+	}
+	if len(names) == 0 {
+		return RolesHelp
+	}
+	return "The roles are OWNER, ADMIN, USER, VIEWER and " + strings.Join(names, ", ") + ", in capitals."
+}
+
+// GrantOf returns what a role with the permissions would grant, with its ranks and
+// without a name. Actions that are no permissions of the model are left out.
+func (m *Model) GrantOf(permissions []Action) *Grant {
+	g := &Grant{Permissions: m.set(permissions...), Actions: []Action{}}
+	for _, a := range permissions {
+		if m.IsPermission(a) {
+			g.Actions = append(g.Actions, a)
+		}
+	}
+	slices.Sort(g.Actions)
+	g.Actions = slices.Compact(g.Actions)
+	for _, role := range slices.Backward(Roles) { // OWNER has all permissions
+		if g.Permissions.Within(m.grants[role].Permissions) {
+			g.Rank = role
+		}
+	}
+	for _, role := range Roles {
+		if m.grants[role].Permissions.Within(g.Permissions) {
+			g.Acts = role
+		}
+	}
+	return g
+}

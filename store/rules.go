@@ -1,0 +1,305 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store/internal/rows"
+)
+
+// RulesSource is what a tenant's rules are compiled from.
+type RulesSource struct {
+	Version doorward.RulesVersion
+	Model   string // YAML; empty: the built-in model
+	Roles   []doorward.CustomRole
+}
+
+// CompileRules makes the rules of a source.
+type CompileRules func(RulesSource) (*doorward.Rules, error)
+
+// builtinOnly compiles without a model.
+func builtinOnly(s RulesSource) (*doorward.Rules, error) {
+	if s.Model != "" {
+		return nil, errors.New("store: no compiler for models was set")
+	}
+	return doorward.NewRules(s.Version, doorward.BuiltIn(), s.Roles), nil
+}
+
+// rulesCache keeps compiled rules. The content of a version never changes, so an entry is
+// never stale: a row that is read names the version that holds for it.
+type rulesCache struct {
+	compile CompileRules
+	mu      sync.RWMutex
+	of      map[string]*doorward.Rules // by tenant; "" for tenants without rules of their own
+}
+
+// maxCachedRules bounds the memory for tenants with rules of their own.
+const maxCachedRules = 10_000
+
+func newRulesCache() *rulesCache {
+	return &rulesCache{compile: builtinOnly, of: map[string]*doorward.Rules{}}
+}
+
+func (c *rulesCache) get(tenantID string, v doorward.RulesVersion) *doorward.Rules {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if r := c.of[slotOf(tenantID, v)]; r != nil && r.Version == v {
+		return r
+	}
+	return nil
+}
+
+func (c *rulesCache) put(tenantID string, r *doorward.Rules) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.of) >= maxCachedRules {
+		for some := range c.of {
+			delete(c.of, some)
+			break
+		}
+	}
+	c.of[slotOf(tenantID, r.Version)] = r
+}
+
+// slotOf lets all tenants without rules of their own share what the model gives them.
+func slotOf(tenantID string, v doorward.RulesVersion) string {
+	if v.Tenant == 0 {
+		return ""
+	}
+	return tenantID
+}
+
+// SetCompiler sets what makes rules of their source. It must be called before the first
+// query, where models are used.
+func (db *DB) SetCompiler(compile CompileRules) { db.rules.compile = compile }
+
+// columnsOfRules are the revisions of the rules that hold for a row with a tenant t.
+const columnsOfRules = `t.rules_revision, ` + modelRevision
+
+const modelRevision = `COALESCE((SELECT revision FROM models WHERE version = (SELECT MAX(version) FROM models)), 0)`
+
+// rulesColumns scan columnsOfRules. The rules themselves are read after the rows.
+func rulesColumns(to **doorward.Rules) []any {
+	return []any{revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Tenant }}, revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Model }}}
+}
+
+type revision struct {
+	to    **doorward.Rules
+	field func(*doorward.RulesVersion) *int64
+}
+
+// Scan is for database/sql.
+func (s revision) Scan(v any) error {
+	var n sql.NullInt64
+	if err := n.Scan(v); err != nil || n.Int64 == 0 {
+		return err
+	}
+	var version doorward.RulesVersion
+	if *s.to != nil {
+		version = (*s.to).Version
+	}
+	*s.field(&version) = n.Int64
+	*s.to = doorward.RulesToRead(version)
+	return nil
+}
+
+// withRules reads the rules of a row that has some.
+func withRules(ctx context.Context, r Reader, row any) error {
+	switch v := row.(type) {
+	case *doorward.User:
+		return r.readRules(ctx, v.TenantID, &v.Rules)
+	case *doorward.Tenant:
+		return r.readRules(ctx, v.ID, &v.Rules)
+	case *doorward.APIKey:
+		return r.readRules(ctx, v.TenantID, &v.Rules)
+	case *Credential:
+		return r.readRules(ctx, v.User.TenantID, &v.User.Rules)
+	case *KeyCredential:
+		return r.readRules(ctx, v.Key.TenantID, &v.Key.Rules)
+	}
+	return nil
+}
+
+// readRules replaces rules to read by those of their version, or of a later one.
+func (r Reader) readRules(ctx context.Context, tenantID string, to **doorward.Rules) (err error) {
+	if *to == nil {
+		return nil // of the built-in model
+	}
+	*to, err = r.rulesAt(ctx, tenantID, (*to).Version)
+	return err
+}
+
+// maxRulesReads bounds how often rules are read that change meanwhile.
+const maxRulesReads = 5
+
+func (r Reader) rulesAt(ctx context.Context, tenantID string, v doorward.RulesVersion) (*doorward.Rules, error) {
+	for range maxRulesReads {
+		if cached := r.rules.get(tenantID, v); cached != nil {
+			return cached, nil
+		}
+		source, err := r.rulesSource(ctx, tenantID, v)
+		if err != nil {
+			return nil, err
+		}
+		// What was read belongs to the version only if that has not changed meanwhile.
+		now, err := r.RulesVersion(ctx, tenantID)
+		if err != nil {
+			return nil, err
+		}
+		if now != v {
+			v = now
+			continue
+		}
+		compiled, err := r.rules.compile(source)
+		if err != nil {
+			return nil, doorward.Unavailable(err)
+		}
+		r.rules.put(tenantID, compiled)
+		return compiled, nil
+	}
+	return nil, doorward.Unavailable(errors.New("store: the rules of a tenant change all the time"))
+}
+
+// Rules returns the rules of a tenant as they are now; of no tenant: those of the model
+// alone. Errors: unavailable.
+func (r Reader) Rules(ctx context.Context, tenantID string) (*doorward.Rules, error) {
+	v, err := r.RulesVersion(ctx, tenantID)
+	if err != nil || v == (doorward.RulesVersion{}) {
+		return nil, err
+	}
+	return r.rulesAt(ctx, tenantID, v)
+}
+
+func versionColumns(v *doorward.RulesVersion) []any { return []any{&v.Tenant, &v.Model} }
+
+const sqlRulesVersion = `SELECT COALESCE((SELECT rules_revision FROM tenants WHERE id = $1), 0), ` + modelRevision
+
+// RulesVersion returns the version of the rules that hold in a tenant.
+func (r Reader) RulesVersion(ctx context.Context, tenantID string) (doorward.RulesVersion, error) {
+	return one(ctx, r, versionColumns, sqlRulesVersion, tenantID)
+}
+
+const sqlModelText = `SELECT text FROM models WHERE revision = $1`
+
+func (r Reader) rulesSource(ctx context.Context, tenantID string, v doorward.RulesVersion) (s RulesSource, err error) {
+	s.Version = v
+	if v.Model != 0 {
+		if s.Model, err = one(ctx, r, textColumn, sqlModelText, v.Model); err != nil {
+			return s, err
+		}
+	}
+	if v.Tenant != 0 {
+		s.Roles, err = r.CustomRoles(ctx, tenantID)
+	}
+	return s, err
+}
+
+func customRoleColumns(c *doorward.CustomRole) []any {
+	return []any{&c.ID, &c.Name, &c.About, wordsOf(&c.Permissions, parseAction)}
+}
+
+const sqlCustomRoles = `SELECT id, name, about, permissions FROM roles WHERE tenant_id = $1 ORDER BY name`
+
+// CustomRoles returns the roles that the tenant has made, by name.
+func (r Reader) CustomRoles(ctx context.Context, tenantID string) ([]doorward.CustomRole, error) {
+	return list(ctx, r, customRoleColumns, sqlCustomRoles, tenantID)
+}
+
+const sqlCustomRole = `SELECT id, name, about, permissions FROM roles WHERE tenant_id = $1 AND id = $2`
+
+// CustomRole returns the role of a tenant, or ErrNone.
+func (r Reader) CustomRole(ctx context.Context, tenantID, id string) (doorward.CustomRole, error) {
+	return one(ctx, r, customRoleColumns, sqlCustomRole, tenantID, id)
+}
+
+const sqlInsertCustomRole = `INSERT INTO roles (id, tenant_id, name, about, permissions, created_at)
+VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id, name) DO NOTHING`
+
+// InsertCustomRole adds the role and reports whether its name was free.
+func (tx *Tx) InsertCustomRole(ctx context.Context, tenantID string, c doorward.CustomRole) (bool, error) {
+	added, err := tx.affected(ctx, sqlInsertCustomRole, c.ID, tenantID, string(c.Name), c.About, joined(c.Permissions, actionText), micros(tx.Now))
+	if err != nil || !added {
+		return false, err
+	}
+	return true, tx.changeRules(ctx, tenantID)
+}
+
+const sqlUpdateCustomRole = `UPDATE roles SET name = $1, about = $2, permissions = $3 WHERE tenant_id = $4 AND id = $5`
+
+// UpdateCustomRole replaces what can be edited and reports whether there is such a role.
+// The name must be free.
+func (tx *Tx) UpdateCustomRole(ctx context.Context, tenantID string, c doorward.CustomRole) (bool, error) {
+	found, err := tx.affected(ctx, sqlUpdateCustomRole, string(c.Name), c.About, joined(c.Permissions, actionText), tenantID, c.ID)
+	if err != nil || !found {
+		return false, err
+	}
+	return true, tx.changeRules(ctx, tenantID)
+}
+
+const sqlDeleteCustomRole = `DELETE FROM roles WHERE tenant_id = $1 AND id = $2`
+
+// DeleteCustomRole deletes the role, which nobody may have any more, and reports whether
+// there was one.
+func (tx *Tx) DeleteCustomRole(ctx context.Context, tenantID, id string) (bool, error) {
+	found, err := tx.affected(ctx, sqlDeleteCustomRole, tenantID, id)
+	if err != nil || !found {
+		return false, err
+	}
+	return true, tx.changeRules(ctx, tenantID)
+}
+
+// ModelVersion is one version of the platform's model.
+type ModelVersion struct {
+	Version   int64
+	Text      string // YAML
+	CreatedAt time.Time
+	CreatedBy string // id of an operator key; empty at the command line
+}
+
+func modelColumns(m *ModelVersion) []any {
+	return []any{&m.Version, &m.Text, (*storedTime)(&m.CreatedAt), &m.CreatedBy}
+}
+
+const sqlModel = `SELECT version, text, created_at, created_by FROM models WHERE version = (SELECT MAX(version) FROM models)`
+
+// Model returns the version of the model that holds, or ErrNone for the built-in one.
+func (r Reader) Model(ctx context.Context) (ModelVersion, error) {
+	return one(ctx, r, modelColumns, sqlModel)
+}
+
+const sqlModelVersions = `SELECT version, text, created_at, created_by FROM models ORDER BY version`
+
+// ModelVersions returns all versions of the model, the oldest first.
+func (r Reader) ModelVersions(ctx context.Context) ([]ModelVersion, error) {
+	return list(ctx, r, modelColumns, sqlModelVersions)
+}
+
+const sqlInsertModel = `INSERT INTO models (version, revision, text, created_at, created_by)
+VALUES ($1, $2, $3, $4, $5) ON CONFLICT (version) DO NOTHING`
+
+// InsertModel adds a version, which holds from the commit on, and reports whether it is
+// the first with its number.
+func (tx *Tx) InsertModel(ctx context.Context, m ModelVersion) (bool, error) {
+	tx.announce(ChangeAll, "")
+	return tx.affected(ctx, sqlInsertModel, m.Version, newRevision(), m.Text, micros(m.CreatedAt), m.CreatedBy)
+}
+
+const sqlChangeRules = `UPDATE tenants SET rules_revision = $1 WHERE id = $2`
+
+// changeRules makes every node read the tenant's rules again. Each statement that changes
+// them calls it.
+func (tx *Tx) changeRules(ctx context.Context, tenantID string) error {
+	tx.announce(ChangeTenant, tenantID)
+	return tx.run(ctx, sqlChangeRules, newRevision(), tenantID)
+}
+
+// newRevision is a random number, so that a transaction that is rolled back leaves no
+// content in memory under the number of a later one.
+func newRevision() int64 { return 1 + rand.Int64N(1<<62) }
+
+func (db *DB) reader(q rows.Querier) Reader { return Reader{Conn: rows.On(q), rules: db.rules} }

@@ -1,0 +1,134 @@
+package storetest
+
+import (
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// rules: a role that a tenant makes, changes or deletes holds for every row that is read
+// from then on, in this tenant only, and a transaction that fails leaves nothing behind.
+func rules(f *fixture) {
+	ctx := f.Context()
+	acme, other := f.tenant("Acme"), f.tenant("Other")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	bob := f.member(other, "bob@other.example", doorward.RoleOwner)
+	s := f.session(ann)
+	grants := func() []doorward.Action {
+		cred, err := f.Read().Session(ctx, s.ID)
+		noError(f, err)
+		user, err := f.Read().User(ctx, acme.ID, ann.ID)
+		noError(f, err)
+		tenant, err := f.Read().Tenant(ctx, acme.ID)
+		noError(f, err)
+		now, err := f.Read().Rules(ctx, acme.ID)
+		noError(f, err)
+		for _, r := range []*doorward.Rules{user.Rules, tenant.Rules, now} {
+			equal(f, r.Grant("SUPPORT"), cred.User.Rules.Grant("SUPPORT"))
+		}
+		if g := now.Grant("SUPPORT"); g != nil {
+			return g.Actions
+		}
+		return nil
+	}
+	equal(f, len(grants()), 0)
+	support := doorward.CustomRole{ID: f.id("rol_"), Name: "SUPPORT", About: "answers", Permissions: []doorward.Action{doorward.MessageRead, doorward.UserRead}}
+	failed := errors.New("rolled back")
+	_, err := f.Write(ctx, func(tx *store.Tx) error {
+		wrong := support
+		wrong.Permissions = []doorward.Action{doorward.TenantDestroy}
+		if _, err := tx.InsertCustomRole(ctx, acme.ID, wrong); err != nil {
+			return err
+		}
+		inside, err := tx.Rules(ctx, acme.ID)
+		noError(f, err)
+		equal(f, inside.Grant("SUPPORT").Actions, wrong.Permissions)
+		return failed
+	})
+	equal(f, errors.Is(err, failed), true)
+	equal(f, len(grants()), 0)
+	f.write(func(tx *store.Tx) {
+		added, err := tx.InsertCustomRole(ctx, acme.ID, support)
+		equal(f, f.value(added, err), true)
+		again := support
+		again.ID = f.id("rol_")
+		added, err = tx.InsertCustomRole(ctx, acme.ID, again)
+		equal(f, f.value(added, err), false)
+	})
+	equal(f, grants(), support.Permissions)
+	theirs, err := f.Read().User(ctx, other.ID, bob.ID)
+	equal(f, f.value(theirs.Rules.Has("SUPPORT"), err), false)
+	support.Permissions = []doorward.Action{doorward.MessageRead}
+	f.write(func(tx *store.Tx) {
+		found, err := tx.UpdateCustomRole(ctx, other.ID, support)
+		equal(f, f.value(found, err), false)
+		found, err = tx.UpdateCustomRole(ctx, acme.ID, support)
+		equal(f, f.value(found, err), true)
+	})
+	equal(f, grants(), support.Permissions)
+	is, err := f.Read().CustomRole(ctx, acme.ID, support.ID)
+	equal(f, f.value(is, err), support)
+	f.write(func(tx *store.Tx) {
+		found, err := tx.DeleteCustomRole(ctx, other.ID, support.ID)
+		equal(f, f.value(found, err), false)
+		found, err = tx.DeleteCustomRole(ctx, acme.ID, support.ID)
+		equal(f, f.value(found, err), true)
+	})
+	equal(f, len(grants()), 0)
+	_, err = f.Read().CustomRole(ctx, acme.ID, support.ID)
+	equal(f, errors.Is(err, store.ErrNone), true)
+	all, err := f.Read().CustomRoles(ctx, acme.ID)
+	equal(f, f.value(len(all), err), 0)
+}
+
+// models: the version with the highest number holds for all tenants, and each number is
+// given once.
+func models(f *fixture) {
+	ctx := f.Context()
+	f.SetCompiler(func(s store.RulesSource) (*doorward.Rules, error) {
+		m, err := doorward.NewModel([]doorward.PlatformAction{{Name: doorward.Action(s.Model), Lowest: doorward.RoleUser}})
+		return doorward.NewRules(s.Version, m, s.Roles), err
+	})
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
+	knows := func(a doorward.Action) bool {
+		user, err := f.Read().User(ctx, acme.ID, ann.ID)
+		noError(f, err)
+		none, err := f.Read().Rules(ctx, "")
+		equal(f, f.value(none.Model().IsPermission(a), err), user.Rules.Model().IsPermission(a))
+		return user.Rules.Model().IsPermission(a)
+	}
+	_, err := f.Read().Model(ctx)
+	equal(f, errors.Is(err, store.ErrNone), true)
+	equal(f, knows(doorward.MessageSend), true)
+	first := store.ModelVersion{Version: 1, Text: "invoice.read", CreatedAt: f.clock.read(), CreatedBy: "key_1"}
+	second := store.ModelVersion{Version: 2, Text: "invoice.pay", CreatedAt: f.clock.read()}
+	for _, v := range []store.ModelVersion{first, second} {
+		changes, err := f.Write(ctx, func(tx *store.Tx) error {
+			added, err := tx.InsertModel(ctx, v)
+			equal(f, f.value(added, err), true)
+			return nil
+		})
+		equal(f, f.value(changes[0].Kind, err), store.ChangeAll)
+		equal(f, []bool{knows(doorward.Action(v.Text)), knows(doorward.MessageSend)}, []bool{true, false})
+		is, err := f.Read().Model(ctx)
+		equal(f, f.value(is, err), v)
+	}
+	f.write(func(tx *store.Tx) {
+		added, err := tx.InsertModel(ctx, second)
+		equal(f, f.value(added, err), false)
+	})
+	all, err := f.Read().ModelVersions(ctx)
+	equal(f, f.value(all, err), []store.ModelVersion{first, second})
+	before, err := f.Read().RulesVersion(ctx, acme.ID)
+	noError(f, err)
+	f.write(func(tx *store.Tx) {
+		_, err := tx.InsertCustomRole(ctx, acme.ID, doorward.CustomRole{ID: f.id("rol_"), Name: "PAYER", Permissions: []doorward.Action{"invoice.pay"}})
+		noError(f, err)
+	})
+	after, err := f.Read().RulesVersion(ctx, acme.ID)
+	equal(f, f.value(after.Model == before.Model && after.Tenant != before.Tenant, err), true)
+	now, err := f.Read().Rules(ctx, acme.ID)
+	equal(f, f.value(now.Grant("PAYER").Rank, err), doorward.RoleUser)
+}

@@ -35,7 +35,7 @@ fuzz: ## each fuzz target for FUZZTIME (10s), two at a time
 chaos: ## what make test shows in a short form, at full length: histories under faults, fifty kills, backups, the whole model (half an hour)
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./node -run 'History' -full
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./cmd/doorward -run 'Killed|Backup' -full
-	DOORWARD_TEST_POSTGRES=require go test -count=1 -timeout 30m ./app/user ./app/invite ./app/password ./app/tenant ./app/session -full
+	DOORWARD_TEST_POSTGRES=require go test -count=1 -timeout 30m ./app/user ./app/invite ./app/password ./app/tenant ./app/session ./internal/gcra -full
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./web -run InAFlood -full
 	scripts/model.sh
 

@@ -47,7 +47,6 @@ const (
 	CodeInternal         Code = "internal_error"
 	CodeTooManyAttempts  Code = "too_many_attempts"
 	CodeRateLimited      Code = "rate_limited"
-	CodeTooManyCookies   Code = "too_many_cookies"
 	CodeLogoRefused      Code = "logo_refused"
 
 	CodeInvitationPending  Code = "invitation_pending"
@@ -116,8 +115,6 @@ var problems = []Problem{
 	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't answer right now, usually because its database doesn't answer or password hashing is at its limit. The credential may still be valid. Try again after the seconds in Retry-After."},
 	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Give the operator the request id; the log has the cause."},
 	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait. If the attempts have blocked an account, a password reset by mail unblocks it."},
-
-	{CodeTooManyCookies, KindMalformed, "Too many session cookies", "The request carries more than eight different session cookies, so no session was ended. Delete the cookies of this site, sign in, and end the other sessions of the account."},
 
 	{CodeInvitationPending, KindConflict, "Invitation already pending", "This address has a pending invitation to the tenant, named in \"invitationId\". Wait for its acceptance, or revoke it and invite again."},
 	{CodeAlreadyMember, KindConflict, "Already a member", "This person is a member of the tenant already, possibly a suspended one. Change the role or status of the member instead."},

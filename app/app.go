@@ -120,7 +120,7 @@ func New(db *store.DB, s Settings) *App {
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
 	master := masterkey.New(writer, db, s.MasterKey)
-	assertions := assertion.New(writer, db, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
+	assertions := assertion.New(writer, db, l, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
 	l.Follow(assertions.Apply, assertions.Forget)
 	operatorKeys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	return &App{

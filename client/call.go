@@ -141,7 +141,12 @@ func (a answer) refusal(decisions []int) *Error {
 	if !slices.Contains(decisions, a.status) {
 		return unavailable(a.requestID, 0, fmt.Errorf("doorward answered %d %s", a.status, p.Code))
 	}
-	return &Error{Status: a.status, Code: p.Code, Detail: p.Detail, RequestID: a.requestID, kind: p.Type, title: p.Title}
+	e := &Error{Status: a.status, Code: p.Code, Detail: p.Detail, RequestID: a.requestID, kind: p.Type, title: p.Title}
+	if a.status == http.StatusTooManyRequests {
+		wait, _ := a.retryAfter()
+		e.RetryAfter = within(wait)
+	}
+	return e
 }
 
 // notDoorward is the error for an answer that isn't from Doorward. It doesn't

@@ -24,15 +24,15 @@ type Request struct {
 
 // Check asks whether the credential in q.Header is valid and may do q.Action, and
 // returns its owner. The error is an [*Error] and exactly one of
-// ErrUnauthenticated, ErrForbidden and ErrUnavailable. When ctx ends the error is
-// ErrUnavailable and wraps the reason.
+// ErrUnauthenticated, ErrForbidden, ErrRateLimited and ErrUnavailable. When ctx ends
+// the error is ErrUnavailable and wraps the reason.
 //
 // Use it where [Client.Require] doesn't fit: when the action depends on the body,
 // or when the session didn't come by HTTP.
 func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
 	a, err := c.send(ctx, call{
 		method: http.MethodGet, path: checkPath(q.Action), header: q.header(c.cookie),
-		refusals: []int{http.StatusUnauthorized, http.StatusForbidden},
+		refusals: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
 	})
 	if err != nil {
 		return Identity{}, err

@@ -10,14 +10,15 @@
 //		who, _ := client.From(r.Context()) // who.TenantID, who.UserID, who.Role …
 //	}
 //
-// A request is refused in one of three ways, each an [*Error]:
+// A request is refused in one of four ways, each an [*Error]:
 //
 //	401 ErrUnauthenticated  no valid credential: sign in
 //	403 ErrForbidden        signed in, but not allowed: ask somebody with a higher role
+//	429 ErrRateLimited      the API key's requests per second are used up: try again
 //	503 ErrUnavailable      no answer now: try again, the session may be valid
 //
 // Every fault between this service and Doorward (it is down, slow, or another program
-// answers at its address) is the third. So a restart of Doorward logs nobody out, and
+// answers at its address) is the last. So a restart of Doorward logs nobody out, and
 // an outage lets nobody in.
 //
 // Doorward receives the session cookie and no other; a bearer credential; the method,

@@ -435,6 +435,30 @@ func TestErrorsStayApart(t *testing.T) {
 	}
 }
 
+// TestRateLimitedKey: an API key above its requests per second is 429, with the wait.
+func TestRateLimitedKey(t *testing.T) {
+	server := doorwardtest.Start(t)
+	var made struct{ Key string }
+	status, body := server.Tenant("Acme").Owner.Post("/api/v2/api-keys", map[string]any{
+		"name": "Shop", "permissions": []string{"message.send"}, "perSecond": 1,
+	})
+	if err := json.Unmarshal(body, &made); err != nil || status != http.StatusCreated {
+		t.Fatal(status, err)
+	}
+	s := service(t, newClient(t, server.URL))
+	for range 100 { // the limit refills while a slow machine asks
+		res, body := get(t, s.URL+"/message.send", http.Header{"Authorization": {"Bearer " + made.Key}})
+		if res.StatusCode == http.StatusOK {
+			continue
+		}
+		if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") != "1" || !bytes.Contains(body, []byte(`"rate_limited"`)) {
+			t.Errorf("above the limit: %d, Retry-After %q, %s", res.StatusCode, res.Header.Get("Retry-After"), body)
+		}
+		return
+	}
+	t.Error("the limit of the key was never reached")
+}
+
 func TestErrorHandlerAnswersInstead(t *testing.T) {
 	s := service(t, newClient(t, running().URL, client.OnError(func(w http.ResponseWriter, r *http.Request, e *client.Error) {
 		if !errors.Is(e, client.ErrUnauthenticated) {

@@ -15,13 +15,15 @@ var (
 	ErrUnauthenticated = errors.New("doorward: no valid credential")
 	// ErrForbidden: the caller is signed in, but not allowed (403).
 	ErrForbidden = errors.New("doorward: not allowed")
+	// ErrRateLimited: the API key's requests per second are used up (429).
+	ErrRateLimited = errors.New("doorward: too many requests")
 	// ErrUnavailable: no answer now (503). The credential may be valid.
 	ErrUnavailable = errors.New("doorward: can't be told now")
 )
 
 // Error is why a check did not succeed.
 type Error struct {
-	// Status is the status for your own caller: 401, 403 or 503. Introspection also
+	// Status is the status for your own caller: 401, 403, 429 or 503. Introspection also
 	// has 422, for a wrong request of this program.
 	Status int
 	// Code is Doorward's stable name of the error, such as "unauthenticated",
@@ -31,8 +33,8 @@ type Error struct {
 	Detail string
 	// RequestID is the id in Doorward's log, if the request reached Doorward.
 	RequestID string
-	// RetryAfter is the time to wait before a retry, with Status 503, between 1 s
-	// and 5 min; else 0.
+	// RetryAfter is the time to wait before a retry, with Status 429 or 503, between
+	// 1 s and 5 min; else 0.
 	RetryAfter time.Duration
 
 	kind, title string // type and title of the problem
@@ -48,14 +50,16 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is reports whether target is the one of ErrUnauthenticated, ErrForbidden and
-// ErrUnavailable that belongs to the status.
+// Is reports whether target is the one of ErrUnauthenticated, ErrForbidden,
+// ErrRateLimited and ErrUnavailable that belongs to the status.
 func (e *Error) Is(target error) bool {
 	switch e.Status {
 	case http.StatusUnauthorized:
 		return target == ErrUnauthenticated
 	case http.StatusForbidden:
 		return target == ErrForbidden
+	case http.StatusTooManyRequests:
+		return target == ErrRateLimited
 	case http.StatusServiceUnavailable:
 		return target == ErrUnavailable
 	}
@@ -72,12 +76,16 @@ const (
 	maxRetryAfter = 5 * time.Minute
 )
 
+func within(retryAfter time.Duration) time.Duration {
+	return min(max(retryAfter, minRetryAfter), maxRetryAfter)
+}
+
 // unavailable is the error for every fault between this service and a decision.
 func unavailable(requestID string, retryAfter time.Duration, cause error) *Error {
 	return &Error{
 		Status: http.StatusServiceUnavailable, Code: "unavailable", RequestID: requestID,
 		Detail:     "Whether this is allowed can't be told right now. It says nothing about the session. Try again later.",
-		RetryAfter: min(max(retryAfter, minRetryAfter), maxRetryAfter), err: cause,
+		RetryAfter: within(retryAfter), err: cause,
 	}
 }
 
@@ -93,8 +101,8 @@ type problem struct {
 }
 
 // WriteError answers r with err as application/problem+json (RFC 9457): an *Error with
-// its status, with WWW-Authenticate for 401 and Retry-After for 503; any other error as
-// 503, since it is no decision. Require uses it; handlers that call Check can use it
+// its status, with WWW-Authenticate for 401 and Retry-After for 429 and 503; any other
+// error as 503, since it is no decision. Require uses it; handlers that call Check can use it
 // too.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	var e *Error
@@ -105,7 +113,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	switch e.Status {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", `Bearer realm="doorward"`)
-	case http.StatusServiceUnavailable:
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		h.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
 	h.Set("Content-Type", "application/problem+json")

@@ -11,7 +11,7 @@ import (
 // such as "message.send"; with an empty action, if the caller is signed in. The
 // handler gets the caller with [From].
 //
-// Other requests are answered 401, 403 or 503 as application/problem+json, by
+// Other requests are answered 401, 403, 429 or 503 as application/problem+json, by
 // [WriteError] or the function set with [OnError]. The body of the request isn't
 // read.
 //

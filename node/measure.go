@@ -39,6 +39,7 @@ func (n *Node) measureConnections(m *telemetry.Metrics) {
 func (n *Node) measureSessions(m *telemetry.Metrics) {
 	m.Gauge("doorward_sessions_in_memory", "Sessions kept in memory.", func() float64 { return float64(n.App.Sessions.InMemory()) })
 	m.Gauge("doorward_sessions_in_memory_max", "Most sessions that are kept in memory.", func() float64 { return float64(n.cfg.SessionsInMemory) })
+	m.Gauge("doorward_api_keys_in_memory", "Secrets of API keys kept in memory.", func() float64 { return float64(n.App.APIKeys.InMemory()) })
 	m.Gauge("doorward_lease_age_seconds", "Time since the last successful poll for changes was sent; beyond the lease, checks ask the database.",
 		func() float64 { return n.App.Lease.Age().Seconds() })
 	m.Gauge("doorward_lease_seconds", "The lease that is configured.", func() float64 { return n.cfg.Lease.Seconds() })

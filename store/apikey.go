@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -228,16 +227,17 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error)
 const sqlAPIKeyHashes = `SELECT hash FROM api_key_secrets WHERE key_id = $2 AND (ends_at IS NULL OR ends_at > $1)`
 
 // announceAPIKey announces that the valid secrets of the key have ended, or do other
-// things than before.
+// things than before. A secret that has just ended here may be valid where the clock is
+// behind.
 func (tx *Tx) announceAPIKey(ctx context.Context, id string) error {
 	return each(ctx, tx.Reader, bytesColumn, func(hash []byte) error {
 		tx.announce(ChangeSession, SessionSubject(hash))
 		return nil
-	}, sqlAPIKeyHashes, micros(tx.Now), id)
+	}, sqlAPIKeyHashes, micros(tx.Now.Add(-clockMargin)), id)
 }
 
 const (
-	sqlEndReplacedSecrets  = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at > $1`
+	sqlEndReplacedSecrets  = `UPDATE api_key_secrets SET ends_at = $3 WHERE key_id = $2 AND ends_at > $1`
 	sqlReplaceSecret       = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at IS NULL`
 	sqlAPIKeyRotated       = `UPDATE api_keys SET rotate_by = NULL, ends_at = expires_at WHERE id = $2 AND ` + liveAPIKey
 	sqlDeleteEndedSecrets  = `DELETE FROM api_key_secrets WHERE ends_at <= $1`
@@ -253,10 +253,14 @@ func (tx *Tx) RotateAPIKey(ctx context.Context, id string, hash []byte, hint str
 	if live, err := tx.affected(ctx, sqlAPIKeyRotated, micros(tx.Now), id); err != nil || !live {
 		return false, err
 	}
-	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id); err != nil {
+	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.atOnce()); err != nil {
 		return false, err
 	}
-	if err := tx.run(ctx, sqlReplaceSecret, micros(graceEnds), id); err != nil {
+	ends := micros(graceEnds)
+	if !graceEnds.After(tx.Now) {
+		ends = tx.atOnce()
+	}
+	if err := tx.run(ctx, sqlReplaceSecret, ends, id); err != nil {
 		return false, err
 	}
 	return true, tx.run(ctx, sqlInsertAPIKeySecret, hash, id, hint, micros(tx.Now))
@@ -268,8 +272,12 @@ func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
 	if err := tx.announceAPIKey(ctx, id); err != nil {
 		return false, err
 	}
-	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id)
+	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.atOnce())
 }
+
+// atOnce is the end of a secret that ends now: an instant that has passed on every node,
+// although their clocks differ a little.
+func (tx *Tx) atOnce() int64 { return micros(tx.Now.Add(-clockMargin)) }
 
 // DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail can
 // name the key of an ended secret that is presented.
@@ -365,9 +373,11 @@ func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration)
 	return tx.affected(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
 }
 
+// The row of the key is locked before those of its secrets, as in every other write.
 const (
-	sqlUseAPIKeySecret = `UPDATE api_key_secrets SET last_used_at = $1 WHERE hash = $2 AND (last_used_at IS NULL OR last_used_at < $1) RETURNING key_id`
-	sqlUseAPIKey       = `UPDATE api_keys SET last_used_at = $1, last_used_ip = $2 WHERE id = $3 AND (last_used_at IS NULL OR last_used_at < $1)`
+	sqlUseAPIKey = `UPDATE api_keys SET last_used_at = $1, last_used_ip = $2
+WHERE id = (SELECT key_id FROM api_key_secrets WHERE hash = $3) AND (last_used_at IS NULL OR last_used_at < $1)`
+	sqlUseAPIKeySecret = `UPDATE api_key_secrets SET last_used_at = $1 WHERE hash = $2 AND (last_used_at IS NULL OR last_used_at < $1)`
 )
 
 // KeyUse is a use of an API key.
@@ -379,11 +389,10 @@ type KeyUse struct {
 // TouchAPIKeys records uses.
 func (tx *Tx) TouchAPIKeys(ctx context.Context, uses []KeyUse) error {
 	for _, u := range uses {
-		id, err := one(ctx, tx.Reader, textColumn, sqlUseAPIKeySecret, micros(u.At), u.Hash[:])
-		if err == nil {
-			err = tx.run(ctx, sqlUseAPIKey, micros(u.At), u.IP, id)
+		if err := tx.run(ctx, sqlUseAPIKey, micros(u.At), u.IP, u.Hash[:]); err != nil {
+			return err
 		}
-		if err != nil && !errors.Is(err, ErrNone) {
+		if err := tx.run(ctx, sqlUseAPIKeySecret, micros(u.At), u.Hash[:]); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,8 @@ const (
 	// ClockTolerance is the difference between this machine's clock and the database's
 	// beyond which nothing that depends on time is decided.
 	ClockTolerance = 30 * time.Second
+	// clockMargin is more than the clocks of two nodes differ by while both decide.
+	clockMargin = 2 * ClockTolerance
 	// ClockWarning is the difference that is reported: time services keep machines
 	// within milliseconds.
 	ClockWarning = 2 * time.Second

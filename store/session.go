@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -37,21 +38,27 @@ func (r Reader) SessionByToken(ctx context.Context, hash []byte) (Credential, er
 	return one(ctx, r, credentialColumns, sqlSessionByToken, hash)
 }
 
-// MaxTokens is how many sessions can be looked up, or ended, by one statement.
-const MaxTokens = 8
+// sessionsAtOnce is how many sessions one statement looks up or ends.
+const sessionsAtOnce = 8
 
 const sqlSessionsByTokens = selectCredential + `WHERE s.token_hash IN ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-// SessionsByTokens returns the existing sessions of 1 to MaxTokens token hashes,
-// with their users.
-func (r Reader) SessionsByTokens(ctx context.Context, hashes [][]byte) ([]Credential, error) {
-	return list(ctx, r, credentialColumns, sqlSessionsByTokens, padded(hashes)...)
+// SessionsByTokens returns the existing sessions of token hashes, with their users.
+func (r Reader) SessionsByTokens(ctx context.Context, hashes [][]byte) (all []Credential, err error) {
+	for some := range slices.Chunk(hashes, sessionsAtOnce) {
+		found, err := list(ctx, r, credentialColumns, sqlSessionsByTokens, padded(some)...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }
 
-// padded returns MaxTokens arguments, with the first value repeated, so that one
+// padded returns sessionsAtOnce arguments, with the first value repeated, so that one
 // query text serves any number.
 func padded[T any](values []T) []any {
-	args := make([]any, MaxTokens)
+	args := make([]any, sessionsAtOnce)
 	for i := range args {
 		args[i] = values[0]
 		if i < len(values) {
@@ -168,8 +175,7 @@ func (tx *Tx) DeleteSession(ctx context.Context, id string) (bool, error) {
 
 const sqlDeleteSessions = `DELETE FROM sessions WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id, token_hash`
 
-// DeleteSessions ends 1 to MaxTokens sessions and returns the ids of those that
-// existed.
+// DeleteSessions ends sessions and returns the ids of those that existed.
 func (tx *Tx) DeleteSessions(ctx context.Context, sessions []Credential) (map[string]bool, error) {
 	ids := make([]string, len(sessions))
 	for i, s := range sessions {
@@ -182,7 +188,12 @@ func (tx *Tx) DeleteSessions(ctx context.Context, sessions []Credential) (map[st
 		tx.announce(ChangeSession, SessionSubject(s.Hash))
 		return nil
 	}
-	return ended, each(ctx, tx.Reader, columns, note, sqlDeleteSessions, padded(ids)...)
+	for some := range slices.Chunk(ids, sessionsAtOnce) {
+		if err := each(ctx, tx.Reader, columns, note, sqlDeleteSessions, padded(some)...); err != nil {
+			return nil, err
+		}
+	}
+	return ended, nil
 }
 
 func bytesColumn(b *[]byte) []any { return []any{b} }

@@ -264,6 +264,8 @@ func TestRotateAPIKey(t *testing.T) {
 		}
 		d.send(t, "DELETE "+keysPath+"/"+id, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 		rotate(m{}).fails(http.StatusConflict, "key_ended")
+		other, _ := d.newKey(t, acme.Owner, nil)
+		d.send(t, "POST "+keysPath+"/"+other+"/rotate", nil, as(acme.Owner.Token())).ok(http.StatusCreated) // nothing in a body is needed
 	})
 }
 

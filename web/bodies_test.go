@@ -52,7 +52,7 @@ var bodyEndpoints = []bodyEndpoint{
 	{"DELETE /api/v2/tenant", m{"confirm": "acme"}, "owner"},
 	{"/api/v2/api-keys", m{"name": "X", "permissions": []string{"x"}, "role": "NONE", "expiresInDays": 9999, "allowedIps": []string{"x"}, "perSecond": 0, "ownerId": "usr_x"}, "owner"},
 	{"PATCH /api/v2/api-keys/key_absent", m{"name": "X", "permissions": []string{"x"}, "status": "none", "expiresInDays": 9999, "allowedIps": []string{"x"}, "perSecond": 0, "ownerId": "usr_x"}, "owner"},
-	{"/api/v2/api-keys/key_absent/rotate", m{"graceHours": 999}, "owner"},
+	{rotateAbsent, m{"graceHours": 999}, "owner"},
 	{"/api/v2/auth/token", m{"audience": "none"}, "owner"},
 	{"/api/v2/auth/report-key", m{"key": "dwk_x"}, ""},
 	{"/api/v2/tenants", m{"name": "X", "ownerEmail": "none"}, "operator"},
@@ -134,9 +134,14 @@ var wrongValues = map[string]string{
 	"invalid UTF-8": "\"\xff\"", "an escaped NUL": `"a\u0000b"`, "a raw NUL": "\"a\x00b\"", "a raw line break": "\"a\nb\"",
 }
 
+const rotateAbsent = "/api/v2/api-keys/key_absent/rotate"
+
 func TestHostileBodies(t *testing.T) {
 	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
 		for what, body := range hostileTo(k, good) {
+			if body == "" && k.path == rotateAbsent {
+				continue // it has no required members, and needs no body
+			}
 			if a := post(t, body); a.status != http.StatusBadRequest || a.text("code") != "invalid_body" {
 				t.Errorf("%s with %s: %d %s", k.path, what, a.status, a.body)
 			}
@@ -203,7 +208,7 @@ func TestMissingMembers(t *testing.T) {
 		case "/api/v2/auth/invite/bulk":
 			post(t, m{}).invalid("/invitations", "out_of_range")
 			return
-		case "/api/v2/api-keys/key_absent/rotate": // has no required members
+		case rotateAbsent: // has no required members
 			post(t, m{}).fails(http.StatusNotFound, "not_found")
 			return
 		}

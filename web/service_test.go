@@ -110,6 +110,9 @@ func TestServiceInATenant(t *testing.T) {
 		d.send(t, "PATCH /api/v2/users/"+admin.ID, m{"role": "USER"}, service, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
 		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"status": "active"}, service, in(globex.ID)).fails(http.StatusNotFound, "not_found")
 		d.send(t, "GET /api/v2/tenant", nil, service, in(globex.ID)).ok(http.StatusOK).is("id", globex.ID)
+		for _, none := range []string{"tnt_\xff", acme.ID + "\xc3", "tnt_", strings.Repeat("t", 4000)} {
+			d.send(t, "GET /api/v2/tenant", nil, service, in(none)).fails(http.StatusNotFound, "not_found")
+		}
 		if people, _ := d.page(t, "/api/v2/users", "id", service, in(acme.ID)); len(people) != 3 {
 			t.Errorf("a service finds %q", people)
 		}

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -35,7 +36,7 @@ const (
 	ReasonProof Reason = "proof"
 	// ReasonService: what a service key may do.
 	ReasonService Reason = "service"
-	// ReasonUnknown: there is no such action.
+	// ReasonUnknown: there is no such permission to ask for.
 	ReasonUnknown Reason = "unknown"
 )
 
@@ -86,7 +87,7 @@ func can(p *doorward.Principal, action doorward.Action, on *doorward.Object) Dec
 	verb, ok := p.Rules.Model().Lookup(action)
 	switch {
 	case !ok:
-		return no(ReasonUnknown)
+		return Decision{} // a mistake of ours
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
 	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):
@@ -342,10 +343,12 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.obstacle)
 	case ReasonPerson:
 		return doorward.Fail(doorward.CodeNotForKeys, "")
+	case ReasonUnknown:
+		return doorward.Fail(doorward.CodeUnknownAction, "")
 	case ReasonOperator:
 		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
 	}
-	return doorward.Fail(doorward.CodeUnknownAction, "")
+	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: refused for the reason %q", d.Reason)}
 }
 
 func (d Decision) tooHigh() *doorward.Error {

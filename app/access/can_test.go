@@ -15,12 +15,16 @@ var callers = map[string]doorward.Principal{
 	"operator": {Kind: doorward.Operator}, "system": {Kind: doorward.System},
 }
 
-// An unknown action is an internal error for every caller.
+// An unknown action is an internal error for every caller; what a service asks for may well
+// be unknown.
 func TestUnknownActions(t *testing.T) {
 	for name, by := range callers {
 		for _, action := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
 			if err := Can(&by, action, doorward.Object{}).Err(); !doorward.HasCode(err, doorward.CodeInternal) {
 				t.Errorf("%q for %s: %v", action, name, err)
+			}
+			if err := CanCheck(&by, action).Err(); !doorward.HasCode(err, doorward.CodeUnknownAction) {
+				t.Errorf("%q asked for by a service, for %s: %v", action, name, err)
 			}
 		}
 	}

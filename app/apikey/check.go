@@ -195,40 +195,12 @@ func (k *Keys) entryOf(c store.KeyCredential, mark uint64) *registry.Entry {
 	return registry.NewKeyEntry(doorward.PrincipalOfKey(c.Key, c.Tenant), until, seen, k.grantOf(c), mark)
 }
 
-// Unknown secrets from one client network that are looked up in a window. Those beyond
-// are refused by themselves: valid keys and logins are not affected.
-const (
-	unknownSecrets = 30
-	unknownWindow  = 10 * time.Minute
-)
-
-// refuseUnknown counts an unknown secret, over all nodes, and records it. Beyond the limit
-// it only reads.
+// refuseUnknown records an unknown secret within the limit of those.
 func (k *Keys) refuseUnknown(ctx context.Context, by doorward.Caller) error {
-	bucket := "unknown-keys:" + doorward.Network(by.IP)
-	t, err := k.db.Read().Throttle(ctx, bucket)
-	if err != nil && !errors.Is(err, store.ErrNone) {
+	if err := k.writer.CountUnknownKey(ctx, by); err != nil {
 		return err
 	}
-	if !k.isFull(t) {
-		err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			t, err = tx.HitThrottle(ctx, bucket, unknownWindow)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		t.Hits-- // this one
-	}
-	if k.isFull(t) {
-		return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(time.Second, t.Since.Add(unknownWindow).Sub(k.db.Now()))}
-	}
 	return k.writer.RefuseKey(ctx, by, doorward.Object{Type: "key"}, string(access.KeyUnknown), doorward.Fail(doorward.CodeUnauthenticated, ""))
-}
-
-// isFull reports whether the limit of unknown secrets is used up.
-func (k *Keys) isFull(t store.Throttle) bool {
-	return t.Hits >= unknownSecrets && k.db.Now().Before(t.Since.Add(unknownWindow))
 }
 
 // InMemory counts the secrets in memory.

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
 )
 
 // issued is a key with the secret that a server holds, of an owner in a tenant.
@@ -224,6 +225,47 @@ func TestEndsEverywhere(t *testing.T) {
 				wantOutcomes(f, way.name, outcomesOf(f, c, stale), way.want, way.write)
 			}
 		})
+	}
+}
+
+// TestEndsWhereAClockIsBehind: a secret that ends with an answer has ended on a node too
+// whose clock is behind that of the node that ended it.
+func TestEndsWhereAClockIsBehind(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Nodes = 1
+			f := apptest.New(t, e, apptest.NoLimits, time.Now)
+			f.AddNode(apptest.NoLimits, func() time.Time { return time.Now().Add(-time.Second) })
+			for _, way := range ways {
+				if way.name != "revoked" && !strings.HasPrefix(way.name, "rotated") {
+					continue
+				}
+				c := newKey(f)
+				outcomesOf(f, c, doorward.Caller{})
+				f.NoError(way.do(f, f.Node(0), c))
+				wantOutcomes(f, way.name, outcomesOf(f, c, doorward.Caller{}), way.want, "")
+			}
+		})
+	}
+}
+
+// TestSecretHasEndedOnOneNodeOnly: ending a key ends its replaced secret also where the
+// grace is not over yet by the clock.
+func TestSecretHasEndedOnOneNodeOnly(t *testing.T) {
+	t.Parallel()
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
+	f.AddNode(apptest.NoLimits, func() time.Time { return clock.Now().Add(-time.Second) })
+	c := newKey(f)
+	f.NoError(rotate(1)(f, f.Node(0), c))
+	clock.Move(time.Hour)
+	if _, err := f.Node(1).APIKeys.Check(f.Context(), from(home), c.secret.Reveal()); err != nil {
+		t.Fatalf("where the grace is not over, the secret answers %v", err)
+	}
+	f.NoError(edit(apikey.Edit{Status: ptr("disabled")})(f, f.Node(0), c))
+	if _, err := f.Node(1).APIKeys.Check(f.Context(), from(home), c.secret.Reveal()); outcome(err) != "unauthenticated" {
+		t.Errorf("a secret of a disabled key answers %q", outcome(err))
 	}
 }
 
@@ -477,4 +519,33 @@ func TestCheckAllocatesNothing(t *testing.T) { // not parallel: see testing.Allo
 	}); n > 0 {
 		t.Errorf("a check from memory allocates %v times", n)
 	}
+}
+
+// TestUsesDontDeadlock: a node that writes a last use, and a rotation of the key, don't
+// wait for each other.
+func TestUsesDontDeadlock(t *testing.T) {
+	t.Parallel()
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)
+	c, fresh := newKey(f), secret.NewKey(apikey.Prefix)
+	hash, flushed := fresh.Hash(), make(chan struct{})
+	clock.Move(time.Hour) // uses are written once a minute
+	f.NoError(failure3(f.Node(0).APIKeys.Introspect(f.Context(), c.secret.Reveal(), home)))
+	var rotation *store.Tx
+	f.WhileLocked(func(tx *store.Tx) error {
+		rotation = tx
+		_, err := tx.UpdateAPIKey(f.Context(), c.key) // as the first statement of a rotation, it locks the key
+		return err
+	}, func(waiting func(int, <-chan struct{})) {
+		go func() {
+			defer close(flushed)
+			if err := f.Node(0).APIKeys.Flush(f.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		waiting(1, flushed)
+		f.NoError(apptest.ErrorOf(rotation.RotateAPIKey(f.Context(), c.key.ID, hash[:], fresh.Hint(), rotation.Now)))
+	})
+	<-flushed
+	f.WantNoDeadlocks()
 }

@@ -12,25 +12,40 @@ import (
 )
 
 // EndLeaked ends the key of the hash, which somebody has found, and notifies its owner and
-// those who manage keys. A secret that is unknown, or has ended, is no error.
+// those who manage keys. A secret that is unknown, or has ended, is no error; when it
+// returns, one that has ended has done so on every node.
 func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 	cred, err := k.db.Read().APIKeyBySecret(ctx, hash[:], k.db.Now())
-	if errors.Is(err, store.ErrNone) || err == nil && hasEnded(cred, k.db.Now()) {
+	if errors.Is(err, store.ErrNone) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	_, err = k.writer.Do(ctx, by, doorward.APIKeyLeak, object(cred.Key), func(tx *access.Tx) error {
-		revoked, err := tx.RevokeAPIKey(ctx, cred.Key.ID)
-		if err != nil || !revoked {
-			tx.SkipEvent()
+		// A rotation at the same time has secrets that this transaction must see.
+		if err := tx.LockTenant(ctx, cred.Key.TenantID); err != nil {
 			return err
 		}
-		tx.Changed("status", string(cred.Key.Status), string(doorward.APIKeyRevoked))
-		return notifyOfLeak(ctx, tx, cred.Key)
+		return endLeaked(ctx, tx, hash)
 	})
 	return err
+}
+
+func endLeaked(ctx context.Context, tx *access.Tx, hash secret.Hash) error {
+	cred, err := tx.APIKeyBySecret(ctx, hash[:], tx.Now)
+	if errors.Is(err, store.ErrNone) || err == nil && hasEnded(cred, tx.Now) {
+		tx.SkipEvent()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := tx.RevokeAPIKey(ctx, cred.Key.ID); err != nil {
+		return err
+	}
+	tx.Changed("status", string(cred.Key.Status), string(doorward.APIKeyRevoked))
+	return notifyOfLeak(ctx, tx, cred.Key)
 }
 
 // HashOf returns the hash under which a secret of a key is stored. Errors: one that never

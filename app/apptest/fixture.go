@@ -111,12 +111,18 @@ func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *
 	t.Helper()
 	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t)}
 	for range e.Nodes {
-		db, err := store.Open(t.Context(), f.DSN, now)
-		f.NoError(err)
-		f.DB = db
-		f.Nodes = append(f.Nodes, f.start(db, limits))
+		f.AddNode(limits, now)
 	}
 	return f
+}
+
+// AddNode starts another node, which may have a clock of its own.
+func (f *Fixture) AddNode(limits credential.Limits, now doorward.Clock) {
+	f.Helper()
+	db, err := store.Open(f.Context(), f.DSN, now)
+	f.NoError(err)
+	f.DB = db
+	f.Nodes = append(f.Nodes, f.start(db, limits))
 }
 
 // start returns one process, which answers checks from memory, as in production.

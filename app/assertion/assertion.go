@@ -25,6 +25,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 const (
@@ -41,6 +42,7 @@ const Type = "doorward+jwt"
 type Assertions struct {
 	writer    *access.Writer
 	db        *store.DB
+	lease     *lease.Lease
 	master    *masterkey.Keys
 	issuer    string
 	audiences []string
@@ -54,9 +56,9 @@ type Assertions struct {
 
 // New returns the feature. issuer is the base URL; without audiences nothing is signed.
 // inMemory is the number of sessions that are kept in memory. Apply and Forget must
-// follow the lease.
-func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, issuer string, audiences []string, inMemory int) *Assertions {
-	a := &Assertions{writer: writer, db: db, master: master, issuer: issuer, audiences: audiences}
+// follow the lease, without which nothing is answered from memory.
+func New(writer *access.Writer, db *store.DB, l *lease.Lease, master *masterkey.Keys, issuer string, audiences []string, inMemory int) *Assertions {
+	a := &Assertions{writer: writer, db: db, lease: l, master: master, issuer: issuer, audiences: audiences}
 	if a.Enabled() {
 		a.made = newCache(inMemory)
 	}
@@ -108,11 +110,24 @@ type claims struct {
 // From memory it doesn't allocate. Errors: unavailable, master_key_missing.
 func (a *Assertions) For(ctx context.Context, p *doorward.Principal, audience int) (Token, error) {
 	credential := cmp.Or(p.SessionID, p.ID)
-	now := a.db.Now().UnixMicro()
-	if m := a.made.get(credential, audience); m != nil && m.holds(p, now) {
-		return m.Token, nil
+	if token, ok := a.remembered(p, credential, audience); ok {
+		return token, nil
 	}
 	return a.renew(ctx, p, credential, audience)
+}
+
+// remembered returns the token that was made last, unless it is too old. Like a check of
+// a session it tests the lease before it reads the memory: with a lapsed lease a key that
+// was replaced may still be there.
+func (a *Assertions) remembered(p *doorward.Principal, credential string, audience int) (Token, bool) {
+	if !a.lease.Valid() {
+		return Token{}, false
+	}
+	m := a.made.get(credential, audience)
+	if m == nil || !m.holds(p, a.db.Now().UnixMicro()) {
+		return Token{}, false
+	}
+	return m.Token, true
 }
 
 // Find returns the number of an audience.
@@ -130,10 +145,10 @@ func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credentia
 	}
 	unlock := a.made.lock(credential)
 	defer unlock()
-	now := a.db.Now()
-	if m := a.made.get(credential, audience); m != nil && m.holds(p, now.UnixMicro()) {
-		return m.Token, nil
+	if token, ok := a.remembered(p, credential, audience); ok {
+		return token, nil
 	}
+	now := a.db.Now()
 	token, err := a.sign(keys, p, audience, now)
 	if err != nil {
 		return Token{}, err

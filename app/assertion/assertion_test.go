@@ -1,6 +1,7 @@
 package assertion_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -22,12 +23,16 @@ import (
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // node is one process that signs.
 type node struct {
 	*assertion.Assertions
-	db *store.DB
+	db    *store.DB
+	lease *lease.Lease
+	// cutOff ends the lease, as when the node can't reach the database for a while.
+	cutOff func()
 }
 
 var audiences = []string{"https://messages.example", "https://reports.example"}
@@ -42,10 +47,35 @@ func newNode(t testing.TB, dsn, keyFile string, now doorward.Clock) node {
 	writer := access.New(db, l)
 	master := masterkey.New(writer, db, masterkey.File{Path: keyFile})
 	check(t, master.Load(t.Context()))
-	a := assertion.New(writer, db, master, "https://auth.example", audiences, 1000)
+	a := assertion.New(writer, db, l, master, "https://auth.example", audiences, 1000)
 	l.Follow(a.Apply, a.Forget)
 	check(t, a.Prepare(t.Context()))
-	return node{a, db}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { l.Run(ctx) })
+	end := sync.OnceFunc(func() { stop(); running.Wait() })
+	t.Cleanup(end)
+	storetest.Until(t, "a valid lease", l.Valid)
+	return node{a, db, l, end}
+}
+
+// A node whose lease has lapsed may have missed the rotation, and is not waited for: it
+// signs with what the database has.
+func TestCutOffNodeSignsFromDatabase(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		file := newKeyFile(t)
+		apart, other := newNode(t, dsn, file, time.Now), newNode(t, dsn, file, time.Now)
+		before := part(t, apart.token(t, ann, 0), 0)["kid"]
+		apart.cutOff()
+		storetest.Until(t, "the end of its lease", func() bool { return !apart.lease.Valid() })
+		_, err := other.Rotate(t.Context(), doorward.OperatorAtTerminal(), true)
+		check(t, err)
+		for _, p := range []doorward.Principal{ann, {Kind: doorward.ByUser, ID: "usr_bob", TenantID: "tnt_acme", SessionID: "ses_2"}} {
+			if is, want := part(t, apart.token(t, p, 0), 0)["kid"], part(t, other.token(t, p, 0), 0)["kid"]; is != want || is == before {
+				t.Errorf("%s: signed by %v, the other node by %v, both before by %v", p.ID, is, want, before)
+			}
+		}
+	})
 }
 
 func newKeyFile(t testing.TB) string {
@@ -268,10 +298,11 @@ func TestRotateWithoutKeys(t *testing.T) {
 	check(t, err)
 	defer db.Close()
 	check(t, db.Migrate(t.Context()))
-	writer := access.New(db, lease.New(db, time.Second))
+	l := lease.New(db, time.Second)
+	writer := access.New(db, l)
 	master := masterkey.New(writer, db, masterkey.File{Path: newKeyFile(t)})
 	check(t, master.Load(t.Context()))
-	a := assertion.New(writer, db, master, "https://auth.example", nil, 1000)
+	a := assertion.New(writer, db, l, master, "https://auth.example", nil, 1000)
 	if _, err := a.Rotate(t.Context(), doorward.OperatorAtTerminal(), true); !errors.Is(err, assertion.ErrNoNextKey) {
 		t.Errorf("rotated with %v", err)
 	}

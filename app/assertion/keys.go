@@ -73,10 +73,12 @@ func (a *Assertions) Prepare(ctx context.Context) error {
 	return err
 }
 
-// current returns the keys from memory, or else from the database.
+// current returns the keys from memory while the lease is valid, or else from the database.
 func (a *Assertions) current(ctx context.Context) (*keySet, error) {
-	if keys := a.keys.Load(); keys != nil {
-		return keys, nil
+	if a.lease.Valid() {
+		if keys := a.keys.Load(); keys != nil {
+			return keys, nil
+		}
 	}
 	return a.load(ctx)
 }

@@ -144,7 +144,8 @@ func HashOf(text string) (secret.Hash, error) {
 }
 
 // Check returns by as the operator or the service of a bearer key. Errors:
-// unauthenticated.
+// unauthenticated; too_many_attempts after many unknown ones from the client's network;
+// unavailable.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
 	if strings.HasPrefix(bearer, ServicePrefix) {
 		return k.checkService(ctx, by, bearer)
@@ -155,11 +156,19 @@ func (k *Keys) Check(ctx context.Context, by doorward.Caller, bearer string) (do
 	}
 	key, err := k.db.Read().OperatorKey(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
-		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
+		return by, k.refuseUnknown(ctx, by)
 	}
 	if err != nil {
 		return by, err
 	}
 	by.Principal = doorward.Principal{Kind: doorward.Operator, ID: key.ID}
 	return by, nil
+}
+
+// refuseUnknown counts an unknown key, and returns why it is refused.
+func (k *Keys) refuseUnknown(ctx context.Context, by doorward.Caller) error {
+	if err := k.writer.CountUnknownKey(ctx, by); err != nil {
+		return err
+	}
+	return doorward.Fail(doorward.CodeUnauthenticated, "")
 }

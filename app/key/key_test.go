@@ -3,6 +3,7 @@ package key_test
 import (
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
@@ -49,7 +50,7 @@ func TestKeyForms(t *testing.T) {
 		})
 		f.NoError(err)
 		for _, valid := range []string{text, key.OperatorPrefix + old.Reveal()} {
-			by, err := f.Node(1).Keys.Check(f.Context(), doorward.Caller{}, valid)
+			by, err := f.Node(1).Keys.Check(f.Context(), apptest.Anonymous(0), valid)
 			if f.NoError(err); by.Kind != doorward.Operator {
 				f.Errorf("%+v", by)
 			}
@@ -58,12 +59,42 @@ func TestKeyForms(t *testing.T) {
 			"a wrong checksum": text[:52] + string(text[52]^1), "another prefix": "dwk_" + text[4:], "no prefix": text[4:], "cut off": text[:52],
 			"the old key without its prefix": old.Reveal(), "another old key": key.OperatorPrefix + secret.New().Reveal(), "nothing": "",
 		} {
-			if _, err := f.Node(1).Keys.Check(f.Context(), doorward.Caller{}, none); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
+			if _, err := f.Node(1).Keys.Check(f.Context(), apptest.Anonymous(0), none); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
 				f.Errorf("%s: %v, want unauthenticated", what, err)
 			}
 		}
 		if _, err := key.HashOf(text[:51] + string(text[51]^1) + text[52:]); err == nil {
 			f.Error("a wrong character needs a database to be found")
+		}
+	})
+}
+
+// TestUnknownKeys: after thirty unknown keys from a client address, over all nodes,
+// further ones are refused by themselves. Valid and disabled ones don't notice.
+func TestUnknownKeys(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		operator, err := f.Node(0).Keys.CreateOperator(f.Context(), apptest.Operator, "valid")
+		f.NoError(err)
+		draft := key.ServiceDraft{Name: "router", May: []string{string(doorward.ServiceTenantList)}}
+		disabled, err := f.Node(0).Keys.CreateService(f.Context(), apptest.Operator, draft)
+		f.NoError(err)
+		f.Exec(`UPDATE service_keys SET disabled_at = 1`)
+		try := func(i int, text string) doorward.Code {
+			return apptest.Code(apptest.ErrorOf(f.Node(i).Keys.Check(f.Context(), apptest.Anonymous(0), text)))
+		}
+		got := apptest.Codes{}
+		for i := range 40 {
+			got[try(i, secret.NewKey([]string{key.OperatorPrefix, key.ServicePrefix}[i%2]).Reveal())]++
+		}
+		if got[doorward.CodeUnauthenticated] != 30 || got[doorward.CodeTooManyAttempts] != 10 {
+			t.Errorf("unknown keys answer %v", got)
+		}
+		if is := []doorward.Code{try(0, operator), try(0, disabled.Reveal())}; is[0] != "" || is[1] != doorward.CodeUnauthenticated {
+			t.Errorf("beside unknown keys, a valid and a disabled one answer %q", is)
+		}
+		clock.Move(10 * time.Minute)
+		if is := try(0, secret.NewKey(key.ServicePrefix).Reveal()); is != doorward.CodeUnauthenticated {
+			t.Errorf("ten minutes later an unknown key answers %q", is)
 		}
 	})
 }

@@ -213,13 +213,16 @@ func (k *Keys) checkService(ctx context.Context, by doorward.Caller, bearer stri
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	s, err := k.db.Read().ServiceKeyByHash(ctx, hash[:])
-	if errors.Is(err, store.ErrNone) || err == nil && s.Disabled {
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return by, k.refuseUnknown(ctx, by)
+	case err != nil:
+		return by, err
+	case s.Disabled:
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
-	if err == nil {
-		by.Principal = doorward.PrincipalOfService(s)
-	}
-	return by, err
+	by.Principal = doorward.PrincipalOfService(s)
+	return by, nil
 }
 
 // InTenant returns a service as an ADMIN of the tenant with its key's permissions.

@@ -38,7 +38,8 @@ func (q *memoryQueue) queue() *Queue[Job] {
 			defer q.mu.Unlock()
 			q.tried = append(q.tried, j.ID)
 			if i, found := slices.BinarySearchFunc(q.rows, j, byDue); found {
-				q.rows = slices.Delete(q.rows, i, i+1)
+				copy(q.rows[1:i+1], q.rows[:i]) // most are near the front
+				q.rows = q.rows[1:]
 			}
 			return err
 		},

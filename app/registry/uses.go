@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +49,8 @@ func (u *uses) of(h secret.Hash) int64 {
 	return u.at[h]
 }
 
+// batch returns up to n uses, in an order that is the same on all nodes: two that write
+// the same rows at the same time would otherwise wait for each other.
 func (u *uses) batch(n int) []store.Use {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,6 +61,7 @@ func (u *uses) batch(n int) []store.Use {
 		}
 		all = append(all, store.Use{Hash: h, At: micros(at)})
 	}
+	slices.SortFunc(all, func(a, b store.Use) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
 	return all
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apptest"
-	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
@@ -228,7 +227,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}
-	for together := range slices.Chunk(all[:20], session.MaxTokens) {
+	for together := range slices.Chunk(all[:20], 8) {
 		if _, err := server.Node.App.Sessions.End(t.Context(), by, together); err != nil {
 			t.Fatal(err)
 		}

@@ -44,13 +44,13 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 // Session Management Cheat Sheet, "Renew the Session ID After Any Privilege Level
 // Change"). Sessions of other users continue.
 func endReplaced(ctx context.Context, tx *access.Tx, userID string, hashes [][]byte) error {
-	for _, hash := range hashes {
-		old, err := tx.SessionByToken(ctx, hash)
-		if errors.Is(err, store.ErrNone) || err == nil && old.Session.UserID != userID {
+	all, err := tx.SessionsByTokens(ctx, hashes)
+	if err != nil {
+		return err
+	}
+	for _, old := range all {
+		if old.Session.UserID != userID {
 			continue
-		}
-		if err != nil {
-			return err
 		}
 		was, err := tx.DeleteSession(ctx, old.Session.ID)
 		if err == nil && was { // else another call ended it while this one waited for the row

@@ -69,19 +69,12 @@ func (s *Sessions) apply(ctx context.Context, changes []store.Change) error {
 	return errors.Join(errs...)
 }
 
-// MaxTokens is how many different tokens one call can end. A browser holds one, or
-// a few where hosts of one domain share the cookie's name.
-const MaxTokens = store.MaxTokens
-
 // End ends the sessions of all tokens in one transaction: all of them or, with an
 // error, none. Ending an ended session succeeds, but only once its end has reached
 // every node.
 //
-// Errors: too_many_cookies beyond MaxTokens, unavailable.
+// Errors: unavailable.
 func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) (doorward.Revocation, error) {
-	if len(tokens) > MaxTokens {
-		return doorward.Revocation{}, doorward.Fail(doorward.CodeTooManyCookies, "")
-	}
 	if len(tokens) == 0 {
 		return doorward.Revocation{}, nil
 	}

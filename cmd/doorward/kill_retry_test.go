@@ -27,8 +27,11 @@ func TestKilledAndRepeatedOnPostgres(t *testing.T) { killAndRepeat(t, pgtest.DSN
 func killAndRepeat(t *testing.T, dsn string) {
 	t.Parallel()
 	rounds := 3
-	if *full {
+	switch {
+	case *full:
 		rounds = 10
+	case testing.Short():
+		rounds = 1
 	}
 	r := &repeatingClients{testServer: newTestServer(t, program, dsn)}
 	r.start()

@@ -37,7 +37,7 @@ func uidJSON(uid types.EntityUID) any {
 func wire(set *Set, who Principal, action string, r *Request) wireRequest {
 	p := &Prepared{set: set, principal: who.entity(), kind: who.kind()}
 	context, _ := p.context(allKeys, r)
-	resource := set.resource(r.Resource, func(string) bool { return true })
+	resource := set.resource(r.Resource, everyMember)
 	return wireRequest{
 		Principal: uidJSON(p.principal.UID), Action: uidJSON(actionUID(action)), Resource: uidJSON(resource.UID),
 		Context: context, Entities: []types.Entity{p.principal, *resource},

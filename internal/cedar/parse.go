@@ -21,8 +21,8 @@ const maxChecks = 80_000
 // Set is the policies of a text that has no faults. It is immutable.
 type Set struct {
 	schema   *Schema
-	policies []*policy // in the order of the text
-	known    types.EntityMap
+	policies []*policy       // in the order of the text
+	known    types.EntityMap // of ParsePlatform, never nil there
 }
 
 // policy is one policy of a set.
@@ -89,7 +89,9 @@ func (r *reader) read(st statement) {
 	}
 	p := &policy{line: st.line, order: len(r.policies), ast: parsed}
 	p.simple = p.simplified()
-	p.share()
+	if !r.platform { // whose conditions read entities that are not here yet
+		p.share()
+	}
 	r.readID(st.place, p)
 	if parsed.Effect != ast.EffectForbid && !r.platform {
 		r.fault(st.place, OnlyForbid, "a policy of a tenant forbids; permit is for roles")
@@ -129,17 +131,17 @@ func (r *reader) readActions(at place, p *policy) bool {
 			ok = false
 		}
 	}
-	any := false
+	found := false
 	for i, action := range r.schema.actions {
 		if headHasAction(p.ast.Action, actionUID(action.Name)) && headHasResource(p.ast.Resource, action.resourceType()) {
 			p.actions[i/64] |= 1 << (i % 64)
-			any = true
+			found = true
 		}
 	}
-	if ok && !any {
+	if ok && !found {
 		r.fault(at, WrongType, "no action has a resource of this type")
 	}
-	return ok && any
+	return ok && found
 }
 
 // namedActions returns every action that the policy names.

@@ -33,22 +33,22 @@ func ParseEntities(text []byte) (Entities, error) {
 func ParsePlatform(text string, entities Entities, schema *Schema) (*Set, Faults) {
 	r := &reader{schema: schema, platform: true}
 	set, faults := r.set(text, limits{maxPlatformBytes, maxPlatformPolicies})
-	if set != nil {
-		set.known = entities.known
+	if set == nil {
+		return nil, faults
 	}
-	return set, faults
+	if set.known = entities.known; set.known == nil {
+		set.known = types.EntityMap{} // nil says that the set is a tenant's
+	}
+	return set, nil
 }
 
 // resource returns the resource of a request, over what is known of it. Of the
 // declared attributes it has those that are read.
-func (s *Set) resource(r *Resource, read func(string) bool) *types.Entity {
-	attributes := types.RecordMap{}
-	for name, of := range s.schema.resources[r.Type] {
-		if !read(name) {
-			continue
-		}
-		if value := of.value(r.Attributes[name]); value != nil {
-			attributes[types.String(name)] = value
+func (s *Set) resource(r *Resource, read []types.String) *types.Entity {
+	declared, attributes := s.schema.resources[r.Type], types.RecordMap{}
+	for _, name := range read {
+		if value := declared[string(name)].value(r.Attributes[string(name)]); value != nil {
+			attributes[name] = value
 		}
 	}
 	e := s.overlay(types.Entity{
@@ -72,8 +72,8 @@ func (s *Set) undeclared(r *Resource) map[string]any {
 }
 
 // overlay lays an entity and the attributes that a caller states over what is known
-// of it. Without known entities it returns the entity, so that what a tenant's
-// policies read is what the schema says.
+// of it. In a tenant's set it returns the entity, so that what policies read is what
+// the schema says.
 func (s *Set) overlay(e types.Entity, stated map[string]any) types.Entity {
 	if s.known == nil {
 		return e

@@ -44,6 +44,19 @@ func TestPlatform(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, v)
 		}
 	}
+	whoever, faults := ParsePlatform(`
+		@id("a") permit(principal, action == Action::"invoice.read", resource) when { group::"editors".open };
+		@id("b") permit(principal, action == Action::"tenant.read", resource) when { principal.level == 3 };`, Entities{}, invoices(t))
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	p := whoever.Prepare(Principal{Type: "user", ID: "x", Attributes: map[string]any{"level": 3}})
+	if v := p.Verdict("invoice.read", with(nil)); !v.Erred || v.PolicyID != "a" {
+		t.Errorf("an entity that nobody knows: %+v", v)
+	}
+	if id, ok := p.Permits("tenant.read", &request); !ok || id != "b" {
+		t.Errorf("a stated attribute without entities: %v by %q", ok, id)
+	}
 	_, faults = ParsePlatform(`@id("a") permit(principal, action == Action::"burn", resource); permit(principal, action, resource);`, entities, invoices(t))
 	if len(faults) != 2 || faults[0].Code != UnknownAction || faults[1].Code != MissingID {
 		t.Errorf("faults %v", faults)

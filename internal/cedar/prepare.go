@@ -2,6 +2,7 @@ package cedar
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/cedar-policy/cedar-go"
 	publicast "github.com/cedar-policy/cedar-go/ast"
@@ -59,10 +60,11 @@ type Prepared struct {
 	principal types.Entity
 	kind      types.String
 	tenant    types.EntityUID
-	sure      []*remainder // refuse each of their actions
-	open      []*remainder // depend on the request
-	refused   []uint64     // the actions of sure
-	asks      []uint64     // the actions of open
+	sure      []*remainder   // refuse each of their actions
+	open      []*remainder   // depend on the request
+	refused   []uint64       // the actions of sure
+	asks      []uint64       // the actions of open
+	members   []types.String // the attributes of resources that open reads
 }
 
 // remainder is what is left of a policy for one principal.
@@ -117,6 +119,11 @@ func (p *Prepared) add(env eval.Env, of *policy) {
 	default:
 		p.open = append(p.open, r)
 		or(p.asks, of.actions)
+		for _, name := range r.members {
+			if !slices.Contains(p.members, name) {
+				p.members = append(p.members, name)
+			}
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"math"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/cedar-policy/cedar-go"
@@ -77,20 +76,10 @@ func (p *Prepared) about(action int, request *Request) *about {
 	case request.Resource == nil || request.Resource.Type != of.Resource:
 		a.missing = true
 	default:
-		a.entities.resource = p.set.resource(request.Resource, a.reads)
+		a.entities.resource = p.set.resource(request.Resource, p.members)
 		a.request.Resource = a.entities.resource.UID
 	}
 	return a
-}
-
-// reads reports whether a policy reads the attribute of the resource.
-func (a *about) reads(attribute string) bool {
-	for _, r := range a.open {
-		if slices.Contains(r.members, types.String(attribute)) {
-			return true
-		}
-	}
-	return false
 }
 
 // All yields the policies that can be evaluated, as cedar.Authorize takes them.

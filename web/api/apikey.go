@@ -142,6 +142,9 @@ type rotateInput struct {
 	GraceHours *front.Int `json:"graceHours,omitempty" minimum:"0" maximum:"168" doc:"How long the present secret stays valid; 24 if absent. With 0 it ends at once"`
 }
 
+// OptionalBody is for front.OptionalBody.
+func (rotateInput) OptionalBody() {}
+
 var docRotateAPIKey = front.Doc{
 	ID: "rotateApiKey", Tag: "API keys", Summary: "Give an API key a new secret",
 	Description: "The key stays the same, with the same end; for the grace it has two secrets. The present secret ends at the earliest of the grace, the end of the key and `rotateBy`. One that an earlier rotation has replaced ends at once.",

@@ -72,8 +72,7 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 
 var docLogout = front.Doc{
 	ID: "logout", Tag: "Sessions", Summary: "Sign out",
-	Description: "Ends the session of the cookie or of the bearer token, and clears the cookie. Without a session, or with an ended one, it is 204 too. Up to eight different session tokens are all ended together; with more, none is. A body is not read.",
-	Errors:      []doorward.Code{doorward.CodeTooManyCookies},
+	Description: "Ends the session of the cookie or of the bearer token, and clears the cookie. Without a session, or with an ended one, it is 204 too. Several different session tokens are all ended together. A body is not read.",
 }
 
 func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

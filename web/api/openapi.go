@@ -127,7 +127,8 @@ func (d document) add(r front.Route) {
 		Extensions: map[string]any{"x-action": r.Guard.Name()},
 	}
 	if in := r.Endpoint.In; in != nil {
-		op.RequestBody = &huma.RequestBody{Required: true, Content: d.content("application/json", in)}
+		optional := in.Implements(reflect.TypeFor[front.OptionalBody]())
+		op.RequestBody = &huma.RequestBody{Required: !optional, Content: d.content("application/json", in)}
 	}
 	if len(r.Endpoint.Media) > 0 {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -73,6 +74,9 @@ func say(field, text string, names map[string]string) value {
 	case "invitedBy", "ownerId":
 		if name := names[text]; name != "" {
 			return value{Text: name}
+		}
+		if strings.HasPrefix(text, doorward.PrefixKey) { // the service key that sent it
+			return value{Key: "invitations.service"}
 		}
 	case access.FieldUserAgent:
 		return value{Agent: text}

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"encoding/json"
 	"html"
 	"io"
 	"maps"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/key"
 	"github.com/doorward/doorward/doorwardtest"
 )
 
@@ -266,4 +269,29 @@ func invitationOf(t *testing.T, h fixture) string {
 		t.Fatalf("no invitation: %s", body)
 	}
 	return id
+}
+
+// An invitation that a service has sent isn't shown as the operator's.
+func TestInvitationOfAService(t *testing.T) {
+	h := build(t)
+	draft := key.ServiceDraft{Name: "router", May: []string{string(doorward.UserInvite)}}
+	made, err := h.Node.App.Keys.CreateService(t.Context(), doorward.OperatorAtTerminal(), draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/api/v2/auth/invite", strings.NewReader(`{"email":"new@acme.example","role":"USER"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + made.Reveal()}, "Content-Type": {"application/json"}, "Doorward-Tenant": {h.tenant.ID}}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var inv struct{ ID string }
+	if err := json.NewDecoder(res.Body).Decode(&inv); err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatal(res.StatusCode, err)
+	}
+	h.as(t, "OWNER").get("/console/invitations/"+inv.ID, http.StatusOK, "<dd>a service of the platform</dd>")
 }

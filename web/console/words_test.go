@@ -136,6 +136,7 @@ func TestChangesInWords(t *testing.T) {
 		{"expiresAt", "later", value{Text: "later"}},
 		{"invitedBy", "usr_ann", value{Text: "Ann"}},
 		{"invitedBy", "usr_gone", value{Text: "usr_gone"}},
+		{"invitedBy", "key_router", value{Key: "invitations.service"}},
 		{"invitedBy", "", value{Key: "invitations.operator"}},
 		{"userAgent", "curl/8", value{Agent: "curl/8"}},
 		{"sessionsEnded", "3", value{Text: "3"}},

@@ -57,11 +57,17 @@ func (c *Call) Limited(a *doorward.Allowance) {
 // with the prefix.
 func (c *Call) ID(name, prefix string) (string, error) {
 	id := c.R.PathValue(name)
-	rest, ok := strings.CutPrefix(id, prefix)
-	if !ok || rest == "" || len(rest) > 64 || strings.ContainsFunc(rest, func(r rune) bool { return !harmless(r) }) {
+	if !isID(id, prefix) {
 		return "", doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return id, nil
+}
+
+// isID reports whether the text has the form of an id with the prefix. PostgreSQL takes
+// no text that isn't UTF-8, so nothing else may reach a query.
+func isID(text, prefix string) bool {
+	rest, ok := strings.CutPrefix(text, prefix)
+	return ok && rest != "" && len(rest) <= 64 && !strings.ContainsFunc(rest, func(r rune) bool { return !harmless(r) })
 }
 
 // SetSession sets the session cookie.

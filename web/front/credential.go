@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward/app/apikey"
-	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 )
 
@@ -49,9 +48,9 @@ func inToken(r rune) bool {
 	return harmless(r) || strings.ContainsRune("!#$%&'*+^`|~", r)
 }
 
-// SessionTokens returns the different session identifiers in the cookies of a
-// request, and of too many to be ended at once the first session.MaxTokens + 1. Values
-// of another form are passed over: a neighbouring Tomcat uses the same name.
+// SessionTokens returns the different session identifiers in the cookies of a request,
+// as many as its headers may hold (node's limit of 32 KiB). Values of another form are
+// passed over: a neighbouring Tomcat uses the same name.
 func (s *Site) SessionTokens(r *http.Request) (all []secret.Token) {
 	var seen []string // a token has one spelling
 	for _, line := range r.Header["Cookie"] {
@@ -59,23 +58,21 @@ func (s *Site) SessionTokens(r *http.Request) (all []secret.Token) {
 			if slices.Contains(seen, value) {
 				continue
 			}
-			if seen, all = append(seen, value), append(all, token); len(all) > session.MaxTokens {
-				return all
-			}
+			seen, all = append(seen, value), append(all, token)
 		}
 	}
 	return all
 }
 
 // AllSessionTokens returns the session identifiers of a request wherever they may be:
-// those of SessionTokens, and what bearer credentials add, likewise limited.
+// those of SessionTokens, and what bearer credentials add.
 func (s *Site) AllSessionTokens(r *http.Request) []secret.Token {
 	all := s.SessionTokens(r)
 	for _, value := range r.Header["Authorization"] {
 		text, _ := bearerIn(value)
 		token, err := secret.Parse(text)
 		known := slices.ContainsFunc(all, func(t secret.Token) bool { return t.Reveal() == text })
-		if err == nil && !known && len(all) <= session.MaxTokens {
+		if err == nil && !known {
 			all = append(all, token)
 		}
 	}

@@ -156,6 +156,10 @@ func (e Endpoint) Failing(fn func(ctx context.Context, c *Call, err error)) Endp
 	return e
 }
 
+// OptionalBody is implemented by bodies that a request may leave out, since no member of
+// them is needed.
+type OptionalBody interface{ OptionalBody() }
+
 func bodyType[T any]() reflect.Type {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[None]() {
@@ -174,6 +178,9 @@ func decode[In any](c *Call) (in In, body []byte, err error) {
 	}
 	if err := isJSON(c.R.Header, len(body)); err != nil {
 		return in, nil, err
+	}
+	if _, optional := any(in).(OptionalBody); optional && len(body) == 0 {
+		return in, body, nil
 	}
 	in, err = strictjson.Decode[In](body)
 	return in, body, malformed(err)

@@ -1,0 +1,46 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Unknown keys of any kind from one client network that are looked at in a window. Those
+// beyond are refused by themselves: valid keys and logins are not affected.
+const (
+	unknownKeys   = 30
+	unknownWindow = 10 * time.Minute
+)
+
+// CountUnknownKey counts a well-formed key that is unknown, over all nodes. Beyond the
+// limit it only reads. Errors: too_many_attempts, unavailable.
+func (w *Writer) CountUnknownKey(ctx context.Context, by doorward.Caller) error {
+	bucket := "unknown-keys:" + doorward.Network(by.IP)
+	t, err := w.db.Read().Throttle(ctx, bucket)
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return err
+	}
+	if !w.isFull(t) {
+		err = w.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			t, err = tx.HitThrottle(ctx, bucket, unknownWindow)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		t.Hits-- // this one
+	}
+	if w.isFull(t) {
+		return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(time.Second, t.Since.Add(unknownWindow).Sub(w.db.Now()))}
+	}
+	return nil
+}
+
+// isFull reports whether the limit of unknown keys is used up.
+func (w *Writer) isFull(t store.Throttle) bool {
+	return t.Hits >= unknownKeys && w.db.Now().Before(t.Since.Add(unknownWindow))
+}

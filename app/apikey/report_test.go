@@ -1,0 +1,65 @@
+package apikey_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// TestReportedAfterItsEnd: who reports a key that another caller has just ended gets the
+// answer once it has ended on every node.
+func TestReportedAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	e := apptest.SQLite
+	e.Nodes = 2
+	f := apptest.New(t, e, apptest.NoLimits, time.Now)
+	for range apptest.Rounds(5, 50) {
+		c := newKey(f)
+		outcomesOf(f, c, doorward.Caller{})
+		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error { // by a caller that still waits for the nodes
+			_, err := tx.RevokeAPIKey(f.Context(), c.key.ID)
+			return err
+		})
+		f.NoError(err)
+		f.NoError(f.Node(1).Leaks.Report(f.Context(), from(home), c.secret.Reveal()))
+		for n, a := range f.Nodes {
+			if _, ok := a.APIKeys.Remembered(c.secret, netip.MustParseAddr(home)); ok {
+				t.Errorf("node %d lets the key pass after the answer", n)
+			}
+		}
+	}
+}
+
+// TestReportedDuringRotation: all secrets of a key end with a report, also one that a
+// rotation makes at the same time.
+func TestReportedDuringRotation(t *testing.T) {
+	t.Parallel()
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	c, fresh := newKey(f), secret.NewKey(apikey.Prefix)
+	hash, done := fresh.Hash(), make(chan struct{})
+	f.WhileLocked(func(tx *store.Tx) error {
+		if err := tx.LockTenant(f.Context(), c.key.TenantID); err != nil {
+			return err
+		}
+		_, err := tx.RotateAPIKey(f.Context(), c.key.ID, hash[:], fresh.Hint(), tx.Now.Add(time.Hour))
+		return err
+	}, func(waiting func(int, <-chan struct{})) {
+		go func() {
+			defer close(done)
+			if err := f.Node(0).Leaks.Report(f.Context(), from(home), c.secret.Reveal()); err != nil {
+				t.Error(err)
+			}
+		}()
+		waiting(1, done)
+	})
+	<-done
+	if n := f.Int(`SELECT count(*) FROM changes WHERE subject = $1`, store.SessionSubject(hash[:])); n != 1 {
+		t.Errorf("the end of the new secret is announced %d times", n)
+	}
+}

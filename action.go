@@ -77,6 +77,7 @@ const (
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
 	InstallationMove    Action = "installation.move"    // its database was moved to another server
+	ModelApply          Action = "model.apply"          // the platform has other actions
 )
 
 // Authority says what makes an action allowed.
@@ -199,6 +200,7 @@ var own = []Verb{
 	{Action: InstallationBackup, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},
+	{Action: ModelApply, By: ByOperator},
 }
 
 // messaging are the actions of a messaging platform. A model takes their place.

@@ -31,6 +31,7 @@ var siblings = map[string][]string{
 	"invite":    {"credential", "member"},
 	"login":     {"session", "credential"},
 	"mail":      {"outbox"},
+	"model":     {"rules"},
 	"password":  {"credential"},
 	"session":   {"credential", "registry"},
 	"tenant":    {"roster"},

@@ -210,6 +210,24 @@ func (r Reader) CustomRoles(ctx context.Context, tenantID string) ([]doorward.Cu
 	return list(ctx, r, customRoleColumns, sqlCustomRoles, tenantID)
 }
 
+// RoleOfTenant is a custom role and whose it is.
+type RoleOfTenant struct {
+	TenantID string
+	doorward.CustomRole
+}
+
+func roleOfTenantColumns(r *RoleOfTenant) []any {
+	return append(customRoleColumns(&r.CustomRole), &r.TenantID)
+}
+
+const sqlEachCustomRole = `SELECT id, name, about, permissions, tenant_id FROM roles ORDER BY tenant_id, name`
+
+// EachCustomRole calls fn with the custom roles of all tenants, until it fails, and
+// returns its error.
+func (r Reader) EachCustomRole(ctx context.Context, fn func(RoleOfTenant) error) error {
+	return each(ctx, r, roleOfTenantColumns, fn, sqlEachCustomRole)
+}
+
 const sqlCustomRole = `SELECT id, name, about, permissions FROM roles WHERE tenant_id = $1 AND id = $2`
 
 // CustomRole returns the role of a tenant, or ErrNone.

@@ -30,6 +30,7 @@ var statusOf = map[doorward.Kind]int{
 	doorward.KindTooLarge:        http.StatusRequestEntityTooLarge,
 	doorward.KindMediaType:       http.StatusUnsupportedMediaType,
 	doorward.KindPrecondition:    http.StatusPreconditionFailed,
+	doorward.KindUnconditional:   http.StatusPreconditionRequired,
 }
 
 // Status returns the HTTP status of a code.

@@ -48,6 +48,7 @@ type Fault struct {
 // Faults are the faults of a text in the order of their places.
 type Faults []Fault
 
+// Error returns a line for each fault, with its place.
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {

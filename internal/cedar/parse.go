@@ -2,6 +2,7 @@ package cedar
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -43,6 +44,17 @@ func Parse(text string, schema *Schema) (*Set, Faults) {
 	return r.set(text, limits{MaxBytes, MaxPolicies})
 }
 
+// ParseStored reads a text that had no faults under an earlier schema. It leaves out the
+// policies that have one under this schema, and returns their ids, each with its fault.
+func ParseStored(text string, schema *Schema) (set *Set, off map[string]Fault, err error) {
+	r := &reader{schema: schema, checks: math.MaxInt, off: map[string]Fault{}}
+	set, faults := r.set(text, limits{MaxBytes, MaxPolicies})
+	if len(faults) > 0 {
+		return nil, nil, faults
+	}
+	return set, r.off, nil
+}
+
 // reader collects the policies and faults of a text.
 type reader struct {
 	schema   *Schema
@@ -51,6 +63,7 @@ type reader struct {
 	checks   int // nodes that may still be visited
 	policies []*policy
 	faults   Faults
+	off      map[string]Fault // those left out, by id; nil: a fault refuses the text
 }
 
 func (r *reader) set(text string, max limits) (*Set, Faults) {
@@ -96,8 +109,13 @@ func (r *reader) read(st statement) {
 	if parsed.Effect != ast.EffectForbid && !r.platform {
 		r.fault(st.place, OnlyForbid, "a policy of a tenant forbids; permit is for roles")
 	}
+	before := len(r.faults)
 	if r.readActions(st.place, p) && !r.platform {
 		r.checkTypes(st.place, p)
+	}
+	if r.off != nil && len(r.faults) > before {
+		r.off[p.id], r.faults = r.faults[before], r.faults[:before]
+		return
 	}
 	r.policies = append(r.policies, p)
 }

@@ -246,6 +246,18 @@ func (t Type) value(v any) types.Value {
 		}
 	case Datetime:
 		return datetime(v)
+	case Decimal:
+		return parsed(v, types.ParseDecimal)
+	case IP:
+		return parsed(v, types.ParseIPAddr)
+	}
+	return nil
+}
+
+func parsed[T types.Value](v any, parse func(string) (T, error)) types.Value {
+	text, _ := v.(string)
+	if value, err := parse(text); err == nil {
+		return value
 	}
 	return nil
 }

@@ -34,10 +34,12 @@ const (
 	Strings  Type = "set"      // []string, or []any of strings
 	User     Type = "user"     // string, the id of a user
 	Datetime Type = "datetime" // time.Time, or a string as RFC 3339 says
+	Decimal  Type = "decimal"  // string with up to four digits behind the point
+	IP       Type = "ip"       // string, an address or a network
 )
 
 var cedarTypes = map[Type]string{
-	Bool: "Bool", Long: "Long", String: "String", Strings: "Set<String>", User: "User", Datetime: "datetime",
+	Bool: "Bool", Long: "Long", String: "String", Strings: "Set<String>", User: "User", Datetime: "datetime", Decimal: "decimal", IP: "ipaddr",
 }
 
 // Action is an action that policies may refuse.

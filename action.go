@@ -75,7 +75,7 @@ const (
 	PolicyUpdate     Action = "policy.update"
 	PolicyConfirm    Action = "policy.confirm"
 	PolicyRestore    Action = "policy.restore"
-	APIKeyRefuse     Action = "apikey.refuse"   // it was presented and is not valid, or not from there
+	APIKeyRefuse     Action = "apikey.refuse" // it was presented and is not valid, or not from there
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup

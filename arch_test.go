@@ -33,6 +33,7 @@ var siblings = map[string][]string{
 	"mail":      {"outbox"},
 	"model":     {"rules"},
 	"password":  {"credential"},
+	"policy":    {"rules"},
 	"session":   {"credential", "registry"},
 	"tenant":    {"roster"},
 	"user":      {"member", "roster"},

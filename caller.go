@@ -29,7 +29,6 @@ type Caller struct {
 	Idempotent *IdempotentCall
 
 	IP        string // the client's address, after trusted proxies
-	Stated           // by a trusted gateway, of the request
 	UserAgent string
 	RequestID string
 }

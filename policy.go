@@ -46,9 +46,14 @@ type Request struct {
 	Deferred bool
 }
 
-// Stated is what a trusted gateway says of the request that it passes on. What it does not
+// Stated is what a trusted gateway says of the request that it asks about. What it does not
 // say is empty.
-type Stated struct{ Method, Host, Path string }
+type Stated struct {
+	Method, Host, Path string
+	// Unreadable are the names, as in the context of policies, of what it says in a way
+	// that can't be read. Policies that read one refuse.
+	Unreadable []string
+}
 
 // Resource is the object of an action of the platform, with the attributes that the model
 // declares for its type.
@@ -60,7 +65,7 @@ type Resource struct {
 // RequestAt is what the caller's request shows, for a decision at an instant.
 func (c *Caller) RequestAt(now time.Time) *Request {
 	ip, _ := netip.ParseAddr(c.IP) // invalid for a peer without an address
-	return &Request{At: now, Now: now, IP: ip.Unmap().WithZone(""), Stated: c.Stated}
+	return &Request{At: now, Now: now, IP: ip.Unmap().WithZone("")}
 }
 
 // WithPolicy returns the rules with a policy; nil for none.

@@ -79,10 +79,10 @@ type grant struct {
 	role, rank   doorward.Role
 	permissions  *doorward.Permissions
 	policy       doorward.PolicyOf // specific to one principal; nil without policies
-	owner        string // of a key; empty for a session
-	absolute     int64  // absolute limit, microseconds
-	idle         int64  // idle limit, microseconds
-	extra        any    // a pointer to what is specific to one key; nil for a session
+	owner        string            // of a key; empty for a session
+	absolute     int64             // absolute limit, microseconds
+	idle         int64             // idle limit, microseconds
+	extra        any               // a pointer to what is specific to one key; nil for a session
 }
 
 // revoked holds, for each subject, the number of changes applied when the last one

@@ -121,6 +121,9 @@ func (p *policyOf) refusal(set *cedar.Prepared, action doorward.Action, r *doorw
 	if !set.Conditional(string(action)) {
 		return nil
 	}
+	if v := set.Reading(string(action), r.Unreadable); v.Refused {
+		return refusalOf(v)
+	}
 	asked := p.request(r)
 	if !r.Deferred {
 		return refusalOf(set.Verdict(string(action), asked))

@@ -294,6 +294,25 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 	return Verdict{}
 }
 
+// Reading returns the verdict as if the first policy that depends on the request, and reads
+// one of the names of the context, could not be evaluated.
+func (p *Prepared) Reading(action string, names []string) Verdict {
+	i, ok := p.set.schema.index[action]
+	if !ok || !has(p.asks, i) {
+		return Verdict{}
+	}
+	for _, name := range names {
+		var unreadable keys
+		unreadable.add(types.String(name))
+		for _, r := range p.open {
+			if r.applies(i) && r.reads&unreadable != 0 {
+				return r.verdict(true, name)
+			}
+		}
+	}
+	return Verdict{}
+}
+
 // Explain returns the verdict of every policy that refuses or errs, in the order of
 // the text.
 func (p *Prepared) Explain(action string, request *Request) []Verdict {

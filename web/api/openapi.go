@@ -61,6 +61,7 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "API keys", Description: "Credentials of servers that belong to a tenant."},
 			{Name: "Audit", Description: "Who did what, and what was refused."},
 			{Name: "Tenants", Description: "One's own tenant; for the operator, all tenants."},
+			{Name: "Policies", Description: "What a tenant refuses although a role allows it."},
 			{Name: "Model", Description: "The platform's own actions, for the operator."},
 			{Name: "Passwords", Description: "Forgotten and changed passwords."},
 			{Name: "Access", Description: "Checks for the other services of the platform."},

@@ -11,11 +11,9 @@ import (
 // PolicyMode says what a policy does.
 type PolicyMode string
 
-// The modes.
-const (
-	PolicyEnforces PolicyMode = "enforce"
-	PolicyObserves PolicyMode = "observe" // it refuses nothing, and counts what it would
-)
+// PolicyEnforces is the mode of a policy that refuses. One of another mode, which a newer
+// node may write, refuses nothing.
+const PolicyEnforces PolicyMode = "enforce"
 
 // PolicyVersion is one version of a tenant's policies.
 type PolicyVersion struct {

@@ -20,6 +20,12 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
+// Version is one version of a tenant's policies.
+type Version = store.PolicyVersion
+
+// Mode says what a version does.
+type Mode = store.PolicyMode
+
 // ConfirmMinutesMax is how many minutes there may be to confirm a version.
 const ConfirmMinutesMax = 60
 
@@ -103,8 +109,8 @@ func (d *Draft) check() error {
 	if d.Mode == "" {
 		d.Mode = store.PolicyEnforces
 	}
-	if d.Mode != store.PolicyEnforces && d.Mode != store.PolicyObserves {
-		faults = append(faults, doorward.FieldError{Pointer: "/mode", Code: "invalid", Message: "The mode is enforce or observe."})
+	if d.Mode != store.PolicyEnforces {
+		faults = append(faults, doorward.FieldError{Pointer: "/mode", Code: "invalid", Message: "The mode is enforce."})
 	}
 	if d.ConfirmMinutes < 0 || d.ConfirmMinutes > ConfirmMinutesMax {
 		faults = append(faults, doorward.FieldError{Pointer: "/confirmMinutes", Code: "out_of_range", Message: "Give 1 to 60 minutes to confirm, or leave it out."})

@@ -7,7 +7,7 @@ CREATE TABLE policies (
     tenant_id     TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
     version       BIGINT NOT NULL, -- from 1
     text          TEXT NOT NULL,   -- Cedar
-    mode          TEXT NOT NULL,   -- enforce or observe
+    mode          TEXT NOT NULL,   -- enforce
     confirm_until BIGINT,          -- NULL: it needs no confirmation, or has it
     created_at    BIGINT NOT NULL,
     created_by    TEXT NOT NULL,   -- a user

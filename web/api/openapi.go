@@ -287,6 +287,9 @@ func implied(r front.Route) []doorward.Code {
 	case r.Guard.Name() == front.SignedIn().Name():
 		codes = append(codes, doorward.CodeNotForKeys)
 	}
+	if r.Guard.AsksForAction() {
+		codes = append(codes, doorward.CodeDeniedByPolicy)
+	}
 	if r.Guard.RefusesWhileClosing() {
 		codes = append(codes, doorward.CodeTenantClosing)
 	}

@@ -7,20 +7,19 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/policy"
-	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/front"
 )
 
 type policyView struct {
 	Version      int64            `json:"version" example:"3" doc:"0: there have never been policies"`
 	Text         string           `json:"text" doc:"Cedar, see /docs/policies; empty: no policies"`
-	Mode         store.PolicyMode `json:"mode" enum:"enforce,observe"`
+	Mode         policy.Mode `json:"mode" enum:"enforce"`
 	UpdatedAt    *time.Time       `json:"updatedAt,omitempty" doc:"Absent for version 0"`
 	UpdatedBy    string           `json:"updatedBy,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of a user; absent for version 0"`
 	ConfirmUntil *time.Time       `json:"confirmUntil,omitempty" doc:"When the version ends, and the last confirmed one holds again, unless it is confirmed before"`
 }
 
-func viewPolicy(v store.PolicyVersion) policyView {
+func viewPolicy(v policy.Version) policyView {
 	view := policyView{Version: v.Version, Text: v.Text, Mode: v.Mode, UpdatedBy: v.CreatedBy, ConfirmUntil: v.ConfirmUntil}
 	if v.Version > 0 {
 		view.UpdatedAt = &v.CreatedAt
@@ -28,7 +27,7 @@ func viewPolicy(v store.PolicyVersion) policyView {
 	return view
 }
 
-func viewCurrentPolicy(c *front.Call, v store.PolicyVersion) policyView {
+func viewCurrentPolicy(c *front.Call, v policy.Version) policyView {
 	c.SetVersion(policy.Tag(v))
 	return viewPolicy(v)
 }
@@ -52,7 +51,7 @@ const maxPolicyBody = 1 << 20
 
 type policyInput struct {
 	Text           *string   `json:"text" doc:"Cedar, \"forbid\" alone, each policy with an @id; empty for no policies"`
-	Mode           string    `json:"mode,omitempty" enum:"enforce,observe" doc:"observe refuses nothing. Default enforce"`
+	Mode           string    `json:"mode,omitempty" enum:"enforce" doc:"Default enforce"`
 	ConfirmMinutes front.Int `json:"confirmMinutes,omitempty" minimum:"1" maximum:"60" example:"10" doc:"The version ends by itself after this time unless it is confirmed; absent: it holds for good"`
 }
 
@@ -70,7 +69,7 @@ func (a *api) putPolicy(ctx context.Context, c *front.Call, in policyInput) (pol
 	if in.Text == nil {
 		return policyView{}, doorward.Invalid("/text", "required", "Send the policies, or an empty text for none.")
 	}
-	changed, err := a.app.Policies.Put(ctx, c.Caller, policy.Draft{Text: *in.Text, Mode: store.PolicyMode(in.Mode), ConfirmMinutes: int(in.ConfirmMinutes)}, tags)
+	changed, err := a.app.Policies.Put(ctx, c.Caller, policy.Draft{Text: *in.Text, Mode: policy.Mode(in.Mode), ConfirmMinutes: int(in.ConfirmMinutes)}, tags)
 	return viewChangedPolicy(c, changed, err)
 }
 

@@ -104,6 +104,9 @@ func (g Guard) RefusesWhileClosing() bool {
 // TakesKeys reports whether API keys with the permission may call the route.
 func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == eitherOne }
 
+// AsksForAction reports whether the route needs a permission, which policies may narrow.
+func (g Guard) AsksForAction() bool { return g.action != "" }
+
 // Name is "public", "optional", "session", "key", "session or key", "operator" or the action that is needed.
 func (g Guard) Name() string {
 	if g.action != "" {

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -177,5 +178,29 @@ func TestFaultsOfPolicy(t *testing.T) {
 		put(m{"text": "", "confirmMinutes": 61}).invalid("/confirmMinutes", "out_of_range")
 		put(m{"text": "", "mode": "off"}).invalid("/mode", "invalid")
 		d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0)
+	})
+}
+
+// The example of docs/policies.md is accepted, and refuses what it says.
+func TestPolicyOfTheDocument(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		page, err := os.ReadFile("../docs/policies.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := strings.Split(string(page), "```text\n")
+		block := func(n int) string {
+			text, _, _ := strings.Cut(blocks[n], "```")
+			return text
+		}
+		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
+		d.send(t, "PUT /api/v2/model", m{"text": block(1)}, operator, with("If-Match", "*")).ok(200)
+		d.send(t, "PUT "+policyPath, m{"text": block(2)}, as(acme.Owner.Token()), with("If-Match", "*")).ok(200)
+		for at, want := range map[string]bool{"2026-11-23T12:00:00Z": true, "2026-11-23T07:59:00Z": false, "2026-11-23T18:00:00Z": false} {
+			a := d.send(t, "POST /api/v2/access/introspect", m{"credential": acme.Owner.Token(), "action": "invoice.pay", "context": m{"time": at}}, operator).ok(200)
+			if a.at("allowed") != want {
+				t.Errorf("at %s: %s", at, a.body)
+			}
+		}
 	})
 }

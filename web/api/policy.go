@@ -11,12 +11,12 @@ import (
 )
 
 type policyView struct {
-	Version      int64            `json:"version" example:"3" doc:"0: there have never been policies"`
-	Text         string           `json:"text" doc:"Cedar, see /docs/policies; empty: no policies"`
+	Version      int64       `json:"version" example:"3" doc:"0: there have never been policies"`
+	Text         string      `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, see /docs/policies; empty: no policies"`
 	Mode         policy.Mode `json:"mode" enum:"enforce"`
-	UpdatedAt    *time.Time       `json:"updatedAt,omitempty" doc:"Absent for version 0"`
-	UpdatedBy    string           `json:"updatedBy,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of a user; absent for version 0"`
-	ConfirmUntil *time.Time       `json:"confirmUntil,omitempty" doc:"When the version ends, and the last confirmed one holds again, unless it is confirmed before"`
+	UpdatedAt    *time.Time  `json:"updatedAt,omitempty" doc:"Absent for version 0"`
+	UpdatedBy    string      `json:"updatedBy,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of a user; absent for version 0"`
+	ConfirmUntil *time.Time  `json:"confirmUntil,omitempty" doc:"When the version ends, and the last confirmed one holds again, unless it is confirmed before"`
 }
 
 func viewPolicy(v policy.Version) policyView {
@@ -50,7 +50,7 @@ func (a *api) policy(ctx context.Context, c *front.Call, _ front.None) (policyVi
 const maxPolicyBody = 1 << 20
 
 type policyInput struct {
-	Text           *string   `json:"text" doc:"Cedar, \"forbid\" alone, each policy with an @id; empty for no policies"`
+	Text           *string   `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, \"forbid\" alone, each policy with an @id; empty for no policies"`
 	Mode           string    `json:"mode,omitempty" enum:"enforce" doc:"Default enforce"`
 	ConfirmMinutes front.Int `json:"confirmMinutes,omitempty" minimum:"1" maximum:"60" example:"10" doc:"The version ends by itself after this time unless it is confirmed; absent: it holds for good"`
 }
@@ -82,7 +82,7 @@ func viewChangedPolicy(c *front.Call, changed policy.Changed, err error) (policy
 }
 
 type policySchema struct {
-	Schema string `json:"schema" doc:"In Cedar's syntax for schemas"`
+	Schema string `json:"schema" example:"entity Role;\nentity Tenant;\n" doc:"In Cedar's syntax for schemas"`
 }
 
 var docPolicySchema = front.Doc{

@@ -358,6 +358,7 @@ func tried(c *ui.Call, k apiKey) *trial {
 	}
 	p := doorward.PrincipalOfKey(k.APIKey, c.Caller.TenantStatus)
 	addr, err := netip.ParseAddr(one.IP)
+	decided := access.CanCheckAt(&p, doorward.Action(one.Action), &doorward.Request{At: c.Now(), Now: c.Now(), IP: addr})
 	switch {
 	case k.State != doorward.APIKeyActive:
 		one.Why = "keys.try.status"
@@ -365,8 +366,10 @@ func tried(c *ui.Call, k apiKey) *trial {
 		one.Why = "keys.try.noaddress"
 	case one.IP != "" && !allows(k.AllowedIPs, addr.Unmap()):
 		one.Why = "keys.try.ip"
-	case access.CanInTenant(&p, doorward.Action(one.Action)).Allowed:
+	case decided.Allowed:
 		one.Why = "keys.try.yes"
+	case decided.Reason == access.ReasonPolicy:
+		one.Why = "keys.try.policy"
 	case !k.Has(doorward.Action(one.Action)):
 		one.Why = "keys.try.permission"
 	default:

@@ -76,6 +76,9 @@ const (
 	RoleCreate       Action = "role.create"
 	RoleUpdate       Action = "role.update"
 	RoleDelete       Action = "role.delete"
+	PolicyUpdate     Action = "policy.update"
+	PolicyConfirm    Action = "policy.confirm"
+	PolicyRestore    Action = "policy.restore"
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -174,6 +177,9 @@ var own = []Verb{
 	through(RoleManage, RoleCreate),
 	through(RoleManage, RoleUpdate),
 	through(RoleManage, RoleDelete),
+	through(PolicyManage, PolicyUpdate),
+	through(PolicyManage, PolicyConfirm),
+	through(PolicyManage, PolicyRestore),
 	through(SettingsManage, TenantUpdate),
 	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),

@@ -142,6 +142,26 @@ var refusals = map[string][]refusal{
 	"GET /api/v2/model": {
 		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
+	"GET /api/v2/policy": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
+	"GET /api/v2/policy/schema": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
+	"GET /api/v2/policy/versions": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
+	"PUT /api/v2/policy": {
+		{why: "no If-Match", who: "OWNER", body: `{"text":""}`, status: 428, code: doorward.CodePreconditionRequired},
+		{why: "another version", who: "OWNER", body: `{"text":""}`, header: [2]string{"If-Match", `"7"`}, status: 412, code: doorward.CodePreconditionFailed},
+		{why: "a policy that permits", who: "OWNER", body: `{"text":"@id(\"a\") permit(principal, action, resource);"}`, header: [2]string{"If-Match", "*"}, status: 422, code: doorward.CodeValidationFailed},
+	},
+	"POST /api/v2/policy/confirm": {
+		{why: "nothing to confirm", who: "OWNER", status: 404, code: doorward.CodeNotFound},
+	},
+	"POST /api/v2/policy/versions/{version}/restore": {
+		{why: "no such version", who: "OWNER", status: 404, code: doorward.CodeNotFound},
+	},
 	"PUT /api/v2/model": {
 		{why: "no If-Match", who: "operator", body: `{"text":"actions: {}"}`, status: 428, code: doorward.CodePreconditionRequired},
 		{why: "another version", who: "operator", body: `{"text":"actions: {}"}`, header: [2]string{"If-Match", `"7"`}, status: 412, code: doorward.CodePreconditionFailed},
@@ -256,6 +276,8 @@ var makesNothing = []string{
 	"POST /api/v2/auth/token",         // signs what is so anyway
 	"POST /api/v2/auth/switch-tenant", // opens a session, as a login does
 	"POST /api/v2/tenant/restore",
+	"POST /api/v2/policy/confirm",
+	"POST /api/v2/policy/versions/{version}/restore", // what holds already makes no version
 }
 
 // notRepeatable returns the routes that should take an Idempotency-Key and don't, and

@@ -28,6 +28,7 @@ import (
 	"github.com/doorward/doorward/app/model"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/password"
+	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
@@ -96,6 +97,7 @@ type App struct {
 	// Installation handles backup, restore and move.
 	Installation *installation.Installation
 	Models       *model.Models
+	Policies     *policy.Policies
 	Lease        *lease.Lease
 	// PasswordRules are the rules in force, for pages that explain them.
 	PasswordRules credential.Rules
@@ -155,6 +157,7 @@ func New(db *store.DB, s Settings) *App {
 		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
 		Installation: installation.New(writer, life),
 		Models:       model.New(writer, db),
+		Policies:     policy.New(writer, db),
 		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
 	}

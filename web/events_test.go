@@ -63,6 +63,9 @@ var moments = map[doorward.Action]string{
 	doorward.InstallationBackup:  "a backup of the whole database was completed",
 	doorward.InstallationRestore: "the database was set back to a backup",
 	doorward.InstallationMove:    "all was moved to another database",
+	doorward.PolicyUpdate:        "the policies of a tenant are replaced",
+	doorward.PolicyConfirm:       "a version of the policies is confirmed, which would have ended by itself",
+	doorward.PolicyRestore:       "an earlier version of the policies holds again",
 	doorward.ModelApply:          "the platform's model was replaced",
 }
 
@@ -99,6 +102,9 @@ var meanings = map[string]string{
 	"permissions":         "what the key may do, a space between them",
 	"previousEndsAt":      "when the secret ends that a rotation has replaced",
 	"reason":              "why it was refused: a problem's code, see [errors.md](errors.md)",
+	"confirmUntil":        "when the version of the policies ends unless it is confirmed",
+	"policy":              "the id of the policy that refused",
+	"restored":            "the version of the policies whose text holds again",
 	"role":                "the role; of what was refused, the one it would have been",
 	"sessionAbsolute":     "a setting of the tenant",
 	"sessionIdle":         "a setting of the tenant",
@@ -106,7 +112,7 @@ var meanings = map[string]string{
 	"signingKey":          "the id of the key that signs",
 	"status":              "the state of the target",
 	"userAgent":           "the browser, where the mail about the action names it",
-	"version":             "the number of the model before and after",
+	"version":             "the number of the model, or of the policies, before and after",
 }
 
 // elsewhere are the events about a database, tested by the scripts in

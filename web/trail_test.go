@@ -209,6 +209,14 @@ func (h *recorder) atTheDoor() []step {
 			`-: operator done model.apply model -, version "1" "2", actionsChanged "" "invoice.read"`,
 			`-: operator done model.apply model -, version "2" "3", actionsRemoved "" "invoice.read"`,
 		}},
+		{"policies", h.policiesComeAndGo, []string{
+			`Acme: OWNER done policy.update policy -, version "0" "1", confirmUntil "" "TIME"`,
+			`Acme: OWNER done policy.confirm policy -, version "" "1"`,
+			`Acme: OWNER refused audit.read tenant Acme, reason "" "denied_by_policy", policy "" "a"`,
+			`Acme: OWNER done policy.update policy -, version "1" "2"`,
+			`Acme: OWNER done policy.restore policy -, restored "" "1", version "2" "3"`,
+			`Acme: OWNER done policy.update policy -, version "3" "4"`,
+		}},
 		{"a service key", h.serviceComesAndGoes, []string{
 			`-: operator done key.create key key, name "" "router", may "" "tenant.status user.invite"`,
 			`-: service refused request.refuse endpoint GET /api/v2/sessions, reason "" "not_for_keys"`,
@@ -231,6 +239,20 @@ func (h *recorder) modelsComeAndGo() {
 	apply("  invoice.read: {roles: [OWNER]}\n") // changes nothing
 	apply("  invoice.read: {roles: [OWNER, ADMIN]}\n")
 	apply("")
+}
+
+func (h *recorder) policiesComeAndGo() {
+	put := func(text string, more m) {
+		more["text"] = text
+		h.ask("PUT /api/v2/policy", more, h.as(h.owner), with("If-Match", "*")).ok(200)
+	}
+	put(`@id("a") forbid(principal, action == Action::"audit.read", resource);`, m{"confirmMinutes": 1})
+	h.ask("POST /api/v2/policy/confirm", nil, h.as(h.owner)).ok(200)
+	h.ask("GET /api/v2/audit-events", nil, h.as(h.owner)).fails(403, "denied_by_policy")
+	put("", m{})
+	put("", m{}) // changes nothing
+	h.ask("POST /api/v2/policy/versions/1/restore", nil, h.as(h.owner)).ok(200)
+	put("", m{})
 }
 
 func (h *recorder) serviceComesAndGoes() {

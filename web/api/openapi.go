@@ -61,6 +61,7 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "API keys", Description: "Credentials of servers that belong to a tenant."},
 			{Name: "Audit", Description: "Who did what, and what was refused."},
 			{Name: "Tenants", Description: "One's own tenant; for the operator, all tenants."},
+			{Name: "Policies", Description: "What a tenant refuses although a role allows it."},
 			{Name: "Model", Description: "The platform's own actions, for the operator."},
 			{Name: "Passwords", Description: "Forgotten and changed passwords."},
 			{Name: "Access", Description: "Checks for the other services of the platform."},
@@ -285,6 +286,9 @@ func implied(r front.Route) []doorward.Code {
 		codes = append(codes, doorward.CodeTenantRequired, doorward.CodeNotFound, doorward.CodeTenantFrozen, doorward.CodeTenantClosing)
 	case r.Guard.Name() == front.SignedIn().Name():
 		codes = append(codes, doorward.CodeNotForKeys)
+	}
+	if r.Guard.AsksForAction() {
+		codes = append(codes, doorward.CodeDeniedByPolicy)
 	}
 	if r.Guard.RefusesWhileClosing() {
 		codes = append(codes, doorward.CodeTenantClosing)

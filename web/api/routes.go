@@ -49,7 +49,7 @@ func Routes(a *app.App) []front.Route {
 		front.On("GET /api/v2/users/{id}", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.user), docUser),
 		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.editUser).EndsSession(), docEditUser),
 		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.removeUser).EndsSession(), docRemoveUser),
-		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.signOutUser).EndsSession(), docSignOutUser),
+		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusOK, h.signOutUser).EndsSession(), docSignOutUser),
 
 		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitations), docInvitations),
 		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitation), docInvitation),
@@ -79,6 +79,13 @@ func Routes(a *app.App) []front.Route {
 		front.On("GET /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenants), docTenants),
 		front.On("GET /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenantByID), docTenantByID),
 		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantStatus), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),
+
+		front.On("GET /api/v2/policy", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.policy), docPolicy),
+		front.On("PUT /api/v2/policy", front.Allowed(doorward.PolicyManage), front.JSON(http.StatusOK, h.putPolicy).UpTo(maxPolicyBody), docPutPolicy),
+		front.On("POST /api/v2/policy/confirm", front.Allowed(doorward.PolicyManage), front.JSON(http.StatusOK, h.confirmPolicy), docConfirmPolicy),
+		front.On("GET /api/v2/policy/schema", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.policySchema), docPolicySchema),
+		front.On("GET /api/v2/policy/versions", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.policyVersions), docPolicyVersions),
+		front.On("POST /api/v2/policy/versions/{version}/restore", front.Allowed(doorward.PolicyManage), front.JSON(http.StatusOK, h.restorePolicy), docRestorePolicy),
 
 		front.On("GET /api/v2/model", front.OperatorOnly(), front.JSON(http.StatusOK, h.model), docModel),
 		front.On("PUT /api/v2/model", front.OperatorOnly(), front.JSON(http.StatusOK, h.applyModel).UpTo(maxModelBody), docApplyModel),

@@ -50,6 +50,7 @@ var docCheck = front.Doc{
 	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session or key is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action and the audience, is the client's own query and isn't read. The seven headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.",
 	Query: []front.Parameter{
 		{Name: "action", Description: "A permission that the role must grant, and the key have", Example: "message.send"},
+		{Name: "resource", Description: "Only `deferred`: the service behind the gateway asks again, with the resource, so that a policy that needs it doesn't refuse here", Enum: []string{"deferred"}},
 		{Name: "aud", Description: "The audience of the assertion, one of `--assertion-audience`; without it the first", Example: "https://messages.example.com"},
 	},
 	Headers: []front.Parameter{
@@ -61,7 +62,7 @@ var docCheck = front.Doc{
 		{Name: "X-Auth-Key", Description: "Id of the API key; empty for a session"},
 		{Name: "X-Auth-Assertion", Description: "With `--assertion-audience` a signed JSON Web Token that says the same, for services that verify it by `/.well-known/jwks.json`; good for 30 seconds. Empty without"},
 	},
-	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeUnknownAudience, doorward.CodeCrossOrigin, doorward.CodeInvalidQuery},
+	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeUnknownAudience, doorward.CodeCrossOrigin, doorward.CodeInvalidQuery, doorward.CodeDeniedByPolicy},
 }
 
 type checker struct {
@@ -181,13 +182,24 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 	}
 	q, err := c.read(r.URL.RawQuery)
 	if err == nil && q.asked {
-		err = access.CanCheck(p, q.action).Err()
+		err = c.decide(r, p, q).Err()
 	}
 	if err != nil || len(c.audiences) == 0 {
 		return "", err
 	}
 	token, err := c.site.App.Assertions.For(r.Context(), p, q.audience)
 	return token.Text, err
+}
+
+// decide reads the request only where a policy does.
+func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) access.Decision {
+	if !access.Asks(p, q.action) {
+		return access.CanCheck(p, q.action)
+	}
+	now := c.site.App.Now()
+	return access.CanCheckAt(p, q.action, &doorward.Request{
+		At: now, Now: now, IP: c.site.ClientAddr(r), Stated: c.site.Stated(r), Deferred: q.deferred,
+	})
 }
 
 // original separates the gateway's own parameters from the client's query, for gateways
@@ -198,6 +210,10 @@ const (
 	originalName = "original"
 	audience     = "&" + audienceName + "="
 	audienceName = "aud"
+	// deferred says that the service behind the gateway asks again, with the resource.
+	deferred     = "&" + resourceName + "=" + deferredName
+	resourceName = "resource"
+	deferredName = "deferred"
 )
 
 // query is what a check asks.
@@ -205,6 +221,7 @@ type query struct {
 	action   doorward.Action
 	asked    bool // for an action
 	audience int  // of the assertion
+	deferred bool // see deferred
 }
 
 // read returns what the query asks. Text after original= is the client's and is ignored.
@@ -227,7 +244,7 @@ func (c *checker) read(text string) (q query, err error) {
 	}
 	values, err := url.ParseQuery(text)
 	if err != nil || !known(values) {
-		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\" and \"aud\", in small letters, and no other. What a gateway appends of the client's own query stands behind \"&original=\", right after them.")
+		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\" and \"resource\", in small letters, and no other; \"resource\" is \"deferred\". What a gateway appends of the client's own query stands behind \"&original=\", right after them.")
 	}
 	if actions := values["action"]; len(actions) > 0 {
 		q.action, q.asked = doorward.Action(actions[0]), true
@@ -235,6 +252,7 @@ func (c *checker) read(text string) (q query, err error) {
 			return q, doorward.Fail(doorward.CodeUnknownAction, "")
 		}
 	}
+	q.deferred = len(values[resourceName]) > 0
 	if named := values[audienceName]; len(named) > 0 {
 		number, found := c.site.App.Assertions.Find(named[0])
 		if len(named) > 1 || !found {
@@ -248,6 +266,7 @@ func (c *checker) read(text string) (q query, err error) {
 // readPlain reads the usual forms ACTION and ACTION&aud=AUDIENCE without allocation, and
 // reports whether it is one of them.
 func (c *checker) readPlain(text string) (q query, known bool) {
+	text, q.deferred = strings.CutSuffix(text, deferred)
 	action, named, twofold := strings.Cut(text, audience)
 	q.action, q.asked = doorward.Action(action), true
 	if twofold {
@@ -284,11 +303,12 @@ func spellings(audiences []string) map[string]int {
 // known reports whether all names are parameters of a check.
 func known(values url.Values) bool {
 	for name := range values {
-		if name != "action" && name != audienceName && name != originalName {
+		if name != "action" && name != audienceName && name != resourceName && name != originalName {
 			return false
 		}
 	}
-	return true
+	resource := values[resourceName]
+	return len(resource) == 0 || len(resource) == 1 && resource[0] == deferredName
 }
 
 // fromPage reports whether the request may come from a page in a browser. Only those

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
@@ -31,13 +33,38 @@ type question struct {
 	Credential string `json:"credential" doc:"The token of a session, or an API key"`
 	Action     string `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
 	IP         string `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. A key bound to addresses is inactive without"`
+
+	Context *policyContext `json:"context,omitempty" doc:"Of the request that the service serves, for the tenant's policies"`
+}
+
+// policyContext stands for the request that a service asks about.
+type policyContext struct {
+	IP   string `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. A policy that reads it refuses without; absent: the member ip beside"`
+	Time string `json:"time,omitempty" example:"2026-11-22T23:00:00Z" doc:"When it is done; absent: now"`
+}
+
+// request is what policies know. What can't be read is absent, so that a policy that reads
+// it refuses.
+func (q question) request(now time.Time) *doorward.Request {
+	r := &doorward.Request{At: now, Now: now}
+	ip := q.IP
+	if of := q.Context; of != nil {
+		ip = cmp.Or(of.IP, ip)
+		if of.Time != "" {
+			r.Now, _ = time.Parse(time.RFC3339, of.Time)
+		}
+	}
+	addr, _ := netip.ParseAddr(ip)
+	r.IP = addr.Unmap().WithZone("")
+	return r
 }
 
 type introspectInput struct {
-	Credential string     `json:"credential,omitempty" doc:"The token of a session, or an API key"`
-	Action     string     `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
-	IP         string     `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. A key bound to addresses is inactive without"`
-	Items      []question `json:"items,omitempty" maxItems:"100" doc:"Several at once, instead of credential and action"`
+	Credential string         `json:"credential,omitempty" doc:"The token of a session, or an API key"`
+	Action     string         `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
+	IP         string         `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. A key bound to addresses is inactive without"`
+	Context    *policyContext `json:"context,omitempty" doc:"Of the request that the service serves, for the tenant's policies"`
+	Items      []question     `json:"items,omitempty" maxItems:"100" doc:"Several at once, instead of credential and action"`
 }
 
 type answer struct {
@@ -70,7 +97,7 @@ func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectI
 	batch := in.Items != nil
 	questions := in.Items
 	if !batch {
-		questions = []question{{in.Credential, in.Action, in.IP}}
+		questions = []question{{in.Credential, in.Action, in.IP, in.Context}}
 	}
 	model, err := i.app.Model(ctx)
 	if err != nil {
@@ -109,7 +136,7 @@ func (i *introspection) answerAll(ctx context.Context, by *doorward.ServiceKey, 
 }
 
 func check(in introspectInput, questions []question, model *doorward.Model) error {
-	if in.Items != nil && (in.Credential != "" || in.Action != "" || in.IP != "") {
+	if in.Items != nil && (in.Credential != "" || in.Action != "" || in.IP != "" || in.Context != nil) {
 		return doorward.Invalid("/items", "invalid", "Ask one question, or several in \"items\", not both.")
 	}
 	if len(questions) < 1 || len(questions) > maxQuestions {
@@ -159,7 +186,7 @@ func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q q
 	a := answer{Active: true, User: &user, Session: &session}
 	if q.Action != "" {
 		p = doorward.PrincipalOf(cred.User, cred.Session)
-		allowed := access.CanCheck(&p, doorward.Action(q.Action)).Allowed
+		allowed := access.CanCheckAt(&p, doorward.Action(q.Action), q.request(i.app.Now())).Allowed
 		a.Allowed = &allowed
 	}
 	return a, nil
@@ -175,7 +202,7 @@ func (i *introspection) answerKey(ctx context.Context, by *doorward.ServiceKey, 
 	view := front.ViewAPIKey(key, i.app.Now())
 	a := answer{Active: true, APIKey: &view}
 	if q.Action != "" {
-		allowed := access.CanCheck(&p, doorward.Action(q.Action)).Allowed
+		allowed := access.CanCheckAt(&p, doorward.Action(q.Action), q.request(i.app.Now())).Allowed
 		a.Allowed = &allowed
 	}
 	return a, nil

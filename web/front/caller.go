@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -19,6 +20,9 @@ type Guard struct {
 	action doorward.Action
 	// service is what a service key needs for an operator's route; empty: none may.
 	service doorward.Action
+	// narrower is the action that is decided, of those that the permission allows; empty:
+	// the permission.
+	narrower doorward.Action
 	// closing: the route serves people of a tenant that is being closed.
 	closing bool
 }
@@ -79,6 +83,13 @@ func (g Guard) InTenant() bool { return g.name != operator && g.Service() != "" 
 // Allowed routes need a session, or an API key, that is permitted the action.
 func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
 
+// For decides on one of the actions that the permission allows, which policies may refuse
+// or spare by its own name.
+func (g Guard) For(action doorward.Action) Guard {
+	g.narrower = action
+	return g
+}
+
 // WhileClosing also admits the OWNERs of a tenant that is being closed.
 func (g Guard) WhileClosing() Guard {
 	g.closing = true
@@ -93,6 +104,9 @@ func (g Guard) RefusesWhileClosing() bool {
 
 // TakesKeys reports whether API keys with the permission may call the route.
 func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == eitherOne }
+
+// AsksForAction reports whether the route needs a permission, which policies may narrow.
+func (g Guard) AsksForAction() bool { return g.action != "" }
 
 // Name is "public", "optional", "session", "key", "session or key", "operator" or the action that is needed.
 func (g Guard) Name() string {
@@ -118,7 +132,7 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	if g.action == "" {
 		return by, nil
 	}
-	return by, s.App.Access.Require(ctx, by, g.action, by.Tenant())
+	return by, s.App.Access.Require(ctx, by, cmp.Or(g.narrower, g.action), by.Tenant())
 }
 
 // identify returns the caller, as far as the route needs it.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	pathpkg "path"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -221,6 +222,64 @@ func (s *Site) ClientAddr(r *http.Request) netip.Addr {
 		}
 	}
 	return addr
+}
+
+// Stated is what a trusted gateway says of the request that it asks about.
+func (s *Site) Stated(r *http.Request) (stated doorward.Stated) {
+	if !s.trusted(parseHost(r.RemoteAddr)) {
+		return stated
+	}
+	for _, of := range []struct {
+		name    string
+		to      *string
+		headers []string
+		read    func(string) string // empty for what can't be read
+	}{
+		{"method", &stated.Method, []string{"X-Forwarded-Method", "X-Original-Method"}, strings.ToUpper},
+		{"host", &stated.Host, []string{"X-Forwarded-Host"}, statedHost},
+		{"path", &stated.Path, []string{"X-Forwarded-Uri", "X-Original-Uri"}, statedPath},
+	} {
+		value, said := statedIn(r.Header, of.headers)
+		if *of.to = of.read(value); said && *of.to == "" {
+			stated.Unreadable = append(stated.Unreadable, of.name)
+		}
+	}
+	return stated
+}
+
+// statedIn is the value of the headers, and whether there is one. Where they differ, one is
+// the client's own, which gateways pass on: then it is empty.
+func statedIn(h http.Header, names []string) (value string, said bool) {
+	for _, name := range names {
+		for _, v := range h[name] {
+			if said && v != value {
+				return "", true
+			}
+			value, said = v, true
+		}
+	}
+	return value, said
+}
+
+func statedHost(value string) string {
+	if strings.ContainsAny(value, ", ") {
+		return "" // several proxies, each with its own
+	}
+	return strings.ToLower(value)
+}
+
+// statedPath is the path of a URI as a server behind the gateway sees it: decoded, without
+// query and dot segments.
+func statedPath(uri string) string {
+	u, err := url.ParseRequestURI(uri)
+	if err != nil || !strings.HasPrefix(u.Path, "/") || strings.Contains(u.Path, "\\") {
+		return ""
+	}
+	clean := pathpkg.Clean(u.Path)
+	if strings.HasSuffix(u.Path, "/") && clean != "/" {
+		clean += "/"
+	}
+	return clean
 }
 
 func (s *Site) trusted(addr netip.Addr) bool {

@@ -1,0 +1,266 @@
+// Package policy shows and changes the policies of a tenant: Cedar text of "forbid"
+// policies, which narrow what roles allow.
+//
+// All versions are kept. A change holds on every node before the call returns. A version
+// that has to be confirmed ends by itself, on every node, when its time is over: the one
+// that was confirmed last then holds again.
+package policy
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/rules"
+	"github.com/doorward/doorward/internal/cedar"
+	"github.com/doorward/doorward/store"
+)
+
+// Version is one version of a tenant's policies.
+type Version = store.PolicyVersion
+
+// Mode says what a version does.
+type Mode = store.PolicyMode
+
+// ConfirmMinutesMax is how many minutes there may be to confirm a version.
+const ConfirmMinutesMax = 60
+
+// Policies is the feature. Make it with New.
+type Policies struct {
+	writer *access.Writer
+	db     *store.DB
+}
+
+// New returns the feature.
+func New(writer *access.Writer, db *store.DB) *Policies { return &Policies{writer, db} }
+
+// Tag is the ETag of a version that holds. It changes when the version is confirmed, and
+// when it ends.
+func Tag(v store.PolicyVersion) string {
+	tag := strconv.FormatInt(v.Version, 10)
+	if v.ConfirmUntil != nil {
+		tag += "-unconfirmed"
+	}
+	return tag
+}
+
+// Current returns the version that holds in the caller's tenant. Version 0 has no text.
+// Errors: unavailable.
+func (p *Policies) Current(ctx context.Context, by doorward.Caller) (store.PolicyVersion, error) {
+	now, _, err := current(ctx, p.db.Read(), by.TenantID, p.db.Now())
+	return now, err
+}
+
+// current returns the version that holds, and the highest number.
+func current(ctx context.Context, read store.Reader, tenantID string, now time.Time) (store.PolicyVersion, int64, error) {
+	all, err := read.Policies(ctx, tenantID)
+	if err != nil || all.Latest == nil {
+		return none(tenantID), 0, err
+	}
+	if v := all.At(now); v != nil {
+		return *v, all.Latest.Version, nil
+	}
+	return none(tenantID), all.Latest.Version, nil
+}
+
+func none(tenantID string) store.PolicyVersion {
+	return store.PolicyVersion{TenantID: tenantID, Mode: store.PolicyEnforces}
+}
+
+// Versions returns the versions of the caller's tenant, the newest first. Errors:
+// unavailable.
+func (p *Policies) Versions(ctx context.Context, by doorward.Caller, w doorward.Window) (doorward.Page[store.PolicyVersion], error) {
+	return p.db.Read().PolicyPage(ctx, by.TenantID, w)
+}
+
+// Schema returns what policies may name, in Cedar's syntax for schemas. Errors:
+// unavailable.
+func (p *Policies) Schema(ctx context.Context) (string, error) {
+	schema, err := schemaOf(ctx, p.db.Read())
+	if err != nil {
+		return "", err
+	}
+	return schema.Text(), nil
+}
+
+func schemaOf(ctx context.Context, read store.Reader) (*cedar.Schema, error) {
+	model, err := read.Model(ctx)
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return nil, err
+	}
+	return rules.SchemaOf(model.Text) // empty without a model
+}
+
+// Draft is a new version.
+type Draft struct {
+	Text string
+	Mode store.PolicyMode // empty: enforce
+	// ConfirmMinutes is how long the version holds unless it is confirmed; 0: it needs no
+	// confirmation.
+	ConfirmMinutes int
+}
+
+func (d *Draft) check() error {
+	var faults []doorward.FieldError
+	if d.Mode == "" {
+		d.Mode = store.PolicyEnforces
+	}
+	if d.Mode != store.PolicyEnforces {
+		faults = append(faults, doorward.FieldError{Pointer: "/mode", Code: "invalid", Message: "The mode is enforce."})
+	}
+	if d.ConfirmMinutes < 0 || d.ConfirmMinutes > ConfirmMinutesMax {
+		faults = append(faults, doorward.FieldError{Pointer: "/confirmMinutes", Code: "out_of_range", Message: "Give 1 to 60 minutes to confirm, or leave it out."})
+	}
+	if len(faults) > 0 {
+		return doorward.InvalidFields(faults...)
+	}
+	return nil
+}
+
+// Check returns validation_failed unless the text has no faults, with the line and column
+// of each.
+func (p *Policies) Check(ctx context.Context, text string) error {
+	schema, err := schemaOf(ctx, p.db.Read())
+	if err != nil {
+		return err
+	}
+	return check(text, schema)
+}
+
+// maxFaults is how many faults are reported at once.
+const maxFaults = 50
+
+func check(text string, schema *cedar.Schema) error {
+	_, faults := cedar.Parse(text, schema)
+	if len(faults) == 0 {
+		return nil
+	}
+	var fields []doorward.FieldError
+	for _, f := range faults[:min(len(faults), maxFaults)] {
+		fields = append(fields, doorward.FieldError{Pointer: "/text", Line: f.Line, Column: f.Column, Code: string(f.Code), Message: f.Message})
+	}
+	return doorward.InvalidFields(fields...)
+}
+
+// Changed is a version that holds on every node.
+type Changed struct {
+	store.PolicyVersion
+	Revocation doorward.Revocation
+}
+
+// Put adds a version, which holds on every node when Put returns. The text and mode that
+// hold already, without time to confirm, make no new version. tags are those of the
+// versions that the caller has seen; none for any. Errors: validation_failed,
+// precondition_failed, forbidden, unavailable.
+func (p *Policies) Put(ctx context.Context, by doorward.Caller, d Draft, tags []string) (Changed, error) {
+	if err := d.check(); err != nil {
+		return Changed{}, err
+	}
+	if err := p.Check(ctx, d.Text); err != nil { // before the tenant's lock
+		return Changed{}, err
+	}
+	return p.change(ctx, by, doorward.PolicyUpdate, tags, func(*access.Tx) (Draft, error) { return d, nil })
+}
+
+// Restore adds a version with the text and mode of an earlier one. Tags and errors
+// are as for Put; not_found if there is no such version.
+func (p *Policies) Restore(ctx context.Context, by doorward.Caller, version int64, tags []string) (Changed, error) {
+	return p.change(ctx, by, doorward.PolicyRestore, tags, func(tx *access.Tx) (Draft, error) {
+		v, err := tx.PolicyVersion(ctx, by.TenantID, version)
+		if errors.Is(err, store.ErrNone) {
+			return Draft{}, doorward.Fail(doorward.CodeNotFound, "There is no version %d.", version)
+		}
+		tx.Changed("restored", "", strconv.FormatInt(version, 10))
+		return Draft{Text: v.Text, Mode: v.Mode}, err
+	})
+}
+
+// change adds the version that draft returns.
+func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.Action, tags []string, draft func(*access.Tx) (Draft, error)) (c Changed, err error) {
+	c.Revocation, err = p.writer.Do(ctx, by, act, object(by), func(tx *access.Tx) error {
+		now, last, err := current(ctx, tx.Reader, by.TenantID, tx.Now)
+		if err != nil {
+			return err
+		}
+		if len(tags) > 0 && !slices.Contains(tags, Tag(now)) {
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		}
+		d, err := draft(tx)
+		if err != nil {
+			return err
+		}
+		if c.PolicyVersion = now; d.Text == now.Text && d.Mode == now.Mode && d.ConfirmMinutes == 0 && now.ConfirmUntil == nil {
+			tx.SkipEvent()
+			return nil
+		}
+		schema, err := schemaOf(ctx, tx.Reader) // the model may have changed since
+		if err == nil {
+			err = check(d.Text, schema)
+		}
+		if err != nil {
+			return err
+		}
+		c.PolicyVersion = d.version(tx, by, last+1)
+		record(tx, now, c.PolicyVersion)
+		return tx.InsertPolicy(ctx, c.PolicyVersion)
+	})
+	return c, err
+}
+
+func (d Draft) version(tx *access.Tx, by doorward.Caller, number int64) store.PolicyVersion {
+	v := store.PolicyVersion{
+		TenantID: by.TenantID, Version: number, Text: d.Text, Mode: d.Mode, CreatedAt: tx.Now, CreatedBy: by.ID,
+	}
+	if d.ConfirmMinutes > 0 {
+		until := tx.Now.Add(time.Duration(d.ConfirmMinutes) * time.Minute)
+		v.ConfirmUntil = &until
+	}
+	return v
+}
+
+// record says in the event what changes, without the texts: the versions are kept.
+func record(tx *access.Tx, from, to store.PolicyVersion) {
+	tx.Changed("version", strconv.FormatInt(from.Version, 10), strconv.FormatInt(to.Version, 10))
+	if from.Mode != to.Mode {
+		tx.Changed("mode", string(from.Mode), string(to.Mode))
+	}
+	if to.ConfirmUntil != nil {
+		tx.Changed("confirmUntil", "", to.ConfirmUntil.UTC().Format(time.RFC3339))
+	}
+}
+
+// Confirm lets the version that holds now hold for good. The caller's session must still
+// be allowed to read the tenant and its people, so that a version that locks its author out
+// ends by itself. Errors: not_found if nothing waits to be confirmed, forbidden,
+// denied_by_policy, unavailable.
+func (p *Policies) Confirm(ctx context.Context, by doorward.Caller) (c Changed, err error) {
+	c.Revocation, err = p.writer.Do(ctx, by, doorward.PolicyConfirm, object(by), func(tx *access.Tx) error {
+		now, _, err := current(ctx, tx.Reader, by.TenantID, tx.Now)
+		if err != nil {
+			return err
+		}
+		if now.ConfirmUntil == nil {
+			return doorward.Fail(doorward.CodeNotFound, "No version waits to be confirmed.")
+		}
+		for _, needed := range []doorward.Action{doorward.TenantRead, doorward.UserRead} {
+			if err := access.CanInTenantAt(&tx.By, tx.Now, needed).Err(); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.ConfirmPolicy(ctx, by.TenantID, now.Version); err != nil {
+			return err
+		}
+		now.ConfirmUntil, c.PolicyVersion = nil, now
+		tx.Changed("version", "", strconv.FormatInt(now.Version, 10))
+		return nil
+	})
+	return c, err
+}
+
+func object(by doorward.Caller) doorward.Object {
+	return doorward.Object{Type: "policy", TenantID: by.TenantID}
+}

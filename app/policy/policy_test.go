@@ -1,0 +1,183 @@
+package policy_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/internal/secret"
+)
+
+func onThreeNodes(t *testing.T, test func(f *apptest.Fixture)) {
+	t.Helper()
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Nodes = 3
+			test(apptest.New(t, e, apptest.NoLimits, time.Now))
+		})
+	}
+}
+
+const (
+	noMessages = `@id("no-messages") @reason("Closed for the audit.") forbid(principal, action == Action::"message.send", resource);`
+	fromInside = `@id("inside") forbid(principal, action == Action::"message.send", resource) unless { context.ip.isInRange(ip("192.0.2.0/24")) };`
+	noPeople   = `@id("no-people") forbid(principal, action == Action::"user.read", resource);`
+	nothing    = `@id("nothing") forbid(principal, action, resource);`
+)
+
+var inside = doorward.Caller{IP: "192.0.2.7"}
+
+func put(f *apptest.Fixture, node int, by doorward.Caller, d policy.Draft) policy.Changed {
+	f.Helper()
+	c, err := f.Node(node).Policies.Put(f.Context(), by, d, nil)
+	f.NoError(err)
+	return c
+}
+
+// sendsOn says on which nodes a session and a key may send messages, from an address
+// inside.
+func sendsOn(ctx context.Context, f *apptest.Fixture, token secret.Token, key secret.Key) (all string) {
+	f.Helper()
+	for _, node := range f.Nodes {
+		session, err := node.Sessions.Check(ctx, token)
+		f.NoError(err)
+		byKey, err := node.APIKeys.Check(ctx, apptest.Anonymous(1), key.Reveal())
+		f.NoError(err)
+		for _, p := range []doorward.Principal{session, byKey.Principal} {
+			by := inside
+			by.Principal = p
+			all += fmt.Sprintf("%t ", access.CanCheckAt(&p, doorward.MessageSend, by.RequestAt(node.Now())).Allowed)
+		}
+	}
+	return all
+}
+
+const (
+	// of a session and a key on each of three nodes
+	yes = "true true true true true true "
+	no  = "false false false false false false "
+)
+
+// What a version refuses and no longer refuses holds on every node once Put has returned,
+// for credentials that all nodes have in memory.
+func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture) {
+		ctx := f.Context()
+		_, owner := f.Tenant()
+		_, neighbour := f.Tenant()
+		bob := f.Join(owner, doorward.RoleUser)
+		_, key, err := f.Node(0).APIKeys.Create(ctx, owner.Caller, apikey.Draft{Name: "sync", Permissions: []string{"message.send"}})
+		f.NoError(err)
+		_, theirs, err := f.Node(0).APIKeys.Create(ctx, neighbour.Caller, apikey.Draft{Name: "sync", Permissions: []string{"message.send"}})
+		f.NoError(err)
+		if got := sendsOn(ctx, f, bob.Token, key); got != yes {
+			t.Fatalf("without policies: %s", got)
+		}
+		for n := range 3 {
+			for text, want := range map[string]string{noMessages: no, fromInside: yes, noPeople: yes, nothing: no, "": yes} {
+				put(f, n, owner.Caller, policy.Draft{Text: text})
+				if got := sendsOn(ctx, f, bob.Token, key); got != want {
+					t.Errorf("%s: %s", text, got)
+				}
+				if got := sendsOn(ctx, f, neighbour.Token, theirs); got != yes {
+					t.Errorf("in another tenant, %s: %s", text, got)
+				}
+			}
+		}
+	})
+}
+
+// A version that nobody confirms ends by itself on every node, for credentials in memory,
+// and in transactions. One that refuses its author too can't be confirmed.
+func TestUnconfirmedEndsByItself(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Nodes = 2
+			clock := apptest.NewMovedClock()
+			f := apptest.New(t, e, apptest.NoLimits, clock.Now)
+			ctx := f.Context()
+			_, owner := f.Tenant()
+			bob := f.Join(owner, doorward.RoleUser)
+			_, key, err := f.Node(0).APIKeys.Create(ctx, owner.Caller, apikey.Draft{Name: "sync", Permissions: []string{"message.send"}})
+			f.NoError(err)
+			put(f, 0, owner.Caller, policy.Draft{Text: noPeople})
+			pending := put(f, 1, owner.Caller, policy.Draft{Text: nothing, ConfirmMinutes: 5})
+			if got := sendsOn(ctx, f, bob.Token, key); got != no[:24] {
+				t.Errorf("before its end: %s", got)
+			}
+			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller))); code != doorward.CodeDeniedByPolicy {
+				t.Errorf("confirmed by somebody who is locked out: %s", code)
+			}
+			clock.Move(5*time.Minute - time.Second)
+			if got := sendsOn(ctx, f, bob.Token, key); got != no[:24] {
+				t.Errorf("a second before its end: %s", got)
+			}
+			clock.Move(2 * time.Second)
+			if got := sendsOn(ctx, f, bob.Token, key); got != yes[:20] {
+				t.Errorf("after its end: %s", got)
+			}
+			for n := range f.Nodes {
+				now, err := f.Node(n).Policies.Current(ctx, owner.Caller)
+				if err != nil || now.Text != noPeople || policy.Tag(now) == policy.Tag(pending.PolicyVersion) {
+					t.Errorf("after its end there is %+v, %v", now, err)
+				}
+			}
+			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller))); code != doorward.CodeNotFound {
+				t.Errorf("confirmed after its end: %s", code)
+			}
+			last := put(f, 0, owner.Caller, policy.Draft{Text: noMessages, ConfirmMinutes: 1})
+			confirmed, err := f.Node(1).Policies.Confirm(ctx, owner.Caller)
+			if err != nil || confirmed.Version != 3 || last.Version != 3 {
+				t.Errorf("confirmed %+v, %v", confirmed, err)
+			}
+			clock.Move(2 * time.Minute)
+			if got := sendsOn(ctx, f, bob.Token, key); got != no[:24] {
+				t.Errorf("after it was confirmed: %s", got)
+			}
+		})
+	}
+}
+
+// Doorward's own actions are refused by a policy too, those with effects inside of their
+// transaction; what serves to undo a policy is not.
+func TestOwnActions(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		ctx := f.Context()
+		_, owner := f.Tenant()
+		admin, bob := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser)
+		put(f, 0, owner.Caller, policy.Draft{Text: `@id("no-suspending") forbid(principal in Role::"ADMIN", action == Action::"user.suspend", resource);
+@id("no-inviting") forbid(principal, action == Action::"user.invite", resource);`})
+		_, _, err := f.Node(0).Users.Edit(ctx, admin.Caller, bob.User, suspended())
+		if apptest.Code(err) != doorward.CodeDeniedByPolicy {
+			t.Errorf("an ADMIN suspends: %v", err)
+		}
+		_, err = f.Node(0).Invitations.Send(ctx, owner.Caller, apptest.Offer("new@example.com", doorward.RoleUser))
+		if apptest.Code(err) != doorward.CodeDeniedByPolicy {
+			t.Errorf("an OWNER invites: %v", err)
+		}
+		put(f, 0, owner.Caller, policy.Draft{Text: nothing})
+		if _, err := f.Node(0).Users.SignOut(ctx, admin.Caller, bob.User); err != nil {
+			t.Errorf("ending sessions: %v", err)
+		}
+		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOthers(ctx, owner.Caller)))
+		if _, err := f.Node(0).Policies.Restore(ctx, owner.Caller, 1, nil); err != nil {
+			t.Errorf("an OWNER's way back: %v", err)
+		}
+		_, _, err = f.Node(0).Users.Edit(ctx, owner.Caller, bob.User, suspended())
+		f.NoError(err)
+	})
+}
+
+func suspended() user.Edit {
+	to := doorward.UserSuspended
+	return user.Edit{Status: &to}
+}

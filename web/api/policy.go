@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/web/front"
+)
+
+type policyView struct {
+	Version      int64       `json:"version" example:"3" doc:"0: there have never been policies"`
+	Text         string      `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, see /docs/policies; empty: no policies"`
+	Mode         policy.Mode `json:"mode" enum:"enforce"`
+	UpdatedAt    *time.Time  `json:"updatedAt,omitempty" doc:"Absent for version 0"`
+	UpdatedBy    string      `json:"updatedBy,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of a user; absent for version 0"`
+	ConfirmUntil *time.Time  `json:"confirmUntil,omitempty" doc:"When the version ends, and the last confirmed one holds again, unless it is confirmed before"`
+}
+
+func viewPolicy(v policy.Version) policyView {
+	view := policyView{Version: v.Version, Text: v.Text, Mode: v.Mode, UpdatedBy: v.CreatedBy, ConfirmUntil: v.ConfirmUntil}
+	if v.Version > 0 {
+		view.UpdatedAt = &v.CreatedAt
+	}
+	return view
+}
+
+func viewCurrentPolicy(c *front.Call, v policy.Version) policyView {
+	c.SetVersion(policy.Tag(v))
+	return viewPolicy(v)
+}
+
+var docPolicy = front.Doc{
+	ID: "getPolicy", Tag: "Policies", Summary: "Show the policies of the tenant",
+	Description: "The version that holds now.",
+	Versioned:   true,
+}
+
+func (a *api) policy(ctx context.Context, c *front.Call, _ front.None) (policyView, error) {
+	v, err := a.app.Policies.Current(ctx, c.Caller)
+	if err != nil {
+		return policyView{}, err
+	}
+	return viewCurrentPolicy(c, v), nil
+}
+
+// maxPolicyBody is the largest body with policies: JSON may write a character as six.
+const maxPolicyBody = 1 << 20
+
+type policyInput struct {
+	Text           *string   `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, \"forbid\" alone, each policy with an @id; empty for no policies"`
+	Mode           string    `json:"mode,omitempty" enum:"enforce" doc:"Default enforce"`
+	ConfirmMinutes front.Int `json:"confirmMinutes,omitempty" minimum:"1" maximum:"60" example:"10" doc:"The version ends by itself after this time unless it is confirmed; absent: it holds for good"`
+}
+
+var docPutPolicy = front.Doc{
+	ID: "putPolicy", Tag: "Policies", Summary: "Replace the policies of the tenant",
+	Description: "In force on every node before the answer. Policies only refuse: what a role doesn't allow, no policy does. They can't refuse an OWNER policy.read and policy.manage, nor anybody the end of sessions, nor the restoring of the tenant. In `errors`, each fault of the text has its `line` and `column`. All versions are kept.",
+	Versioned:   true, MustMatch: true,
+}
+
+func (a *api) putPolicy(ctx context.Context, c *front.Call, in policyInput) (policyView, error) {
+	tags, err := c.NeedVersions()
+	if err != nil {
+		return policyView{}, err
+	}
+	if in.Text == nil {
+		return policyView{}, doorward.Invalid("/text", "required", "Send the policies, or an empty text for none.")
+	}
+	changed, err := a.app.Policies.Put(ctx, c.Caller, policy.Draft{Text: *in.Text, Mode: policy.Mode(in.Mode), ConfirmMinutes: int(in.ConfirmMinutes)}, tags)
+	return viewChangedPolicy(c, changed, err)
+}
+
+func viewChangedPolicy(c *front.Call, changed policy.Changed, err error) (policyView, error) {
+	if err != nil {
+		return policyView{}, err
+	}
+	c.Revoked(changed.Revocation)
+	return viewCurrentPolicy(c, changed.PolicyVersion), nil
+}
+
+type policySchema struct {
+	Schema string `json:"schema" example:"entity Role;\nentity Tenant;\n" doc:"In Cedar's syntax for schemas"`
+}
+
+var docPolicySchema = front.Doc{
+	ID: "getPolicySchema", Tag: "Policies", Summary: "Show what policies may name",
+	Description: "The actions, the attributes of principal, resource and context, and their types: those of Doorward and of the platform's model.",
+}
+
+func (a *api) policySchema(ctx context.Context, _ *front.Call, _ front.None) (policySchema, error) {
+	text, err := a.app.Policies.Schema(ctx)
+	return policySchema{text}, err
+}
+
+type policyList struct {
+	Items      []policyView `json:"items" nullable:"false"`
+	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+}
+
+var docPolicyVersions = front.Doc{
+	ID: "listPolicyVersions", Tag: "Policies", Summary: "List all versions of the tenant's policies",
+	Description: "The newest first. A version with `confirmUntil` in the past was never confirmed, and has ended.",
+	List:        true,
+}
+
+func (a *api) policyVersions(ctx context.Context, c *front.Call, _ front.None) (policyList, error) {
+	window, err := c.Window(ctx)
+	if err != nil {
+		return policyList{}, err
+	}
+	page, err := a.app.Policies.Versions(ctx, c.Caller, window)
+	if err != nil {
+		return policyList{}, err
+	}
+	out := policyList{Items: make([]policyView, 0, len(page.Items))}
+	for _, v := range page.Items {
+		out.Items = append(out.Items, viewPolicy(v))
+	}
+	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	return out, err
+}
+
+var docRestorePolicy = front.Doc{
+	ID: "restorePolicyVersion", Tag: "Policies", Summary: "Let an earlier version of the policies hold again",
+	Description: "As a new version with its text and mode. In force on every node before the answer.",
+	Versioned:   true, Conditional: true,
+	Errors: []doorward.Code{doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
+}
+
+func (a *api) restorePolicy(ctx context.Context, c *front.Call, _ front.None) (policyView, error) {
+	version, err := strconv.ParseInt(c.R.PathValue("version"), 10, 64)
+	if err != nil {
+		return policyView{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	changed, err := a.app.Policies.Restore(ctx, c.Caller, version, c.Versions())
+	return viewChangedPolicy(c, changed, err)
+}
+
+var docConfirmPolicy = front.Doc{
+	ID: "confirmPolicy", Tag: "Policies", Summary: "Confirm the version that holds",
+	Description: "After it was put with `confirmMinutes`. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself.",
+	Versioned:   true,
+	Errors:      []doorward.Code{doorward.CodeNotFound},
+}
+
+func (a *api) confirmPolicy(ctx context.Context, c *front.Call, _ front.None) (policyView, error) {
+	changed, err := a.app.Policies.Confirm(ctx, c.Caller)
+	return viewChangedPolicy(c, changed, err)
+}

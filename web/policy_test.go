@@ -1,0 +1,206 @@
+package web_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+const (
+	policyPath = "/api/v2/policy"
+	noSending  = `@id("closed") @reason("Closed for the audit.") forbid(principal, action == Action::"message.send", resource);`
+)
+
+func policyText(id, when string) string {
+	return fmt.Sprintf(`@id(%q) forbid(principal, action == Action::"message.send", resource) when { %s };`, id, when)
+}
+
+// The check, introspection and Doorward's own endpoints follow the policies of the tenant.
+func TestPolicyDecides(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
+		owner, user := as(acme.Owner.Token()), acme.Join("user@acme.example", "USER")
+		none := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").names("", "version", "text", "mode")
+		tag := none.header.Get("ETag")
+		put := func(text string) answer {
+			return d.send(t, "PUT "+policyPath, m{"text": text, "mode": "enforce"}, owner, with("If-Match", "*")).ok(200).is("text", text)
+		}
+		key := d.send(t, "POST /api/v2/api-keys", m{"name": "sync", "permissions": []string{"message.send"}}, owner).ok(201).text("key")
+		check := func(who opt, more ...opt) answer {
+			return d.send(t, "GET /api/v2/access/check?action=message.send", nil, append(more, who)...)
+		}
+		introspect := func(credential string, context m) any {
+			return d.send(t, "POST /api/v2/access/introspect", m{"credential": credential, "action": "message.send", "context": context}, operator).ok(200).at("allowed")
+		}
+		first := put(noSending).is("version", 1.0).is("updatedBy", acme.Owner.ID)
+		if first.header.Get("X-Revocation-Nodes") == "" || first.header.Get("ETag") == tag {
+			t.Errorf("the headers are %v", first.header)
+		}
+		check(as(user.Token())).fails(403, "denied_by_policy").is("policyId", "closed").is("reason", "Closed for the audit.").is("detail", "Closed for the audit.")
+		check(bearer(key)).fails(403, "denied_by_policy")
+		d.send(t, "PUT "+policyPath, m{"text": ""}, owner, with("If-Match", tag)).fails(412, "precondition_failed")
+		for _, c := range []struct {
+			when    string
+			context m
+			allowed bool
+		}{
+			{`context.ip.isInRange(ip("198.51.100.0/24"))`, m{"ip": "198.51.100.7"}, false},
+			{`context.ip.isInRange(ip("198.51.100.0/24"))`, m{"ip": "203.0.113.7"}, true},
+			{`context.ip.isInRange(ip("198.51.100.0/24"))`, m{}, false},
+			{`context.ip.isInRange(ip("198.51.100.0/24"))`, m{"ip": "somewhere"}, false},
+			{`context.now > datetime("2030-01-01")`, m{"time": "2029-12-31T23:00:00Z"}, true},
+			{`context.now > datetime("2030-01-01")`, m{"time": "2030-01-01T01:00:00Z"}, false},
+			{`context.now > datetime("2030-01-01")`, m{"time": "tomorrow"}, false},
+			{`context.now > datetime("2030-01-01")`, m{}, true},
+			{`context has path && context.path like "/admin*"`, m{}, true},
+		} {
+			put(policyText("a", c.when))
+			for _, credential := range []string{user.Token(), key} {
+				if got := introspect(credential, c.context); got != c.allowed {
+					t.Errorf("%s of %v is answered %v", c.when, c.context, got)
+				}
+			}
+		}
+		put(policyText("far", `context.ip.isInRange(ip("198.51.100.0/24"))`))
+		check(as(user.Token()), from("198.51.100.7")).fails(403, "denied_by_policy").is("policyId", "far")
+		check(as(user.Token()), from("203.0.113.7")).ok(200)
+
+		put(`@id("all") forbid(principal, action, resource);`)
+		d.send(t, "GET /api/v2/users", nil, owner).fails(403, "denied_by_policy").is("policyId", "all")
+		d.send(t, "GET /api/v2/users", nil, as(user.Token())).fails(403, "denied_by_policy")
+		d.send(t, "DELETE /api/v2/users/"+user.ID+"/sessions", nil, owner).ok(200)
+		d.send(t, "GET "+policyPath, nil, owner).ok(200)
+		d.send(t, "POST "+policyPath+"/versions/1/restore", nil, owner).ok(200).is("text", noSending)
+		d.send(t, "GET /api/v2/users", nil, owner).ok(200)
+		versions := d.send(t, "GET "+policyPath+"/versions?limit=2", nil, owner).ok(200)
+		if items, _ := versions.at("items").([]any); len(items) != 2 || items[0].(map[string]any)["text"] != noSending {
+			t.Errorf("the versions are %s", versions.body)
+		}
+		d.send(t, "GET "+policyPath+"/versions?limit=2&cursor="+versions.text("nextCursor"), nil, owner).ok(200)
+		if schema := d.send(t, "GET "+policyPath+"/schema", nil, owner).ok(200).text("schema"); !strings.Contains(schema, `action "message.send"`) {
+			t.Errorf("the schema is %s", schema)
+		}
+	}, doorwardtest.TrustLoopback())
+}
+
+// What a trusted gateway states of the request decides, with dot segments resolved, and
+// what can't be read refuses.
+func TestPolicyReadsWhatTheGatewayStates(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		put := func(when string) {
+			t.Helper()
+			d.send(t, "PUT "+policyPath, m{"text": policyText("a", when)}, as(acme.Owner.Token()), with("If-Match", "*")).ok(200)
+		}
+		for _, c := range []struct {
+			when    string
+			headers [][2]string
+			status  int
+		}{
+			{`context has path && context.path like "/admin*"`, nil, 200},
+			{`context has path && context.path like "/admin*"`, [][2]string{{"X-Forwarded-Uri", "/admin/x?y=1"}}, 403},
+			{`context has path && context.path like "/admin*"`, [][2]string{{"X-Original-URI", "/a/%2e%2e/%61dmin"}}, 403},
+			{`context has path && context.path like "/admin*"`, [][2]string{{"X-Original-URI", "//admin"}}, 403},
+			{`context has path && context.path like "/admin*"`, [][2]string{{"X-Original-URI", "/a?/admin"}}, 200},
+			{`context has path && context.path like "/admin*"`, [][2]string{{"X-Original-URI", "/admin"}, {"X-Forwarded-Uri", "/a"}}, 403},
+			{`context has path && context.path like "/admin*"`, [][2]string{{"X-Original-URI", "/a%zz"}}, 403},
+			{`context has host && context.host == "a.example"`, [][2]string{{"X-Forwarded-Host", "A.example"}}, 403},
+			{`context has host && context.host == "a.example"`, [][2]string{{"X-Forwarded-Host", "b.example"}}, 200},
+			{`context has method && context.method == "DELETE"`, [][2]string{{"X-Forwarded-Method", "DELETE"}}, 403},
+			{`context has authAge && context.authAge > 600`, nil, 200},
+			{`context has authAge && context.authAge < 600`, nil, 403},
+			{`context has aal && context.aal < 2`, nil, 403},
+		} {
+			put(c.when)
+			var opts []opt
+			for _, h := range c.headers {
+				opts = append(opts, with(h[0], h[1]))
+			}
+			a := d.send(t, "GET /api/v2/access/check?action=message.send", nil, append(opts, as(acme.Owner.Token()))...)
+			if a.status != c.status {
+				t.Errorf("%s with %v: %d %s", c.when, c.headers, a.status, a.body)
+			}
+		}
+	}, doorwardtest.TrustLoopback())
+}
+
+func TestPolicyDoesNotBelieveClients(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		d.send(t, "PUT "+policyPath, m{"text": policyText("a", `context has path || context has host || context has method`)}, owner, with("If-Match", "*")).ok(200)
+		d.send(t, "GET /api/v2/access/check?action=message.send", nil, owner,
+			with("X-Forwarded-Uri", "/a"), with("X-Original-URI", "/a"), with("X-Forwarded-Host", "a"), with("X-Forwarded-Method", "GET")).ok(200)
+	})
+}
+
+// A policy that needs the resource refuses a check, which knows none, unless the gateway
+// says that the service asks again.
+func TestPolicyNeedsTheResource(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		d.send(t, "PUT /api/v2/model", m{"text": "actions:\n  invoice.pay: {roles: [OWNER], resource: invoice}\nresources:\n  invoice: {amount: long}\n"}, bearer(d.operatorKey(t)), with("If-Match", "*")).ok(200)
+		text := `@id("large") forbid(principal, action == Action::"invoice.pay", resource) when { resource.amount > 10000 };`
+		put := func(text string) {
+			d.send(t, "PUT "+policyPath, m{"text": text}, as(acme.Owner.Token()), with("If-Match", "*")).ok(200)
+		}
+		check := func(query string) answer {
+			return d.send(t, "GET /api/v2/access/check?action=invoice.pay"+query, nil, as(acme.Owner.Token()))
+		}
+		put(text)
+		check("").fails(403, "denied_by_policy").is("policyId", "large")
+		check("&resource=deferred").ok(200)
+		check("&original=/x&resource=deferred").fails(403, "denied_by_policy")
+		check("&resource=none").fails(400, "invalid_query")
+		check("&resource=deferred&resource=deferred").fails(400, "invalid_query")
+		put(text + `@id("never") forbid(principal, action == Action::"invoice.pay", resource) when { context has aal && context.aal < 2 };`)
+		check("&resource=deferred").fails(403, "denied_by_policy").is("policyId", "never")
+	})
+}
+
+func TestFaultsOfPolicy(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		put := func(body any) answer { return d.send(t, "PUT "+policyPath, body, owner, with("If-Match", "*")) }
+		a := put(m{"text": "forbid(principal, action, resource);\n  @id(\"a\") permit(principal, action == Action::\"x.y\", resource);"}).
+			invalid("/text", "missing_id", "/text", "only_forbid", "/text", "unknown_action")
+		for _, place := range []string{`"line":1,"column":1,`, `"line":2,"column":3,`} {
+			if !strings.Contains(string(a.body), place) {
+				t.Errorf("no fault is at %s: %s", place, a.body)
+			}
+		}
+		put(m{"text": strings.Repeat("(", 100000)}).invalid("/text", "too_large")
+		put(m{"text": `@id("a") forbid(principal, action, resource) when { ` + strings.Repeat("(", 5000) + " };"}).invalid("/text", "too_deep")
+		put(m{"text": strings.Repeat("x", 1<<20)}).fails(413, "body_too_large")
+		put(m{}).invalid("/text", "required")
+		put(m{"text": "", "confirmMinutes": 61}).invalid("/confirmMinutes", "out_of_range")
+		put(m{"text": "", "mode": "off"}).invalid("/mode", "invalid")
+		d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0)
+	})
+}
+
+// The example of docs/policies.md is accepted, and refuses what it says.
+func TestPolicyOfTheDocument(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		page, err := os.ReadFile("../docs/policies.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := strings.Split(string(page), "```text\n")
+		block := func(n int) string {
+			text, _, _ := strings.Cut(blocks[n], "```")
+			return text
+		}
+		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
+		d.send(t, "PUT /api/v2/model", m{"text": block(1)}, operator, with("If-Match", "*")).ok(200)
+		d.send(t, "PUT "+policyPath, m{"text": block(2)}, as(acme.Owner.Token()), with("If-Match", "*")).ok(200)
+		for at, want := range map[string]bool{"2026-11-23T12:00:00Z": true, "2026-11-23T07:59:00Z": false, "2026-11-23T18:00:00Z": false} {
+			a := d.send(t, "POST /api/v2/access/introspect", m{"credential": acme.Owner.Token(), "action": "invoice.pay", "context": m{"time": at}}, operator).ok(200)
+			if a.at("allowed") != want {
+				t.Errorf("at %s: %s", at, a.body)
+			}
+		}
+	})
+}

@@ -72,6 +72,9 @@ const (
 	APIKeyExpiring   Action = "apikey.expiring" // its end is near
 	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
 	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
+	PolicyUpdate     Action = "policy.update"
+	PolicyConfirm    Action = "policy.confirm"
+	PolicyRestore    Action = "policy.restore"
 	APIKeyRefuse     Action = "apikey.refuse"   // it was presented and is not valid, or not from there
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
@@ -168,6 +171,9 @@ var own = []Verb{
 	through(APIKeyManage, APIKeyUpdate),
 	through(APIKeyManage, APIKeyRotate),
 	through(APIKeyManage, APIKeyRevoke),
+	through(PolicyManage, PolicyUpdate),
+	through(PolicyManage, PolicyConfirm),
+	through(PolicyManage, PolicyRestore),
 	through(SettingsManage, TenantUpdate),
 	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),

@@ -216,6 +216,14 @@ var laws = []law{
 		violation: file{"app/mail/mail.go", "package mail\n\nimport _ \"go.opentelemetry.io/otel/trace\" // here"},
 	},
 	{
+		name:   "cedar-go is named in internal/cedar only",
+		remedy: "ask internal/cedar, which looks at size and depth first and counts a policy that errs as a refusal",
+		breaks: func(s reference) bool {
+			return strings.HasPrefix(s.imports, "github.com/cedar-policy/") && s.from.folder != "internal/cedar"
+		},
+		violation: file{"app/member/member.go", "package member\n\nimport _ \"github.com/cedar-policy/cedar-go\" // here"},
+	},
+	{
 		name:   "database/sql is named in store and internal only",
 		remedy: "add a method to store.Tx or store.DB",
 		breaks: func(s reference) bool {

@@ -18,6 +18,8 @@ type Error struct {
 	Fields []FieldError
 	// InvitationID is the pending invitation that prevents another.
 	InvitationID string
+	// Policy is the one that refuses; nil for other reasons.
+	Policy *PolicyRefusal
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration

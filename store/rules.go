@@ -17,6 +17,7 @@ type RulesSource struct {
 	Version doorward.RulesVersion
 	Model   string // YAML; empty: the built-in model
 	Roles   []doorward.CustomRole
+	Policies
 }
 
 // CompileRules makes the rules of a source.
@@ -193,9 +194,13 @@ func (r Reader) rulesSource(ctx context.Context, tenantID string, v doorward.Rul
 			return s, err
 		}
 	}
-	if v.Tenant != 0 {
-		s.Roles, err = r.CustomRoles(ctx, tenantID)
+	if v.Tenant == 0 {
+		return s, nil
 	}
+	if s.Roles, err = r.CustomRoles(ctx, tenantID); err != nil {
+		return s, err
+	}
+	s.Policies, err = r.Policies(ctx, tenantID)
 	return s, err
 }
 

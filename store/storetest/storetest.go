@@ -79,6 +79,7 @@ var cases = []struct {
 	{"values sealed again", sealedAgain},
 	{"rules of tenants", rules},
 	{"models", models},
+	{"policies in force", policiesInForce},
 	{"API keys", apiKeys},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},

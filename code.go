@@ -74,6 +74,7 @@ const (
 	CodeMasterKeyMissing    Code = "master_key_missing"
 
 	CodeUnknownAction   Code = "unknown_action"
+	CodeModelInUse      Code = "model_in_use"
 	CodeUnknownAudience Code = "unknown_audience"
 
 	CodeRoleInUse    Code = "role_in_use"
@@ -145,6 +146,7 @@ var problems = []Problem{
 	{CodeMasterKeyMissing, KindConflict, "Master key missing", "What was asked for is sealed in the database, and the server has no master key to open or seal it with. Everything else works. The operator sets the key with --master-key-file."},
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
 
+	{CodeModelInUse, KindConflict, "Model in use", "Policies of tenants name what the model takes away; \"errors\" lists them. Without it they would refuse nothing more. Keep what they name, or apply the model with force=true: then these policies are off, and all others hold."},
 	{CodeUnknownAudience, KindForbidden, "Unknown audience", "The check names an audience that --assertion-audience doesn't have, or more than one. Without \"aud\" an assertion is for the first of them."},
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},
 

@@ -74,6 +74,16 @@ func (r Reader) onePolicy(ctx context.Context, query, tenantID string) (*PolicyV
 	return &v, err
 }
 
+// The versions that can hold are the latest, and the latest that needs no confirmation.
+const sqlEachPolicy = selectPolicy + `p WHERE text <> '' AND (version = (SELECT MAX(x.version) FROM policies x WHERE x.tenant_id = p.tenant_id)
+  OR version = (SELECT MAX(x.version) FROM policies x WHERE x.tenant_id = p.tenant_id AND x.confirm_until IS NULL)) ORDER BY tenant_id, version`
+
+// EachPolicy calls fn with the versions of all tenants' policies that can hold, until it
+// fails, and returns its error.
+func (r Reader) EachPolicy(ctx context.Context, fn func(PolicyVersion) error) error {
+	return each(ctx, r, policyColumns, fn, sqlEachPolicy)
+}
+
 const sqlPolicyVersion = selectPolicy + `WHERE tenant_id = $1 AND version = $2`
 
 // PolicyVersion returns a version of the tenant's policies, or ErrNone.

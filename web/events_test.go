@@ -111,18 +111,20 @@ var meanings = map[string]string{
 	"sessionsEnded":       "how many sessions in this tenant the action has ended; of `installation.restore`, in all",
 	"signingKey":          "the id of the key that signs",
 	"status":              "the state of the target",
+	"policiesOff":         "how many policies of tenants are off, since they name what the model took away",
 	"userAgent":           "the browser, where the mail about the action names it",
 	"version":             "the number of the model, or of the policies, before and after",
 }
 
 // elsewhere are the events about a database, tested by the scripts in
-// cmd/doorward/testdata.
+// cmd/doorward/testdata, and what app/model tests.
 var elsewhere = []doorward.Event{
 	{Action: doorward.MasterKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "masterKey"}}},
 	{Action: doorward.SigningKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "signingKey"}}},
 	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
 	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},
+	{Action: doorward.ModelApply, Outcome: doorward.Done, Target: doorward.Object{Type: "model"}, Changes: []doorward.Change{{Field: "policiesOff"}}},
 }
 
 // TestGoldenEvents: docs/events.md has a row for each event and each of its fields,

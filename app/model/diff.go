@@ -17,6 +17,7 @@ type Plan struct {
 	Changes []modelfile.Change // of actions
 	Roles   []Holder           // of tenants, which would gain or lose something
 	Keys    []Holder           // API keys, likewise
+	Off     []PolicyOff        // policies of tenants that would be off
 }
 
 // Holder is a role of a tenant or an API key, with what it would gain and lose.
@@ -45,6 +46,9 @@ func (m *Models) Diff(ctx context.Context, text string) (p Plan, err error) {
 			return err
 		}
 		if p.Changes, err = changes(p.Since, file); err != nil {
+			return err
+		}
+		if p.Off, err = policiesOff(ctx, read, p.Since, text); err != nil {
 			return err
 		}
 		before, err := compile(p.Since)

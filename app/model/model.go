@@ -109,6 +109,7 @@ func invalid(faults modelfile.Faults) *doorward.Error {
 type Applied struct {
 	Model      Version
 	Changes    []modelfile.Change // of actions
+	Off        []PolicyOff        // with force
 	Revocation doorward.Revocation
 }
 
@@ -116,9 +117,10 @@ type Applied struct {
 // tenants, and returns when it holds on every node. The text that holds already makes no
 // new version. Keys and custom roles keep what they have been given; actions that the
 // model lacks have no effect until one has them again. versions are the tags of the
-// versions that the caller has seen; none for any. Errors: validation_failed,
-// precondition_failed, forbidden, unavailable.
-func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, versions []string) (a Applied, err error) {
+// versions that the caller has seen; none for any. With force, policies of tenants that
+// name what the model takes away are off, as others are not. Errors: validation_failed,
+// precondition_failed, model_in_use without force, forbidden, unavailable.
+func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, versions []string, force bool) (a Applied, err error) {
 	file, err := read(text)
 	if err != nil {
 		return a, err
@@ -137,6 +139,12 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 		}
 		if a.Changes, err = changes(now, file); err != nil {
 			return err
+		}
+		if a.Off, err = policiesOff(ctx, tx.Reader, now, text); err != nil {
+			return err
+		}
+		if len(a.Off) > 0 && !force {
+			return inUse(a.Off)
 		}
 		a.Model = Version{Version: now.Version + 1, Text: text, CreatedAt: tx.Now, CreatedBy: tx.By.ID}
 		return insert(ctx, tx, now, a)
@@ -173,6 +181,9 @@ func insert(ctx context.Context, tx *access.Tx, before Version, a Applied) error
 		if names := namesOf(a.Changes, kind.is); names != "" {
 			tx.Changed(kind.field, "", names)
 		}
+	}
+	if len(a.Off) > 0 {
+		tx.Changed("policiesOff", "", strconv.Itoa(len(a.Off)))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -92,7 +93,7 @@ func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
 
 func apply(f *apptest.Fixture, node int, text string) model.Applied {
 	f.Helper()
-	a, err := f.Node(node).Models.Apply(f.Context(), apptest.Operator, text, nil)
+	a, err := f.Node(node).Models.Apply(f.Context(), apptest.Operator, text, nil, false)
 	f.NoError(err)
 	return a
 }
@@ -149,7 +150,7 @@ func TestVersionsAreKept(t *testing.T) {
 func TestOfSeveralOneApplies(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		errs := apptest.Concurrently(6, func(i int) error {
-			_, err := f.Node(i).Models.Apply(f.Context(), apptest.Operator, shared+"# "+string(rune('a'+i))+"\n", []string{"0"})
+			_, err := f.Node(i).Models.Apply(f.Context(), apptest.Operator, shared+"# "+string(rune('a'+i))+"\n", []string{"0"}, false)
 			return err
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodePreconditionFailed: 5})
@@ -165,11 +166,11 @@ func TestRefusedModels(t *testing.T) {
 		_, owner := f.Tenant()
 		models := f.Node(0).Models
 		for text, want := range map[string]doorward.Code{"": doorward.CodeValidationFailed, "actions: [": doorward.CodeValidationFailed, "actions: {user.x: {roles: [OWNER]}}": doorward.CodeValidationFailed} {
-			if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), apptest.Operator, text, nil))); code != want {
+			if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), apptest.Operator, text, nil, false))); code != want {
 				t.Errorf("%q: %s", text, code)
 			}
 		}
-		if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), owner.Caller, shared, nil))); code != doorward.CodeForbidden {
+		if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), owner.Caller, shared, nil, false))); code != doorward.CodeForbidden {
 			t.Errorf("an OWNER gets %q", code)
 		}
 		if n := f.CountRows("models"); n != 0 {
@@ -248,5 +249,44 @@ func TestBuiltInText(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(doorward.Verb{})); diff != "" {
 			t.Error(diff)
 		}
+	})
+}
+
+// A model that takes away what policies name is refused with the list, and with force
+// turns off these policies and no others.
+func TestModelInUse(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		ctx := f.Context()
+		acme, owner := f.Tenant()
+		apply(f, 0, shared)
+		const policies = "@id(\"nobody\") forbid(principal, action == Action::\"invoice.approve\", resource);\n@id(\"readers\") forbid(principal, action == Action::\"invoice.read\", resource);\n"
+		_, err := f.DB.Write(ctx, func(tx *store.Tx) error {
+			return tx.InsertPolicy(ctx, store.PolicyVersion{TenantID: acme.ID, Version: 1, Text: policies, Mode: store.PolicyEnforces, CreatedAt: tx.Now, CreatedBy: owner.User.ID})
+		})
+		f.NoError(err)
+		off := []model.PolicyOff{{TenantID: acme.ID, ID: "nobody"}}
+		plan, err := f.Node(0).Models.Diff(ctx, strict)
+		f.NoError(err)
+		if diff := cmp.Diff(off, plan.Off); diff != "" {
+			t.Error(diff)
+		}
+		_, err = f.Node(0).Models.Apply(ctx, apptest.Operator, strict, nil, false)
+		var refused *doorward.Error
+		if !errors.As(err, &refused) || refused.Code != doorward.CodeModelInUse || len(refused.Fields) != 1 {
+			t.Fatalf("got %v", err)
+		}
+		if now, err := f.Node(0).Models.Current(ctx); err != nil || now.Version != 1 {
+			t.Errorf("the model is %+v, %v", now, err)
+		}
+		forced, err := f.Node(1).Models.Apply(ctx, apptest.Operator, strict, nil, true)
+		f.NoError(err)
+		if diff := cmp.Diff(off, forced.Off); diff != "" {
+			t.Error(diff)
+		}
+		p := caller(f, owner).Principal
+		if d := access.CanCheck(&p, "invoice.read"); d.Allowed {
+			t.Error("the policy that holds refuses nothing any more")
+		}
+		apply(f, 0, "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n")
 	})
 }

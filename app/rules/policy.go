@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -32,6 +33,23 @@ func Schema(model *doorward.Model, resources []modelfile.Resource) (*cedar.Schem
 func SchemaOf(model string) (*cedar.Schema, error) {
 	_, schema, err := read(model)
 	return schema, err
+}
+
+// PoliciesLost returns the ids of the policies of a stored text that have a place in the
+// schema of one model and none in that of the next, sorted.
+func PoliciesLost(text string, before, after *cedar.Schema) (ids []string, err error) {
+	_, off, err := cedar.ParseStored(text, before)
+	if err != nil {
+		return nil, err
+	}
+	_, next, err := cedar.ParseStored(text, after)
+	for id := range next {
+		if _, already := off[id]; !already {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, err
 }
 
 // policy is a doorward.Policy. The confirmed set takes the place of the latest one at an

@@ -84,7 +84,7 @@ func applyFile(cmd *cobra.Command, cfg node.Config, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = applyModel(cmd.Context(), n, text)
+	_, err = applyModel(cmd.Context(), n, text, false)
 	return errors.Join(modelFaults(cmd.ErrOrStderr(), name, err), n.Close())
 }
 

@@ -98,30 +98,42 @@ have made would gain or lose something.`,
 }
 
 func modelApplyCommand() *cobra.Command {
-	return onDatabase(withoutMigration(), &cobra.Command{
+	var force bool
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "apply FILE", Short: "Replace the model, on every node",
 		Long: `Apply makes FILE the model of the installation and returns when it holds on every
 node, for sessions and keys of all tenants. API keys and roles keep what they have
 been given; actions that the model lacks have no effect until one has them again.
-All versions are kept: "doorward model show --version 2" prints an earlier one.`,
+All versions are kept: "doorward model show --version 2" prints an earlier one.
+If policies of tenants name what the model takes away, nothing is applied without
+--force.`,
 		Example: "  doorward model diff model.yaml\n  doorward model apply model.yaml", Args: oneArg("FILE"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		text, err := readModel(cmd.InOrStdin(), args[0])
 		if err != nil {
 			return err
 		}
-		applied, err := applyModel(cmd.Context(), n, text)
+		applied, err := applyModel(cmd.Context(), n, text, force)
 		if err != nil {
 			return modelFaults(cmd.ErrOrStderr(), args[0], err)
 		}
 		printChanges(cmd.OutOrStdout(), applied.Changes)
+		printOff(cmd.OutOrStdout(), applied.Off)
 		fmt.Fprintf(cmd.OutOrStdout(), "Version %d holds on every node.\n", applied.Model.Version)
 		return nil
 	})
+	cmd.Flags().BoolVar(&force, "force", false, "apply it although policies of tenants name what it takes away; these are off then")
+	return cmd
 }
 
-func applyModel(ctx context.Context, n *node.Node, text string) (model.Applied, error) {
-	return n.App.Models.Apply(ctx, doorward.OperatorAtTerminal(), text, nil)
+func printOff(w io.Writer, all []model.PolicyOff) {
+	for _, p := range all {
+		fmt.Fprintf(w, "policy %q of %s: off, it names what the model takes away\n", p.ID, p.TenantID)
+	}
+}
+
+func applyModel(ctx context.Context, n *node.Node, text string, force bool) (model.Applied, error) {
+	return n.App.Models.Apply(ctx, doorward.OperatorAtTerminal(), text, nil, force)
 }
 
 // readModel returns the text of a file, or of standard input. Of one that is too large
@@ -160,6 +172,7 @@ func printPlan(w io.Writer, p model.Plan) {
 	printChanges(w, p.Changes)
 	printHolders(w, "role", p.Roles)
 	printHolders(w, "API key", p.Keys)
+	printOff(w, p.Off)
 }
 
 func printChanges(w io.Writer, changes []modelfile.Change) {

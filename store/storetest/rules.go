@@ -88,6 +88,32 @@ func rules(f *fixture) {
 	equal(f, f.value(len(all), err), 0)
 }
 
+// policiesInForce: the latest version of a tenant's policies, and the one that it takes
+// the place of until it is confirmed, can hold; an empty text is none.
+func policiesInForce(f *fixture) {
+	ctx := f.Context()
+	acme, other := f.tenant("Acme"), f.tenant("Other")
+	until := f.clock.read().Add(day)
+	f.write(func(tx *store.Tx) {
+		for _, v := range []store.PolicyVersion{
+			{TenantID: acme.ID, Version: 1, Text: "one"},
+			{TenantID: acme.ID, Version: 2, Text: "two"},
+			{TenantID: acme.ID, Version: 3, Text: "three", ConfirmUntil: &until},
+			{TenantID: other.ID, Version: 1, Text: "x"},
+			{TenantID: other.ID, Version: 2},
+		} {
+			v.Mode, v.CreatedAt = store.PolicyEnforces, tx.Now
+			noError(f, tx.InsertPolicy(ctx, v))
+		}
+	})
+	var texts []string
+	noError(f, f.Read().EachPolicy(ctx, func(v store.PolicyVersion) error {
+		texts = append(texts, v.Text)
+		return nil
+	}))
+	equal(f, texts, []string{"two", "three"})
+}
+
 // models: the version with the highest number holds for all tenants, and each number is
 // given once.
 func models(f *fixture) {

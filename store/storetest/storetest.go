@@ -80,6 +80,7 @@ var cases = []struct {
 	{"rules of tenants", rules},
 	{"models", models},
 	{"policies", policies},
+	{"policies in force", policiesInForce},
 	{"API keys", apiKeys},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},

@@ -4,16 +4,23 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/model"
 	"github.com/doorward/doorward/internal/modelfile"
 	"github.com/doorward/doorward/web/front"
 )
 
 type modelView struct {
-	Version   int64      `json:"version" example:"3" doc:"0: the built-in model"`
-	Text      string     `json:"text" example:"actions:\n  invoice.approve: {roles: [OWNER, ADMIN]}\n" doc:"YAML"`
-	CreatedAt *time.Time `json:"createdAt,omitempty" doc:"When it was applied; absent for the built-in model"`
-	CreatedBy string     `json:"createdBy,omitempty" example:"key_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Id of the operator key that applied it; absent for the command line"`
+	Version     int64       `json:"version" example:"3" doc:"0: the built-in model"`
+	Text        string      `json:"text" example:"actions:\n  invoice.approve: {roles: [OWNER, ADMIN]}\n" doc:"YAML"`
+	CreatedAt   *time.Time  `json:"createdAt,omitempty" doc:"When it was applied; absent for the built-in model"`
+	PoliciesOff []policyOff `json:"policiesOff,omitempty" doc:"After force=true: the policies of tenants that are off, since they name what this model took away"`
+	CreatedBy   string      `json:"createdBy,omitempty" example:"key_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Id of the operator key that applied it; absent for the command line"`
+}
+
+type policyOff struct {
+	TenantID string `json:"tenantId" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+	ID       string `json:"policyId" example:"large-invoices" doc:"Its @id"`
 }
 
 func viewModel(c *front.Call, v model.Version) modelView {
@@ -50,6 +57,8 @@ var docApplyModel = front.Doc{
 	ID: "applyModel", Tag: "Model", Summary: "Replace the model of the platform",
 	Description: "Effective on every node before the answer, for the sessions and keys of all tenants. Keys and roles keep what they have been given; actions that the model lacks have no effect until a model has them again. All versions are kept. In `errors`, each fault of the text has its `line` and `column`.",
 	Versioned:   true, MustMatch: true,
+	Query:  []front.Parameter{{Name: "force", Description: "With `true` it is applied although policies of tenants name what it takes away; these are off then, and listed in the answer", Enum: []string{"true", "false"}}},
+	Errors: []doorward.Code{doorward.CodeModelInUse},
 }
 
 func (a *api) applyModel(ctx context.Context, c *front.Call, in modelInput) (modelView, error) {
@@ -57,10 +66,18 @@ func (a *api) applyModel(ctx context.Context, c *front.Call, in modelInput) (mod
 	if err != nil {
 		return modelView{}, err
 	}
-	applied, err := a.app.Models.Apply(ctx, c.Caller, in.Text, versions)
+	force, err := c.Flag("force")
+	if err != nil {
+		return modelView{}, err
+	}
+	applied, err := a.app.Models.Apply(ctx, c.Caller, in.Text, versions, force)
 	if err != nil {
 		return modelView{}, err
 	}
 	c.Revoked(applied.Revocation)
-	return viewModel(c, applied.Model), nil
+	view := viewModel(c, applied.Model)
+	for _, p := range applied.Off {
+		view.PoliciesOff = append(view.PoliciesOff, policyOff(p))
+	}
+	return view, nil
 }

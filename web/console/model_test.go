@@ -12,7 +12,7 @@ import (
 // applyModel replaces the platform's model.
 func applyModel(t *testing.T, h fixture, text string) {
 	t.Helper()
-	if _, err := h.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), text, nil); err != nil {
+	if _, err := h.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), text, nil, false); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/inbox"
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/invite"
@@ -80,6 +81,7 @@ type App struct {
 	Keys        *key.Keys
 	MasterKey   *masterkey.Keys
 	APIKeys     *apikey.Keys
+	Evaluations *evaluation.Evaluations
 	Assertions  *assertion.Assertions
 	Leaks       *leak.Reports
 	Mail        *mail.Mail
@@ -134,6 +136,7 @@ func New(db *store.DB, s Settings) *App {
 		Keys:         operatorKeys,
 		MasterKey:    master,
 		APIKeys:      apiKeys,
+		Evaluations:  evaluation.New(db, sessions, apiKeys),
 		Assertions:   assertions,
 		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),

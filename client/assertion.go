@@ -37,9 +37,10 @@ type Verifier struct {
 	client   *Client
 	audience string
 
-	mu     sync.Mutex // held while keys are read
-	keys   map[string]*ecdsa.PublicKey
-	readAt time.Time
+	mu      sync.Mutex // held while keys are read
+	keys    map[string]*ecdsa.PublicKey
+	readAt  time.Time
+	triedAt time.Time // also in vain
 }
 
 // Verifier returns a verifier for assertions that are for this audience, one of
@@ -119,7 +120,8 @@ func (v *Verifier) key(ctx context.Context, id string) (*ecdsa.PublicKey, error)
 	if key, known := v.keys[id]; known && age < keysLife {
 		return key, nil
 	}
-	if v.keys == nil || age >= keysPause {
+	if v.keys == nil || age >= keysPause && time.Since(v.triedAt) >= keysPause {
+		v.triedAt = time.Now()
 		if err := v.read(ctx); err != nil && v.keys[id] == nil {
 			return nil, err
 		}

@@ -20,6 +20,17 @@ WHERE since > $2`
 
 	sqlClampMails = `UPDATE mails SET next_at = $1, created_at = $1 WHERE state = 'queued' AND created_at > $2`
 
+	// A key keeps its length; what a later edit has set while the clock was ahead can't be
+	// told from a long one, and stays.
+	sqlClampAPIKeys = `UPDATE api_keys SET created_at = $1, expires_at = $1 + (expires_at - created_at), ends_at = $1 + (ends_at - created_at),
+  rotate_by = $1 + (rotate_by - created_at)
+WHERE created_at > $2 AND status <> 'revoked'`
+
+	sqlClampAPIKeyUses = `UPDATE api_keys SET last_used_at = $1 WHERE last_used_at > $2`
+
+	// In microseconds, as doorward.APIKeyGraceHoursMax says.
+	sqlClampAPIKeyGraces = `UPDATE api_key_secrets SET ends_at = $1 + 604800000000 WHERE ends_at > $2 + 604800000000`
+
 	// In microseconds, as callMarkLife and callAnswerLife say.
 	lifeOfCall    = `CASE WHEN answer IS NULL THEN 4000000 ELSE 86400000000 END`
 	sqlClampCalls = `UPDATE idempotency SET expires_at = $1 + ` + lifeOfCall + ` WHERE expires_at > $2 + ` + lifeOfCall
@@ -30,7 +41,7 @@ WHERE since > $2`
 const maxAnnounced = 100
 
 // ClampFuture corrects times that lie in the future by more than ClockTolerance:
-// of sessions, whose number it returns, invitations, resets, delays after failed
+// of sessions, whose number it returns, API keys, invitations, resets, delays after failed
 // attempts, queued mails, and answers kept for an Idempotency-Key.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
@@ -43,6 +54,15 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	} else {
 		for _, hash := range hashes {
 			tx.announce(ChangeSession, SessionSubject(hash))
+		}
+	}
+	for _, query := range []string{sqlClampAPIKeys, sqlClampAPIKeyUses, sqlClampAPIKeyGraces} {
+		changed, err := tx.affected(ctx, query, now, beyond)
+		if err != nil {
+			return 0, err
+		}
+		if changed {
+			tx.announce(ChangeAll, "")
 		}
 	}
 	for _, query := range []string{sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls} {

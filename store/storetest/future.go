@@ -19,6 +19,7 @@ func future(f *fixture) {
 	f.clock.move(26 * time.Hour)
 	ahead := f.session(ann)
 	offer := f.invitation(acme, "bob@acme.example")
+	made := f.apiKey(ann, "made ahead")
 	reset := store.Reset{ID: f.id("rst_"), UserID: ann.ID, CreatedAt: f.clock.read(), ExpiresAt: f.clock.read().Add(30 * time.Minute)}
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertReset(ctx, reset))
@@ -42,6 +43,8 @@ func future(f *fixture) {
 		equal(f, f.value(cred.Session.CreatedAt, err), want)
 		equal(f, f.value(cred.Session.LastSeenAt, err), want)
 	}
+	key, err := f.Read().APIKey(ctx, made.ID, now)
+	equal(f, f.value([]time.Time{key.CreatedAt, key.ExpiresAt}, err), []time.Time{now, now.Add(made.ExpiresAt.Sub(made.CreatedAt))})
 	inv, err := f.Read().Invitation(ctx, offer.ID)
 	equal(f, f.value(inv.ExpiresAt, err), now.Add(time.Duration(offer.Days)*24*time.Hour))
 	r, err := f.Read().ResetByToken(ctx, []byte("a link"))

@@ -72,11 +72,15 @@ const (
 	APIKeyExpiring   Action = "apikey.expiring" // its end is near
 	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
 	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
+	PolicyUpdate     Action = "policy.update"
+	PolicyConfirm    Action = "policy.confirm"
+	PolicyRestore    Action = "policy.restore"
 	APIKeyRefuse     Action = "apikey.refuse"   // it was presented and is not valid, or not from there
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
 	InstallationMove    Action = "installation.move"    // its database was moved to another server
+	ModelApply          Action = "model.apply"          // the platform has other actions
 )
 
 // Authority says what makes an action allowed.
@@ -167,6 +171,9 @@ var own = []Verb{
 	through(APIKeyManage, APIKeyUpdate),
 	through(APIKeyManage, APIKeyRotate),
 	through(APIKeyManage, APIKeyRevoke),
+	through(PolicyManage, PolicyUpdate),
+	through(PolicyManage, PolicyConfirm),
+	through(PolicyManage, PolicyRestore),
 	through(SettingsManage, TenantUpdate),
 	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),
@@ -199,6 +206,7 @@ var own = []Verb{
 	{Action: InstallationBackup, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},
+	{Action: ModelApply, By: ByOperator},
 }
 
 // messaging are the actions of a messaging platform. A model takes their place.

@@ -154,5 +154,6 @@ func PrincipalOfKey(k APIKey, tenant TenantStatus) Principal {
 	p := Principal{Kind: ByKey, ID: k.ID, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: tenant, Rules: k.Rules, AuthAt: k.CreatedAt}
 	p.hold(k.Rules.Grant(k.EffectiveRole()))
 	p.Permissions = k.effective()
+	p.Policy = k.Rules.policyOf(&p)
 	return p
 }

@@ -32,6 +32,7 @@ var siblings = map[string][]string{
 	"invite":    {"credential", "member"},
 	"login":     {"session", "credential"},
 	"mail":      {"outbox"},
+	"model":     {"rules"},
 	"password":  {"credential"},
 	"session":   {"credential", "registry"},
 	"tenant":    {"roster"},
@@ -214,6 +215,14 @@ var laws = []law{
 			return strings.HasPrefix(s.imports, "go.opentelemetry.io/") && s.ships() && feature(s.from.folder) != "internal/trace"
 		},
 		violation: file{"app/mail/mail.go", "package mail\n\nimport _ \"go.opentelemetry.io/otel/trace\" // here"},
+	},
+	{
+		name:   "cedar-go is named in internal/cedar only",
+		remedy: "ask internal/cedar, which looks at size and depth first and counts a policy that errs as a refusal",
+		breaks: func(s reference) bool {
+			return strings.HasPrefix(s.imports, "github.com/cedar-policy/") && s.from.folder != "internal/cedar"
+		},
+		violation: file{"app/member/member.go", "package member\n\nimport _ \"github.com/cedar-policy/cedar-go\" // here"},
 	},
 	{
 		name:   "database/sql is named in store and internal only",

@@ -29,6 +29,7 @@ type Caller struct {
 	Idempotent *IdempotentCall
 
 	IP        string // the client's address, after trusted proxies
+	Stated           // by a trusted gateway, of the request
 	UserAgent string
 	RequestID string
 }

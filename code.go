@@ -22,6 +22,7 @@ const (
 	KindTooLarge                    // the body's size
 	KindMediaType                   // the body's type
 	KindPrecondition                // If-Match names another version
+	KindUnconditional               // If-Match is missing
 )
 
 // The codes of all errors.
@@ -31,12 +32,14 @@ const (
 	CodeCrossOrigin          Code = "cross_origin"
 	CodeUnauthenticated      Code = "unauthenticated"
 	CodeForbidden            Code = "forbidden"
+	CodeDeniedByPolicy       Code = "denied_by_policy"
 	CodeBodyTooLarge         Code = "body_too_large"
 	CodeUnsupportedMediaType Code = "unsupported_media_type"
 	CodeInvalidBody          Code = "invalid_body"
 	CodeInvalidQuery         Code = "invalid_query"
 	CodeInvalidCursor        Code = "invalid_cursor"
 	CodePreconditionFailed   Code = "precondition_failed"
+	CodePreconditionRequired Code = "precondition_required"
 
 	CodeInvalidIdempotencyKey Code = "invalid_idempotency_key"
 	CodeIdempotencyKeyReused  Code = "idempotency_key_reused"
@@ -101,12 +104,14 @@ var problems = []Problem{
 	{CodeCrossOrigin, KindForbidden, "Refused from another origin", "A browser sent this request from a page of another origin. Pages that change something must be served from the same origin as Doorward. Callers that are not browsers send neither Origin nor Sec-Fetch-Site and are not affected."},
 	{CodeUnauthenticated, KindUnauthenticated, "Not signed in", "The request carries no valid credential. Send a session's token as the session cookie (\"Cookie: JSESSIONID=<token>\" unless the installation names it otherwise) or as \"Authorization: Bearer <token>\", or an operator key as \"Authorization: Bearer <key>\", and only one of them. A session ends by logout, by idling, at its absolute limit, or when someone revokes it: log in again."},
 	{CodeForbidden, KindForbidden, "Not allowed", "The caller is known, but its role or kind of credential does not allow this. Someone with a higher role in the tenant can do it or change the role."},
-	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most, that of a logo 256 KiB."},
+	{CodeDeniedByPolicy, KindForbidden, "Refused by a policy", "A policy of the tenant refuses this, although the role allows it. policyId names the policy, and reason is what its author says about it. Whether it refuses may depend on the time, the network, and how long ago the person signed in. An OWNER of the tenant can change the policy."},
+	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most, that of a logo 256 KiB, that of a model or of policies 1 MiB."},
 	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding; a logo as image/png, image/jpeg or image/webp."},
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs/api shows the form."},
 	{CodeInvalidQuery, KindMalformed, "Malformed query", "The query can't be read as parameters (a percent sign without two hexadecimal digits, or a semicolon: percent-encode the values, %25, %3B), or it has a name that this endpoint doesn't know. Names are case-sensitive. Lists, access checks and changes to people refuse unknown names, since one that is misspelt would be without effect."},
 	{CodeInvalidCursor, KindMalformed, "Invalid cursor", "The cursor is not from this list, was altered, or came with other filters. Start again without a cursor."},
 	{CodePreconditionFailed, KindPrecondition, "Changed since", "If-Match names an old version: somebody else has changed the object since you read it. Read it again, and repeat the change with the new ETag."},
+	{CodePreconditionRequired, KindUnconditional, "If-Match required", "This replaces the whole object, so a change that somebody else has made since would be lost. Read the object, and send its ETag as If-Match."},
 	{CodeInvalidIdempotencyKey, KindMalformed, "Invalid Idempotency-Key", "The header Idempotency-Key appears once and has 1 to 128 visible ASCII characters, without spaces. A random UUID is a good one."},
 	{CodeIdempotencyKeyReused, KindInvalid, "Idempotency-Key used for another body", "A request to this path with this Idempotency-Key had another body in the last 24 hours. Repeat a request with the same bytes, and give each new request a new key."},
 	{CodeIdempotencyInProgress, KindConflict, "Request with this Idempotency-Key in progress", "An earlier request with this Idempotency-Key has no answer yet. Repeat this one after the seconds in Retry-After: it gets that answer, or is carried out if the earlier one has failed. A request that was interrupted is over after 5 seconds."},

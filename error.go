@@ -18,6 +18,8 @@ type Error struct {
 	Fields []FieldError
 	// InvitationID is the pending invitation that prevents another.
 	InvitationID string
+	// Policy is the one that refuses; nil for other reasons.
+	Policy *PolicyRefusal
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration
@@ -28,10 +30,12 @@ type Error struct {
 }
 
 // FieldError is one fault in the body (Pointer, RFC 6901) or in the query
-// (Parameter).
+// (Parameter). Line and Column are 0 unless the value is a text of several lines.
 type FieldError struct {
 	Pointer   string `json:"pointer,omitempty" doc:"JSON Pointer to the member of the body"`
 	Parameter string `json:"parameter,omitempty" doc:"Name of the query parameter"`
+	Line      int    `json:"line,omitempty" doc:"Line in a text of several lines, from 1"`
+	Column    int    `json:"column,omitempty" doc:"Character in the line, from 1"`
 	Code      string `json:"code" doc:"Stable code of the fault"`
 	Message   string `json:"message" doc:"What to do about it"`
 }

@@ -42,6 +42,9 @@ type Principal struct {
 	// Permissions are what it may do. Nil for none, as for a suspended member.
 	Permissions *Permissions
 
+	// Policy is what the tenant's policies say of the principal; nil: they refuse it nothing.
+	Policy PolicyOf
+
 	SessionID string    // empty without a session
 	AuthAt    time.Time // when the user last authenticated
 }
@@ -55,6 +58,7 @@ func PrincipalOf(u User, s Session) Principal {
 	}
 	if u.Status == UserActive {
 		p.hold(u.Rules.Grant(u.Role))
+		p.Policy = u.Rules.policyOf(&p)
 	}
 	return p
 }

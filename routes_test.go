@@ -2,6 +2,7 @@ package doorward_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,6 +134,14 @@ var refusals = map[string][]refusal{
 	"GET /api/v2/tenants":          {{why: "too much", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/tenants/{id}":     {{why: "no tenant", who: "operator", status: 404, code: doorward.CodeNotFound}},
 	"PATCH /api/v2/tenants/{id}":   {{why: "no tenant", who: "operator", body: `{"status":"frozen"}`, status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/model": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
+	"PUT /api/v2/model": {
+		{why: "no If-Match", who: "operator", body: `{"text":"actions: {}"}`, status: 428, code: doorward.CodePreconditionRequired},
+		{why: "another version", who: "operator", body: `{"text":"actions: {}"}`, header: [2]string{"If-Match", `"7"`}, status: 412, code: doorward.CodePreconditionFailed},
+		{why: "an action without roles", who: "operator", body: `{"text":"actions: {a: {}}"}`, header: [2]string{"If-Match", "*"}, status: 422, code: doorward.CodeValidationFailed},
+	},
 	"GET /api/v2/audit-events": {
 		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
@@ -181,7 +190,7 @@ func derived(r front.Route) []refusal {
 		add("half a body", caller, "{", 400, doorward.CodeInvalidBody)
 		add("an unknown name", caller, `{"unknown":1}`, 400, doorward.CodeInvalidBody)
 		add("a list", caller, `[]`, 400, doorward.CodeInvalidBody)
-		add("too much", caller, strings.Repeat(" ", front.MaxBody+1), 413, doorward.CodeBodyTooLarge)
+		add("too much", caller, strings.Repeat(" ", cmp.Or(r.Endpoint.Most, front.MaxBody)+1), 413, doorward.CodeBodyTooLarge)
 		all = append(all, refusal{why: "no JSON", who: caller, body: "{}", header: [2]string{"Content-Type", "text/plain"}, status: 415, code: doorward.CodeUnsupportedMediaType})
 	}
 	return all

@@ -43,6 +43,7 @@ type Rules struct {
 	Version RulesVersion
 	model   *Model
 	grants  map[Role]*Grant
+	policy  Policy // nil: none
 }
 
 // NewRules returns the rules of a tenant. A custom role with the name of one of the four

@@ -25,8 +25,10 @@ import (
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/mail"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/app/model"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/password"
+	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
@@ -90,6 +92,7 @@ type App struct {
 	Overviews   *overview.Overviews
 	// Installation handles backup, restore and move.
 	Installation *installation.Installation
+	Models       *model.Models
 	Lease        *lease.Lease
 	// PasswordRules are the rules in force, for pages that explain them.
 	PasswordRules credential.Rules
@@ -105,6 +108,7 @@ type App struct {
 
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
+	db.SetCompiler(new(rules.Compiler).Compile)
 	l := lease.New(db, s.Lease)
 	l.Publish(append(slices.Clone(s.Published), lease.Setting{Name: MasterKeySetting, Value: masterkey.None}), s.ChangeShared)
 	notices, clockRight := newNoticeLog(s.Log), make(chan struct{}, 1)
@@ -115,7 +119,7 @@ func New(db *store.DB, s Settings) *App {
 		}
 	})
 	writer := access.New(db, l)
-	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
+	passwords := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
@@ -129,8 +133,8 @@ func New(db *store.DB, s Settings) *App {
 		Access:       writer,
 		Login:        login.New(db, verifier, sessions),
 		Sessions:     sessions,
-		Invitations:  invite.New(writer, db, verifier, rules, s.InviteResendWait),
-		Passwords:    password.New(writer, db, verifier, rules, life),
+		Invitations:  invite.New(writer, db, verifier, passwords, s.InviteResendWait),
+		Passwords:    password.New(writer, db, verifier, passwords, life),
 		Users:        user.New(writer, db, life),
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         operatorKeys,
@@ -144,7 +148,8 @@ func New(db *store.DB, s Settings) *App {
 		Audit:        audit.New(db, refusals.RecordPending),
 		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
 		Installation: installation.New(writer, life),
-		Lease:        l, PasswordRules: rules,
+		Models:       model.New(writer, db),
+		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
 	}
 }

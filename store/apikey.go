@@ -344,6 +344,14 @@ func (r Reader) APIKeysOver(ctx context.Context, now time.Time, limit int) ([]do
 	return list(ctx, r, apiKeyColumns, sqlAPIKeysOver, micros(now), limit)
 }
 
+const sqlEachLiveAPIKey = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND k.ends_at > $1 ORDER BY k.tenant_id, k.id`
+
+// EachLiveAPIKey calls fn with the keys of all tenants that have not ended at now, until it
+// fails, and returns its error. Their rules are not read.
+func (r Reader) EachLiveAPIKey(ctx context.Context, now time.Time, fn func(doorward.APIKey) error) error {
+	return each(ctx, r, apiKeyColumns, fn, sqlEachLiveAPIKey, micros(now))
+}
+
 const sqlExpireAPIKey = `UPDATE api_keys SET status = 'expired' WHERE id = $2 AND status IN ('active', 'disabled') AND ends_at <= $1`
 
 // ExpireAPIKey marks a key that has expired, and reports whether it was not marked. It

@@ -17,6 +17,7 @@ type RulesSource struct {
 	Version doorward.RulesVersion
 	Model   string // YAML; empty: the built-in model
 	Roles   []doorward.CustomRole
+	Policies
 }
 
 // CompileRules makes the rules of a source.
@@ -193,9 +194,13 @@ func (r Reader) rulesSource(ctx context.Context, tenantID string, v doorward.Rul
 			return s, err
 		}
 	}
-	if v.Tenant != 0 {
-		s.Roles, err = r.CustomRoles(ctx, tenantID)
+	if v.Tenant == 0 {
+		return s, nil
 	}
+	if s.Roles, err = r.CustomRoles(ctx, tenantID); err != nil {
+		return s, err
+	}
+	s.Policies, err = r.Policies(ctx, tenantID)
 	return s, err
 }
 
@@ -208,6 +213,24 @@ const sqlCustomRoles = `SELECT id, name, about, permissions FROM roles WHERE ten
 // CustomRoles returns the roles that the tenant has made, by name.
 func (r Reader) CustomRoles(ctx context.Context, tenantID string) ([]doorward.CustomRole, error) {
 	return list(ctx, r, customRoleColumns, sqlCustomRoles, tenantID)
+}
+
+// RoleOfTenant is a custom role and whose it is.
+type RoleOfTenant struct {
+	TenantID string
+	doorward.CustomRole
+}
+
+func roleOfTenantColumns(r *RoleOfTenant) []any {
+	return append(customRoleColumns(&r.CustomRole), &r.TenantID)
+}
+
+const sqlEachCustomRole = `SELECT id, name, about, permissions, tenant_id FROM roles ORDER BY tenant_id, name`
+
+// EachCustomRole calls fn with the custom roles of all tenants, until it fails, and
+// returns its error.
+func (r Reader) EachCustomRole(ctx context.Context, fn func(RoleOfTenant) error) error {
+	return each(ctx, r, roleOfTenantColumns, fn, sqlEachCustomRole)
 }
 
 const sqlCustomRole = `SELECT id, name, about, permissions FROM roles WHERE tenant_id = $1 AND id = $2`

@@ -63,11 +63,15 @@ var moments = map[doorward.Action]string{
 	doorward.InstallationBackup:  "a backup of the whole database was completed",
 	doorward.InstallationRestore: "the database was set back to a backup",
 	doorward.InstallationMove:    "all was moved to another database",
+	doorward.ModelApply:          "the platform's model was replaced",
 }
 
 // meanings describe the fields. A new field needs a line.
 var meanings = map[string]string{
 	"accent":              "the colour of the tenant",
+	"actionsAdded":        "actions that the model has and the one before had not, the first 50",
+	"actionsChanged":      "actions that the model grants to other roles or describes in another way, the first 50",
+	"actionsRemoved":      "actions that the model before had, the first 50",
 	"allowedEmailDomains": "the domains of a tenant's setting, a space between them",
 	"allowedIps":          "the addresses that a key may be used from, a space between them; empty: all",
 	"cause":               "the action to the account that has ended the sessions, where another trail has it; why an API key is not valid: unknown, revoked, expired, rotated, disabled, owner (no active member) or address",
@@ -102,6 +106,7 @@ var meanings = map[string]string{
 	"signingKey":          "the id of the key that signs",
 	"status":              "the state of the target",
 	"userAgent":           "the browser, where the mail about the action names it",
+	"version":             "the number of the model before and after",
 }
 
 // elsewhere are the events about a database, tested by the scripts in

@@ -204,6 +204,11 @@ func (h *recorder) atTheDoor() []step {
 		{"people by a key", func() { h.ask("GET /api/v2/users", nil, bearer(h.key)).fails(403, "forbidden") }, []string{
 			`-: operator refused request.refuse endpoint GET /api/v2/users, reason "" "forbidden"`,
 		}},
+		{"models", h.modelsComeAndGo, []string{
+			`-: operator done model.apply model -, version "0" "1", actionsAdded "" "invoice.read"`,
+			`-: operator done model.apply model -, version "1" "2", actionsChanged "" "invoice.read"`,
+			`-: operator done model.apply model -, version "2" "3", actionsRemoved "" "invoice.read"`,
+		}},
 		{"a service key", h.serviceComesAndGoes, []string{
 			`-: operator done key.create key key, name "" "router", may "" "tenant.status user.invite"`,
 			`-: service refused request.refuse endpoint GET /api/v2/sessions, reason "" "not_for_keys"`,
@@ -215,6 +220,17 @@ func (h *recorder) atTheDoor() []step {
 			`Acme: operator done key.revoke key key, invitationsRevoked "" "1"`,
 		}},
 	}
+}
+
+func (h *recorder) modelsComeAndGo() {
+	first := h.ask("GET /api/v2/model", nil, bearer(h.key)).ok(200)
+	apply := func(add string) {
+		h.ask("PUT /api/v2/model", m{"text": first.text("text") + add}, bearer(h.key), with("If-Match", "*")).ok(200)
+	}
+	apply("  invoice.read: {roles: [OWNER]}\n")
+	apply("  invoice.read: {roles: [OWNER]}\n") // changes nothing
+	apply("  invoice.read: {roles: [OWNER, ADMIN]}\n")
+	apply("")
 }
 
 func (h *recorder) serviceComesAndGoes() {

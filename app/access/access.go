@@ -27,6 +27,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/trace"
@@ -188,7 +189,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 	if err := w.db.Clock().Err(); err != nil {
 		return doorward.Revocation{}, err
 	}
-	at, err := authorizeAll(by, operations)
+	at, err := authorizeAll(by, w.db.Now(), operations)
 	var revocation doorward.Revocation
 	idle, ended := false, false
 	if err == nil {
@@ -216,9 +217,9 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 }
 
 // authorizeAll returns the operation that is refused and why.
-func authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
+func authorizeAll(by doorward.Caller, now time.Time, operations []Operation) (at Operation, err error) {
 	for _, at = range operations {
-		if err = Can(&by.Principal, at.Action, at.On).Err(); err != nil {
+		if err = CanAt(&by, now, at.Action, at.On).Err(); err != nil {
 			return at, err
 		}
 	}
@@ -284,7 +285,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 			return by, err
 		}
 	}
-	return by, Can(&by.Principal, op.Action, on).Err()
+	return by, CanAt(&by, tx.Now, op.Action, on).Err()
 }
 
 // asNow returns the caller as the session, or the API key, and the membership are now.
@@ -347,7 +348,7 @@ func serviceAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorwa
 // Require decides and writes nothing but a refusal: for reads and for route
 // guards.
 func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return w.Refused(ctx, by, action, on, Can(&by.Principal, action, on).Err())
+	return w.Refused(ctx, by, action, on, CanAt(&by, w.db.Now(), action, on).Err())
 }
 
 // Refuse records that the action was refused for a reason that only the feature

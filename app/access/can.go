@@ -36,6 +36,8 @@ const (
 	ReasonProof Reason = "proof"
 	// ReasonService: what a service key may do.
 	ReasonService Reason = "service"
+	// ReasonPolicy: a policy of the tenant refuses it.
+	ReasonPolicy Reason = "policy"
 	// ReasonUnknown: there is no such permission to ask for.
 	ReasonUnknown Reason = "unknown"
 )
@@ -51,7 +53,11 @@ type Decision struct {
 	given    bool            // the obstacle is the role to be granted, not one that is held
 	lacked   bool            // it has a permission that the principal's role lacks
 	of       doorward.Action // permission through which the object would be changed
+	policy   *doorward.PolicyRefusal
 }
+
+// Policy is the policy that refuses; nil for other reasons.
+func (d Decision) Policy() *doorward.PolicyRefusal { return d.policy }
 
 func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
 
@@ -62,28 +68,60 @@ func no(r Reason) Decision { return Decision{Reason: r} }
 //
 // It trusts the principal as passed in. Do decides again inside the transaction,
 // with the principal read again; only that second decision permits a write.
+//
+// It knows nothing of a request, so a policy that reads something of it refuses. Where
+// there is a request, ask CanAt.
 func Can(p *doorward.Principal, action doorward.Action, on doorward.Object) Decision {
-	return can(p, action, &on)
+	return can(p, action, &on, nil)
 }
 
-// CanInTenant is Can for the principal's tenant as such: what an access check asks,
-// and a page that shows or hides a link.
+// CanAt is Can for a request of the caller, at an instant.
+func CanAt(by *doorward.Caller, now time.Time, action doorward.Action, on doorward.Object) Decision {
+	return can(&by.Principal, action, &on, requestOf(by, now))
+}
+
+// CanInTenant is Can for the principal's tenant as such.
 func CanInTenant(p *doorward.Principal, action doorward.Action) Decision {
-	return can(p, action, &ownTenant)
+	return can(p, action, &ownTenant, nil)
+}
+
+// CanInTenantAt is CanInTenant for a request of the caller, at an instant: what a page
+// asks that shows or hides a link.
+func CanInTenantAt(by *doorward.Caller, now time.Time, action doorward.Action) Decision {
+	return can(&by.Principal, action, &ownTenant, requestOf(by, now))
+}
+
+// requestOf is nil where no policy could read it.
+func requestOf(by *doorward.Caller, now time.Time) *doorward.Request {
+	if by.Policy == nil {
+		return nil
+	}
+	return by.RequestAt(now)
 }
 
 // CanCheck is CanInTenant for services that ask: they can ask for permissions only.
 func CanCheck(p *doorward.Principal, action doorward.Action) Decision {
+	return CanCheckAt(p, action, nil)
+}
+
+// CanCheckAt is CanCheck for the request that a service asks about. It may be nil where
+// Asks is false.
+func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	if !p.Rules.Model().IsPermission(action) {
 		return no(ReasonUnknown)
 	}
-	return can(p, action, &ownTenant)
+	return can(p, action, &ownTenant, r)
+}
+
+// Asks reports whether the decision on the action may depend on the request.
+func Asks(p *doorward.Principal, action doorward.Action) bool {
+	return p.Policy != nil && p.Policy.DependsOnRequest(action)
 }
 
 // ownTenant stands for the principal's own tenant.
 var ownTenant doorward.Object
 
-func can(p *doorward.Principal, action doorward.Action, on *doorward.Object) Decision {
+func can(p *doorward.Principal, action doorward.Action, on *doorward.Object, r *doorward.Request) Decision {
 	verb, ok := p.Rules.Model().Lookup(action)
 	switch {
 	case !ok:
@@ -91,7 +129,7 @@ func can(p *doorward.Principal, action doorward.Action, on *doorward.Object) Dec
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
 	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):
-		return canMember(p, verb, on)
+		return canMember(p, verb, on, r)
 	case verb.By == doorward.ByRole && p.Kind == doorward.ByService:
 		return canService(p, verb, on)
 	case verb.By == doorward.ByOperator && p.Kind == doorward.ByService:
@@ -104,7 +142,7 @@ func can(p *doorward.Principal, action doorward.Action, on *doorward.Object) Dec
 	return no(ReasonCredential)
 }
 
-func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
+func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, r *doorward.Request) Decision {
 	switch {
 	case on != &ownTenant && on.TenantID != p.TenantID:
 		return no(ReasonForeign)
@@ -119,7 +157,36 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) 
 	if isShut(p, verb.WhileClosing) {
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
+	if p.Policy != nil && !isExempt(p, verb) {
+		return underPolicy(p, verb, r)
+	}
 	return yes(ReasonRole)
+}
+
+// underPolicy asks for the action, and for the permission that allows it.
+func underPolicy(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
+	if r == nil {
+		r = &doorward.Request{}
+	}
+	refusal := p.Policy.Refusal(verb.Through, r)
+	if refusal == nil && verb.Action != verb.Through {
+		refusal = p.Policy.Refusal(verb.Action, r)
+	}
+	if refusal != nil {
+		return Decision{Reason: ReasonPolicy, policy: refusal}
+	}
+	return yes(ReasonRole)
+}
+
+// isExempt reports whether no policy can refuse the action, so that nobody is locked out
+// for good, and sessions can always be ended.
+func isExempt(p *doorward.Principal, verb *doorward.Verb) bool {
+	switch verb.Through {
+	case doorward.PolicyRead, doorward.PolicyManage:
+		return p.Kind == doorward.ByUser && p.Role == doorward.RoleOwner
+	}
+	return verb.Action == doorward.UserSignOut || verb.Action == doorward.TenantRestore ||
+		verb.WhileClosing && p.TenantStatus == doorward.TenantClosing // restoring begins with the guard of a route
 }
 
 // canActOn compares the principal with the object's role: with the one that the action
@@ -171,7 +238,7 @@ func canService(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object)
 	case !p.Permissions.Allow(verb):
 		return Decision{Reason: ReasonService, obstacle: string(verb.Through)}
 	}
-	return canMember(p, verb, on)
+	return canMember(p, verb, on, nil) // policies are about users and API keys
 }
 
 // neededAcross has what a service needs for acts of the operator; it may do no others.
@@ -341,6 +408,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeForbidden, "The API key does not have the permission %s.", d.obstacle)
 	case ReasonService:
 		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.obstacle)
+	case ReasonPolicy:
+		return d.byPolicy()
 	case ReasonPerson:
 		return doorward.Fail(doorward.CodeNotForKeys, "")
 	case ReasonUnknown:
@@ -349,6 +418,18 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
 	}
 	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: refused for the reason %q", d.Reason)}
+}
+
+func (d Decision) byPolicy() *doorward.Error {
+	e := doorward.Fail(doorward.CodeDeniedByPolicy, "The policy %q of the tenant refuses it.", d.policy.PolicyID)
+	if d.policy.Needs != "" {
+		e.Detail = fmt.Sprintf("The policy %q of the tenant refuses it, since it reads %s, which the request lacks.", d.policy.PolicyID, d.policy.Needs)
+	}
+	if d.policy.Reason != "" {
+		e.Detail = d.policy.Reason
+	}
+	e.Policy = d.policy
+	return e
 }
 
 func (d Decision) tooHigh() *doorward.Error {

@@ -366,6 +366,9 @@ func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, rea
 	if on.Granted != "" {
 		ev.Changes = append(ev.Changes, doorward.Change{Field: "role", From: string(on.Held), To: string(on.Granted)})
 	}
+	if reason.Policy != nil {
+		ev.Changes = append(ev.Changes, doorward.Change{Field: "policy", To: reason.Policy.PolicyID})
+	}
 	subject := strings.Join([]string{on.TenantID, on.Type, on.ID, string(on.Held), string(on.Granted)}, " ")
 	return store.InboxRow{Source: SourceOf(by), Action: action, Reason: reason.Code, Subject: subject, Event: ev}
 }

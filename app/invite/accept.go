@@ -256,11 +256,14 @@ func memberMayInvite(ctx context.Context, read store.Reader, inv doorward.Invita
 	}
 	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
 	by := doorward.PrincipalOf(inviter, doorward.Session{})
-	// The state of the tenant is checked separately, by isActive.
-	if d := access.Can(&by, doorward.UserInvite, on); !d.Allowed && d.Reason != access.ReasonTenant {
-		return doorward.Fail(doorward.CodeInvitationRevoked, "")
+	d := access.Can(&by, doorward.UserInvite, on)
+	switch {
+	case d.Allowed, d.Reason == access.ReasonTenant: // the state of the tenant is checked separately, by isActive
+		return nil
+	case d.Reason == access.ReasonPolicy && access.Asks(&by, doorward.UserInvite): // decided with the request that sent it
+		return nil
 	}
-	return nil
+	return doorward.Fail(doorward.CodeInvitationRevoked, "")
 }
 
 // join accepts the invitation and makes the account a member, in one transaction.

@@ -25,7 +25,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 	var operations []access.Operation
 	for n, o := range offers {
 		inv, faults := o.invitation(by)
-		sent[n] = Sent{inv, access.Can(&by.Principal, doorward.UserInvite, object(inv)).Err()}
+		sent[n] = Sent{inv, access.CanAt(&by, i.db.Now(), doorward.UserInvite, object(inv)).Err()}
 		if sent[n].Err != nil {
 			continue
 		}

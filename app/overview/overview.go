@@ -68,7 +68,7 @@ func (o *Overviews) Of(ctx context.Context, by doorward.Caller) (Tenant, error) 
 		needs doorward.Action
 		fill  func(context.Context, string, *Tenant) error
 	}{{doorward.UserRead, o.people}, {doorward.UserInvite, o.invitations}, {doorward.AuditRead, o.signIns}, {doorward.AuditRead, o.refusals}} {
-		if !access.CanInTenant(&by.Principal, part.needs).Allowed {
+		if !access.CanInTenantAt(&by, o.db.Now(), part.needs).Allowed {
 			continue
 		}
 		if err := part.fill(ctx, by.TenantID, &t); err != nil {

@@ -78,6 +78,7 @@ type grant struct {
 	rules        *doorward.Rules
 	role, rank   doorward.Role
 	permissions  *doorward.Permissions
+	policy       doorward.PolicyOf // specific to one principal; nil without policies
 	owner        string // of a key; empty for a session
 	absolute     int64  // absolute limit, microseconds
 	idle         int64  // idle limit, microseconds
@@ -174,7 +175,7 @@ func NewKeyEntry(p doorward.Principal, until, seen time.Time, extra any, mark ui
 
 func grantOf(p doorward.Principal, life doorward.SessionLimits) grant {
 	return grant{
-		kind: p.Kind, tenantID: p.TenantID, tenantStatus: p.TenantStatus, rules: p.Rules, role: p.Role, rank: p.Rank, permissions: p.Permissions,
+		kind: p.Kind, tenantID: p.TenantID, tenantStatus: p.TenantStatus, rules: p.Rules, role: p.Role, rank: p.Rank, permissions: p.Permissions, policy: p.Policy,
 		absolute: life.Absolute.Microseconds(), idle: life.Idle.Microseconds(),
 	}
 }
@@ -205,7 +206,7 @@ func (e *Entry) Extra() any { return e.grant.Value().extra }
 func (e *Entry) principal(g *grant) doorward.Principal {
 	return doorward.Principal{
 		Kind: g.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: g.tenantID, TenantStatus: g.tenantStatus,
-		OwnerID: g.owner, Rules: g.rules, Role: g.role, Rank: g.rank, Permissions: g.permissions, SessionID: e.text[:e.user], AuthAt: micros(e.since),
+		OwnerID: g.owner, Rules: g.rules, Role: g.role, Rank: g.rank, Permissions: g.permissions, Policy: g.policy, SessionID: e.text[:e.user], AuthAt: micros(e.since),
 	}
 }
 

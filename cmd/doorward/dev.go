@@ -36,10 +36,12 @@ func devCommand() *cobra.Command {
 		Long: `Dev serves on loopback with SQLite in ./` + devFolder + `/, makes the tenant "Acme"
 with one person per role, and shows mail at /dev/mail instead of sending it.
 Delete the folder to start over.`,
-		Example: "  doorward dev\n  doorward dev --listen localhost:9090",
+		Example: "  doorward dev\n  doorward dev --listen localhost:9090\n  doorward dev --model model.yaml",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s) },
 	}
+	var modelFile string
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s, modelFile) }
+	cmd.Flags().StringVar(&modelFile, "model", "", "a file with a model of the platform's own actions, which is applied first")
 	s.register(cmd.Flags())
 	setShown(cmd, false, chosenByDev...)
 	return cmd
@@ -51,7 +53,7 @@ var chosenByDev = []string{
 	"tls-cert", "tls-key", "acme-dir", "acme-url", "acme-email",
 }
 
-func runDev(cmd *cobra.Command, s *settings) error {
+func runDev(cmd *cobra.Command, s *settings, modelFile string) error {
 	cfg, err := s.devConfig(cmd)
 	if err != nil {
 		return err
@@ -63,7 +65,27 @@ func runDev(cmd *cobra.Command, s *settings) error {
 	}
 	mailbox.Log = cfg.Log
 	cfg.Database = "sqlite:" + filepath.Join(devFolder, "doorward.db")
+	if modelFile != "" {
+		if err := applyFile(cmd, cfg, modelFile); err != nil {
+			return err
+		}
+	}
 	return serve(cmd.Context(), cfg, func(n *node.Node) { welcome(cmd.OutOrStdout(), n) })
+}
+
+// applyFile applies a model before the server starts. A text that holds already changes
+// nothing.
+func applyFile(cmd *cobra.Command, cfg node.Config, name string) error {
+	text, err := readModel(cmd.InOrStdin(), name)
+	if err != nil {
+		return err
+	}
+	n, err := node.Open(cmd.Context(), cfg)
+	if err != nil {
+		return err
+	}
+	_, err = applyModel(cmd.Context(), n, text)
+	return errors.Join(modelFaults(cmd.ErrOrStderr(), name, err), n.Close())
 }
 
 func (s *settings) devConfig(cmd *cobra.Command) (cfg node.Config, err error) {

@@ -96,6 +96,12 @@ func apiKeys(f *fixture) {
 	equal(f, f.value(f.Read().CountLiveAPIKeysOf(ctx, acme.ID, ann.ID, now)), int64(1))
 	equal(f, f.value(gather(func(fn func(doorward.APIKey) error) error { return f.Read().EachAPIKey(ctx, acme.ID, now, fn) })),
 		[]doorward.APIKey{bare, first, second})
+	live := map[string]bool{}
+	noError(f, f.Read().EachLiveAPIKey(ctx, now, func(k doorward.APIKey) error {
+		live[k.ID] = true
+		return nil
+	}))
+	equal(f, live, map[string]bool{first.ID: true, second.ID: true, foreign.ID: true})
 	equal(f, f.changed(func(tx *store.Tx) { noError(f, tx.DeleteAPIKeys(ctx, acme.ID)) }), []store.Change{{Kind: store.ChangeTenant, Subject: acme.ID}})
 	f.wantNone(f.Read().APIKeyBySecret(ctx, secretOf(first, "first"), now))
 	equal(f, f.value(f.Read().APIKey(ctx, foreign.ID, now)), foreign)

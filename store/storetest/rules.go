@@ -69,6 +69,12 @@ func rules(f *fixture) {
 	equal(f, grants(), support.Permissions)
 	is, err := f.Read().CustomRole(ctx, acme.ID, support.ID)
 	equal(f, f.value(is, err), support)
+	var everybodys []store.RoleOfTenant
+	noError(f, f.Read().EachCustomRole(ctx, func(r store.RoleOfTenant) error {
+		everybodys = append(everybodys, r)
+		return nil
+	}))
+	equal(f, everybodys, []store.RoleOfTenant{{TenantID: acme.ID, CustomRole: support}})
 	f.write(func(tx *store.Tx) {
 		found, err := tx.DeleteCustomRole(ctx, other.ID, support.ID)
 		equal(f, f.value(found, err), false)

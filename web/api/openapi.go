@@ -61,6 +61,7 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "API keys", Description: "Credentials of servers that belong to a tenant."},
 			{Name: "Audit", Description: "Who did what, and what was refused."},
 			{Name: "Tenants", Description: "One's own tenant; for the operator, all tenants."},
+			{Name: "Model", Description: "The platform's own actions, for the operator."},
 			{Name: "Passwords", Description: "Forgotten and changed passwords."},
 			{Name: "Access", Description: "Checks for the other services of the platform."},
 		},
@@ -211,7 +212,7 @@ func parameters(r front.Route) []*huma.Param {
 			&huma.Param{Name: "cursor", In: "query", Description: "The nextCursor of the previous page", Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Doc.Conditional || r.Doc.Versioned && r.Endpoint.In != nil {
-		all = append(all, &huma.Param{Name: "If-Match", In: "header", Description: "The ETag of the version to change", Schema: &huma.Schema{Type: "string"}})
+		all = append(all, &huma.Param{Name: "If-Match", In: "header", Required: r.Doc.MustMatch, Description: "The ETag of the version to change", Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Guard.InTenant() {
 		all = append(all, &huma.Param{
@@ -299,6 +300,9 @@ func implied(r front.Route) []doorward.Code {
 	}
 	if r.Guard.RefusesWhileClosing() {
 		codes = append(codes, doorward.CodeTenantClosing)
+	}
+	if r.Doc.MustMatch {
+		codes = append(codes, doorward.CodePreconditionRequired, doorward.CodePreconditionFailed)
 	}
 	if r.Doc.List {
 		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)

@@ -74,6 +74,9 @@ func Routes(a *app.App) []front.Route {
 		front.On("GET /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenantByID), docTenantByID),
 		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantStatus), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),
 
+		front.On("GET /api/v2/model", front.OperatorOnly(), front.JSON(http.StatusOK, h.model), docModel),
+		front.On("PUT /api/v2/model", front.OperatorOnly(), front.JSON(http.StatusOK, h.applyModel).UpTo(maxModelBody), docApplyModel),
+
 		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),
 		front.On("POST /api/v2/auth/reset-password", front.Public(), front.JSON(http.StatusNoContent, h.resetPassword), docResetPassword),
 		front.On("POST /api/v2/auth/change-password", front.SignedIn(), front.JSON(http.StatusNoContent, h.changePassword), docChangePassword),

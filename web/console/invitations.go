@@ -35,7 +35,7 @@ func (o offer) Awaited() bool {
 
 func (h *console) offer(c *ui.Call, inv doorward.Invitation) offer {
 	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
-	return offer{inv, inv.StateAt(c.Now()), access.Can(&c.Caller.Principal, doorward.InvitationRevoke, on).Allowed}
+	return offer{inv, inv.StateAt(c.Now()), access.CanAt(&c.Caller, c.Now(), doorward.InvitationRevoke, on).Allowed}
 }
 
 // invitations is the content of the list.

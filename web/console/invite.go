@@ -42,7 +42,7 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	most := s.Tenant.Settings.MaxInvitationDays()
 	body := newInvitation{pageData: s, MaxDays: most, Days: min(doorward.InvitationDaysDefault, most), Locales: ui.Languages}
 	for _, role := range c.Caller.Rules.Roles() {
-		if access.Can(&c.Caller.Principal, doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
+		if access.CanAt(&c.Caller, c.Now(), doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
 			body.Roles = append(body.Roles, role)
 		}
 	}

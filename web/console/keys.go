@@ -63,7 +63,7 @@ func (h *console) apiKey(ctx context.Context, c *ui.Call, k doorward.APIKey) (ap
 	on := doorward.Object{TenantID: k.TenantID, Held: k.Role}
 	one := apiKey{
 		APIKey: k, State: k.StatusAt(now), Earlier: k.PreviousAt(now), now: now,
-		Managed:  access.Can(&c.Caller.Principal, doorward.APIKeyUpdate, on).Allowed,
+		Managed:  access.CanAt(&c.Caller, c.Now(), doorward.APIKeyUpdate, on).Allowed,
 		EndsSoon: k.EndsAt().Before(now.AddDate(0, 0, 7)),
 	}
 	owner, err := h.app.Users.Get(ctx, c.Caller, k.OwnerID)
@@ -186,7 +186,7 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Role = defaultKeyRole
 	}
 	for _, role := range highestFirst(c.Caller.Rules) {
-		if role != doorward.RoleOwner && access.Can(&c.Caller.Principal, doorward.APIKeyCreate, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
+		if role != doorward.RoleOwner && access.CanAt(&c.Caller, c.Now(), doorward.APIKeyCreate, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
 			body.Roles = append(body.Roles, roleChoice{role, role == body.Role})
 		}
 	}

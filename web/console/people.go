@@ -89,9 +89,9 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 		return person{}, err
 	}
 	p := person{pageData: s, User: u, Who: who(u), Self: u.ID == c.Caller.ID, Current: c.Caller.SessionID}
-	p.Managed = access.Can(&c.Caller.Principal, doorward.UserManage, doorward.Object{TenantID: u.TenantID, Held: u.Role}).Allowed
+	p.Managed = access.CanAt(&c.Caller, c.Now(), doorward.UserManage, doorward.Object{TenantID: u.TenantID, Held: u.Role}).Allowed
 	for _, role := range highestFirst(c.Caller.Rules) {
-		if access.Can(&c.Caller.Principal, doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}).Allowed {
+		if access.CanAt(&c.Caller, c.Now(), doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}).Allowed {
 			p.Roles = append(p.Roles, roleChoice{role, role == u.Role})
 		}
 	}

@@ -16,13 +16,14 @@ import (
 
 // Call is one request, as endpoints see it.
 type Call struct {
-	Caller doorward.Caller
-	W      http.ResponseWriter
-	R      *http.Request
-	site   *Site
-	query  []Parameter // the route's query parameters
-	list   bool        // whether it also has those of a list
-	values url.Values  // see parameters
+	Caller  doorward.Caller
+	W       http.ResponseWriter
+	R       *http.Request
+	site    *Site
+	query   []Parameter // the route's query parameters
+	list    bool        // whether it also has those of a list
+	maxBody int         // bytes; 0: MaxBody
+	values  url.Values  // see parameters
 }
 
 // Site returns the site that serves the request.

@@ -121,6 +121,7 @@ type Doc struct {
 	List        bool            // it also takes a limit and a cursor
 	Versioned   bool            // its answer has an ETag
 	Conditional bool            // it takes If-Match; implied by a JSON body and an ETag
+	MustMatch   bool            // it needs If-Match, see Call.NeedVersions
 	Errors      []doorward.Code // in addition to those of guard and body
 }
 
@@ -170,7 +171,7 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 // serve runs the steps between routing and the endpoint.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	r = s.traceRequest(r, route)
-	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List}
+	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List, maxBody: route.Endpoint.Most}
 	if route.Endpoint.Foreign {
 		c.keepVisibleID()
 	}

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -30,6 +31,7 @@ type Endpoint struct {
 	Status int          // of a success
 	In     reflect.Type // of the request body; nil: none
 	Media  []string     // media types of a raw request body, in place of In
+	Most   int          // bytes of the body; 0: MaxBody
 	Out    reflect.Type // of the answer's body; nil: none
 	Cookie string       // how a success changes the session cookie, from the = on, for the reference; may be empty
 	CSV    bool         // the answer is also available as CSV
@@ -58,6 +60,12 @@ func JSON[In, Out any](status int, fn func(ctx context.Context, c *Call, in In) 
 		e.answer(c, out)
 		return nil
 	}
+	return e
+}
+
+// UpTo allows a body of that many bytes, more than MaxBody.
+func (e Endpoint) UpTo(most int) Endpoint {
+	e.Most = most
 	return e
 }
 
@@ -176,7 +184,7 @@ func decode[In any](c *Call) (in In, body []byte, err error) {
 	if bodyType[In]() == nil {
 		return in, nil, nil
 	}
-	if body, err = read(c, MaxBody); err != nil {
+	if body, err = read(c, cmp.Or(c.maxBody, MaxBody)); err != nil {
 		return in, nil, err
 	}
 	if err := isJSON(c.R.Header, len(body)); err != nil {

@@ -226,6 +226,14 @@ func (c *Call) filters() string {
 // SetVersion sets the ETag that the client sends as If-Match with a change.
 func (c *Call) SetVersion(version string) { c.W.Header().Set("ETag", `"`+version+`"`) }
 
+// NeedVersions is Versions where If-Match must be there. Errors: precondition_required.
+func (c *Call) NeedVersions() ([]string, error) {
+	if len(c.R.Header.Values("If-Match")) == 0 {
+		return nil, doorward.Fail(doorward.CodePreconditionRequired, "")
+	}
+	return c.Versions(), nil
+}
+
 // Versions returns the versions in If-Match (RFC 9110, section 13.1.1), none if it is
 // absent or a star. A weak one, or one without quotes, matches nothing.
 func (c *Call) Versions() []string {

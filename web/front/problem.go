@@ -30,6 +30,7 @@ var statusOf = map[doorward.Kind]int{
 	doorward.KindTooLarge:        http.StatusRequestEntityTooLarge,
 	doorward.KindMediaType:       http.StatusUnsupportedMediaType,
 	doorward.KindPrecondition:    http.StatusPreconditionFailed,
+	doorward.KindUnconditional:   http.StatusPreconditionRequired,
 }
 
 // Status returns the HTTP status of a code.
@@ -99,6 +100,8 @@ type Problem struct {
 	RequestID    string                `json:"requestId" doc:"Also in the header X-Request-Id and in the log"`
 	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"Each fault of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
+	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
+	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it"`
 }
 
 // Problem returns the problem for err.
@@ -113,6 +116,9 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	p := Problem{
 		Type: s.BaseURL() + ProblemPath(about.Code), Title: about.Title, Status: Status(e.Code), Detail: e.Detail,
 		Instance: path(r), Code: about.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID,
+	}
+	if e.Policy != nil {
+		p.PolicyID, p.Reason = e.Policy.PolicyID, e.Policy.Reason
 	}
 	if p.Detail == "" {
 		p.Detail = about.Help

@@ -168,6 +168,9 @@ func (s *spec) curl(method, path string, o *operation) []token {
 	case o.takes("key"):
 		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $API_KEY"`})
 	}
+	if slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.Name == "If-Match" && p.Required }) {
+		out = append(out, token{"", " \\\n  -H "}, token{classString, `'If-Match: "3"'`})
+	}
 	if o.RequestBody != nil {
 		out = append(out, s.sending(o.RequestBody.Content)...)
 	}

@@ -204,7 +204,7 @@ type Frame struct {
 
 // Can reports whether the caller may do the action in their tenant.
 func (f Frame) Can(action doorward.Action) bool {
-	return access.CanInTenant(&f.Caller.Principal, action).Allowed
+	return access.CanInTenantAt(&f.Caller, f.Now, action).Allowed
 }
 
 // LinkWithReturn returns a link that keeps the return address. The path is without the path of

@@ -75,7 +75,7 @@ func (c *Call) Preset(name, value string) {
 
 // Can reports whether the caller may do the action in its tenant.
 func (c *Call) Can(action doorward.Action) bool {
-	return access.CanInTenant(&c.Caller.Principal, action).Allowed
+	return access.CanInTenantAt(&c.Caller, c.Now(), action).Allowed
 }
 
 // Now returns the current time of the installation.

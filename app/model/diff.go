@@ -1,0 +1,117 @@
+package model
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/rules"
+	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/store"
+)
+
+// Plan is what applying a text would change.
+type Plan struct {
+	Since   store.ModelVersion
+	Changes []modelfile.Change // of actions
+	Roles   []Holder           // of tenants, which would gain or lose something
+	Keys    []Holder           // API keys, likewise
+}
+
+// Holder is a role of a tenant or an API key, with what it would gain and lose.
+type Holder struct {
+	TenantID string
+	ID, Name string
+	Gains    []doorward.Action
+	Loses    []doorward.Action
+	// Rank and NewRank are those of a role, empty for a key.
+	Rank, NewRank doorward.Role
+}
+
+// Diff returns what applying the text would change, and writes nothing. It reads the
+// roles and keys of all tenants. Errors: validation_failed, unavailable.
+func (m *Models) Diff(ctx context.Context, text string) (p Plan, err error) {
+	file, err := read(text)
+	if err != nil {
+		return p, err
+	}
+	after, err := rules.Model(file)
+	if err != nil {
+		return p, err
+	}
+	err = m.db.Snapshot(ctx, func(read store.Reader) error {
+		if p.Since, err = current(ctx, read); err != nil {
+			return err
+		}
+		if p.Changes, err = changes(p.Since, file); err != nil {
+			return err
+		}
+		before, err := compile(p.Since)
+		if err != nil {
+			return err
+		}
+		return p.addHolders(ctx, read, m.db.Now(), before, after)
+	})
+	return p, err
+}
+
+// addHolders compares what each role of a tenant and each key may do.
+func (p *Plan) addHolders(ctx context.Context, read store.Reader, now time.Time, before, after *doorward.Model) error {
+	roles := map[string][]doorward.CustomRole{}
+	err := read.EachCustomRole(ctx, func(r store.RoleOfTenant) error {
+		roles[r.TenantID] = append(roles[r.TenantID], r.CustomRole)
+		was, would := before.GrantOf(r.Permissions), after.GrantOf(r.Permissions)
+		h := Holder{TenantID: r.TenantID, ID: r.ID, Name: string(r.Name), Rank: was.Rank, NewRank: would.Rank}
+		if h.compare(was.Actions, would.Actions) || h.Rank != h.NewRank {
+			p.Roles = append(p.Roles, h)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rulesBefore, rulesAfter := rulesWith(before, roles), rulesWith(after, roles)
+	return read.EachLiveAPIKey(ctx, now, func(k doorward.APIKey) error {
+		h := Holder{TenantID: k.TenantID, ID: k.ID, Name: k.Name}
+		k.Rules = rulesBefore(k.TenantID)
+		was := k.EffectivePermissions()
+		k.Rules = rulesAfter(k.TenantID)
+		if h.compare(was, k.EffectivePermissions()) {
+			p.Keys = append(p.Keys, h)
+		}
+		return nil
+	})
+}
+
+// rulesWith returns the rules of tenants under a model. Those of one tenant are to be
+// asked for one after the other.
+func rulesWith(m *doorward.Model, roles map[string][]doorward.CustomRole) func(tenantID string) *doorward.Rules {
+	plain := doorward.NewRules(doorward.RulesVersion{}, m, nil)
+	of, last := "", plain
+	return func(tenantID string) *doorward.Rules {
+		switch {
+		case len(roles[tenantID]) == 0:
+			return plain
+		case of != tenantID:
+			of, last = tenantID, doorward.NewRules(doorward.RulesVersion{}, m, roles[tenantID])
+		}
+		return last
+	}
+}
+
+// compare notes what is gained and lost, and reports whether anything is.
+func (h *Holder) compare(was, would []doorward.Action) bool {
+	h.Gains, h.Loses = without(would, was), without(was, would)
+	return len(h.Gains)+len(h.Loses) > 0
+}
+
+// without are the actions that others lack.
+func without(actions, others []doorward.Action) (all []doorward.Action) {
+	for _, a := range actions {
+		if !slices.Contains(others, a) {
+			all = append(all, a)
+		}
+	}
+	return all
+}

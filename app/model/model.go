@@ -1,0 +1,203 @@
+// Package model shows, compares and applies the model of the platform: its own actions,
+// and which roles grant them.
+//
+// A model is a text of package modelfile. All versions of it are kept; the last one holds,
+// on every node before Apply returns. Without any, that is the built-in one, version 0.
+package model
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/rules"
+	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/store"
+)
+
+// builtIn is the text of doorward.BuiltIn.
+//
+//go:embed builtin.yaml
+var builtIn string
+
+// Models is the feature. Make it with New.
+type Models struct {
+	writer *access.Writer
+	db     *store.DB
+}
+
+// New returns the feature.
+func New(writer *access.Writer, db *store.DB) *Models { return &Models{writer, db} }
+
+// object is what the events are about.
+var object = doorward.Object{Type: "model"}
+
+// Current returns the model that holds; version 0 is the built-in one, which has no time
+// and nobody who applied it. Errors: unavailable.
+func (m *Models) Current(ctx context.Context) (store.ModelVersion, error) {
+	return current(ctx, m.db.Read())
+}
+
+func current(ctx context.Context, read store.Reader) (store.ModelVersion, error) {
+	v, err := read.Model(ctx)
+	if errors.Is(err, store.ErrNone) {
+		return store.ModelVersion{Text: builtIn}, nil
+	}
+	return v, err
+}
+
+// Version returns a version that holds or did. Errors: not_found, unavailable.
+func (m *Models) Version(ctx context.Context, number int64) (store.ModelVersion, error) {
+	all, err := m.db.Read().ModelVersions(ctx)
+	if err != nil || number == 0 {
+		return store.ModelVersion{Text: builtIn}, err
+	}
+	i := slices.IndexFunc(all, func(v store.ModelVersion) bool { return v.Version == number })
+	if i < 0 {
+		return store.ModelVersion{}, doorward.Fail(doorward.CodeNotFound, "There is no version %d of the model. The last is %d.", number, len(all))
+	}
+	return all[i], nil
+}
+
+// Tag is the ETag of a version.
+func Tag(v store.ModelVersion) string { return strconv.FormatInt(v.Version, 10) }
+
+// Check returns validation_failed unless the text can be applied, with the line and
+// column of each fault.
+func Check(text string) error {
+	_, err := read(text)
+	return err
+}
+
+func read(text string) (*modelfile.File, error) {
+	if text == "" {
+		return nil, doorward.Invalid("/text", "required", "Send the model, as YAML.")
+	}
+	file, err := modelfile.Read([]byte(text))
+	var faults modelfile.Faults
+	if errors.As(err, &faults) {
+		return nil, invalid(faults)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if file.Policies != "" || file.Entities != nil {
+		line, column := file.PolicyPlace(1, 1)
+		return nil, invalid(modelfile.Faults{{Line: line, Column: column, Code: modelfile.CodeUnknown, Message: "This version of Doorward evaluates no policies of a model. Remove \"policies\" and \"entities\"."}})
+	}
+	return file, nil
+}
+
+func invalid(faults modelfile.Faults) *doorward.Error {
+	var fields []doorward.FieldError
+	for _, f := range faults {
+		fields = append(fields, doorward.FieldError{Pointer: "/text", Line: f.Line, Column: f.Column, Code: f.Code, Message: f.Message})
+	}
+	return doorward.InvalidFields(fields...)
+}
+
+// Applied is a version that holds on every node.
+type Applied struct {
+	store.ModelVersion
+	Changes    []modelfile.Change // of actions
+	Revocation doorward.Revocation
+}
+
+// Apply makes the text the model of the installation, for sessions and keys of all
+// tenants, and returns when it holds on every node. The text that holds already makes no
+// new version. Keys and custom roles keep what they have been given; actions that the
+// model lacks have no effect until one has them again. versions are the tags of the
+// versions that the caller has seen; none for any. Errors: validation_failed,
+// precondition_failed, forbidden, unavailable.
+func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, versions []string) (a Applied, err error) {
+	file, err := read(text)
+	if err != nil {
+		return a, err
+	}
+	a.Revocation, err = m.writer.Do(ctx, by, doorward.ModelApply, object, func(tx *access.Tx) error {
+		now, err := current(ctx, tx.Reader)
+		if err != nil {
+			return err
+		}
+		if len(versions) > 0 && !slices.Contains(versions, Tag(now)) {
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		}
+		if a.ModelVersion, a.Changes = now, nil; now.Text == text {
+			tx.SkipEvent()
+			return nil
+		}
+		if a.Changes, err = changes(now, file); err != nil {
+			return err
+		}
+		a.ModelVersion = store.ModelVersion{Version: now.Version + 1, Text: text, CreatedAt: tx.Now, CreatedBy: tx.By.ID}
+		return insert(ctx, tx, now, a)
+	})
+	return a, err
+}
+
+// changes are those of actions since a version that was accepted once.
+func changes(since store.ModelVersion, file *modelfile.File) ([]modelfile.Change, error) {
+	before, err := modelfile.ReadStored([]byte(since.Text))
+	if err != nil {
+		return nil, fmt.Errorf("model: version %d: %w", since.Version, err)
+	}
+	return modelfile.Diff(before, file), nil
+}
+
+func insert(ctx context.Context, tx *access.Tx, before store.ModelVersion, a Applied) error {
+	added, err := tx.InsertModel(ctx, a.ModelVersion)
+	if err != nil {
+		return err
+	}
+	if !added {
+		return doorward.Fail(doorward.CodePreconditionFailed, "Somebody else has applied a model at the same time.")
+	}
+	tx.Changed("version", Tag(before), Tag(a.ModelVersion))
+	for _, kind := range []struct {
+		field string
+		is    func(modelfile.Change) bool
+	}{
+		{"actionsAdded", func(c modelfile.Change) bool { return c.Before == nil }},
+		{"actionsRemoved", func(c modelfile.Change) bool { return c.After == nil }},
+		{"actionsChanged", func(c modelfile.Change) bool { return c.Before != nil && c.After != nil }},
+	} {
+		if names := namesOf(a.Changes, kind.is); names != "" {
+			tx.Changed(kind.field, "", names)
+		}
+	}
+	return nil
+}
+
+// maxNames bounds the names in one field of an event.
+const maxNames = 50
+
+func namesOf(changes []modelfile.Change, is func(modelfile.Change) bool) string {
+	var names []string
+	for _, c := range changes {
+		if is(c) {
+			names = append(names, c.Name)
+		}
+	}
+	if more := len(names) - maxNames; more > 0 {
+		names = append(names[:maxNames], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, " ")
+}
+
+// compile returns the list of actions of a text that was accepted once.
+func compile(v store.ModelVersion) (*doorward.Model, error) {
+	if v.Version == 0 {
+		return doorward.BuiltIn(), nil
+	}
+	file, err := modelfile.ReadStored([]byte(v.Text))
+	if err != nil {
+		return nil, fmt.Errorf("model: version %d: %w", v.Version, err)
+	}
+	return rules.Model(file)
+}

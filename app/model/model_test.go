@@ -1,0 +1,252 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/model"
+	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
+)
+
+func onThreeNodes(t *testing.T, test func(f *apptest.Fixture)) {
+	t.Helper()
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Nodes = 3
+			test(apptest.New(t, e, apptest.NoLimits, time.Now))
+		})
+	}
+}
+
+const (
+	shared = "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n  invoice.approve: {roles: [OWNER, ADMIN]}\n"
+	strict = "actions:\n  invoice.read: {roles: [OWNER, ADMIN]}\n"
+)
+
+// A check names a credential, an action and whether it is allowed.
+type check struct {
+	who     string
+	action  doorward.Action
+	allowed bool
+}
+
+// credentials are a USER's session and a key of the role USER, which may read invoices
+// and messages.
+type credentials struct {
+	f     *apptest.Fixture
+	token secret.Token
+	key   secret.Key
+}
+
+func (c credentials) want(ctx context.Context, checks ...check) {
+	c.f.Helper()
+	for _, node := range c.f.Nodes {
+		session, err := node.Sessions.Check(ctx, c.token)
+		c.f.NoError(err)
+		key, err := node.APIKeys.Check(ctx, apptest.Anonymous(1), c.key.Reveal())
+		c.f.NoError(err)
+		for _, want := range checks {
+			p := map[string]*doorward.Principal{"session": &session, "key": &key.Principal}[want.who]
+			if got := access.CanCheck(p, want.action).Allowed; got != want.allowed {
+				c.f.Errorf("%s of the %s is allowed: %v, want %v", want.action, want.who, got, want.allowed)
+			}
+		}
+	}
+}
+
+// What a model grants and takes away holds on every node once Apply has returned, for
+// credentials that all nodes have in memory.
+func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture) {
+		ctx := f.Context()
+		_, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleUser)
+		apply(f, 0, shared)
+		_, key, err := f.Node(0).APIKeys.Create(ctx, caller(f, owner), apikey.Draft{Name: "sync", Permissions: []string{"invoice.read", "user.read"}, Days: nil})
+		f.NoError(err)
+		c := credentials{f, bob.Token, key}
+		for n := range 3 {
+			c.want(ctx, check{"session", "invoice.read", true}, check{"key", "invoice.read", true}, check{"session", "message.send", false}, check{"key", "user.read", true})
+			apply(f, n, strict)
+			c.want(ctx, check{"session", "invoice.read", false}, check{"key", "invoice.read", false}, check{"session", "user.read", true}, check{"key", "user.read", true})
+			apply(f, n+1, "actions: {}")
+			c.want(ctx, check{"session", "invoice.read", false}, check{"key", "invoice.read", false})
+			apply(f, n+2, shared)
+		}
+		c.want(ctx, check{"key", "invoice.read", true}, check{"key", "invoice.approve", false}, check{"session", "invoice.approve", false})
+	})
+}
+
+func apply(f *apptest.Fixture, node int, text string) model.Applied {
+	f.Helper()
+	a, err := f.Node(node).Models.Apply(f.Context(), apptest.Operator, text, nil)
+	f.NoError(err)
+	return a
+}
+
+// caller is the person as the session is now.
+func caller(f *apptest.Fixture, p apptest.Person) doorward.Caller {
+	f.Helper()
+	now, err := f.Node(0).Sessions.Check(f.Context(), p.Token)
+	f.NoError(err)
+	p.Principal = now
+	return p.Caller
+}
+
+func TestVersionsAreKept(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		ctx, models := f.Context(), f.Node(0).Models
+		none, err := models.Current(ctx)
+		f.NoError(err)
+		if none.Version != 0 || none.Text == "" || !none.CreatedAt.IsZero() {
+			t.Errorf("without a model there is %+v", none)
+		}
+		first, same, second := apply(f, 0, shared), apply(f, 1, shared), apply(f, 1, strict)
+		if first.Version != 1 || same.Version != 1 || len(same.Changes) != 0 || second.Version != 2 {
+			t.Errorf("the versions are %d, %d, %d", first.Version, same.Version, second.Version)
+		}
+		for number, want := range map[int64]string{0: none.Text, 1: shared, 2: strict} {
+			v, err := models.Version(ctx, number)
+			if err != nil || v.Text != want || v.Version != number {
+				t.Errorf("version %d is %+v, %v", number, v, err)
+			}
+		}
+		events, err := storetest.Events(ctx, f.DB.Read(), "")
+		f.NoError(err)
+		var got []string
+		for _, e := range events {
+			if e.Action == doorward.ModelApply {
+				got = append(got, fmt.Sprint(e.Changes))
+			}
+		}
+		want := []string{
+			"[{version 0 1} {actionsAdded  invoice.approve invoice.read} {actionsRemoved  billing.manage billing.read data.destroy message.read message.send report.read}]",
+			"[{version 1 2} {actionsRemoved  invoice.approve} {actionsChanged  invoice.read}]",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if code := apptest.Code(apptest.ErrorOf(models.Version(ctx, 3))); code != doorward.CodeNotFound {
+			t.Errorf("a version that isn't there: %s", code)
+		}
+	})
+}
+
+// One of many who apply at once wins, and nobody undoes what they haven't seen.
+func TestOfSeveralOneApplies(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		errs := apptest.Concurrently(6, func(i int) error {
+			_, err := f.Node(i).Models.Apply(f.Context(), apptest.Operator, shared+"# "+string(rune('a'+i))+"\n", []string{"0"})
+			return err
+		})
+		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodePreconditionFailed: 5})
+		now, err := f.Node(0).Models.Current(f.Context())
+		if err != nil || now.Version != 1 {
+			t.Errorf("the model is %+v, %v", now, err)
+		}
+	})
+}
+
+func TestRefusedModels(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		models := f.Node(0).Models
+		for text, want := range map[string]doorward.Code{"": doorward.CodeValidationFailed, "actions: [": doorward.CodeValidationFailed, "actions: {user.x: {roles: [OWNER]}}": doorward.CodeValidationFailed} {
+			if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), apptest.Operator, text, nil))); code != want {
+				t.Errorf("%q: %s", text, code)
+			}
+		}
+		if code := apptest.Code(apptest.ErrorOf(models.Apply(f.Context(), owner.Caller, shared, nil))); code != doorward.CodeForbidden {
+			t.Errorf("an OWNER gets %q", code)
+		}
+		if n := f.CountRows("models"); n != 0 {
+			t.Errorf("%d versions were written", n)
+		}
+	})
+}
+
+// diff says what apply then does.
+func TestDiffSaysWhoGainsAndLoses(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		ctx := f.Context()
+		acme, owner := f.Tenant()
+		apply(f, 0, shared)
+		_, err := f.DB.Write(ctx, func(tx *store.Tx) error {
+			for _, r := range []doorward.CustomRole{
+				{ID: "rol_1", Name: "APPROVER", Permissions: []doorward.Action{"invoice.approve", "invoice.read"}},
+				{ID: "rol_2", Name: "READER", Permissions: []doorward.Action{"invoice.pay", "user.read"}},
+				{ID: "rol_3", Name: "SAME", Permissions: []doorward.Action{"user.read"}},
+			} {
+				if _, err := tx.InsertCustomRole(ctx, acme.ID, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		f.NoError(err)
+		key, _, err := f.Node(0).APIKeys.Create(ctx, caller(f, owner), apikey.Draft{Name: "sync", Role: "ADMIN", Permissions: []string{"invoice.approve", "invoice.read"}})
+		f.NoError(err)
+		_, _, err = f.Node(0).APIKeys.Create(ctx, caller(f, owner), apikey.Draft{Name: "people", Permissions: []string{"user.read"}})
+		f.NoError(err)
+
+		next := "actions:\n  invoice.read: {roles: [OWNER, ADMIN]}\n  invoice.pay: {roles: [OWNER]}\n"
+		plan, err := f.Node(1).Models.Diff(ctx, next)
+		f.NoError(err)
+		if names := namesOf(plan.Changes); plan.Since.Version != 1 || !slices.Equal(names, []string{"invoice.approve", "invoice.pay", "invoice.read"}) {
+			t.Errorf("the actions %v change since version %d", names, plan.Since.Version)
+		}
+		want := []model.Holder{
+			{TenantID: acme.ID, ID: "rol_1", Name: "APPROVER", Loses: []doorward.Action{"invoice.approve"}, Rank: doorward.RoleAdmin, NewRank: doorward.RoleAdmin},
+			{TenantID: acme.ID, ID: "rol_2", Name: "READER", Gains: []doorward.Action{"invoice.pay"}, Rank: doorward.RoleViewer, NewRank: doorward.RoleOwner},
+		}
+		if diff := cmp.Diff(want, plan.Roles); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]model.Holder{{TenantID: acme.ID, ID: key.ID, Name: "sync", Loses: []doorward.Action{"invoice.approve"}}}, plan.Keys); diff != "" {
+			t.Error(diff)
+		}
+		if now, err := f.Node(0).Models.Current(ctx); err != nil || now.Version != 1 {
+			t.Errorf("after a diff the model is %+v, %v", now, err)
+		}
+	})
+}
+
+func namesOf(changes []modelfile.Change) (names []string) {
+	for _, c := range changes {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// The text of version 0 is the built-in model, so that it can be taken as a beginning.
+func TestBuiltInText(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		none, err := f.Node(0).Models.Current(f.Context())
+		f.NoError(err)
+		apply(f, 0, none.Text+"# applied\n")
+		now, err := f.DB.Read().Rules(f.Context(), "")
+		f.NoError(err)
+		var got, want []doorward.Verb
+		for _, v := range now.Model().Verbs() {
+			v.About = ""
+			got = append(got, v)
+		}
+		want = append(want, doorward.Verbs()...)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(doorward.Verb{})); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

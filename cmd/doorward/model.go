@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/model"
+	"github.com/doorward/doorward/internal/modelfile"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
+)
+
+func modelCommand() *cobra.Command {
+	return group("model", "Show, check, compare and apply the platform's own actions",
+		modelShowCommand(), modelCheckCommand(), modelDiffCommand(), modelApplyCommand())
+}
+
+func modelShowCommand() *cobra.Command {
+	var number int64
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
+		Use: "show", Short: "Print the model, as YAML",
+		Long: `Show prints the model that holds. Until one is applied, that is the built-in one
+with the actions of a messaging platform, version 0: a beginning for your own.`,
+		Example: "  doorward model show > model.yaml\n  doorward model show --version 2", Args: noArgs,
+	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
+		v, err := modelVersion(cmd, n, number)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "Version %d%s.\n", v.Version, appliedWhen(v))
+		_, err = io.WriteString(cmd.OutOrStdout(), v.Text)
+		return err
+	})
+	cmd.Flags().Int64Var(&number, "version", 0, "an earlier version; 0 is the built-in one")
+	return cmd
+}
+
+func modelVersion(cmd *cobra.Command, n *node.Node, number int64) (store.ModelVersion, error) {
+	if cmd.Flags().Changed("version") {
+		return n.App.Models.Version(cmd.Context(), number)
+	}
+	return n.App.Models.Current(cmd.Context())
+}
+
+func appliedWhen(v store.ModelVersion) string {
+	if v.Version == 0 {
+		return ", the built-in one"
+	}
+	return fmt.Sprintf(", applied %s by %s", v.CreatedAt.Format("2006-01-02 15:04 MST"), cmp.Or(v.CreatedBy, "the command line"))
+}
+
+func modelCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "check FILE", Short: "Check a model, without a database",
+		Long: `Check prints each fault of FILE with its line and column; "-" is standard input.
+Exit code 1 means that there are some.`,
+		Example: "  doorward model check model.yaml", Args: oneArg("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := readModel(cmd.InOrStdin(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := model.Check(text); err != nil {
+				return modelFaults(cmd.ErrOrStderr(), args[0], err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s can be applied.\n", args[0])
+			return nil
+		},
+	}
+}
+
+func modelDiffCommand() *cobra.Command {
+	return onDatabase(withoutMigration(), &cobra.Command{
+		Use: "diff FILE", Short: "Say what applying a model would change",
+		Long: `Diff compares FILE with the model that holds, and writes nothing: which actions
+are new, gone or granted to other roles, and which API keys and roles that tenants
+have made would gain or lose something.`,
+		Example: "  doorward model diff model.yaml", Args: oneArg("FILE"),
+	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		text, err := readModel(cmd.InOrStdin(), args[0])
+		if err != nil {
+			return err
+		}
+		plan, err := n.App.Models.Diff(cmd.Context(), text)
+		if err != nil {
+			return modelFaults(cmd.ErrOrStderr(), args[0], err)
+		}
+		printPlan(cmd.OutOrStdout(), plan)
+		return nil
+	})
+}
+
+func modelApplyCommand() *cobra.Command {
+	return onDatabase(withoutMigration(), &cobra.Command{
+		Use: "apply FILE", Short: "Replace the model, on every node",
+		Long: `Apply makes FILE the model of the installation and returns when it holds on every
+node, for sessions and keys of all tenants. API keys and roles keep what they have
+been given; actions that the model lacks have no effect until one has them again.
+All versions are kept: "doorward model show --version 2" prints an earlier one.`,
+		Example: "  doorward model diff model.yaml\n  doorward model apply model.yaml", Args: oneArg("FILE"),
+	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		text, err := readModel(cmd.InOrStdin(), args[0])
+		if err != nil {
+			return err
+		}
+		applied, err := applyModel(cmd.Context(), n, text)
+		if err != nil {
+			return modelFaults(cmd.ErrOrStderr(), args[0], err)
+		}
+		printChanges(cmd.OutOrStdout(), applied.Changes)
+		fmt.Fprintf(cmd.OutOrStdout(), "Version %d holds on every node.\n", applied.Version)
+		return nil
+	})
+}
+
+func applyModel(ctx context.Context, n *node.Node, text string) (model.Applied, error) {
+	return n.App.Models.Apply(ctx, doorward.OperatorAtTerminal(), text, nil)
+}
+
+// readModel returns the text of a file, or of standard input. Of one that is too large
+// it returns enough to be refused.
+func readModel(stdin io.Reader, name string) (string, error) {
+	from := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", notDone("%s", describeUnreadable(name, err))
+		}
+		defer file.Close()
+		from = file
+	}
+	text, err := io.ReadAll(io.LimitReader(from, modelfile.MaxSize+1))
+	if err != nil {
+		return "", notDone("%s", describeUnreadable(name, err))
+	}
+	return string(text), nil
+}
+
+// modelFaults prints a line for each fault, in the form that editors jump to.
+func modelFaults(w io.Writer, file string, err error) error {
+	var refused *doorward.Error
+	if !errors.As(err, &refused) || refused.Code != doorward.CodeValidationFailed {
+		return err
+	}
+	for _, f := range refused.Fields {
+		fmt.Fprintf(w, "%s:%d:%d: %s (%s)\n", file, max(f.Line, 1), max(f.Column, 1), f.Message, f.Code)
+	}
+	return notDone("the model can't be applied.")
+}
+
+func printPlan(w io.Writer, p model.Plan) {
+	fmt.Fprintf(w, "Compared with version %d%s:\n", p.Since.Version, appliedWhen(p.Since))
+	printChanges(w, p.Changes)
+	printHolders(w, "role", p.Roles)
+	printHolders(w, "API key", p.Keys)
+}
+
+func printChanges(w io.Writer, changes []modelfile.Change) {
+	if len(changes) == 0 {
+		fmt.Fprintln(w, "No action changes.")
+	}
+	for _, c := range changes {
+		fmt.Fprintln(w, describeChange(c))
+	}
+}
+
+func describeChange(c modelfile.Change) string {
+	switch {
+	case c.Before == nil:
+		return fmt.Sprintf("+ %s: for %s", c.Name, strings.Join(c.After.Roles, ", "))
+	case c.After == nil:
+		return fmt.Sprintf("- %s: no longer for %s", c.Name, strings.Join(c.Before.Roles, ", "))
+	}
+	var parts []string
+	for _, part := range []struct {
+		is   bool
+		text string
+	}{
+		{len(c.Gained()) > 0, strings.Join(c.Gained(), ", ") },
+		{len(c.Lost()) > 0, strings.Join(c.Lost(), ", ") },
+		{c.Before.Resource != c.After.Resource, fmt.Sprintf("resource %q instead of %q", c.After.Resource, c.Before.Resource)},
+		{c.Before.StepUp != c.After.StepUp, fmt.Sprintf("stepUp: %v", c.After.StepUp)},
+		{c.Before.Keys != c.After.Keys, fmt.Sprintf("keys: %v", c.After.Keys)},
+		{c.Before.About != c.After.About, "another description"},
+	} {
+		if part.is {
+			parts = append(parts, part.text)
+		}
+	}
+	return fmt.Sprintf("~ %s: %s", c.Name, strings.Join(parts, "; "))
+}
+
+func printHolders(w io.Writer, kind string, all []model.Holder) {
+	for _, h := range all {
+		fmt.Fprintf(w, "%s %s (%s) of %s:", kind, h.Name, h.ID, h.TenantID)
+		for _, a := range h.Gains {
+			fmt.Fprintf(w, " +%s", a)
+		}
+		for _, a := range h.Loses {
+			fmt.Fprintf(w, " -%s", a)
+		}
+		if h.Rank != h.NewRank {
+			fmt.Fprintf(w, " rank %s instead of %s", h.NewRank, h.Rank)
+		}
+		fmt.Fprintln(w)
+	}
+}

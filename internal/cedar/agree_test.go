@@ -1,0 +1,184 @@
+package cedar
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/types"
+)
+
+// everyMember is what the policies of tests may read of an invoice.
+var everyMember = []types.String{"amount", "owner", "tags", "paid", "state", "due"}
+
+// whole evaluates a set in one step with the engine's own Authorize, and returns the
+// ids of the policies that refuse or err.
+func whole(set *Set, who Principal, action string, request *Request) (refuse, err map[string]bool) {
+	p := &Prepared{set: set, principal: who.entity(), kind: who.kind(), tenant: types.NewEntityUID(typeTenant, types.String(who.Tenant))}
+	context, _ := p.context(allKeys, request)
+	known := &entities{principal: &p.principal}
+	resource := p.tenant
+	if request.Resource != nil {
+		known.resource = set.resource(request.Resource, everyMember)
+		resource = known.resource.UID
+	}
+	policies := cedar.NewPolicySet()
+	for i, one := range set.policies {
+		policies.Add(cedar.PolicyID(fmt.Sprint(i)), cedar.NewPolicyFromAST(public(one.ast)))
+	}
+	_, found := cedar.Authorize(policies, known, cedar.Request{
+		Principal: p.principal.UID, Action: actionUID(action), Resource: resource, Context: context,
+	})
+	refuse, err = map[string]bool{}, map[string]bool{}
+	for _, reason := range found.Reasons {
+		refuse[string(reason.PolicyID)] = true
+	}
+	for _, e := range found.Errors {
+		err[string(e.PolicyID)] = true
+	}
+	return refuse, err
+}
+
+// agree compares evaluation in two steps with evaluation in one. A request without
+// the resource that its action declares is left to TestVerdict.
+func agree(t *testing.T, set *Set, who Principal, action string, request *Request) {
+	t.Helper()
+	refuse, err := whole(set, who, action, request)
+	prepared := set.Prepare(who)
+	explained := map[string]Verdict{}
+	for _, v := range prepared.Explain(action, request) {
+		explained[v.PolicyID] = v
+	}
+	for i, one := range set.policies {
+		v, at := explained[one.id], fmt.Sprint(i)
+		if v.Refused != (refuse[at] || err[at]) || v.Erred != err[at] {
+			t.Fatalf("policy %s, %s by %+v with %+v: %+v in two steps, refused %v and erred %v in one\n%s",
+				one.id, action, who, request, v, refuse[at], err[at], cedar.NewPolicyFromAST(public(one.ast)).MarshalCedar())
+		}
+	}
+	consistent(t, prepared, action, request, len(explained))
+}
+
+// consistent compares the ways to ask one prepared set.
+func consistent(t *testing.T, p *Prepared, action string, request *Request, explained int) {
+	t.Helper()
+	v := p.Verdict(action, request)
+	if v.Refused != (explained > 0) {
+		t.Fatalf("verdict %+v where %d policies refuse", v, explained)
+	}
+	sure := p.Refused(action)
+	if sure.Refused && sure != v || !sure.Refused && !p.Conditional(action) && v.Refused {
+		t.Fatalf("verdict %+v, surely %+v, conditional %v", v, sure, p.Conditional(action))
+	}
+}
+
+// generator makes policies, principals and requests that fit invoices.
+type generator struct{ *rand.Rand }
+
+func (g generator) one(of ...string) string { return of[g.IntN(len(of))] }
+
+func (g generator) number(depth int) string {
+	if depth == 0 {
+		return g.one("0", "1", "5", "-3", "9223372036854775807", "resource.amount", "resource.amount")
+	}
+	return fmt.Sprintf("(%s %s %s)", g.number(depth-1), g.one("+", "-", "*"), g.number(0))
+}
+
+func (g generator) condition(depth int) string {
+	if depth == 0 {
+		return g.one("resource.paid", "true", "false", "context has aal", `context.kind == "user"`,
+			"context.ip.isLoopback()", `context.ip.isInRange(ip("10.0.0.0/8"))`, "principal is User",
+			`principal in Role::"ADMIN"`, "resource.owner == principal", `resource.tags.contains("a")`,
+			`resource.tags.containsAny(["b", "c"])`, `resource.state like "op*n"`, "resource.tags.isEmpty()",
+			"(context has aal && context.aal < 2)", "(context has authAge && context.authAge > 600)",
+			`(context has path && context.path like "/a/*")`, "resource.due < context.now",
+			`context.now.toTime() >= duration("18h")`, `action == Action::"invoice.read"`,
+			`principal == User::"usr_1"`, `resource == invoice::"inv_1"`,
+			g.number(g.IntN(3))+g.one(" < ", " <= ", " == ", " != ")+g.number(1))
+	}
+	switch g.IntN(4) {
+	case 0:
+		return fmt.Sprintf("(%s && %s)", g.condition(depth-1), g.condition(depth-1))
+	case 1:
+		return fmt.Sprintf("(%s || %s)", g.condition(depth-1), g.condition(depth-1))
+	case 2:
+		return "!" + g.condition(depth-1)
+	}
+	return fmt.Sprintf("(if %s then %s else %s)", g.condition(depth-1), g.condition(0), g.condition(depth-1))
+}
+
+func (g generator) policy(i int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `@id("p%d") forbid(%s, %s, %s)`, i,
+		g.one("principal", "principal", `principal in Role::"ADMIN"`, "principal is User", `principal is Key in Role::"USER"`, `principal == User::"usr_1"`),
+		g.one("action", `action == Action::"invoice.approve"`, `action in [Action::"invoice.approve", Action::"invoice.read"]`),
+		g.one("resource is invoice", `resource == invoice::"inv_1"`, "resource is invoice"))
+	for range g.IntN(3) {
+		fmt.Fprintf(&b, " %s { %s }", g.one("when", "unless"), g.condition(g.IntN(4)))
+	}
+	return b.String() + ";\n"
+}
+
+func (g generator) text() string {
+	var b strings.Builder
+	for i := range 1 + g.IntN(4) {
+		b.WriteString(g.policy(i))
+	}
+	return b.String()
+}
+
+func (g generator) principal() Principal {
+	p := Principal{ID: g.one("usr_1", "usr_2"), Email: "a@example.com", Role: g.one("ADMIN", "USER", "AUDITOR"), Tenant: "ten_1"}
+	if g.IntN(2) == 0 {
+		return p
+	}
+	return Principal{ID: "key_1", Key: true, Owner: g.one("usr_1", ""), Role: p.Role, Tenant: p.Tenant}
+}
+
+func (g generator) request() *Request {
+	r := Request{Now: noon.Add(time.Duration(g.IntN(24)) * time.Hour), IP: netip.MustParseAddr(g.one("10.1.1.1", "127.0.0.1", "::1"))}
+	if g.IntN(2) == 0 {
+		age := time.Duration(g.IntN(1200)) * time.Second
+		r.AuthAge, r.AAL = &age, 1+g.IntN(2)
+	}
+	if g.IntN(2) == 0 {
+		r.Path = g.one("/", "/a/b")
+	}
+	attributes := map[string]any{
+		"amount": g.IntN(10), "owner": g.one("usr_1", "usr_2"), "tags": []string{g.one("a", "b")},
+		"paid": g.IntN(2) == 0, "state": g.one("open", "shut"), "due": "2026-11-23T00:00:00Z",
+	}
+	if g.IntN(4) == 0 { // what a policy reads may be absent
+		delete(attributes, g.one("amount", "owner", "tags", "paid", "state", "due"))
+	}
+	r.Resource = &Resource{Type: "invoice", ID: g.one("inv_1", "inv_2"), Attributes: attributes}
+	return &r
+}
+
+func TestTwoStepsAgreeWithOne(t *testing.T) {
+	schema := invoices(t)
+	sets, refused := 0, 0
+	for seed := range uint64(3_000) {
+		g := generator{rand.New(rand.NewPCG(seed, 1))}
+		text := g.text()
+		set, faults := Parse(text, schema)
+		if faults != nil {
+			continue // a type that only evaluation of the whole would not mind
+		}
+		sets++
+		for range 5 {
+			who, r, action := g.principal(), g.request(), g.one("invoice.approve", "invoice.read")
+			agree(t, set, who, action, r)
+			if set.Prepare(who).Verdict(action, r).Refused {
+				refused++
+			}
+		}
+	}
+	if t.Logf("%d sets, %d refusals", sets, refused); sets < 1_000 || refused < sets || refused > 4*sets {
+		t.Errorf("%d sets with %d refusals say little", sets, refused)
+	}
+}

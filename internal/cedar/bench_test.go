@@ -1,0 +1,90 @@
+package cedar
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// sized returns a text of n policies such as tenants write: most name their actions
+// and a role, and a few are for everything. One in ten is for the benchmark's action.
+func sized(n int) string {
+	var b strings.Builder
+	for i := range n {
+		head := `principal in Role::"USER", action == Action::"user.invite", resource`
+		condition := `context has aal && context.aal < 2`
+		switch i % 10 {
+		case 0:
+			head, condition = `principal, action == Action::"invoice.approve", resource`, fmt.Sprintf("resource.amount > %d", 10_000+i)
+		case 1:
+			head = `principal, action == Action::"tenant.read", resource`
+		}
+		fmt.Fprintf(&b, "@id(\"p%d\") forbid(%s) when { %s };\n", i, head, condition)
+	}
+	return b.String()
+}
+
+var sizes = []int{0, 5, 50, 200}
+
+func BenchmarkParse(b *testing.B) {
+	for _, n := range sizes {
+		schema, text := invoices(b), sized(n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, faults := Parse(text, schema); faults != nil {
+					b.Fatal(faults)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkPrepare(b *testing.B) {
+	for _, n := range sizes {
+		set := parse(b, sized(n))
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				set.Prepare(admin)
+			}
+		})
+	}
+}
+
+func BenchmarkVerdict(b *testing.B) {
+	r := with(map[string]any{"amount": 5})
+	for _, n := range sizes {
+		p := parse(b, sized(n)).Prepare(admin)
+		for _, action := range []string{"invoice.approve", "invoice.read"} {
+			b.Run(fmt.Sprintf("%d/%s", n, action), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if p.Verdict(action, r).Refused {
+						b.Fatal("refused")
+					}
+				}
+			})
+		}
+	}
+	for _, n := range []int{5, 50, 200} {
+		p := parse(b, all(n)).Prepare(admin)
+		b.Run(fmt.Sprintf("%d for one action", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if p.Verdict("invoice.approve", r).Refused {
+					b.Fatal("refused")
+				}
+			}
+		})
+	}
+}
+
+// all returns a text of n policies for one action.
+func all(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "@id(\"p%d\") forbid(principal, action == Action::\"invoice.approve\", resource) when { resource.amount > %d };\n", i, 10_000+i)
+	}
+	return b.String()
+}

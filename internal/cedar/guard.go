@@ -1,0 +1,265 @@
+package cedar
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits on the text of a tenant. They are looked at before the text is parsed,
+// since parsing, checking and evaluating recurse as deep as the text nests.
+const (
+	MaxBytes    = 64 << 10
+	MaxPolicies = 200
+	// MaxDepth bounds brackets, unary operators and "if" inside each other.
+	MaxDepth = 32
+	// MaxChain bounds what stands in one expression between two brackets, like
+	// a || b || c or a.b.c: it is parsed to a tree that is as deep as it is long.
+	MaxChain = 256
+)
+
+// Code says what kind of fault a text has.
+type Code string
+
+// The codes of faults.
+const (
+	Syntax           Code = "syntax"
+	OnlyForbid       Code = "only_forbid"
+	UnknownAttribute Code = "unknown_attribute"
+	UnknownAction    Code = "unknown_action"
+	WrongType        Code = "type"
+	TooDeep          Code = "too_deep"
+	TooLarge         Code = "too_large"
+	TooMany          Code = "too_many"
+	MissingID        Code = "missing_id"
+	DuplicateID      Code = "duplicate_id"
+)
+
+// Fault is what is wrong at a place of a text. Line and Column begin at 1; columns
+// count characters.
+type Fault struct {
+	Line, Column int
+	Code         Code
+	Message      string
+}
+
+// Faults are the faults of a text in the order of their places.
+type Faults []Fault
+
+// Error returns a line for each fault, with its place.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i, fault := range f {
+		lines[i] = fmt.Sprintf("%d:%d: %s", fault.Line, fault.Column, fault.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxFaults bounds the faults that are told at once.
+const maxFaults = 100
+
+func (f Faults) sorted() Faults {
+	slices.SortStableFunc(f, func(a, b Fault) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Message, b.Message))
+	})
+	f = slices.Compact(f)
+	return f[:min(len(f), maxFaults)]
+}
+
+// place is a place in a text.
+type place struct{ offset, line, column int }
+
+func (p place) fault(code Code, message string) Fault {
+	return Fault{Line: p.line, Column: p.column, Code: code, Message: message}
+}
+
+// statement is one policy of a text, from its first character to its semicolon.
+type statement struct {
+	place
+	text string
+}
+
+// limits are what a text may have at most.
+type limits struct{ bytes, policies int }
+
+// split cuts a text into statements and looks at its size and depth. It never
+// recurses, and it takes time in proportion to the text.
+func split(text string, max limits) ([]statement, Faults) {
+	if len(text) > max.bytes {
+		return nil, Faults{place{line: 1, column: 1}.fault(TooLarge,
+			fmt.Sprintf("the text has %d bytes; %d are the most", len(text), max.bytes))}
+	}
+	s := &splitter{rest: text, at: place{line: 1, column: 1}}
+	for s.next() {
+	}
+	switch {
+	case len(s.faults) > 0:
+		return nil, s.faults
+	case len(s.statements) > max.policies:
+		return nil, Faults{s.statements[max.policies].fault(TooMany,
+			fmt.Sprintf("there are %d policies; %d are the most", len(s.statements), max.policies))}
+	}
+	return s.statements, nil
+}
+
+// splitter reads tokens just well enough to count what nests.
+type splitter struct {
+	rest       string
+	at         place
+	begun      bool // whether a statement has begun
+	begin      place
+	body       string  // the text from begin
+	levels     []level // the open brackets; levels[0] is none
+	unary      bool    // whether the token before was a unary operator
+	statements []statement
+	faults     Faults
+}
+
+// level is what one pair of brackets holds so far.
+type level struct {
+	depth int // of the bracket and of what is around it
+	runs  int // unary operators in a row
+	ifs   int
+	chain int
+}
+
+// next reads a token. It reports false at the end and after a fault.
+func (s *splitter) next() bool {
+	s.skipBlank()
+	if s.rest == "" {
+		if s.begun {
+			s.end()
+		}
+		return false
+	}
+	if !s.begun {
+		s.begun, s.begin, s.body, s.levels = true, s.at, s.rest, []level{{}}
+	}
+	token := s.token()
+	if token == "" {
+		s.faults = append(s.faults, s.at.fault(Syntax, "unexpected character, or a string that does not end on its line"))
+		return false
+	}
+	if deep := s.count(token); deep != "" {
+		s.faults = append(s.faults, s.at.fault(TooDeep, deep))
+		return false
+	}
+	s.advance(len(token))
+	if token == ";" { // Cedar has it nowhere else, so an open bracket is a fault of this policy alone
+		s.end()
+	}
+	return true
+}
+
+func (s *splitter) end() {
+	s.begun = false
+	s.statements = append(s.statements, statement{s.begin, s.body[:s.at.offset-s.begin.offset]})
+}
+
+func (s *splitter) advance(bytes int) {
+	for _, r := range s.rest[:bytes] {
+		if s.at.column++; r == '\n' {
+			s.at.line, s.at.column = s.at.line+1, 1
+		}
+	}
+	s.at.offset += bytes
+	s.rest = s.rest[bytes:]
+}
+
+func (s *splitter) skipBlank() {
+	for {
+		blank := len(s.rest) - len(strings.TrimLeft(s.rest, " \t\r\n"))
+		if strings.HasPrefix(s.rest, "//") {
+			if blank = strings.IndexByte(s.rest, '\n'); blank < 0 {
+				blank = len(s.rest)
+			}
+		}
+		if blank == 0 {
+			return
+		}
+		s.advance(blank)
+	}
+}
+
+// token returns the next token: a word, a string, or an operator; "" where Cedar
+// has none. Comments with /* are none: cedar-go reads them, and Cedar does not.
+func (s *splitter) token() string {
+	switch c := s.rest[0]; {
+	case wordByte(c):
+		return s.rest[:len(s.rest)-len(strings.TrimLeftFunc(s.rest, func(r rune) bool {
+			return r < utf8.RuneSelf && wordByte(byte(r))
+		}))]
+	case c == '"':
+		return stringToken(s.rest)
+	case strings.IndexByte("@.,;(){}[]+-*:!<>=|&", c) < 0:
+		return ""
+	}
+	for _, operator := range []string{"::", "!=", "<=", ">=", "==", "||", "&&"} {
+		if strings.HasPrefix(s.rest, operator) {
+			return operator
+		}
+	}
+	return s.rest[:1]
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// stringToken returns the string that text begins with, "" where it does not end.
+func stringToken(text string) string {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\n':
+			return ""
+		case '\\':
+			i++
+		case '"':
+			if !utf8.ValidString(text[:i+1]) {
+				return ""
+			}
+			return text[:i+1]
+		}
+	}
+	return ""
+}
+
+// count counts what nests, and returns what is too deep.
+func (s *splitter) count(token string) string {
+	top := &s.levels[len(s.levels)-1]
+	if token != "!" && token != "-" {
+		defer func(l *level) { l.runs = 0 }(top)
+	}
+	switch token {
+	case "(", "[", "{":
+		top.chain++
+		s.levels = append(s.levels, level{depth: top.nesting() + 1})
+		top = &s.levels[len(s.levels)-1]
+	case ")", "]", "}":
+		if len(s.levels) > 1 {
+			s.levels = s.levels[:len(s.levels)-1]
+		}
+	case "!", "-":
+		top.runs++
+		top.chain++
+	case "if":
+		top.ifs++
+	case ",":
+		top.chain, top.ifs = 0, 0
+	case "||", "&&", "+", "*", ".", "::":
+		top.chain++
+	case "when", "unless":
+		top.chain++
+	}
+	if top.nesting() > MaxDepth {
+		return fmt.Sprintf("nested deeper than %d", MaxDepth)
+	}
+	if top.chain > MaxChain {
+		return fmt.Sprintf("more than %d operators in a row", MaxChain)
+	}
+	return ""
+}
+
+func (l *level) nesting() int { return l.depth + l.runs + l.ifs }

@@ -1,0 +1,149 @@
+package cedar
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// hostile are texts that aim at the stack or the processor.
+func hostile() map[string]string {
+	const head = `@id("a") forbid(principal, action, resource) when { `
+	fill := func(open, middle, shut string) string {
+		n := (MaxBytes - len(head) - len(middle) - 4) / (len(open) + len(shut))
+		return head + strings.Repeat(open, n) + middle + strings.Repeat(shut, n) + " };"
+	}
+	return map[string]string{
+		"a million brackets":     strings.Repeat("(", 1_000_000),
+		"brackets":               fill("(", "true", ")"),
+		"open brackets":          fill("(", "", ""),
+		"sets":                   fill("[", "1", "]"),
+		"records":                fill("{a:", "1", "}"),
+		"open records":           fill("{a:", "1", ""),
+		"not":                    fill("!", "true", ""),
+		"minus":                  fill("-", "1", ""),
+		"minus and not":          fill("!-", "1", ""),
+		"if":                     fill("if ", "true", ""),
+		"if then else":           fill("if true then true else ", "true", ""),
+		"access":                 head + "context" + strings.Repeat(".a", 32_000) + "};",
+		"index":                  head + "context" + strings.Repeat(`["a"]`, 13_000) + "};",
+		"calls":                  fill("principal.contains(", "1", ")"),
+		"long has":               head + "context has a" + strings.Repeat(".a", 32_000) + "};",
+		"or":                     fill("true || ", "true", ""),
+		"and":                    fill("true && ", "true", ""),
+		"plus":                   fill("1 + ", "1 > 2", ""),
+		"times":                  fill("1 * ", "1 > 2", ""),
+		"comparisons":            fill("1 < ", "2", ""),
+		"has":                    fill("context has aal && ", "true", ""),
+		"paths":                  head + strings.Repeat("a::", 21_000) + `"b" == principal };`,
+		"a long set":             head + "[" + strings.Repeat("1,", 32_000) + "1].contains(1) };",
+		"a set of many types":    head + "[" + strings.Repeat(`1,"a",`, 10_000) + "1].contains(1) };",
+		"many conditions":        `@id("a") forbid(principal, action, resource) ` + strings.Repeat("when { true } ", 4_600) + ";",
+		"many unlesses":          `@id("a") forbid(principal, action, resource) ` + strings.Repeat("unless{false}", 5_000) + ";",
+		"many actions":           `@id("a") forbid(principal, action in [` + strings.Repeat(`Action::"tenant.read",`, 2_900) + "], resource);",
+		"many annotations":       strings.Repeat("@a ", 21_000) + `forbid(principal, action, resource);`,
+		"many empty policies":    strings.Repeat(";", MaxBytes),
+		"a long string":          `@id("` + strings.Repeat("a", MaxBytes-100) + `") forbid(principal, action, resource);`,
+		"a long pattern":         head + `context.kind like "` + strings.Repeat("a*", 32_000) + `" };`,
+		"brackets in a string":   `@id("` + strings.Repeat("(", MaxBytes-100) + `") forbid(principal, action, resource);`,
+		"brackets in a comment":  "// " + strings.Repeat("(", MaxBytes-10),
+		"brackets after escapes": head + `"\\" == "` + strings.Repeat(`\"(`, 20_000) + `" };`,
+		"nul":                    strings.Repeat("\x00", MaxBytes),
+		"no UTF-8":               head + "\"" + strings.Repeat("\xff", 60_000) + "\" };",
+		"many wrong attributes":  head + strings.Repeat("[context.a, context.b].contains(principal.c) && ", 200) + "true };",
+		"many wrong policies":    strings.Repeat(`forbid(principal, action, resource) when { context.a == principal.b && resource.c == 1 + "x" };`, 200),
+	}
+}
+
+// large returns a schema of 500 actions on 50 types of resources.
+func large(t testing.TB) *Schema {
+	t.Helper()
+	resources := map[string]map[string]Type{}
+	actions := []Action{{Name: "tenant.read"}, {Name: "invoice.approve", Resource: "invoice"}}
+	resources["invoice"] = map[string]Type{"amount": Long}
+	for i := range 498 {
+		name := fmt.Sprintf("thing%d", i%49)
+		resources[name] = map[string]Type{"amount": Long}
+		actions = append(actions, Action{Name: fmt.Sprintf("%s.act%d", name, i), Resource: name})
+	}
+	schema, err := NewSchema(actions, resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestHostileTexts(t *testing.T) {
+	t.Run("small schema", func(t *testing.T) { survive(t, invoices(t)) })
+	t.Run("large schema", func(t *testing.T) { survive(t, large(t)) })
+}
+
+func survive(t *testing.T, schema *Schema) {
+	for name, text := range hostile() {
+		t.Run(name, func(t *testing.T) {
+			set, faults, took := cheapest(t, text, schema)
+			if (set == nil) == (len(faults) == 0) {
+				t.Errorf("set %v and faults %v", set, faults)
+			}
+			if took > 50e6 && !raceDetector {
+				t.Errorf("took %d ms", took/1e6)
+			}
+			for _, fault := range faults {
+				if fault.Line < 1 || fault.Column < 1 || fault.Code == "" || len(fault.Message) > 310 {
+					t.Errorf("fault %+v", fault)
+				}
+			}
+			if set != nil {
+				set.Prepare(admin).Explain("invoice.approve", with(nil))
+			}
+			t.Logf("%.1f ms, %d faults", float64(took)/1e6, len(faults))
+		})
+	}
+}
+
+// cheapest parses the text three times and returns the least that it took, in
+// nanoseconds: the collector's work on other texts falls into one or the other.
+func cheapest(t *testing.T, text string, schema *Schema) (set *Set, faults Faults, took int64) {
+	took = 1 << 62
+	for range 3 {
+		before := cpu(t)
+		set, faults = Parse(text, schema)
+		took = min(took, cpu(t)-before)
+	}
+	return set, faults, took
+}
+
+// raceDetector says whether the test runs under it.
+var raceDetector bool
+
+// cpu returns the process's time on the processor in nanoseconds.
+func cpu(t *testing.T) int64 {
+	t.Helper()
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return used.Utime.Nano() + used.Stime.Nano()
+}
+
+// FuzzParse looks for texts that kill the process, and for ones without faults that
+// evaluation in two steps judges differently than in one.
+func FuzzParse(f *testing.F) {
+	f.Add(many(3, ` when { context has aal && resource.amount > 3 }`))
+	for seed := range uint64(20) {
+		f.Add(generator{rand.New(rand.NewPCG(seed, 3))}.text())
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		set, faults := Parse(text, invoices(t))
+		if (set == nil) == (len(faults) == 0) {
+			t.Fatalf("set %v and faults %v", set, faults)
+		}
+		if set != nil {
+			agree(t, set, admin, "invoice.approve", with(map[string]any{"amount": 5}))
+			agree(t, set, key, "tenant.read", &request)
+		}
+	})
+}

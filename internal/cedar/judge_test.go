@@ -1,0 +1,141 @@
+package cedar
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"testing"
+
+	"github.com/cedar-policy/cedar-go/types"
+)
+
+type judged struct {
+	Policies []string      `json:"policies"`
+	Requests []wireRequest `json:"requests"`
+}
+
+type wireRequest struct {
+	Principal any            `json:"principal"`
+	Action    any            `json:"action"`
+	Resource  any            `json:"resource"`
+	Context   types.Record   `json:"context"`
+	Entities  []types.Entity `json:"entities"`
+}
+
+type judgement struct {
+	Valid   bool
+	Answers []struct{ Refuse, Err []string }
+}
+
+func uidJSON(uid types.EntityUID) any {
+	return map[string]string{"type": string(uid.Type), "id": string(uid.ID)}
+}
+
+// wire returns a request as the judge takes it.
+func wire(set *Set, who Principal, action string, r *Request) wireRequest {
+	p := &Prepared{set: set, principal: who.entity(), kind: who.kind()}
+	context, _ := p.context(allKeys, r)
+	resource := set.resource(r.Resource, everyMember)
+	return wireRequest{
+		Principal: uidJSON(p.principal.UID), Action: uidJSON(actionUID(action)), Resource: uidJSON(resource.UID),
+		Context: context, Entities: []types.Entity{p.principal, *resource},
+	}
+}
+
+// asked is one request as the set takes it.
+type asked struct {
+	who    Principal
+	action string
+	r      *Request
+}
+
+// TestReferenceJudgesAlike compares the verdicts with those of Cedar's reference
+// implementation, which is written in Rust and shares nothing with cedar-go.
+func TestReferenceJudgesAlike(t *testing.T) {
+	if testing.Short() {
+		t.Skip("installs a package with npm")
+	}
+	schema := invoices(t)
+	var cases []judged
+	var sets []*Set
+	var asks [][]asked
+	for seed := range uint64(400) {
+		g := generator{rand.New(rand.NewPCG(seed, 2))}
+		text := g.text()
+		statements, _ := split(text, limits{MaxBytes, MaxPolicies})
+		one := judged{Requests: []wireRequest{}}
+		for _, st := range statements {
+			one.Policies = append(one.Policies, st.text)
+		}
+		set, _ := Parse(text, schema)
+		var about []asked
+		for range 5 {
+			a := asked{g.principal(), g.one("invoice.approve", "invoice.read"), g.request()}
+			if set != nil {
+				about = append(about, a)
+				one.Requests = append(one.Requests, wire(set, a.who, a.action, a.r))
+			}
+		}
+		cases, sets, asks = append(cases, one), append(sets, set), append(asks, about)
+	}
+	compared := 0
+	for i, answer := range reference(t, schema, cases) {
+		if answer.Valid != (sets[i] != nil) {
+			t.Errorf("valid %v by the reference, %v here: %v", answer.Valid, sets[i] != nil, cases[i].Policies)
+			continue
+		}
+		for j, a := range asks[i] {
+			got := sets[i].Prepare(a.who).Explain(a.action, a.r)
+			if !same(got, answer.Answers[j].Refuse, answer.Answers[j].Err) {
+				t.Errorf("%v by %+v with %+v: %+v, and by the reference %+v", cases[i].Policies, a.who, a.r, got, answer.Answers[j])
+			}
+			compared++
+		}
+	}
+	if t.Logf("%d requests", compared); compared < 1_000 {
+		t.Errorf("only %d requests were compared", compared)
+	}
+}
+
+func same(got []Verdict, refuse, err []string) bool {
+	want := map[string]bool{}
+	for _, at := range refuse {
+		want["p"+at] = false
+	}
+	for _, at := range err {
+		want["p"+at] = true
+	}
+	for _, v := range got {
+		if erred, ok := want[v.PolicyID]; !ok || erred != v.Erred {
+			return false
+		}
+	}
+	return len(got) == len(want)
+}
+
+func reference(t *testing.T, schema *Schema, cases []judged) (answers []judgement) {
+	t.Helper()
+	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+	install.Dir = "testdata"
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+	input, err := json.Marshal(map[string]any{"schema": schema.Text(), "cases": cases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := exec.Command("node", "testdata/judge.mjs")
+	judge.Stdin = bytes.NewReader(input)
+	var complaint bytes.Buffer
+	judge.Stderr = &complaint
+	out, err := judge.Output()
+	if err != nil {
+		t.Fatalf("judge: %v\n%s", err, complaint.String())
+	}
+	if err := json.Unmarshal(out, &answers); err != nil || len(answers) != len(cases) {
+		t.Fatal(fmt.Errorf("%d answers for %d cases: %w", len(answers), len(cases), err))
+	}
+	return answers
+}

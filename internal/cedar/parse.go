@@ -1,0 +1,368 @@
+package cedar
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/types"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
+	"github.com/cedar-policy/cedar-go/x/exp/schema/resolved"
+	"github.com/cedar-policy/cedar-go/x/exp/schema/validate"
+)
+
+// maxChecks bounds the nodes that checking the types of a text visits, which is its
+// size times the kinds of requests that it is for.
+const maxChecks = 80_000
+
+// Set is the policies of a text that has no faults. It is immutable.
+type Set struct {
+	schema   *Schema
+	policies []*policy       // in the order of the text
+	known    types.EntityMap // of ParsePlatform, never nil there
+}
+
+// policy is one policy of a set.
+type policy struct {
+	id, reason string
+	line       int
+	order      int
+	ast        *ast.Policy
+	simple     *ast.Policy // what Prepare evaluates
+	shared     *remainder  // for all principals; nil where it depends on the principal
+	actions    []uint64    // the actions it applies to, a bit for each
+}
+
+// Parse reads the policies of a tenant: "forbid" alone, each with an @id of its own.
+// It returns either a set or the faults, at most one of syntax for each policy.
+func Parse(text string, schema *Schema) (*Set, Faults) {
+	r := &reader{schema: schema, checks: maxChecks}
+	return r.set(text, limits{MaxBytes, MaxPolicies})
+}
+
+// ParseStored reads a text that had no faults under an earlier schema. It leaves out the
+// policies that have one under this schema, and returns their ids, each with its fault.
+func ParseStored(text string, schema *Schema) (set *Set, off map[string]Fault, err error) {
+	r := &reader{schema: schema, checks: math.MaxInt, off: map[string]Fault{}}
+	set, faults := r.set(text, limits{MaxBytes, MaxPolicies})
+	if len(faults) > 0 {
+		return nil, nil, faults
+	}
+	return set, r.off, nil
+}
+
+// reader collects the policies and faults of a text.
+type reader struct {
+	schema   *Schema
+	platform bool // the text is the operator's own
+	ids      map[string]bool
+	checks   int // nodes that may still be visited
+	policies []*policy
+	faults   Faults
+	off      map[string]Fault // those left out, by id; nil: a fault refuses the text
+}
+
+func (r *reader) set(text string, max limits) (*Set, Faults) {
+	statements, faults := split(text, max)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	r.ids = map[string]bool{}
+	for _, st := range statements {
+		r.read(st)
+	}
+	if len(r.faults) > 0 {
+		return nil, r.faults.sorted()
+	}
+	return &Set{schema: r.schema, policies: r.policies}, nil
+}
+
+func (r *reader) fault(at place, code Code, message string) {
+	r.faults = append(r.faults, at.fault(code, shorten(message)))
+}
+
+// shorten bounds a message, which may quote the text.
+func shorten(message string) string {
+	const longest = 300
+	if len(message) <= longest {
+		return message
+	}
+	return strings.ToValidUTF8(message[:longest], "") + " …"
+}
+
+func (r *reader) read(st statement) {
+	parsed, fault := parseOne(st)
+	if fault != nil {
+		r.faults = append(r.faults, *fault)
+		return
+	}
+	p := &policy{line: st.line, order: len(r.policies), ast: parsed}
+	p.simple = p.simplified()
+	if !r.platform { // whose conditions read entities that are not here yet
+		p.share()
+	}
+	r.readID(st.place, p)
+	if parsed.Effect != ast.EffectForbid && !r.platform {
+		r.fault(st.place, OnlyForbid, "a policy of a tenant forbids; permit is for roles")
+	}
+	before := len(r.faults)
+	if r.readActions(st.place, p) && !r.platform {
+		r.checkTypes(st.place, p)
+	}
+	if r.off != nil && len(r.faults) > before {
+		r.off[p.id], r.faults = r.faults[before], r.faults[:before]
+		return
+	}
+	r.policies = append(r.policies, p)
+}
+
+func (r *reader) readID(at place, p *policy) {
+	for _, annotation := range p.ast.Annotations {
+		switch annotation.Key {
+		case "id":
+			p.id = string(annotation.Value)
+		case "reason":
+			p.reason = string(annotation.Value)
+		}
+	}
+	switch {
+	case p.id == "":
+		r.fault(at, MissingID, `each policy begins with an id: @id("…")`)
+	case r.ids[p.id]:
+		r.fault(at, DuplicateID, fmt.Sprintf("two policies have the id %q", p.id))
+	}
+	r.ids[p.id] = true
+}
+
+// readActions finds the actions that the policy's head names. It reports whether
+// there are any.
+func (r *reader) readActions(at place, p *policy) bool {
+	p.actions = make([]uint64, len(r.schema.actions)/64+1)
+	ok := true
+	for _, uid := range r.namedActions(p.ast) {
+		if _, known := r.schema.index[string(uid.ID)]; !known || uid.Type != typeAction {
+			r.fault(at, UnknownAction, fmt.Sprintf("there is no action %s", uid))
+			ok = false
+		}
+	}
+	found := false
+	for i, action := range r.schema.actions {
+		if headHasAction(p.ast.Action, actionUID(action.Name)) && headHasResource(p.ast.Resource, action.resourceType()) {
+			p.actions[i/64] |= 1 << (i % 64)
+			found = true
+		}
+	}
+	if ok && !found {
+		r.fault(at, WrongType, "no action has a resource of this type")
+	}
+	return ok && found
+}
+
+// namedActions returns every action that the policy names.
+func (r *reader) namedActions(p *ast.Policy) (uids []types.EntityUID) {
+	switch head := p.Action.(type) {
+	case ast.ScopeTypeEq:
+		uids = append(uids, head.Entity)
+	case ast.ScopeTypeIn:
+		uids = append(uids, head.Entity)
+	case ast.ScopeTypeInSet:
+		uids = append(uids, head.Entities...)
+	}
+	inspect(p, func(n ast.IsNode) bool {
+		if v, ok := n.(ast.NodeValue); ok {
+			if uid, ok := v.Value.(types.EntityUID); ok && uid.Type == typeAction {
+				uids = append(uids, uid)
+			}
+		}
+		return true
+	})
+	return uids
+}
+
+func headHasAction(head ast.IsActionScopeNode, uid types.EntityUID) bool {
+	switch head := head.(type) {
+	case ast.ScopeTypeEq:
+		return head.Entity == uid
+	case ast.ScopeTypeIn:
+		return head.Entity == uid
+	case ast.ScopeTypeInSet:
+		return slices.Contains(head.Entities, uid)
+	}
+	return true
+}
+
+func headHasResource(head ast.IsResourceScopeNode, of types.EntityType) bool {
+	switch head := head.(type) {
+	case ast.ScopeTypeEq:
+		return head.Entity.Type == of
+	case ast.ScopeTypeIn:
+		return head.Entity.Type == of
+	case ast.ScopeTypeIs:
+		return head.Type == of
+	case ast.ScopeTypeIsIn:
+		return head.Type == of && head.Entity.Type == of
+	}
+	return true
+}
+
+// inspect visits the nodes of the policy's conditions.
+func inspect(p *ast.Policy, visit func(ast.IsNode) bool) {
+	for _, c := range p.Conditions {
+		ast.Inspect(ast.NewNode(c.Body), visit)
+	}
+}
+
+// checkTypes checks the policy's types and attributes against the schema.
+func (r *reader) checkTypes(at place, p *policy) {
+	nodes := 1
+	inspect(p.ast, func(n ast.IsNode) bool {
+		nodes++
+		if message := beyondRequest(n); message != "" {
+			r.fault(at, WrongType, message)
+		}
+		return true
+	})
+	reduced := r.reducedSchema(p)
+	const principals = 2
+	if r.checks -= nodes * len(reduced.Actions) * principals; r.checks < 0 {
+		r.fault(at, TooLarge, "too much to check for so many types of resources: name the actions in the head of each policy")
+		return
+	}
+	// As Cedar does, the conditions are checked as one: a false one hides the next.
+	checked := *p.ast
+	checked.Action, checked.Conditions = ast.ScopeTypeAll{}, p.simple.Conditions
+	for _, message := range typeFaults(reduced, &checked) {
+		r.fault(at, codeOf(message), message)
+	}
+}
+
+// beyondRequest says what is wrong with a node that asks for more than a request
+// holds: of other entities than its principal and resource, only ids are known.
+func beyondRequest(n ast.IsNode) string {
+	switch n := n.(type) {
+	case ast.NodeTypeAccess:
+		return ofVariable(n.Arg)
+	case ast.NodeTypeHas:
+		return ofVariable(n.Arg)
+	case ast.NodeTypeIn:
+		return inOf(n.Left)
+	case ast.NodeTypeIsIn:
+		return inOf(n.Left)
+	case ast.NodeTypeExtensionCall:
+		if strings.HasPrefix(string(n.Name), "__cedar") {
+			return "names that begin with __cedar are reserved"
+		}
+	}
+	return ""
+}
+
+func ofVariable(n ast.IsNode) string {
+	if _, ok := n.(ast.NodeTypeVariable); ok {
+		return ""
+	}
+	return "attributes are those of principal, resource and context alone"
+}
+
+func inOf(n ast.IsNode) string {
+	if v, ok := n.(ast.NodeTypeVariable); ok && v.Name != "action" {
+		return ""
+	}
+	return `"in" is for principal and resource; actions stand in the head of a policy`
+}
+
+// reducedSchema returns the schema with one action for each type of resource that
+// the policy is for: actions of one type are checked alike, and there may be 500.
+func (r *reader) reducedSchema(p *policy) *resolved.Schema {
+	reduced := *r.schema.resolved
+	reduced.Actions = map[types.EntityUID]resolved.Action{}
+	for _, uid := range r.namedActions(p.ast) {
+		named := r.schema.resolved.Actions[uid]
+		named.AppliesTo = nil
+		reduced.Actions[uid] = named
+	}
+	seen := map[string]bool{}
+	for i, action := range r.schema.actions {
+		if p.applies(i) && !seen[action.Resource] {
+			seen[action.Resource] = true
+			reduced.Actions[actionUID(action.Name)] = r.schema.resolved.Actions[actionUID(action.Name)]
+		}
+	}
+	return &reduced
+}
+
+func (p *policy) applies(action int) bool { return p.actions[action/64]&(1<<(action%64)) != 0 }
+
+var ofAction = regexp.MustCompile(` for Action::"[^"]*"`)
+
+// typeFaults returns the messages of the validator, sorted and each once.
+func typeFaults(s *resolved.Schema, p *ast.Policy) (messages []string) {
+	defer func() {
+		if r := recover(); r != nil {
+			messages = []string{fmt.Sprintf("can't be checked: %v", r)}
+		}
+	}()
+	err := validate.New(s).Policy("", p)
+	if err == nil {
+		return nil
+	}
+	for _, message := range strings.Split(err.Error(), "\n") {
+		messages = append(messages, ofAction.ReplaceAllString(message, ""))
+	}
+	slices.Sort(messages)
+	return slices.Compact(messages)
+}
+
+func codeOf(message string) Code {
+	switch {
+	case strings.HasPrefix(message, "attribute `"), strings.HasPrefix(message, "unable to guarantee safety of access to optional"):
+		return UnknownAttribute
+	case strings.HasPrefix(message, "unrecognized action"):
+		return UnknownAction
+	}
+	return WrongType
+}
+
+var (
+	// placeOf finds the place in an error of cedar-go's parser, and expected what
+	// the parser names in its own words.
+	placeOf  = regexp.MustCompile(`(?:parse error at )?<input>:(\d+):(\d+):? ?`)
+	expected = regexp.MustCompile(`^".*": (?:exact )?got (.*) want (.*)$`)
+)
+
+// parseOne parses one policy.
+func parseOne(st statement) (p *ast.Policy, fault *Fault) {
+	defer func() {
+		if r := recover(); r != nil {
+			f := st.fault(Syntax, "can't be read")
+			p, fault = nil, &f
+		}
+	}()
+	var parsed cedar.Policy
+	if err := parsed.UnmarshalCedar([]byte(st.text)); err != nil {
+		f := st.syntaxFault(err.Error())
+		return nil, &f
+	}
+	return (*ast.Policy)(parsed.AST()), nil
+}
+
+func (st statement) syntaxFault(message string) Fault {
+	at := st.place
+	if m := placeOf.FindStringSubmatch(message); m != nil {
+		line, _ := strconv.Atoi(m[1])
+		column, _ := strconv.Atoi(m[2])
+		if line == 1 {
+			at.column += column - 1
+		} else {
+			at.line, at.column = at.line+line-1, column
+		}
+		message = strings.Replace(message, m[0], "", 1)
+	}
+	if m := expected.FindStringSubmatch(message); m != nil {
+		message = fmt.Sprintf("expected %q, found %q", m[2], m[1])
+	}
+	return at.fault(Syntax, shorten(message))
+}

@@ -1,0 +1,355 @@
+package cedar
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/cedar-policy/cedar-go"
+	publicast "github.com/cedar-policy/cedar-go/ast"
+	"github.com/cedar-policy/cedar-go/types"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
+	"github.com/cedar-policy/cedar-go/x/exp/eval"
+)
+
+// Principal is who acts, and the tenant that it acts in.
+type Principal struct {
+	ID     string
+	Key    bool   // a key, not a user
+	Type   string // of an entity of ParsePlatform; "" for a user or key
+	Email  string // of a user
+	Owner  string // of a key: the id of the user who owns it
+	Role   string
+	Tenant string
+	// Attributes lie over those of ParsePlatform's entities. Policies of tenants
+	// can't read them.
+	Attributes map[string]any
+}
+
+func (p Principal) kind() types.String {
+	if p.Key {
+		return "key"
+	}
+	return "user"
+}
+
+func (p Principal) entity() types.Entity {
+	role := types.NewEntityUIDSet(types.NewEntityUID(typeRole, types.String(p.Role)))
+	switch {
+	case p.Type != "":
+		return types.Entity{UID: types.NewEntityUID(types.EntityType(p.Type), types.String(p.ID)), Parents: role}
+	case !p.Key:
+		return types.Entity{
+			UID: types.NewEntityUID(typeUser, types.String(p.ID)), Parents: role,
+			Attributes: types.NewRecord(types.RecordMap{"email": types.String(p.Email), "role": types.String(p.Role)}),
+		}
+	}
+	attributes := types.RecordMap{}
+	if p.Owner != "" {
+		attributes["owner"] = types.NewEntityUID(typeUser, types.String(p.Owner))
+	}
+	return types.Entity{
+		UID: types.NewEntityUID(typeKey, types.String(p.ID)), Parents: role,
+		Attributes: types.NewRecord(attributes),
+	}
+}
+
+// Prepared is a set as far as it can be evaluated for one principal without a
+// request. It is immutable.
+type Prepared struct {
+	set       *Set
+	principal types.Entity
+	kind      types.String
+	tenant    types.EntityUID
+	sure      []*remainder   // refuse each of their actions
+	open      []*remainder   // depend on the request
+	refused   []uint64       // the actions of sure
+	asks      []uint64       // the actions of open
+	members   []types.String // the attributes of resources that open reads
+}
+
+// remainder is what is left of a policy for one principal.
+type remainder struct {
+	*policy
+	none     bool          // surely does not refuse
+	errs     bool          // surely errs
+	rest     *ast.Policy   // conditions that need the request
+	compiled *cedar.Policy // of rest; nil where the remainder is sure
+	reads    keys
+	resource bool           // whether rest reads the resource
+	members  []types.String // the attributes of the resource that rest reads
+}
+
+// Prepare evaluates the set for a principal as far as that goes without a request.
+// Prepare it anew when anything of the principal changes.
+func (s *Set) Prepare(who Principal) *Prepared {
+	if len(s.policies) == 0 {
+		return &Prepared{set: s}
+	}
+	words := len(s.schema.actions)/64 + 1
+	p := &Prepared{
+		set: s, principal: s.overlay(who.entity(), who.Attributes), kind: who.kind(),
+		tenant:  types.NewEntityUID(typeTenant, types.String(who.Tenant)),
+		refused: make([]uint64, words), asks: make([]uint64, words),
+	}
+	env := eval.Env{
+		Entities: &entities{principal: &p.principal, known: s.known}, Principal: p.principal.UID,
+		Action: eval.Variable("action"), Resource: eval.Variable("resource"), Context: eval.Variable("context"),
+	}
+	for _, policy := range s.policies {
+		p.add(env, policy)
+	}
+	return p
+}
+
+func (p *Prepared) add(env eval.Env, of *policy) {
+	r := of.shared
+	if r == nil {
+		r = of.remainder(env, of.simple)
+	} else if !r.none {
+		head := ast.Policy{Principal: of.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
+		if _, keep := eval.PartialPolicy(env, &head); !keep {
+			return
+		}
+	}
+	switch {
+	case r.none:
+	case r.compiled == nil:
+		p.sure = append(p.sure, r)
+		or(p.refused, of.actions)
+	default:
+		p.open = append(p.open, r)
+		or(p.asks, of.actions)
+		for _, name := range r.members {
+			if !slices.Contains(p.members, name) {
+				p.members = append(p.members, name)
+			}
+		}
+	}
+}
+
+// remainder evaluates the policy as far as the environment goes.
+func (p *policy) remainder(env eval.Env, simple *ast.Policy) *remainder {
+	rest, keep := eval.PartialPolicy(env, simple)
+	if !keep {
+		return &remainder{policy: p, none: true}
+	}
+	r := &remainder{policy: p, rest: rest, errs: surelyErrs(rest)}
+	if !r.errs && !(surelyTrue(rest) && p.forbids()) {
+		r.compiled = cedar.NewPolicyFromAST(public(rest))
+		r.findReads()
+	}
+	return r
+}
+
+// share evaluates the policy once for all principals that its head is for, where
+// its conditions don't read the principal.
+func (p *policy) share() {
+	alike := true
+	inspect(p.simple, func(n ast.IsNode) bool {
+		v, ok := n.(ast.NodeTypeVariable)
+		alike = alike && (!ok || v.Name != "principal")
+		return true
+	})
+	if !alike {
+		return
+	}
+	simple := *p.simple
+	simple.Principal = ast.ScopeTypeAll{}
+	p.shared = p.remainder(eval.Env{
+		Entities: types.EntityMap{}, Principal: eval.Variable("principal"),
+		Action: eval.Variable("action"), Resource: eval.Variable("resource"), Context: eval.Variable("context"),
+	}, &simple)
+}
+
+// simplified returns the policy without the parts of its head that applies answers, and
+// with one condition: PartialPolicy would drop a policy for a false condition behind
+// one that errs, and evaluated in one step that policy errs, and so refuses.
+func (p *policy) simplified() *ast.Policy {
+	simple := *p.ast
+	simple.Action, simple.Conditions = ast.ScopeTypeAll{}, nil
+	if _, is := simple.Resource.(ast.ScopeTypeIs); is {
+		simple.Resource = ast.ScopeTypeAll{}
+	}
+	for i := len(p.ast.Conditions) - 1; i >= 0; i-- {
+		c := p.ast.Conditions[i]
+		body := ast.NewNode(c.Body)
+		if c.Condition == ast.ConditionUnless {
+			body = ast.Not(body)
+		}
+		if simple.Conditions != nil {
+			body = body.And(ast.NewNode(simple.Conditions[0].Body))
+		}
+		simple.Conditions = []ast.ConditionType{{Condition: ast.ConditionWhen, Body: body.AsIsNode()}}
+	}
+	return &simple
+}
+
+// public returns a policy as the stable part of cedar-go takes it.
+func public(p *ast.Policy) *publicast.Policy { return (*publicast.Policy)(p) }
+
+func (p *policy) forbids() bool { return p.ast.Effect == ast.EffectForbid }
+
+func surelyErrs(p *ast.Policy) bool {
+	if _, all := p.Resource.(ast.ScopeTypeAll); !all || len(p.Conditions) == 0 {
+		return false
+	}
+	_, errs := eval.ToPartialError(p.Conditions[0].Body)
+	return errs
+}
+
+func surelyTrue(p *ast.Policy) bool {
+	_, all := p.Resource.(ast.ScopeTypeAll)
+	return all && len(p.Conditions) == 0
+}
+
+func or(to, from []uint64) {
+	for i, word := range from {
+		to[i] |= word
+	}
+}
+
+// findReads finds what is read of the context and of the resource.
+func (r *remainder) findReads() {
+	_, all := r.rest.Resource.(ast.ScopeTypeAll)
+	r.resource = !all
+	inspect(r.rest, func(n ast.IsNode) bool {
+		switch n := n.(type) {
+		case ast.NodeTypeAccess:
+			return !r.readsMember(n.Arg, n.Value)
+		case ast.NodeTypeHas:
+			return !r.readsMember(n.Arg, n.Value)
+		case ast.NodeTypeVariable:
+			r.resource = r.resource || n.Name == "resource"
+			if n.Name == "context" {
+				r.reads = allKeys
+			}
+		}
+		return true
+	})
+}
+
+// readsMember reports whether the name is read from the context or the resource.
+func (r *remainder) readsMember(n ast.IsNode, name types.String) bool {
+	v, ok := n.(ast.NodeTypeVariable)
+	switch {
+	case ok && v.Name == "context":
+		r.reads.add(name)
+		return true
+	case ok && v.Name == "resource":
+		r.resource = true
+		r.members = append(r.members, name)
+		return true
+	}
+	return false
+}
+
+// Verdict is what the policies say of one action.
+type Verdict struct {
+	Refused  bool
+	PolicyID string // of the first policy of the text that refuses
+	Reason   string // its @reason, "" without one
+	Line     int    // where it begins
+	Erred    bool   // it refuses because it could not be evaluated
+	Needs    string // what the request lacked: "resource" or a name of the context
+}
+
+func (r *remainder) verdict(erred bool, needs string) Verdict {
+	return Verdict{Refused: true, PolicyID: r.id, Reason: r.reason, Line: r.line, Erred: erred, Needs: needs}
+}
+
+// Conditional reports whether the verdict on the action depends on the request.
+func (p *Prepared) Conditional(action string) bool {
+	i, ok := p.set.schema.index[action]
+	return ok && has(p.asks, i) && !has(p.refused, i)
+}
+
+// Refused returns the verdict on an action that is refused whatever the request is.
+func (p *Prepared) Refused(action string) Verdict {
+	if i, ok := p.set.schema.index[action]; ok && has(p.refused, i) {
+		for _, r := range p.sure {
+			if r.applies(i) {
+				return r.verdict(r.errs, "")
+			}
+		}
+	}
+	return Verdict{}
+}
+
+func has(bits []uint64, i int) bool { return bits != nil && bits[i/64]&(1<<(i%64)) != 0 }
+
+// Verdict returns the verdict on the action for a request: the first policy that
+// refuses whatever the request is, else the first that refuses this one. A policy
+// that errs, or that reads what the request lacks, refuses.
+func (p *Prepared) Verdict(action string, request *Request) Verdict {
+	if v := p.Refused(action); v.Refused {
+		return v
+	}
+	i, ok := p.set.schema.index[action]
+	if !ok || !has(p.asks, i) {
+		return Verdict{}
+	}
+	for _, v := range p.evaluate(i, request) {
+		return v
+	}
+	return Verdict{}
+}
+
+// Explain returns the verdict of every policy that refuses or errs, in the order of
+// the text.
+func (p *Prepared) Explain(action string, request *Request) []Verdict {
+	i, ok := p.set.schema.index[action]
+	if !ok {
+		return nil
+	}
+	byOrder := make([]Verdict, len(p.set.policies))
+	for _, r := range p.sure {
+		if r.applies(i) {
+			byOrder[r.order] = r.verdict(r.errs, "")
+		}
+	}
+	for order, v := range p.evaluate(i, request) {
+		byOrder[order] = v
+	}
+	refused := make([]Verdict, 0, len(byOrder))
+	for _, v := range byOrder {
+		if v.Refused {
+			refused = append(refused, v)
+		}
+	}
+	return refused
+}
+
+// Permits reports whether a permit of ParsePlatform holds for the request, and the id
+// of the first. It says nothing of the policies that refuse; ask Verdict, too.
+func (p *Prepared) Permits(action string, request *Request) (id string, ok bool) {
+	i, ok := p.set.schema.index[action]
+	if !ok || !has(p.asks, i) {
+		return "", false
+	}
+	about := p.about(i, request)
+	for _, r := range about.open {
+		if !r.forbids() && about.permits(r) {
+			return r.id, true
+		}
+	}
+	return "", false
+}
+
+// evaluate yields the verdicts of the open policies that refuse, by their place in
+// the text and in its order.
+func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict] {
+	return func(yield func(int, Verdict) bool) {
+		about := p.about(action, request)
+		found := about.authorize(about)
+		for _, r := range about.open {
+			if v := about.judge(r, found); v.Refused && !yield(r.order, v) {
+				return
+			}
+		}
+	}
+}
+
+// All makes a remainder the one policy of a set, as cedar.Authorize takes it.
+func (r *remainder) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
+	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) { yield("", r.compiled) }
+}

@@ -1,0 +1,58 @@
+package modelfile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Change is what another model changes about an action. Before is nil for an action that
+// is new, After for one that is gone.
+type Change struct {
+	Name          string
+	Before, After *Action
+}
+
+// Gained returns the roles that grant the action after the change and did not before.
+func (c Change) Gained() []string { return missingIn(c.After, c.Before) }
+
+// Lost returns the roles that granted the action before and don't after.
+func (c Change) Lost() []string { return missingIn(c.Before, c.After) }
+
+// missingIn are the roles of one action that another lacks.
+func missingIn(of, in *Action) (roles []string) {
+	if of == nil {
+		return nil
+	}
+	for _, role := range of.Roles {
+		if in == nil || !slices.Contains(in.Roles, role) {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}
+
+// Diff returns what a model changes about the actions of another, by name. Places in
+// the text make no difference.
+func Diff(before, after *File) (changes []Change) {
+	byName := map[string]Change{}
+	for i, a := range before.Actions {
+		byName[a.Name] = Change{Name: a.Name, Before: &before.Actions[i]}
+	}
+	for i, a := range after.Actions {
+		c := byName[a.Name]
+		c.Name, c.After = a.Name, &after.Actions[i]
+		byName[a.Name] = c
+	}
+	for _, c := range byName {
+		if c.Before == nil || c.After == nil || !c.Before.equal(c.After) {
+			changes = append(changes, c)
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Name, b.Name) })
+	return changes
+}
+
+func (a *Action) equal(b *Action) bool {
+	return a.Name == b.Name && a.About == b.About && slices.Equal(a.Roles, b.Roles) &&
+		a.Resource == b.Resource && a.StepUp == b.StepUp && a.Keys == b.Keys
+}

@@ -1,0 +1,224 @@
+package modelfile
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+var (
+	actionName    = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`)
+	resourceName  = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+)
+
+// Read reads a model. An error is of type Faults.
+func Read(text []byte) (*File, error) {
+	file, faults := read(text)
+	if len(faults) > 0 {
+		return nil, faults.ordered(text)
+	}
+	return file, nil
+}
+
+// ReadStored reads a model that another version of this package has accepted, which may
+// know more or less than this one. Actions with a fault are left out, so that nobody may
+// perform them, and the others hold. An error means that nothing can be read.
+func ReadStored(text []byte) (*File, error) {
+	file, faults := read(text)
+	if file == nil {
+		return nil, faults.ordered(text)
+	}
+	return file, nil
+}
+
+// read returns what can be read, nil for nothing, and the faults of all else.
+func read(text []byte) (*File, Faults) {
+	document, fault := parse(text)
+	if fault != nil {
+		return nil, Faults{*fault}
+	}
+	r := &reader{}
+	if !r.checkForm(document, 1) {
+		return nil, r.faults
+	}
+	if document.Kind != yaml.MappingNode {
+		r.fault(document, CodeType, `Write the model as names with values, such as "actions: {}".`)
+		return nil, r.faults
+	}
+	return r.file(document, text), r.faults
+}
+
+func (r *reader) file(n *yaml.Node, text []byte) *File {
+	file, fields := &File{}, r.fields(n, "the model", "actions", "resources", "policies", "entities")
+	if n := fields["resources"]; n != nil {
+		file.Resources = r.resources(n)
+	}
+	switch actions := fields["actions"]; {
+	case actions != nil:
+		file.Actions = r.actions(actions, file.Resources)
+	default:
+		r.fault(n, CodeRequired, `There are no "actions". Write "actions: {}" if the platform has none.`)
+	}
+	if n := fields["policies"]; n != nil {
+		file.Policies, _ = r.text(n, "policies")
+		file.policies = placeOf(n, text)
+	}
+	if n := fields["entities"]; n != nil {
+		file.Entities = r.entities(n)
+	}
+	return file
+}
+
+// placeOf returns where the text of a scalar begins. Only in a literal block (|) does
+// every line of the text begin at the same column of the file.
+func placeOf(n *yaml.Node, text []byte) block {
+	if n.Style&yaml.LiteralStyle == 0 {
+		return block{line: n.Line, column: n.Column}
+	}
+	lines := strings.Split(string(text), "\n")
+	for i, content := range strings.Split(n.Value, "\n") {
+		if at := n.Line + i; content != "" && at < len(lines) {
+			indent := len(strings.TrimSuffix(lines[at], "\r")) - len(content)
+			return block{n.Line, max(indent, 0), true}
+		}
+	}
+	return block{n.Line, 0, true}
+}
+
+func (r *reader) actions(n *yaml.Node, declared []Resource) (all []Action) {
+	pairs := r.pairs(n, "actions")
+	if len(pairs) > MaxActions {
+		r.fault(pairs[MaxActions].key, CodeTooMany, "There are %d actions. A model can have %d.", len(pairs), MaxActions)
+		pairs = pairs[:MaxActions]
+	}
+	for _, p := range pairs {
+		faults := len(r.faults)
+		r.checkActionName(p.key)
+		if a := r.action(p, declared); len(r.faults) == faults {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+func (r *reader) checkActionName(n *yaml.Node) {
+	first, _, _ := strings.Cut(n.Value, ".")
+	switch {
+	case len(n.Value) > MaxName:
+		r.fault(n, CodeInvalid, "The name %s is longer than %d characters.", quote(n.Value), MaxName)
+	case !actionName.MatchString(n.Value):
+		r.fault(n, CodeInvalid, `%s is not a name of an action. Write words such as "invoice.approve": small letters a to z, digits and _, each word beginning with a letter, joined by dots.`, quote(n.Value))
+	case slices.Contains(Reserved, first):
+		r.fault(n, CodeReserved, "Names that begin with %s are reserved for Doorward's own actions. Choose another first word.", quote(first))
+	}
+}
+
+func (r *reader) action(p pair, declared []Resource) Action {
+	a := Action{Name: p.key.Value, Line: p.key.Line, Column: p.key.Column}
+	fields := r.fields(p.value, "the action", "about", "roles", "resource", "stepUp", "keys")
+	if n := fields["about"]; n != nil {
+		a.About = r.about(n)
+	}
+	switch roles := fields["roles"]; {
+	case roles != nil:
+		a.Roles = r.roles(roles)
+	case p.value.Kind == yaml.MappingNode:
+		r.fault(p.key, CodeRequired, `The action %s has no "roles". Write those that grant it, at least [OWNER].`, quote(a.Name))
+	}
+	if n := fields["resource"]; n != nil {
+		a.Resource = r.resourceOf(n, declared)
+	}
+	a.StepUp = r.flag(fields["stepUp"], "stepUp", false)
+	a.Keys = r.flag(fields["keys"], "keys", true)
+	return a
+}
+
+func (r *reader) about(n *yaml.Node) string {
+	text, ok := r.text(n, "about")
+	text = strings.TrimSpace(text)
+	switch {
+	case !ok:
+	case utf8.RuneCountInString(text) > MaxAbout:
+		r.fault(n, CodeInvalid, "This description has more than %d characters. Shorten it.", MaxAbout)
+	case strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		r.fault(n, CodeInvalid, "Write the description on one line, without control characters.")
+	}
+	return text
+}
+
+// roles returns the roles of a list, the highest first. They must include every role
+// above the lowest of them.
+func (r *reader) roles(n *yaml.Node) (all []string) {
+	if n.Kind != yaml.SequenceNode {
+		r.fault(n, CodeType, "Write roles as a list, such as [OWNER, ADMIN].")
+		return nil
+	}
+	faults := len(r.faults)
+	for _, item := range n.Content {
+		switch {
+		case !isText(item) || !slices.Contains(Roles, item.Value):
+			r.fault(item, CodeInvalid, "Unknown role. It can be %s.", orList(Roles))
+		case slices.Contains(all, item.Value):
+			r.fault(item, CodeDuplicate, "The role %s is already in this list.", item.Value)
+		default:
+			all = append(all, item.Value)
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return slices.Index(Roles, a) - slices.Index(Roles, b) })
+	switch {
+	case len(r.faults) > faults:
+	case len(all) == 0:
+		r.fault(n, CodeRequired, "OWNER has every action. Write at least [OWNER].")
+	case !slices.Equal(all, Roles[:len(all)]):
+		lowest := slices.Index(Roles, all[len(all)-1])
+		r.fault(n, CodeNotClosed, "A higher role has every action of a lower one. Write [%s].", strings.Join(Roles[:lowest+1], ", "))
+	}
+	return all
+}
+
+func (r *reader) resourceOf(n *yaml.Node, declared []Resource) string {
+	name, ok := r.text(n, "resource")
+	isDeclared := slices.ContainsFunc(declared, func(d Resource) bool { return d.Name == name })
+	if ok && !isDeclared {
+		r.fault(n, CodeUnknown, `The resource %s is not declared. Add it to "resources", such as "resources: {invoice: {amount: long}}".`, quote(name))
+	}
+	return name
+}
+
+func (r *reader) resources(n *yaml.Node) (all []Resource) {
+	for _, p := range r.pairs(n, "resources") {
+		switch name := p.key.Value; {
+		case slices.Contains(reservedTypes, name):
+			r.fault(p.key, CodeReserved, "The resource %s is Doorward's own. Choose another name.", quote(name))
+		default:
+			r.checkName(p.key, resourceName, "a resource", "one word of small letters a to z, digits and _, beginning with a letter")
+		}
+		all = append(all, Resource{p.key.Value, r.attributes(p.value), p.key.Line, p.key.Column})
+	}
+	return all
+}
+
+func (r *reader) attributes(n *yaml.Node) (all []Attribute) {
+	for _, p := range r.pairs(n, "the attributes") {
+		r.checkName(p.key, attributeName, "an attribute", "one word of letters a to z, digits and _, beginning with a letter")
+		if !isText(p.value) || !slices.Contains(Types, p.value.Value) {
+			r.fault(p.value, CodeInvalid, "Unknown type of an attribute. It can be %s.", orList(Types))
+			continue
+		}
+		all = append(all, Attribute{p.key.Value, p.value.Value})
+	}
+	return all
+}
+
+func (r *reader) checkName(n *yaml.Node, form *regexp.Regexp, what, rule string) {
+	switch {
+	case len(n.Value) > MaxName || !form.MatchString(n.Value):
+		r.fault(n, CodeInvalid, "%s is not a name of %s. Write %s, at most %d characters.", quote(n.Value), what, rule, MaxName)
+	case slices.Contains(reservedWords, n.Value):
+		r.fault(n, CodeReserved, "%s has a meaning in policies. Choose another name.", quote(n.Value))
+	}
+}

@@ -1,0 +1,119 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	modelPath = "/api/v2/model"
+	invoices  = "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER], about: See invoices}\n  invoice.approve: {roles: [OWNER, ADMIN]}\n"
+)
+
+// Without a model there are the actions of a messaging platform, as version 0.
+func TestModelIsReplaced(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		key := d.operatorKey(t)
+		none := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("version", 0.0).names("", "version", "text")
+		tag := none.header.Get("ETag")
+		first := d.send(t, "PUT "+modelPath, m{"text": invoices}, bearer(key), with("If-Match", tag)).ok(200).is("version", 1.0).is("text", invoices)
+		if first.header.Get("X-Revocation-Nodes") == "" {
+			t.Errorf("the answer doesn't say where it holds: %v", first.header)
+		}
+		now := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("text", invoices)
+		if now.header.Get("ETag") != first.header.Get("ETag") || now.header.Get("ETag") == tag || now.text("createdAt") != first.text("createdAt") || now.text("createdBy") == "" {
+			t.Errorf("read again: %v %s", now.header, now.body)
+		}
+		d.send(t, "PUT "+modelPath, m{"text": "actions: {}"}, bearer(key), with("If-Match", tag)).fails(412, "precondition_failed")
+		d.send(t, "PUT "+modelPath, m{"text": "actions: {}"}, bearer(key)).fails(428, "precondition_required")
+		d.send(t, "PUT "+modelPath, m{"text": invoices}, bearer(key), with("If-Match", `"1"`)).ok(200).is("version", 1.0)
+		d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("version", 1.0)
+	})
+}
+
+// Each fault of a text has its line and column, and the first fault to be found decides:
+// the form of the body, then If-Match, then the text.
+func TestFaultsOfModel(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		key := bearer(d.operatorKey(t))
+		put := func(body any) answer { return d.send(t, "PUT "+modelPath, body, key, with("If-Match", "*")) }
+		a := put(m{"text": "actions:\n  user.read: {roles: [OWNER]}\n  b: {roles: [ADMIN]}\n"}).invalid("/text", "reserved", "/text", "not_closed")
+		for _, place := range []string{`"line":2,"column":3,`, `"line":3,"column":14,`} {
+			if !strings.Contains(string(a.body), place) {
+				t.Errorf("no fault is at %s: %s", place, a.body)
+			}
+		}
+		put(m{"text": ""}).invalid("/text", "required")
+		put(m{}).invalid("/text", "required")
+		put(m{"text": 1}).fails(400, "invalid_body")
+		d.send(t, "PUT "+modelPath, m{"text": 1}, key).fails(400, "invalid_body")
+		d.send(t, "PUT "+modelPath, m{"text": "actions: ["}, key).fails(428, "precondition_required")
+		large := "actions: {}\n#" + strings.Repeat("x", 900<<10)
+		put(m{"text": large}).ok(200)
+		put(m{"text": strings.Repeat(large, 2)}).fails(413, "body_too_large")
+		put(m{"text": "actions: {}\npolicies: permit(principal, action, resource);"}).fails(422, "validation_failed")
+	})
+}
+
+// The check, introspection and the permissions of a session follow the model, for
+// sessions and keys; an action that it lacks is unknown.
+func TestModelDecides(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
+		user, viewer := acme.Join("user@acme.example", "USER"), acme.Join("viewer@acme.example", "VIEWER")
+		apply := func(text string) {
+			d.send(t, "PUT "+modelPath, m{"text": text}, operator, with("If-Match", "*")).ok(200)
+		}
+		apply(invoices)
+		key := d.send(t, "POST /api/v2/api-keys", m{"name": "sync", "permissions": []string{"invoice.read", "user.read"}}, as(acme.Owner.Token())).ok(201).text("key")
+		check := func(action string, who opt, status int, code string) {
+			t.Helper()
+			a := d.send(t, "GET /api/v2/access/check?action="+action, nil, who)
+			if a.status != status || code != "" && a.text("code") != code {
+				t.Errorf("%s is answered %d %s, want %d %s", action, a.status, a.body, status, code)
+			}
+		}
+		introspect := func(credential, action string, want any) {
+			t.Helper()
+			a := d.send(t, "POST /api/v2/access/introspect", m{"credential": credential, "action": action}, operator).ok(200)
+			if a.at("allowed") != want {
+				t.Errorf("introspection of %s: %s", action, a.body)
+			}
+		}
+		check("invoice.read", as(user.Token()), 200, "")
+		check("invoice.read", as(viewer.Token()), 403, "forbidden")
+		check("invoice.approve", as(user.Token()), 403, "forbidden")
+		check("message.send", as(user.Token()), 403, "unknown_action")
+		check("invoice.pay", as(acme.Owner.Token()), 403, "unknown_action")
+		check("invoice.read", bearer(key), 200, "")
+		introspect(user.Token(), "invoice.read", true)
+		introspect(viewer.Token(), "invoice.read", false)
+		introspect(key, "invoice.read", true)
+		d.send(t, "POST /api/v2/access/introspect", m{"credential": key, "action": "message.send"}, operator).invalid("/action", "invalid")
+		session := d.send(t, "GET /api/v2/auth/session", nil, as(user.Token())).ok(200)
+		if got := session.at("user.permissions"); !has(got, "invoice.read") || has(got, "message.send") {
+			t.Errorf("the permissions are %v", got)
+		}
+
+		apply("actions: {}")
+		check("invoice.read", as(user.Token()), 403, "unknown_action")
+		check("invoice.read", bearer(key), 403, "unknown_action")
+		self := d.send(t, "GET /api/v2/auth/key", nil, bearer(key)).ok(200)
+		if !has(self.at("apiKey.permissions"), "invoice.read") || has(self.at("apiKey.effectivePermissions"), "invoice.read") {
+			t.Errorf("the key is %s", self.body)
+		}
+		apply(invoices)
+		check("invoice.read", bearer(key), 200, "")
+		check("invoice.read", as(user.Token()), 200, "")
+	})
+}
+
+func has(list any, want string) bool {
+	all, _ := list.([]any)
+	for _, v := range all {
+		if v == want {
+			return true
+		}
+	}
+	return false
+}

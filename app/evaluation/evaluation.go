@@ -4,7 +4,7 @@
 //	decisions, err := e.Decide(ctx, by, []evaluation.Question{{
 //		Subject:  evaluation.Subject{Type: "user", ID: "usr_…"},
 //		Action:   "message.send",
-//		Resource: evaluation.Resource{Type: "tenant", ID: "tnt_…"},
+//		Resource: doorward.Resource{Type: "tenant", ID: "tnt_…"},
 //	}})
 //
 // Users and keys are read from the database for each call, and sessions as by a check.
@@ -17,7 +17,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -44,22 +46,22 @@ type Subject struct {
 	TenantID string
 }
 
-// Resource is what would be acted on.
-type Resource struct{ Type, ID string }
-
 // Question asks whether a subject may do something.
 type Question struct {
 	Subject  Subject
 	Action   doorward.Action
-	Resource Resource
-	// IP is the client's address, for keys that are bound to addresses; may be empty.
-	IP string
+	Resource doorward.Resource
+	// Of what the service says about the request: the client's address, as text that may be
+	// none, and the time. Without a time it is now; the zero time is unknown.
+	IP   string
+	Time *time.Time
 }
 
 // Decision is the answer to a Question.
 type Decision struct {
-	Allowed bool
-	Reason  string // of a refusal, a sentence
+	Allowed  bool
+	Reason   string // of a refusal, a sentence
+	PolicyID string // of the policy that refuses; else empty
 }
 
 // Evaluations is the feature. Make it with New.
@@ -84,10 +86,10 @@ func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, quest
 	if err := e.findAll(ctx, by, asked); err != nil {
 		return nil, err
 	}
-	all := make([]Decision, len(questions))
+	all, now := make([]Decision, len(questions)), e.db.Now()
 	for i, q := range questions {
 		c := asked[q.seeker()]
-		all[i] = c.decide(q)
+		all[i] = c.decide(q, now)
 	}
 	return all, nil
 }
@@ -229,7 +231,7 @@ func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]can
 
 // decide is where a question meets the one decision: what is known of the request beside
 // the principal and the action is handed over here.
-func (c *candidate) decide(q Question) Decision {
+func (c *candidate) decide(q Question, now time.Time) Decision {
 	if c.refused != "" {
 		return Decision{Reason: c.refused}
 	}
@@ -242,11 +244,27 @@ func (c *candidate) decide(q Question) Decision {
 			return Decision{Reason: otherTenant}
 		}
 	}
-	d := access.CanCheck(&c.p, q.Action)
-	if d.Allowed {
+	d := access.CanCheckAt(&c.p, q.Action, q.request(now))
+	switch {
+	case d.Allowed:
 		return Decision{Allowed: true}
+	case d.Policy() != nil:
+		return Decision{Reason: reasonOf(d), PolicyID: d.Policy().PolicyID}
 	}
 	return Decision{Reason: reasonOf(d)}
+}
+
+// request is what the service says about the request, for policies.
+func (q Question) request(now time.Time) *doorward.Request {
+	ip, _ := netip.ParseAddr(q.IP)
+	r := &doorward.Request{At: now, Now: now, IP: ip.Unmap().WithZone("")}
+	if q.Time != nil {
+		r.Now = *q.Time
+	}
+	if q.Resource.Type != Tenant {
+		r.Resource = &q.Resource
+	}
+	return r
 }
 
 // typeOf is the type of the resources that an action acts on.

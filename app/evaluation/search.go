@@ -32,6 +32,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	if q.Resource.Type == Tenant {
 		tenantID = cmp.Or(tenantID, q.Resource.ID)
 	}
+	now := e.db.Now()
 	switch {
 	case q.Subject.Type != User && q.Subject.Type != Key:
 		return Found[Subject]{Reason: "Users and keys can be found."}, nil
@@ -47,7 +48,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	}, func(u doorward.User) (Subject, doorward.Position, bool) {
 		c := member(u)
 		at := doorward.Position{At: u.CreatedAt.UnixMicro(), ID: u.ID}
-		return Subject{User, u.ID, u.TenantID}, at, c.decide(q).Allowed
+		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now).Allowed
 	})
 }
 
@@ -70,7 +71,7 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 		c := entered(doorward.PrincipalOfKey(k, t.Status))
 		at := doorward.Position{At: k.CreatedAt.UnixMicro(), ID: k.ID}
 		valid := access.RefusesKey(&k, nil, now) == "" && k.Admits(q.IP)
-		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q).Allowed
+		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now).Allowed
 	})
 }
 
@@ -106,22 +107,23 @@ func scan[T any](w doorward.Window, read func(doorward.Window) (doorward.Page[T]
 
 // Resources finds the tenants in which the subject may do what the question asks; it is
 // asked of no other type. Errors: unavailable.
-func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[Resource], error) {
+func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Resource], error) {
 	if q.Resource.Type != Tenant {
-		return Found[Resource]{Reason: noResources}, nil
+		return Found[doorward.Resource]{Reason: noResources}, nil
 	}
 	all, err := e.candidates(ctx, by, q.seeker())
 	if err != nil {
-		return Found[Resource]{}, err
+		return Found[doorward.Resource]{}, err
 	}
-	var found []Resource
+	var found []doorward.Resource
+	now := e.db.Now()
 	for _, c := range all {
 		q.Resource.ID = c.p.TenantID
-		if c.decide(q).Allowed {
+		if c.decide(q, now).Allowed {
 			found = append(found, q.Resource)
 		}
 	}
-	return Found[Resource]{Page: cut(found, func(r Resource) string { return r.ID }, w)}, nil
+	return Found[doorward.Resource]{Page: cut(found, func(r doorward.Resource) string { return r.ID }, w)}, nil
 }
 
 // Actions finds what the subject may do on the resource, by name. Errors: unavailable.
@@ -131,9 +133,10 @@ func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Qu
 		return Found[doorward.Action]{Reason: c.refused}, err
 	}
 	var found []doorward.Action
+	now := e.db.Now()
 	for _, v := range c.p.Rules.Model().Verbs() {
 		q.Action = v.Action
-		if c.decide(q).Allowed {
+		if c.decide(q, now).Allowed {
 			found = append(found, v.Action)
 		}
 	}

@@ -24,7 +24,8 @@ type (
 		Context  *evaluationRefusal `json:"context,omitempty" doc:"Of a refusal"`
 	}
 	evaluationRefusal struct {
-		Reason string `json:"reason" doc:"Why, as a sentence"`
+		Reason   string `json:"reason" doc:"Why, as a sentence"`
+		PolicyID string `json:"policyId,omitempty" doc:"The policy of the tenant that refuses"`
 	}
 )
 
@@ -44,7 +45,7 @@ func answerOf(d evaluation.Decision) evaluationAnswer {
 	if d.Allowed {
 		return evaluationAnswer{Decision: true}
 	}
-	return evaluationAnswer{Context: &evaluationRefusal{d.Reason}}
+	return evaluationAnswer{Context: &evaluationRefusal{d.Reason, d.PolicyID}}
 }
 
 var docEvaluations = front.Doc{
@@ -111,7 +112,7 @@ func (h *handler) answerAll(ctx context.Context, by *doorward.ServiceKey, in eva
 	for i, e := range in.Evaluations {
 		q, missing := e.or(in.Asked).question()
 		if len(missing) > 0 {
-			all[i] = evaluationAnswer{Context: &evaluationRefusal{"The evaluation lacks " + strings.Join(missing, ", ") + "."}}
+			all[i] = evaluationAnswer{Context: &evaluationRefusal{Reason: "The evaluation lacks " + strings.Join(missing, ", ") + "."}}
 			continue
 		}
 		questions, places = append(questions, q), append(places, i)

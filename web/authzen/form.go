@@ -1,12 +1,14 @@
 package authzen
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"mime"
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/evaluation"
@@ -69,25 +71,32 @@ type (
 		TenantID string   `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Needed for users of several tenants; without effect for keys and sessions"`
 	}
 	action struct {
-		_          struct{} `json:"-" additionalProperties:"true"`
-		Name       string   `json:"name,omitempty" example:"message.send" doc:"A permission"`
-		Properties object   `json:"properties,omitzero"`
+		_          struct{}   `json:"-" additionalProperties:"true"`
+		Name       string     `json:"name,omitempty" example:"message.send" doc:"A permission"`
+		Properties attributes `json:"properties,omitempty" doc:"Not used"`
 	}
 	resource struct {
-		_          struct{} `json:"-" additionalProperties:"true"`
-		Type       string   `json:"type,omitempty" example:"tenant" doc:"The type that the action acts on; tenant for actions without one"`
-		ID         string   `json:"id,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
-		Properties object   `json:"properties,omitzero"`
+		_          struct{}   `json:"-" additionalProperties:"true"`
+		Type       string     `json:"type,omitempty" example:"tenant" doc:"The type that the action acts on; tenant for actions without one"`
+		ID         string     `json:"id,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+		Properties attributes `json:"properties,omitempty" doc:"The attributes that the model declares for the type; what it doesn't declare is ignored"`
 	}
 	circumstances struct {
-		_  struct{} `json:"-" additionalProperties:"true"`
-		IP readable `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. Keys bound to addresses are refused without"`
-	}
-	// object is one of which no member is used.
-	object struct {
-		_ struct{} `json:"-" additionalProperties:"true"`
+		_    struct{}  `json:"-" additionalProperties:"true"`
+		IP   readable  `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. Keys bound to addresses are refused without, and by policies that read it"`
+		Time *readable `json:"time,omitempty" example:"2031-05-06T12:00:00Z" doc:"The time of the request, as RFC 3339 says; without it the time is now"`
 	}
 )
+
+// attributes are those of an object. Numbers keep all their digits.
+type attributes map[string]any
+
+// UnmarshalJSON takes an object.
+func (a *attributes) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	return d.Decode((*map[string]any)(a))
+}
 
 // readable is a text in a context. Anything else is as if it were absent.
 type readable string
@@ -99,6 +108,20 @@ func (r *readable) UnmarshalJSON(b []byte) error {
 		*r = readable(text)
 	}
 	return nil
+}
+
+// instants are the forms of a time; the second has no seconds, as in the examples of the
+// specification.
+var instants = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
+
+// instant is the time that the text says, or else the zero time, which is unknown.
+func (r readable) instant() time.Time {
+	for _, form := range instants {
+		if at, err := time.Parse(form, string(r)); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
 }
 
 // Asked is one evaluation, or the defaults of several.
@@ -134,12 +157,16 @@ func (a Asked) question() (evaluation.Question, []string) {
 	if a.Resource == nil {
 		missing = append(missing, "/resource")
 	} else {
-		q.Resource = evaluation.Resource{Type: a.Resource.Type, ID: a.Resource.ID}
+		q.Resource = doorward.Resource{Type: a.Resource.Type, ID: a.Resource.ID, Attributes: a.Resource.Properties}
 		need("/resource/type", q.Resource.Type)
 		need("/resource/id", q.Resource.ID)
 	}
 	if a.Context != nil {
 		q.IP = string(a.Context.IP)
+		if a.Context.Time != nil {
+			at := a.Context.Time.instant()
+			q.Time = &at
+		}
 	}
 	return q, missing
 }

@@ -75,7 +75,7 @@ func (h *handler) searchSubject(ctx context.Context, c *front.Call, in searchInp
 }
 
 func (h *handler) searchResource(ctx context.Context, c *front.Call, in searchInput) (searchResults[foundResource], error) {
-	return search(ctx, c, in, "/resource/id", h.app.Evaluations.Resources, func(r evaluation.Resource) foundResource {
+	return search(ctx, c, in, "/resource/id", h.app.Evaluations.Resources, func(r doorward.Resource) foundResource {
 		return foundResource{r.Type, r.ID}
 	})
 }
@@ -109,7 +109,7 @@ func search[T, Out any](ctx context.Context, c *front.Call, in searchInput, soug
 		out.Results[i] = view(item)
 	}
 	if found.Reason != "" {
-		out.Context = &evaluationRefusal{found.Reason}
+		out.Context = &evaluationRefusal{Reason: found.Reason}
 	}
 	out.Page.Count = len(out.Results)
 	out.Page.NextToken, err = c.Cursor(ctx, found.Next)

@@ -139,6 +139,8 @@ type candidate struct {
 // The reasons that concern the question.
 const (
 	noSubject      = "There is no such subject."
+	noAction       = "There is no such action."
+	otherAddress   = "The API key may not be used from the address in context.ip, or needs one."
 	unknownType    = "The types of subjects are user, key and session."
 	severalTenants = "The user is in several tenants. Name one in subject.properties.tenantId."
 	noTenant       = "Name the tenant, as the resource or in subject.properties.tenantId."
@@ -217,12 +219,11 @@ func entered(p doorward.Principal) candidate {
 
 // credential is the candidate of a key or session that has been looked up.
 func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]candidate, error) {
-	var e *doorward.Error
 	switch {
 	case p.TenantID != "" && !by.Covers(p.TenantID), doorward.HasCode(err, doorward.CodeUnauthenticated):
 		return nil, nil
-	case doorward.HasCode(err, doorward.CodeIPNotAllowed) && errors.As(err, &e):
-		return []candidate{{refused: textOf(e)}}, nil
+	case doorward.HasCode(err, doorward.CodeIPNotAllowed):
+		return []candidate{{refused: otherAddress}}, nil
 	case err != nil:
 		return nil, err
 	}
@@ -235,14 +236,14 @@ func (c *candidate) decide(q Question, now time.Time) Decision {
 	if c.refused != "" {
 		return Decision{Reason: c.refused}
 	}
-	verb, known := c.p.Rules.Model().Lookup(q.Action)
-	if want := typeOf(verb); known && verb.IsPermission() {
-		switch {
-		case q.Resource.Type != want:
-			return Decision{Reason: "The action acts on resources of the type " + want + "."}
-		case want == Tenant && q.Resource.ID != c.p.TenantID:
-			return Decision{Reason: otherTenant}
-		}
+	verb, _ := c.p.Rules.Model().Lookup(q.Action)
+	switch want := typeOf(verb); {
+	case !verb.IsPermission():
+		return Decision{Reason: noAction}
+	case q.Resource.Type != want:
+		return Decision{Reason: "The action acts on resources of the type " + want + "."}
+	case want == Tenant && q.Resource.ID != c.p.TenantID:
+		return Decision{Reason: otherTenant}
 	}
 	d := access.CanCheckAt(&c.p, q.Action, q.request(now))
 	switch {
@@ -270,6 +271,7 @@ func (q Question) request(now time.Time) *doorward.Request {
 // typeOf is the type of the resources that an action acts on.
 func typeOf(v *doorward.Verb) string { return cmp.Or(v.Resource, Tenant) }
 
-func reasonOf(d access.Decision) string { return textOf(d.Refusal()) }
-
-func textOf(e *doorward.Error) string { return cmp.Or(e.Detail, e.Code.Problem().Help) }
+func reasonOf(d access.Decision) string {
+	e := d.Refusal()
+	return cmp.Or(e.Detail, e.Code.Problem().Help)
+}

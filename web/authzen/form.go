@@ -81,11 +81,6 @@ type (
 		ID         string     `json:"id,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
 		Properties attributes `json:"properties,omitempty" doc:"The attributes that the model declares for the type; what it doesn't declare is ignored"`
 	}
-	circumstances struct {
-		_    struct{}  `json:"-" additionalProperties:"true"`
-		IP   readable  `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. Keys bound to addresses are refused without, and by policies that read it"`
-		Time *readable `json:"time,omitempty" example:"2031-05-06T12:00:00Z" doc:"The time of the request, as RFC 3339 says; without it the time is now"`
-	}
 )
 
 // attributes are those of an object. Numbers keep all their digits.
@@ -98,38 +93,36 @@ func (a *attributes) UnmarshalJSON(b []byte) error {
 	return d.Decode((*map[string]any)(a))
 }
 
-// readable is a text in a context. Anything else is as if it were absent.
-type readable string
-
-// UnmarshalJSON takes any value.
-func (r *readable) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) == nil {
-		*r = readable(text)
-	}
-	return nil
-}
-
 // instants are the forms of a time; the second has no seconds, as in the examples of the
 // specification.
 var instants = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
 
-// instant is the time that the text says, or else the zero time, which is unknown.
-func (r readable) instant() time.Time {
+// text is the member if it is a string, else empty.
+func (a attributes) text(name string) string {
+	text, _ := a[name].(string)
+	return text
+}
+
+// instant is the time that the member says, the zero time for one that can't be read, and
+// nil without it.
+func (a attributes) instant(name string) *time.Time {
+	if _, has := a[name]; !has {
+		return nil
+	}
 	for _, form := range instants {
-		if at, err := time.Parse(form, string(r)); err == nil {
-			return at
+		if at, err := time.Parse(form, a.text(name)); err == nil {
+			return &at
 		}
 	}
-	return time.Time{}
+	return new(time.Time)
 }
 
 // Asked is one evaluation, or the defaults of several.
 type Asked struct {
-	Subject  *subject       `json:"subject,omitempty"`
-	Action   *action        `json:"action,omitempty"`
-	Resource *resource      `json:"resource,omitempty"`
-	Context  *circumstances `json:"context,omitempty"`
+	Subject  *subject    `json:"subject,omitempty"`
+	Action   *action     `json:"action,omitempty"`
+	Resource *resource   `json:"resource,omitempty"`
+	Context  *attributes `json:"context,omitempty" doc:"Of the request: ip is the client's address, time its time as RFC 3339 says, without it now. Keys bound to addresses and policies refuse if they read what is missing or unreadable"`
 }
 
 // question is what is asked, and the pointers of the members that it lacks.
@@ -162,11 +155,7 @@ func (a Asked) question() (evaluation.Question, []string) {
 		need("/resource/id", q.Resource.ID)
 	}
 	if a.Context != nil {
-		q.IP = string(a.Context.IP)
-		if a.Context.Time != nil {
-			at := a.Context.Time.instant()
-			q.Time = &at
-		}
+		q.IP, q.Time = a.Context.text("ip"), a.Context.instant("time")
 	}
 	return q, missing
 }

@@ -246,6 +246,11 @@ func TestRoutesWithoutARefusalAreNoticed(t *testing.T) {
 // makesNothing are the POST routes with a guard that make nothing which a repetition
 // would make twice.
 var makesNothing = []string{
+	"POST /access/v1/evaluation",
+	"POST /access/v1/evaluations",
+	"POST /access/v1/search/action",
+	"POST /access/v1/search/resource",
+	"POST /access/v1/search/subject",
 	"POST /api/v2/access/introspect",
 	"POST /api/v2/auth/change-password",
 	"POST /api/v2/auth/token",         // signs what is so anyway

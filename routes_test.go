@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/goldentest"
 	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/authzen"
 	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
 )
@@ -272,7 +273,7 @@ func notRepeatable(routes []front.Route) (all []string) {
 }
 
 func TestEachCreationIsRepeatable(t *testing.T) {
-	routes := append(api.Routes(nil), edge.Routes(nil)...)
+	routes := slices.Concat(api.Routes(nil), edge.Routes(nil), authzen.Routes(nil))
 	for _, fault := range notRepeatable(routes) {
 		t.Error(fault)
 	}

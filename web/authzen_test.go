@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -506,6 +507,88 @@ func TestEvaluationFault(t *testing.T) {
 			}
 		}
 	}
+}
+
+const approvals = `actions:
+  invoice.approve:
+    about: Approve invoices
+    roles: [OWNER, ADMIN]
+    resource: invoice
+  report.read:
+    about: See reports
+    roles: [OWNER, ADMIN, USER, VIEWER]
+resources:
+  invoice:
+    amount: long
+`
+
+const amountPolicies = `@id("large") @reason("Invoices over 10,000 need two people.")
+forbid(principal, action, resource is invoice) when { resource.amount > 10000 };
+@id("exact") forbid(principal, action, resource is invoice) when { resource.amount == -9007199254740993 };
+@id("office") forbid(principal, action == Action::"report.read", resource) unless { context.ip.isInRange(ip("192.0.2.0/24")) };
+@id("hours") forbid(principal, action == Action::"user.read", resource) when { context.now.toTime() >= duration("18h") };
+`
+
+// A tenant's policies read the resource and the request as the service states them.
+func TestEvaluationUnderPolicies(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
+			if _, err := tx.InsertModel(t.Context(), store.ModelVersion{Version: 1, Text: approvals, CreatedAt: tx.Now}); err != nil {
+				return err
+			}
+			return tx.InsertPolicy(t.Context(), store.PolicyVersion{TenantID: acme.ID, Version: 1, Text: amountPolicies, Mode: store.PolicyEnforces, CreatedAt: tx.Now, CreatedBy: acme.Owner.ID})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, owner, tenant := newEvaluator(t, d), entity("user", acme.Owner.ID), entity("tenant", acme.ID)
+		invoice := func(amount string) m {
+			return question(owner, "invoice.approve", m{"type": "invoice", "id": "inv_1", "properties": m{"amount": json.RawMessage(amount), "other": "x"}})
+		}
+		refusedBy := func(policy string, q m) {
+			t.Helper()
+			a := d.send(t, evaluationPath, q, e.key).ok(http.StatusOK).is("decision", false)
+			a.names("context", "reason", "policyId").is("context.policyId", policy)
+		}
+		e.permits(t, invoice("10000"))
+		e.permits(t, invoice("-9007199254740992")) // what a float64 would make of the number in the policy
+		refusedBy("exact", invoice("-9007199254740993"))
+		refusedBy("large", invoice("10001"))
+		d.send(t, evaluationPath, invoice("10001"), e.key).ok(http.StatusOK).is("context.reason", "Invoices over 10,000 need two people.")
+		for _, unreadable := range []string{`"1"`, "1.5", "[]", "1e400"} {
+			refusedBy("large", invoice(unreadable))
+		}
+		refusedBy("large", question(owner, "invoice.approve", entity("invoice", "inv_1")))
+		e.refuses(t, question(owner, "invoice.approve", tenant), "of the type invoice")
+
+		with := func(action string, context m) m {
+			q := question(owner, action, tenant)
+			q["context"] = context
+			return q
+		}
+		e.permits(t, with("report.read", m{"ip": "192.0.2.7"}))
+		for _, ip := range []any{"198.51.100.1", "", "x", 7} {
+			refusedBy("office", with("report.read", m{"ip": ip}))
+		}
+		refusedBy("office", question(owner, "report.read", tenant))
+		e.permits(t, with("user.read", m{"time": "2031-05-06T12:00:00Z"}))
+		e.permits(t, with("user.read", m{"time": "2031-05-06T19:00+02:00"}))
+		for _, at := range []any{"2031-05-06T18:00:00Z", "2031-05-06T12:00:00-07:00", "", "noon", 7} {
+			refusedBy("hours", with("user.read", m{"time": at}))
+		}
+		search := with("report.read", m{"ip": "192.0.2.7"})
+		if got := e.found(t, "subject", search, 10); !slices.Equal(got, []string{acme.Owner.ID}) {
+			t.Errorf("in the office %q are found", got)
+		}
+		search["context"] = m{}
+		if got := e.found(t, "subject", search, 10); len(got) != 0 {
+			t.Errorf("outside %q are found", got)
+		}
+		if got := e.found(t, "action", m{"subject": owner, "resource": m{"type": "invoice", "id": "inv_1", "properties": m{"amount": 5}}}, 10); !slices.Equal(got, []string{"invoice.approve"}) {
+			t.Errorf("on an invoice the OWNER may %q", got)
+		}
+	})
 }
 
 // Check, introspection and evaluation decide the same.

@@ -71,11 +71,11 @@ const (
 	APIKeyRevoke     Action = "apikey.revoke"
 	APIKeyExpiring   Action = "apikey.expiring" // its end is near
 	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
-	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
+	APIKeyLeak       Action = "apikey.leak"     // it was ended by a report of somebody who had found it
+	APIKeyRefuse     Action = "apikey.refuse"   // it was presented, and was not valid or came from a refused address
 	PolicyUpdate     Action = "policy.update"
 	PolicyConfirm    Action = "policy.confirm"
 	PolicyRestore    Action = "policy.restore"
-	APIKeyRefuse     Action = "apikey.refuse"   // it was presented and is not valid, or not from there
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -126,8 +126,8 @@ func (v Verb) Roles() (all []Role) {
 	return all
 }
 
-// GrantedTo reports whether the role grants the action, as a table has it; access.Can
-// decides.
+// GrantedTo reports whether the role grants the action, for tables in pages and documents.
+// Only access.Can decides.
 func (v *Verb) GrantedTo(r Role) bool { return v.roles&r.bit() != 0 }
 
 // roleSet is a set of roles, one bit each.

@@ -24,8 +24,8 @@ type APIKey struct {
 	TenantID string
 	Name     string
 	Status   APIKeyStatus // as stored; use StatusAt
-	// Role is the most that the key may do, and Permissions are those of it that it
-	// has, sorted.
+	// Role limits what the key may do: it has only those of its Permissions, which are
+	// sorted, that Role and the owner's role grant.
 	Role        Role
 	Permissions []Action
 	OwnerID     string

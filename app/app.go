@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ import (
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/trace"
@@ -54,6 +56,7 @@ type Settings struct {
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
+	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
@@ -122,7 +125,10 @@ func New(db *store.DB, s Settings) *App {
 	passwords := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
-	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
+	pool := argon.NewPool(s.Hash, argon.Options{
+		Yield: sessions.Busy, Phase: tracePhase,
+		Child: s.HashChild, ChildFailed: lograte.Warnings(s.Log, "a process for password hashes failed"),
+	})
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
 	master := masterkey.New(writer, db, s.MasterKey)
@@ -154,19 +160,19 @@ func New(db *store.DB, s Settings) *App {
 	}
 }
 
-// reported are the kinds of keys that anybody who finds one can end.
+// reported are the kinds of keys that anybody who finds one can report and so revoke.
 func reported(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeaked(ctx, by, hash, s.OperatorAddress)
 		if found {
-			s.Log.Error("an operator key was reported as found, and is revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
+			s.Log.Error("an operator key was reported as leaked and has been revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
 		}
 		return err
 	}
 	endService := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeakedService(ctx, by, hash, s.OperatorAddress)
 		if found {
-			s.Log.Error("a service key was reported as found, and is revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
+			s.Log.Error("a service key was reported as leaked and has been revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
 		}
 		return err
 	}
@@ -210,7 +216,7 @@ func (a *App) Ready(ctx context.Context) error {
 	return a.db.Clock().Err()
 }
 
-var errLeaseLost = errors.New("app: no lease for three leases")
+var errLeaseLost = errors.New("app: the lease was not renewed for three times its length")
 
 func unready(err error, detail string) error {
 	e := doorward.Unavailable(err)
@@ -226,6 +232,9 @@ func (a *App) Vitals(ctx context.Context) (store.Vitals, error) { return a.db.Re
 
 // Hashing returns the state of the password hashing pool.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
+
+// HashProcesses returns what the processes for password hashes use.
+func (a *App) HashProcesses() argon.Processes { return a.pool.Processes() }
 
 // sweepEvery bounds how long the data of a closed tenant outlives its hold.
 // Otherwise the sweep only bounds the size of tables.

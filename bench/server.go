@@ -109,23 +109,77 @@ func (p *process) stop() {
 	_ = p.cmd.Wait()
 }
 
-// cpu is the time that the process has used so far (proc(5): utime and stime,
-// in ticks of 10 ms).
+// cpu is the time that the server and its processes have used so far.
 func (p *process) cpu() time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	sum := cpuOf(p.cmd.Process.Pid)
+	for _, pid := range childrenOf(p.cmd.Process.Pid) {
+		sum += cpuOf(pid)
+	}
+	return sum
+}
+
+// cpuOf returns the time of a process and of its children that have ended (proc(5): utime,
+// stime, cutime, cstime, in ticks of 10 ms).
+func cpuOf(pid int) (sum time.Duration) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
 	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
+	for _, field := range strings.Fields(rest)[11:15] {
+		ticks, _ := strconv.Atoi(field)
+		sum += time.Duration(ticks) * 10 * time.Millisecond
+	}
+	return sum
 }
 
-// memory returns a line of /proc/PID/status in bytes: VmRSS or VmHWM.
+func childrenOf(pid int) (all []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, name := range lists {
+		text, _ := os.ReadFile(name) // the thread may have ended
+		for _, field := range strings.Fields(string(text)) {
+			child, _ := strconv.Atoi(field)
+			all = append(all, child)
+		}
+	}
+	return all
+}
+
+// watchMemory samples the memory of the server and its processes every 100 ms, in bytes.
+// Pages that several of them share count once (Pss). highest ends it.
+func (p *process) watchMemory() (highest func() int64) {
+	stop, result := make(chan struct{}), make(chan int64)
+	go func() {
+		most := int64(0)
+		for tick := time.Tick(100 * time.Millisecond); ; {
+			select {
+			case <-stop:
+				result <- most
+				return
+			case <-tick:
+				most = max(most, p.pss())
+			}
+		}
+	}()
+	return func() int64 { close(stop); return <-result }
+}
+
+func (p *process) pss() (sum int64) {
+	pid := p.cmd.Process.Pid
+	for _, pid := range append(childrenOf(pid), pid) {
+		sum += kibibytes(fmt.Sprintf("/proc/%d/smaps_rollup", pid), "Pss")
+	}
+	return sum
+}
+
+// memory returns a line of /proc/PID/status of the server in bytes: VmRSS or VmHWM.
 func (p *process) memory(name string) int64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	return kibibytes(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), name)
+}
+
+// kibibytes returns the value of a line "name: n kB" in bytes.
+func kibibytes(file, name string) int64 {
+	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
 			kb, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64)

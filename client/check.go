@@ -51,10 +51,10 @@ func checkPath(action string) string {
 	return "/api/v2/access/check?action=" + url.QueryEscape(action)
 }
 
-// longest is the maximum length of a forwarded header. Valid values are shorter, so
+// maxForwarded is the maximum length of a forwarded header. Valid values are shorter, so
 // Doorward refuses a truncated value too. A full value could exceed Doorward's limits,
 // which would be a fault instead of a refusal.
-const longest = 512
+const maxForwarded = 512
 
 // header returns the headers that are sent to Doorward. cookie is the name of its
 // session cookie.
@@ -77,7 +77,7 @@ func (q Request) header(cookie string) http.Header {
 	return h
 }
 
-func cut(v string) string { return v[:min(len(v), longest)] }
+func cut(v string) string { return v[:min(len(v), maxForwarded)] }
 
 // sessions returns the distinct session identifiers of a request, at most two, because
 // Doorward refuses two. The rules are Doorward's: a Tomcat beside it uses the same

@@ -52,7 +52,7 @@ var actions = []string{"", "message.send", "report.read", "user.manage", "billin
 func whoAmI(w http.ResponseWriter, r *http.Request) {
 	id, ok := client.From(r.Context())
 	if !ok {
-		http.Error(w, "Require let somebody pass unnamed", http.StatusTeapot)
+		http.Error(w, "Require let a caller pass without an identity", http.StatusTeapot)
 		return
 	}
 	_ = json.NewEncoder(w).Encode(seen{id, r.Header})
@@ -155,9 +155,9 @@ func TestHandlerLearnsWhoIsCalling(t *testing.T) {
 	}
 }
 
-// An answered revocation is in force at the next request, since the client has no
+// Once a revocation is answered, the next request is refused, since the client has no
 // cache.
-func TestRevocationCountsAtOnce(t *testing.T) {
+func TestRevocationTakesEffectAtOnce(t *testing.T) {
 	server := doorwardtest.Start(t)
 	acme := server.Tenant("Acme")
 	ann := acme.Join("ann@acme.example", "USER")
@@ -239,7 +239,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 	first := ann.Token()
 	second := ann.Login()
 	key := newOperatorKey(server)
-	dead, bent := strings.Repeat("A", 43), first[:42]+"B" // the last character has unused bits
+	dead, malformed := strings.Repeat("A", 43), first[:42]+"B" // the unused bits of the last character aren't zero
 	s := service(t, newClient(t, server.URL))
 	tests := map[string]struct {
 		header http.Header
@@ -252,7 +252,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 		"two sessions":               {cookies("JSESSIONID="+first, "JSESSIONID="+second), 401},
 		"dead and alive":             {cookies("JSESSIONID="+dead, "JSESSIONID="+first), 401},
 		"beside Tomcat's":            {cookies("JSESSIONID=0A1B2C3D4E5F.node1", "JSESSIONID="+first), 200},
-		"after three malformed ones": {cookies("JSESSIONID="+bent, "JSESSIONID=x", "JSESSIONID=", "JSESSIONID="+first), 200},
+		"after three malformed ones": {cookies("JSESSIONID="+malformed, "JSESSIONID=x", "JSESSIONID=", "JSESSIONID="+first), 200},
 		"three different":            {cookies("JSESSIONID="+dead, "JSESSIONID="+first, "JSESSIONID="+second), 401},
 		"in quotes":                  {cookies(`JSESSIONID="` + first + `"`), 401},
 		"other letter case":          {cookies("jsessionid=" + first), 401},
@@ -269,7 +269,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 		"bearer":                     {http.Header{"Authorization": {"Bearer " + first}}, 200},
 		"bearer, other letter case":  {http.Header{"Authorization": {"bEARER " + first}}, 200},
 		"dead bearer":                {http.Header{"Authorization": {"Bearer " + dead}}, 401},
-		"bent bearer":                {http.Header{"Authorization": {"Bearer " + bent}}, 401},
+		"malformed bearer":           {http.Header{"Authorization": {"Bearer " + malformed}}, 401},
 		"bearer and session":         {with(session(first), "Authorization", "Bearer "+first), 401},
 		"bearer with a tab":          {with(session(first), "Authorization", "Bearer\t"+first), 401},
 		"bearer and Basic":           {http.Header{"Authorization": {"Bearer " + first, "Basic YTpi"}}, 401},
@@ -410,7 +410,7 @@ func TestRefusalsAreProblems(t *testing.T) {
 	}
 }
 
-func TestErrorsStayApart(t *testing.T) {
+func TestErrorsAreDistinct(t *testing.T) {
 	server := doorwardtest.Start(t)
 	viewer := server.Tenant("Acme").Join("v@acme.example", "VIEWER")
 	kinds := []error{client.ErrUnauthenticated, client.ErrForbidden, client.ErrUnavailable}
@@ -492,8 +492,8 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// No print of a client contains the key: not of a value, nor of an unexported field,
-// whose methods package fmt doesn't call.
+// No formatting of a client contains the key, even as an unexported field, whose methods
+// package fmt doesn't call.
 func TestOperatorKeyIsNeverPrinted(t *testing.T) {
 	c := newClient(t, "http://localhost:1", client.OperatorKey("dwo_hunter2"))
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {

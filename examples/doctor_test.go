@@ -113,7 +113,7 @@ func TestDoctorFindsMistakes(t *testing.T) {
 	}
 	p := s.probe(t, s.gateway)
 	p.Upstream = s.service.output.lines()[0]
-	if found := wrongs(t, p); !strings.Contains(found["upstream"], "answers 200 beside the gateway") {
+	if found := wrongs(t, p); !strings.Contains(found["upstream"], "answers 200 without the gateway") {
 		t.Errorf("a service that anybody reaches: %q", found)
 	}
 	for _, f := range p.Run(t.Context()) {

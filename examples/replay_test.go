@@ -44,8 +44,8 @@ func clientRequest(t *testing.T, route, token string, headers ...string) *http.R
 	return r
 }
 
-// neededBy are the routes of all examples.
-var neededBy = map[string]string{
+// actionOfRoute has the routes of all examples, each with the action that it needs.
+var actionOfRoute = map[string]string{
 	"GET /messages": "message.read", "HEAD /messages/msg_1": "message.read", "POST /messages": "message.send",
 	"GET /reports/daily?format=csv": "report.read",
 	// The client's URL must not change the question to Doorward.
@@ -87,7 +87,7 @@ func testReplay(t *testing.T, g replayed) {
 type sender func(t *testing.T, action string, r *http.Request) answer
 
 func replayRoles(t *testing.T, s *site, g replayed, send sender) {
-	for route, action := range neededBy {
+	for route, action := range actionOfRoute {
 		for _, role := range roles {
 			p := s.people[role]
 			r := clientRequest(t, route, p.Token())

@@ -23,14 +23,14 @@ import (
 
 // dialFrom connects from an address of this machine. A refusal may arrive during
 // connecting; the returned line then serves nothing.
-func dialFrom(t *testing.T, from, to string) line {
+func dialFrom(t *testing.T, from, to string) rawConn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c, err := d.Dial("tcp", to)
 	if errors.Is(err, syscall.ECONNRESET) {
 		c, _ = net.Pipe()
 		c.Close()
-		return line{c, bufio.NewReader(c)}
+		return rawConn{c, bufio.NewReader(c)}
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -39,12 +39,12 @@ func dialFrom(t *testing.T, from, to string) line {
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	return line{c, bufio.NewReader(c)}
+	return rawConn{c, bufio.NewReader(c)}
 }
 
 // served reports whether a request on the connection is answered; otherwise it was
 // closed without an answer.
-func (l line) served(t *testing.T) bool {
+func (l rawConn) served(t *testing.T) bool {
 	t.Helper()
 	_, _ = io.WriteString(l, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") // an error shows in reading
 	res, err := http.ReadResponse(l.in, nil)
@@ -88,7 +88,7 @@ func TestConnectionsPerClient(t *testing.T) {
 }
 
 // fill opens as many connections as a client may, and returns the first.
-func fill(t *testing.T, name, from, address string) (first line) {
+func fill(t *testing.T, name, from, address string) (first rawConn) {
 	t.Helper()
 	for i := range 3 {
 		l := dialFrom(t, from, address)

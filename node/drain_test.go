@@ -24,13 +24,13 @@ func announcing(d time.Duration) doorwardtest.Option {
 	return func(c *node.Config) { c.Announce = d }
 }
 
-// line is a connection that the test writes and reads in pieces.
-type line struct {
+// rawConn is a connection that the test writes and reads in pieces.
+type rawConn struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-func dial(t *testing.T, s *doorwardtest.Server) line {
+func dial(t *testing.T, s *doorwardtest.Server) rawConn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.Node.Address())
 	if err != nil {
@@ -40,17 +40,17 @@ func dial(t *testing.T, s *doorwardtest.Server) line {
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	return line{c, bufio.NewReader(c)}
+	return rawConn{c, bufio.NewReader(c)}
 }
 
-func (l line) send(t *testing.T, text string) {
+func (l rawConn) send(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(l, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (l line) receive(t *testing.T) *http.Response {
+func (l rawConn) receive(t *testing.T) *http.Response {
 	t.Helper()
 	res, err := http.ReadResponse(l.in, nil)
 	if err != nil {
@@ -72,12 +72,12 @@ func ready(t *testing.T, s *doorwardtest.Server) int {
 	return res.StatusCode
 }
 
-func TestDrainAnswersWhoIsThere(t *testing.T) {
+func TestDrainAnswersOpenRequests(t *testing.T) {
 	t.Parallel()
 	s := doorwardtest.Start(t, announcing(3*time.Second)) // time for the requests below, on a busy machine
 	const get = "GET /healthz HTTP/1.1\nHost: localhost\n\n"
 	underWay, kept, idle, silent := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
-	for _, l := range []line{kept, idle} {
+	for _, l := range []rawConn{kept, idle} {
 		l.send(t, get)
 		if res := l.receive(t); res.StatusCode != http.StatusOK || res.Close {
 			t.Fatalf("before: %s, closes %v", res.Status, res.Close)
@@ -86,7 +86,7 @@ func TestDrainAnswersWhoIsThere(t *testing.T) {
 	underWay.send(t, "POST /api/v2/auth/login HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 42\n")
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); s.Stop() }()
-	becomes(t, s, "shutting down")
+	waitForReadiness(t, s, "shutting down")
 
 	kept.send(t, get)
 	if res := kept.receive(t); res.StatusCode != http.StatusOK || !res.Close {
@@ -97,12 +97,13 @@ func TestDrainAnswersWhoIsThere(t *testing.T) {
 	if res := newcomer.receive(t); res.StatusCode != http.StatusOK || !res.Close {
 		t.Errorf("on a new connection: %s, closes %v, want 200 and a close", res.Status, res.Close)
 	}
-	// Its head ends now, so that the handler runs on a node that drains for certain.
+	// The request's headers end only now, so that its handler surely runs while the node
+	// drains.
 	underWay.send(t, "\n"+`{"email":"nobody@acme.example","password":`)
 	if res := underWay.receive(t); res.StatusCode != http.StatusBadRequest || !res.Close {
 		t.Errorf("an open request: %s, closes %v, want 400 and a close", res.Status, res.Close)
 	}
-	for name, l := range map[string]line{"idle": idle, "silent": silent} {
+	for name, l := range map[string]rawConn{"idle": idle, "silent": silent} {
 		if _, err := l.in.ReadByte(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("the %s connection ends with %v, want its end", name, err)
 		}

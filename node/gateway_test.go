@@ -37,7 +37,7 @@ func TestRollingRestartThroughHAProxy(t *testing.T) {
 	roll(ctx, nodes, doorward)
 	took := l.now() - began
 
-	v := l.finish(stop, func() { l.nodes = nodes }) // receive no more requests, are only stopped
+	v := l.finish(stop, func() { l.nodes = nodes }) // the load is over: these are only stopped
 	l.report(v)
 	requireGood(t, v)
 	l.requireAllAnswered()

@@ -29,7 +29,7 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// load is the concurrent, random load of all clients, and its history.
+// load is a concurrent, random load of many clients, and the history of their calls.
 type load struct {
 	t        *testing.T
 	nodes    []*process
@@ -279,6 +279,8 @@ func (l *load) login(node int, p *person) *session {
 	r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": password})
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// see records what the answer says about a value of the person: that it is this one,
+	// or with not, that it is another one.
 	see := func(what string, from *register, value string, not bool) {
 		l.history.reads = append(l.history.reads, read{r.span, fmt.Sprintf("login of %s on node %d answers %d (%s)", p.email, node, r.status, what), from, value, not})
 	}
@@ -307,15 +309,15 @@ func (l *load) login(node int, p *person) *session {
 	return nil
 }
 
-// end records a call that ends sessions and checks the affected ones. It reports
-// whether the call succeeded.
-func (l *load) end(node int, r reply, p *person, one, but *session) bool {
+// end records a call that ends sessions of a person (only one, or all except one, unless
+// nil) and checks those. It reports whether the call succeeded.
+func (l *load) end(node int, r reply, p *person, only, except *session) bool {
 	known := r.status == http.StatusNoContent
 	if refused := r.status >= 400 && r.status < 500; refused {
 		return false // it did nothing
 	}
 	l.mu.Lock()
-	e := ending{mutation{r.span, node, known}, one, but}
+	e := ending{mutation{r.span, node, known}, only, except}
 	p.endings = append(p.endings, e)
 	var concerned []*session
 	for _, s := range p.sessions {
@@ -407,7 +409,7 @@ func (l *load) count(what string, ok bool) bool {
 
 // operations are the names of the load's calls. A call that never succeeds would
 // silently weaken the history: all its outcomes would be in doubt.
-var operations = []string{"logout", "end others", "end one of own", "change password", "by hand", "by command"}
+var operations = []string{"logout", "end others", "end one of own", "change password", "in process", "by command"}
 
 // change runs a random operation of people on their sessions.
 func (l *load) change() {
@@ -494,7 +496,7 @@ func (l *load) operateInProcess(email, what string) error {
 	default:
 		err = l.operator.App.Users.SetRole(ctx, by, found[0], doorward.Role(what))
 	}
-	l.count("by hand", err == nil)
+	l.count("in process", err == nil)
 	return err
 }
 

@@ -52,6 +52,17 @@ func (n *Node) measureHashes(m *telemetry.Metrics) {
 	m.Counter("doorward_password_hashes_total", "Password hashes begun.", func() float64 { return float64(n.App.Hashing().Hashes) })
 	m.Counter("doorward_password_hashes_refused_total", "Callers turned away because too many hashes were waiting.",
 		func() float64 { return float64(n.App.Hashing().Refused) })
+	m.Sampled(n.measureHashProcesses)
+}
+
+func (n *Node) measureHashProcesses() []telemetry.Sample {
+	p := n.App.HashProcesses()
+	return []telemetry.Sample{
+		{Name: "doorward_password_hash_processes", Help: "Processes for password hashes; 0 when none was needed for 5 s.", Value: float64(p.Running)},
+		{Name: "doorward_password_hash_processes_resident_bytes", Help: "Memory of the processes for password hashes; process_resident_memory_bytes is without it.", Value: float64(p.Resident)},
+		{Name: "doorward_password_hash_processes_cpu_seconds_total", Help: "CPU time of the processes for password hashes; process_cpu_seconds_total is without it.", Value: p.CPU.Seconds(), Total: true},
+		{Name: "doorward_password_hash_processes_failed_total", Help: "Processes for password hashes that could not be started, or failed at a hash.", Value: float64(p.Failures), Total: true},
+	}
 }
 
 func (n *Node) measureMail(m *telemetry.Metrics) {

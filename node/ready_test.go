@@ -34,9 +34,9 @@ func readiness(t *testing.T, s *doorwardtest.Server) (status int, why string) {
 	return res.StatusCode, problem.Detail
 }
 
-// becomes waits until /readyz gives the reason why; an empty one means ready. /healthz
+// waitForReadiness waits until /readyz gives the reason why; an empty one means ready. /healthz
 // must be 200 in any case.
-func becomes(t *testing.T, s *doorwardtest.Server, why string) {
+func waitForReadiness(t *testing.T, s *doorwardtest.Server, why string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
 		status, says := readiness(t, s)
@@ -62,7 +62,7 @@ func TestReadyz(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "doorward.db")
 	s := doorwardtest.Start(t, doorwardtest.Database("sqlite:"+path), announcing(3*time.Second))
-	becomes(t, s, "")
+	waitForReadiness(t, s, "")
 	other, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
@@ -72,28 +72,28 @@ func TestReadyz(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, s, "lease")
+	waitForReadiness(t, s, "lease")
 	if err := lock.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, s, "")
-	if _, err := other.Exec("CREATE TABLE aside AS SELECT * FROM goose_db_version; DELETE FROM goose_db_version WHERE version_id > 1"); err != nil {
+	waitForReadiness(t, s, "")
+	if _, err := other.Exec("CREATE TABLE saved AS SELECT * FROM goose_db_version; DELETE FROM goose_db_version WHERE version_id > 1"); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, s, "schema")
-	if _, err := other.Exec("DELETE FROM goose_db_version; INSERT INTO goose_db_version SELECT * FROM aside; DROP TABLE aside"); err != nil {
+	waitForReadiness(t, s, "schema")
+	if _, err := other.Exec("DELETE FROM goose_db_version; INSERT INTO goose_db_version SELECT * FROM saved; DROP TABLE saved"); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, s, "")
+	waitForReadiness(t, s, "")
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); s.Stop() }()
-	becomes(t, s, "shutting down")
+	waitForReadiness(t, s, "shutting down")
 	<-stopped
 
 	s = doorwardtest.Start(t)
-	becomes(t, s, "")
+	waitForReadiness(t, s, "")
 	if err := s.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, s, "database does not answer")
+	waitForReadiness(t, s, "database does not answer")
 }

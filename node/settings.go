@@ -170,7 +170,7 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 		},
 		{
 			Name: "limit-connections-address", Value: newField(&c.ConnectionsPerClient, 1000, limit),
-			Help: "connections that a client address may have open, those in --trusted-proxies aside (0: no limit)",
+			Help: "connections that a client address may have open; those in --trusted-proxies have no limit (0: no limit for any)",
 		},
 		{Name: "brand-name", Value: newField(&r.BrandName, "Doorward"), Help: "`name` that the pages show"},
 		{

@@ -311,7 +311,9 @@ func (a *administrator) operateByRequest(email, what string) error {
 	case "resume":
 		body = map[string]string{"status": "active"}
 	}
-	a.must(http.StatusOK, http.MethodPatch, "/api/v2/users/"+found[0].ID, body)
+	if r := a.must(http.StatusOK, http.MethodPatch, "/api/v2/users/"+found[0].ID, body); r.status != http.StatusOK {
+		return fmt.Errorf("answered %d", r.status) // it may be done or not, says the history
+	}
 	return nil
 }
 

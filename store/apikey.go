@@ -146,8 +146,8 @@ func (r Reader) APIKeyBySecret(ctx context.Context, hash []byte, now time.Time) 
 // APIKeyFilter selects keys; empty fields select all.
 type APIKeyFilter struct {
 	Owner  string                // a user's id
-	Status doorward.APIKeyStatus // at the instant
-	Text   string                // part of the name, letter case aside
+	Status doorward.APIKeyStatus // as it is now
+	Text   string                // part of the name, ignoring letter case
 }
 
 const selectAPIKeysIn = selectAPIKey + `WHERE k.tenant_id = $2 AND ($3 = '' OR k.owner_id = $3)
@@ -215,7 +215,7 @@ const sqlUpdateAPIKey = `UPDATE api_keys SET name = $3, search = $4, permissions
 WHERE id = $2 AND ` + liveAPIKey
 
 // UpdateAPIKey writes what can be edited, and reports whether the key had not ended.
-// With another end, notices that were due until now are not sent.
+// If the end changes, notices that were due before are no longer sent.
 func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error) {
 	if err := tx.announceAPIKey(ctx, k.ID); err != nil {
 		return false, err
@@ -226,9 +226,9 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error)
 
 const sqlAPIKeyHashes = `SELECT hash FROM api_key_secrets WHERE key_id = $2 AND (ends_at IS NULL OR ends_at > $1)`
 
-// announceAPIKey announces that the valid secrets of the key have ended, or do other
-// things than before. A secret that has just ended here may be valid where the clock is
-// behind.
+// announceAPIKey tells all nodes that what they remember of the key's valid secrets is
+// outdated: the secrets have ended, or their permissions have changed.
+// A secret that has just ended here may still be valid on a node whose clock is behind.
 func (tx *Tx) announceAPIKey(ctx context.Context, id string) error {
 	return each(ctx, tx.Reader, bytesColumn, func(hash []byte) error {
 		tx.announce(ChangeSession, SessionSubject(hash))
@@ -338,9 +338,9 @@ func (tx *Tx) DisableAllAPIKeys(ctx context.Context) ([]KeyName, error) {
 
 const sqlAPIKeysOver = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND k.ends_at <= $1 ORDER BY k.ends_at, k.id LIMIT $2`
 
-// APIKeysOver returns keys that have expired at now and are not marked so, the longest
-// first.
-func (r Reader) APIKeysOver(ctx context.Context, now time.Time, limit int) ([]doorward.APIKey, error) {
+// APIKeysToExpire returns keys that have expired at now and are not marked as expired, the
+// earliest first.
+func (r Reader) APIKeysToExpire(ctx context.Context, now time.Time, limit int) ([]doorward.APIKey, error) {
 	return list(ctx, r, apiKeyColumns, sqlAPIKeysOver, micros(now), limit)
 }
 
@@ -354,13 +354,13 @@ func (r Reader) EachLiveAPIKey(ctx context.Context, now time.Time, fn func(doorw
 
 const sqlExpireAPIKey = `UPDATE api_keys SET status = 'expired' WHERE id = $2 AND status IN ('active', 'disabled') AND ends_at <= $1`
 
-// ExpireAPIKey marks a key that has expired, and reports whether it was not marked. It
-// takes nothing away: the end is a time.
+// ExpireAPIKey marks a key that has expired, and reports whether it was not marked yet.
+// No node has to be told: each refuses the key from its end on.
 func (tx *Tx) ExpireAPIKey(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlExpireAPIKey, micros(tx.Now), id)
 }
 
-// Disabled keys are of no concern.
+// Owners get no notice about disabled keys.
 const (
 	noticeDue = `k.status = 'active' AND k.ends_at > $1 AND k.ends_at - $2 <= $1 AND k.noticed_at < k.ends_at - $2`
 
@@ -369,14 +369,14 @@ const (
 WHERE id = $3 AND EXISTS (SELECT 1 FROM api_keys k WHERE k.id = api_keys.id AND ` + noticeDue + `)`
 )
 
-// APIKeysExpiring returns active keys that end within the time after now and for which
-// the notice of that is due, the first to end first.
+// APIKeysExpiring returns active keys that end within the time after now and whose owner
+// hasn't got the notice for that yet, the earliest end first.
 func (r Reader) APIKeysExpiring(ctx context.Context, within time.Duration, now time.Time, limit int) ([]doorward.APIKey, error) {
 	return list(ctx, r, apiKeyColumns, sqlAPIKeysExpiring, micros(now), within.Microseconds(), limit)
 }
 
-// NoticeAPIKey marks the notices that are due until now as sent, and reports whether
-// that for an end within the time was due.
+// NoticeAPIKey marks all notices about the key that are due now as sent, and reports
+// whether one for an end within the time was among them.
 func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration) (bool, error) {
 	return tx.affected(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// The queries here hand out rows one at a time, for lists of any length. Inside
-// a Snapshot they are of one state; fn may then ask nothing of the same one.
+// The queries here pass rows to fn one at a time, for lists of any length. Inside a
+// Snapshot fn must not run other queries on that Snapshot: its connection is busy.
 
 // Member is a member of a tenant, with the password hash of the account.
 type Member struct {

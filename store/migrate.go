@@ -118,7 +118,7 @@ func (db *DB) up(ctx context.Context) error {
 	for began := time.Now(); ; {
 		err := upOnce(ctx, db.engine.dialect, on)
 		switch {
-		case err == nil || !db.engine.behind(err):
+		case err == nil || !db.engine.lockTimedOut(err):
 			return fault(err)
 		case time.Since(began) > yieldFor:
 			return fault(fmt.Errorf("another program, such as a backup, has held a table for %v; try again when it is done: %w", yieldFor, err))

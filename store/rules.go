@@ -208,9 +208,9 @@ func customRoleColumns(c *doorward.CustomRole) []any {
 	return []any{&c.ID, &c.Name, &c.About, wordsOf(&c.Permissions, parseAction)}
 }
 
-const sqlCustomRoles = `SELECT id, name, about, permissions FROM roles WHERE tenant_id = $1 ORDER BY name`
+const sqlCustomRoles = `SELECT id, name, about, permissions FROM roles WHERE tenant_id = $1 ORDER BY created_at, id`
 
-// CustomRoles returns the roles that the tenant has made, by name.
+// CustomRoles returns the roles that the tenant has made, the oldest first.
 func (r Reader) CustomRoles(ctx context.Context, tenantID string) ([]doorward.CustomRole, error) {
 	return list(ctx, r, customRoleColumns, sqlCustomRoles, tenantID)
 }

@@ -43,7 +43,7 @@ func openSQLite(path string) (*DB, error) {
 	return &DB{
 		rules: newRulesCache(),
 		engine: engine{
-			name: "sqlite", path: path, size: `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`, dialect: database.DialectSQLite3, transient: sqlitefile.IsTransient, locked: sqlitefile.IsLocked, full: sqlitefile.IsFull, behind: sqlitefile.IsLocked,
+			name: "sqlite", path: path, size: `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`, dialect: database.DialectSQLite3, transient: sqlitefile.IsTransient, locked: sqlitefile.IsLocked, full: sqlitefile.IsFull, lockTimedOut: sqlitefile.IsLocked,
 			exclusive: func(ctx context.Context, _ *DB, do func() error) error { return sqlitefile.Exclusive(ctx, path, do) },
 			versioned: versionedSQLite,
 			clock:     `SELECT 0, moved FROM shared_clock WHERE id = 1`,

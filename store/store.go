@@ -57,13 +57,13 @@ type engine struct {
 	// exclusive runs do while no other process runs it on the same database.
 	exclusive func(ctx context.Context, db *DB, do func() error) error
 	// migrator opens the connection for migrations, which waits lockWithin for a lock;
-	// nil: the writer. behind reports whether a migration failed because it did not
+	// nil: the writer. lockTimedOut reports whether a migration failed because it did not
 	// get a lock.
-	migrator  func() *sql.DB
-	behind    func(error) bool
-	path      string           // of a SQLite file; else empty
-	servers   *cluster.Servers // nil unless a PostgreSQL DSN names several
-	versioned string           // query: 1 if the table of migrations exists, else 0
+	migrator     func() *sql.DB
+	lockTimedOut func(error) bool
+	path         string           // of a SQLite file; else empty
+	servers      *cluster.Servers // nil unless a PostgreSQL DSN names several
+	versioned    string           // query: 1 if the table of migrations exists, else 0
 	// clock is a query for the engine's clock in microseconds and the installation's
 	// offset. The clock of SQLite is this machine's, so its query returns 0.
 	clock string
@@ -245,8 +245,8 @@ func (db *DB) Fill(ctx context.Context, fn func(tx *Tx) error) error {
 	})
 }
 
-// maxRuns bounds how often a transaction is run that the database aborted because
-// of another one (deadlock, serialization).
+// maxRuns bounds how often a transaction is run if the database aborts it because of
+// another one (deadlock, serialization).
 const maxRuns = 4
 
 // Write runs fn in a transaction and commits when it returns nil. fn may run more
@@ -309,9 +309,9 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	return tx.changes, nil
 }
 
-// ForceDurable is for a transaction that changes nothing because the state is
-// already as requested, and whose caller is told so. Once it is committed, what it
-// has read can't be lost.
+// ForceDurable makes the commit wait for the standby although the transaction changes
+// nothing, for a caller who is told that the state is already as requested. Once it is
+// committed, what it has read can't be lost.
 //
 // When a request ends before the standby has confirmed its commit, the driver
 // cancels PostgreSQL's wait, and from then on others see rows that may be on that
@@ -319,10 +319,9 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 // commits before it.
 func (tx *Tx) ForceDurable() { tx.forceDurable = true }
 
-// ConfirmAbsent returns nil once it can't be lost that something is absent, which
-// fn checks again. It is ForceDurable for a transaction that must be rolled back:
-// what fn writes is undone. The error is unavailable, also when fn finds the
-// object.
+// ConfirmAbsent returns nil once fn has found that an object is absent and no failover
+// can bring it back. It is ForceDurable for a transaction that must be rolled back: what
+// fn writes is undone. The error is unavailable, also when fn finds the object.
 func (db *DB) ConfirmAbsent(ctx context.Context, fn func(tx *Tx) (absent bool, err error)) error {
 	if db.engine.forceDurable == "" {
 		return nil
@@ -366,11 +365,11 @@ func (db *DB) begin(ctx context.Context) (writeTx, error) {
 		write = db.read // its pool has a free connection while all writers wait for the lease
 	}
 	servers.ProbeIfStale(ctx)
-	met := servers.Timeline()
+	known := servers.Timeline()
 	for began := time.Now(); ; {
 		t, err := write.BeginTx(ctx, nil)
 		if err == nil || !db.engine.locked(err) || ctx.Err() != nil || time.Since(began) > lockTimeout {
-			return writeTx{t, cmp.Or(met, servers.Timeline())}, err
+			return writeTx{t, cmp.Or(known, servers.Timeline())}, err
 		}
 	}
 }

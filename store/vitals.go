@@ -12,8 +12,8 @@ type Vitals struct {
 	MailsQueued int
 	OldestMail  time.Time // that is queued; 1970 without any
 	InboxRows   int       // all, due or not
-	InboxDue    time.Time // of the longest waiting one; 1970 without any
-	InboxAside  int       // of these, could not be recorded
+	InboxDue    time.Time // when the oldest row was due; 1970 without any
+	InboxAside  int       // rows that could not be recorded and are retried later
 	LastBackup  time.Time // that was completed; 1970 without any
 }
 

@@ -168,8 +168,9 @@ var passwordRules = map[string]string{
 // wayToSet is one of the three ways to set a password.
 type wayToSet func(candidate string) answer
 
-// ways returns all three for people with the same forbidden words. Each can be
-// retried after a refusal; complete works only until it succeeds.
+// ways returns the three ways to set a password, for people whose names forbid the same
+// words. Each can be used again after a refusal, and the others also after a success:
+// complete(n) invites another person.
 func (s *server) ways(t *testing.T) (complete func(n int) wayToSet, others map[string]wayToSet) {
 	t.Helper()
 	tenant := s.Tenant("Müller & Söhne")
@@ -227,7 +228,7 @@ func TestPasswordRules(t *testing.T) {
 }
 
 // A password is the same however its accents are composed.
-func TestPasswordsAreComposed(t *testing.T) {
+func TestPasswordsAreNormalized(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")

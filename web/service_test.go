@@ -49,9 +49,9 @@ func in(tenantID string) opt { return with(front.TenantHeader, tenantID) }
 
 var allOfServices = doorward.ServicePermissions()
 
-// Each route says to a service key what it says to nobody else, before it looks at the
-// body.
-func TestEachRouteForServices(t *testing.T) {
+// Each route refuses a service key that may not use it, or that names no tenant where one
+// is needed, before it looks at the body.
+func TestServiceKeyOnEachRoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
 		d.setTenant(t, frozen, doorward.TenantFrozen)
@@ -152,7 +152,8 @@ func TestServiceAcrossTenants(t *testing.T) {
 	})
 }
 
-// With its key a service and its pending invitations end, everywhere at once.
+// Revoking a service key also revokes the pending invitations sent with it, on every node
+// at once.
 func TestServiceKeyIsRevoked(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -186,24 +187,24 @@ func TestServiceKeyIsRevoked(t *testing.T) {
 	})
 }
 
-// Who finds a service key ends it, with the invitations that it sent.
+// A report of a leaked service key revokes it, with the invitations sent with it.
 func TestReportServiceKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), d.serviceKey(t, allOfServices)
 		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, bearer(key), in(acme.ID)).ok(http.StatusCreated)
-		code, news := d.code(t, "bob@x.example"), d.newMails(t, doorwardtest.OperatorAddress)
+		code, newMails := d.code(t, "bob@x.example"), d.newMails(t, doorwardtest.OperatorAddress)
 		for range 2 {
 			d.send(t, "POST "+reportPath, m{"key": key}, from203).ok(http.StatusNoContent)
 		}
 		d.send(t, "GET /api/v2/tenants", nil, bearer(key)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.complete(t, code, password).fails(http.StatusGone, "invitation_revoked")
 		site := strings.TrimPrefix(d.base, "http://")
-		wantOneMail(t, news(), "A service key of "+site+" was found and revoked", "the service key router of "+site, "Reported from: 203.0.113.9")
+		wantOneMail(t, newMails(), "A service key of "+site+" was found and revoked", "the service key router of "+site, "Reported from: 203.0.113.9")
 		d.send(t, "POST "+reportPath, m{"key": key[:52]}).invalid("/key", "invalid")
 	}, doorwardtest.TrustLoopback())
 }
 
-// What looks like a service key and isn't one is unauthenticated.
+// What looks like a service key but isn't valid is unauthenticated.
 func TestNoServiceKey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		valid := d.serviceKey(t, allOfServices)

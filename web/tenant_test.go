@@ -256,8 +256,9 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	}
 }
 
-// A session that has expired by its tenant's limits doesn't count among the ten.
-func TestSessionsOverByTheTenantTakeNoPlace(t *testing.T) {
+// A session that has expired by its tenant's limits doesn't count towards the ten that a
+// person may have.
+func TestSessionsExpiredByTenantLimitsAreNotCounted(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := globex.Join("ann@x.example", "USER")

@@ -248,8 +248,8 @@ var neededAcross = map[doorward.Action]doorward.Action{
 	doorward.TenantThaw:   doorward.ServiceTenantStatus,
 }
 
-// canAcross decides for a service about what is the operator's, by the permission that
-// it needs. A key that is limited to tenants makes none.
+// canAcross decides for a service about an action of the operator, by the permission that
+// it needs. A key that is limited to some tenants can't create one.
 func canAcross(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decision {
 	need := neededAcross[act]
 	switch {

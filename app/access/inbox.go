@@ -68,7 +68,7 @@ func (i *Inbox) Full() bool { return i.rows.Load() >= inboxRows }
 // full.
 func (i *Inbox) Dropped() uint64 { return i.dropped.Load() }
 
-// Filed counts a row that was written without add.
+// Filed counts a row that a feature wrote by itself, with store.Tx.FileInbox.
 func (i *Inbox) Filed() { i.rows.Add(1) }
 
 // Count reads how full the inbox is. Errors: unavailable.
@@ -150,7 +150,7 @@ func (i *Inbox) repeated(row store.InboxRow) {
 func (i *Inbox) remember(row store.InboxRow) (store.InboxRow, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.turn(row.Minute)
+	i.startMinute(row.Minute)
 	if i.counted[keyOf(row)] == nil && i.subjects[row.Source] >= inboxSubjects {
 		row = others(row)
 	}
@@ -175,8 +175,8 @@ func others(row store.InboxRow) store.InboxRow {
 	return row
 }
 
-// turn begins a new minute.
-func (i *Inbox) turn(minute time.Time) {
+// startMinute begins a new minute: earlier counts are written by the next Flush.
+func (i *Inbox) startMinute(minute time.Time) {
 	if minute.Equal(i.minute) {
 		return
 	}
@@ -293,11 +293,11 @@ func (w *Writer) Inbox() *Inbox { return w.inbox }
 // refusal must not go unrecorded. The view of a page (Looking) is not an attempt
 // and is not recorded.
 func (w *Writer) record(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return w.file(by, refusal(by, action, on, reason), reason, w.alone(ctx, action))
+	return w.file(by, refusal(by, action, on, reason), reason, w.inOwnTransaction(ctx, action))
 }
 
-// alone writes a refusal in a transaction of its own.
-func (w *Writer) alone(ctx context.Context, action doorward.Action) func(Record) error {
+// inOwnTransaction writes a refusal in a transaction of its own.
+func (w *Writer) inOwnTransaction(ctx context.Context, action doorward.Action) func(Record) error {
 	return func(record Record) error {
 		if record == nil {
 			return nil
@@ -312,7 +312,7 @@ func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.
 	row := refusal(by, doorward.APIKeyRefuse, on, reason)
 	row.Source, row.Subject = doorward.Network(by.IP), row.Subject+" "+cause
 	row.Event.Changes = append(row.Event.Changes, doorward.Change{Field: "cause", To: cause})
-	return w.file(by, row, reason, w.alone(ctx, doorward.APIKeyRefuse))
+	return w.file(by, row, reason, w.inOwnTransaction(ctx, doorward.APIKeyRefuse))
 }
 
 // RefuseWith is Refuse with other writes in the same transaction, which write
@@ -331,7 +331,7 @@ func (w *Writer) RefuseAccount(ctx context.Context, by doorward.Caller, action d
 	if counter != "" {
 		row.Source, row.Subject = counter, ""
 	}
-	return w.file(by, row, reason, w.alone(ctx, action))
+	return w.file(by, row, reason, w.inOwnTransaction(ctx, action))
 }
 
 // RefuseAccountWith is RefuseAccount without counter, with the write of

@@ -41,7 +41,7 @@ type Keys struct {
 	uses     usage
 }
 
-// inMemory is how many secrets are kept in memory; the database is behind them.
+// inMemory is how many secrets are kept in memory; others are read from the database.
 const inMemory = 100_000
 
 // New returns the feature. Keys are valid for maxDays at most. The memory follows the

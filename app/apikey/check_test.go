@@ -22,9 +22,9 @@ import (
 
 // issued is a key with the secret that a server holds, of an owner in a tenant.
 type issued struct {
-	boss, owner, next apptest.Person // OWNER; ADMIN, who owns the key; another USER
-	key               doorward.APIKey
-	secret            secret.Key
+	boss, owner, newOwner apptest.Person // OWNER; ADMIN, who owns the key; USER, who may get it
+	key                   doorward.APIKey
+	secret                secret.Key
 }
 
 // home is where the server is that has the key.
@@ -34,7 +34,7 @@ const home = "192.0.2.7"
 func newKey(f *apptest.Fixture) issued {
 	f.Helper()
 	_, boss := f.Tenant()
-	c := issued{boss: boss, owner: f.Join(boss, doorward.RoleAdmin), next: f.Join(boss, doorward.RoleUser)}
+	c := issued{boss: boss, owner: f.Join(boss, doorward.RoleAdmin), newOwner: f.Join(boss, doorward.RoleUser)}
 	var err error
 	c.key, c.secret, err = f.Node(0).APIKeys.Create(f.Context(), c.owner.Caller, apikey.Draft{
 		Name: "backup", Permissions: []string{"message.send", "user.invite"}, Role: "ADMIN", AllowedIPs: []string{"192.0.2.0/24"},
@@ -47,11 +47,11 @@ func from(ip string) doorward.Caller {
 	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: ip, RequestID: "req_test"}
 }
 
-// ask asks a node by one way, and says what came of it: "yes" or the code of a refusal.
-type ask func(f *apptest.Fixture, a *app.App, c issued, stale doorward.Caller) string
+// probe tries the key on a node in one way, and returns "yes" or the code of the refusal.
+type probe func(f *apptest.Fixture, a *app.App, c issued, stale doorward.Caller) string
 
-// asks are all ways to ask. stale is the caller as a request that began before has it.
-var asks = map[string]ask{
+// probes are all ways to try a key. stale is the caller of a request that began earlier.
+var probes = map[string]probe{
 	"check": func(f *apptest.Fixture, a *app.App, c issued, _ doorward.Caller) string {
 		by, err := a.APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
 		if err == nil {
@@ -86,9 +86,9 @@ func outcome(err error) string {
 	return string(apptest.Code(err))
 }
 
-// ways are all ways to end or narrow a key. want is what check and introspection answer,
-// and write what a write answers that had begun before.
-var ways = []struct {
+// endings are all ways to end or restrict a key. want is what check and introspection
+// answer, and write what a write answers that had begun earlier.
+var endings = []struct {
 	name        string
 	do          func(f *apptest.Fixture, a *app.App, c issued) error
 	want, write string
@@ -119,14 +119,14 @@ var ways = []struct {
 	{"from other addresses only", edit(apikey.Edit{AllowedIPs: &[]string{"198.51.100.0/24"}}), "ip_not_allowed", "yes"}, // the address of a request stays
 	{"of another owner", func(f *apptest.Fixture, a *app.App, c issued) error {
 		viewer := doorward.RoleViewer
-		if _, _, err := a.Users.Edit(f.Context(), c.boss.Caller, c.next.User, user.Edit{Role: &viewer}); err != nil {
+		if _, _, err := a.Users.Edit(f.Context(), c.boss.Caller, c.newOwner.User, user.Edit{Role: &viewer}); err != nil {
 			return err
 		}
-		return edit(apikey.Edit{OwnerID: &c.next.User.ID})(f, a, c)
+		return edit(apikey.Edit{OwnerID: &c.newOwner.User.ID})(f, a, c)
 	}, "forbidden", "forbidden"},
 
-	{"its owner demoted", owner(func() user.Edit { to := doorward.RoleViewer; return user.Edit{Role: &to} }), "forbidden", "forbidden"},
-	{"its owner suspended", owner(func() user.Edit { to := doorward.UserSuspended; return user.Edit{Status: &to} }), "unauthenticated", "unauthenticated"},
+	{"its owner demoted", editOwner(func() user.Edit { to := doorward.RoleViewer; return user.Edit{Role: &to} }), "forbidden", "forbidden"},
+	{"its owner suspended", editOwner(func() user.Edit { to := doorward.UserSuspended; return user.Edit{Status: &to} }), "unauthenticated", "unauthenticated"},
 	{"its owner suspended and resumed", func(f *apptest.Fixture, a *app.App, c issued) error {
 		for _, to := range []doorward.UserStatus{doorward.UserSuspended, doorward.UserActive} {
 			if _, _, err := a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, user.Edit{Status: &to}); err != nil {
@@ -142,7 +142,7 @@ var ways = []struct {
 		return apptest.ErrorOf(a.Users.Leave(f.Context(), c.owner.Caller, c.owner.TenantID))
 	}, "unauthenticated", "unauthenticated"},
 	{"transferred to a USER", func(f *apptest.Fixture, a *app.App, c issued) error {
-		ended, err := a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{Transfer: true, OwnerID: c.next.User.ID}, nil)
+		ended, err := a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{Transfer: true, OwnerID: c.newOwner.User.ID}, nil)
 		if err == nil && (ended.APIKeysTransferred != 1 || ended.APIKeys != 0) {
 			err = fmt.Errorf("a transfer counts as %+v", ended)
 		}
@@ -150,7 +150,7 @@ var ways = []struct {
 	}, "yes", "forbidden"}, // a USER sends messages, and doesn't invite
 	{"transferred to the OWNER", func(f *apptest.Fixture, a *app.App, c issued) error {
 		to := doorward.UserSuspended
-		return failure3(a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, user.Edit{Status: &to, Keys: user.Handover{Transfer: true}}))
+		return errorOf3(a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, user.Edit{Status: &to, Keys: user.Handover{Transfer: true}}))
 	}, "yes", "yes"},
 
 	{"its tenant frozen", func(f *apptest.Fixture, a *app.App, c issued) error {
@@ -164,17 +164,17 @@ var ways = []struct {
 		return apptest.ErrorOf(a.Tenants.Thaw(f.Context(), apptest.Operator, c.key.TenantID))
 	}, "yes", "yes"},
 	{"its tenant closed", func(f *apptest.Fixture, a *app.App, c issued) error {
-		return failure3(a.Tenants.Close(f.Context(), c.boss.Caller, c.boss.User.TenantName))
+		return errorOf3(a.Tenants.Close(f.Context(), c.boss.Caller, c.boss.User.TenantName))
 	}, "tenant_closing", "tenant_closing"},
 }
 
-func failure3[A, B any](_ A, _ B, err error) error { return err }
+func errorOf3[A, B any](_ A, _ B, err error) error { return err }
 
 func ptr(s string) *string { return &s }
 
 func edit(e apikey.Edit) func(*apptest.Fixture, *app.App, issued) error {
 	return func(f *apptest.Fixture, a *app.App, c issued) error {
-		return failure3(a.APIKeys.Edit(f.Context(), c.boss.Caller, c.key.ID, e))
+		return errorOf3(a.APIKeys.Edit(f.Context(), c.boss.Caller, c.key.ID, e))
 	}
 }
 
@@ -184,14 +184,14 @@ func rotate(grace int64) func(*apptest.Fixture, *app.App, issued) error {
 	}
 }
 
-func owner(e func() user.Edit) func(*apptest.Fixture, *app.App, issued) error {
+func editOwner(e func() user.Edit) func(*apptest.Fixture, *app.App, issued) error {
 	return func(f *apptest.Fixture, a *app.App, c issued) error {
-		return failure3(a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, e()))
+		return errorOf3(a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, e()))
 	}
 }
 
-// outcomesOf asks every node in every way, from memory first. Without a stale caller it
-// writes nothing.
+// outcomesOf tries the key on every node in every way, from memory first. Without a stale
+// caller it writes nothing.
 func outcomesOf(f *apptest.Fixture, c issued, stale doorward.Caller) map[string]string {
 	f.Helper()
 	all := map[string]string{}
@@ -200,21 +200,21 @@ func outcomesOf(f *apptest.Fixture, c issued, stale doorward.Caller) map[string]
 			if way == "a write that had begun" && stale.ID == "" {
 				continue
 			}
-			all[fmt.Sprintf("node %d: %s", n, way)] = asks[way](f, a, c, stale)
+			all[fmt.Sprintf("node %d: %s", n, way)] = probes[way](f, a, c, stale)
 		}
 	}
 	return all
 }
 
-// TestEndsEverywhere: right after the answer of whatever ends or narrows a key, no node
-// lets it pass, by whatever way it is asked; nor refuses what is still permitted.
+// TestEndsEverywhere: once a call that ends or restricts a key has returned, no node lets
+// the key pass in any way, and none refuses what is still permitted.
 func TestEndsEverywhere(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			e.Nodes = map[string]int{"sqlite": 2, "postgres": 3}[e.Name]
 			f := apptest.New(t, e, apptest.NoLimits, time.Now)
-			for n, way := range ways {
+			for n, way := range endings {
 				c := newKey(f)
 				stale, err := f.Node(n).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
 				f.NoError(err)
@@ -237,7 +237,7 @@ func TestEndsWhereAClockIsBehind(t *testing.T) {
 			e.Nodes = 1
 			f := apptest.New(t, e, apptest.NoLimits, time.Now)
 			f.AddNode(apptest.NoLimits, func() time.Time { return time.Now().Add(-time.Second) })
-			for _, way := range ways {
+			for _, way := range endings {
 				if way.name != "revoked" && !strings.HasPrefix(way.name, "rotated") {
 					continue
 				}
@@ -494,7 +494,7 @@ func TestNodeCutOff(t *testing.T) {
 			f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), goes.boss.Caller, goes.key.ID)))
 			for _, c := range []issued{stays, goes} {
 				for _, way := range []string{"memory", "check", "introspection"} {
-					if is := asks[way](f, f.Node(1), c, doorward.Caller{}); is != "" && is != string(doorward.CodeUnavailable) {
+					if is := probes[way](f, f.Node(1), c, doorward.Caller{}); is != "" && is != string(doorward.CodeUnavailable) {
 						t.Errorf("cut off, %s answers %q", way, is)
 					}
 				}
@@ -530,7 +530,7 @@ func TestUsesDontDeadlock(t *testing.T) {
 	c, fresh := newKey(f), secret.NewKey(apikey.Prefix)
 	hash, flushed := fresh.Hash(), make(chan struct{})
 	clock.Move(time.Hour) // uses are written once a minute
-	f.NoError(failure3(f.Node(0).APIKeys.Introspect(f.Context(), c.secret.Reveal(), home)))
+	f.NoError(errorOf3(f.Node(0).APIKeys.Introspect(f.Context(), c.secret.Reveal(), home)))
 	var rotation *store.Tx
 	f.WhileLocked(func(tx *store.Tx) error {
 		rotation = tx

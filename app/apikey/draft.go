@@ -26,8 +26,8 @@ type Draft struct {
 	OwnerID     string // empty: the caller
 }
 
-// Issued is a key with a new secret, which can't be shown again. Create and Rotate hand it
-// to access.Tx.Made.
+// Issued is a key with a new secret, which can't be shown again. Create and Rotate pass it
+// to access.Tx.Made, which keeps the answer for a repeated request.
 type Issued struct {
 	Key    doorward.APIKey
 	Secret secret.Key
@@ -127,7 +127,7 @@ func parsePermissions(typed []string, rules *doorward.Rules, role doorward.Role)
 		case !model.ForKeys(a):
 			faults = append(faults, fault(pointer, "not_for_keys", "API keys can't have this permission."))
 		case granted != nil && !slices.Contains(granted.Actions, a):
-			faults = append(faults, fault(pointer, "not_granted", fmt.Sprintf("This is no permission that the role %s grants.", role)))
+			faults = append(faults, fault(pointer, "not_granted", fmt.Sprintf("The role %s does not grant this permission.", role)))
 		default:
 			all = append(all, a)
 		}
@@ -146,7 +146,7 @@ func parseAddresses(typed []string) (all []netip.Prefix, faults []doorward.Field
 	for i, text := range typed {
 		prefix, ok := parseAddress(text)
 		if !ok {
-			faults = append(faults, fault(fmt.Sprintf("/allowedIps/%d", i), "invalid", "Write an address or a network, such as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32, without bits behind its length."))
+			faults = append(faults, fault(fmt.Sprintf("/allowedIps/%d", i), "invalid", "Write an address or a network, such as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32. The bits after the length of a network are zero."))
 			continue
 		}
 		if !slices.Contains(all, prefix) {
@@ -156,8 +156,8 @@ func parseAddresses(typed []string) (all []netip.Prefix, faults []doorward.Field
 	return all, faults
 }
 
-// parseAddress reads an address or a CIDR, of IPv6-mapped IPv4 as IPv4. A CIDR with bits
-// behind its length is probably another one than was meant.
+// parseAddress reads an address or a CIDR; an IPv4-mapped IPv6 address becomes IPv4. A
+// CIDR with bits set after its length is refused, since it is probably a mistake.
 func parseAddress(text string) (netip.Prefix, bool) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		addr = addr.Unmap()

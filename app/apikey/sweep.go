@@ -13,7 +13,7 @@ import (
 const day = 24 * time.Hour
 
 // noticesBefore are the times before the end of a key at which its owner is notified, the
-// last first: it stands for earlier ones that are due as well.
+// shortest first: sending that notice also marks the earlier ones as sent.
 var noticesBefore = []time.Duration{day, 7 * day, 30 * day}
 
 // batch is how many keys are looked up at once.
@@ -30,13 +30,14 @@ func (k *Keys) Sweep(ctx context.Context) error {
 		}, func(key doorward.APIKey) error { return k.notifyBefore(ctx, key, within) }))
 	}
 	errs = append(errs, k.eachDue(ctx, func(now time.Time) ([]doorward.APIKey, error) {
-		return k.db.Read().APIKeysOver(ctx, now, batch)
+		return k.db.Read().APIKeysToExpire(ctx, now, batch)
 	}, func(key doorward.APIKey) error { return k.recordExpiry(ctx, key) }))
 	errs = append(errs, k.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.DeleteEndedSecrets(ctx) }))
 	return errors.Join(errs...)
 }
 
-// eachDue calls do for all keys that are due, which makes them be due no longer.
+// eachDue calls do for all keys that are due. After do a key must not be due any more, or
+// the loop would not end.
 func (k *Keys) eachDue(ctx context.Context, due func(time.Time) ([]doorward.APIKey, error), do func(doorward.APIKey) error) error {
 	for {
 		keys, err := due(k.db.Now())

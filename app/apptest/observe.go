@@ -74,6 +74,7 @@ func (f *Fixture) AllRows() (all []string) {
 			all = append(all, table+": "+row)
 		}
 	}
+	slices.Sort(all) // PostgreSQL returns rows that were updated in another order
 	return all
 }
 
@@ -148,12 +149,12 @@ func (f *Fixture) CountWaiting() int {
 
 // WhileLocked takes a lock on PostgreSQL, calls do, and releases it. The function
 // passed to do returns when n callers wait for locks, or the channel closes.
-func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waiting func(n int, or <-chan struct{}))) {
+func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waitFor func(n int, stop <-chan struct{}))) {
 	f.Helper()
-	waiting := func(n int, or <-chan struct{}) {
+	waitFor := func(n int, stop <-chan struct{}) {
 		for f.CountWaiting() < n {
 			select {
-			case <-or:
+			case <-stop:
 				return
 			case <-time.After(time.Millisecond):
 			}
@@ -162,7 +163,7 @@ func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waiting func(n
 	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
 		err := lock(tx)
 		if err == nil {
-			do(waiting)
+			do(waitFor)
 		}
 		return err
 	})

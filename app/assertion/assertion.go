@@ -46,12 +46,12 @@ type Assertions struct {
 	master    *masterkey.Keys
 	issuer    string
 	audiences []string
-	made      *cache
+	cache     *cache
 	signed    atomic.Int64
 
 	mu      sync.Mutex // held while keys is replaced
 	keys    atomic.Pointer[keySet]
-	changes int64 // that have made keys wrong
+	changes int64 // incremented when keys is outdated
 }
 
 // New returns the feature. issuer is the base URL; without audiences nothing is signed.
@@ -60,7 +60,7 @@ type Assertions struct {
 func New(writer *access.Writer, db *store.DB, l *lease.Lease, master *masterkey.Keys, issuer string, audiences []string, inMemory int) *Assertions {
 	a := &Assertions{writer: writer, db: db, lease: l, master: master, issuer: issuer, audiences: audiences}
 	if a.Enabled() {
-		a.made = newCache(inMemory)
+		a.cache = newCache(inMemory)
 	}
 	return a
 }
@@ -123,14 +123,14 @@ func (a *Assertions) remembered(p *doorward.Principal, credential string, audien
 	if !a.lease.Valid() {
 		return Token{}, false
 	}
-	m := a.made.get(credential, audience)
-	if m == nil || !m.holds(p, a.db.Now().UnixMicro()) {
+	m := a.cache.get(credential, audience)
+	if m == nil || !m.isCurrent(p, a.db.Now().UnixMicro()) {
 		return Token{}, false
 	}
 	return m.Token, true
 }
 
-// Find returns the number of an audience.
+// Find returns the number of an audience in Audiences.
 func (a *Assertions) Find(name string) (number int, found bool) {
 	number = slices.Index(a.audiences, name)
 	return number, number >= 0
@@ -143,7 +143,7 @@ func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credentia
 	if err != nil {
 		return Token{}, err
 	}
-	unlock := a.made.lock(credential)
+	unlock := a.cache.lock(credential)
 	defer unlock()
 	if token, ok := a.remembered(p, credential, audience); ok {
 		return token, nil
@@ -153,12 +153,12 @@ func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credentia
 	if err != nil {
 		return Token{}, err
 	}
-	a.made.put(&made{
+	a.cache.put(&cachedToken{
 		Token: token, credential: credential, audience: audience, tenant: p.TenantID, role: p.Role,
 		reuseUntil: now.Add(reuse).UnixMicro(),
 	})
 	if a.keys.Load() != keys { // Forget may have run before put
-		a.made.clear()
+		a.cache.clear()
 	}
 	return token, nil
 }

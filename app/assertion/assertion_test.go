@@ -252,7 +252,7 @@ func TestKeysAreRotated(t *testing.T) {
 		if len(all) != 3 || all[0] != signs {
 			t.Fatalf("after a long pause %s signs, of %q", signs, all)
 		}
-		c.Move(assertion.SetLife)
+		c.Move(assertion.KeySetLife)
 		if now := kid(t, nodes[0].token(t, ann, 0)); now != all[1] {
 			t.Errorf("once it was published for 300 s, %s signs, not the new one", now)
 		}
@@ -267,10 +267,10 @@ func TestRotate(t *testing.T) {
 		before := n.published(t)
 		first := n.token(t, ann, 0)
 		r, err := n.Rotate(t.Context(), by, false)
-		if err != nil || r.KeyID != before[1] || !r.StartsAt.Equal(c.Now().Add(assertion.SetLife)) {
+		if err != nil || r.KeyID != before[1] || !r.StartsAt.Equal(c.Now().Add(assertion.KeySetLife)) {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		c.Move(assertion.SetLife - time.Second)
+		c.Move(assertion.KeySetLife - time.Second)
 		if got := kid(t, n.token(t, ann, 0)); got != before[0] {
 			t.Error("the next key signs before verifiers can know it")
 		}
@@ -285,10 +285,10 @@ func TestRotate(t *testing.T) {
 			t.Fatalf("at once: %+v, %v", r, err)
 		}
 		if now := n.token(t, ann, 0); kid(t, now) != third || now == old || old == first {
-			t.Error("a token signed with the key before is answered")
+			t.Error("a token of the previous key is returned")
 		}
 		if got := n.published(t); len(got) != 4 || got[2] != third {
-			t.Errorf("published are %q, with %s signing: the next one is missing, or one of the old", got, third)
+			t.Errorf("published are %q while %s signs: want two older keys, this one and the next", got, third)
 		}
 	})
 }

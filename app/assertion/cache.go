@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// made is a token in memory, and what it states.
-type made struct {
+// cachedToken is a token in memory, and what it states.
+type cachedToken struct {
 	Token
 	credential string // id of the session or the key
 	audience   int
@@ -18,17 +18,18 @@ type made struct {
 	reuseUntil int64 // Unix microseconds
 }
 
-// holds reports whether the token may be returned again: it is young, also by a clock
-// that was set back, and still states what the principal is.
-func (m *made) holds(p *doorward.Principal, now int64) bool {
+// isCurrent reports whether the token may be returned again: it was signed less
+// than reuse ago, also by a clock that was set back, and still states what the principal
+// is.
+func (m *cachedToken) isCurrent(p *doorward.Principal, now int64) bool {
 	return now < m.reuseUntil && now >= m.reuseUntil-reuse.Microseconds() && m.role == p.Role && m.tenant == p.TenantID
 }
 
 // cache holds tokens in sets of four places each, read without a lock. A set that is
-// full loses its oldest token, which is then signed again. Nothing is ever looked for
-// to be removed: the memory is bounded, and a token in it is of no use after 30 s.
+// full loses its oldest token, which is then signed again. No job removes old tokens: the
+// memory is bounded, and a token is of no use after 30 s.
 type cache struct {
-	sets  [][ways]atomic.Pointer[made]
+	sets  [][ways]atomic.Pointer[cachedToken]
 	locks [256]sync.Mutex // by the hash: of many callers with one credential, one signs
 }
 
@@ -45,17 +46,17 @@ func newCache(inMemory int) *cache {
 	for n < maxSets && n*ways < inMemory {
 		n *= 2
 	}
-	return &cache{sets: make([][ways]atomic.Pointer[made], n)}
+	return &cache{sets: make([][ways]atomic.Pointer[cachedToken], n)}
 }
 
 var seed = maphash.MakeSeed()
 
-func (c *cache) set(credential string) *[ways]atomic.Pointer[made] {
+func (c *cache) set(credential string) *[ways]atomic.Pointer[cachedToken] {
 	return &c.sets[maphash.String(seed, credential)&uint64(len(c.sets)-1)]
 }
 
-// get returns the token, young or not, or nil.
-func (c *cache) get(credential string, audience int) *made {
+// get returns the token, current or not, or nil.
+func (c *cache) get(credential string, audience int) *cachedToken {
 	set := c.set(credential)
 	for i := range set {
 		if m := set[i].Load(); m != nil && m.audience == audience && m.credential == credential {
@@ -73,7 +74,7 @@ func (c *cache) lock(credential string) (unlock func()) {
 }
 
 // put stores a token in the place of the one before it, an empty place, or the oldest.
-func (c *cache) put(m *made) {
+func (c *cache) put(m *cachedToken) {
 	set := c.set(m.credential)
 	to, oldest := 0, int64(1<<63-1)
 	for i := range set {

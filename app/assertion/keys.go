@@ -19,13 +19,13 @@ const (
 	keyLife = 30 * 24 * time.Hour
 	// publishedAfter is how long a key is published after the next one has begun to sign.
 	publishedAfter = 24 * time.Hour
-	// SetLife is how long a verifier may keep the published keys, and so how long a new
+	// KeySetLife is how long a verifier may keep the published keys, and so how long a new
 	// one is published before it signs.
-	SetLife = 300 * time.Second
+	KeySetLife = 300 * time.Second
 )
 
-// keySet is the keys, at least one, in the order in which they sign: the one that signs now, the next
-// one, and the last one for a day.
+// keySet is the keys, at least one, in the order in which they sign: for a day the previous
+// one, then the one that signs now, then the next one.
 type keySet struct {
 	keys      []signer
 	published []jwt.Public
@@ -131,7 +131,7 @@ func (a *Assertions) Forget() {
 	a.changes++
 	a.keys.Store(nil)
 	a.mu.Unlock()
-	a.made.clear()
+	a.cache.clear()
 }
 
 // Apply forgets the keys when they have changed; the next token needs them from the
@@ -164,8 +164,8 @@ func (a *Assertions) open(ctx context.Context, rows []store.SigningKey) (*keySet
 	return set, nil
 }
 
-// plan is what has to change so that one key signs, the next one is published, and an
-// old one is for a day only.
+// plan is what has to change so that one key signs, the next one is published, and a
+// replaced one stays published for a day only.
 type plan struct {
 	add    []time.Time // when new keys begin to sign
 	remove []string
@@ -176,9 +176,9 @@ func planOf(rows []store.SigningKey, now time.Time) (p plan) {
 		return plan{add: []time.Time{now, now.Add(keyLife)}}
 	}
 	last := rows[len(rows)-1]
-	if !last.StartsAt.After(now.Add(SetLife)) { // so that there is a next key when this one begins
+	if !last.StartsAt.After(now.Add(KeySetLife)) { // so that there is a next key when this one begins
 		starts := last.StartsAt.Add(keyLife)
-		if published := now.Add(SetLife); starts.Before(published) {
+		if published := now.Add(KeySetLife); starts.Before(published) {
 			starts = published
 		}
 		p.add = []time.Time{starts}
@@ -203,12 +203,12 @@ func (a *Assertions) Sweep(ctx context.Context) error {
 	if err != nil || planOf(rows, a.db.Now()).isDone() {
 		return err
 	}
-	return a.writer.Upkeep(ctx, func(tx *store.Tx) error { return a.arrange(ctx, tx) })
+	return a.writer.Upkeep(ctx, func(tx *store.Tx) error { return a.carryOut(ctx, tx) })
 }
 
-// arrange carries out the plan. It seals first: that holds the row of the master key, so
-// of many nodes one after the other looks at the keys.
-func (a *Assertions) arrange(ctx context.Context, tx *store.Tx) error {
+// carryOut makes a plan and carries it out. It locks the row of the master key first, so
+// that nodes take turns, and a later one finds nothing left to do.
+func (a *Assertions) carryOut(ctx context.Context, tx *store.Tx) error {
 	if err := a.master.Hold(ctx, tx); err != nil {
 		return err
 	}
@@ -250,8 +250,8 @@ type Rotated struct {
 	StartsAt time.Time
 }
 
-// Rotate has the next key sign: when every verifier has had the time to read it, or at
-// once. Before it returns, every node knows. Errors: conflict when there is no next key,
+// Rotate lets the next key sign after KeySetLife, when every verifier has read it, or at
+// once. When it returns, every node knows of the change. Errors: ErrNoNextKey,
 // master_key_missing, unavailable.
 func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool) (r Rotated, err error) {
 	_, err = a.writer.Do(ctx, by, doorward.SigningKeyRotate, doorward.Object{Type: "installation"}, func(tx *access.Tx) error {
@@ -266,9 +266,9 @@ func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool
 		if i < 0 {
 			return ErrNoNextKey
 		}
-		starts := tx.Now.Add(SetLife)
+		starts := tx.Now.Add(KeySetLife)
 		if atOnce {
-			starts = begun(rows[:i], tx.Now)
+			starts = startOnAllNodes(rows[:i], tx.Now)
 		}
 		earlier, err := tx.StartSigningKey(ctx, rows[i].ID, starts)
 		if err != nil {
@@ -279,17 +279,17 @@ func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool
 			r.StartsAt = rows[i].StartsAt
 			tx.SkipEvent()
 		}
-		return a.arrange(ctx, tx.Tx)
+		return a.carryOut(ctx, tx.Tx)
 	})
 	return r, err
 }
 
-// clockMargin is more than clocks of nodes may differ by while they answer.
+// clockMargin is more than the clocks of two nodes that answer can differ.
 const clockMargin = time.Minute
 
-// begun is an instant at which a key begins that has begun on every node, although their
-// clocks differ a little: after the keys before it, and else in the past.
-func begun(before []store.SigningKey, now time.Time) time.Time {
+// startOnAllNodes returns the start of a key that has to sign at once on every node, although
+// their clocks differ a little: in the past by clockMargin, but after the keys before it.
+func startOnAllNodes(before []store.SigningKey, now time.Time) time.Time {
 	starts := now.Add(-clockMargin)
 	if n := len(before); n > 0 && !before[n-1].StartsAt.Before(starts) {
 		starts = before[n-1].StartsAt.Add(time.Microsecond)

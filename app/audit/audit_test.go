@@ -22,8 +22,9 @@ import (
 	"github.com/doorward/doorward/store/dbtest"
 )
 
-// room is an audit trail and a connection with the password of the database.
-type room struct {
+// fixture is an audit trail, and raw, a connection that bypasses the store, like an
+// attacker who has the password of the database.
+type fixture struct {
 	*testing.T
 	*audit.Trail
 	db  *store.DB
@@ -32,23 +33,23 @@ type room struct {
 }
 
 // onBoth runs a test with a new trail on each database.
-func onBoth(t *testing.T, test func(*room)) {
+func onBoth(t *testing.T, test func(*fixture)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		dsn := dbtest.SQLite(t)
-		test(enter(t, dsn, "sqlite", strings.TrimPrefix(dsn, "sqlite:")))
+		test(newFixture(t, dsn, "sqlite", strings.TrimPrefix(dsn, "sqlite:")))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		dsn := dbtest.Postgres(t)
-		test(enter(t, dsn, "pgx", dsn))
+		test(newFixture(t, dsn, "pgx", dsn))
 	})
 }
 
-func enter(t *testing.T, dsn, driver, source string) *room {
+func newFixture(t *testing.T, dsn, driver, source string) *fixture {
 	t.Helper()
-	r := &room{T: t, dsn: dsn}
+	r := &fixture{T: t, dsn: dsn}
 	r.db = r.open()
 	r.Trail = audit.New(r.db, func(context.Context) {})
 	var err error
@@ -58,7 +59,7 @@ func enter(t *testing.T, dsn, driver, source string) *room {
 	return r
 }
 
-func (r *room) open() *store.DB {
+func (r *fixture) open() *store.DB {
 	r.Helper()
 	db, err := store.Open(r.Context(), r.dsn, time.Now)
 	r.ok(err)
@@ -66,7 +67,7 @@ func (r *room) open() *store.DB {
 	return db
 }
 
-func (r *room) ok(err error) {
+func (r *fixture) ok(err error) {
 	r.Helper()
 	if err != nil {
 		r.Fatal(err)
@@ -84,8 +85,8 @@ func event(tenantID string, n int) doorward.Event {
 	}
 }
 
-// happens writes the events with these numbers, each in its own transaction.
-func (r *room) happens(tenantID string, from, to int) {
+// writeEvents writes the events with these numbers, each in its own transaction.
+func (r *fixture) writeEvents(tenantID string, from, to int) {
 	r.Helper()
 	for n := from; n <= to; n++ {
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), event(tenantID, n)) })
@@ -93,8 +94,8 @@ func (r *room) happens(tenantID string, from, to int) {
 	}
 }
 
-// tampers runs statements that bypass Doorward.
-func (r *room) tampers(statements ...string) {
+// tamper runs statements that bypass Doorward.
+func (r *fixture) tamper(statements ...string) {
 	r.Helper()
 	for _, s := range statements {
 		res, err := r.raw.Exec(s)
@@ -106,7 +107,7 @@ func (r *room) tampers(statements ...string) {
 }
 
 // verdict is the result of Verify, such as "edited 3".
-func (r *room) verdict(tenantID string) (all []string) {
+func (r *fixture) verdict(tenantID string) (all []string) {
 	r.Helper()
 	_, faults, err := r.Verify(r.Context(), tenantID)
 	r.ok(err)
@@ -116,7 +117,7 @@ func (r *room) verdict(tenantID string) (all []string) {
 	return all
 }
 
-func (r *room) mark(tenantID string) audit.Mark {
+func (r *fixture) mark(tenantID string) audit.Mark {
 	r.Helper()
 	m, faults, err := r.Verify(r.Context(), tenantID)
 	r.ok(err)
@@ -183,15 +184,15 @@ func TestTampering(t *testing.T) {
 		"the chain's row":  {[]string{"DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'"}, []string{"cut off 1"}},
 		"two in one chain": {[]string{"UPDATE events SET action = 'x'" + where + "2", "UPDATE events SET ip = 'x'" + where + "5"}, []string{"edited 2", "edited 5"}},
 	}
-	onBoth(t, func(r *room) {
+	onBoth(t, func(r *fixture) {
 		tampered := 0
 		for name, c := range cases {
 			tampered++
 			tenantID := fmt.Sprintf("tnt_%02d", tampered) // one chain per case
-			r.happens(tenantID, 1, 6)
+			r.writeEvents(tenantID, 1, 6)
 			r.mark(tenantID)
 			for _, do := range c.do {
-				r.tampers(strings.NewReplacer("tnt_a", tenantID, "evt_x", "evt_x"+tenantID).Replace(do))
+				r.tamper(strings.NewReplacer("tnt_a", tenantID, "evt_x", "evt_x"+tenantID).Replace(do))
 			}
 			got := r.verdict(tenantID)
 			slices.Sort(got)
@@ -200,7 +201,7 @@ func TestTampering(t *testing.T) {
 				r.Errorf("%s: found (-want +got):\n%s", name, diff)
 			}
 		}
-		r.happens("tnt_untouched", 1, 2)
+		r.writeEvents("tnt_untouched", 1, 2)
 		r.mark("tnt_untouched")
 	})
 }
@@ -220,10 +221,10 @@ func swap(a, b int) string {
 // A chain that was recomputed or cleanly cut off differs only from a mark that was
 // kept elsewhere.
 func TestMarks(t *testing.T) {
-	onBoth(t, func(r *room) {
-		r.happens("tnt_a", 1, 6)
+	onBoth(t, func(r *fixture) {
+		r.writeEvents("tnt_a", 1, 6)
 		kept := r.mark("tnt_a")
-		r.happens("tnt_a", 7, 9)
+		r.writeEvents("tnt_a", 7, 9)
 		holds := func(want bool, m audit.Mark) {
 			r.Helper()
 			if got, err := r.Holds(r.Context(), m); err != nil || got != want {
@@ -236,15 +237,15 @@ func TestMarks(t *testing.T) {
 		holds(false, audit.Mark{TenantID: "tnt_a", Seq: 10, Hash: kept.Hash})
 		holds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
 
-		r.tampers("DELETE FROM events WHERE tenant_id = 'tnt_a' AND seq > 5",
+		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a' AND seq > 5",
 			"UPDATE audit_chains SET last = 5, head = (SELECT hash FROM events WHERE tenant_id = 'tnt_a' AND seq = 5) WHERE tenant_id = 'tnt_a'")
 		r.mark("tnt_a")
 		holds(false, kept)
-		r.happens("tnt_a", 10, 12) // as long as before
+		r.writeEvents("tnt_a", 10, 12) // as long as before
 		r.mark("tnt_a")
 		holds(false, kept)
 
-		r.tampers("DELETE FROM events WHERE tenant_id = 'tnt_a'", "DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'")
+		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a'", "DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'")
 		holds(false, kept)
 		gone := doorward.Event{ID: "evt_gone", Action: doorward.TenantDestroy, Outcome: doorward.Done, Target: doorward.Object{Type: "tenant", ID: "tnt_a"}}
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), gone) })
@@ -257,8 +258,8 @@ func TestMarks(t *testing.T) {
 // Personal data can be blanked in the installation's chain, and the chain still
 // verifies. Verify finds an event of which only half is blanked.
 func TestBlanking(t *testing.T) {
-	onBoth(t, func(r *room) {
-		r.happens("", 1, 5)
+	onBoth(t, func(r *fixture) {
+		r.writeEvents("", 1, 5)
 		before := r.mark("")
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
 			n, err := tx.RedactEvents(r.Context(), "usr_0003")
@@ -277,7 +278,7 @@ func TestBlanking(t *testing.T) {
 		if e.ActorEmail != "" || e.IP != "" || e.Changes != nil || e.Action != doorward.UserRole || e.ActorID != "usr_ann" {
 			r.Errorf("the blanked event is %+v", e)
 		}
-		r.tampers("UPDATE events SET ip = '192.0.2.9' WHERE tenant_id = '' AND seq = 3")
+		r.tamper("UPDATE events SET ip = '192.0.2.9' WHERE tenant_id = '' AND seq = 3")
 		if diff := cmp.Diff([]string{"edited 3"}, r.verdict("")); diff != "" {
 			r.Errorf("found:\n%s", diff)
 		}
@@ -287,7 +288,7 @@ func TestBlanking(t *testing.T) {
 // Nodes that write to one trail at once keep its chain unbroken, and a Verify that
 // runs beside them finds no fault.
 func TestManyAtOnce(t *testing.T) {
-	onBoth(t, func(r *room) {
+	onBoth(t, func(r *fixture) {
 		nodes := []*store.DB{r.db, r.open()}
 		const each, writers = 25, 8
 		errs := make([]error, writers+1)
@@ -308,8 +309,8 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		var faults []audit.Fault
 		stop := make(chan struct{})
-		var looking sync.WaitGroup
-		looking.Go(func() {
+		var verifying sync.WaitGroup
+		verifying.Go(func() {
 			for {
 				select {
 				case <-stop:
@@ -325,7 +326,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 		all.Wait()
 		close(stop)
-		looking.Wait()
+		verifying.Wait()
 		r.ok(errors.Join(errs...))
 		if len(faults) > 0 {
 			r.Errorf("faults found while the chain was written: %v", faults[:min(len(faults), 5)])
@@ -338,7 +339,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // A chain that is longer than a batch, and one with more faults than are listed.
 func TestLongChains(t *testing.T) {
-	onBoth(t, func(r *room) {
+	onBoth(t, func(r *fixture) {
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
 			var errs []error
 			for n := range 2500 {
@@ -350,11 +351,11 @@ func TestLongChains(t *testing.T) {
 		if seq := r.mark("tnt_a").Seq; seq != 2500 {
 			r.Errorf("the chain ends at %d, want 2500", seq)
 		}
-		r.tampers("UPDATE events SET action = 'x' WHERE seq = 2400")
+		r.tamper("UPDATE events SET action = 'x' WHERE seq = 2400")
 		if diff := cmp.Diff([]string{"edited 2400"}, r.verdict("tnt_a")); diff != "" {
 			r.Errorf("found:\n%s", diff)
 		}
-		r.tampers("UPDATE events SET action = 'x' WHERE seq >= 1001")
+		r.tamper("UPDATE events SET action = 'x' WHERE seq >= 1001")
 		if got := r.verdict("tnt_a"); len(got) != 32 || got[0] != "edited 1001" {
 			r.Errorf("found %q", got)
 		}
@@ -362,8 +363,8 @@ func TestLongChains(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	onBoth(t, func(r *room) {
-		r.happens("tnt_a", 1, 3)
+	onBoth(t, func(r *fixture) {
+		r.writeEvents("tnt_a", 1, 3)
 		by := doorward.Caller{}.As(doorward.User{TenantID: "tnt_a"})
 		look := func(f audit.Filter) string {
 			page, err := r.List(r.Context(), by, f, doorward.Window{Limit: 10})
@@ -414,11 +415,11 @@ func TestFilters(t *testing.T) {
 // Events from before the chains have a number and no hash. Verify finds one that
 // is removed or added. The chain begins after them.
 func TestOlderEvents(t *testing.T) {
-	onBoth(t, func(r *room) {
-		r.happens("tnt_a", 1, 3)
-		r.tampers("UPDATE events SET salt = NULL, digest = NULL, hash = NULL", "UPDATE audit_chains SET origin = 3, head = NULL")
+	onBoth(t, func(r *fixture) {
+		r.writeEvents("tnt_a", 1, 3)
+		r.tamper("UPDATE events SET salt = NULL, digest = NULL, hash = NULL", "UPDATE audit_chains SET origin = 3, head = NULL")
 		old := r.mark("tnt_a")
-		r.happens("tnt_a", 4, 6)
+		r.writeEvents("tnt_a", 4, 6)
 		if m := r.mark("tnt_a"); m.Seq != 6 {
 			r.Errorf("the chain ends at %d, want 6", m.Seq)
 		}
@@ -431,12 +432,12 @@ func TestOlderEvents(t *testing.T) {
 			{"UPDATE audit_chains SET origin = 2", "UPDATE audit_chains SET origin = 3", "edited 3"},
 			{"DELETE FROM events WHERE seq = 2", "", "deleted 2"},
 		} {
-			r.tampers(c.do)
+			r.tamper(c.do)
 			if got := r.verdict("tnt_a"); len(got) == 0 || got[0] != c.want {
 				r.Errorf("%s: found %q, want %s", c.do, got, c.want)
 			}
 			if c.undo != "" {
-				r.tampers(c.undo)
+				r.tamper(c.undo)
 				r.mark("tnt_a")
 			}
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// RecentSound reports whether the last n events of a trail are intact, follow each
+// RecentIntact reports whether the last n events of a trail are intact, follow each
 // other, and end at the head of the chain. It doesn't check earlier events.
 // Errors: unavailable.
-func (t *Trail) RecentSound(ctx context.Context, tenantID string, n int) (bool, error) {
+func (t *Trail) RecentIntact(ctx context.Context, tenantID string, n int) (bool, error) {
 	end, err := t.db.Read().Chain(ctx, tenantID)
 	if errors.Is(err, store.ErrNone) {
 		_, faults, err := t.verifyWithoutRow(ctx, tenantID)
@@ -27,7 +27,7 @@ func (t *Trail) RecentSound(ctx context.Context, tenantID string, n int) (bool, 
 	sound, err := t.endsIn(ctx, end, n)
 	if err == nil && !sound {
 		_, err := t.db.Read().Chain(ctx, tenantID)
-		if errors.Is(err, store.ErrNone) { // the same
+		if errors.Is(err, store.ErrNone) { // destroyed since it was read
 			return true, nil
 		}
 	}

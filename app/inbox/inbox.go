@@ -67,8 +67,8 @@ func (w *Inbox) Run(ctx context.Context) {
 	w.warnUnlessEnded(last, err)
 }
 
-// wait returns when there is work, at once with more, and whether a full pass is
-// due.
+// wait returns when there is work, and whether a full pass is due. With more, it doesn't
+// wait.
 func (w *Inbox) wait(ctx context.Context, tick *time.Ticker, more bool) (full bool) {
 	if more {
 		select {
@@ -187,8 +187,8 @@ func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// pendingTimeout bounds how long a reader of the trail waits for Settle, and
-// pendingBatches how much it records: the worker records many rows in one event.
+// pendingTimeout bounds how long a reader of the trail waits for RecordPending, and
+// pendingBatches how much that records: the worker records many rows in one event.
 const (
 	pendingTimeout = 1500 * time.Millisecond
 	pendingBatches = 10
@@ -297,7 +297,7 @@ func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) e
 	}
 	if leftOut, ok := w.lines.Line(cause.Error(), time.Now()); ok {
 		w.log.Error("inbox: a row can't be recorded and is set aside",
-			"action", row.Action, "reason", row.Reason, "minute", row.Minute, "event", row.Event.ID, "again", pause, "leftOut", leftOut, "err", cause)
+			"action", row.Action, "reason", row.Reason, "minute", row.Minute, "event", row.Event.ID, "retryIn", pause, "leftOut", leftOut, "err", cause)
 	}
 	return nil
 }

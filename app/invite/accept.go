@@ -70,8 +70,8 @@ func (i *Invitations) unlessUsed(ctx context.Context, token string, reason error
 	return reason
 }
 
-// Joined is somebody who has accepted, and what is left of the allowance that the
-// password counted in; see credential.Proof.Allowance.
+// Joined is somebody who has accepted, and how many attempts their known browser has left
+// (nil for other browsers); see credential.Proof.Allowance.
 type Joined struct {
 	doorward.User
 	Allowance *doorward.Allowance
@@ -79,7 +79,7 @@ type Joined struct {
 
 // Accept makes the membership of an invited person who has an account, proved
 // by a session (by) of that address or by the account's password. Errors:
-// unauthenticated with neither, invitation_not_found and its like,
+// unauthenticated with neither, those of Complete about the invitation,
 // wrong_account, invalid_credentials, too_many_attempts.
 func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, password string) (Joined, error) {
 	if by.Kind != doorward.ByUser && password == "" {
@@ -108,7 +108,7 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	return Joined{user, proof.Allowance()}, proof.End(ctx, err)
 }
 
-// refused records the refusal of a real invitation.
+// refused records that a refusal concerned an existing invitation, and returns err.
 func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorward.Invitation, err error) error {
 	return i.writer.Refused(ctx, by, doorward.InvitationAccept, object(inv), err)
 }
@@ -130,8 +130,8 @@ func bySession(by doorward.Caller, inv doorward.Invitation) bool {
 	return by.Kind == doorward.ByUser && by.Email == inv.Email
 }
 
-// stillSignedIn refuses when the session that is the proof has ended since it was
-// read: with the last membership the account has lost its password too.
+// stillSignedIn returns an error if the session that is the proof has ended since it was
+// read: the account may have lost its last membership, and with it its password.
 func stillSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
 	_, err := tx.Session(ctx, by.SessionID)
 	if errors.Is(err, store.ErrNone) {

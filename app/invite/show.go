@@ -14,7 +14,7 @@ type Shown struct {
 	TenantName string
 	Brand      doorward.Brand // of the tenant
 	Inviter    string         // name or address; empty for the operator
-	HasAccount bool           // with a password, of the invited address, anywhere
+	HasAccount bool           // the invited address has an account with a password, in any tenant
 }
 
 // Show returns the invitation of a token, if it can be accepted now, and changes

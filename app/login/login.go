@@ -39,8 +39,8 @@ type SignedIn struct {
 	Device *secret.Token
 	// Choice reports whether the user can switch to other tenants.
 	Choice bool
-	// Allowance is what is left of the one that the password counted in; see
-	// credential.Proof.Allowance.
+	// Allowance is how many attempts the known browser has left; nil for other browsers.
+	// See credential.Proof.Allowance.
 	Allowance *doorward.Allowance
 }
 

@@ -33,20 +33,20 @@ func styleWith(accent string) style {
 	return style{Accent: fitted.String(), OnAccent: colour.On(fitted).String()}
 }
 
-// styleOf is that of a tenant; for the zero one, that of the installation. An image has
-// one URL for all recipients, so that loading it identifies nobody.
+// styleOf returns the style of a tenant, or of the installation for the zero tenant. A
+// logo has one URL for all recipients, so that loading it identifies nobody.
 func (m *Mail) styleOf(t doorward.Tenant) style {
 	brand := t.Brand.Over(m.brand)
-	l := styleWith(brand.Accent)
+	s := styleWith(brand.Accent)
 	if brand.Logo.Hash == "" {
-		return l
+		return s
 	}
-	l.Logo = &mailLogo{URL: m.baseURL + brand.Logo.Path(), Background: backgrounds[brand.Logo.Background]}
+	s.Logo = &mailLogo{URL: m.baseURL + brand.Logo.Path(), Background: backgrounds[brand.Logo.Background]}
 	if brand.Logo == t.Brand.Logo {
-		l.Logo.Name = oneLine(t.Name)
+		s.Logo.Name = oneLine(t.Name)
 	}
-	l.Logo.Width, l.Logo.Height = logoSize(brand.Logo)
-	return l
+	s.Logo.Width, s.Logo.Height = logoSize(brand.Logo)
+	return s
 }
 
 // backgrounds are the colours behind logos that need one.

@@ -13,7 +13,7 @@ import (
 
 // Plan is what applying a text would change.
 type Plan struct {
-	Since   store.ModelVersion
+	Since   Version
 	Changes []modelfile.Change // of actions
 	Roles   []Holder           // of tenants, which would gain or lose something
 	Keys    []Holder           // API keys, likewise

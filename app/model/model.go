@@ -26,6 +26,9 @@ import (
 //go:embed builtin.yaml
 var builtIn string
 
+// Version is one version of the model.
+type Version = store.ModelVersion
+
 // Models is the feature. Make it with New.
 type Models struct {
 	writer *access.Writer
@@ -40,33 +43,33 @@ var object = doorward.Object{Type: "model"}
 
 // Current returns the model that holds; version 0 is the built-in one, which has no time
 // and nobody who applied it. Errors: unavailable.
-func (m *Models) Current(ctx context.Context) (store.ModelVersion, error) {
+func (m *Models) Current(ctx context.Context) (Version, error) {
 	return current(ctx, m.db.Read())
 }
 
-func current(ctx context.Context, read store.Reader) (store.ModelVersion, error) {
+func current(ctx context.Context, read store.Reader) (Version, error) {
 	v, err := read.Model(ctx)
 	if errors.Is(err, store.ErrNone) {
-		return store.ModelVersion{Text: builtIn}, nil
+		return Version{Text: builtIn}, nil
 	}
 	return v, err
 }
 
 // Version returns a version that holds or did. Errors: not_found, unavailable.
-func (m *Models) Version(ctx context.Context, number int64) (store.ModelVersion, error) {
+func (m *Models) Version(ctx context.Context, number int64) (Version, error) {
 	all, err := m.db.Read().ModelVersions(ctx)
 	if err != nil || number == 0 {
-		return store.ModelVersion{Text: builtIn}, err
+		return Version{Text: builtIn}, err
 	}
-	i := slices.IndexFunc(all, func(v store.ModelVersion) bool { return v.Version == number })
+	i := slices.IndexFunc(all, func(v Version) bool { return v.Version == number })
 	if i < 0 {
-		return store.ModelVersion{}, doorward.Fail(doorward.CodeNotFound, "There is no version %d of the model. The last is %d.", number, len(all))
+		return Version{}, doorward.Fail(doorward.CodeNotFound, "There is no version %d of the model. The last is %d.", number, len(all))
 	}
 	return all[i], nil
 }
 
 // Tag is the ETag of a version.
-func Tag(v store.ModelVersion) string { return strconv.FormatInt(v.Version, 10) }
+func Tag(v Version) string { return strconv.FormatInt(v.Version, 10) }
 
 // Check returns validation_failed unless the text can be applied, with the line and
 // column of each fault.
@@ -104,7 +107,7 @@ func invalid(faults modelfile.Faults) *doorward.Error {
 
 // Applied is a version that holds on every node.
 type Applied struct {
-	store.ModelVersion
+	Model      Version
 	Changes    []modelfile.Change // of actions
 	Revocation doorward.Revocation
 }
@@ -128,21 +131,21 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 		if len(versions) > 0 && !slices.Contains(versions, Tag(now)) {
 			return doorward.Fail(doorward.CodePreconditionFailed, "")
 		}
-		if a.ModelVersion, a.Changes = now, nil; now.Text == text {
+		if a.Model, a.Changes = now, nil; now.Text == text {
 			tx.SkipEvent()
 			return nil
 		}
 		if a.Changes, err = changes(now, file); err != nil {
 			return err
 		}
-		a.ModelVersion = store.ModelVersion{Version: now.Version + 1, Text: text, CreatedAt: tx.Now, CreatedBy: tx.By.ID}
+		a.Model = Version{Version: now.Version + 1, Text: text, CreatedAt: tx.Now, CreatedBy: tx.By.ID}
 		return insert(ctx, tx, now, a)
 	})
 	return a, err
 }
 
 // changes are those of actions since a version that was accepted once.
-func changes(since store.ModelVersion, file *modelfile.File) ([]modelfile.Change, error) {
+func changes(since Version, file *modelfile.File) ([]modelfile.Change, error) {
 	before, err := modelfile.ReadStored([]byte(since.Text))
 	if err != nil {
 		return nil, fmt.Errorf("model: version %d: %w", since.Version, err)
@@ -150,15 +153,15 @@ func changes(since store.ModelVersion, file *modelfile.File) ([]modelfile.Change
 	return modelfile.Diff(before, file), nil
 }
 
-func insert(ctx context.Context, tx *access.Tx, before store.ModelVersion, a Applied) error {
-	added, err := tx.InsertModel(ctx, a.ModelVersion)
+func insert(ctx context.Context, tx *access.Tx, before Version, a Applied) error {
+	added, err := tx.InsertModel(ctx, a.Model)
 	if err != nil {
 		return err
 	}
 	if !added {
 		return doorward.Fail(doorward.CodePreconditionFailed, "Somebody else has applied a model at the same time.")
 	}
-	tx.Changed("version", Tag(before), Tag(a.ModelVersion))
+	tx.Changed("version", Tag(before), Tag(a.Model))
 	for _, kind := range []struct {
 		field string
 		is    func(modelfile.Change) bool
@@ -191,7 +194,7 @@ func namesOf(changes []modelfile.Change, is func(modelfile.Change) bool) string 
 }
 
 // compile returns the list of actions of a text that was accepted once.
-func compile(v store.ModelVersion) (*doorward.Model, error) {
+func compile(v Version) (*doorward.Model, error) {
 	if v.Version == 0 {
 		return doorward.BuiltIn(), nil
 	}

@@ -115,8 +115,8 @@ func TestVersionsAreKept(t *testing.T) {
 			t.Errorf("without a model there is %+v", none)
 		}
 		first, same, second := apply(f, 0, shared), apply(f, 1, shared), apply(f, 1, strict)
-		if first.Version != 1 || same.Version != 1 || len(same.Changes) != 0 || second.Version != 2 {
-			t.Errorf("the versions are %d, %d, %d", first.Version, same.Version, second.Version)
+		if first.Model.Version != 1 || same.Model.Version != 1 || len(same.Changes) != 0 || second.Model.Version != 2 {
+			t.Errorf("the versions are %d, %d, %d", first.Model.Version, same.Model.Version, second.Model.Version)
 		}
 		for number, want := range map[int64]string{0: none.Text, 1: shared, 2: strict} {
 			v, err := models.Version(ctx, number)

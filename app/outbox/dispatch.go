@@ -59,6 +59,8 @@ func (d *dispatcher[T]) start() {
 	d.preempt()
 }
 
+// startNext starts the next work of a lane whose share and host have a free slot, and
+// reports whether there was any.
 func (d *dispatcher[T]) startNext(urgent, slow bool) bool {
 	work, found := d.waiting.take(laneOf(urgent, slow), func(share string) func(string) bool {
 		if !d.limiter.shareHasSlot(share, slow) {

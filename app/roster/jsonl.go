@@ -36,14 +36,14 @@ func (r *parser) object(number int, line []byte) {
 	}
 	person, err := strictjson.Decode[row](line)
 	if bad := (*strictjson.Error)(nil); errors.As(err, &bad) {
-		r.Add(number, strings.TrimPrefix(bad.Pointer, "/"), "invalid", capital(bad.Reason)+".")
+		r.Add(number, strings.TrimPrefix(bad.Pointer, "/"), "invalid", capitalize(bad.Reason)+".")
 		return
 	}
 	r.check(number, person)
 }
 
-// capital makes the first letter upper-case.
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+// capitalize makes the first letter upper-case.
+func capitalize(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // Write writes a person as a line of JSON, which Read accepts.
 func Write(w io.Writer, p Person) error {

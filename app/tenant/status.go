@@ -74,7 +74,8 @@ func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (door
 	return t.setFrozen(ctx, by, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
 }
 
-// setFrozen does nothing when set reports no change.
+// setFrozen changes the tenant by set and then runs also in the same transaction. It does
+// nothing more when set reports no change.
 func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, action doorward.Action, id string,
 	set func(tx *access.Tx, before doorward.Tenant) (bool, error), also func(*access.Tx) error,
 ) (doorward.Revocation, error) {
@@ -88,11 +89,11 @@ func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, action door
 			tx.SkipEvent()
 			return err
 		}
-		is, err := tx.Tenant(ctx, id)
+		after, err := tx.Tenant(ctx, id)
 		if err != nil {
 			return err
 		}
-		tx.Changed("status", string(before.Status), string(is.Status))
+		tx.Changed("status", string(before.Status), string(after.Status))
 		return also(tx)
 	})
 }

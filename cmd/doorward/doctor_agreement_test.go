@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// TestDifferencesAreToldOnce: of a hundred nodes with the same setting, one is named.
-func TestDifferencesAreToldOnce(t *testing.T) {
+// TestEqualDifferencesAreGrouped: of a hundred nodes with the same setting, one is named.
+func TestEqualDifferencesAreGrouped(t *testing.T) {
 	hold := lease.Setting{Name: "tenant-hold", Value: "0s", Strict: true}
 	length := lease.Setting{Name: "revocation-lease", Value: "1s"}
 	var got []string

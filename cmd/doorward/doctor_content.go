@@ -113,7 +113,7 @@ func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
 		return f, true
 	}
 	for i, id := range chains {
-		sound, err := trail.RecentSound(ctx, id, recentEvents)
+		sound, err := trail.RecentIntact(ctx, id, recentEvents)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			f.code, f.fine = 0, fmt.Sprintf("the ends of the %d of %d checked in the time allowed are intact; \"doorward audit verify\" checks all", i, len(chains))

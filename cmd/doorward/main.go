@@ -21,7 +21,13 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
-func main() { os.Exit(run()) }
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == hashCommand {
+		hashPasswords()
+		return
+	}
+	os.Exit(run())
+}
 
 func run() int {
 	err := command().ExecuteContext(untilSignal())

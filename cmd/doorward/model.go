@@ -15,7 +15,6 @@ import (
 	"github.com/doorward/doorward/app/model"
 	"github.com/doorward/doorward/internal/modelfile"
 	"github.com/doorward/doorward/node"
-	"github.com/doorward/doorward/store"
 )
 
 func modelCommand() *cobra.Command {
@@ -43,14 +42,14 @@ with the actions of a messaging platform, version 0: a beginning for your own.`,
 	return cmd
 }
 
-func modelVersion(cmd *cobra.Command, n *node.Node, number int64) (store.ModelVersion, error) {
+func modelVersion(cmd *cobra.Command, n *node.Node, number int64) (model.Version, error) {
 	if cmd.Flags().Changed("version") {
 		return n.App.Models.Version(cmd.Context(), number)
 	}
 	return n.App.Models.Current(cmd.Context())
 }
 
-func appliedWhen(v store.ModelVersion) string {
+func appliedWhen(v model.Version) string {
 	if v.Version == 0 {
 		return ", the built-in one"
 	}
@@ -116,7 +115,7 @@ All versions are kept: "doorward model show --version 2" prints an earlier one.`
 			return modelFaults(cmd.ErrOrStderr(), args[0], err)
 		}
 		printChanges(cmd.OutOrStdout(), applied.Changes)
-		fmt.Fprintf(cmd.OutOrStdout(), "Version %d holds on every node.\n", applied.Version)
+		fmt.Fprintf(cmd.OutOrStdout(), "Version %d holds on every node.\n", applied.Model.Version)
 		return nil
 	})
 }
@@ -184,8 +183,8 @@ func describeChange(c modelfile.Change) string {
 		is   bool
 		text string
 	}{
-		{len(c.Gained()) > 0, strings.Join(c.Gained(), ", ") },
-		{len(c.Lost()) > 0, strings.Join(c.Lost(), ", ") },
+		{len(c.Gained()) > 0, "now for " + strings.Join(c.Gained(), ", ")},
+		{len(c.Lost()) > 0, "no longer for " + strings.Join(c.Lost(), ", ")},
 		{c.Before.Resource != c.After.Resource, fmt.Sprintf("resource %q instead of %q", c.After.Resource, c.Before.Resource)},
 		{c.Before.StepUp != c.After.StepUp, fmt.Sprintf("stepUp: %v", c.After.StepUp)},
 		{c.Before.Keys != c.After.Keys, fmt.Sprintf("keys: %v", c.After.Keys)},

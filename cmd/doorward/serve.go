@@ -75,6 +75,7 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 
 // serve runs a node until ctx ends; ready is called when it listens.
 func serve(ctx context.Context, cfg node.Config, ready func(*node.Node)) error {
+	cfg.HashChild = hashChild
 	n, err := node.Start(ctx, cfg)
 	if err != nil {
 		return err

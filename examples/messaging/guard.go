@@ -17,11 +17,11 @@ type guard func(action string) func(http.Handler) http.Handler
 // askDoorward is the recommended guard: the service itself checks each request, so it
 // doesn't matter how the request came.
 func askDoorward(url string) (guard, error) {
-	door, err := client.New(url)
+	auth, err := client.New(url)
 	if err != nil {
 		return nil, err
 	}
-	return door.Require, nil
+	return auth.Require, nil
 }
 
 // behindGateway saves the second check where a gateway has already checked. It trusts

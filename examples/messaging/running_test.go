@@ -25,8 +25,8 @@ var roles = []struct {
 }
 
 // everybody returns the identifier of one session for each role.
-func everybody(door *doorwardtest.Server) map[string]*doorwardtest.Person {
-	acme := door.Tenant("Acme")
+func everybody(server *doorwardtest.Server) map[string]*doorwardtest.Person {
+	acme := server.Tenant("Acme")
 	people := map[string]*doorwardtest.Person{"OWNER": acme.Owner}
 	for _, role := range []string{"ADMIN", "USER", "VIEWER"} {
 		people[role] = acme.Join(strings.ToLower(role)+"@acme.example", role)
@@ -116,21 +116,21 @@ func outage(t *testing.T, base string, viewer *doorwardtest.Person) {
 }
 
 func TestAskingDoorward(t *testing.T) {
-	door := doorwardtest.Start(t)
-	people := everybody(door)
-	base := "http://" + messaging(t, "--doorward", door.URL)
+	server := doorwardtest.Start(t)
+	people := everybody(server)
+	base := "http://" + messaging(t, "--doorward", server.URL)
 	tour(t, base, people)
-	door.Stop()
+	server.Stop()
 	outage(t, base, people["VIEWER"])
 }
 
 func TestBehindNginx(t *testing.T) {
 	front := freeport.On("127.0.0.1")
 	base := "http://" + front
-	door := doorwardtest.Start(t, doorwardtest.BaseURL(base))
-	people := everybody(door)
+	server := doorwardtest.Start(t, doorwardtest.BaseURL(base))
+	people := everybody(server)
 	service := messaging(t, "--behind-gateway")
-	nginx(t, front, strings.TrimPrefix(door.URL, "http://"), service)
+	nginx(t, front, strings.TrimPrefix(server.URL, "http://"), service)
 	tour(t, base, people)
 
 	// Doorward itself is at the same address.
@@ -156,7 +156,7 @@ func TestBehindNginx(t *testing.T) {
 	// Without nginx there is no identity, which is not the caller's fault.
 	wants(t, 503, report("http://"+service, people["OWNER"].Token()))
 
-	door.Stop()
+	server.Stop()
 	outage(t, base, people["VIEWER"])
 }
 
@@ -168,9 +168,9 @@ func TestNginxTellsWhatDoorwardSaid(t *testing.T) {
 	echo := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header }))
 	t.Cleanup(echo.Close)
 	front := freeport.On("127.0.0.1")
-	door := doorwardtest.Start(t)
-	acme := door.Tenant("Acme")
-	nginx(t, front, strings.TrimPrefix(door.URL, "http://"), strings.TrimPrefix(echo.URL, "http://"))
+	server := doorwardtest.Start(t)
+	acme := server.Tenant("Acme")
+	nginx(t, front, strings.TrimPrefix(server.URL, "http://"), strings.TrimPrefix(echo.URL, "http://"))
 
 	r := report("http://"+front, acme.Owner.Token())
 	r.header = http.Header{"Authorization": {"Basic YTpi"}, "X_Auth_User": {"usr_root"}, "Connection": {"X-Auth-User, X-Auth-Role"}}

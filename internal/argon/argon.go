@@ -15,16 +15,18 @@
 // one slot per core, and one fewer while Options.Yield says that checks need a
 // core. Up to 64 callers queue, first come first served, each for at most 2 s. If
 // the queue is full or the wait too long, the caller gets [ErrBusy], which is a 503
-// with Retry-After and never a wrong password. The work runs on the caller's
-// goroutine, so there is nothing to close. A running hash can't be interrupted; the
-// context counts only while waiting.
+// with Retry-After and never a wrong password. Without Options.Child the work runs on
+// the caller's goroutine. There is nothing to close. A running hash can't be
+// interrupted; the context counts only while waiting.
 //
 // # Memory
 //
 // x/crypto/argon2 allocates its memory for each hash. At most workers × m KiB (19
-// MiB a worker by default) are in use at once; with garbage, the process was
-// measured at two to three times that. A stored hash that needs more memory or
-// lanes than the pool's parameters takes that many slots, up to all of them.
+// MiB a worker by default) are in use at once; with garbage, a process without
+// Options.Child was measured at two to three times that. With it the memory is that of
+// processes that collect after each hash and end when idle. A stored hash that needs
+// more memory or lanes than the pool's parameters takes that many slots, up to all of
+// them.
 //
 // # Stored hashes
 //

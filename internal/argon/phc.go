@@ -1,7 +1,6 @@
 package argon
 
 import (
-	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -137,15 +136,9 @@ func (d digest) String() string {
 		d.cost.MemoryKiB, d.cost.Time, d.cost.Parallelism, b64.EncodeToString(d.salt), b64.EncodeToString(d.tag))
 }
 
-func (d digest) derive(password string, size uint32) []byte {
-	return argon2.IDKey([]byte(password), d.salt, d.cost.Time, d.cost.MemoryKiB, d.cost.Parallelism, size)
-}
-
-func (d digest) match(password string) (bool, error) {
-	if d.foreign != nil {
-		return d.foreign.MatchAdvanced(password)
-	}
-	return subtle.ConstantTimeCompare(d.tag, d.derive(password, uint32(len(d.tag)))) == 1, nil
+// request asks for the tag that the password would have.
+func (d digest) request(password string, size uint32) request {
+	return request{Password: []byte(password), Salt: d.salt, Cost: d.cost, Size: size}
 }
 
 // outdated reports whether Hash would now use other parameters or another algorithm.

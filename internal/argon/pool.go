@@ -3,7 +3,9 @@ package argon
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"fmt"
+	"os/exec"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,12 @@ type Options struct {
 	// Phase, if not nil, is called when a caller begins to wait and when its hash
 	// begins; the returned function is called at the end. For traces.
 	Phase func(ctx context.Context, name string) (over func())
+	// Child, if not nil, returns a command that runs ServeChild. Argon2id is then made in
+	// such processes, one for each worker, which end when they are idle for 5 s. If one
+	// can't be started, the hash is made in this process.
+	Child func() *exec.Cmd
+	// ChildFailed, if not nil, is called when a process can't be started or fails.
+	ChildFailed func(error)
 }
 
 // The names of phases.
@@ -37,6 +45,8 @@ type Pool struct {
 	slots   slots
 	phase   func(ctx context.Context, name string) (over func())
 	hashes  atomic.Uint64
+	derive  func(request) ([]byte, error)
+	usage   func() Processes
 }
 
 // NewPool returns a pool that hashes new passwords with p. It panics if
@@ -47,8 +57,15 @@ func NewPool(p Params, o Options) *Pool {
 		panic(err)
 	}
 	o = o.withDefaults()
+	derive, usage := func(r request) ([]byte, error) { return r.derive(), nil }, func() Processes { return Processes{} }
+	if o.Child != nil {
+		c := newChildren(o)
+		derive, usage = c.derive, c.usage
+	}
 	return &Pool{
 		params:  p,
+		derive:  derive,
+		usage:   usage,
 		nobody:  digest{cost: p, salt: make([]byte, saltSize), tag: make([]byte, tagSize)},
 		workers: o.Workers,
 		phase:   o.Phase,
@@ -72,17 +89,23 @@ func (o Options) withDefaults() Options {
 	if o.Phase == nil {
 		o.Phase = func(context.Context, string) func() { return func() {} }
 	}
+	if o.ChildFailed == nil {
+		o.ChildFailed = func(error) {}
+	}
 	return o
 }
 
 // Hash returns the PHC string of password under a fresh random salt. Its
-// errors are ErrBusy and the context's.
+// errors are ErrBusy, the context's, and with Options.Child those of the process.
 func (p *Pool) Hash(ctx context.Context, password string) (phc string, err error) {
 	d := digest{cost: p.params, salt: make([]byte, saltSize)}
 	rand.Read(d.salt) // never fails: it crashes the process instead
-	err = p.run(ctx, d.cost, func() { d.tag = d.derive(password, tagSize) })
-	if err != nil {
+	var fault error
+	if err := p.run(ctx, d.cost, func() { d.tag, fault = p.derive(d.request(password, tagSize)) }); err != nil {
 		return "", err
+	}
+	if fault != nil {
+		return "", fault
 	}
 	return d.String(), nil
 }
@@ -97,8 +120,9 @@ type Result struct {
 // hash: with an empty phc it does that of the pool's own parameters and never
 // answers OK, so that an unknown address costs as much as a known one.
 //
-// Errors are ErrBusy, the context's, and those of [Known]: a hash that cannot
-// be read is a fault of the installation and says nothing about the password.
+// Errors are ErrBusy, the context's, those of the process with Options.Child, and those
+// of [Known]: a hash that cannot be read is a fault of the installation. None of them
+// says anything about the password.
 func (p *Pool) Verify(ctx context.Context, phc, password string) (Result, error) {
 	d := p.nobody
 	if phc != "" {
@@ -109,16 +133,28 @@ func (p *Pool) Verify(ctx context.Context, phc, password string) (Result, error)
 	}
 	var ok bool
 	var fault error
-	if err := p.run(ctx, d.cost, func() { ok, fault = d.match(password) }); err != nil {
+	if err := p.run(ctx, d.cost, func() { ok, fault = p.match(d, password) }); err != nil {
 		return Result{}, err
 	}
 	if fault != nil {
-		return Result{}, fmt.Errorf("argon: stored hash: %w", fault)
+		return Result{}, fault
 	}
 	if phc == "" {
 		return Result{}, nil
 	}
 	return Result{OK: ok, Outdated: d.outdated(p.params)}, nil
+}
+
+func (p *Pool) match(d digest, password string) (bool, error) {
+	if d.foreign != nil {
+		ok, err := d.foreign.MatchAdvanced(password)
+		if err != nil {
+			err = fmt.Errorf("argon: stored hash: %w", err)
+		}
+		return ok, err
+	}
+	tag, err := p.derive(d.request(password, uint32(len(d.tag))))
+	return err == nil && subtle.ConstantTimeCompare(d.tag, tag) == 1, err
 }
 
 // Stats is a snapshot for metrics.
@@ -141,6 +177,18 @@ func (p *Pool) Stats() Stats {
 		Refused: refused,
 	}
 }
+
+// Processes is what the processes of Options.Child use, for metrics. CPU and Resident
+// are 0 on systems without /proc.
+type Processes struct {
+	Running  int           // processes there are now, idle ones included
+	CPU      time.Duration // used by all since the start
+	Resident int64         // bytes of memory; program pages count in each process
+	Failures uint64        // processes that could not be started or failed
+}
+
+// Processes returns the usage at this moment.
+func (p *Pool) Processes() Processes { return p.usage() }
 
 // run does one hash worth of work of the given cost when its turn comes.
 func (p *Pool) run(ctx context.Context, cost Params, work func()) error {

@@ -17,12 +17,12 @@ func (o *outcome) Fatal(...any) { o.how = cmp.Or(o.how, "failed") }
 func (o *outcome) Skip(...any)  { o.how = cmp.Or(o.how, "skipped") }
 
 func TestMissing(t *testing.T) {
-	for said, want := range map[string]string{"require": "failed", "": "skipped"} {
-		t.Setenv("DOORWARD_TEST_GATEWAYS", said)
+	for value, want := range map[string]string{"require": "failed", "": "skipped"} {
+		t.Setenv("DOORWARD_TEST_GATEWAYS", value)
 		o := &outcome{TB: t}
 		Missing(o, errors.New("no such thing"))
 		if o.how != want {
-			t.Errorf("with %q: %s, want %s", said, o.how, want)
+			t.Errorf("with %q: %s, want %s", value, o.how, want)
 		}
 	}
 }

@@ -52,7 +52,7 @@ var Reserved = []string{
 
 // Types are the types that an attribute of a resource can have. A set is one of strings.
 // A user is the id of a person.
-var Types = []string{"bool", "long", "decimal", "string", "set", "user", "datetime", "ip"}
+var Types = []string{"bool", "long", "string", "set", "user", "datetime"}
 
 // reservedTypes can't be names of resources: Doorward has objects of that name.
 var reservedTypes = []string{"tenant", "key", "role", "session"}

@@ -333,7 +333,7 @@ func checkRules(t *testing.T, file *File) {
 // A stored text holds as far as it can be read, so that neither an upgrade nor the way
 // back leaves an installation without its actions.
 func TestStoredText(t *testing.T) {
-	text := action("a: {roles: [OWNER, ADMIN], quorum: 2}\n  user.a: {roles: [OWNER]}\n  b: {roles: [OWNER]}\n  c: {roles: [OWNER], resource: x}\nnews: 1\nresources: {x: {y: matrix}, tenant: {}}")
+	text := action("a: {roles: [OWNER, ADMIN], quorum: 2}\n  user.a: {roles: [OWNER]}\n  b: {roles: [OWNER]}\n  c: {roles: [OWNER], resource: x}\nnews: 1\nresources: {x: {y: matrix, in: long}, tenant: {}}")
 	file, err := ReadStored([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -344,6 +344,9 @@ func TestStoredText(t *testing.T) {
 	}
 	if !slices.Equal(names, []string{"b", "c"}) {
 		t.Errorf("the actions are %v", names)
+	}
+	if diff := cmp.Diff([]Resource{{Name: "x", Line: 7, Column: 13}}, file.Resources); diff != "" {
+		t.Error(diff)
 	}
 	for _, text := range []string{"", "[", "- a", "a: *b"} {
 		if file, err := ReadStored([]byte(text)); err == nil || file != nil {

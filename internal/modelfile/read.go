@@ -25,8 +25,8 @@ func Read(text []byte) (*File, error) {
 }
 
 // ReadStored reads a model that another version of this package has accepted, which may
-// know more or less than this one. Actions with a fault are left out, so that nobody may
-// perform them, and the others hold. An error means that nothing can be read.
+// know more or less than this one. Actions, resources and attributes with a fault are
+// left out, so that nobody may perform such an action, and the others hold. An error means that nothing can be read.
 func ReadStored(text []byte) (*File, error) {
 	file, faults := read(text)
 	if file == nil {
@@ -191,25 +191,31 @@ func (r *reader) resourceOf(n *yaml.Node, declared []Resource) string {
 
 func (r *reader) resources(n *yaml.Node) (all []Resource) {
 	for _, p := range r.pairs(n, "resources") {
+		faults := len(r.faults)
 		switch name := p.key.Value; {
 		case slices.Contains(reservedTypes, name):
 			r.fault(p.key, CodeReserved, "The resource %s is Doorward's own. Choose another name.", quote(name))
 		default:
 			r.checkName(p.key, resourceName, "a resource", "one word of small letters a to z, digits and _, beginning with a letter")
 		}
-		all = append(all, Resource{p.key.Value, r.attributes(p.value), p.key.Line, p.key.Column})
+		isNamed := len(r.faults) == faults
+		if attributes := r.attributes(p.value); isNamed {
+			all = append(all, Resource{p.key.Value, attributes, p.key.Line, p.key.Column})
+		}
 	}
 	return all
 }
 
 func (r *reader) attributes(n *yaml.Node) (all []Attribute) {
 	for _, p := range r.pairs(n, "the attributes") {
+		faults := len(r.faults)
 		r.checkName(p.key, attributeName, "an attribute", "one word of letters a to z, digits and _, beginning with a letter")
 		if !isText(p.value) || !slices.Contains(Types, p.value.Value) {
 			r.fault(p.value, CodeInvalid, "Unknown type of an attribute. It can be %s.", orList(Types))
-			continue
 		}
-		all = append(all, Attribute{p.key.Value, p.value.Value})
+		if len(r.faults) == faults {
+			all = append(all, Attribute{p.key.Value, p.value.Value})
+		}
 	}
 	return all
 }

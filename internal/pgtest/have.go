@@ -61,8 +61,8 @@ func complete(bin string) bool {
 	return initdb == nil && pgctl == nil
 }
 
-// unprivileged returns the attributes of the keeper's process: its own session, and a
-// user other than root.
+// unprivileged returns the attributes of the process that runs PostgreSQL: its own
+// session, and a user other than root.
 func unprivileged() (*syscall.SysProcAttr, error) {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() != 0 {

@@ -73,18 +73,18 @@ func samples(t testing.TB) map[string]struct {
 	}
 	paletted := image.NewPaletted(image.Rect(0, 0, 1024, 64), color.Palette{color.Transparent, red})
 	return map[string]sample{
-		"png":               {asPNG(t, plain(300, 100, red)), 300, 100},
-		"one pixel":         {asPNG(t, plain(1, 1, red)), 1, 1},
-		"a wide png":        {asPNG(t, plain(1024, 64, red)), 512, 32},
-		"a high png":        {asPNG(t, plain(100, 1000, red)), 12, 128},
-		"a line":            {asPNG(t, plain(MaxSide, 1, red)), 512, 1},
-		"a paletted png":    {asPNG(t, paletted), 512, 32},
-		"a png of 16 bits":  {asPNG(t, image.NewRGBA64(image.Rect(0, 0, 160, 160))), 128, 128},
-		"a grey png":        {asPNG(t, image.NewGray16(image.Rect(0, 0, 640, 160))), 512, 128},
-		"a long one":        {asPNG(t, image.NewPaletted(image.Rect(0, 0, MaxSide, 128), color.Palette{red})), 512, 16},
-		"jpeg":              {asJPEG(t, plain(300, 300, red)), 128, 128},
-		"webp":              {decoded(t, lossyWebP), 1, 1},
-		"webp without loss": {decoded(t, losslessWebP), 1, 1},
+		"png":                 {asPNG(t, plain(300, 100, red)), 300, 100},
+		"one pixel":           {asPNG(t, plain(1, 1, red)), 1, 1},
+		"a wide png":          {asPNG(t, plain(1024, 64, red)), 512, 32},
+		"a tall png":          {asPNG(t, plain(100, 1000, red)), 12, 128},
+		"a line":              {asPNG(t, plain(MaxSide, 1, red)), 512, 1},
+		"a paletted png":      {asPNG(t, paletted), 512, 32},
+		"a png of 16 bits":    {asPNG(t, image.NewRGBA64(image.Rect(0, 0, 160, 160))), 128, 128},
+		"a grey png":          {asPNG(t, image.NewGray16(image.Rect(0, 0, 640, 160))), 512, 128},
+		"a wide paletted png": {asPNG(t, image.NewPaletted(image.Rect(0, 0, MaxSide, 128), color.Palette{red})), 512, 16},
+		"jpeg":                {asJPEG(t, plain(300, 300, red)), 128, 128},
+		"webp":                {decoded(t, lossyWebP), 1, 1},
+		"webp without loss":   {decoded(t, losslessWebP), 1, 1},
 	}
 }
 
@@ -130,7 +130,7 @@ func TestBombs(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"50000 by 50000":  pngHeader(50000, 50000),
 		"a long line":     pngHeader(MaxSide+1, 1),
-		"a high line":     pngHeader(1, MaxSide+1),
+		"a tall line":     pngHeader(1, MaxSide+1),
 		"too many pixels": pngHeader(2049, 2049),
 	} {
 		if _, err := Make(data, fit); !errors.Is(err, ErrSize) {
@@ -191,8 +191,8 @@ func TestRefusedFormats(t *testing.T) {
 	good := asPNG(t, plain(8, 8, red))
 	for name, data := range map[string][]byte{
 		"nothing": nil, "text": []byte("logo"), "gif": animated.Bytes(), "pdf": []byte("%PDF-1.7"), "html": []byte("<!doctype html><script>alert(1)</script>"),
-		"a script behind a byte of PNG": []byte("\x89<script>"), "only the head": good[:8], "half of it": good[:len(good)/2],
-		"a space before": append([]byte(" "), good...), "a wrong sum": bytes.Replace(good, []byte("IDAT"), []byte("IDAX"), 1),
+		"a script behind a byte of PNG": []byte("\x89<script>"), "only the signature": good[:8], "half of it": good[:len(good)/2],
+		"a space before": append([]byte(" "), good...), "a wrong checksum": bytes.Replace(good, []byte("IDAT"), []byte("IDAX"), 1),
 		"riff without webp": []byte("RIFF\x04\x00\x00\x00WAVEfmt "), "no pixels": pngHeader(0, 0),
 		"bmp": []byte("BM\x3a\x00\x00\x00"), "tiff": []byte("II*\x00\x08\x00\x00\x00"), "compressed svg": []byte("\x1f\x8b\x08\x00<svg"),
 	} {

@@ -46,7 +46,7 @@ type UnknownKeyError struct{ ID ID }
 
 // Error names the key by its id.
 func (e *UnknownKeyError) Error() string {
-	return fmt.Sprintf("seal: the value is sealed with the master key %s, which is not at hand", e.ID)
+	return fmt.Sprintf("seal: the value is sealed with the master key %s, which this program has not been given", e.ID)
 }
 
 // Place is where a value is stored.

@@ -117,7 +117,7 @@ func (l *Lease) catchUp(ctx context.Context) error {
 			l.startAt(h.last)
 			return nil
 		}
-		if err := l.apply(ctx, l.shares.follow(news)); err != nil {
+		if err := l.apply(ctx, l.shares.takeNodeChanges(news)); err != nil {
 			return err
 		}
 		if len(h.changes) > 0 {

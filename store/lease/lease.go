@@ -240,7 +240,7 @@ func (l *Lease) poll(ctx context.Context) {
 		err = l.updateShares(bounded)
 	}
 	if err == nil && l.position.Seq < l.maxAcked {
-		err = l.ack(bounded) // in another history: the row may list changes that aren't applied
+		err = l.ack(bounded) // the database was set back: the row may claim changes that aren't applied
 	}
 	if err != nil {
 		l.db.Servers().Probe(ctx)

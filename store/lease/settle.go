@@ -55,9 +55,9 @@ func (l *Lease) SettleAll(ctx context.Context) (Settled, error) {
 	return settled, err
 }
 
-// wait returns when every node has applied the change (the node id has), or when the
-// longest lease of the others has passed since began, an instant after the commit:
-// timedOut reports this.
+// wait returns when every node has applied the change (node id already has), or when the
+// longest lease of the nodes that have not has passed since began, an instant after the
+// commit: then timedOut is true.
 func (l *Lease) wait(ctx context.Context, began time.Time, seq int64, id string) (s Settled, timedOut bool, err error) {
 	bounded, cancel := context.WithDeadline(ctx, began.Add(MaxLease))
 	defer cancel()
@@ -77,7 +77,7 @@ func (l *Lease) wait(ctx context.Context, began time.Time, seq int64, id string)
 }
 
 // progress counts the nodes that have applied the change, including node id, and returns
-// the longest lease of the others: MaxLease if the database doesn't answer.
+// the longest lease of those that have not: MaxLease if the database doesn't answer.
 func (l *Lease) progress(ctx context.Context, seq int64, id string) (applied int, longest time.Duration) {
 	if id != "" {
 		applied = 1

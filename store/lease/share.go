@@ -9,19 +9,20 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// shareHeld is how long what one node may grant stays unused before another node may
-// grant it: the second that a limiter's bucket holds (internal/gcra), and a margin for
-// the rounding of its intervals and for clocks that run at different rates.
+// shareHeld is how long a node that gains a part of a limit waits before it grants that
+// part: the second that the bucket of the previous node's limiter holds (internal/gcra),
+// and a margin for rounded intervals and for clocks that run at different rates.
 const shareHeld = time.Second + 250*time.Millisecond
 
-// division is a node's part of every limit: its rank among the nodes, ordered by id.
-// Without nodes it is no part at all.
+// division is a node's part of every limit: its rank among the nodes, ordered by id. With
+// nodes = 0 it may grant nothing.
 type division struct{ nodes, rank int }
 
 // share gives the remainder to the nodes of the lowest ranks.
 func (d division) share(limit int) int { return (limit + d.nodes - 1 - d.rank) / d.nodes }
 
-// heldDivision limits the shares until an instant since the lease's epoch.
+// heldDivision is a division that applies until an instant, counted from the lease's
+// epoch. Of several that apply, the smallest share counts.
 type heldDivision struct {
 	division
 	until time.Duration
@@ -29,16 +30,16 @@ type heldDivision struct {
 
 const forever = time.Duration(1<<63 - 1)
 
-// shares are how this node divides limits with the others. All but held is guarded by
-// the lock of a poll.
+// shares are how this node divides limits with the others. Only held is read without the
+// lock of a poll.
 type shares struct {
 	held  atomic.Pointer[[]heldDivision] // the present one last; nil: unknown
 	stale bool                           // nodes have changed since held was made
-	free  bool                           // when this node joined, no other could have granted for shareHeld
+	free  bool                           // when this node joined, no other had been able to grant anything for shareHeld
 
-	joinedBy int64     // the changes that each other node has to apply before this one grants
-	joinedAt time.Time // after they were committed; zero: not yet known
-	settled  bool      // all others know of this node
+	joinPosition int64     // position of changes that each other node has to apply before this one grants
+	joinedAt     time.Time // when joinPosition was read; zero: not yet
+	settled      bool      // all others know of this node
 }
 
 // Share returns how many events of a limit per second this node may grant now, with a
@@ -79,8 +80,9 @@ func (s *shares) giveUp() {
 	s.free, s.settled, s.joinedAt = false, false, time.Time{}
 }
 
-// follow notes changes of the nodes, and returns the others.
-func (s *shares) follow(changes []store.Change) []store.Change {
+// takeNodeChanges marks the shares as stale if the list of nodes has changed, and returns
+// the other changes.
+func (s *shares) takeNodeChanges(changes []store.Change) []store.Change {
 	isNodes := func(c store.Change) bool { return c.Kind == store.ChangeNodes }
 	if !slices.ContainsFunc(changes, isNodes) {
 		return changes
@@ -89,16 +91,16 @@ func (s *shares) follow(changes []store.Change) []store.Change {
 	return slices.DeleteFunc(changes, isNodes)
 }
 
-// compare notes that nodes have changed without a change that says so: nodes of the
-// version before announce nothing.
-func (s *shares) compare(nodes []node) {
+// noteNodeCount marks the shares as stale if the number of nodes has changed: nodes of the
+// previous version announce no change of it.
+func (s *shares) noteNodeCount(nodes []node) {
 	if held := s.held.Load(); held != nil && (*held)[len(*held)-1].nodes != len(nodes) {
 		s.stale = true
 	}
 }
 
-// sharesAreFree reports whether no other node may grant anything, or could have within
-// shareHeld. A node that was killed has left its row; if this transaction has removed it,
+// sharesAreFree reports whether no other node can grant anything now, or could within the
+// last shareHeld. A node that was killed has left its row; if this transaction has removed it,
 // its lease ended a second ago at least, and that is enough.
 func (l *Lease) sharesAreFree(ctx context.Context, tx *store.Tx) (bool, error) {
 	nodes, err := readNodes(ctx, tx.Reader)
@@ -109,8 +111,9 @@ func (l *Lease) sharesAreFree(ctx context.Context, tx *store.Tx) (bool, error) {
 	return !changed, err
 }
 
-// updateShares reads the nodes after changes were applied, before that is acknowledged
-// and the lease renewed: a node that joins waits for either. It asks the database only
+// updateShares reads the nodes. It runs after changes are applied, but before they are
+// acknowledged and the lease is renewed: a node that joins waits until one of these has
+// happened. It asks the database only
 // when nodes have changed, or while this one has not settled.
 func (l *Lease) updateShares(ctx context.Context) error {
 	s := &l.shares
@@ -137,16 +140,15 @@ func (l *Lease) updateShares(ctx context.Context) error {
 	return nil
 }
 
-// settle decides whether the others know that this node, the one of the rank, has
-// joined: each has applied the changes up to the first position after the join, or its
+// settle decides whether the others know that this node, at nodes[rank], has joined: each has applied the changes up to the first position after the join, or its
 // lease has ended since.
 func (s *shares) settle(nodes []node, rank int, position int64, now time.Time) {
 	if s.joinedAt.IsZero() {
-		s.joinedBy, s.joinedAt = position, now
+		s.joinPosition, s.joinedAt = position, now
 	}
 	unaware := func(i int) bool {
 		n := nodes[i]
-		return i != rank && n.applied < s.joinedBy && now.Sub(s.joinedAt) < n.length()
+		return i != rank && n.applied < s.joinPosition && now.Sub(s.joinedAt) < n.length()
 	}
 	for i := range nodes {
 		if unaware(i) {
@@ -156,8 +158,8 @@ func (s *shares) settle(nodes []node, rank int, position int64, now time.Time) {
 	s.settled = true
 }
 
-// divide replaces the division. What this node gains by it, it gets after shareHeld,
-// since the node that had it may have granted a second's events just now.
+// divide replaces the division. What this node gains by it counts after shareHeld only,
+// since the node that had it may just have granted a second's events.
 func (s *shares) divide(next division, now time.Duration) {
 	var held []heldDivision
 	if before := s.held.Load(); before != nil {

@@ -188,14 +188,14 @@ func endOfAPIKeys(f *fixture) {
 		f.wantNoChange(tx.UpdateAPIKey(ctx, k))
 		f.wantNoChange(tx.ExpireAPIKey(ctx, late.ID))
 	}), ofSecrets(k, "first"))
-	equal(f, f.value(f.Read().APIKeysOver(ctx, f.clock.read(), 10)), []doorward.APIKey(nil))
+	equal(f, f.value(f.Read().APIKeysToExpire(ctx, f.clock.read(), 10)), []doorward.APIKey(nil))
 	equal(f, f.changed(func(tx *store.Tx) {
 		equal(f, f.value(tx.DisableAllAPIKeys(ctx)), []store.KeyName{{ID: late.ID, Name: "late", TenantID: ann.TenantID}, {ID: other.ID, Name: "other", TenantID: ann.TenantID}})
 	}), []store.Change{{Kind: store.ChangeAll}})
 	equal(f, []doorward.APIKeyStatus{status(k), status(late)}, []doorward.APIKeyStatus{doorward.APIKeyRevoked, doorward.APIKeyDisabled})
 
 	f.clock.move(7 * day)
-	over, err := f.Read().APIKeysOver(ctx, f.clock.read(), 1)
+	over, err := f.Read().APIKeysToExpire(ctx, f.clock.read(), 1)
 	noError(f, err)
 	equal(f, over[0].ID, late.ID)
 	equal(f, f.changed(func(tx *store.Tx) {

@@ -64,9 +64,9 @@ func closings(f *fixture) {
 	equal(f, f.value(due(noon), nil), []string{acme.ID}) // a destruction that has begun continues
 }
 
-// promises: a tenant closed by the previous version gets its end once, and loses
+// destructionTimes: a tenant closed by the previous version gets its end once, and loses
 // it if that version restores the tenant.
-func promises(f *fixture) {
+func destructionTimes(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	closed := f.clock.move(time.Hour)

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// waiting returns a row of the inbox.
-func (f *fixture) waiting(source, subject string, hits int) store.InboxRow {
+// inboxRow returns a row of the inbox.
+func (f *fixture) inboxRow(source, subject string, hits int) store.InboxRow {
 	return store.InboxRow{
 		Source: source, Action: doorward.SessionRefuse, Reason: doorward.CodeInvalidCredentials, Subject: subject,
 		Minute: noon.Truncate(store.InboxMinute), Email: "ann@acme.example", ReturnTo: "/a?b", Hits: hits,
@@ -22,7 +22,7 @@ func (f *fixture) waiting(source, subject string, hits int) store.InboxRow {
 	}
 }
 
-func (f *fixture) files(wait bool, rows ...store.InboxRow) {
+func (f *fixture) fileInbox(wait bool, rows ...store.InboxRow) {
 	f.Helper()
 	f.write(func(tx *store.Tx) {
 		for _, r := range rows {
@@ -31,7 +31,7 @@ func (f *fixture) files(wait bool, rows ...store.InboxRow) {
 	})
 }
 
-func (f *fixture) claims(r store.InboxRow, done bool) (claimed bool) {
+func (f *fixture) claimInbox(r store.InboxRow, done bool) (claimed bool) {
 	f.Helper()
 	f.write(func(tx *store.Tx) {
 		var err error
@@ -45,12 +45,12 @@ func (f *fixture) claims(r store.InboxRow, done bool) (claimed bool) {
 // minute if more have come since.
 func inbox(f *fixture) {
 	ctx := f.Context()
-	a, b := f.waiting("192.0.2.1", "ann", 1), f.waiting("192.0.2.1", "bob", 1)
-	f.files(false, a)
+	a, b := f.inboxRow("192.0.2.1", "ann", 1), f.inboxRow("192.0.2.1", "bob", 1)
+	f.fileInbox(false, a)
 	f.clock.move(time.Microsecond)
-	f.files(false, b)
-	again := f.waiting("192.0.2.1", "ann", 3)
-	f.files(true, again) // the first event is kept
+	f.fileInbox(false, b)
+	again := f.inboxRow("192.0.2.1", "ann", 3)
+	f.fileInbox(true, again) // the first event is kept
 	a.Hits = 4
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, noon.Add(time.Microsecond), 10)), []store.InboxRow{a, b})
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, noon, 10)), []store.InboxRow{a})
@@ -63,7 +63,7 @@ func inbox(f *fixture) {
 	equal(f, f.value(f.Read().CountInbox(ctx, 1)), 1)
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.HasInbox(ctx, b)), true)
-		equal(f, f.value(tx.HasInbox(ctx, f.waiting("192.0.2.2", "bob", 1))), false)
+		equal(f, f.value(tx.HasInbox(ctx, f.inboxRow("192.0.2.2", "bob", 1))), false)
 	})
 	like := a
 	like.Subject = "bob"
@@ -71,13 +71,13 @@ func inbox(f *fixture) {
 
 	old := a
 	old.Hits = 3
-	if !f.claims(old, false) || f.claims(old, false) || f.claims(a, true) {
+	if !f.claimInbox(old, false) || f.claimInbox(old, false) || f.claimInbox(a, true) {
 		f.Error("a row can't be claimed exactly once, unchanged since it was read")
 	}
 	a.Recorded = 3
 	equal(f, f.value(f.Read().PendingInbox(ctx, 10)), []store.InboxRow{b, a})
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, noon.Add(time.Second), 10)), []store.InboxRow{b})
-	if !f.claims(b, true) || !f.claims(a, false) {
+	if !f.claimInbox(b, true) || !f.claimInbox(a, false) {
 		f.Error("a row that exists can't be claimed")
 	}
 	equal(f, f.value(f.Read().PendingInbox(ctx, 10)), []store.InboxRow(nil))
@@ -86,14 +86,14 @@ func inbox(f *fixture) {
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, over.Add(-time.Microsecond), 10)), []store.InboxRow(nil))
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, over, 10)), []store.InboxRow{a})
 	f.clock.move(over.Sub(noon))
-	if !f.claims(a, false) {
+	if !f.claimInbox(a, false) {
 		f.Error("a row whose minute is over can't be claimed")
 	}
 	equal(f, f.value(f.Read().CountInbox(ctx, 10)), 0)
 
-	hostile := f.waiting("a\x00b", "c\xff", 1)
+	hostile := f.inboxRow("a\x00b", "c\xff", 1)
 	hostile.Event.Target.ID, hostile.Event.RequestID = "\x00", "\xff"
-	f.files(false, hostile)
+	f.fileInbox(false, hostile)
 	rows, err := f.Read().PendingInbox(ctx, 1)
 	noError(f, err)
 	f.write(func(tx *store.Tx) { tx.InsertPastEvent(rows[0].Event) })
@@ -107,10 +107,10 @@ func inbox(f *fixture) {
 // A row that is set aside is due again when its time has come, and hidden until then.
 func inboxAside(f *fixture) {
 	ctx := f.Context()
-	bad, good := f.waiting("192.0.2.1", "ann", 1), f.waiting("192.0.2.1", "bob", 1)
-	f.files(false, bad)
+	bad, good := f.inboxRow("192.0.2.1", "ann", 1), f.inboxRow("192.0.2.1", "bob", 1)
+	f.fileInbox(false, bad)
 	f.clock.move(time.Microsecond)
-	f.files(false, good)
+	f.fileInbox(false, good)
 	until := f.clock.read().Add(time.Hour)
 	changed := bad
 	changed.Recorded = 1 // differs from the stored row
@@ -135,21 +135,21 @@ func inboxAside(f *fixture) {
 func inboxOfUnknownAddresses(f *fixture) {
 	ctx := f.Context()
 	f.account("ann@acme.example")
-	kept := []store.InboxRow{f.waiting("a", "ann", 1), f.waiting("b", "nobody", 1), f.waiting("d", "later", 1), f.waiting("e", "refused", 1)}
+	kept := []store.InboxRow{f.inboxRow("a", "ann", 1), f.inboxRow("b", "nobody", 1), f.inboxRow("d", "later", 1), f.inboxRow("e", "refused", 1)}
 	kept[1].Email = ""
 	kept[2].Email, kept[3].Email = "bob@acme.example", "bob@acme.example"
 	kept[3].Action, kept[3].Reason = doorward.SessionRefuse, doorward.CodeInvalidCredentials
 	for i := range kept[:3] {
 		kept[i].Action, kept[i].Reason = doorward.PasswordForgot, ""
 	}
-	f.files(false, kept[0], kept[1], kept[3])
-	f.files(true, kept[2])
+	f.fileInbox(false, kept[0], kept[1], kept[3])
+	f.fileInbox(true, kept[2])
 	var junk []store.InboxRow
 	for n := range 5 {
-		r := f.waiting("c", fmt.Sprint(n), n+1)
+		r := f.inboxRow("c", fmt.Sprint(n), n+1)
 		r.Action, r.Reason, r.Email = doorward.PasswordForgot, "", fmt.Sprintf("n%d@acme.example", n)
 		f.clock.move(time.Microsecond)
-		f.files(false, r)
+		f.fileInbox(false, r)
 		junk = append(junk, r)
 	}
 	for _, want := range [][]store.InboxRow{junk[:3], junk[3:], nil} {
@@ -169,9 +169,9 @@ func inboxRoundRobin(f *fixture) {
 		f.account(fmt.Sprintf("p%d@acme.example", n))
 	}
 	file := func(source, email string) store.InboxRow {
-		r := f.waiting(source, email, 1)
+		r := f.inboxRow(source, email, 1)
 		r.Email = email
-		f.files(false, r)
+		f.fileInbox(false, r)
 		f.clock.move(time.Microsecond)
 		return r
 	}
@@ -185,19 +185,19 @@ func inboxRoundRobin(f *fixture) {
 
 // Of many claims of a row one succeeds, while others add hits to it.
 func inboxRaces(f *fixture) {
-	row := f.waiting("192.0.2.1", "ann", 1)
-	f.files(false, row)
+	row := f.inboxRow("192.0.2.1", "ann", 1)
+	f.fileInbox(false, row)
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	recorded := 0
 	for range 4 {
 		all.Go(func() {
 			for range 10 {
-				f.files(true, row)
+				f.fileInbox(true, row)
 				rows, err := f.Read().PendingInbox(f.Context(), 10)
 				noError(f, err)
 				for _, r := range rows {
-					if f.claims(r, false) {
+					if f.claimInbox(r, false) {
 						mu.Lock()
 						recorded += r.Hits - r.Recorded
 						mu.Unlock()

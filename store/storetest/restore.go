@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// setBack: the steps after a database was restored to an older state.
-func setBack(f *fixture) {
+// restored: the steps after a database was restored to an older state.
+func restored(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	ann, bob := f.member(acme, "ann@acme.example", doorward.RoleOwner), f.member(zeta, "bob@acme.example", doorward.RoleUser)
@@ -41,9 +41,9 @@ func setBack(f *fixture) {
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.UseReset(ctx, reset.ID)) })
 }
 
-// leaps: the number of the change is higher than all numbers used before, and the
+// invalidateAll: the number of the change is higher than all numbers used before, and the
 // change affects everybody.
-func leaps(f *fixture) {
+func invalidateAll(f *fixture) {
 	before, err := f.Write(f.Context(), func(tx *store.Tx) error { tx.RequestFlush([]byte{1}); return nil })
 	noError(f, err)
 	after, err := f.Write(f.Context(), func(tx *store.Tx) error { return tx.InvalidateAll(f.Context()) })

@@ -271,8 +271,8 @@ func (f *fixture) opened(u doorward.User, created, seen time.Duration) doorward.
 	return s
 }
 
-// deletes: each deletion on its own, of eight sessions of which three are live,
-// and what it leaves.
+// deletes runs each kind of deletion, rolled back afterwards, on eight sessions of which
+// three are live: counted is its result, left how many sessions remain.
 func (f *fixture) deletes(life store.SessionLifetime, acme doorward.Tenant, ann, bob doorward.User, live, over doorward.Session) {
 	f.Helper()
 	ctx, loose := f.Context(), acme
@@ -345,22 +345,22 @@ func attemptsInFlight(f *fixture) {
 		})
 		return t, n
 	}
-	flying := func(bucket string) int { _, n := look(bucket); return n }
-	equal(f, f.value(flying("ann"), nil), 0)
+	inFlight := func(bucket string) int { _, n := look(bucket); return n }
+	equal(f, f.value(inFlight("ann"), nil), 0)
 	ends := f.clock.read().Add(time.Minute)
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "1", Own: "ann", Wider: "office"}, ends))
 		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "2", Own: "bob", Wider: "office"}, ends.Add(time.Microsecond)))
 		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "3", Own: "ann"}, ends))
 	})
-	equal(f, f.value([]int{flying("ann"), flying("bob"), flying("office"), flying("home")}, nil), []int{2, 1, 2, 0})
+	equal(f, f.value([]int{inFlight("ann"), inFlight("bob"), inFlight("office"), inFlight("home")}, nil), []int{2, 1, 2, 0})
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.DeleteAttempt(ctx, "3"))
 		f.wantNoChange(tx.DeleteAttempt(ctx, "3"))
 	})
-	equal(f, f.value(flying("ann"), nil), 1)
+	equal(f, f.value(inFlight("ann"), nil), 1)
 	f.clock.move(time.Minute)
-	equal(f, f.value([]int{flying("ann"), flying("bob"), flying("office")}, nil), []int{0, 1, 1})
+	equal(f, f.value([]int{inFlight("ann"), inFlight("bob"), inFlight("office")}, nil), []int{0, 1, 1})
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteEndedAttempts(ctx)) })
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.DeleteAttempt(ctx, "1"))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/doorward/doorward/app/model"
 	"github.com/doorward/doorward/internal/modelfile"
-	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -17,7 +16,7 @@ type modelView struct {
 	CreatedBy string     `json:"createdBy,omitempty" example:"key_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Id of the operator key that applied it; absent for the command line"`
 }
 
-func viewModel(c *front.Call, v store.ModelVersion) modelView {
+func viewModel(c *front.Call, v model.Version) modelView {
 	c.SetVersion(model.Tag(v))
 	view := modelView{Version: v.Version, Text: v.Text, CreatedBy: v.CreatedBy}
 	if v.Version > 0 {
@@ -63,5 +62,5 @@ func (a *api) applyModel(ctx context.Context, c *front.Call, in modelInput) (mod
 		return modelView{}, err
 	}
 	c.Revoked(applied.Revocation)
-	return viewModel(c, applied.ModelVersion), nil
+	return viewModel(c, applied.Model), nil
 }

@@ -55,13 +55,13 @@ func edit(ctx context.Context, h *console, c *ui.Call, u doorward.User, e user.E
 // question is the page that asks for confirmation.
 type question struct {
 	person
-	Act    string
-	Danger bool
-	Ends   bool
-	Stake  ended // what will end
+	Act      string
+	Danger   bool
+	Ends     bool
+	Affected ended // what will end
 	// For a change of role:
 	To           doorward.Role
-	Gains, Loses []doorward.Action
+	Gains, Loses []permission
 }
 
 func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -79,9 +79,9 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	q.Stake = view(stake)
+	q.Affected = view(stake)
 	if q.Act == "sign-out" {
-		q.Stake.Invitations, q.Stake.Keys = 0, 0
+		q.Affected.Invitations, q.Affected.Keys = 0, 0
 	}
 	if q.Act == "role" {
 		switch q.To = asked(c); {
@@ -104,11 +104,14 @@ func asked(c *ui.Call) doorward.Role {
 }
 
 // additionalActions returns the actions that a role grants and the other one doesn't.
-func additionalActions(rules *doorward.Rules, role, other doorward.Role) []doorward.Action {
+func additionalActions(rules *doorward.Rules, role, other doorward.Role) (all []permission) {
 	has := permissionsOf(rules, other)
-	return slices.DeleteFunc(slices.Clone(permissionsOf(rules, role)), func(a doorward.Action) bool {
-		return slices.Contains(has, a) || !messages()["can."+string(a)]
-	})
+	for _, a := range permissionsOf(rules, role) {
+		if !slices.Contains(has, a) {
+			all = append(all, describe(rules, a))
+		}
+	}
+	return all
 }
 
 func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -152,11 +152,11 @@ const listQuery = "list"
 // listAt is the query of the list that the request came from, reduced to known
 // parameters.
 func listAt(c *ui.Call) string {
-	said := c.Value(listQuery)
-	if said == "" {
-		said = c.R.URL.Query().Get(listQuery)
+	text := c.Value(listQuery)
+	if text == "" {
+		text = c.R.URL.Query().Get(listQuery)
 	}
-	asked, _ := url.ParseQuery(said) // invalid parts are left out
+	asked, _ := url.ParseQuery(text) // invalid parts are left out
 	kept := url.Values{}
 	for _, name := range append([]string{"cursor", "before"}, slices.Concat(peopleFilters, invitationFilters, keyFilters)...) {
 		if value := asked.Get(name); value != "" {
@@ -174,7 +174,8 @@ func (s pageData) Up() string {
 	return "?" + s.List
 }
 
-// Along returns the query of a link to a page that links back to the list.
+// Along returns the query that a link passes along, so that its page can link back to the
+// list.
 func (s pageData) Along() string { return along(s.List) }
 
 func along(list string) string {

@@ -113,8 +113,25 @@ type permissionGroup struct {
 }
 
 type permissionChoice struct {
-	Action doorward.Action
+	permission
 	Chosen bool
+}
+
+// permission is an action with its description. An empty one is the message can.Action.
+type permission struct {
+	Action doorward.Action
+	About  string
+}
+
+// describe returns the permission with what the model says about it. Without a message
+// and a description it is shown by name.
+func describe(rules *doorward.Rules, a doorward.Action) permission {
+	verb, _ := rules.Model().Lookup(a)
+	about := verb.About
+	if about == "" && !messages()["can."+string(a)] {
+		about = string(a)
+	}
+	return permission{a, about}
 }
 
 // groupOfAction returns the group in which a permission is shown.
@@ -142,7 +159,7 @@ func permissionGroups(rules *doorward.Rules, role doorward.Role, chosen func(doo
 		g := permissionGroup{Name: name}
 		for _, a := range permissionsOf(rules, role) {
 			if groupOfAction(rules, a) == name && rules.Model().ForKeys(a) {
-				g.Choices = append(g.Choices, permissionChoice{a, chosen(a)})
+				g.Choices = append(g.Choices, permissionChoice{describe(rules, a), chosen(a)})
 			}
 		}
 		if len(g.Choices) > 0 {
@@ -296,8 +313,8 @@ type keyPage struct {
 	Key     apiKey
 	Groups  []permissionGroup
 	Graces  []int
-	Actions []doorward.Action // that a key can have
-	Try     *trial            // nil: nothing was tried
+	Actions []permission // that a key can have
+	Try     *trial       // nil: nothing was tried
 }
 
 // graces are the hours to choose from after a rotation.
@@ -320,7 +337,7 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	body := keyPage{pageData: s, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: tried(c, k)}
 	for _, v := range k.Rules.Model().Verbs() {
 		if v.IsPermission() && !v.NoKeys {
-			body.Actions = append(body.Actions, v.Action)
+			body.Actions = append(body.Actions, describe(k.Rules, v.Action))
 		}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, nil
@@ -381,12 +398,12 @@ func allows(all []netip.Prefix, addr netip.Addr) bool {
 
 // editKey saves the form of the key's page.
 func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
-	id, err := c.ID("id", doorward.PrefixKey)
+	k, err := h.keyOf(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
-	name, permissions, addresses := c.Value("name"), c.Values("permissions"), strings.Fields(c.Value("allowedIps"))
-	e := apikey.Edit{Name: &name, Permissions: &permissions, AllowedIPs: &addresses, Versions: version(c)}
+	name, addresses := c.Value("name"), strings.Fields(c.Value("allowedIps"))
+	e := apikey.Edit{Name: &name, Permissions: changedPermissions(c, k), AllowedIPs: &addresses, Versions: version(c)}
 	var faults []doorward.FieldError
 	e.Days, faults = optionalNumber(c, "days", faults)
 	e.PerSecond, faults = optionalNumber(c, "perSecond", faults)
@@ -400,9 +417,23 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if len(faults) > 0 {
 		return ui.View{}, doorward.InvalidFields(faults...)
 	}
-	_, held, err := h.app.APIKeys.Edit(ctx, c.Caller, id, e)
+	_, held, err := h.app.APIKeys.Edit(ctx, c.Caller, k.ID, e)
 	c.Revoked(held)
-	return done(c, "/console/keys/"+id, "key", nil), ofField(err)
+	return done(c, "/console/keys/"+k.ID, "key", nil), ofField(err)
+}
+
+// changedPermissions returns the permissions of the form, or nil if they are as shown.
+// The form doesn't show those that the model has no more, which the key then keeps.
+func changedPermissions(c *ui.Call, k apiKey) *[]string {
+	chosen := c.Values("permissions")
+	for _, g := range permissionGroups(k.Rules, k.Role, k.Has) {
+		for _, p := range g.Choices {
+			if p.Chosen != slices.Contains(chosen, string(p.Action)) {
+				return &chosen
+			}
+		}
+	}
+	return nil
 }
 
 // rotateKey shows the new secret. Sent twice, as when the page is loaded again, it is

@@ -96,7 +96,7 @@ type closing struct {
 	pageData
 	People      int // who can sign in now
 	Open        int // invitations that can be accepted now
-	Stake       ended
+	Affected    ended
 	DestroyedAt time.Time
 	HoldDays    int
 }
@@ -118,7 +118,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	at := h.app.Tenants.DestroyedAt(s.Tenant)
 	return ui.View{Page: "close", Body: closing{
 		pageData: s, People: figures.People - figures.Suspended, Open: figures.Pending,
-		Stake: view(stake), DestroyedAt: at, HoldDays: int(at.Sub(now).Hours()+12) / 24,
+		Affected: view(stake), DestroyedAt: at, HoldDays: int(at.Sub(now).Hours()+12) / 24,
 	}}, err
 }
 
@@ -133,5 +133,5 @@ func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 	c.ClearSession()
 	c.Forget()
 	at := h.app.Tenants.DestroyedAt(closed)
-	return ui.View{Page: "closed", Body: closing{pageData: pageData{Tenant: closed}, Stake: view(counts), DestroyedAt: at}}, nil
+	return ui.View{Page: "closed", Body: closing{pageData: pageData{Tenant: closed}, Affected: view(counts), DestroyedAt: at}}, nil
 }

@@ -134,7 +134,7 @@ func TestTrailInWords(t *testing.T) {
 
 // A refusal is described as an attempt, not as done, and the figure links to a list
 // whose filters show what it contains.
-func TestRefusedIsNotToldAsDone(t *testing.T) {
+func TestRefusalIsDescribedAsAttempt(t *testing.T) {
 	h := build(t)
 	viewer := h.as(t, "VIEWER")
 	owner := h.as(t, "OWNER")
@@ -470,7 +470,7 @@ func TestSettings(t *testing.T) {
 	// Inherited values are not saved as the tenant's own.
 	admin.do("/console/settings", form(), "The settings are saved.")
 	if _, events := h.tenant.Owner.Get("/api/v2/audit-events?action=tenant.update"); strings.Contains(string(events), "evt_") {
-		t.Errorf("saved unchanged, it is an act: %s", events)
+		t.Errorf("saving unchanged settings is recorded: %s", events)
 	}
 	admin.do("/console/settings", form("sessionIdleMinutes", "30", "allowedEmailDomains", "acme.example\r\nzeta.example", "name", "Acme & Co"),
 		"The settings are saved.", `value="30"`, "acme.example\nzeta.example</textarea>", "Acme &amp; Co")

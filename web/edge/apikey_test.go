@@ -11,9 +11,9 @@ import (
 )
 
 // apiKey creates a key of the OWNER and returns its id and secret.
-func (d *door) apiKey(t *testing.T, values member) (id, key string) {
+func (d *server) apiKey(t *testing.T, values object) (id, key string) {
 	t.Helper()
-	body := member{"name": "backup", "permissions": []string{"message.send", "user.read"}}
+	body := object{"name": "backup", "permissions": []string{"message.send", "user.read"}}
 	for name, value := range values {
 		body[name] = value
 	}
@@ -38,7 +38,7 @@ func TestCheckWithKey(t *testing.T) {
 	t.Parallel()
 	d := start(t, doorwardtest.TrustLoopback())
 	id, key := d.apiKey(t, nil)
-	_, boundKey := d.apiKey(t, member{"allowedIps": []string{"192.0.2.0/24", "2001:db8::7"}})
+	_, boundKey := d.apiKey(t, object{"allowedIps": []string{"192.0.2.0/24", "2001:db8::7"}})
 	for range 2 {
 		a := d.check(t, "POST", "action=message.send", bearer(key, "Origin", "https://evil.example", "X-Forwarded-Method", "POST"))
 		got := map[string]string{}
@@ -80,20 +80,20 @@ func TestIntrospectKey(t *testing.T) {
 	d := start(t)
 	operator := d.operatorKey(t)
 	id, key := d.apiKey(t, nil)
-	_, bound := d.apiKey(t, member{"allowedIps": []string{"192.0.2.7"}})
+	_, bound := d.apiKey(t, object{"allowedIps": []string{"192.0.2.7"}})
 	for _, q := range []struct {
-		ask     member
+		ask     object
 		active  bool
 		allowed any
 	}{
-		{member{"credential": key}, true, nil},
-		{member{"credential": key, "ip": "198.51.100.1", "action": "message.send"}, true, true},
-		{member{"credential": key, "action": "message.read"}, true, false},
-		{member{"credential": bound, "ip": "192.0.2.7"}, true, nil},
-		{member{"credential": bound, "ip": "192.0.2.8"}, false, nil},
-		{member{"credential": bound}, false, nil},
-		{member{"credential": key[:52] + "~"}, false, nil},
-		{member{"credential": operator}, false, nil},
+		{object{"credential": key}, true, nil},
+		{object{"credential": key, "ip": "198.51.100.1", "action": "message.send"}, true, true},
+		{object{"credential": key, "action": "message.read"}, true, false},
+		{object{"credential": bound, "ip": "192.0.2.7"}, true, nil},
+		{object{"credential": bound, "ip": "192.0.2.8"}, false, nil},
+		{object{"credential": bound}, false, nil},
+		{object{"credential": key[:52] + "~"}, false, nil},
+		{object{"credential": operator}, false, nil},
 	} {
 		got := d.introspect(t, operator, q.ask).json()
 		if !q.active {
@@ -102,7 +102,7 @@ func TestIntrospectKey(t *testing.T) {
 			}
 			continue
 		}
-		shown, _ := got["apiKey"].(member)
+		shown, _ := got["apiKey"].(object)
 		if got["active"] != true || shown["name"] != "backup" || got["allowed"] != q.allowed || got["user"] != nil || got["session"] != nil {
 			t.Errorf("%v answers %v", q.ask, got)
 		}
@@ -110,18 +110,18 @@ func TestIntrospectKey(t *testing.T) {
 			t.Errorf("%v answers the key %v", q.ask, shown["id"])
 		}
 	}
-	batch := d.introspect(t, operator, member{"items": []member{{"credential": bound, "ip": "192.0.2.7"}, {"credential": bound}}}).json()
+	batch := d.introspect(t, operator, object{"items": []object{{"credential": bound, "ip": "192.0.2.7"}, {"credential": bound}}}).json()
 	items, _ := batch["items"].([]any)
-	if len(items) != 2 || items[0].(member)["active"] != true || items[1].(member)["active"] != false {
+	if len(items) != 2 || items[0].(object)["active"] != true || items[1].(object)["active"] != false {
 		t.Errorf("a batch answers %v", batch)
 	}
-	if a := d.introspect(t, operator, member{"credential": key, "ip": "home"}); a.status != http.StatusUnprocessableEntity {
+	if a := d.introspect(t, operator, object{"credential": key, "ip": "home"}); a.status != http.StatusUnprocessableEntity {
 		t.Errorf("with no address: %d %s", a.status, a.body)
 	}
 	if status, body := d.people["OWNER"].Do(http.MethodDelete, "/api/v2/api-keys/"+id, nil); status != http.StatusNoContent {
 		t.Fatalf("%d %s", status, body)
 	}
-	if diff := cmp.Diff(inactive, d.introspect(t, operator, member{"credential": key}).json()); diff != "" {
+	if diff := cmp.Diff(inactive, d.introspect(t, operator, object{"credential": key}).json()); diff != "" {
 		t.Errorf("a revoked key (-want +got):\n%s", diff)
 	}
 }

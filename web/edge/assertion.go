@@ -67,6 +67,6 @@ func (s *assertions) jwks(ctx context.Context, c *front.Call, _ front.None) (key
 	if err != nil {
 		return keySet{}, err
 	}
-	c.W.Header().Set("Cache-Control", "max-age="+strconv.Itoa(int(assertion.SetLife/time.Second)))
+	c.W.Header().Set("Cache-Control", "max-age="+strconv.Itoa(int(assertion.KeySetLife/time.Second)))
 	return keySet{append([]jwt.Public{}, all...)}, nil
 }

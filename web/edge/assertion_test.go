@@ -161,7 +161,7 @@ func TestAssertionsOfKeys(t *testing.T) {
 
 func TestJWKS(t *testing.T) {
 	t.Parallel()
-	for keys, d := range map[int]*door{2: start(t, signing), 0: start(t)} {
+	for keys, d := range map[int]*server{2: start(t, signing), 0: start(t)} {
 		a := d.send(t, "GET /.well-known/jwks.json", nil, nil)
 		var set struct{ Keys []map[string]string }
 		if err := json.Unmarshal(a.body, &set); a.status != http.StatusOK || err != nil || len(set.Keys) != keys || strings.Contains(string(a.body), `"d"`) {

@@ -514,7 +514,7 @@ func TestOutageFloodsNoLog(t *testing.T) {
 	unknown := strings.Repeat("A", 43)
 	for what, ask := range map[string]func() answer{
 		"checks":        func() answer { return d.check(t, "POST", "", headers{"Cookie", "JSESSIONID=" + unknown}) },
-		"introspection": func() answer { return d.introspect(t, key, member{"credential": unknown}) },
+		"introspection": func() answer { return d.introspect(t, key, object{"credential": unknown}) },
 	} {
 		before, began := log.String(), time.Now()
 		for range 50 {

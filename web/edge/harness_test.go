@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// door is a server with a person of each role, called over HTTP.
-type door struct {
+// server is a Doorward with a person of each role, called over HTTP.
+type server struct {
 	*doorwardtest.Server
 	people map[string]person
 	keys   atomic.Int32 // number of keys created; makes their names unique
@@ -32,9 +32,9 @@ var roles = []string{"OWNER", "ADMIN", "USER", "VIEWER"}
 
 var identityNames = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion"}
 
-func start(t *testing.T, options ...doorwardtest.Option) *door {
+func start(t *testing.T, options ...doorwardtest.Option) *server {
 	t.Helper()
-	d := &door{Server: doorwardtest.Start(t, options...), people: map[string]person{}}
+	d := &server{Server: doorwardtest.Start(t, options...), people: map[string]person{}}
 	acme := d.Tenant("Acme")
 	for _, role := range roles {
 		p := acme.Owner
@@ -59,7 +59,7 @@ func sessionOf(t *testing.T, p *doorwardtest.Person) string {
 	return answer.Session.ID
 }
 
-func (d *door) operatorKey(t *testing.T) string {
+func (d *server) operatorKey(t *testing.T) string {
 	t.Helper()
 	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), fmt.Sprintf("test %d", d.keys.Add(1)))
 	if err != nil {
@@ -86,7 +86,7 @@ func as(p person, more ...string) headers {
 }
 
 // send sends a request such as "GET /api/v2/access/check?action=message.send".
-func (d *door) send(t *testing.T, route string, body io.Reader, h headers) answer {
+func (d *server) send(t *testing.T, route string, body io.Reader, h headers) answer {
 	t.Helper()
 	method, target, _ := strings.Cut(route, " ")
 	req, err := http.NewRequestWithContext(t.Context(), method, d.URL, body)
@@ -115,7 +115,7 @@ const checkPath = "/api/v2/access/check"
 
 // check sends a check with a query such as "action=message.send", and requires the
 // conventions for every answer.
-func (d *door) check(t *testing.T, method, query string, h headers) answer {
+func (d *server) check(t *testing.T, method, query string, h headers) answer {
 	t.Helper()
 	target := checkPath
 	if query != "" {

@@ -19,7 +19,7 @@ import (
 const introspectPath = "/api/v2/access/introspect"
 
 // introspect asks with a key; a string is sent unchanged, anything else is encoded.
-func (d *door) introspect(t *testing.T, key string, body any) answer {
+func (d *server) introspect(t *testing.T, key string, body any) answer {
 	t.Helper()
 	text, ok := body.(string)
 	if !ok {
@@ -34,10 +34,10 @@ func (d *door) introspect(t *testing.T, key string, body any) answer {
 	return a
 }
 
-// member is a JSON object.
-type member = map[string]any
+// object is a JSON object.
+type object = map[string]any
 
-func (a answer) json() (m member) {
+func (a answer) json() (m object) {
 	a.t.Helper()
 	if err := json.Unmarshal(a.body, &m); err != nil {
 		a.t.Fatalf("%s: %s: %v", a.asked, a.body, err)
@@ -45,14 +45,14 @@ func (a answer) json() (m member) {
 	return m
 }
 
-var inactive = member{"active": false}
+var inactive = object{"active": false}
 
 // describes requires that the answer describes the person with only what a check
 // also returns.
-func describes(t *testing.T, got member, p person) {
+func describes(t *testing.T, got object, p person) {
 	t.Helper()
-	user, _ := got["user"].(member)
-	session, _ := got["session"].(member)
+	user, _ := got["user"].(object)
+	session, _ := got["session"].(object)
 	if got["active"] != true || user == nil || session == nil {
 		t.Fatalf("%v, want an active session", got)
 	}
@@ -75,19 +75,19 @@ func describes(t *testing.T, got member, p person) {
 	}
 }
 
-func TestIntrospectTellsWhatACredentialIsWorth(t *testing.T) {
+func TestIntrospectActiveSession(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	key := d.operatorKey(t)
 	for _, role := range roles {
 		p := d.people[role]
-		plain := d.introspect(t, key, member{"credential": p.Token()})
+		plain := d.introspect(t, key, object{"credential": p.Token()})
 		if plain.status != http.StatusOK || plain.json()["allowed"] != nil {
 			t.Fatalf("%s: %d %s", role, plain.status, plain.body)
 		}
 		describes(t, plain.json(), p)
 		for action, to := range granted {
-			got := d.introspect(t, key, member{"credential": p.Token(), "action": action}).json()
+			got := d.introspect(t, key, object{"credential": p.Token(), "action": action}).json()
 			if describes(t, got, p); got["allowed"] != strings.Contains(to, role) {
 				t.Errorf("%s %s: allowed %v", role, action, got["allowed"])
 			}
@@ -95,7 +95,7 @@ func TestIntrospectTellsWhatACredentialIsWorth(t *testing.T) {
 	}
 }
 
-func TestIntrospectSaysNothingOfADeadCredential(t *testing.T) {
+func TestIntrospectInvalidCredential(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	key, user, admin := d.operatorKey(t), d.people["USER"], d.people["ADMIN"]
@@ -108,7 +108,7 @@ func TestIntrospectSaysNothingOfADeadCredential(t *testing.T) {
 		admin.Token()[:42], strings.ToUpper(admin.Token()), admin.identity["X-Auth-Session"], key, "Bearer " + key, "é",
 		strings.Repeat("x", 60_000),
 	} {
-		for _, question := range []member{{"credential": credential}, {"credential": credential, "action": "message.send"}} {
+		for _, question := range []object{{"credential": credential}, {"credential": credential, "action": "message.send"}} {
 			a := d.introspect(t, key, question)
 			if a.status != http.StatusOK || !cmp.Equal(a.json(), inactive) {
 				t.Errorf("%.50q: %d %s", credential, a.status, a.body)
@@ -116,7 +116,7 @@ func TestIntrospectSaysNothingOfADeadCredential(t *testing.T) {
 		}
 	}
 	d.Advance(time.Hour)
-	if a := d.introspect(t, key, member{"credential": admin.Token()}); !cmp.Equal(a.json(), inactive) {
+	if a := d.introspect(t, key, object{"credential": admin.Token()}); !cmp.Equal(a.json(), inactive) {
 		t.Errorf("after an idle hour: %d %s", a.status, a.body)
 	}
 }
@@ -128,7 +128,7 @@ func TestIntrospectIsAUse(t *testing.T) {
 	key, user := d.operatorKey(t), d.people["USER"]
 	for range 3 {
 		d.Advance(40 * time.Minute)
-		describes(t, d.introspect(t, key, member{"credential": user.Token()}).json(), user)
+		describes(t, d.introspect(t, key, object{"credential": user.Token()}).json(), user)
 	}
 }
 
@@ -136,24 +136,24 @@ func TestIntrospectAnswersInOrder(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	key := d.operatorKey(t)
-	var items []member
+	var items []object
 	for n := range 100 {
 		switch n % 5 {
 		case 4:
-			items = append(items, member{"credential": fmt.Sprint("junk ", n), "action": "message.send"})
+			items = append(items, object{"credential": fmt.Sprint("junk ", n), "action": "message.send"})
 		case 3:
-			items = append(items, member{"credential": d.people["VIEWER"].Token(), "action": "message.send"})
+			items = append(items, object{"credential": d.people["VIEWER"].Token(), "action": "message.send"})
 		default:
-			items = append(items, member{"credential": d.people[roles[n%5]].Token()})
+			items = append(items, object{"credential": d.people[roles[n%5]].Token()})
 		}
 	}
-	a := d.introspect(t, key, member{"items": items})
+	a := d.introspect(t, key, object{"items": items})
 	answers, _ := a.json()["items"].([]any)
 	if a.status != http.StatusOK || len(answers) != len(items) || len(a.json()) != 1 {
 		t.Fatalf("%d %.300s", a.status, a.body)
 	}
 	for n, one := range answers {
-		got, _ := one.(member)
+		got, _ := one.(object)
 		switch n % 5 {
 		case 4:
 			if !cmp.Equal(got, inactive) {
@@ -186,27 +186,27 @@ func (a answer) faults() (all []string) {
 	return all
 }
 
-func TestIntrospectRefusesWhatMakesNoSense(t *testing.T) {
+func TestIntrospectRefusesInvalidFields(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	key, token := d.operatorKey(t), d.people["USER"].Token()
-	one := member{"credential": token}
+	one := object{"credential": token}
 	for _, test := range []struct {
 		body   any
 		faults []string
 	}{
-		{member{}, []string{"/credential", "required"}},
-		{member{"credential": ""}, []string{"/credential", "required"}},
-		{member{"action": "message.send"}, []string{"/credential", "required"}},
-		{member{"credential": token, "action": "none"}, []string{"/action", "invalid"}},
-		{member{"credential": token, "action": "session.open"}, []string{"/action", "invalid"}},
-		{member{"action": "none"}, []string{"/credential", "required", "/action", "invalid"}},
-		{member{"items": []member{}}, []string{"/items", "out_of_range"}},
-		{member{"items": slices.Repeat([]member{one}, 101)}, []string{"/items", "out_of_range"}},
-		{member{"items": []member{one, {}, {"credential": token, "action": "x"}}}, []string{"/items/1/credential", "required", "/items/2/action", "invalid"}},
-		{member{"items": []member{one}, "credential": token}, []string{"/items", "invalid"}},
-		{member{"items": []member{one}, "action": "message.send"}, []string{"/items", "invalid"}},
-		{member{"items": []member{}, "credential": token}, []string{"/items", "invalid"}},
+		{object{}, []string{"/credential", "required"}},
+		{object{"credential": ""}, []string{"/credential", "required"}},
+		{object{"action": "message.send"}, []string{"/credential", "required"}},
+		{object{"credential": token, "action": "none"}, []string{"/action", "invalid"}},
+		{object{"credential": token, "action": "session.open"}, []string{"/action", "invalid"}},
+		{object{"action": "none"}, []string{"/credential", "required", "/action", "invalid"}},
+		{object{"items": []object{}}, []string{"/items", "out_of_range"}},
+		{object{"items": slices.Repeat([]object{one}, 101)}, []string{"/items", "out_of_range"}},
+		{object{"items": []object{one, {}, {"credential": token, "action": "x"}}}, []string{"/items/1/credential", "required", "/items/2/action", "invalid"}},
+		{object{"items": []object{one}, "credential": token}, []string{"/items", "invalid"}},
+		{object{"items": []object{one}, "action": "message.send"}, []string{"/items", "invalid"}},
+		{object{"items": []object{}, "credential": token}, []string{"/items", "invalid"}},
 	} {
 		a := d.introspect(t, key, test.body)
 		a.fails(http.StatusUnprocessableEntity, "validation_failed")
@@ -269,23 +269,23 @@ func TestIntrospectIsForOperators(t *testing.T) {
 	}
 }
 
-// TestIntrospectCannotTell: without the database, no credential is reported as
+// TestIntrospectWithoutDatabase: without the database, no credential is reported as
 // inactive.
-func TestIntrospectCannotTell(t *testing.T) {
+func TestIntrospectWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	key, token := d.operatorKey(t), d.people["USER"].Token()
 	if err := d.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, body := range []member{{"credential": token}, {"credential": "junk"}, {"items": []member{{"credential": token}}}} {
+	for _, body := range []object{{"credential": token}, {"credential": "junk"}, {"items": []object{{"credential": token}}}} {
 		d.introspect(t, key, body).fails(http.StatusServiceUnavailable, "unavailable")
 	}
 }
 
-// TestIntrospectCannotTellOfSessions: the key is valid, but sessions can't be read
+// TestIntrospectWithoutSessions: the key is valid, but sessions can't be read
 // from the database, and one isn't cached.
-func TestIntrospectCannotTellOfSessions(t *testing.T) {
+func TestIntrospectWithoutSessions(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "doorward.db")
 	d := start(t, doorwardtest.Database("sqlite:"+file))
@@ -299,11 +299,11 @@ func TestIntrospectCannotTellOfSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, credential := range []string{token, strings.Repeat("A", 43)} {
-		for _, body := range []member{{"credential": credential}, {"items": []member{{"credential": "junk"}, {"credential": credential}}}} {
+		for _, body := range []object{{"credential": credential}, {"items": []object{{"credential": "junk"}, {"credential": credential}}}} {
 			d.introspect(t, key, body).fails(http.StatusServiceUnavailable, "unavailable")
 		}
 	}
-	if a := d.introspect(t, key, member{"credential": "junk"}); !cmp.Equal(a.json(), inactive) {
+	if a := d.introspect(t, key, object{"credential": "junk"}); !cmp.Equal(a.json(), inactive) {
 		t.Errorf("what needs no session: %d %s", a.status, a.body)
 	}
 }

@@ -26,7 +26,7 @@ const (
 
 // traced returns a server that samples every request without a sampling decision and
 // treats loopback as a gateway.
-func traced(t *testing.T, options ...doorwardtest.Option) (*door, *tracetest.Collector) {
+func traced(t *testing.T, options ...doorwardtest.Option) (*server, *tracetest.Collector) {
 	t.Helper()
 	c := tracetest.Start(t)
 	return start(t, append(options, doorwardtest.TrustLoopback(), func(cfg *node.Config) {

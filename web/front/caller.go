@@ -54,7 +54,7 @@ func KeyOnly() Guard { return Guard{name: keyOnly} }
 // OperatorOnly routes need an operator key.
 func OperatorOnly() Guard { return Guard{name: operator} }
 
-// OrService also admits service keys with the permission to what is the operator's.
+// OrService opens an operator's route to service keys with the permission need.
 func (g Guard) OrService(need doorward.Action) Guard {
 	g.service = need
 	return g
@@ -72,7 +72,8 @@ func (g Guard) Service() doorward.Action {
 	return ""
 }
 
-// InTenant reports whether a service key may use the route, inside a tenant.
+// InTenant reports whether a service key may use the route to act inside a tenant, which
+// the request names.
 func (g Guard) InTenant() bool { return g.name != operator && g.Service() != "" }
 
 // Allowed routes need a session, or an API key, that is permitted the action.

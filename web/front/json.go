@@ -161,8 +161,9 @@ func Raw(fn func(ctx context.Context, c *Call) error) Endpoint {
 	return Endpoint{Status: http.StatusOK, serve: fn}
 }
 
-// Failing makes fn answer all errors of the guard and the endpoint, instead of a problem.
-func (e Endpoint) Failing(fn func(ctx context.Context, c *Call, err error)) Endpoint {
+// WithErrorHandler makes fn answer all errors of the guard and the endpoint, in place of
+// the problem (RFC 9457).
+func (e Endpoint) WithErrorHandler(fn func(ctx context.Context, c *Call, err error)) Endpoint {
 	e.fail = fn
 	return e
 }

@@ -62,7 +62,7 @@ func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.En
 			return err
 		}
 		return c.answer(v)
-	}).Failing(failing(""))
+	}).WithErrorHandler(failing(""))
 }
 
 // Take returns the endpoint of a form on the page with the path at. If fn refuses
@@ -117,7 +117,7 @@ func (s *Set) take(at string, fn, again, translate func(ctx context.Context, c *
 			return err
 		}
 		return c.answer(v)
-	}).Failing(failing(at))
+	}).WithErrorHandler(failing(at))
 }
 
 // do calls fn, unless the file is too large already.

@@ -8,9 +8,9 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// Routes returns the routes of files that all pages load. Every answer of the site
-// is no-store, these too except logos: they are small, and after an upgrade no
-// browser combines an old script with a new page.
+// Routes returns the routes of files that all pages load. Only logos may be cached. The
+// others are small and no-store, so that after an upgrade no browser combines an old
+// script with a new page.
 func Routes() []front.Route {
 	return append(brandRoutes(),
 		Asset("/assets/ui.css", "text/css; charset=utf-8", assets, "assets/ui.css"),

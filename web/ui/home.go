@@ -13,14 +13,14 @@ import (
 const accountPath = "/account"
 
 // ParseHome parses the address where people land after signing in, for front.Site.Home:
-// a path or full address below the base URL, or an address in one of the places. The
-// default, the account, becomes empty. The error says what to write instead.
+// a path or full address below the base URL, or an address that places allow, the
+// list of --return-to. The default, the account, becomes empty. The error says what to write instead.
 func ParseHome(base *url.URL, places returnto.List, address string) (string, error) {
 	path := strings.TrimSuffix(base.Path, "/")
 	origin := strings.TrimSuffix(strings.TrimSuffix(base.String(), "/"), path)
 	to, elsewhere, ok := parseReturnAddress(origin, path, places, address)
 	if !ok {
-		return "", fmt.Errorf("write a path below --base-url, like %s/inbox, or a whole address in a place that --return-to names", path)
+		return "", fmt.Errorf("write a path below --base-url, like %s/inbox, or a full address that --return-to allows", path)
 	}
 	if elsewhere != "" {
 		return to, nil
@@ -31,7 +31,7 @@ func ParseHome(base *url.URL, places returnto.List, address string) (string, err
 	}
 	switch page := strings.TrimPrefix(u.Path, path); {
 	case page == "/login" || strings.HasPrefix(page, "/login/"):
-		return "", errors.New("people who are signed in would be led in circles; leave it out, and they land on their account")
+		return "", errors.New("people who are signed in would be redirected in a loop; leave it out, and they land on their account")
 	case to == path+accountPath:
 		return "", nil
 	}

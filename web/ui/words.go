@@ -23,19 +23,19 @@ func (c catalogue) lasting(d time.Duration) (string, error) {
 	d = d.Round(time.Second)
 	var parts []string
 	for _, unit := range []struct {
-		key   string
-		lasts time.Duration
+		key    string
+		length time.Duration
 	}{{"hours", time.Hour}, {"minutes", time.Minute}, {"seconds", time.Second}} {
-		n := int(d / unit.lasts)
-		d %= unit.lasts
-		if n == 0 && (unit.lasts > time.Second || len(parts) > 0) {
+		n := int(d / unit.length)
+		d %= unit.length
+		if n == 0 && (unit.length > time.Second || len(parts) > 0) {
 			continue
 		}
-		said, err := c.count(unit.key, n)
+		part, err := c.count(unit.key, n)
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, said)
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, " "), nil
 }
@@ -66,7 +66,7 @@ func (c catalogue) day(at time.Time) (string, error) {
 // The substrings that identify browsers and systems; the first match counts,
 // because most browsers also name their predecessors.
 var (
-	browsers = []struct{ sign, name string }{
+	browsers = []struct{ substring, name string }{
 		{"Edg", "Edge"},
 		{"OPR/", "Opera"},
 		{"SamsungBrowser", "Samsung Internet"},
@@ -78,7 +78,7 @@ var (
 		{"Safari/", "Safari"},
 		{"curl/", "curl"},
 	}
-	systems = []struct{ sign, name string }{
+	systems = []struct{ substring, name string }{
 		{"iPhone", "iPhone"},
 		{"iPad", "iPad"},
 		{"Android", "Android"},
@@ -94,12 +94,12 @@ var (
 func (c catalogue) device(userAgent string) (string, error) {
 	browser, system := "", ""
 	for _, b := range browsers {
-		if browser == "" && strings.Contains(userAgent, b.sign) {
+		if browser == "" && strings.Contains(userAgent, b.substring) {
 			browser = b.name
 		}
 	}
 	for _, s := range systems {
-		if system == "" && strings.Contains(userAgent, s.sign) {
+		if system == "" && strings.Contains(userAgent, s.substring) {
 			system = s.name
 		}
 	}

@@ -1,5 +1,6 @@
-// The settings: the picker and the field of the colour say the same, and a logo
-// that is too large is told before it is sent. Without it the server says so.
+// The settings page: keeps the colour picker and the colour's text field in step, and
+// reports a logo that is too large before it is sent. Without this script the server
+// reports it.
 
 const text = document.getElementById("accent");
 const picker = document.getElementById("picked");

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/doorward/doorward/internal/argon"
+)
+
+// hashCommand is the argument with which a server starts this program to hash passwords.
+// It isn't a command for people.
+const hashCommand = "hash-passwords-for-server"
+
+// hashChild returns this program, as a process that makes password hashes. On Linux it
+// is the running file even after an upgrade has replaced it; elsewhere the process's
+// greeting shows whether it fits. The environment, with its secrets, isn't passed on.
+func hashChild() *exec.Cmd {
+	self, err := "/proc/self/exe", error(nil)
+	if runtime.GOOS != "linux" {
+		self, err = os.Executable()
+	}
+	return &exec.Cmd{Path: self, Args: []string{os.Args[0], hashCommand}, Env: []string{}, Dir: "/", Stderr: os.Stderr, Err: err}
+}
+
+// hashPasswords serves until the server closes its input or ends. Signals to the whole
+// group or service are the server's, which hashes until its requests are answered.
+func hashPasswords() {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	setForKernel("comm", "doorward-hash")     // in place of "exe"
+	setForKernel("oom_score_adj", "1000")     // without memory it ends before the server
+	_ = argon.ServeChild(os.Stdin, os.Stdout) // an error is the end of the server
+}
+
+// setForKernel sets an attribute of this process. Only Linux has them, and nothing depends
+// on them.
+func setForKernel(name, value string) {
+	_ = os.WriteFile("/proc/self/"+name, []byte(value), 0o600)
+}

@@ -2,6 +2,7 @@ package doorward
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -46,6 +47,14 @@ type APIKey struct {
 type PreviousSecret struct {
 	EndsAt     time.Time
 	LastUsedAt *time.Time
+}
+
+// Admits reports whether the key may be used from the address. Text that is no address
+// is in none of AllowedIPs.
+func (k *APIKey) Admits(ip string) bool {
+	addr, _ := netip.ParseAddr(ip)
+	addr = addr.Unmap().WithZone("")
+	return len(k.AllowedIPs) == 0 || slices.ContainsFunc(k.AllowedIPs, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // AddressText writes one of AllowedIPs: an address, or a network as CIDR.

@@ -27,6 +27,7 @@ const module = "github.com/doorward/doorward"
 var siblings = map[string][]string{
 	"apikey":    {"registry"},
 	"assertion": {"masterkey"},
+	"evaluation": {"apikey", "session"},
 	"inbox":     {"credential"},
 	"invite":    {"credential", "member"},
 	"login":     {"session", "credential"},

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/goldentest"
 	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/authzen"
 	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
 )
@@ -222,7 +223,7 @@ func TestGoldenEndpoints(t *testing.T) {
 
 // documented are the routes that the OpenAPI document has.
 func documented() []front.Route {
-	all := append(api.Routes(nil), edge.Documented(nil)...)
+	all := slices.Concat(api.Routes(nil), edge.Documented(nil), authzen.Routes(nil))
 	return slices.DeleteFunc(all, func(r front.Route) bool { return r.Doc.ID == "" })
 }
 

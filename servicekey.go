@@ -20,6 +20,7 @@ type ServiceKey struct {
 // the permissions of roles.
 const (
 	ServiceIntrospect   Action = "access.introspect"
+	ServiceEvaluate     Action = "access.evaluate"
 	ServiceTenantList   Action = "tenant.list"
 	ServiceTenantCreate Action = "tenant.create"
 	ServiceTenantStatus Action = "tenant.status" // freezing and thawing
@@ -27,7 +28,7 @@ const (
 
 // servicePermissions are all that a service key can have.
 var servicePermissions = []Action{
-	ServiceIntrospect, ServiceTenantList, ServiceTenantCreate, ServiceTenantStatus,
+	ServiceIntrospect, ServiceEvaluate, ServiceTenantList, ServiceTenantCreate, ServiceTenantStatus,
 	UserRead, UserInvite, UserManage, TenantRead, AuditRead, APIKeyManage,
 }
 

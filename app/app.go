@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/inbox"
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/invite"
@@ -88,6 +89,7 @@ type App struct {
 	MasterKey   *masterkey.Keys
 	APIKeys     *apikey.Keys
 	Roles       *role.Roles
+	Evaluations *evaluation.Evaluations
 	Assertions  *assertion.Assertions
 	Leaks       *leak.Reports
 	Mail        *mail.Mail
@@ -149,6 +151,7 @@ func New(db *store.DB, s Settings) *App {
 		MasterKey:    master,
 		APIKeys:      apiKeys,
 		Roles:        role.New(writer, db),
+		Evaluations:  evaluation.New(db, sessions, apiKeys),
 		Assertions:   assertions,
 		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),

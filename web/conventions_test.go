@@ -36,7 +36,7 @@ func (s *server) headerFaults(a answer) (all []string) {
 	want := map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 	}
-	if strings.Contains(a.route, "/.well-known/jwks.json") && a.status == http.StatusOK {
+	if strings.Contains(a.route, "/.well-known/") && a.status == http.StatusOK {
 		want["Cache-Control"] = "max-age=300"
 	}
 	for name, value := range want {

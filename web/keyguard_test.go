@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/authzen"
 	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
 )
@@ -94,7 +96,7 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 			a.fails(429, "rate_limited")
 		}
 		guarded := 0
-		for _, r := range append(api.Routes(nil), edge.Routes(nil)...) {
+		for _, r := range slices.Concat(api.Routes(nil), edge.Routes(nil), authzen.Routes(nil)) {
 			route := r.Method + " " + strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", absentID(r.Path)).Replace(r.Path)
 			if r.Guard.Name() == front.Public().Name() {
 				continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/authzen"
 	"github.com/doorward/doorward/web/console"
 	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
@@ -19,7 +20,7 @@ import (
 // the extra routes given.
 func Handler(s *front.Site, version string, extra []front.Route) http.Handler {
 	s.ErrorPage = ui.ErrorPage
-	routes := append(api.Routes(s.App), edge.Routes(s.App)...)
+	routes := slices.Concat(api.Routes(s.App), edge.Routes(s.App), authzen.Routes(s.App), authzen.WellKnown(s.BasePath()))
 	document := func() ([]byte, error) { return api.Document(documented(s.App), s.BaseURL(), s.Cookie, version) }
 	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, version, document), ui.Routes(), hosted.Routes(s.App), console.Routes(s.App), extra)))
 }
@@ -30,4 +31,6 @@ func Document(baseURL, cookie, version string) ([]byte, error) {
 	return api.Document(documented(nil), baseURL, cookie, version)
 }
 
-func documented(a *app.App) []front.Route { return append(api.Routes(a), edge.Documented(a)...) }
+func documented(a *app.App) []front.Route {
+	return slices.Concat(api.Routes(a), edge.Documented(a), authzen.Routes(a))
+}

@@ -117,6 +117,37 @@ func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey
 	return cred.Key, doorward.PrincipalOfKey(cred.Key, cred.Tenant), err
 }
 
+// ByID returns the principal of the key with the id, as it would be used from an address.
+// It records no use. Errors: unauthenticated for a key that is unknown or not valid;
+// ip_not_allowed, with the principal, for one that is bound to other addresses, or to any
+// if none is given; unavailable.
+func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, error) {
+	var p doorward.Principal
+	if err := k.db.Clock().Err(); err != nil {
+		return p, err // expiry can't be determined
+	}
+	now := k.db.Now()
+	key, err := k.db.Read().APIKey(ctx, id, now)
+	if err == nil && access.RefusesKey(&key, nil, now) != "" {
+		err = store.ErrNone
+	}
+	var tenant doorward.Tenant
+	if err == nil {
+		tenant, err = k.db.Read().Tenant(ctx, key.TenantID)
+	}
+	if errors.Is(err, store.ErrNone) {
+		return p, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	if err != nil {
+		return p, err
+	}
+	p = doorward.PrincipalOfKey(key, tenant.Status)
+	if !key.Admits(ip) {
+		return p, doorward.Fail(doorward.CodeIPNotAllowed, "")
+	}
+	return p, nil
+}
+
 // use records a use, unless the key may not be used from the address.
 func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool {
 	g := k.grantOf(c)

@@ -24,6 +24,15 @@ func (s *Sessions) Check(ctx context.Context, token secret.Token) (doorward.Prin
 	return s.load(ctx, hash)
 }
 
+// CheckText is Check for text that may be no token.
+func (s *Sessions) CheckText(ctx context.Context, text string) (doorward.Principal, error) {
+	token, err := secret.Parse(text)
+	if err != nil {
+		return doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	return s.Check(ctx, token)
+}
+
 // Remembered is Check from memory alone, without allocation; false means that
 // Check must be called.
 func (s *Sessions) Remembered(token secret.Token) (doorward.Principal, bool) {

@@ -7,3 +7,9 @@ func TestOperatorsPage(t *testing.T) {
 	t.Parallel()
 	follow(t, "../../docs/operators.md")
 }
+
+// TestAuthzenPage follows docs/authzen.md.
+func TestAuthzenPage(t *testing.T) {
+	t.Parallel()
+	follow(t, "../../docs/authzen.md")
+}

@@ -21,6 +21,7 @@ func keyCreateServiceCommand() *cobra.Command {
 "Authorization: Bearer dws_…". What it may do is listed by --may:
 
   access.introspect   ask about credentials
+  access.evaluate     ask what users, keys and sessions may do (AuthZEN)
   tenant.list         list and show tenants
   tenant.create       make tenants
   tenant.status       freeze and thaw tenants

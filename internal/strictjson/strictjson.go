@@ -94,9 +94,16 @@ var errNotInteger = errors.New("strictjson: not an integer")
 // Decode reads data, which must be one JSON object by the rules in the package comment,
 // into a new T. Every error is an [*Error], and T is then zero. data is neither changed
 // nor kept.
-func Decode[T any](data []byte) (T, error) {
+func Decode[T any](data []byte) (T, error) { return decodeAs[T](data, false) }
+
+// DecodeOpen is Decode for a form that others specify and extend: unknown names are
+// ignored, and null stands for an absent member.
+func DecodeOpen[T any](data []byte) (T, error) { return decodeAs[T](data, true) }
+
+func decodeAs[T any](data []byte, open bool) (T, error) {
 	var value, zero T
 	d := decoders.Get().(*decoder)
+	d.open = open
 	err := d.decode(data, &value)
 	if err != nil {
 		err.Pointer = d.cutUnknown(reflect.TypeFor[T](), err.Pointer)
@@ -113,6 +120,7 @@ type decoder struct {
 	jsontext.Decoder
 	data []byte
 	body bytes.Buffer
+	open bool // see DecodeOpen
 }
 
 // decoders are reused because one takes about 5 KB, many times the usual body.
@@ -187,7 +195,7 @@ func (d *decoder) checkTokens() *Error {
 			return malformed(err)
 		}
 		switch {
-		case token.Kind() == jsontext.KindNull:
+		case token.Kind() == jsontext.KindNull && !d.open:
 			return d.here("leave this out or give it a value: null is not accepted")
 		case nul >= 0 && d.InputOffset() > nul:
 			return d.here(noNUL)
@@ -242,7 +250,7 @@ func malformed(err error) *Error {
 // fill decodes the checked body into what pointer points to. It uses the decoder, not
 // json.Unmarshal, so that cutUnknown can ask for its position.
 func (d *decoder) fill(pointer any) *Error {
-	err := json.UnmarshalDecode(&d.Decoder, pointer, rejectUnknown)
+	err := json.UnmarshalDecode(&d.Decoder, pointer, json.RejectUnknownMembers(!d.open))
 	if err == nil {
 		return nil
 	}
@@ -265,8 +273,6 @@ func onlyKnown(t reflect.Type) string {
 	return "leave out the unknown name, or correct its spelling: known here are " +
 		strings.Join(names, ", ") + " (upper and lower case count)"
 }
-
-var rejectUnknown = json.RejectUnknownMembers(true)
 
 // mismatch says what to send instead of a value of the wrong type.
 func mismatch(err *json.SemanticError) string {

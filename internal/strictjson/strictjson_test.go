@@ -532,3 +532,29 @@ func BenchmarkHostile(b *testing.B) {
 		})
 	}
 }
+
+// A form that others extend: unknown names and null are no faults, everything else is.
+func TestDecodeOpen(t *testing.T) {
+	type open struct {
+		Name  string          `json:"name,omitempty"`
+		Inner struct{ A int } `json:"inner,omitzero"`
+	}
+	got, err := strictjson.DecodeOpen[open]([]byte(`{"name": "x", "new": {"a": [null, {}]}, "inner": {"A": 1, "B": null}}`))
+	if err != nil || got.Name != "x" || got.Inner.A != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := strictjson.DecodeOpen[open]([]byte(`{"name": null, "inner": null}`)); err != nil || got != (open{}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, body := range []string{
+		"", "[]", "null", "{", "{} {}", `{"name": 1}`, `{"inner": []}`, `{"name": "x", "name": "y"}`, `{"new": 1, "new": 2}`, `{"new": "\u0000"}`,
+		"{\"new\": \"\xff\"}", "\ufeff{}", `{"new": ` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`,
+	} {
+		if _, err := strictjson.DecodeOpen[open]([]byte(body)); err == nil {
+			t.Errorf("%q is accepted", body)
+		}
+	}
+	if _, err := strictjson.Decode[open]([]byte(`{"new": 1}`)); err == nil {
+		t.Error("Decode takes unknown names after DecodeOpen")
+	}
+}

@@ -80,11 +80,18 @@ func newDocument(baseURL, cookie, version string) document {
 	}}
 }
 
+// visibleRequestID is X-Request-Id of the endpoints that keep more of them.
+const visibleRequestID = "X-Request-Id-Visible"
+
 // headers are the headers that several answers share.
 var headers = map[string]*huma.Header{
 	"X-Request-Id": {
 		Description: "Identifies this request in the log. A request's own value is kept if it has 1 to 128 letters, digits, dots, hyphens or underscores.",
 		Required:    true, Schema: &huma.Schema{Type: "string", Pattern: "^[A-Za-z0-9._-]{1,128}$"},
+	},
+	visibleRequestID: {
+		Description: "Identifies this request in the log. A request's own value of visible ASCII characters is kept; the log has it up to 128 characters.",
+		Required:    true, Schema: &huma.Schema{Type: "string", Pattern: "^[!-~]+$"},
 	},
 	"WWW-Authenticate": {
 		Description: "How to authenticate (RFC 9110, section 11.6.1)",
@@ -139,6 +146,11 @@ func (d document) add(r front.Route) {
 		}
 	}
 	d.addErrors(op, append(implied(r), r.Doc.Errors...))
+	for _, res := range op.Responses {
+		if r.Endpoint.Foreign {
+			res.Headers["X-Request-Id"] = refer(visibleRequestID)
+		}
+	}
 	d.spec.AddOperation(op)
 }
 
@@ -308,7 +320,7 @@ func implied(r front.Route) []doorward.Code {
 	if len(r.Endpoint.Media) > 0 {
 		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody)
 	}
-	if r.Endpoint.In != nil {
+	if r.Endpoint.In != nil && !r.Endpoint.Foreign {
 		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody, doorward.CodeValidationFailed)
 	}
 	return codes

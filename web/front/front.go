@@ -172,6 +172,9 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	r = s.traceRequest(r, route)
 	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List, maxBody: route.Endpoint.Most}
+	if route.Endpoint.Foreign {
+		c.keepVisibleID()
+	}
 	err := s.sameOrigin(r)
 	if err == nil {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)

@@ -37,6 +37,9 @@ type Endpoint struct {
 	CSV    bool         // the answer is also available as CSV
 	// Creates: it makes something and takes an Idempotency-Key, see Create.
 	Creates bool
+	// Foreign: its form is that of another specification. Every fault of the body is 400,
+	// and the request keeps any visible X-Request-Id.
+	Foreign bool
 	serve   func(ctx context.Context, c *Call) error
 	fail    func(ctx context.Context, c *Call, err error) // nil: a problem
 }
@@ -192,7 +195,7 @@ func decode[In any](c *Call) (in In, body []byte, err error) {
 		return in, body, nil
 	}
 	in, err = strictjson.Decode[In](body)
-	return in, body, malformed(err)
+	return in, body, Malformed(err)
 }
 
 // readWithin is how long a body may take to arrive.
@@ -206,6 +209,13 @@ func boundBody(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readWithin))
 	}
 }
+
+// Body returns the body if it has at most that many bytes. Errors: body_too_large,
+// invalid_body.
+func (c *Call) Body(most int) ([]byte, error) { return read(c, most) }
+
+// Answer answers 200 with JSON.
+func (c *Call) Answer(v any) { c.site.write(c.W, http.StatusOK, "application/json", v) }
 
 // read returns the body if it has at most that many bytes. Errors: body_too_large,
 // invalid_body.
@@ -246,8 +256,9 @@ func isJSON(h http.Header, size int) error {
 	return nil
 }
 
-// malformed says where the syntax is wrong, without repeating the input.
-func malformed(err error) error {
+// Malformed is the error for a body that package strictjson refuses; nil stays nil. It
+// says where the syntax is wrong, without repeating the input.
+func Malformed(err error) error {
 	if err == nil {
 		return nil
 	}

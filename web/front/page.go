@@ -153,7 +153,7 @@ func (c *Call) place(ctx context.Context, parameter string) (doorward.Position, 
 	if err != nil || cursor == "" {
 		return doorward.Position{}, err
 	}
-	return c.openCursor(ctx, cursor)
+	return c.OpenCursor(ctx, cursor)
 }
 
 // Cursor returns the cursor for the position, empty without one. It is signed
@@ -179,7 +179,9 @@ func (c *Call) nextPage(cursor string) string {
 // its holder may read anyway.
 const signatureSize = 16
 
-func (c *Call) openCursor(ctx context.Context, cursor string) (doorward.Position, error) {
+// OpenCursor returns the position of a cursor that Cursor has made for the same list.
+// Errors: invalid_cursor.
+func (c *Call) OpenCursor(ctx context.Context, cursor string) (doorward.Position, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(raw) < signatureSize {
 		return doorward.Position{}, doorward.Fail(doorward.CodeInvalidCursor, "")

@@ -100,10 +100,28 @@ const lengthOfToken = 43
 // requestID keeps an incoming id of 1 to 128 harmless characters.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
-	if len(id) < 1 || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return !harmless(c) }) {
+	if len(id) < 1 || len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return !harmless(c) }) {
 		return doorward.NewID(doorward.PrefixRequest)
 	}
 	return id
+}
+
+// maxRequestID is the length of an id that is also written to the log and the trail.
+const maxRequestID = 128
+
+// keepVisibleID answers with any X-Request-Id of visible ASCII characters, as AuthZEN
+// demands. A longer one than the log takes stands in the answer's header only.
+func (c *Call) keepVisibleID() {
+	id := c.R.Header.Get("X-Request-Id")
+	if id == "" || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return
+	}
+	c.W.Header()["X-Request-Id"] = []string{id}
+	if len(id) <= maxRequestID {
+		about := infoOf(c.R)
+		about.id = id
+		about.span.Set("doorward.request.id", id)
+	}
 }
 
 func harmless(c rune) bool {

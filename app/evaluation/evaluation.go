@@ -1,0 +1,277 @@
+// Package evaluation decides what users, API keys and sessions may do, for services that
+// ask about them by id.
+//
+//	decisions, err := e.Decide(ctx, by, []evaluation.Question{{
+//		Subject:  evaluation.Subject{Type: "user", ID: "usr_…"},
+//		Action:   "message.send",
+//		Resource: doorward.Resource{Type: "tenant", ID: "tnt_…"},
+//	}})
+//
+// Users and keys are read from the database for each call, and sessions as by a check.
+// So what has been revoked is refused at once, on every node. What a service that is
+// limited to tenants asks about others is answered as if they didn't exist. An error
+// means that the answer can't be told, and never stands for a refusal.
+package evaluation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/store"
+)
+
+// The types of subjects.
+const (
+	User    = "user"
+	Key     = "key"
+	Session = "session"
+)
+
+// Tenant is the type of the resource of actions that have no type of their own.
+const Tenant = "tenant"
+
+// Subject is who would act.
+type Subject struct {
+	Type string
+	ID   string // of a user or key; of a session its token
+	// TenantID chooses the membership of a user. It may be empty if there is one.
+	TenantID string
+}
+
+// Question asks whether a subject may do something.
+type Question struct {
+	Subject  Subject
+	Action   doorward.Action
+	Resource doorward.Resource
+	// Of what the service says about the request: the client's address, as text that may be
+	// none, and the time. Without a time it is now; the zero time is unknown.
+	IP   string
+	Time *time.Time
+}
+
+// Decision is the answer to a Question.
+type Decision struct {
+	Allowed  bool
+	Reason   string // of a refusal, a sentence
+	PolicyID string // of the policy that refuses; else empty
+}
+
+// Evaluations is the feature. Make it with New.
+type Evaluations struct {
+	db       *store.DB
+	sessions *session.Sessions
+	keys     *apikey.Keys
+}
+
+// New returns the feature.
+func New(db *store.DB, sessions *session.Sessions, keys *apikey.Keys) *Evaluations {
+	return &Evaluations{db, sessions, keys}
+}
+
+// Decide answers the questions of a service in their order; by is nil for the operator.
+// It records the use of sessions. Errors: unavailable.
+func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, questions []Question) ([]Decision, error) {
+	asked := make(map[seeker]candidate)
+	for _, q := range questions {
+		asked[q.seeker()] = candidate{}
+	}
+	if err := e.findAll(ctx, by, asked); err != nil {
+		return nil, err
+	}
+	all, now := make([]Decision, len(questions)), e.db.Now()
+	for i, q := range questions {
+		c := asked[q.seeker()]
+		all[i] = c.decide(q, now)
+	}
+	return all, nil
+}
+
+// seeker is what a principal is found by.
+type seeker struct {
+	subject Subject
+	ip      string
+}
+
+func (q Question) seeker() seeker { return seeker{q.Subject, q.IP} }
+
+// workers is how many subjects are read at the same time, so that a call leaves
+// connections to other requests.
+const workers = 4
+
+// findAll finds the principal of each key of the map.
+func (e *Evaluations) findAll(ctx context.Context, by *doorward.ServiceKey, asked map[seeker]candidate) error {
+	todo := make(chan seeker, len(asked))
+	for s := range asked {
+		todo <- s
+	}
+	close(todo)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var errs []error
+	for range min(workers, len(asked)) {
+		wg.Go(func() {
+			for s := range todo {
+				c, err := e.find(ctx, by, s)
+				mu.Lock()
+				asked[s], errs = c, append(errs, err)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// candidate is the principal of a subject, or why there is none.
+type candidate struct {
+	p       doorward.Principal
+	refused string
+}
+
+// The reasons that concern the question.
+const (
+	noSubject      = "There is no such subject."
+	noAction       = "There is no such action."
+	otherAddress   = "The API key may not be used from the address in context.ip, or needs one."
+	unknownType    = "The types of subjects are user, key and session."
+	severalTenants = "The user is in several tenants. Name one in subject.properties.tenantId."
+	noTenant       = "Name the tenant, as the resource or in subject.properties.tenantId."
+	noResources    = "Doorward holds no resources of this type."
+	otherTenant    = "The resource is not the subject's tenant."
+)
+
+// find returns the only candidate of a subject.
+func (e *Evaluations) find(ctx context.Context, by *doorward.ServiceKey, s seeker) (candidate, error) {
+	all, err := e.candidates(ctx, by, s)
+	switch {
+	case err != nil:
+		return candidate{}, err
+	case len(all) == 0:
+		return candidate{refused: noSubject}, nil
+	case len(all) > 1:
+		return candidate{refused: severalTenants}, nil
+	}
+	return all[0], nil
+}
+
+// candidates returns the principals of a subject in the tenants that the service sees.
+func (e *Evaluations) candidates(ctx context.Context, by *doorward.ServiceKey, s seeker) ([]candidate, error) {
+	switch s.subject.Type {
+	case User:
+		return e.members(ctx, by, s.subject)
+	case Key:
+		p, err := e.keys.ByID(ctx, s.subject.ID, s.ip)
+		return credential(by, p, err)
+	case Session:
+		p, err := e.sessions.CheckText(ctx, s.subject.ID)
+		return credential(by, p, err)
+	}
+	return []candidate{{refused: unknownType}}, nil
+}
+
+// members returns the user in each tenant that the service sees, or in the one named.
+func (e *Evaluations) members(ctx context.Context, by *doorward.ServiceKey, s Subject) (all []candidate, err error) {
+	users, err := e.memberships(ctx, s)
+	for _, u := range users {
+		if by.Covers(u.TenantID) {
+			all = append(all, member(u))
+		}
+	}
+	return all, err
+}
+
+func (e *Evaluations) memberships(ctx context.Context, s Subject) ([]doorward.User, error) {
+	if s.TenantID == "" {
+		return e.db.Read().Memberships(ctx, s.ID)
+	}
+	u, err := e.db.Read().User(ctx, s.TenantID, s.ID)
+	if errors.Is(err, store.ErrNone) {
+		return nil, nil
+	}
+	return []doorward.User{u}, err
+}
+
+// member is the principal of a user who could sign in to the tenant.
+func member(u doorward.User) candidate {
+	c := entered(doorward.PrincipalOf(u, doorward.Session{}))
+	if d := access.CanSignIn(u); !d.Allowed {
+		c.refused = reasonOf(d)
+	}
+	return c
+}
+
+// entered refuses a principal whose tenant is closed to it.
+func entered(p doorward.Principal) candidate {
+	c := candidate{p: p}
+	if d := access.CanEnter(&p, false); !d.Allowed {
+		c.refused = reasonOf(d)
+	}
+	return c
+}
+
+// credential is the candidate of a key or session that has been looked up.
+func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]candidate, error) {
+	switch {
+	case p.TenantID != "" && !by.Covers(p.TenantID), doorward.HasCode(err, doorward.CodeUnauthenticated):
+		return nil, nil
+	case doorward.HasCode(err, doorward.CodeIPNotAllowed):
+		return []candidate{{refused: otherAddress}}, nil
+	case err != nil:
+		return nil, err
+	}
+	return []candidate{entered(p)}, nil
+}
+
+// decide is where a question meets the one decision: what is known of the request beside
+// the principal and the action is handed over here.
+func (c *candidate) decide(q Question, now time.Time) Decision {
+	if c.refused != "" {
+		return Decision{Reason: c.refused}
+	}
+	verb, _ := c.p.Rules.Model().Lookup(q.Action)
+	switch want := typeOf(verb); {
+	case !verb.IsPermission():
+		return Decision{Reason: noAction}
+	case q.Resource.Type != want:
+		return Decision{Reason: "The action acts on resources of the type " + want + "."}
+	case want == Tenant && q.Resource.ID != c.p.TenantID:
+		return Decision{Reason: otherTenant}
+	}
+	d := access.CanCheckAt(&c.p, q.Action, q.request(now))
+	switch {
+	case d.Allowed:
+		return Decision{Allowed: true}
+	case d.Policy() != nil:
+		return Decision{Reason: reasonOf(d), PolicyID: d.Policy().PolicyID}
+	}
+	return Decision{Reason: reasonOf(d)}
+}
+
+// request is what the service says about the request, for policies.
+func (q Question) request(now time.Time) *doorward.Request {
+	ip, _ := netip.ParseAddr(q.IP)
+	r := &doorward.Request{At: now, Now: now, IP: ip.Unmap().WithZone("")}
+	if q.Time != nil {
+		r.Now = *q.Time
+	}
+	if q.Resource.Type != Tenant {
+		r.Resource = &q.Resource
+	}
+	return r
+}
+
+// typeOf is the type of the resources that an action acts on.
+func typeOf(v *doorward.Verb) string { return cmp.Or(v.Resource, Tenant) }
+
+func reasonOf(d access.Decision) string {
+	e := d.Refusal()
+	return cmp.Or(e.Detail, e.Code.Problem().Help)
+}

@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Resource is what an action acts on. The zero Resource is the tenant of who acts, which
+// is the resource of all actions for which the platform's model declares no other.
+type Resource struct {
+	Type       string         `json:"type"`
+	ID         string         `json:"id"`
+	Properties map[string]any `json:"properties,omitempty"` // attributes that policies read
+}
+
+// Decision says whether somebody may do something.
+type Decision struct {
+	Allowed  bool
+	Reason   string // of a refusal, a sentence
+	PolicyID string // of the tenant's policy that refuses; else empty
+}
+
+// Circumstance is something about the request that the service handles.
+type Circumstance func(about map[string]any)
+
+// FromIP is the client's address. Keys that are bound to addresses, and policies that
+// read it, refuse without.
+func FromIP(ip string) Circumstance { return func(about map[string]any) { about["ip"] = ip } }
+
+// AtTime is the time of the request. Without it the time is now.
+func AtTime(at time.Time) Circumstance {
+	return func(about map[string]any) { about["time"] = at.Format(time.RFC3339Nano) }
+}
+
+// Can asks whether who may do the action on the resource, by ids alone: for jobs from a
+// queue, and for buttons on a page. For a request with its credential use
+// [Client.Require] or [Client.Check]. who needs a UserID or KeyID; a user of several
+// tenants needs the TenantID, too, and so does the zero Resource. It needs [OperatorKey],
+// with an operator key or a service key that may access.evaluate.
+//
+// A refusal, also of somebody unknown, is a Decision and no error. The error is an
+// [*Error]: ErrUnavailable if there is no answer, also if the key is refused (code
+// "operator_key_refused").
+func (c *Client) Can(ctx context.Context, who Identity, action string, on Resource, about ...Circumstance) (Decision, error) {
+	all, err := c.decide(ctx, who, action, []Resource{on}, about)
+	if err != nil {
+		return Decision{}, err
+	}
+	return all[0], nil
+}
+
+// Filter returns those of the resources on which who may do the action, in their order,
+// with a call for each 100. Errors are those of [Client.Can]; then it returns none.
+func (c *Client) Filter(ctx context.Context, who Identity, action string, all []Resource, about ...Circumstance) ([]Resource, error) {
+	var allowed []Resource
+	for some := range slices.Chunk(all, batch) {
+		decisions, err := c.decide(ctx, who, action, some, about)
+		if err != nil {
+			return nil, err
+		}
+		for i, d := range decisions {
+			if d.Allowed {
+				allowed = append(allowed, some[i])
+			}
+		}
+	}
+	return allowed, nil
+}
+
+// member is a JSON object.
+type member = map[string]any
+
+// decide asks about up to 100 resources.
+func (c *Client) decide(ctx context.Context, who Identity, action string, on []Resource, about []Circumstance) ([]Decision, error) {
+	if c.key == nil || *c.key == "" {
+		return nil, errors.New("client: asking for decisions needs the option OperatorKey")
+	}
+	subject, err := who.subject()
+	if err != nil {
+		return nil, err
+	}
+	circumstances := member{}
+	for _, add := range about {
+		add(circumstances)
+	}
+	items := make([]member, len(on))
+	for i, r := range on {
+		if r.Type == "" {
+			r = Resource{Type: "tenant", ID: who.TenantID}
+		}
+		items[i] = member{"resource": r}
+	}
+	body, err := json.Marshal(member{"subject": subject, "action": member{"name": action}, "context": circumstances, "evaluations": items})
+	if err != nil {
+		return nil, err
+	}
+	return c.evaluate(ctx, body, len(on))
+}
+
+// subject is a user, or the key of a server.
+func (i Identity) subject() (member, error) {
+	switch {
+	case i.KeyID != "":
+		return member{"type": "key", "id": i.KeyID}, nil
+	case i.UserID == "":
+		return nil, errors.New("client: an Identity without UserID and KeyID is nobody")
+	case i.TenantID == "":
+		return member{"type": "user", "id": i.UserID}, nil
+	}
+	return member{"type": "user", "id": i.UserID, "properties": member{"tenantId": i.TenantID}}, nil
+}
+
+func (c *Client) evaluate(ctx context.Context, body []byte, count int) ([]Decision, error) {
+	header := http.Header{"Authorization": {"Bearer " + *c.key}, "Content-Type": {"application/json"}, "X-Request-Id": {requestID(nil)}}
+	a, err := c.send(ctx, call{
+		method: http.MethodPost, path: "/access/v1/evaluations", header: header, body: body,
+		refusals: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadRequest, http.StatusRequestEntityTooLarge},
+	})
+	if err != nil {
+		return nil, ownFault(err)
+	}
+	var in struct {
+		Evaluations []struct {
+			Decision *bool
+			Context  struct{ Reason, PolicyID string }
+		}
+	}
+	if json.Unmarshal(a.body, &in) != nil || len(in.Evaluations) != count {
+		return nil, a.notDoorward("answers another question")
+	}
+	all := make([]Decision, count)
+	for i, e := range in.Evaluations {
+		if e.Decision == nil {
+			return nil, a.notDoorward("is incomplete")
+		}
+		all[i] = Decision{Allowed: *e.Decision, Reason: e.Context.Reason, PolicyID: e.Context.PolicyID}
+	}
+	return all, nil
+}

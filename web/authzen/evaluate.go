@@ -1,0 +1,159 @@
+package authzen
+
+import (
+	"context"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/evaluation"
+	"github.com/doorward/doorward/web/front"
+)
+
+var docEvaluation = front.Doc{
+	ID: "evaluateAccess", Tag: "Access", Summary: "Ask whether a subject may do something (AuthZEN)",
+	Description: "The Access Evaluation API of the OpenID AuthZEN Authorization API 1.0. A refusal is 200 with `decision: false` and a reason. Unknown names are ignored. An evaluation of a session is a use of it.",
+}
+
+type (
+	evaluationInput struct {
+		_ struct{} `json:"-" additionalProperties:"true"`
+		Asked
+	}
+	evaluationAnswer struct {
+		Decision bool               `json:"decision"`
+		Context  *evaluationRefusal `json:"context,omitempty" doc:"Of a refusal"`
+	}
+	evaluationRefusal struct {
+		Reason   string `json:"reason" doc:"Why, as a sentence"`
+		PolicyID string `json:"policyId,omitempty" doc:"The policy of the tenant that refuses"`
+	}
+)
+
+func (h *handler) evaluate(ctx context.Context, c *front.Call, in evaluationInput) (evaluationAnswer, error) {
+	q, missing := in.question()
+	if err := incomplete(missing); err != nil {
+		return evaluationAnswer{}, err
+	}
+	all, err := h.app.Evaluations.Decide(ctx, c.Caller.Service, []evaluation.Question{q})
+	if err != nil {
+		return evaluationAnswer{}, err
+	}
+	return answerOf(all[0]), nil
+}
+
+func answerOf(d evaluation.Decision) evaluationAnswer {
+	if d.Allowed {
+		return evaluationAnswer{Decision: true}
+	}
+	return evaluationAnswer{Context: &evaluationRefusal{d.Reason, d.PolicyID}}
+}
+
+var docEvaluations = front.Doc{
+	ID: "evaluateAccessBatch", Tag: "Access", Summary: "Ask several questions at once (AuthZEN)",
+	Description: "The Access Evaluations API of the OpenID AuthZEN Authorization API 1.0, for up to 100 evaluations. `subject`, `action`, `resource` and `context` beside `evaluations` are defaults: a member of an evaluation replaces them, and takes only `type`, `id` and `name` from them where it lacks these. An evaluation that lacks a member is refused with the reason. Without `evaluations` it is a single evaluation.",
+}
+
+type (
+	evaluationsInput struct {
+		_ struct{} `json:"-" additionalProperties:"true"`
+		Asked
+		Evaluations []evaluationInput  `json:"evaluations,omitempty" maxItems:"100"`
+		Options     evaluationsOptions `json:"options,omitzero"`
+	}
+	evaluationsOptions struct {
+		_        struct{} `json:"-" additionalProperties:"true"`
+		Semantic string   `json:"evaluations_semantic,omitempty" enum:"execute_all,deny_on_first_deny,permit_on_first_permit" doc:"The last two stop after the first refusal, or permit; the default is execute_all"`
+	}
+	evaluationsAnswer struct {
+		Decision    *bool              `json:"decision,omitempty" doc:"Of a single evaluation"`
+		Context     *evaluationRefusal `json:"context,omitempty" doc:"Of a single refusal"`
+		Evaluations []evaluationAnswer `json:"evaluations,omitempty" doc:"In the order of the request"`
+	}
+)
+
+// maxEvaluations in one request.
+const maxEvaluations = 100
+
+func (h *handler) evaluateAll(ctx context.Context, c *front.Call, in evaluationsInput) (evaluationsAnswer, error) {
+	last, known := lasts[in.Options.Semantic]
+	switch {
+	case !known:
+		return evaluationsAnswer{}, invalid("/options/evaluations_semantic", "The semantics are execute_all, deny_on_first_deny and permit_on_first_permit.")
+	case len(in.Evaluations) > maxEvaluations:
+		return evaluationsAnswer{}, invalid("/evaluations", "Ask up to 100 questions at once.")
+	case len(in.Evaluations) == 0:
+		a, err := h.evaluate(ctx, c, evaluationInput{Asked: in.Asked})
+		return evaluationsAnswer{Decision: &a.Decision, Context: a.Context}, err
+	}
+	all, err := h.answerAll(ctx, c.Caller.Service, in)
+	for i, a := range all {
+		if last(a.Decision) {
+			all = all[:i+1]
+			break
+		}
+	}
+	return evaluationsAnswer{Evaluations: all}, err
+}
+
+// lasts says for each semantic after which decision no more are returned.
+var lasts = map[string]func(decision bool) bool{
+	"":                       func(bool) bool { return false },
+	"execute_all":            func(bool) bool { return false },
+	"deny_on_first_deny":     func(decision bool) bool { return !decision },
+	"permit_on_first_permit": func(decision bool) bool { return decision },
+}
+
+// answerAll answers each evaluation. One that is incomplete is refused; it doesn't make
+// the others fail.
+func (h *handler) answerAll(ctx context.Context, by *doorward.ServiceKey, in evaluationsInput) ([]evaluationAnswer, error) {
+	all := make([]evaluationAnswer, len(in.Evaluations))
+	var questions []evaluation.Question
+	var places []int
+	for i, e := range in.Evaluations {
+		q, missing := e.or(in.Asked).question()
+		if len(missing) > 0 {
+			all[i] = evaluationAnswer{Context: &evaluationRefusal{Reason: "The evaluation lacks " + strings.Join(missing, ", ") + "."}}
+			continue
+		}
+		questions, places = append(questions, q), append(places, i)
+	}
+	decisions, err := h.app.Evaluations.Decide(ctx, by, questions)
+	for n, d := range decisions {
+		all[places[n]] = answerOf(d)
+	}
+	return all, err
+}
+
+// or fills in what the evaluation lacks from the defaults.
+func (a Asked) or(defaults Asked) Asked {
+	if a.Subject != nil && defaults.Subject != nil {
+		fill(&a.Subject.Type, defaults.Subject.Type)
+		fill(&a.Subject.ID, defaults.Subject.ID)
+	}
+	if a.Action != nil && defaults.Action != nil {
+		fill(&a.Action.Name, defaults.Action.Name)
+	}
+	if a.Resource != nil && defaults.Resource != nil {
+		fill(&a.Resource.Type, defaults.Resource.Type)
+		fill(&a.Resource.ID, defaults.Resource.ID)
+	}
+	fill(&a.Subject, defaults.Subject)
+	fill(&a.Action, defaults.Action)
+	fill(&a.Resource, defaults.Resource)
+	fill(&a.Context, defaults.Context)
+	return a
+}
+
+// fill replaces the zero value.
+func fill[T comparable](v *T, by T) {
+	var zero T
+	if *v == zero {
+		*v = by
+	}
+}
+
+func invalid(pointer, message string) error {
+	e := doorward.Fail(doorward.CodeInvalidBody, "%s", message)
+	e.Fields = []doorward.FieldError{{Pointer: pointer, Code: "invalid", Message: message}}
+	return e
+}

@@ -1,0 +1,180 @@
+package authzen
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/evaluation"
+	"github.com/doorward/doorward/internal/strictjson"
+	"github.com/doorward/doorward/web/front"
+)
+
+// maxBody is the largest request body, in bytes.
+const maxBody = 256 << 10
+
+// endpoint decodes a body in the form of the specification, calls fn and answers.
+func endpoint[In, Out any](fn func(ctx context.Context, c *front.Call, in In) (Out, error)) front.Endpoint {
+	e := front.Raw(func(ctx context.Context, c *front.Call) error {
+		in, err := decode[In](c)
+		if err != nil {
+			return err
+		}
+		out, err := fn(ctx, c, in)
+		if err == nil {
+			c.Answer(out)
+		}
+		return err
+	})
+	e.In, e.Out, e.Foreign = reflect.TypeFor[In](), reflect.TypeFor[Out](), true
+	return e
+}
+
+func decode[In any](c *front.Call) (in In, err error) {
+	body, err := c.Body(maxBody)
+	if err != nil {
+		return in, err
+	}
+	if !isJSON(c.R.Header) {
+		return in, doorward.Fail(doorward.CodeInvalidBody, "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding.")
+	}
+	in, err = strictjson.DecodeOpen[In](body)
+	return in, front.Malformed(err)
+}
+
+func isJSON(h http.Header) bool {
+	types := h.Values("Content-Type")
+	if len(types) != 1 || len(h.Values("Content-Encoding")) > 0 {
+		return false
+	}
+	media, params, err := mime.ParseMediaType(types[0])
+	charset, has := params["charset"]
+	return err == nil && media == "application/json" && (!has || strings.EqualFold(charset, "utf-8"))
+}
+
+// The information model of the specification. What Doorward doesn't use is ignored.
+type (
+	subject struct {
+		_          struct{}          `json:"-" additionalProperties:"true"`
+		Type       string            `json:"type,omitempty" example:"user" doc:"user, key or session"`
+		ID         string            `json:"id,omitempty" example:"usr_4kq7m5x3yh4n6rj7wd2c5tpae7" doc:"Id of the user or key, or the token of the session"`
+		Properties subjectProperties `json:"properties,omitzero"`
+	}
+	subjectProperties struct {
+		_        struct{} `json:"-" additionalProperties:"true"`
+		TenantID string   `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Needed for users of several tenants; without effect for keys and sessions"`
+	}
+	action struct {
+		_          struct{}   `json:"-" additionalProperties:"true"`
+		Name       string     `json:"name,omitempty" example:"message.send" doc:"A permission"`
+		Properties attributes `json:"properties,omitempty" doc:"Not used"`
+	}
+	resource struct {
+		_          struct{}   `json:"-" additionalProperties:"true"`
+		Type       string     `json:"type,omitempty" example:"tenant" doc:"The type that the action acts on; tenant for actions without one"`
+		ID         string     `json:"id,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+		Properties attributes `json:"properties,omitempty" doc:"The attributes that the model declares for the type; what it doesn't declare is ignored"`
+	}
+)
+
+// attributes are those of an object. Numbers keep all their digits.
+type attributes map[string]any
+
+// UnmarshalJSON takes an object.
+func (a *attributes) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	return d.Decode((*map[string]any)(a))
+}
+
+// instants are the forms of a time; the second has no seconds, as in the examples of the
+// specification.
+var instants = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
+
+// text is the member if it is a string, else empty.
+func (a attributes) text(name string) string {
+	text, _ := a[name].(string)
+	return text
+}
+
+// instant is the time that the member says, the zero time for one that can't be read, and
+// nil without it.
+func (a attributes) instant(name string) *time.Time {
+	if _, has := a[name]; !has {
+		return nil
+	}
+	for _, form := range instants {
+		if at, err := time.Parse(form, a.text(name)); err == nil {
+			return &at
+		}
+	}
+	return new(time.Time)
+}
+
+// Asked is one evaluation, or the defaults of several.
+type Asked struct {
+	Subject  *subject    `json:"subject,omitempty"`
+	Action   *action     `json:"action,omitempty"`
+	Resource *resource   `json:"resource,omitempty"`
+	Context  *attributes `json:"context,omitempty" doc:"Of the request: ip is the client's address, time its time as RFC 3339 says, without it now. Keys bound to addresses and policies refuse if they read what is missing or unreadable"`
+}
+
+// question is what is asked, and the pointers of the members that it lacks.
+func (a Asked) question() (evaluation.Question, []string) {
+	var q evaluation.Question
+	var missing []string
+	need := func(pointer, value string) {
+		if value == "" {
+			missing = append(missing, pointer)
+		}
+	}
+	if a.Subject == nil {
+		missing = append(missing, "/subject")
+	} else {
+		q.Subject = evaluation.Subject{Type: a.Subject.Type, ID: a.Subject.ID, TenantID: a.Subject.Properties.TenantID}
+		need("/subject/type", q.Subject.Type)
+		need("/subject/id", q.Subject.ID)
+	}
+	if a.Action == nil {
+		missing = append(missing, "/action")
+	} else {
+		q.Action = doorward.Action(a.Action.Name)
+		need("/action/name", a.Action.Name)
+	}
+	if a.Resource == nil {
+		missing = append(missing, "/resource")
+	} else {
+		q.Resource = doorward.Resource{Type: a.Resource.Type, ID: a.Resource.ID, Attributes: a.Resource.Properties}
+		need("/resource/type", q.Resource.Type)
+		need("/resource/id", q.Resource.ID)
+	}
+	if a.Context != nil {
+		q.IP, q.Time = a.Context.text("ip"), a.Context.instant("time")
+	}
+	return q, missing
+}
+
+// incomplete returns the error for missing members, except those that may be absent; nil
+// for none.
+func incomplete(missing []string, except ...string) error {
+	e := doorward.Fail(doorward.CodeInvalidBody, "The request lacks members that the specification requires.")
+	for _, pointer := range missing {
+		optional := false
+		for _, x := range except {
+			optional = optional || x == pointer
+		}
+		if !optional {
+			e.Fields = append(e.Fields, doorward.FieldError{Pointer: pointer, Code: "required", Message: "Send this member with a value."})
+		}
+	}
+	if len(e.Fields) == 0 {
+		return nil
+	}
+	return e
+}

@@ -225,7 +225,7 @@ func roleOfTenantColumns(r *RoleOfTenant) []any {
 	return append(customRoleColumns(&r.CustomRole), &r.TenantID)
 }
 
-const sqlEachCustomRole = `SELECT id, name, about, permissions, tenant_id FROM roles ORDER BY tenant_id, name`
+const sqlEachCustomRole = `SELECT id, name, about, permissions, tenant_id FROM roles ORDER BY tenant_id, created_at, id`
 
 // EachCustomRole calls fn with the custom roles of all tenants, until it fails, and
 // returns its error.

@@ -1,6 +1,8 @@
 package user_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,7 +103,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		bob := f.Join(owner, doorward.RoleAdmin)
 		f.Invite(bob, f.NewEmail("guest"), doorward.RoleUser)
 		f.RecordPending()
-		before := f.AllRows()
+		before := written(f)
 
 		role, status := doorward.RoleViewer, doorward.UserSuspended
 		after, ended, err := f.Node(0).Users.Edit(f.Context(), owner.Caller, bob.User, user.Edit{Role: &role, Status: &status, DryRun: true})
@@ -115,11 +117,16 @@ func TestDryRunWritesNothing(t *testing.T) {
 			f.Errorf("the removal would end %+v", ended)
 		}
 		f.RecordPending()
-		if diff := cmp.Diff(before, f.AllRows()); diff != "" {
+		if diff := cmp.Diff(before, written(f)); diff != "" {
 			f.Errorf("a dry run has written:\n%s", diff)
 		}
 		if !f.IsValid(bob.Token) {
 			f.Error("a dry run has ended a session")
 		}
 	})
+}
+
+// written is all that is in the database, but for what nodes write of themselves.
+func written(f *apptest.Fixture) []string {
+	return slices.DeleteFunc(f.AllRows(), func(row string) bool { return strings.HasPrefix(row, "nodes: ") })
 }

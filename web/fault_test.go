@@ -55,6 +55,18 @@ func databaseRequests(email string) map[string]m {
 		"DELETE /api/v2/api-keys/key_x":          nil,
 		"POST /api/v2/api-keys/key_x/rotate":     {"graceHours": 0},
 		"DELETE /api/v2/api-keys/key_x/previous": nil,
+
+		"GET /api/v2/roles":                      nil,
+		"POST /api/v2/roles":                     {"name": "DESK", "permissions": []string{"user.read"}},
+		"GET /api/v2/roles/rol_x":                nil,
+		"PATCH /api/v2/roles/rol_x":              {"about": "answers"},
+		"DELETE /api/v2/roles/rol_x":             nil,
+		"GET /api/v2/policy":                     nil,
+		"PUT /api/v2/policy":                     {"text": ""},
+		"GET /api/v2/policy/schema":              nil,
+		"GET /api/v2/policy/versions":            nil,
+		"POST /api/v2/policy/versions/1/restore": nil,
+		"POST /api/v2/policy/confirm":            nil,
 		"POST /api/v2/auth/report-key":           {"key": secret.NewKey("dwk_").Reveal()},
 	}
 }
@@ -65,6 +77,8 @@ var operatorInNeed = map[string]m{
 	"GET /api/v2/tenants":         nil,
 	"GET /api/v2/tenants/tnt_x":   nil,
 	"PATCH /api/v2/tenants/tnt_x": {"status": "frozen"},
+	"GET /api/v2/model":           nil,
+	"PUT /api/v2/model":           {"text": "actions: {}"},
 }
 
 // answersWithin is the documented limit for every answer.
@@ -95,7 +109,7 @@ func (s *server) refusesSlowly(t *testing.T, what string, requests map[string]m,
 				sent = nil
 			}
 			began := time.Now()
-			a := s.send(t, route, sent, as(token))
+			a := s.send(t, route, sent, as(token), with("If-Match", "*"))
 			if a.status != http.StatusServiceUnavailable || a.text("code") != "unavailable" || len(a.cookies()) > 0 {
 				t.Errorf("%s: %s answered %d %s %q, want 503", what, route, a.status, a.body, a.cookies())
 			}
@@ -132,7 +146,7 @@ func TestDatabaseClosed(t *testing.T) {
 		d.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
 		d.send(t, "GET /api/v2/auth/key", nil, bearer(apiKey)).fails(http.StatusServiceUnavailable, "unavailable")
 		for route, body := range operatorInNeed {
-			d.send(t, route, body, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
+			d.send(t, route, body, bearer(key), with("If-Match", "*")).fails(http.StatusServiceUnavailable, "unavailable")
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(forged)).fails(http.StatusServiceUnavailable, "unavailable")
 		d.send(t, "GET /readyz", nil).fails(http.StatusServiceUnavailable, "unavailable")

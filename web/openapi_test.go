@@ -294,7 +294,7 @@ func TestWrongDocumentsAreNoticed(t *testing.T) {
 		{"nothing", `"title": "Doorward"`, `"title": "Backward"`},
 		{"a member that isn't described", `"idleExpiresAt": {`, `"elsewhere": {`},
 		{"the type of a member", "\"tenantName\": {\n            \"type\": \"string\"", "\"tenantName\": {\n            \"type\": \"integer\""},
-		{"a value outside the set", `"OWNER",`, `"LANDLORD",`},
+		{"a value outside the set", `"active",`, `"alive",`},
 		{"a member that is missing", "\"required\": [\n          \"token\",", "\"required\": [\n          \"tokens\","},
 		{"the status", "\"200\": {", "\"201\": {"},
 		{"the media type", `"application/json": {`, `"application/jsons": {`},

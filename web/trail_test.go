@@ -209,6 +209,11 @@ func (h *recorder) atTheDoor() []step {
 			`-: operator done model.apply model -, version "1" "2", actionsChanged "" "invoice.read"`,
 			`-: operator done model.apply model -, version "2" "3", actionsRemoved "" "invoice.read"`,
 		}},
+		{"roles", h.rolesComeAndGo, []string{
+			`Acme: OWNER done role.create role rol, name "" "DESK", permissions "" "user.read"`,
+			`Acme: OWNER done role.update role rol, about "" "answers", permissions "user.read" "tenant.read"`,
+			`Acme: OWNER done role.delete role rol, name "DESK" ""`,
+		}},
 		{"policies", h.policiesComeAndGo, []string{
 			`Acme: OWNER done policy.update policy -, version "0" "1", confirmUntil "" "TIME"`,
 			`Acme: OWNER done policy.confirm policy -, version "" "1"`,
@@ -239,6 +244,13 @@ func (h *recorder) modelsComeAndGo() {
 	apply("  invoice.read: {roles: [OWNER]}\n") // changes nothing
 	apply("  invoice.read: {roles: [OWNER, ADMIN]}\n")
 	apply("")
+}
+
+func (h *recorder) rolesComeAndGo() {
+	id := h.ask("POST /api/v2/roles", m{"name": "DESK", "permissions": []string{"user.read"}}, h.as(h.owner)).ok(201).text("id")
+	h.ask("PATCH /api/v2/roles/"+id, m{"about": "answers", "permissions": []string{"tenant.read"}}, h.as(h.owner)).ok(200)
+	h.ask("PATCH /api/v2/roles/"+id, m{"about": "answers"}, h.as(h.owner)).ok(200) // changes nothing
+	h.ask("DELETE /api/v2/roles/"+id, nil, h.as(h.owner)).ok(204)
 }
 
 func (h *recorder) policiesComeAndGo() {

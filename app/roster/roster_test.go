@@ -99,8 +99,8 @@ func TestFaults(t *testing.T) {
 				"gil@acme.example,USER,,,$6$salt$hash\n" +
 				"hal@acme.example,USER,,,\n",
 			[]string{
-				"2 invalid email", "2 out_of_range name", "2 invalid role", "2 invalid status", "2 invalid passwordHash",
-				"3 required email", "3 required role", "5 duplicate email", "6 invalid role", "7 invalid name",
+				"2 invalid email", "2 out_of_range name", "2 invalid status", "2 invalid passwordHash",
+				"3 required email", "3 required role", "5 duplicate email", "7 invalid name",
 				"9 invalid", "10 invalid", "11 invalid passwordHash",
 			},
 		},

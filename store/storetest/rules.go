@@ -114,6 +114,43 @@ func policiesInForce(f *fixture) {
 	equal(f, texts, []string{"two", "three"})
 }
 
+// usedRoles: what has a role is counted, and given another one at once.
+func usedRoles(f *fixture) {
+	ctx := f.Context()
+	acme, other := f.tenant("Acme"), f.tenant("Other")
+	desk := doorward.CustomRole{ID: f.id("rol_"), Name: "DESK", Permissions: []doorward.Action{doorward.UserRead}}
+	f.write(func(tx *store.Tx) {
+		for _, tenant := range []doorward.Tenant{acme, other} {
+			desk.ID = f.id("rol_")
+			_, err := tx.InsertCustomRole(ctx, tenant.ID, desk)
+			noError(f, err)
+		}
+	})
+	ann := f.member(acme, "ann@acme.example", "DESK")
+	f.member(acme, "bob@acme.example", doorward.RoleUser)
+	f.member(other, "eve@other.example", "DESK")
+	key := f.apiKey(ann, "backup")
+	use := func(tenant doorward.Tenant, role doorward.Role) store.RoleUse {
+		u, err := f.Read().RoleUse(ctx, tenant.ID, role, f.clock.read())
+		return f.value(u, err).(store.RoleUse)
+	}
+	equal(f, use(acme, "DESK"), store.RoleUse{Members: 1})
+	equal(f, use(acme, key.Role).Keys, int64(1))
+	for role, want := range map[doorward.Role]bool{"DESK": true, doorward.RoleOwner: true, "GONE": false} {
+		has, err := f.Read().HasRole(ctx, acme.ID, role)
+		equal(f, f.value(has, err), want)
+	}
+	equal(f, f.changed(func(tx *store.Tx) {
+		noError(f, tx.MoveRole(ctx, acme.ID, "DESK", doorward.RoleViewer))
+		noError(f, tx.MoveRole(ctx, acme.ID, key.Role, doorward.RoleAdmin))
+	}), []store.Change{{Kind: store.ChangeTenant, Subject: acme.ID}})
+	equal(f, []store.RoleUse{use(acme, "DESK"), use(other, "DESK")}, []store.RoleUse{{}, {Members: 1}})
+	moved, err := f.Read().APIKey(ctx, key.ID, f.clock.read())
+	equal(f, f.value(moved.Role, err), doorward.RoleAdmin)
+	after, err := f.Read().User(ctx, acme.ID, ann.ID)
+	equal(f, f.value(after.Role, err), doorward.RoleViewer)
+}
+
 // models: the version with the highest number holds for all tenants, and each number is
 // given once.
 func models(f *fixture) {

@@ -78,6 +78,7 @@ var cases = []struct {
 	{"signing keys", signingKeys},
 	{"values sealed again", sealedAgain},
 	{"rules of tenants", rules},
+	{"roles in use", usedRoles},
 	{"models", models},
 	{"policies", policies},
 	{"policies in force", policiesInForce},

@@ -63,6 +63,9 @@ var moments = map[doorward.Action]string{
 	doorward.InstallationBackup:  "a backup of the whole database was completed",
 	doorward.InstallationRestore: "the database was set back to a backup",
 	doorward.InstallationMove:    "all was moved to another database",
+	doorward.RoleCreate:          "a tenant makes a role of its own",
+	doorward.RoleUpdate:          "a role that a tenant has made is changed",
+	doorward.RoleDelete:          "a role that a tenant has made is deleted, and replaced where it was in use",
 	doorward.PolicyUpdate:        "the policies of a tenant are replaced",
 	doorward.PolicyConfirm:       "a version of the policies is confirmed, which would have ended by itself",
 	doorward.PolicyRestore:       "an earlier version of the policies holds again",
@@ -71,6 +74,7 @@ var moments = map[doorward.Action]string{
 
 // meanings describe the fields. A new field needs a line.
 var meanings = map[string]string{
+	"about":               "what a role is for",
 	"accent":              "the colour of the tenant",
 	"actionsAdded":        "actions that the model has and the one before had not, the first 50",
 	"actionsChanged":      "actions that the model grants to other roles or describes in another way, the first 50",

@@ -65,6 +65,9 @@ func checkAbout(about string) []doorward.FieldError {
 // parsePermissions returns the permissions, sorted and each once, and the faults of those
 // that the model doesn't have.
 func parsePermissions(m *doorward.Model, typed []string) (all []doorward.Action, faults []doorward.FieldError) {
+	if len(typed) == 0 {
+		return nil, []doorward.FieldError{fault("/permissions", "required", "Say what the role may do: at least one permission.")}
+	}
 	if len(typed) > len(m.Verbs()) {
 		return nil, []doorward.FieldError{fault("/permissions", "out_of_range", "These are more permissions than there are.")}
 	}

@@ -43,7 +43,7 @@ func Routes(a *app.App) []front.Route {
 			front.Bytes(http.StatusOK, doorward.MaxLogoSent, slices.Sorted(maps.Keys(logoTypes)), h.setLogo), docSetLogo),
 		front.On("DELETE /api/v2/tenant/logo", front.Allowed(doorward.SettingsManage), front.JSON(http.StatusNoContent, h.removeLogo), docRemoveLogo),
 		front.On("DELETE /api/v2/tenant", front.Allowed(doorward.TenantDestroy), front.JSON(http.StatusAccepted, h.closeTenant).EndsSession(), docCloseTenant),
-		front.On("POST /api/v2/tenant/restore", front.Allowed(doorward.TenantDestroy).WhileClosing(), front.JSON(http.StatusOK, h.restoreTenant), docRestoreTenant),
+		front.On("POST /api/v2/tenant/restore", front.Allowed(doorward.TenantDestroy).For(doorward.TenantRestore).WhileClosing(), front.JSON(http.StatusOK, h.restoreTenant), docRestoreTenant),
 
 		front.On("GET /api/v2/users", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.users), docUsers),
 		front.On("GET /api/v2/users/{id}", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.user), docUser),

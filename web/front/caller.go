@@ -106,7 +106,10 @@ func (g Guard) RefusesWhileClosing() bool {
 func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == eitherOne }
 
 // AsksForAction reports whether the route needs a permission, which policies may narrow.
-func (g Guard) AsksForAction() bool { return g.action != "" }
+func (g Guard) AsksForAction() bool {
+	exempt := g.narrower == doorward.UserSignOut || g.narrower == doorward.TenantRestore // see access.Can
+	return g.action != "" && !exempt
+}
 
 // Name is "public", "optional", "session", "key", "session or key", "operator" or the action that is needed.
 func (g Guard) Name() string {

@@ -1,0 +1,94 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/api"
+)
+
+const rolesPath = "/api/v2/roles"
+
+// A role is made, shown, changed and deleted, and holds at once for those who have it.
+func TestRoles(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner, ann := as(acme.Owner.Token()), acme.Join("ann@acme.example", "USER")
+		d.send(t, "POST "+rolesPath, m{"name": "desk", "permissions": []string{"user.role"}}, owner).invalid("/name", "invalid", "/permissions/0", "invalid")
+		made := d.send(t, "POST "+rolesPath, m{"name": "DESK", "about": "answers", "permissions": []string{"user.read", "message.read"}}, owner).ok(http.StatusCreated)
+		id, tag := made.text("id"), made.header.Get("ETag")
+		d.send(t, "POST "+rolesPath, m{"name": "DESK", "permissions": []string{"user.read"}}, owner).invalid("/name", "taken")
+		d.send(t, "GET "+rolesPath+"/"+id, nil, owner).ok(http.StatusOK).is("rank", "VIEWER").is("members", 0.0).is("builtin", false)
+		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"role": "DESK"}, owner).ok(http.StatusOK).is("user.role", "DESK")
+		if items := d.send(t, "GET "+rolesPath, nil, owner).ok(http.StatusOK).at("items").([]any); len(items) != 5 {
+			t.Errorf("%d roles are listed", len(items))
+		}
+		check := func(action string, status int) {
+			t.Helper()
+			if a := d.send(t, "GET /api/v2/access/check?action="+action, nil, as(ann.Token())); a.status != status {
+				t.Errorf("%s is answered %d, want %d", action, a.status, status)
+			}
+		}
+		check("message.send", http.StatusForbidden)
+		check("message.read", http.StatusOK)
+		d.send(t, "PATCH "+rolesPath+"/"+id, m{"permissions": []string{"message.send"}}, owner).ok(http.StatusOK).is("rank", "USER").is("members", 1.0)
+		check("message.send", http.StatusOK)
+		check("message.read", http.StatusForbidden)
+		d.send(t, "PATCH "+rolesPath+"/"+id, m{"about": "x"}, owner, with("If-Match", tag)).fails(http.StatusPreconditionFailed, "precondition_failed")
+		d.send(t, "PATCH "+rolesPath+"/"+id, m{"permissions": []string{"ghost.walk"}}, owner).invalid("/permissions/0", "invalid")
+		d.send(t, "DELETE "+rolesPath+"/"+id, nil, owner).fails(http.StatusConflict, "role_in_use")
+		d.send(t, "DELETE "+rolesPath+"/"+id+"?replaceBy=VIEWER", nil, owner).ok(http.StatusNoContent)
+		d.send(t, "DELETE "+rolesPath+"/"+id, nil, owner).fails(http.StatusNotFound, "not_found")
+		d.send(t, "GET /api/v2/users/"+ann.ID, nil, owner).ok(http.StatusOK).is("role", "VIEWER")
+		check("message.read", http.StatusOK)
+		for n := range 50 {
+			d.send(t, "POST "+rolesPath, m{"name": fmt.Sprintf("R%d", n+10), "permissions": []string{"user.read"}}, owner).ok(http.StatusCreated)
+		}
+		d.send(t, "POST "+rolesPath, m{"name": "R99", "permissions": []string{"user.read"}}, owner).fails(http.StatusConflict, "too_many_roles")
+	})
+}
+
+// A policy that forbids everything is in the way of each endpoint of a tenant, but for
+// what ends sessions and restores the tenant.
+func TestPoliciesRefuseEverywhere(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner, ann := as(acme.Owner.Token()), acme.Join("ann@acme.example", "USER")
+		all := doorward.User{Role: doorward.RoleOwner}.Permissions()
+		d.send(t, "POST "+rolesPath, m{"name": "BOSS", "permissions": all}, owner).ok(http.StatusCreated)
+		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"role": "BOSS"}, owner).ok(http.StatusOK)
+		d.send(t, "PUT "+policyPath, m{"text": `@id("none") forbid(principal, action, resource);`}, owner, with("If-Match", "*")).ok(http.StatusOK)
+		for _, r := range api.Routes(nil) {
+			if strings.HasSuffix(r.Path, "/logout") {
+				continue // it would end the session
+			}
+			path := strings.NewReplacer("{id}", "x", "{version}", "1").Replace(r.Path)
+			a := d.send(t, r.Method+" "+path, nil, as(ann.Token()), with("If-Match", "*"))
+			if refused := a.status == http.StatusForbidden && a.text("code") == "denied_by_policy"; refused != r.Guard.AsksForAction() {
+				t.Errorf("%s %s is answered %d %s", r.Method, r.Path, a.status, a.body)
+			}
+		}
+		d.send(t, "GET "+policyPath, nil, owner).ok(http.StatusOK)
+		d.send(t, "GET "+policyPath+"/versions?cursor=x", nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
+		d.send(t, "GET "+policyPath+"/versions?limit=0", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+		d.send(t, "POST "+policyPath+"/versions/1/restore", nil, owner, with("If-Match", `"other"`)).fails(http.StatusPreconditionFailed, "precondition_failed")
+		d.send(t, "PUT "+policyPath, m{"text": ""}, owner, with("If-Match", "*")).ok(http.StatusOK)
+	})
+}
+
+// A model can't take away an action that a policy names, unless that is forced; and a text
+// that the model no longer fits can't be restored.
+func TestModelInUse(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner, operator := as(d.Tenant("Acme").Owner.Token()), bearer(d.operatorKey(t))
+		d.send(t, "PUT "+policyPath, m{"text": noSending}, owner, with("If-Match", "*")).ok(http.StatusOK)
+		text := m{"text": "actions:\n  invoice.read: {roles: [OWNER]}\n"}
+		d.send(t, "PUT "+modelPath, text, operator, with("If-Match", "*")).fails(http.StatusConflict, "model_in_use")
+		d.send(t, "PUT "+modelPath+"?force=true", text, operator, with("If-Match", "*")).ok(http.StatusOK)
+		d.send(t, "PUT "+policyPath, m{"text": ""}, owner, with("If-Match", "*")).ok(http.StatusOK)
+		d.send(t, "POST "+policyPath+"/versions/1/restore", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+	})
+}

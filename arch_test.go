@@ -25,19 +25,19 @@ const module = "github.com/doorward/doorward"
 // siblings are the features that may import other features. All others meet in
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
-	"apikey":    {"registry"},
-	"assertion": {"masterkey"},
+	"apikey":     {"registry"},
+	"assertion":  {"masterkey"},
 	"evaluation": {"apikey", "session"},
-	"inbox":     {"credential"},
-	"invite":    {"credential", "member"},
-	"login":     {"session", "credential"},
-	"mail":      {"outbox"},
-	"model":     {"rules"},
-	"password":  {"credential"},
-	"policy":    {"rules"},
-	"session":   {"credential", "registry"},
-	"tenant":    {"roster"},
-	"user":      {"member", "roster"},
+	"inbox":      {"credential"},
+	"invite":     {"credential", "member"},
+	"login":      {"session", "credential"},
+	"mail":       {"outbox"},
+	"model":      {"rules"},
+	"password":   {"credential"},
+	"policy":     {"rules"},
+	"session":    {"credential", "registry"},
+	"tenant":     {"roster"},
+	"user":       {"member", "roster"},
 }
 
 // upkeepPackages may write without an action of a caller: attempts, reports, last use, the

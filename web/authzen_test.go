@@ -618,8 +618,8 @@ func TestEvaluationAgrees(t *testing.T) {
 			var items, named, presented []m
 			for range size {
 				action := actions[r.IntN(len(actions))]
-				subject, credential := entity("key", ""), ""
-				same := m{}
+				var subject, same m
+				var credential string
 				if n := r.IntN(len(people) + len(keys)); n < len(people) {
 					subject, credential = entity("user", people[n].ID), people[n].Token()
 					same = entity("session", credential)

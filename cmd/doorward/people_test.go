@@ -7,3 +7,8 @@ func TestPeople(t *testing.T) {
 	t.Parallel()
 	follow(t, "../../docs/people.md")
 }
+
+// TestRolesPage follows docs/roles.md.
+func TestRolesPage(t *testing.T) {
+	follow(t, "../../docs/roles.md")
+}

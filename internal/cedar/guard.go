@@ -112,7 +112,6 @@ type splitter struct {
 	begin      place
 	body       string  // the text from begin
 	levels     []level // the open brackets; levels[0] is none
-	unary      bool    // whether the token before was a unary operator
 	statements []statement
 	faults     Faults
 }

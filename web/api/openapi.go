@@ -58,6 +58,7 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "Invitations", Description: "From inviting to a membership."},
 			{Name: "Sessions", Description: "Signing in and out, sessions and memberships."},
 			{Name: "People", Description: "The members of a tenant and their roles."},
+			{Name: "Roles", Description: "The built-in roles, and those that a tenant has made."},
 			{Name: "API keys", Description: "Credentials of servers that belong to a tenant."},
 			{Name: "Audit", Description: "Who did what, and what was refused."},
 			{Name: "Tenants", Description: "One's own tenant; for the operator, all tenants."},

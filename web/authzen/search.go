@@ -49,13 +49,13 @@ type (
 		Context *evaluationRefusal `json:"context,omitempty" doc:"Why nothing can be found"`
 	}
 	foundSubject struct {
-		Type       string             `json:"type"`
-		ID         string             `json:"id"`
+		Type       string             `json:"type" example:"user"`
+		ID         string             `json:"id" example:"usr_4kq7m5x3yh4n6rj7wd2c5tpae7"`
 		Properties *subjectProperties `json:"properties,omitempty"`
 	}
 	foundResource struct {
-		Type string `json:"type"`
-		ID   string `json:"id"`
+		Type string `json:"type" example:"tenant"`
+		ID   string `json:"id" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
 	}
 	foundAction struct {
 		Name string `json:"name"`

@@ -220,7 +220,8 @@ var understood = map[string]string{
 	"leaveTenant":   "not_found", "switchTenant": "not_found", "endSession": "not_found", "setTenantStatus": "not_found", "getTenantById": "not_found",
 	"getUser": "not_found", "editUser": "not_found", "removeUser": "not_found", "signOutUser": "not_found",
 	"getApiKey": "not_found", "editApiKey": "not_found", "revokeApiKey": "not_found", "rotateApiKey": "not_found", "endPreviousSecret": "not_found",
-	"reportKey":     "validation_failed", // a complete key would alarm secret scanners
+	"reportKey": "validation_failed", // a complete key would alarm secret scanners
+	"getRole":   "not_found", "editRole": "not_found", "deleteRole": "not_found",
 	"getInvitation": "not_found", "resendInvitation": "not_found", "revokeInvitation": "not_found",
 }
 

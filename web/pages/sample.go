@@ -37,6 +37,7 @@ var stock = map[string]any{
 	"pointer": "/password", "code": "too_short", "message": "The password needs at least 12 characters.",
 	"invitedBy": "usr_5tqm7x3yh4n6rj7wd2c5tpae7k",
 	"assertion": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c3JfMSJ9.c2lnbmF0dXJl",
+	"reason":    "The role VIEWER does not grant message.send.", "next_token": "",
 	// Of a JSON Web Key: the base point of P-256.
 	"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
 	"x": "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY", "y": "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU",
@@ -52,6 +53,9 @@ func (s *spec) value(name string, sc *schema) any {
 	if v, ok := stock[name]; ok {
 		return v
 	}
+	if len(sc.Type) > 0 && sc.Type[0] == "object" {
+		return s.object(sc)
+	}
 	if v := s.elsewhere(name, sc.Format); v != nil && len(sc.Enum) == 0 {
 		return v
 	}
@@ -62,8 +66,6 @@ func (s *spec) ofType(sc *schema) any {
 	switch {
 	case len(sc.Enum) > 0:
 		return sc.Enum[0]
-	case len(sc.Properties) > 0:
-		return s.object(sc)
 	case sc.Items != nil:
 		return []any{s.value("", sc.Items)}
 	case len(sc.Type) > 0 && sc.Type[0] == "integer":
@@ -74,12 +76,13 @@ func (s *spec) ofType(sc *schema) any {
 	return "…"
 }
 
-// object returns the required members; if none is required, all except lists.
+// object returns the required members; if none is required, all except lists and the token
+// that continues a search.
 func (s *spec) object(sc *schema) pairs {
-	var o pairs
+	o := pairs{}
 	for _, name := range sc.names() {
 		m := sc.Properties[name]
-		if slices.Contains(sc.Required, name) || len(sc.Required) == 0 && m.Items == nil {
+		if slices.Contains(sc.Required, name) || len(sc.Required) == 0 && m.Items == nil && name != "token" {
 			o = append(o, pair{name, s.value(name, m)})
 		}
 	}

@@ -22,9 +22,12 @@ type Request struct {
 	Host     string
 	Path     string
 	Resource *Resource // of an action that declares a type; the tenant is known
+	// Deferred: the question is asked again, with the resource. Until then no policy
+	// refuses, and each permit holds, that depends on it.
+	Deferred bool
 
-	// What a caller says of the parties, context.subject, .action and .resource in
-	// policies of ParsePlatform.
+	// What a caller says of the parties: context.subject, .action and .resource in
+	// policies of ParsePlatform, which are records with nothing in them without.
 	SubjectSays, ActionSays, ResourceSays map[string]any
 }
 
@@ -57,10 +60,11 @@ type about struct {
 	request  cedar.Request
 	lacks    keys
 	missing  bool // the resource
+	deferred bool
 }
 
 func (p *Prepared) about(action int, request *Request) *about {
-	a := &about{entities: entities{principal: &p.principal, known: p.set.known}}
+	a := &about{deferred: request.Deferred, entities: entities{principal: &p.principal, known: p.set.entities()}}
 	var reads keys
 	for _, r := range p.open {
 		if r.applies(action) {
@@ -132,11 +136,11 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 		return types.String(r.Host)
 	case name == "path" && r.Path != "":
 		return types.String(r.Path)
-	case name == "subject" && r.SubjectSays != nil:
+	case name == "subject" && p.set.platform:
 		return record(r.SubjectSays)
-	case name == "action" && r.ActionSays != nil:
+	case name == "action" && p.set.platform:
 		return record(r.ActionSays)
-	case name == "resource" && r.ResourceSays != nil:
+	case name == "resource" && p.set.platform:
 		return record(r.ResourceSays)
 	}
 	return nil
@@ -167,11 +171,11 @@ func (a *about) judge(r *remainder, found cedar.Diagnostic) Verdict {
 	return Verdict{}
 }
 
-// permits reports whether a permit surely holds.
+// permits reports whether a permit surely holds, as far as the resource is known.
 func (a *about) permits(r *remainder) bool {
 	if a.missing && r.resource {
 		left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
-		return keep && surelyTrue(left)
+		return keep && (surelyTrue(left) || a.deferred && !surelyErrs(left))
 	}
 	decision, _ := cedar.Authorize(r, &a.entities, a.request)
 	return decision == cedar.Allow
@@ -195,6 +199,8 @@ func (a *about) judgeWithout(r *remainder) Verdict {
 		return Verdict{}
 	case surelyTrue(left):
 		return r.verdict(false, "")
+	case a.deferred:
+		return Verdict{}
 	}
 	return r.verdict(false, "resource")
 }

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"slices"
-
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/cedar"
 	"github.com/doorward/doorward/internal/modelfile"
@@ -63,7 +61,7 @@ func compileFile(file *modelfile.File) (c compiledModel, faults modelfile.Faults
 		faults = append(faults, modelfile.Fault{Line: line, Column: column, Code: string(f.Code), Message: "In the policies " + f.Message + "."})
 	}
 	c.operator = operator
-	return c, slices.Clip(faults), nil
+	return c, faults, nil
 }
 
 // OperatorPolicies returns the text of each of the operator's policies of a model by its
@@ -74,13 +72,4 @@ func OperatorPolicies(model string) (map[string]string, error) {
 		return nil, err
 	}
 	return c.operator.Texts(), nil
-}
-
-// operatorRefusal is the operator's policy that refuses, nil for none.
-func operatorRefusal(set *cedar.Prepared, action doorward.Action, r *doorward.Request, asked *cedar.Request) *doorward.PolicyRefusal {
-	refusal := refusalOf(verdict(set, action, r, asked))
-	if refusal != nil {
-		refusal.ByOperator = true
-	}
-	return refusal
 }

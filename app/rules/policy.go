@@ -16,7 +16,7 @@ func Schema(model *doorward.Model, resources []modelfile.Resource) (*cedar.Schem
 	var actions []cedar.Action
 	for _, v := range model.Verbs() {
 		if v.By == doorward.ByRole {
-			actions = append(actions, cedar.Action{Name: string(v.Action), Resource: v.Resource})
+			actions = append(actions, cedar.Action{Name: string(v.Action), Resource: v.Resource, Platform: v.Platform})
 		}
 	}
 	types := map[string]map[string]cedar.Type{}
@@ -31,8 +31,8 @@ func Schema(model *doorward.Model, resources []modelfile.Resource) (*cedar.Schem
 
 // SchemaOf is Schema for the text of a model; empty for the built-in one.
 func SchemaOf(model string) (*cedar.Schema, error) {
-	_, schema, err := read(model)
-	return schema, err
+	c, err := read(model)
+	return c.schema, err
 }
 
 // PoliciesLost returns the ids of the policies of a stored text that have a place in the
@@ -55,24 +55,26 @@ func PoliciesLost(text string, before, after *cedar.Schema) (ids []string, err e
 // policy is a doorward.Policy. The confirmed set takes the place of the latest one at an
 // instant, by itself.
 type policy struct {
+	operator          *cedar.Set // nil: says nothing
 	latest, confirmed *cedar.Set // nil: refuses nothing
 	until             time.Time  // when the latest ends; zero: never
 }
 
-// compile returns nil where nothing is ever refused.
-func compile(p store.Policies, schema *cedar.Schema) (doorward.Policy, error) {
+// compile returns nil where no policy says anything.
+func compile(p store.Policies, model compiledModel) (doorward.Policy, error) {
+	schema := model.schema
 	latest, err := setOf(p.Latest, schema)
 	if err != nil {
 		return nil, err
 	}
-	one := policy{latest: latest}
+	one := policy{operator: model.operator, latest: latest}
 	if p.Latest != nil && p.Latest.ConfirmUntil != nil {
 		one.until = *p.Latest.ConfirmUntil
 		if one.confirmed, err = setOf(p.Confirmed, schema); err != nil {
 			return nil, err
 		}
 	}
-	if one.latest == nil && one.confirmed == nil {
+	if one.operator == nil && one.latest == nil && one.confirmed == nil {
 		return nil, nil
 	}
 	return &one, nil
@@ -89,11 +91,27 @@ func setOf(v *store.PolicyVersion, schema *cedar.Schema) (*cedar.Set, error) {
 
 // For is part of doorward.Policy.
 func (p *policy) For(who *doorward.Principal) doorward.PolicyOf {
-	of := &policyOf{latest: prepare(p.latest, who), confirmed: prepare(p.confirmed, who), until: p.until}
+	of := &policyOf{operator: prepare(p.operator, who), latest: prepare(p.latest, who), confirmed: prepare(p.confirmed, who), until: p.until}
 	if who.Kind == doorward.ByUser {
 		of.authAt = who.AuthAt
 	}
 	return of
+}
+
+// ForDeclared is part of doorward.Policy.
+func (p *policy) ForDeclared(id string, stated map[string]any) doorward.PolicyOf {
+	if p.operator == nil || !p.operator.Schema().Declares(modelfile.TypeUser, id) {
+		return nil
+	}
+	return &policyOf{operator: p.operator.Prepare(cedar.Principal{Type: modelfile.TypeUser, ID: id, Attributes: stated})}
+}
+
+// Declared is part of doorward.Policy.
+func (p *policy) Declared(kind string) []string {
+	if p.operator == nil {
+		return nil
+	}
+	return p.operator.Schema().Declared(kind)
 }
 
 func prepare(set *cedar.Set, who *doorward.Principal) *cedar.Prepared {
@@ -107,6 +125,7 @@ func prepare(set *cedar.Set, who *doorward.Principal) *cedar.Prepared {
 
 // policyOf is a doorward.PolicyOf.
 type policyOf struct {
+	operator          *cedar.Prepared // of the model
 	latest, confirmed *cedar.Prepared
 	until             time.Time
 	authAt            time.Time // of a user
@@ -114,12 +133,31 @@ type policyOf struct {
 
 // DependsOnRequest is part of doorward.PolicyOf.
 func (p *policyOf) DependsOnRequest(action doorward.Action) bool {
-	return !p.until.IsZero() || p.latest.Conditional(string(action))
+	return !p.until.IsZero() || isConditional(p.latest, action) || isConditional(p.operator, action)
+}
+
+func isConditional(set *cedar.Prepared, action doorward.Action) bool {
+	return set != nil && set.Conditional(string(action))
+}
+
+// Permit is part of doorward.PolicyOf.
+func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) (doorward.PolicyPermit, bool) {
+	if p.operator == nil {
+		return doorward.PolicyPermit{}, false
+	}
+	permit, ok := p.operator.Permit(string(action), p.request(r))
+	return doorward.PolicyPermit(permit), ok
 }
 
 // Refusal is part of doorward.PolicyOf. Where the instant is unknown, a version that may
 // have ended refuses, and so does the one after it.
 func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+	if p.operator != nil {
+		if refusal := p.refusal(p.operator, action, r); refusal != nil {
+			refusal.ByOperator = true
+			return refusal
+		}
+	}
 	ended := !p.until.IsZero() && !r.At.Before(p.until)
 	if p.latest != nil && !ended {
 		if refusal := p.refusal(p.latest, action, r); refusal != nil {
@@ -142,16 +180,7 @@ func (p *policyOf) refusal(set *cedar.Prepared, action doorward.Action, r *doorw
 	if v := set.Reading(string(action), r.Unreadable); v.Refused {
 		return refusalOf(v)
 	}
-	asked := p.request(r)
-	if !r.Deferred {
-		return refusalOf(set.Verdict(string(action), asked))
-	}
-	for _, v := range set.Explain(string(action), asked) {
-		if v.Needs != "resource" {
-			return refusalOf(v)
-		}
-	}
-	return nil
+	return refusalOf(set.Verdict(string(action), p.request(r)))
 }
 
 func refusalOf(v cedar.Verdict) *doorward.PolicyRefusal {
@@ -165,7 +194,7 @@ func refusalOf(v cedar.Verdict) *doorward.PolicyRefusal {
 const passwordAAL = 1
 
 func (p *policyOf) request(r *doorward.Request) *cedar.Request {
-	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path}
+	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path, Deferred: r.Deferred}
 	if !p.authAt.IsZero() {
 		asked.AAL = passwordAAL
 	}
@@ -175,6 +204,9 @@ func (p *policyOf) request(r *doorward.Request) *cedar.Request {
 	}
 	if r.Resource != nil {
 		asked.Resource = &cedar.Resource{Type: r.Resource.Type, ID: r.Resource.ID, Attributes: r.Resource.Attributes}
+	}
+	if said := r.Properties; said != nil {
+		asked.SubjectSays, asked.ActionSays, asked.ResourceSays = said.Subject, said.Action, said.Resource
 	}
 	return asked
 }

@@ -135,6 +135,8 @@ func (r *reader) readID(at place, p *policy) {
 		p.id = fmt.Sprintf("policy%d", p.order)
 	}
 	switch {
+	case len(p.id) > maxID && r.platform:
+		r.fault(at, TooLarge, fmt.Sprintf("an id has %d bytes at most", maxID))
 	case p.id == "":
 		r.fault(at, MissingID, `each policy begins with an id: @id("…")`)
 	case r.ids[p.id]:

@@ -11,6 +11,7 @@ import (
 const (
 	maxPlatformBytes    = 1 << 20
 	maxPlatformPolicies = 500
+	maxID               = 128 // bytes
 )
 
 // ParsePlatform reads the operator's own policies: permit and forbid, for the actions of
@@ -77,6 +78,9 @@ func (s *Set) Texts() map[string]string {
 	}
 	return texts
 }
+
+// Schema returns the schema that the text was read with.
+func (s *Set) Schema() *Schema { return s.schema }
 
 // principal returns who acts, with the attributes that are known.
 func (s *Set) principal(who Principal) types.Entity {

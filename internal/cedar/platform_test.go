@@ -141,6 +141,7 @@ func TestPlatformFaults(t *testing.T) {
 		"permit(principal, action, resource);\nforbid(principal, action, resource) when { [bill::\"x\"].isEmpty() };": `2:1: there is no type bill: neither the model's resources nor its entities have it`,
 		`@id("a") permit(principal, action, resource); @id("a") forbid(principal, action, resource);`:                 `1:47: two policies have the id "a"`,
 		`@id("policy1") permit(principal, action, resource); forbid(principal, action, resource);`:                    `1:53: two policies have the id "policy1"`,
+		`@id("` + strings.Repeat("i", maxID+1) + `") permit(principal, action, resource);`:                            `1:1: an id has 128 bytes at most`,
 		strings.Repeat(`permit(principal, action, resource);`, maxPlatformPolicies+1):                                 `1:18001: there are 501 policies; 500 are the most`,
 		`permit(principal, action, resource) when { ` + strings.Repeat("(", 40) + ` };`:                               `1:75: nested deeper than 32`,
 	} {

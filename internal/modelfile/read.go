@@ -35,7 +35,7 @@ func ReadStored(text []byte) (*File, error) {
 		return nil, faults.ordered(text)
 	}
 	if file.unread {
-		file.Actions = nil
+		file.Actions, file.Policies, file.Entities = nil, "", nil
 	}
 	return file, nil
 }

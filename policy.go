@@ -27,8 +27,8 @@ type PolicyOf interface {
 	// is unknown of the request refuses.
 	Refusal(action Action, r *Request) *PolicyRefusal
 	// Permit says which policy of the operator permits an action of the platform, whatever
-	// the role says; false for none. What Refusal says counts beside it.
-	Permit(action Action, r *Request) (PolicyPermit, bool)
+	// the role says; nil for none. What Refusal says counts beside it.
+	Permit(action Action, r *Request) *PolicyPermit
 }
 
 // PolicyPermit names the policy of the operator that permits.

@@ -22,7 +22,8 @@ actions:
 resources: {invoice: {amount: long, owner: user}}
 policies: |
   @id("clerks")
-  permit (principal in Role::"USER", action == Action::"invoice.approve", resource);
+  permit (principal, action == Action::"invoice.approve", resource)
+  when { principal in Role::"USER" || principal is Key };
   @id("own")
   permit (principal is User, action == Action::"invoice.pay", resource)
   when { resource.owner == principal && resource.amount < 100 };

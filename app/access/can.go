@@ -55,17 +55,15 @@ type Decision struct {
 	lacked   bool            // it has a permission that the principal's role lacks
 	of       doorward.Action // permission through which the object would be changed
 	policy   *doorward.PolicyRefusal
-	permit   doorward.PolicyPermit
+	permit   *doorward.PolicyPermit
 }
 
 // Policy is the policy that refuses; nil for other reasons.
 func (d Decision) Policy() *doorward.PolicyRefusal { return d.policy }
 
-// Permit is the policy of the operator that permits what the role does not grant, if
-// there is one.
-func (d Decision) Permit() (doorward.PolicyPermit, bool) {
-	return d.permit, d.Allowed && d.Reason == ReasonPolicy
-}
+// Permit is the policy of the operator that permits what the role does not grant; nil for
+// other reasons.
+func (d Decision) Permit() *doorward.PolicyPermit { return d.permit }
 
 func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
 
@@ -181,8 +179,8 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	if r == nil {
 		r = &doorward.Request{}
 	}
-	permit, ok := p.Policy.Permit(verb.Action, r)
-	if !ok {
+	permit := p.Policy.Permit(verb.Action, r)
+	if permit == nil {
 		return lacks(p, verb)
 	}
 	if isShut(p, verb.WhileClosing) {

@@ -141,12 +141,15 @@ func isConditional(set *cedar.Prepared, action doorward.Action) bool {
 }
 
 // Permit is part of doorward.PolicyOf.
-func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) (doorward.PolicyPermit, bool) {
+func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) *doorward.PolicyPermit {
 	if p.operator == nil {
-		return doorward.PolicyPermit{}, false
+		return nil
 	}
 	permit, ok := p.operator.Permit(string(action), p.request(r))
-	return doorward.PolicyPermit(permit), ok
+	if !ok {
+		return nil
+	}
+	return (*doorward.PolicyPermit)(&permit)
 }
 
 // Refusal is part of doorward.PolicyOf. Where the instant is unknown, a version that may

@@ -80,6 +80,9 @@ func TestPolicyDecides(t *testing.T) {
 			t.Errorf("the versions are %s", versions.body)
 		}
 		d.send(t, "GET "+policyPath+"/versions?limit=2&cursor="+versions.text("nextCursor"), nil, owner).ok(200)
+		unconfirmed := d.send(t, "PUT "+policyPath, m{"text": "", "confirmMinutes": 10}, owner, with("If-Match", "*")).ok(200).header.Get("ETag")
+		d.send(t, "POST "+policyPath+"/confirm", nil, owner, with("If-Match", tag)).fails(412, "precondition_failed")
+		d.send(t, "POST "+policyPath+"/confirm", nil, owner, with("If-Match", unconfirmed)).ok(200)
 		if schema := d.send(t, "GET "+policyPath+"/schema", nil, owner).ok(200).text("schema"); !strings.Contains(schema, `action "message.send"`) {
 			t.Errorf("the schema is %s", schema)
 		}

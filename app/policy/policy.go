@@ -77,6 +77,19 @@ func (p *Policies) Versions(ctx context.Context, by doorward.Caller, w doorward.
 	return p.db.Read().PolicyPage(ctx, by.TenantID, w)
 }
 
+// Get returns a version of the caller's tenant. Errors: not_found, unavailable.
+func (p *Policies) Get(ctx context.Context, by doorward.Caller, version int64) (store.PolicyVersion, error) {
+	v, err := p.db.Read().PolicyVersion(ctx, by.TenantID, version)
+	if errors.Is(err, store.ErrNone) {
+		return v, noVersion(version)
+	}
+	return v, err
+}
+
+func noVersion(version int64) error {
+	return doorward.Fail(doorward.CodeNotFound, "There is no version %d.", version)
+}
+
 // Schema returns what policies may name, in Cedar's syntax for schemas. Errors:
 // unavailable.
 func (p *Policies) Schema(ctx context.Context) (string, error) {
@@ -172,7 +185,7 @@ func (p *Policies) Restore(ctx context.Context, by doorward.Caller, version int6
 	return p.change(ctx, by, doorward.PolicyRestore, tags, func(tx *access.Tx) (Draft, error) {
 		v, err := tx.PolicyVersion(ctx, by.TenantID, version)
 		if errors.Is(err, store.ErrNone) {
-			return Draft{}, doorward.Fail(doorward.CodeNotFound, "There is no version %d.", version)
+			return Draft{}, noVersion(version)
 		}
 		tx.Changed("restored", "", strconv.FormatInt(version, 10))
 		return Draft{Text: v.Text, Mode: v.Mode}, err
@@ -235,13 +248,16 @@ func record(tx *access.Tx, from, to store.PolicyVersion) {
 
 // Confirm lets the version that holds now hold for good. The caller's session must still
 // be allowed to read the tenant and its people, so that a version that locks its author out
-// ends by itself. Errors: not_found if nothing waits to be confirmed, forbidden,
-// denied_by_policy, unavailable.
-func (p *Policies) Confirm(ctx context.Context, by doorward.Caller) (c Changed, err error) {
+// ends by itself. Tags are as for Put. Errors: not_found if nothing waits to be confirmed,
+// precondition_failed, forbidden, denied_by_policy, unavailable.
+func (p *Policies) Confirm(ctx context.Context, by doorward.Caller, tags []string) (c Changed, err error) {
 	c.Revocation, err = p.writer.Do(ctx, by, doorward.PolicyConfirm, object(by), func(tx *access.Tx) error {
 		now, _, err := current(ctx, tx.Reader, by.TenantID, tx.Now)
 		if err != nil {
 			return err
+		}
+		if len(tags) > 0 && !slices.Contains(tags, Tag(now)) {
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
 		}
 		if now.ConfirmUntil == nil {
 			return doorward.Fail(doorward.CodeNotFound, "No version waits to be confirmed.")

@@ -141,12 +141,12 @@ func (a *api) restorePolicy(ctx context.Context, c *front.Call, _ front.None) (p
 
 var docConfirmPolicy = front.Doc{
 	ID: "confirmPolicy", Tag: "Policies", Summary: "Confirm the version that holds",
-	Description: "After it was put with `confirmMinutes`. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself.",
-	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeNotFound},
+	Description: "After it was put with `confirmMinutes`. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself. With `If-Match` only the version that the caller has seen is confirmed.",
+	Versioned:   true, Conditional: true,
+	Errors: []doorward.Code{doorward.CodeNotFound, doorward.CodePreconditionFailed},
 }
 
 func (a *api) confirmPolicy(ctx context.Context, c *front.Call, _ front.None) (policyView, error) {
-	changed, err := a.app.Policies.Confirm(ctx, c.Caller)
+	changed, err := a.app.Policies.Confirm(ctx, c.Caller, c.Versions())
 	return viewChangedPolicy(c, changed, err)
 }

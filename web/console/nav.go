@@ -32,6 +32,9 @@ var navigation = []group{
 		{"people", "/console/people", doorward.UserRead, "people", []string{"person", "act"}},
 		{"invitations", "/console/invitations", doorward.UserInvite, "invitations", []string{"invitation", "invite"}},
 	}},
+	{"access", []link{
+		{"policy", "/console/policy", doorward.PolicyRead, "policy", []string{"policyversions", "policyversion", "policyrestore"}},
+	}},
 	{"developers", []link{
 		{"keys", "/console/keys", doorward.APIKeyManage, "keys", []string{"key", "keynew", "keysecret", "keyact"}},
 	}},

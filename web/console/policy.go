@@ -10,7 +10,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/internal/linediff"
-	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -228,7 +227,7 @@ forbid(principal is Key, action == Action::"audit.read", resource);
 }
 
 func (h *console) putPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
-	d := policy.Draft{Text: typedPolicy(c), Mode: store.PolicyMode(c.Value("mode"))}
+	d := policy.Draft{Text: typedPolicy(c), Mode: policy.Mode(c.Value("mode"))}
 	minutes, faults := optionalNumber(c, "confirmMinutes", nil)
 	if len(faults) > 0 || minutes != nil && (*minutes < 1 || *minutes > policy.ConfirmMinutesMax) {
 		return ui.View{}, doorward.Invalid("/confirmMinutes", "out_of_range", "Give 1 to 60 minutes, or leave it out.")

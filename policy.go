@@ -20,6 +20,11 @@ type PolicyOf interface {
 	// Refusal says which policy refuses the action, nil for none. A policy that reads what
 	// is unknown of the request refuses.
 	Refusal(action Action, r *Request) *PolicyRefusal
+	// Observes reports whether there are policies that refuse nothing yet.
+	Observes() bool
+	// Observed is Refusal for the policies that refuse nothing yet: what the first of them
+	// would refuse.
+	Observed(action Action, r *Request) *PolicyRefusal
 }
 
 // PolicyRefusal names the policy that refuses.
@@ -27,6 +32,7 @@ type PolicyRefusal struct {
 	PolicyID string // its @id
 	Reason   string // its @reason; empty without one
 	Line     int    // of the text, where it begins
+	Version  int64  // of the text
 	// Needs is what the policy reads and the request lacks, "resource" or a name of the
 	// context; empty where nothing is lacking.
 	Needs string

@@ -48,7 +48,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	}, func(u doorward.User) (Subject, doorward.Position, bool) {
 		c := member(u)
 		at := doorward.Position{At: u.CreatedAt.UnixMicro(), ID: u.ID}
-		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now).Allowed
+		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now, access.CanCheckAt).Allowed
 	})
 }
 
@@ -71,7 +71,7 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 		c := entered(doorward.PrincipalOfKey(k, t.Status))
 		at := doorward.Position{At: k.CreatedAt.UnixMicro(), ID: k.ID}
 		valid := access.RefusesKey(&k, nil, now) == "" && k.Admits(q.IP)
-		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now).Allowed
+		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now, access.CanCheckAt).Allowed
 	})
 }
 
@@ -119,7 +119,7 @@ func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q 
 	now := e.db.Now()
 	for _, c := range all {
 		q.Resource.ID = c.p.TenantID
-		if c.decide(q, now).Allowed {
+		if c.decide(q, now, access.CanCheckAt).Allowed {
 			found = append(found, q.Resource)
 		}
 	}
@@ -136,7 +136,7 @@ func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Qu
 	now := e.db.Now()
 	for _, v := range c.p.Rules.Model().Verbs() {
 		q.Action = v.Action
-		if c.decide(q, now).Allowed {
+		if c.decide(q, now, access.CanCheckAt).Allowed {
 			found = append(found, v.Action)
 		}
 	}

@@ -127,7 +127,7 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 			}
 			for n := range f.Nodes {
 				now, err := f.Node(n).Policies.Current(ctx, owner.Caller)
-				if err != nil || now.Text != noPeople || policy.Tag(now) == policy.Tag(pending.PolicyVersion) {
+				if err != nil || now.Text != noPeople || policy.Tag(now.PolicyVersion) == policy.Tag(pending.PolicyVersion) {
 					t.Errorf("after its end there is %+v, %v", now, err)
 				}
 			}

@@ -52,113 +52,162 @@ func PoliciesLost(text string, before, after *cedar.Schema) (ids []string, err e
 	return ids, err
 }
 
-// policy is a doorward.Policy. The confirmed set takes the place of the latest one at an
-// instant, by itself.
+// policy is a doorward.Policy. What holds once the latest version has ended takes its
+// place at an instant, by itself.
 type policy struct {
-	latest, confirmed *cedar.Set // nil: refuses nothing
-	until             time.Time  // when the latest ends; zero: never
+	latest, confirmed held
+	until             time.Time // when the latest ends; zero: never
 }
 
-// compile returns nil where nothing is ever refused.
+// held is what holds at a time: policies that refuse, and policies that only observe.
+type held struct{ enforced, observed *text }
+
+// text is the compiled text of a version.
+type text struct {
+	version int64
+	set     *cedar.Set
+}
+
+// compile returns nil where nothing is ever refused or observed.
 func compile(p store.Policies, schema *cedar.Schema) (doorward.Policy, error) {
-	latest, err := setOf(p.Latest, schema)
+	latest, err := heldBy(p, p.Latest, schema)
 	if err != nil {
 		return nil, err
 	}
 	one := policy{latest: latest}
 	if p.Latest != nil && p.Latest.ConfirmUntil != nil {
 		one.until = *p.Latest.ConfirmUntil
-		if one.confirmed, err = setOf(p.Confirmed, schema); err != nil {
+		if one.confirmed, err = heldBy(p, p.Confirmed, schema); err != nil {
 			return nil, err
 		}
 	}
-	if one.latest == nil && one.confirmed == nil {
+	if one.latest == (held{}) && one.confirmed == (held{}) {
 		return nil, nil
 	}
 	return &one, nil
 }
 
-// setOf returns nil for a version that refuses nothing.
-func setOf(v *store.PolicyVersion, schema *cedar.Schema) (*cedar.Set, error) {
-	if v == nil || v.Text == "" || v.Mode != store.PolicyEnforces {
+func heldBy(p store.Policies, v *store.PolicyVersion, schema *cedar.Schema) (h held, err error) {
+	if h.enforced, err = textOf(p.Refusing(v), schema); err != nil || v == nil || v.Mode != store.PolicyObserves {
+		return h, err
+	}
+	h.observed, err = textOf(v, schema)
+	return h, err
+}
+
+// textOf returns nil for a version that refuses nothing.
+func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
+	if v == nil || v.Text == "" {
 		return nil, nil
 	}
 	set, _, err := cedar.ParseStored(v.Text, schema)
-	return set, err
+	return &text{v.Version, set}, err
 }
 
 // For is part of doorward.Policy.
 func (p *policy) For(who *doorward.Principal) doorward.PolicyOf {
-	of := &policyOf{latest: prepare(p.latest, who), confirmed: prepare(p.confirmed, who), until: p.until}
+	of := &policyOf{latest: p.latest.prepare(who), confirmed: p.confirmed.prepare(who), until: p.until}
 	if who.Kind == doorward.ByUser {
 		of.authAt = who.AuthAt
 	}
 	return of
 }
 
-func prepare(set *cedar.Set, who *doorward.Principal) *cedar.Prepared {
-	if set == nil {
+func (h held) prepare(who *doorward.Principal) heldOf {
+	return heldOf{h.enforced.prepare(who), h.observed.prepare(who)}
+}
+
+// prepare returns nil for no text.
+func (t *text) prepare(who *doorward.Principal) *textFor {
+	if t == nil {
 		return nil
 	}
-	return set.Prepare(cedar.Principal{
+	return &textFor{t.version, t.set.Prepare(cedar.Principal{
 		ID: who.ID, Key: who.Kind == doorward.ByKey, Email: who.Email, Owner: who.OwnerID, Role: string(who.Role), Tenant: who.TenantID,
-	})
+	})}
 }
 
 // policyOf is a doorward.PolicyOf.
 type policyOf struct {
-	latest, confirmed *cedar.Prepared
+	latest, confirmed heldOf
 	until             time.Time
 	authAt            time.Time // of a user
 }
 
+// heldOf is held for one principal.
+type heldOf struct{ enforced, observed *textFor }
+
+// textFor is a text, evaluated for one principal as far as that goes.
+type textFor struct {
+	version int64
+	*cedar.Prepared
+}
+
 // DependsOnRequest is part of doorward.PolicyOf.
 func (p *policyOf) DependsOnRequest(action doorward.Action) bool {
-	return !p.until.IsZero() || p.latest.Conditional(string(action))
+	return !p.until.IsZero() || p.latest.enforced != nil && p.latest.enforced.Conditional(string(action))
 }
 
 // Refusal is part of doorward.PolicyOf. Where the instant is unknown, a version that may
 // have ended refuses, and so does the one after it.
 func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
-	ended := !p.until.IsZero() && !r.At.Before(p.until)
-	if p.latest != nil && !ended {
-		if refusal := p.refusal(p.latest, action, r); refusal != nil {
+	ended := p.ended(r)
+	if p.latest.enforced != nil && !ended {
+		if refusal := p.refusal(p.latest.enforced, action, r); refusal != nil {
 			return refusal
 		}
 	}
-	if p.confirmed != nil && (ended || r.At.IsZero()) {
-		return p.refusal(p.confirmed, action, r)
+	if p.confirmed.enforced != nil && (ended || r.At.IsZero()) {
+		return p.refusal(p.confirmed.enforced, action, r)
 	}
 	return nil
 }
 
-func (p *policyOf) refusal(set *cedar.Prepared, action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+// ended reports whether the latest version has ended.
+func (p *policyOf) ended(r *doorward.Request) bool { return !p.until.IsZero() && !r.At.Before(p.until) }
+
+// Observes is part of doorward.PolicyOf.
+func (p *policyOf) Observes() bool { return p.latest.observed != nil || p.confirmed.observed != nil }
+
+// Observed is part of doorward.PolicyOf.
+func (p *policyOf) Observed(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+	now := p.latest
+	if p.ended(r) {
+		now = p.confirmed
+	}
+	if now.observed == nil {
+		return nil
+	}
+	return p.refusal(now.observed, action, r)
+}
+
+func (p *policyOf) refusal(set *textFor, action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
 	if v := set.Refused(string(action)); v.Refused {
-		return refusalOf(v)
+		return set.refusal(v)
 	}
 	if !set.Conditional(string(action)) {
 		return nil
 	}
 	if v := set.Reading(string(action), r.Unreadable); v.Refused {
-		return refusalOf(v)
+		return set.refusal(v)
 	}
 	asked := p.request(r)
 	if !r.Deferred {
-		return refusalOf(set.Verdict(string(action), asked))
+		return set.refusal(set.Verdict(string(action), asked))
 	}
 	for _, v := range set.Explain(string(action), asked) {
 		if v.Needs != "resource" {
-			return refusalOf(v)
+			return set.refusal(v)
 		}
 	}
 	return nil
 }
 
-func refusalOf(v cedar.Verdict) *doorward.PolicyRefusal {
+func (t *textFor) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
 	if !v.Refused {
 		return nil
 	}
-	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Needs: v.Needs}
+	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Version: t.version, Needs: v.Needs}
 }
 
 // passwordAAL is the assurance level of a session that began with a password.

@@ -20,6 +20,9 @@ const maxPolicyForm = 1 << 20
 // presetConfirmMinutes is the time to confirm a version unless another one is chosen.
 const presetConfirmMinutes = 10
 
+// policyModes are the modes to choose from.
+var policyModes = []policy.Mode{policy.Enforces, policy.Observes}
+
 // policyVersion is a version of the policies as the pages show it.
 type policyVersion struct {
 	policy.Version
@@ -33,6 +36,9 @@ func (v policyVersion) Lines() []string { return linediff.Lines(v.Text) }
 
 // Unconfirmed reports whether the version holds, and ends unless it is confirmed.
 func (v policyVersion) Unconfirmed() bool { return v.Current && v.ConfirmUntil != nil }
+
+// Observes reports whether the version refuses nothing.
+func (v policyVersion) Observes() bool { return v.Mode == policy.Observes }
 
 // Expired reports whether the version has ended because it was not confirmed.
 func (v policyVersion) Expired() bool { return v.ConfirmUntil != nil && !v.now.Before(*v.ConfirmUntil) }
@@ -57,8 +63,11 @@ func (h *console) policyVersion(ctx context.Context, c *ui.Call, v, current poli
 // policyPage is the page of the policies, with the editor.
 type policyPage struct {
 	pageData
-	Now    policyVersion
-	Typed  string // text in the editor
+	Now      policyVersion
+	Observed []policy.Observed // what a version that only observes would have refused
+	Typed    string            // text in the editor
+	Modes    []policy.Mode
+	Mode     policy.Mode // chosen
 	Faults []policyFault
 	// Changes are what the typed text changes; nil unless it was sent.
 	Changes    *linediff.Diff
@@ -106,8 +115,8 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := policyPage{pageData: s, MaxMinutes: policy.ConfirmMinutesMax, Actions: policyActions(c.Caller.Rules)}
-	if body.Now, err = h.policyVersion(ctx, c, now, now); err != nil {
+	body := policyPage{pageData: s, MaxMinutes: policy.ConfirmMinutesMax, Observed: now.Observed, Modes: policyModes, Actions: policyActions(c.Caller.Rules)}
+	if body.Now, err = h.policyVersion(ctx, c, now.PolicyVersion, now.PolicyVersion); err != nil {
 		return ui.View{}, err
 	}
 	schema, err := h.app.Policies.Schema(ctx)
@@ -138,9 +147,9 @@ func (p *policyPage) keepTyped(c *ui.Call) (note string) {
 // fillEditor puts into the editor what was sent, or else an earlier version or an example
 // that the query names, or else the text that holds.
 func (h *console) fillEditor(ctx context.Context, c *ui.Call, p *policyPage) error {
-	p.Minutes = strconv.Itoa(presetConfirmMinutes)
+	p.Minutes, p.Mode = strconv.Itoa(presetConfirmMinutes), p.Now.Mode
 	if c.Value("version") != "" { // sent
-		p.Typed, p.Minutes = typedPolicy(c), c.Value("confirmMinutes")
+		p.Typed, p.Minutes, p.Mode = typedPolicy(c), c.Value("confirmMinutes"), policy.Mode(c.Value("mode"))
 		if changes := linediff.Compare(p.Now.Text, p.Typed); len(changes.Hunks) > 0 {
 			p.Changes = &changes
 		}
@@ -275,7 +284,7 @@ func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, erro
 	}
 	found, err := h.app.Policies.Versions(ctx, c.Caller, w)
 	for _, v := range found.Items {
-		one, err := h.policyVersion(ctx, c, v, now)
+		one, err := h.policyVersion(ctx, c, v, now.PolicyVersion)
 		if err != nil {
 			return ui.View{}, err
 		}
@@ -341,10 +350,10 @@ func (h *console) loadPolicyVersion(ctx context.Context, c *ui.Call) (p policyVe
 		return p, err
 	}
 	p.Made, p.Would = linediff.Compare(before.Text, it.Text), linediff.Compare(now.Text, it.Text)
-	if p.It, err = h.policyVersion(ctx, c, it, now); err != nil {
+	if p.It, err = h.policyVersion(ctx, c, it, now.PolicyVersion); err != nil {
 		return p, err
 	}
-	p.Now, err = h.policyVersion(ctx, c, now, now)
+	p.Now, err = h.policyVersion(ctx, c, now.PolicyVersion, now.PolicyVersion)
 	return p, err
 }
 

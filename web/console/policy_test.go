@@ -49,7 +49,7 @@ func TestChangingPolicies(t *testing.T) {
 	lacks(t, page, "All versions")
 	b.get("/console/settings", http.StatusOK, `action="/console/settings"`)
 	// As browsers send it.
-	form := url.Values{"text": {strings.ReplaceAll(noSettings, "\n", "\r\n")}, "confirmMinutes": {""}, "version": {b.version(page)}}
+	form := url.Values{"text": {strings.ReplaceAll(noSettings, "\n", "\r\n")}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(page)}}
 	page = b.do(policyAt, form, "The policies are saved", "Version 1", ">owner@acme.example<", `<li id="L2"><code>forbid(`)
 	lacks(t, page, "Start from an example", "This text ends in", "What you change")
 	if _, answer := h.tenant.Owner.Get("/api/v2/policy"); strings.Contains(string(answer), `\r`) {
@@ -76,7 +76,7 @@ func TestFaultsOfPolicies(t *testing.T) {
 	h := build(t)
 	b := h.as(t, "OWNER")
 	text := noSettings + "permit(principal, action, resource);\n@id(\"x\") forbid(principal, action == Action::\"in<voice\", resource);\n"
-	form := url.Values{"text": {text}, "confirmMinutes": {"7"}, "version": {"0"}}
+	form := url.Values{"text": {text}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {"0"}}
 	page := b.post(policyAt, form, http.StatusUnprocessableEntity,
 		"Line 3, column 1:", "Only “forbid” is possible.", `<code dir="ltr">permit(principal, action, resource);</code>`,
 		"Line 4, column ", "Unknown action.", "in&lt;voice", `<li id="T3" class="wrong">`, `<li id="T4" class="wrong">`, `value="7"`, "What you change", "<ins>permit(")
@@ -93,11 +93,29 @@ func TestFaultsOfPolicies(t *testing.T) {
 	}
 }
 
+// A text that observes shows what it would have refused, and what refuses at the same time.
+func TestObservingPolicies(t *testing.T) {
+	h := build(t)
+	putPolicy(t, h, noInviting)
+	b := h.as(t, "OWNER")
+	form := url.Values{"text": {noSettings}, "mode": {"observe"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
+	b.do(policyAt, form, "This text only observes", `href="/console/policy/versions/1"`, `<code dir="ltr">no-settings</code></th><td>0</td>`, `value="observe" checked`)
+	if status, _ := h.tenant.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"name":"Acme 2"}`)); status != http.StatusOK {
+		t.Fatal(status)
+	}
+	b.get("/console/invitations/new", http.StatusForbidden)
+	b.get(policyAt, http.StatusOK, `no-settings</code></th><td>1</td>`)
+	b.get(policyAt+"/versions", http.StatusOK, "Only observes")
+	form.Set("mode", "dream")
+	form.Set("version", "2")
+	b.post(policyAt, form, http.StatusUnprocessableEntity, "Choose what the policies do")
+}
+
 // Whoever was overtaken sees both texts, loses nothing, and may save over the other one.
 func TestPolicyConflict(t *testing.T) {
 	h := build(t)
 	b := h.as(t, "OWNER")
-	form := url.Values{"text": {noInviting}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
+	form := url.Values{"text": {noInviting}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
 	putPolicy(t, h, noSettings)
 	page := b.post(policyAt, form, http.StatusPreconditionFailed, "Somebody else has changed the policies", "<del>@id(&#34;no-settings&#34;)</del>", "<ins>@id(&#34;no-inviting&#34;)</ins>", `<li id="L1"><code>@id(&#34;no-settings&#34;)`)
 	b.again(page, policyAt, "de", "Jemand anderes hat die Regeln geändert", "<ins>@id(&#34;no-inviting&#34;)</ins>")
@@ -108,7 +126,7 @@ func TestPolicyConflict(t *testing.T) {
 func TestConfirmingPolicies(t *testing.T) {
 	h := build(t)
 	b := h.as(t, "OWNER")
-	form := url.Values{"text": {noSettings}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
+	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
 	page := b.do(policyAt, form, "This text ends in")
 	stale := url.Values{"version": {"0"}}
 	b.post(policyAt+"/confirm", stale, http.StatusPreconditionFailed, "This text ends in")
@@ -116,7 +134,7 @@ func TestConfirmingPolicies(t *testing.T) {
 	lacks(t, b.do(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This text ends in")
 	b.post(policyAt+"/confirm", url.Values{}, http.StatusNotFound)
 
-	form = url.Values{"text": {"@id(\"all\") forbid(principal, action, resource);"}, "confirmMinutes": {"5"}, "version": {"1"}}
+	form = url.Values{"text": {"@id(\"all\") forbid(principal, action, resource);"}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {"1"}}
 	page = b.do(policyAt, form, "This text ends in") // an owner still reads and changes policies
 	b.get("/console/people", http.StatusForbidden)
 	b.post(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, http.StatusForbidden, "This text ends in")

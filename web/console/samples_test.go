@@ -78,7 +78,7 @@ func samples() []uitest.Sample {
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{sheets, sampledKeys()[0], sampledSecret, true}}, Frame: owner},
 		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{sheets, sampledKeys()[0], "revoke", true}}, Frame: owner},
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
-		{Name: "policy-none", View: wide("policy", policyPage{pageData: sheets, Examples: policyExampleNames, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
+		{Name: "policy-none", View: wide("policy", policyPage{pageData: sheets, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
 		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refused},
 		{Name: "policyversions", View: wide("policyversions", policyVersions{sheets, list, sampledPolicyVersions()}), Frame: owner},
 		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
@@ -186,7 +186,7 @@ func sampledPolicyVersions() (all []policyVersion) {
 func sampledPolicy() ui.View {
 	now := sampledPolicyVersions()[0]
 	return ui.View{Page: "policy", Wide: true, Body: policyPage{
-		pageData: sheets, Now: now, Typed: now.Text, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
+		pageData: sheets, Now: now, Typed: now.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
 	}}
 }
 

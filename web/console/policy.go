@@ -68,7 +68,7 @@ type policyPage struct {
 	Typed    string            // text in the editor
 	Modes    []policy.Mode
 	Mode     policy.Mode // chosen
-	Faults []policyFault
+	Faults   []policyFault
 	// Changes are what the typed text changes; nil unless it was sent.
 	Changes    *linediff.Diff
 	Minutes    string // to confirm

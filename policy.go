@@ -20,6 +20,9 @@ type PolicyOf interface {
 	// Refusal says which policy refuses the action, nil for none. A policy that reads what
 	// is unknown of the request refuses.
 	Refusal(action Action, r *Request) *PolicyRefusal
+	// Refusals are the refusals of all policies that refuse the action, in the order of the
+	// text.
+	Refusals(action Action, r *Request) []PolicyRefusal
 	// Observes reports whether there are policies that refuse nothing yet.
 	Observes() bool
 	// Observed is Refusal for the policies that refuse nothing yet: what the first of them

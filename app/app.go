@@ -160,7 +160,7 @@ func New(db *store.DB, s Settings) *App {
 		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
 		Installation: installation.New(writer, life),
 		Models:       model.New(writer, db),
-		Policies:     policy.New(writer, db),
+		Policies:     policy.New(writer, db, sessions),
 		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
 	}

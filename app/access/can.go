@@ -113,6 +113,12 @@ func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Reque
 	return can(p, action, &ownTenant, r)
 }
 
+// CanAsk is CanCheckAt for all actions that roles grant, those that no service can ask for
+// too.
+func CanAsk(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
+	return can(p, action, &ownTenant, r)
+}
+
 // Asks reports whether the decision on the action may depend on the request.
 func Asks(p *doorward.Principal, action doorward.Action) bool {
 	return p.Policy != nil && p.Policy.DependsOnRequest(action)

@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/rules"
+	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/cedar"
 	"github.com/doorward/doorward/store"
 )
@@ -54,12 +55,15 @@ const ConfirmMinutesMax = 60
 
 // Policies is the feature. Make it with New.
 type Policies struct {
-	writer *access.Writer
-	db     *store.DB
+	writer   *access.Writer
+	db       *store.DB
+	sessions *session.Sessions
 }
 
 // New returns the feature.
-func New(writer *access.Writer, db *store.DB) *Policies { return &Policies{writer, db} }
+func New(writer *access.Writer, db *store.DB, sessions *session.Sessions) *Policies {
+	return &Policies{writer, db, sessions}
+}
 
 // Tag is the ETag of a version that holds. It changes when the version is confirmed, and
 // when it ends.

@@ -104,6 +104,17 @@ func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 	return &text{v.Version, set}, err
 }
 
+// Under lets a version of the policies decide about a principal as if it refused, under a
+// schema.
+func Under(who *doorward.Principal, v store.PolicyVersion, schema *cedar.Schema) error {
+	t, err := textOf(&v, schema)
+	if err != nil {
+		return err
+	}
+	who.Policy = (&policy{latest: held{enforced: t}}).For(who)
+	return nil
+}
+
 // For is part of doorward.Policy.
 func (p *policy) For(who *doorward.Principal) doorward.PolicyOf {
 	of := &policyOf{latest: p.latest.prepare(who), confirmed: p.confirmed.prepare(who), until: p.until}
@@ -161,6 +172,21 @@ func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorwar
 		return p.refusal(p.confirmed.enforced, action, r)
 	}
 	return nil
+}
+
+// Refusals is part of doorward.PolicyOf.
+func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []doorward.PolicyRefusal) {
+	set := p.latest.enforced
+	if p.ended(r) {
+		set = p.confirmed.enforced
+	}
+	if set == nil {
+		return nil
+	}
+	for _, v := range set.Explain(string(action), p.request(r)) {
+		all = append(all, *set.refusal(v))
+	}
+	return all
 }
 
 // ended reports whether the latest version has ended.

@@ -64,7 +64,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.waitForSelector(".notice.good");
 				assert.equal(await owner.page.locator("[name=role]:checked").inputValue(), "ADMIN");
 				await viewer.go("/console/invitations");
-				assert.equal(await viewer.page.locator(".nav a").count(), 7, "the new role counts at once");
+				assert.equal(await viewer.page.locator(".nav a").count(), 8, "the new role counts at once");
 				await owner.page.locator("[name=role][value=VIEWER]").check();
 				await owner.send("/role");
 				assert.equal(await owner.page.locator(".consequences .loss").count(), 1);
@@ -136,6 +136,22 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.look("console-policy-restore");
 				await owner.send("/restore");
 				await owner.page.waitForSelector(".notice.good");
+
+				await owner.go("/console/people?q=admin@");
+				await owner.page.locator(".people tbody a").click();
+				await owner.page.locator("#why-action").selectOption("settings.manage");
+				await owner.send("/console/explain");
+				await owner.page.waitForSelector("#answer.bad"); // the address isn't known
+				await owner.page.locator("#ip").fill("203.0.113.7");
+				await owner.send("/console/explain");
+				await owner.page.waitForSelector("#answer.good");
+				await owner.look("console-explain");
+				await owner.page.locator("#ip").fill("198.51.100.7");
+				await owner.send("/console/explain");
+				await owner.page.waitForSelector("#answer.bad");
+				await owner.look("console-explain-refused");
+				await owner.page.locator("#answer a[href*='#L']").click();
+				assert.equal(await owner.page.locator(".code li:target").count(), 1);
 			});
 
 			test("an owner removes somebody, whose session ends at once", async () => {

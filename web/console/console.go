@@ -16,6 +16,7 @@
 //	invite.go       inviting one or many
 //	keys.go         API keys: the list, creating, one key, rotation
 //	policy.go       policies: the editor, versions with their differences
+//	explain.go      why somebody may do something, or may not
 //	audit.go        the audit trail
 //	settings.go     settings; closing the tenant
 //	brand.go        colour and logo
@@ -90,13 +91,15 @@ func Routes(a *app.App) []front.Route {
 		get("/console/keys/{id}/{act}", keys, h.askKey),
 		post("/console/keys/{id}/{act}", "/console/keys", keys, h.actOnKey, h.askKey),
 
-		get("/console/policy", readsPolicy, h.policyPage),
-		longText("/console/policy", "/console/policy", managesPolicy, h.putPolicy, h.policyPage),
-		post("/console/policy/confirm", "/console/policy", managesPolicy, h.confirmPolicy, h.confirmAgain),
-		get("/console/policy/versions", readsPolicy, h.policyVersions),
-		get("/console/policy/versions/{version}", readsPolicy, h.policyVersionPage),
-		get("/console/policy/versions/{version}/restore", managesPolicy, h.askRestore),
-		post("/console/policy/versions/{version}/restore", "/console/policy/versions", managesPolicy, h.restorePolicy, h.askRestore),
+		get(policyPath, readsPolicy, h.policyPage),
+		longText(policyPath, policyPath, managesPolicy, h.putPolicy, h.policyPage),
+		post(policyPath+"/confirm", policyPath, managesPolicy, h.confirmPolicy, h.confirmAgain),
+		get(policyPath+"/versions", readsPolicy, h.policyVersions),
+		get(policyPath+"/versions/{version}", readsPolicy, h.policyVersionPage),
+		get(policyPath+"/versions/{version}/restore", managesPolicy, h.askRestore),
+		post(policyPath+"/versions/{version}/restore", policyPath+"/versions", managesPolicy, h.restorePolicy, h.askRestore),
+
+		get(explainPath, readsPolicy, h.explain),
 
 		get("/console/audit", front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
 

@@ -195,6 +195,8 @@ func TestPagesByRole(t *testing.T) {
 		{"/console/policy/versions/one", 404, 404, 403, 403},
 		{"/console/policy?from=99", 404, 404, 403, 403},
 		{"/console/policy?from=1", 200, 200, 403, 403},
+		{"/console/explain", 200, 200, 403, 403},
+		{"/console/explain?who=user@acme.example&action=user.read", 200, 200, 403, 403},
 		{"/console/audit", 200, 200, 403, 403},
 		{"/console/settings", 200, 200, 200, 200},
 		{"/console/close", 200, 403, 403, 403},
@@ -202,7 +204,7 @@ func TestPagesByRole(t *testing.T) {
 		for role, want := range map[string]int{"OWNER": c.owner, "ADMIN": c.admin, "USER": c.user, "VIEWER": c.viewer} {
 			page := h.as(t, role).get(c.path, want)
 			if role == "USER" || role == "VIEWER" {
-				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/policy", "/console/keys", "/console/audit", "/console/close")
+				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/policy", "/console/explain", "/console/keys", "/console/audit", "/console/close")
 			}
 			if role == "ADMIN" && strings.HasPrefix(c.path, "/console/policy") {
 				lacks(t, page, `method="post" action="/console`, "/restore")

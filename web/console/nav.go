@@ -33,7 +33,8 @@ var navigation = []group{
 		{"invitations", "/console/invitations", doorward.UserInvite, "invitations", []string{"invitation", "invite"}},
 	}},
 	{"access", []link{
-		{"policy", "/console/policy", doorward.PolicyRead, "policy", []string{"policyversions", "policyversion", "policyrestore"}},
+		{"policy", policyPath, doorward.PolicyRead, "policy", []string{"policyversions", "policyversion", "policyrestore"}},
+		{"explain", explainPath, doorward.PolicyRead, "explain", nil},
 	}},
 	{"developers", []link{
 		{"keys", "/console/keys", doorward.APIKeyManage, "keys", []string{"key", "keynew", "keysecret", "keyact"}},

@@ -246,13 +246,13 @@ func (h *console) putPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	changed, err := h.app.Policies.Put(ctx, c.Caller, d, version(c))
 	c.Revoked(changed.Revocation)
-	return done(c, "/console/policy", "policy", nil), err
+	return done(c, policyPath, "policy", nil), err
 }
 
 func (h *console) confirmPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
 	changed, err := h.app.Policies.Confirm(ctx, c.Caller, version(c))
 	c.Revoked(changed.Revocation)
-	return done(c, "/console/policy", "policy-confirm", nil), err
+	return done(c, policyPath, "policy-confirm", nil), err
 }
 
 // confirmAgain is the page after a confirmation that was refused. The editor was not sent.
@@ -373,5 +373,5 @@ func (h *console) restorePolicy(ctx context.Context, c *ui.Call) (ui.View, error
 	}
 	changed, err := h.app.Policies.Restore(ctx, c.Caller, number, version(c))
 	c.Revoked(changed.Revocation)
-	return done(c, "/console/policy", "policy-restore", nil), err
+	return done(c, policyPath, "policy-restore", nil), err
 }

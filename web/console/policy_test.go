@@ -86,6 +86,8 @@ func TestFaultsOfPolicies(t *testing.T) {
 	b.post(policyAt, form, http.StatusUnprocessableEntity, "Too large.")
 	form.Set("text", strings.Repeat("\r\n", cedar.MaxBytes-1)+" ") // the most that browsers send for a text
 	b.do(policyAt, form)
+	form.Set("text", strings.Repeat("/", 1<<20))
+	b.post(policyAt, form, http.StatusRequestEntityTooLarge)
 	form.Set("text", "")
 	for _, minutes := range []string{"0", "61", "soon", "99999999999999999999"} {
 		form.Set("confirmMinutes", minutes)

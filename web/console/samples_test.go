@@ -83,6 +83,8 @@ func samples() []uitest.Sample {
 		{Name: "policyversions", View: wide("policyversions", policyVersions{sheets, list, sampledPolicyVersions()}), Frame: owner},
 		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
 		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
+		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
+		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: sheets, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
 	}
 }
@@ -199,6 +201,12 @@ func sampledPolicyFaults() ui.View {
 	body.Faults = []policyFault{{doorward.FieldError{Pointer: "/text", Code: "only_forbid", Line: 11, Column: 1, Message: "a policy of a tenant forbids"}, "permit(principal, action, resource);"}}
 	v.Body = body
 	return v
+}
+
+func sampledExplanation(e policy.Explanation) ui.View {
+	return ui.View{Page: "explain", Wide: true, Body: explainPage{
+		pageData: sheets, Actions: policyActions(nil), Who: members[0].Email, Action: "user.invite", Answer: &explained{e, "Ann Lee", "/console/people/usr_ann", policyPath},
+	}}
 }
 
 func sampledPolicyVersion(page string) ui.View {

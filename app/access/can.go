@@ -119,6 +119,13 @@ func CanAsk(p *doorward.Principal, action doorward.Action, r *doorward.Request) 
 	return can(p, action, &ownTenant, r)
 }
 
+// Grants reports whether the principal's role grants the action, whatever else refuses it.
+func Grants(p *doorward.Principal, action doorward.Action) bool {
+	verb, known := p.Rules.Model().Lookup(action)
+	g := p.Rules.Grant(p.Role)
+	return known && g != nil && g.Permissions.Allow(verb)
+}
+
 // Asks reports whether the decision on the action may depend on the request.
 func Asks(p *doorward.Principal, action doorward.Action) bool {
 	return p.Policy != nil && p.Policy.DependsOnRequest(action)

@@ -204,7 +204,7 @@ func (p *Policies) ofKey(k doorward.APIKey, secretEndsAt *time.Time, tenant door
 
 func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explanation {
 	e := Explanation{Role: s.p.Role, GrantedBy: []doorward.Role{}}
-	if g := s.p.Rules.Grant(s.p.Role); g != nil && g.Permissions.Allow(verb) {
+	if access.Grants(&s.p, q.Action) {
 		e.GrantedBy = append(e.GrantedBy, s.p.Role)
 	}
 	r := q.request(now)

@@ -152,6 +152,8 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.look("console-explain-refused");
 				await owner.page.locator("#answer a[href*='#L']").click();
 				assert.equal(await owner.page.locator(".code li:target").count(), 1);
+				await owner.send("/console/policy", { text: "", confirmMinutes: "" });
+				await owner.page.waitForSelector(".notice.good");
 			});
 
 			test("an owner removes somebody, whose session ends at once", async () => {

@@ -29,6 +29,14 @@ type PolicyOf interface {
 	// Permit says which policy of the operator permits an action of the platform, whatever
 	// the role says; nil for none. What Refusal says counts beside it.
 	Permit(action Action, r *Request) *PolicyPermit
+	// Refusals are the refusals of all policies that refuse the action, in the order of the
+	// text.
+	Refusals(action Action, r *Request) []PolicyRefusal
+	// Observes reports whether there are policies that refuse nothing yet.
+	Observes() bool
+	// Observed is Refusal for the policies that refuse nothing yet: what the first of them
+	// would refuse.
+	Observed(action Action, r *Request) *PolicyRefusal
 }
 
 // PolicyPermit names the policy of the operator that permits.
@@ -44,6 +52,7 @@ type PolicyRefusal struct {
 	Line     int    // of the text, where it begins
 	// ByOperator: it is a policy of the platform's model, not of the tenant.
 	ByOperator bool
+	Version    int64 // of the tenant's text; 0 of the operator's
 	// Needs is what the policy reads and the request lacks, "resource" or a name of the
 	// context; empty where nothing is lacking.
 	Needs string

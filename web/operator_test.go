@@ -79,6 +79,17 @@ func TestOperatorPolicies(t *testing.T) {
 		d.send(t, evaluationPath, also(void, "context", m{"ip": "192.0.2.1"}), e.key).ok(http.StatusOK).is("decision", false).is("context.policyId", "nobody").is("context.reason", "Invoices are final.")
 		e.permits(t, also(void, "context", m{"ip": "::1"}))
 
+		for who, want := range map[string]string{
+			bob.ID:        `true [map[id:clerks kind:policy line:1 platform:true]]`,
+			acme.Owner.ID: `true [map[id:OWNER kind:role]]`,
+			eve.ID:        `false [map[id:VIEWER kind:role reason:The role VIEWER does not grant invoice.approve.]]`,
+		} {
+			a := d.send(t, "POST /api/v2/access/explain", m{"userId": who, "action": "invoice.approve"}, as(acme.Owner.Token())).ok(http.StatusOK)
+			if got := fmt.Sprint(a.at("allowed"), a.at("because")); got != want {
+				t.Errorf("explained %s, want %s", got, want)
+			}
+		}
+
 		// What is read of the resource is what the service says, over what the model says.
 		pay := func(invoice m) m { return question(entity("user", bob.ID), "invoice.pay", invoice) }
 		e.permits(t, pay(stating(entity("invoice", "small"), m{"owner": bob.ID})))
@@ -152,7 +163,7 @@ func TestWhoSeesTheModelsUsers(t *testing.T) {
 	})
 }
 
-// Check, introspection and evaluation decide the same under policies of the operator.
+// Check, introspection, evaluation and explanation decide the same under policies of the operator.
 func TestOperatorPoliciesAgree(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		const rounds, size = 10, 100
@@ -196,8 +207,9 @@ func TestOperatorPoliciesAgree(t *testing.T) {
 				allowed := introspected[i].(m)["allowed"].(bool)
 				checked := d.get(t, "/api/v2/access/check?action="+item["action"].(string), item["credential"].(string)) == http.StatusOK
 				seen[allowed]++
-				if evaluated[i].(m)["decision"] != allowed || checked != allowed {
-					t.Errorf("%s\n%v: introspection %v, check %v, evaluation %v", text.String(), named[i], allowed, checked, evaluated[i])
+				explained := d.send(t, "POST /api/v2/access/explain", item, as(acme.Owner.Token())).ok(http.StatusOK)
+				if evaluated[i].(m)["decision"] != allowed || checked != allowed || explained.at("allowed") != allowed {
+					t.Errorf("%s\n%v: introspection %v, check %v, evaluation %v, explained %s", text.String(), named[i], allowed, checked, evaluated[i], explained.body)
 				}
 			}
 		}

@@ -119,6 +119,19 @@ func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Reque
 	return can(p, action, &ownTenant, r)
 }
 
+// CanAsk is CanCheckAt for all actions that roles grant, those that no service can ask for
+// too.
+func CanAsk(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
+	return can(p, action, &ownTenant, r)
+}
+
+// Grants reports whether the principal's role grants the action, whatever else refuses it.
+func Grants(p *doorward.Principal, action doorward.Action) bool {
+	verb, known := p.Rules.Model().Lookup(action)
+	g := p.Rules.Grant(p.Role)
+	return known && g != nil && g.Permissions.Allow(verb)
+}
+
 // Asks reports whether the decision on the action may depend on the request.
 func Asks(p *doorward.Principal, action doorward.Action) bool {
 	return p.Policy != nil && p.Policy.DependsOnRequest(action)

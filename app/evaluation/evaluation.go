@@ -72,14 +72,15 @@ type Decision struct {
 
 // Evaluations is the feature. Make it with New.
 type Evaluations struct {
+	writer   *access.Writer
 	db       *store.DB
 	sessions *session.Sessions
 	keys     *apikey.Keys
 }
 
 // New returns the feature.
-func New(db *store.DB, sessions *session.Sessions, keys *apikey.Keys) *Evaluations {
-	return &Evaluations{db, sessions, keys}
+func New(writer *access.Writer, db *store.DB, sessions *session.Sessions, keys *apikey.Keys) *Evaluations {
+	return &Evaluations{writer, db, sessions, keys}
 }
 
 // Decide answers the questions of a service in their order; by is nil for the operator.
@@ -95,7 +96,7 @@ func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, quest
 	all, now := make([]Decision, len(questions)), e.db.Now()
 	for i, q := range questions {
 		c := asked[q.seeker()].with(q.SubjectProperties)
-		all[i] = c.decide(q, now)
+		all[i] = c.decide(q, now, e.writer.Check)
 	}
 	return all, nil
 }
@@ -266,9 +267,9 @@ func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]can
 	return []candidate{entered(p)}, nil
 }
 
-// decide is where a question meets the one decision: what is known of the request beside
-// the principal and the action is handed over here.
-func (c *candidate) decide(q Question, now time.Time) Decision {
+// decide is where a question meets the one decision, made by check: what is known of the
+// request beside the principal and the action is handed over here.
+func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Principal, doorward.Action, *doorward.Request) access.Decision) Decision {
 	if c.refused != "" {
 		return Decision{Reason: c.refused}
 	}
@@ -281,7 +282,7 @@ func (c *candidate) decide(q Question, now time.Time) Decision {
 	case want == Tenant && q.Resource.ID != c.p.TenantID:
 		return Decision{Reason: otherTenant}
 	}
-	d := access.CanCheckAt(&c.p, q.Action, q.request(now))
+	d := check(&c.p, q.Action, q.request(now))
 	switch {
 	case d.Allowed:
 		return Decision{Allowed: true}

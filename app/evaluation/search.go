@@ -52,7 +52,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	}, func(u doorward.User) (Subject, doorward.Position, bool) {
 		c := member(u)
 		at := doorward.Position{At: u.CreatedAt.UnixMicro(), ID: u.ID}
-		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now).Allowed
+		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now, access.CanCheckAt).Allowed
 	})
 }
 
@@ -70,7 +70,7 @@ func (e *Evaluations) declaredUsers(ctx context.Context, q Question, w doorward.
 	found := scanIDs(e.db.Now, ids, w, func(id string) bool {
 		p, _ := doorward.PrincipalOfDeclared(rules, id, q.SubjectProperties)
 		c := candidate{p: p, declared: true}
-		return c.decide(q, now).Allowed
+		return c.decide(q, now, access.CanCheckAt).Allowed
 	})
 	return foundOf(found, func(id string) Subject { return Subject{Type: User, ID: id} }), nil
 }
@@ -123,7 +123,7 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 		c := entered(doorward.PrincipalOfKey(k, t.Status))
 		at := doorward.Position{At: k.CreatedAt.UnixMicro(), ID: k.ID}
 		valid := access.RefusesKey(&k, nil, now) == "" && k.Admits(q.IP)
-		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now).Allowed
+		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now, access.CanCheckAt).Allowed
 	})
 }
 
@@ -171,7 +171,7 @@ func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q 
 	now := e.db.Now()
 	for _, c := range all {
 		q.Resource.ID = c.p.TenantID
-		if c.decide(q, now).Allowed {
+		if c.decide(q, now, access.CanCheckAt).Allowed {
 			found = append(found, q.Resource)
 		}
 	}
@@ -192,7 +192,7 @@ func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Q
 	now := e.db.Now()
 	found := scanIDs(e.db.Now, ids, w, func(id string) bool {
 		q.Resource.ID = id
-		return c.decide(q, now).Allowed
+		return c.decide(q, now, access.CanCheckAt).Allowed
 	})
 	return foundOf(found, func(id string) doorward.Resource { return doorward.Resource{Type: q.Resource.Type, ID: id} }), nil
 }
@@ -208,7 +208,7 @@ func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Qu
 	now := e.db.Now()
 	for _, v := range c.p.Rules.Model().Verbs() {
 		q.Action = v.Action
-		if c.decide(q, now).Allowed {
+		if c.decide(q, now, access.CanCheckAt).Allowed {
 			found = append(found, v.Action)
 		}
 	}

@@ -1,9 +1,7 @@
 package authzen
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"mime"
 	"net/http"
@@ -106,9 +104,7 @@ type attributes map[string]any
 
 // UnmarshalJSON takes an object.
 func (a *attributes) UnmarshalJSON(b []byte) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	return d.Decode((*map[string]any)(a))
+	return (*front.Attributes)(a).UnmarshalJSON(b)
 }
 
 // instants are the forms of a time; the second has no seconds, as in the examples of the

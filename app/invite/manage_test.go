@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/role"
 )
 
 // TestRevokeOrAccept: of a concurrent revocation and acceptance one succeeds, and
@@ -59,4 +60,58 @@ func oneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administer
 	default:
 		f.Fatalf("the action ended with %v, the acceptance with %v, and the invitation is %s", errs[0], errs[1], now.State)
 	}
+}
+
+// between is a policy that forbids nothing and calls hook when it is first asked: after a
+// feature has read its object, before it has locked the tenant.
+type between struct {
+	doorward.PolicyOf
+	hook func()
+}
+
+func (b *between) DependsOnRequest(doorward.Action) bool { return false }
+
+func (b *between) Observes() bool { return false }
+
+func (b *between) Refusal(doorward.Action, *doorward.Request) *doorward.PolicyRefusal {
+	hook := b.hook
+	b.hook = func() {}
+	hook()
+	return nil
+}
+
+// TestInvitationsAreDecidedUnderTheLock: an invitation whose role was deleted in favour of
+// a higher one, between reading it and locking the tenant, is out of an ADMIN's reach.
+func TestInvitationsAreDecidedUnderTheLock(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		admin := f.Join(owner, doorward.RoleAdmin)
+		for what, act := range map[string]func(doorward.Caller, string) error{
+			"resend": func(by doorward.Caller, id string) error {
+				_, err := f.Node(0).Invitations.Resend(f.Context(), by, id)
+				return err
+			},
+			"revoke": func(by doorward.Caller, id string) error { return f.Node(0).Invitations.Revoke(f.Context(), by, id) },
+		} {
+			made, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "DESK", Permissions: []string{"message.read"}})
+			f.NoError(err)
+			owner.Rules, err = f.DB.Read().Rules(f.Context(), owner.User.TenantID)
+			f.NoError(err)
+			inv, _ := f.Invite(owner, f.NewEmail("later"), "DESK")
+			by, asked := admin.Caller, false
+			by.Policy = &between{hook: func() {
+				asked = true
+				_, err := f.Node(1).Roles.Delete(f.Context(), owner.Caller, made.ID, doorward.RoleOwner)
+				f.NoError(err)
+			}}
+			if err := act(by, inv.ID); !asked || !doorward.HasCode(err, doorward.CodeForbidden) {
+				t.Errorf("%s: %v, want forbidden; asked: %v", what, err, asked)
+			}
+			now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+			f.NoError(err)
+			if now.State != doorward.InvitationPending || now.Role != doorward.RoleOwner || !now.ExpiresAt.Equal(inv.ExpiresAt) {
+				t.Errorf("%s: the invitation is %+v", what, now)
+			}
+		}
+	})
 }

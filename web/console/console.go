@@ -161,6 +161,14 @@ type pageData struct {
 	List   string
 }
 
+// RoleAbout is what the tenant says about a role of its own; empty if it says nothing.
+func (pageData) RoleAbout(f ui.Frame, r doorward.Role) string {
+	if g := f.Caller.Rules.Grant(r); g != nil {
+		return g.About
+	}
+	return ""
+}
+
 // listQuery is the query that the page of one row keeps for its link back to the
 // list.
 const listQuery = "list"

@@ -1,7 +1,6 @@
 package user_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"

@@ -14,6 +14,7 @@
 //	act.go          role, suspension, sign-out, removal: confirmed, then done
 //	invitations.go  the list of invitations, one invitation
 //	invite.go       inviting one or many
+//	roles.go        roles: the list, creating, one role with who has it
 //	keys.go         API keys: the list, creating, one key, rotation
 //	policy.go       policies: the editor, versions with their differences
 //	explain.go      why somebody may do something, or may not
@@ -64,6 +65,7 @@ func Routes(a *app.App) []front.Route {
 	}
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
+	roles := front.Allowed(doorward.RoleManage)
 	return []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
@@ -80,6 +82,16 @@ func Routes(a *app.App) []front.Route {
 		get("/console/invitations/{id}", invites, h.invitation),
 		post("/console/invitations/{id}/resend", "/console/invitations", invites, h.resend, h.invitation),
 		post("/console/invitations/{id}/revoke", "/console/invitations", invites, h.revoke, h.invitation),
+
+		get(rolesPath, roles, h.roles),
+		get(rolesPath+"/new", roles, h.newRole),
+		post(rolesPath+"/new", rolesPath+"/new", roles, h.createRole, h.newRole),
+		get(rolesPath+"/{id}", roles, h.rolePage),
+		get(rolesPath+"/{id}/edit", roles, h.editRole),
+		front.On("POST "+rolesPath+"/{id}/edit", roles, set.Open(rolesPath, withTenantStyle(h.planRole), withTenantStyle(h.editRole)), front.Doc{}),
+		post(rolesPath+"/{id}/save", rolesPath, roles, h.saveRole, h.editRole),
+		get(rolesPath+"/{id}/delete", roles, h.askRoleEnd),
+		post(rolesPath+"/{id}/delete", rolesPath, roles, h.deleteRole, h.askRoleEnd),
 
 		get("/console/keys", keys, h.apiKeys, keyFilters...),
 		get("/console/keys/new", keys, h.newKey),

@@ -290,6 +290,51 @@ describe("the console", { concurrency: 2 }, () => {
 				await admin.page.locator(".empty").waitFor();
 			});
 
+			test("an owner makes a role, gives it, changes it, deletes it", async () => {
+				const owner = await as("owner");
+				await owner.go("/console");
+				await owner.open("/console/roles");
+				await owner.page.waitForSelector("a[href$='/console/roles/new']");
+				await owner.look("console-roles");
+				await owner.page.locator("a[href$='/rol_admin']").click();
+				await owner.page.waitForSelector("#holders-title");
+				await owner.look("console-role-builtin");
+				await owner.go("/console/roles/new");
+				await owner.look("console-role-new");
+				await owner.send("/console/roles/new", { roleName: "desk" });
+				await owner.page.waitForSelector("[aria-invalid=true]");
+				await owner.look("console-role-refused");
+				for (const may of ["user.read", "message.read"]) await owner.page.locator(`[value='${may}']`).check();
+				await owner.send("/console/roles/new", { roleName: "DESK", about: "Looks after messages" });
+				await owner.page.waitForSelector(".notice.good");
+				await owner.look("console-role-made");
+				const role = owner.page.url().split("?")[0];
+				await owner.go("/console/people?q=viewer");
+				await owner.page.locator(".people tbody a").click();
+				await owner.page.locator("[name=role][value=DESK]").check();
+				await owner.send("/role");
+				await owner.send("/role");
+				await owner.page.waitForSelector(".notice.good");
+				await owner.go(role);
+				assert.equal(await owner.page.locator(".people tbody tr").count(), 1);
+				await owner.page.locator("a[href$='/edit']").click();
+				await owner.page.waitForSelector("[value='message.read']:checked");
+				await owner.page.locator("[value='message.send']").check();
+				await owner.page.locator("[value='message.read']").uncheck();
+				await owner.send("/edit", { roleName: "FRONT_DESK" });
+				await owner.page.waitForSelector("form[action$='/save']");
+				assert.equal(await owner.page.locator(".consequences .gain, .consequences .loss").count(), 2);
+				await owner.look("console-role-change");
+				await owner.send("/save");
+				await owner.says("h1", /FRONT_DESK/);
+				await owner.page.locator("a[href$='/delete']").click();
+				await owner.page.locator("[name=replaceBy][value=VIEWER]").check();
+				await owner.look("console-role-delete");
+				await owner.send("/delete");
+				await owner.page.waitForSelector(".notice.good");
+				assert.equal(await owner.page.locator("main a[href*='/roles/rol_']").count(), 4);
+			});
+
 			test("the trail is filtered and followed, and a file of it fetched", async () => {
 				const owner = await as("owner");
 				await owner.go("/console/audit");
@@ -506,6 +551,16 @@ test("the console without JavaScript", async () => {
 		await p.send("/console/keys/new", { name: "Shop" });
 		assert.match(await p.page.locator("#secret").innerText(), /^dwk_/);
 		assert.equal(await p.page.locator("#secret + button").count(), 0);
+		await p.go("/console/roles/new");
+		await p.page.locator("[value='user.read']").check();
+		await p.send("/console/roles/new", { roleName: "DESK" });
+		await p.page.locator("a[href$='/edit']").click();
+		await p.send("/edit", { roleName: "READER" });
+		await p.send("/save");
+		await p.says("h1", /READER/);
+		await p.page.locator("a[href$='/delete']").click();
+		await p.send("/delete");
+		await p.page.locator(".notice.good").waitFor();
 		await p.go("/console/policy?example=network");
 		await p.send("/console/policy", { confirmMinutes: "10" });
 		await p.send("/console/policy/confirm");

@@ -321,11 +321,11 @@ func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "roleend", Body: body}, err
 }
 
-// replacements returns the roles that the caller may give in the place of one. API keys
-// can't be OWNER.
+// replacements returns the roles that the caller may give in the place of one, the lowest
+// first. API keys can't be OWNER.
 func replacements(c *ui.Call, held doorward.Role, keys bool) (all []replacement) {
 	rules := c.Caller.Rules
-	for _, r := range highestFirst(rules) {
+	for _, r := range rules.Roles() {
 		on := doorward.Object{TenantID: c.Caller.TenantID, Held: held, Granted: r}
 		if r == held || keys && r == doorward.RoleOwner || !access.CanAt(&c.Caller, c.Now(), doorward.RoleDelete, on).Allowed {
 			continue

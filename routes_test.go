@@ -459,6 +459,7 @@ func TestWhoMayWhat(t *testing.T) {
 			}
 		}
 	}
+	out.WriteString(whoMayWhatWithOwnRoles(t))
 	goldentest.File(t, "testdata/who-may-what.txt", out.String())
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/role"
 )
 
@@ -112,6 +113,41 @@ func TestInvitationsAreDecidedUnderTheLock(t *testing.T) {
 			if now.State != doorward.InvitationPending || now.Role != doorward.RoleOwner || !now.ExpiresAt.Equal(inv.ExpiresAt) {
 				t.Errorf("%s: the invitation is %+v", what, now)
 			}
+		}
+	})
+}
+
+// TestRaisedRoleIsNotGiven: a role that has got a higher rank since the first decision is
+// not given by an ADMIN, to one or to many.
+func TestRaisedRoleIsNotGiven(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		admin := f.Join(owner, doorward.RoleAdmin)
+		made, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "DESK", Permissions: []string{"message.read"}})
+		f.NoError(err)
+		for what, send := range map[string]func(doorward.Caller) error{
+			"one": func(by doorward.Caller) error {
+				return apptest.ErrorOf(f.Node(0).Invitations.Send(f.Context(), by, apptest.Offer("one@example.com", "DESK")))
+			},
+			"many": func(by doorward.Caller) error {
+				return apptest.ErrorOf(f.Node(0).Invitations.SendAll(f.Context(), by, []invite.Offer{apptest.Offer("two@example.com", "DESK"), apptest.Offer("three@example.com", "USER")}))
+			},
+		} {
+			set := func(permissions ...string) {
+				_, _, err := f.Node(1).Roles.Edit(f.Context(), owner.Caller, made.ID, role.Edit{Permissions: &permissions})
+				f.NoError(err)
+			}
+			set("message.read")
+			by := admin.Caller
+			by.Rules, err = f.DB.Read().Rules(f.Context(), owner.User.TenantID)
+			f.NoError(err)
+			by.Policy = &between{hook: func() { set("tenant.destroy") }}
+			if err := send(by); !doorward.HasCode(err, doorward.CodeForbidden) {
+				t.Errorf("%s: %v, want forbidden", what, err)
+			}
+		}
+		if n := f.Int("SELECT count(*) FROM invitations WHERE state = 'PENDING'"); n > 0 {
+			t.Errorf("%d are invited", n)
 		}
 	})
 }

@@ -18,11 +18,12 @@ const (
 )
 
 // Decisions takes what was decided, beside the answer: it counts what policies that only
-// observe would have refused, and keeps refusals and some of the permits. A caller never waits for the database here. Flush writes
-// what is in memory; a process that is killed loses what it has counted since the last
-// flush, a second before at most.
+// observe would have refused, and keeps refusals and some of the permits. A caller never
+// waits for the database here. Flush writes what is in memory; a process that is killed
+// loses what it has taken since the last flush, a second before at most.
 type Decisions struct {
 	writer *Writer
+	now    doorward.Clock
 
 	mu       sync.Mutex
 	observed map[store.ObservedPolicy]int64 // not yet written
@@ -35,7 +36,7 @@ type Decisions struct {
 }
 
 func newDecisions(w *Writer) *Decisions {
-	return &Decisions{writer: w, observed: map[store.ObservedPolicy]int64{}, flushing: make(chan struct{}, 1)}
+	return &Decisions{writer: w, now: w.db.Now, observed: map[store.ObservedPolicy]int64{}, flushing: make(chan struct{}, 1)}
 }
 
 // Decisions returns what takes the decisions of this node.
@@ -62,7 +63,7 @@ func (d Due) Any() bool { return d.count || d.observe || d.keep }
 // Due says what there is to do about a decision, before a request is read for it: for
 // most, nothing. It doesn't allocate.
 func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
-	due := Due{keep: d.keeper.wants(p, decision) && !d.keeper.isFull(d.writer.db.Now())}
+	due := Due{keep: d.keeper.wants(p, decision) && !d.keeper.isFull(d.now())}
 	if p.Policy != nil {
 		due.count, due.observe = decision.policy != nil, p.Policy.Observes() && isPoliced(decision)
 	}
@@ -93,7 +94,7 @@ func (d *Decisions) made(due Due, p *doorward.Principal, action, before doorward
 }
 
 func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
-	one := kept{at: d.writer.db.Now(), principal: *p, action: action, decision: decision}
+	one := kept{at: d.now(), principal: *p, action: action, decision: decision}
 	if r != nil {
 		one.request = *r
 	}

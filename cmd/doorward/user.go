@@ -129,6 +129,6 @@ func userSetRoleCommand() *cobra.Command {
 		return nil
 	})
 	cmd.Flags().StringVar(&role, "role", "", "OWNER, ADMIN, USER, VIEWER or a role that the tenant has made")
-	completeWith(cmd, "role", "OWNER", "ADMIN", "USER", "VIEWER")
+	completeWith(cmd, "role") // with nothing, not even files: the tenant's own roles are in the database
 	return requireFlags(cmd, "role")
 }

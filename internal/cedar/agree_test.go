@@ -19,7 +19,7 @@ var everyMember = []types.String{"amount", "owner", "tags", "paid", "state", "du
 // ids of the policies that refuse or err.
 func whole(set *Set, who Principal, action string, request *Request) (refuse, err map[string]bool) {
 	p := &Prepared{set: set, principal: who.entity(), kind: who.kind(), tenant: types.NewEntityUID(typeTenant, types.String(who.Tenant))}
-	context, _ := p.context(allKeys, request)
+	context := p.context(allKeys, request)
 	known := &entities{principal: &p.principal}
 	resource := p.tenant
 	if request.Resource != nil {

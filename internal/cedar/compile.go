@@ -1,0 +1,297 @@
+package cedar
+
+import (
+	"slices"
+
+	"github.com/cedar-policy/cedar-go/types"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
+	"github.com/cedar-policy/cedar-go/x/exp/eval"
+)
+
+// What most policies ask is compiled to functions here, since cedar-go spends most of a
+// check on hashing the records of the request. Whatever else a policy asks is left to
+// cedar-go, the policy as a whole. Values and their comparison are cedar-go's.
+
+// outcome is what a condition says of a request.
+type outcome uint8
+
+const (
+	no outcome = iota
+	yes
+	errs
+)
+
+func outcomeOf(holds bool) outcome {
+	if holds {
+		return yes
+	}
+	return no
+}
+
+type (
+	// condition is a compiled expression of type Bool.
+	condition func(*about) outcome
+	// term is a compiled expression of any type. It returns nil where evaluation errs.
+	term func(*about) types.Value
+)
+
+// compile returns nil for a policy that asks something that is not compiled.
+func compile(p *ast.Policy) condition {
+	c := &compiler{}
+	compiled := c.condition(eval.PolicyToNode(p).AsIsNode())
+	if c.unknown {
+		return nil
+	}
+	return compiled
+}
+
+// compiler compiles expressions. What it returns is of use while unknown is false.
+type compiler struct{ unknown bool }
+
+func (c *compiler) condition(n ast.IsNode) condition {
+	if _, failed := eval.ToPartialError(n); failed {
+		return func(*about) outcome { return errs }
+	}
+	switch n := n.(type) {
+	case ast.NodeTypeAnd:
+		if isTrue(n.Left) {
+			return c.condition(n.Right)
+		}
+		return either(c.condition(n.Left), c.condition(n.Right), no)
+	case ast.NodeTypeOr:
+		return either(c.condition(n.Left), c.condition(n.Right), yes)
+	case ast.NodeTypeNot:
+		return not(c.condition(n.Arg))
+	case ast.NodeTypeIfThenElse:
+		return choice(c.condition(n.If), c.condition(n.Then), c.condition(n.Else))
+	case ast.NodeTypeHas:
+		value := c.attribute(n.Arg, n.Value)
+		return func(a *about) outcome { return outcomeOf(value(a) != nil) }
+	case ast.NodeTypeLike:
+		return test(c.term(n.Arg), func(s types.String) bool { return n.Value.Match(s) })
+	case ast.NodeTypeIsEmpty:
+		return test(c.term(n.Arg), func(s types.Set) bool { return s.Len() == 0 })
+	case ast.NodeTypeExtensionCall:
+		return c.call(n)
+	case ast.NodeTypeAccess, ast.NodeValue:
+		return test(c.term(n), func(b types.Boolean) bool { return bool(b) })
+	}
+	return c.comparison(n)
+}
+
+func (c *compiler) comparison(n ast.IsNode) condition {
+	switch n := n.(type) {
+	case ast.NodeTypeEquals:
+		return compare(c.term(n.Left), c.term(n.Right), types.Value.Equal)
+	case ast.NodeTypeNotEquals:
+		return not(compare(c.term(n.Left), c.term(n.Right), types.Value.Equal))
+	case ast.NodeTypeLessThan:
+		return order(c.term(n.Left), c.term(n.Right), ordered.LessThan)
+	case ast.NodeTypeLessThanOrEqual:
+		return order(c.term(n.Left), c.term(n.Right), ordered.LessThanOrEqual)
+	case ast.NodeTypeGreaterThan:
+		return not(order(c.term(n.Left), c.term(n.Right), ordered.LessThanOrEqual))
+	case ast.NodeTypeGreaterThanOrEqual:
+		return not(order(c.term(n.Left), c.term(n.Right), ordered.LessThan))
+	case ast.NodeTypeContains:
+		return compare(c.term(n.Left), c.term(n.Right), func(set types.Set, v types.Value) bool { return set.Contains(v) })
+	case ast.NodeTypeContainsAny:
+		return compare(c.term(n.Left), c.term(n.Right), containsAny)
+	case ast.NodeTypeContainsAll:
+		return compare(c.term(n.Left), c.term(n.Right), containsAll)
+	}
+	c.unknown = true
+	return nil
+}
+
+// call compiles the functions of addresses.
+func (c *compiler) call(n ast.NodeTypeExtensionCall) condition {
+	switch {
+	case n.Name == "isInRange" && len(n.Args) == 2:
+		return compare(c.term(n.Args[0]), c.term(n.Args[1]), func(ip, of types.IPAddr) bool { return of.Contains(ip) })
+	case len(n.Args) != 1:
+	case n.Name == "isLoopback":
+		return test(c.term(n.Args[0]), types.IPAddr.IsLoopback)
+	case n.Name == "isMulticast":
+		return test(c.term(n.Args[0]), types.IPAddr.IsMulticast)
+	case n.Name == "isIpv4":
+		return test(c.term(n.Args[0]), types.IPAddr.IsIPv4)
+	case n.Name == "isIpv6":
+		return test(c.term(n.Args[0]), types.IPAddr.IsIPv6)
+	}
+	c.unknown = true
+	return nil
+}
+
+func (c *compiler) term(n ast.IsNode) term {
+	switch n := n.(type) {
+	case ast.NodeValue:
+		return func(*about) types.Value { return n.Value }
+	case ast.NodeTypeAccess:
+		return c.attribute(n.Arg, n.Value)
+	case ast.NodeTypeVariable:
+		return c.variable(n.Name)
+	case ast.NodeTypeSet:
+		return c.constant(n, n.Elements)
+	case ast.NodeTypeExtensionCall:
+		switch n.Name {
+		case "ip", "decimal", "datetime", "duration":
+			return c.constant(n, n.Args)
+		case "toTime":
+			if len(n.Args) == 1 {
+				return timeOfDay(c.term(n.Args[0]))
+			}
+		}
+	}
+	c.unknown = true
+	return nil
+}
+
+// constant evaluates a node that is made of values.
+func (c *compiler) constant(n ast.IsNode, of []ast.IsNode) term {
+	isOpen := func(n ast.IsNode) bool { _, ok := n.(ast.NodeValue); return !ok }
+	if slices.ContainsFunc(of, isOpen) {
+		c.unknown = true
+		return nil
+	}
+	value, _ := eval.Eval(n, eval.Env{})
+	return func(*about) types.Value { return value }
+}
+
+func (c *compiler) variable(name types.String) term {
+	switch name {
+	case "principal":
+		return func(a *about) types.Value { return a.value(principalSlot) }
+	case "action":
+		return func(a *about) types.Value { return a.value(actionSlot) }
+	case "resource":
+		return func(a *about) types.Value { return a.value(resourceSlot) }
+	}
+	c.unknown = true
+	return nil
+}
+
+func (c *compiler) attribute(of ast.IsNode, name types.String) term {
+	variable, _ := of.(ast.NodeTypeVariable)
+	slot := slices.Index(keyNames, name)
+	switch {
+	case variable.Name == "resource":
+		return func(a *about) types.Value { return a.member(name) }
+	case variable.Name == "context" && slot >= 0:
+		return func(a *about) types.Value { return a.value(slot) }
+	}
+	c.unknown = true
+	return nil
+}
+
+func isTrue(n ast.IsNode) bool {
+	v, _ := n.(ast.NodeValue)
+	return v.Value == types.Value(types.True)
+}
+
+// either returns a && b where enough is no, and a || b where it is yes.
+func either(a, b condition, enough outcome) condition {
+	return func(of *about) outcome {
+		if left := a(of); left == errs || left == enough {
+			return left
+		}
+		return b(of)
+	}
+}
+
+func not(a condition) condition {
+	return func(of *about) outcome {
+		switch a(of) {
+		case no:
+			return yes
+		case yes:
+			return no
+		}
+		return errs
+	}
+}
+
+func choice(of, then, otherwise condition) condition {
+	return func(a *about) outcome {
+		switch of(a) {
+		case no:
+			return otherwise(a)
+		case yes:
+			return then(a)
+		}
+		return errs
+	}
+}
+
+// test errs where the value is not of the type T.
+func test[T types.Value](of term, holds func(T) bool) condition {
+	return func(a *about) outcome {
+		if v, ok := of(a).(T); ok {
+			return outcomeOf(holds(v))
+		}
+		return errs
+	}
+}
+
+// compare errs where a value is not of its type.
+func compare[L, R types.Value](left, right term, holds func(L, R) bool) condition {
+	return func(a *about) outcome {
+		l, lok := left(a).(L)
+		r, rok := right(a).(R)
+		if !lok || !rok {
+			return errs
+		}
+		return outcomeOf(holds(l, r))
+	}
+}
+
+// ordered are numbers, instants and durations.
+type ordered interface {
+	types.Value
+	LessThan(types.Value) (bool, error)
+	LessThanOrEqual(types.Value) (bool, error)
+}
+
+// order errs where the values are not of one ordered type.
+func order(left, right term, holds func(ordered, types.Value) (bool, error)) condition {
+	return func(a *about) outcome {
+		l, lok := left(a).(ordered)
+		r, rok := right(a).(ordered)
+		if !lok || !rok {
+			return errs
+		}
+		result, err := holds(l, r)
+		if err != nil {
+			return errs
+		}
+		return outcomeOf(result)
+	}
+}
+
+func containsAny(set, of types.Set) bool {
+	for v := range of.All() {
+		if set.Contains(v) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsAll(set, of types.Set) bool {
+	for v := range of.All() {
+		if !set.Contains(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func timeOfDay(of term) term {
+	const day = 24 * 60 * 60 * 1000 // ms
+	return func(a *about) types.Value {
+		if at, ok := of(a).(types.Datetime); ok {
+			return types.NewDurationFromMillis(at.Milliseconds() % day)
+		}
+		return nil
+	}
+}

@@ -34,7 +34,7 @@ var siblings = map[string][]string{
 	"mail":       {"outbox"},
 	"model":      {"rules"},
 	"password":   {"credential"},
-	"policy":     {"rules"},
+	"policy":     {"apikey", "rules", "session"},
 	"session":    {"credential", "registry"},
 	"tenant":     {"roster"},
 	"user":       {"member", "roster"},

@@ -25,6 +25,9 @@ type Caller struct {
 	// Looking: the caller only views a page, and a refusal is not recorded.
 	Looking bool
 
+	// Decided is the action that was decided for the request before it was read.
+	Decided Action
+
 	// Idempotent is set for a call with an Idempotency-Key whose answer is kept.
 	Idempotent *IdempotentCall
 

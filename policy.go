@@ -5,21 +5,44 @@ import (
 	"time"
 )
 
-// Policy is what a tenant's policies say, compiled. It is immutable.
+// Policy is what the policies of a tenant and those of the operator, in the platform's
+// model, say, compiled. It is immutable.
 type Policy interface {
 	// For evaluates the policies as far as that goes without a request; nil: none of them
-	// can refuse the principal anything. It reads who the principal is, not what it may do.
+	// says anything of the principal. It reads who the principal is, not what it may do.
 	For(p *Principal) PolicyOf
+	// ForDeclared is For for a user that the model declares, with what a service states
+	// of it; nil: it declares none with the id.
+	ForDeclared(id string, stated map[string]any) PolicyOf
+	// Declared returns the ids of the entities of a type that the model declares, sorted.
+	Declared(kind string) []string
 }
 
 // PolicyOf is a Policy as it concerns one principal. It is immutable.
 type PolicyOf interface {
-	// DependsOnRequest reports whether the answer of Refusal for the action may depend
-	// on the request.
+	// DependsOnRequest reports whether the answers of Refusal and Permit for the action
+	// may depend on the request.
 	DependsOnRequest(action Action) bool
 	// Refusal says which policy refuses the action, nil for none. A policy that reads what
 	// is unknown of the request refuses.
 	Refusal(action Action, r *Request) *PolicyRefusal
+	// Permit says which policy of the operator permits an action of the platform, whatever
+	// the role says; nil for none. What Refusal says counts beside it.
+	Permit(action Action, r *Request) *PolicyPermit
+	// Refusals are the refusals of all policies that refuse the action, in the order of the
+	// text.
+	Refusals(action Action, r *Request) []PolicyRefusal
+	// Observes reports whether there are policies that refuse nothing yet.
+	Observes() bool
+	// Observed is Refusal for the policies that refuse nothing yet: what the first of them
+	// would refuse.
+	Observed(action Action, r *Request) *PolicyRefusal
+}
+
+// PolicyPermit names the policy of the operator that permits.
+type PolicyPermit struct {
+	PolicyID string // its @id
+	Line     int    // of the model's policies, where it begins
 }
 
 // PolicyRefusal names the policy that refuses.
@@ -27,6 +50,9 @@ type PolicyRefusal struct {
 	PolicyID string // its @id
 	Reason   string // its @reason; empty without one
 	Line     int    // of the text, where it begins
+	// ByOperator: it is a policy of the platform's model, not of the tenant.
+	ByOperator bool
+	Version    int64 // of the tenant's text; 0 of the operator's
 	// Needs is what the policy reads and the request lacks, "resource" or a name of the
 	// context; empty where nothing is lacking.
 	Needs string
@@ -42,9 +68,15 @@ type Request struct {
 	Stated
 	Resource *Resource
 	// Deferred: a service asks again, with the resource, so that a policy that needs one
-	// does not refuse yet.
+	// does not refuse yet, and one of the operator that would permit does.
 	Deferred bool
+	// Properties are nil where a service says nothing.
+	Properties *Properties
 }
+
+// Properties are what a service says of who acts, of the action and of the resource. Only
+// the operator's policies read them.
+type Properties struct{ Subject, Action, Resource map[string]any }
 
 // Stated is what a trusted gateway says of the request that it asks about. What it does not
 // say is empty.
@@ -73,6 +105,26 @@ func (r *Rules) WithPolicy(p Policy) *Rules {
 	with := *r
 	with.policy = p
 	return &with
+}
+
+// Declared returns the ids of the entities of a type that the model declares, sorted.
+func (r *Rules) Declared(kind string) []string {
+	if r == nil || r.policy == nil {
+		return nil
+	}
+	return r.policy.Declared(kind)
+}
+
+// PrincipalOfDeclared returns the principal of a user that the model declares, with what a
+// service states of it, and whether there is one. It is in no tenant, has no role, and may
+// do what policies of the operator permit.
+func PrincipalOfDeclared(r *Rules, id string, stated map[string]any) (Principal, bool) {
+	p := Principal{Kind: ByUser, ID: id, Rules: r, Permissions: new(Permissions)}
+	if r == nil || r.policy == nil {
+		return p, false
+	}
+	p.Policy = r.policy.ForDeclared(id, stated)
+	return p, p.Policy != nil
 }
 
 // policyOf is the policy of the rules as it concerns the principal; nil for none.

@@ -42,7 +42,7 @@ type Principal struct {
 	// Permissions are what it may do. Nil for none, as for a suspended member.
 	Permissions *Permissions
 
-	// Policy is what the tenant's policies say of the principal; nil: they refuse it nothing.
+	// Policy is what policies say of the principal; nil: nothing.
 	Policy PolicyOf
 
 	SessionID string    // empty without a session

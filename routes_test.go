@@ -157,6 +157,10 @@ var refusals = map[string][]refusal{
 		{why: "another version", who: "OWNER", body: `{"text":""}`, header: [2]string{"If-Match", `"7"`}, status: 412, code: doorward.CodePreconditionFailed},
 		{why: "a policy that permits", who: "OWNER", body: `{"text":"@id(\"a\") permit(principal, action, resource);"}`, header: [2]string{"If-Match", "*"}, status: 422, code: doorward.CodeValidationFailed},
 	},
+	"POST /api/v2/access/explain": {
+		{why: "nobody named", who: "OWNER", body: `{"action":"message.send"}`, status: 422, code: doorward.CodeValidationFailed},
+		{why: "no such user", who: "OWNER", body: `{"userId":"usr_x","action":"message.send"}`, status: 404, code: doorward.CodeNotFound},
+	},
 	"POST /api/v2/policy/confirm": {
 		{why: "nothing to confirm", who: "OWNER", status: 404, code: doorward.CodeNotFound},
 	},
@@ -278,6 +282,7 @@ var makesNothing = []string{
 	"POST /access/v1/search/resource",
 	"POST /access/v1/search/subject",
 	"POST /api/v2/access/introspect",
+	"POST /api/v2/access/explain",
 	"POST /api/v2/auth/change-password",
 	"POST /api/v2/auth/token",         // signs what is so anyway
 	"POST /api/v2/auth/switch-tenant", // opens a session, as a login does

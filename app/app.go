@@ -151,7 +151,7 @@ func New(db *store.DB, s Settings) *App {
 		MasterKey:    master,
 		APIKeys:      apiKeys,
 		Roles:        role.New(writer, db),
-		Evaluations:  evaluation.New(db, sessions, apiKeys),
+		Evaluations:  evaluation.New(writer, db, sessions, apiKeys),
 		Assertions:   assertions,
 		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
@@ -160,7 +160,7 @@ func New(db *store.DB, s Settings) *App {
 		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
 		Installation: installation.New(writer, life),
 		Models:       model.New(writer, db),
-		Policies:     policy.New(writer, db),
+		Policies:     policy.New(writer, db, sessions),
 		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
 	}
@@ -254,7 +254,7 @@ func (a *App) Run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var leased, work sync.WaitGroup
 	leased.Go(func() { a.Lease.Run(following) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Mail.Run, a.sweepUntil} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.sweepUntil} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()

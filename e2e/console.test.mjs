@@ -64,7 +64,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.waitForSelector(".notice.good");
 				assert.equal(await owner.page.locator("[name=role]:checked").inputValue(), "ADMIN");
 				await viewer.go("/console/invitations");
-				assert.equal(await viewer.page.locator(".nav a").count(), 6, "the new role counts at once");
+				assert.equal(await viewer.page.locator(".nav a").count(), 8, "the new role counts at once");
 				await owner.page.locator("[name=role][value=VIEWER]").check();
 				await owner.send("/role");
 				assert.equal(await owner.page.locator(".consequences .loss").count(), 1);
@@ -100,6 +100,60 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.look("console-remove");
 				await owner.open("/account");
 				await owner.at("/account");
+			});
+
+			test("an owner writes policies, confirms them, and restores earlier ones", async () => {
+				const owner = await as("owner");
+				await owner.go("/console");
+				await owner.open("/console/policy");
+				await owner.look("console-policy-none");
+				await owner.page.locator("a[href*='example=hours']").click();
+				assert.match(await owner.page.locator("#text").inputValue(), /@id\("office-hours"\)/);
+				const text = `${await owner.page.locator("#text").inputValue()}\n@id("far")\nforbid(principal, action == Action::"settings.manage", resource)\nwhen { context.ip.isInRange(ip("198.51.100.0/24")) };\n`;
+				await owner.send("/console/policy", { text: `${text}permit(principal, action, resource);` });
+				await owner.page.waitForSelector("#text-faults");
+				await owner.look("console-policy-faults");
+				await owner.page.locator("#text-faults a").first().click();
+				assert.equal(await owner.page.locator(".wrong:target").count(), 1);
+				await owner.send("/console/policy", { text, confirmMinutes: "10" });
+				await owner.page.waitForSelector("#unconfirmed");
+				await owner.look("console-policy-unconfirmed");
+				await owner.send("/console/policy/confirm");
+				await owner.page.waitForSelector(".notice.good");
+				assert.equal(await owner.page.locator("#unconfirmed").count(), 0);
+				await owner.page.locator("[name=mode][value=observe]").check();
+				await owner.send("/console/policy", { text: text.replace("198.51.100", "203.0.113"), confirmMinutes: "" });
+				await owner.page.waitForSelector(".notice.good");
+				await owner.look("console-policy-observes");
+				await owner.page.locator("header a[href$='/console/policy/versions']").click();
+				await owner.page.waitForSelector(".list");
+				await owner.look("console-policy-versions");
+				await owner.page.locator(".list tbody a").last().click();
+				await owner.page.waitForSelector("#made-title");
+				await owner.look("console-policy-version");
+				await owner.page.locator("a[href$='/restore']").click();
+				await owner.page.waitForSelector("form[action$='/restore']");
+				await owner.look("console-policy-restore");
+				await owner.send("/restore");
+				await owner.page.waitForSelector(".notice.good");
+
+				await owner.go("/console/people?q=admin@");
+				await owner.page.locator(".people tbody a").click();
+				await owner.page.locator("#why-action").selectOption("settings.manage");
+				await owner.send("/console/explain");
+				await owner.page.waitForSelector("#answer.bad"); // the address isn't known
+				await owner.page.locator("#ip").fill("203.0.113.7");
+				await owner.send("/console/explain");
+				await owner.page.waitForSelector("#answer.good");
+				await owner.look("console-explain");
+				await owner.page.locator("#ip").fill("198.51.100.7");
+				await owner.send("/console/explain");
+				await owner.page.waitForSelector("#answer.bad");
+				await owner.look("console-explain-refused");
+				await owner.page.locator("#answer a[href*='#L']").click();
+				assert.equal(await owner.page.locator(".code li:target").count(), 1);
+				await owner.send("/console/policy", { text: "", confirmMinutes: "" });
+				await owner.page.waitForSelector(".notice.good");
 			});
 
 			test("an owner removes somebody, whose session ends at once", async () => {
@@ -452,6 +506,15 @@ test("the console without JavaScript", async () => {
 		await p.send("/console/keys/new", { name: "Shop" });
 		assert.match(await p.page.locator("#secret").innerText(), /^dwk_/);
 		assert.equal(await p.page.locator("#secret + button").count(), 0);
+		await p.go("/console/policy?example=network");
+		await p.send("/console/policy", { confirmMinutes: "10" });
+		await p.send("/console/policy/confirm");
+		await p.page.locator(".notice.good").waitFor();
+		await p.go("/console/policy/versions/1");
+		await p.page.locator("ins").first().waitFor();
+		await p.go("/console/policy");
+		await p.send("/console/policy", { text: "" });
+		await p.page.locator(".notice.good").waitFor();
 		await p.go("/console/settings");
 		await p.send("/console/settings", { name: "Acme & Co" });
 		await p.says(".where", /Acme & Co/);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target of the module, two at a time with one worker each: most of a
-# short run is starting, which uses one core.
+# Runs each fuzz target of the module with one worker, two packages at a time: most of a
+# short run is linking and starting, which uses one core.
 #
 #   scripts/fuzz.sh [TIME]     TIME as go test -fuzztime takes it, 10s by default
 #
@@ -10,11 +10,25 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-10s}
 
-fuzz() { # FOLDER TARGET
-	local out
-	out=$(mktemp)
-	if go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" -parallel 1 "$1" >"$out" 2>&1; then
-		echo "$2 in $1: $(tail -n 1 "$out")"
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
+corpus=$(go env GOCACHE)/fuzz
+
+# package links the tests of a package once, for all its targets.
+package() { # FOLDER
+	local program=$built/${1//\//_} failed=0 target
+	go test -c -fuzz . -o "$program" "$1" || return
+	for target in $(targets "$1"); do
+		fuzz "$1" "$target" "$program" || failed=1
+	done
+	return "$failed"
+}
+
+fuzz() { # FOLDER TARGET PROGRAM
+	local out=$3.$2
+	if (cd "$1" && "$3" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$time" -test.parallel 1 \
+		-test.fuzzcachedir "$corpus/$1") >"$out" 2>&1; then
+		echo "$2 in $1: passed"
 	elif out_of_time "$out"; then
 		echo "$2 in $1: out of time while an input ran, and no input failed (go.dev/issue/75804)"
 	else
@@ -22,7 +36,6 @@ fuzz() { # FOLDER TARGET
 		cat "$out"
 		return 1
 	fi
-	rm -f "$out"
 }
 
 # Go before 1.27 sometimes reports the end of TIME as a failure of the target. A
@@ -32,19 +45,22 @@ out_of_time() {
 		! grep -qE 'Failing input written|panic:|fuzzing process (hung|terminated)' "$1"
 }
 
-targets=$(grep -rHoE --include='*_test.go' --exclude-dir=testdata --exclude-dir=tools '^func Fuzz[A-Za-z0-9_]*' . |
-	sort | sed -E 's|/[^/]*_test.go:func | |' || true)
-failed=0 running=0 total=0
+targets() { # FOLDER
+	grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$1"/*_test.go | sed 's/^func //'
+}
+
+folders=$(grep -rlE --include='*_test.go' --exclude-dir=testdata --exclude-dir=tools '^func Fuzz' . |
+	xargs -r -n 1 dirname | sort -u)
+failed=0 running=0
 finish_one() {
 	wait -n || failed=$((failed + 1))
 	running=$((running - 1))
 }
-while read -r folder target; do
-	[ -n "$target" ] || continue
+for folder in $folders; do
 	[ "$running" -lt 2 ] || finish_one
-	fuzz "$folder" "$target" &
-	running=$((running + 1)) total=$((total + 1))
-done <<<"$targets"
+	package "$folder" &
+	running=$((running + 1))
+done
 while [ "$running" -gt 0 ]; do finish_one; done
-echo "fuzz targets: $((total - failed)) passed, $failed failed"
+echo "fuzzing: $failed packages failed"
 [ "$failed" = 0 ]

@@ -11,9 +11,11 @@ import (
 // PolicyMode says what a policy does.
 type PolicyMode string
 
-// PolicyEnforces is the mode of a policy that refuses. One of another mode, which a newer
-// node may write, refuses nothing.
-const PolicyEnforces PolicyMode = "enforce"
+// The modes. A policy that observes refuses nothing: what it would have refused is counted.
+const (
+	PolicyEnforces PolicyMode = "enforce"
+	PolicyObserves PolicyMode = "observe"
+)
 
 // PolicyVersion is one version of a tenant's policies.
 type PolicyVersion struct {
@@ -26,6 +28,9 @@ type PolicyVersion struct {
 	ConfirmUntil *time.Time
 	CreatedAt    time.Time
 	CreatedBy    string // id of a user
+	// Enforced is, of a version that observes, the number of the one that refuses while
+	// this one holds; 0 for none.
+	Enforced int64
 }
 
 // Policies are the versions of a tenant's policies that can hold. Without any, both are
@@ -34,6 +39,19 @@ type Policies struct {
 	Latest *PolicyVersion
 	// Confirmed is the last one that needs no confirmation; may be Latest.
 	Confirmed *PolicyVersion
+	// Enforced are the versions that refuse while one of these only observes, by number.
+	Enforced map[int64]*PolicyVersion
+}
+
+// Refusing is the version that refuses while v holds; nil for none.
+func (p Policies) Refusing(v *PolicyVersion) *PolicyVersion {
+	switch {
+	case v == nil || v.Mode == PolicyEnforces:
+		return v
+	case v.Mode == PolicyObserves:
+		return p.Enforced[v.Enforced]
+	}
+	return nil // a mode of a newer version of Doorward
 }
 
 // At is the version that holds at an instant; nil for none.
@@ -45,10 +63,10 @@ func (p Policies) At(now time.Time) *PolicyVersion {
 }
 
 func policyColumns(v *PolicyVersion) []any {
-	return []any{&v.TenantID, &v.Version, &v.Text, &v.Mode, nullableTime{&v.ConfirmUntil}, (*storedTime)(&v.CreatedAt), &v.CreatedBy}
+	return []any{&v.TenantID, &v.Version, &v.Text, &v.Mode, nullableTime{&v.ConfirmUntil}, (*storedTime)(&v.CreatedAt), &v.CreatedBy, &v.Enforced}
 }
 
-const selectPolicy = `SELECT tenant_id, version, text, mode, confirm_until, created_at, created_by FROM policies `
+const selectPolicy = `SELECT tenant_id, version, text, mode, confirm_until, created_at, created_by, enforced FROM policies `
 
 const (
 	sqlLatestPolicy    = selectPolicy + `WHERE tenant_id = $1 ORDER BY version DESC LIMIT 1`
@@ -63,6 +81,16 @@ func (r Reader) Policies(ctx context.Context, tenantID string) (p Policies, err 
 	if p.Confirmed = p.Latest; p.Latest.ConfirmUntil != nil {
 		p.Confirmed, err = r.onePolicy(ctx, sqlConfirmedPolicy, tenantID)
 	}
+	for _, v := range []*PolicyVersion{p.Latest, p.Confirmed} {
+		if err != nil || v == nil || v.Enforced == 0 || p.Enforced[v.Enforced] != nil {
+			continue
+		}
+		var enforced PolicyVersion
+		if enforced, err = r.PolicyVersion(ctx, tenantID, v.Enforced); p.Enforced == nil {
+			p.Enforced = map[int64]*PolicyVersion{}
+		}
+		p.Enforced[v.Enforced] = &enforced
+	}
 	return p, err
 }
 
@@ -74,9 +102,14 @@ func (r Reader) onePolicy(ctx context.Context, query, tenantID string) (*PolicyV
 	return &v, err
 }
 
-// The versions that can hold are the latest, and the latest that needs no confirmation.
-const sqlEachPolicy = selectPolicy + `p WHERE text <> '' AND (version = (SELECT MAX(x.version) FROM policies x WHERE x.tenant_id = p.tenant_id)
-  OR version = (SELECT MAX(x.version) FROM policies x WHERE x.tenant_id = p.tenant_id AND x.confirm_until IS NULL)) ORDER BY tenant_id, version`
+// The versions that can hold are the latest, the latest that needs no confirmation, and
+// those that refuse while one of these observes.
+const (
+	latestPolicies = `(h.version = (SELECT MAX(x.version) FROM policies x WHERE x.tenant_id = h.tenant_id)
+  OR h.version = (SELECT MAX(x.version) FROM policies x WHERE x.tenant_id = h.tenant_id AND x.confirm_until IS NULL))`
+	sqlEachPolicy = selectPolicy + `p WHERE text <> '' AND EXISTS (SELECT 1 FROM policies h
+  WHERE h.tenant_id = p.tenant_id AND (h.version = p.version OR h.enforced = p.version) AND ` + latestPolicies + `) ORDER BY tenant_id, version`
+)
 
 // EachPolicy calls fn with the versions of all tenants' policies that can hold, until it
 // fails, and returns its error.
@@ -105,13 +138,13 @@ func (r Reader) PolicyPage(ctx context.Context, tenantID string, w doorward.Wind
 	return policyPages.read(ctx, r, w, tenantID)
 }
 
-const sqlInsertPolicy = `INSERT INTO policies (tenant_id, version, text, mode, confirm_until, created_at, created_by)
-VALUES ($1, $2, $3, $4, $5, $6, $7)`
+const sqlInsertPolicy = `INSERT INTO policies (tenant_id, version, text, mode, confirm_until, created_at, created_by, enforced)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 // InsertPolicy adds the next version, which holds from the commit on. The tenant must be
 // locked.
 func (tx *Tx) InsertPolicy(ctx context.Context, v PolicyVersion) error {
-	err := tx.run(ctx, sqlInsertPolicy, v.TenantID, v.Version, v.Text, string(v.Mode), nullableMicros(v.ConfirmUntil), micros(v.CreatedAt), v.CreatedBy)
+	err := tx.run(ctx, sqlInsertPolicy, v.TenantID, v.Version, v.Text, string(v.Mode), nullableMicros(v.ConfirmUntil), micros(v.CreatedAt), v.CreatedBy, v.Enforced)
 	if err != nil {
 		return err
 	}

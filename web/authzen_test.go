@@ -597,11 +597,15 @@ func TestEvaluationAgrees(t *testing.T) {
 		const rounds, size = 20, 100
 		r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 		acme := d.Tenant("Acme")
-		operator, e := bearer(d.operatorKey(t)), newEvaluator(t, d)
+		owner, operator, e := as(acme.Owner.Token()), bearer(d.operatorKey(t)), newEvaluator(t, d)
 		people := []*doorwardtest.Person{acme.Owner}
 		for i, role := range []string{"ADMIN", "USER", "VIEWER"} {
 			people = append(people, acme.Join(fmt.Sprintf("p%d@acme.example", i), role))
 		}
+		d.send(t, "POST /api/v2/roles", m{"name": "READERS", "permissions": []string{"report.read", "message.read", "user.read"}}, owner).ok(http.StatusCreated)
+		reader := acme.Join("reader@acme.example", "USER")
+		d.send(t, "PATCH /api/v2/users/"+reader.ID, m{"role": "READERS"}, owner).ok(http.StatusOK)
+		people = append(people, reader)
 		var ids, keys []string
 		for i, may := range [][]string{{"report.read"}, {"message.send", "message.read", "user.read"}} {
 			id, key := d.newKey(t, people[i], m{"name": fmt.Sprint("Key ", i), "permissions": may})
@@ -613,9 +617,15 @@ func TestEvaluationAgrees(t *testing.T) {
 				actions = append(actions, string(v.Action))
 			}
 		}
-		seen := map[bool]int{}
-		for range rounds {
+		seen, policed := map[bool]int{}, 0
+		for round := range rounds {
+			text, ofSessions := "", false
+			if round%4 > 0 {
+				text, ofSessions = randomPolicies(r, actions)
+			}
+			d.send(t, "PUT /api/v2/policy", m{"text": text}, owner, with("If-Match", "*")).ok(http.StatusOK)
 			var items, named, presented []m
+			here := m{"ip": "127.0.0.1"}
 			for range size {
 				action := actions[r.IntN(len(actions))]
 				var subject, same m
@@ -627,27 +637,71 @@ func TestEvaluationAgrees(t *testing.T) {
 					subject, credential = entity("key", ids[n-len(people)]), keys[n-len(people)]
 					same = subject
 				}
-				items = append(items, m{"credential": credential, "action": action})
+				items = append(items, m{"credential": credential, "action": action, "context": here})
 				named = append(named, m{"subject": subject, "action": m{"name": action}})
 				presented = append(presented, m{"subject": same, "action": m{"name": action}})
 			}
 			introspected := d.send(t, "POST /api/v2/access/introspect", m{"items": items}, operator).ok(http.StatusOK).at("items").([]any)
 			tenant := entity("tenant", acme.ID)
-			byID := d.send(t, evaluationsPath, m{"resource": tenant, "evaluations": named}, e.key).ok(http.StatusOK).at("evaluations").([]any)
-			byToken := d.send(t, evaluationsPath, m{"resource": tenant, "evaluations": presented}, e.key).ok(http.StatusOK).at("evaluations").([]any)
+			byID := d.send(t, evaluationsPath, m{"resource": tenant, "context": here, "evaluations": named}, e.key).ok(http.StatusOK).at("evaluations").([]any)
+			byToken := d.send(t, evaluationsPath, m{"resource": tenant, "context": here, "evaluations": presented}, e.key).ok(http.StatusOK).at("evaluations").([]any)
 			for i, item := range items {
 				allowed := introspected[i].(m)["allowed"].(bool)
 				checked := d.get(t, "/api/v2/access/check?action="+item["action"].(string), item["credential"].(string)) == http.StatusOK
+				explained := d.send(t, "POST /api/v2/access/explain", item, owner).ok(http.StatusOK)
 				seen[allowed]++
-				if byID[i].(m)["decision"] != allowed || byToken[i].(m)["decision"] != allowed || checked != allowed {
-					t.Errorf("%v: introspection %v, check %v, by id %v, by token %v", named[i], allowed, checked, byID[i], byToken[i])
+				if byToken[i].(m)["decision"] != allowed || checked != allowed || explained.at("allowed") != allowed {
+					t.Errorf("%v under %s: introspection %v, check %v, by token %v, explained %s", named[i], text, allowed, checked, byToken[i], explained.body)
+				}
+				policy, _ := byToken[i].(m)["context"].(m)
+				if id := policy["policyId"]; id != nil {
+					policed++
+					if because := fmt.Sprint(explained.at("because")); !strings.Contains(because, fmt.Sprintf("id:%v kind:policy", id)) {
+						t.Errorf("%v is refused by %v; explained: %s", named[i], id, because)
+					}
+				}
+				if ofSessions {
+					continue // a user who is only named has not signed in
+				}
+				subject := named[i]["subject"].(m)
+				question := m{subject["type"].(string) + "Id": subject["id"], "action": item["action"], "context": here, "resource": tenant}
+				if explained := d.send(t, "POST /api/v2/access/explain", question, owner).ok(http.StatusOK); byID[i].(m)["decision"] != allowed || explained.at("allowed") != allowed {
+					t.Errorf("%v under %s: introspection %v, by id %v, explained %s", named[i], text, allowed, byID[i], explained.body)
 				}
 			}
 		}
-		if seen[true] < 200 || seen[false] < 200 {
-			t.Errorf("%v of %d requests were permitted", seen, rounds*size)
+		if seen[true] < 200 || seen[false] < 200 || policed < 100 {
+			t.Errorf("%v of %d requests were permitted, %d refused by policies", seen, rounds*size, policed)
 		}
 	})
+}
+
+// randomPolicies returns a text, and whether it reads what only a session knows.
+func randomPolicies(r *rand.Rand, actions []string) (text string, ofSessions bool) {
+	principals := []string{"principal", `principal in Role::"USER"`, `principal in Role::"ADMIN"`, `principal in Role::"READERS"`, "principal is User", "principal is Key"}
+	conditions := []string{
+		"", `when { context.ip == ip("127.0.0.1") }`, `unless { context.ip.isInRange(ip("192.0.2.0/24")) }`, `when { context.kind == "key" }`,
+		`when { context.now > datetime("2020-01-01") }`, `when { context.now < datetime("2020-01-01") }`, `unless { principal in Role::"OWNER" }`,
+		`when { context has path && context.path like "*" }`, `when { context has host || context has method }`,
+		`when { context has aal && context.aal < 2 }`, `when { context has authAge && context.authAge > 3600 }`,
+	}
+	for i := range 1 + r.IntN(6) {
+		action := "action"
+		if r.IntN(4) > 0 {
+			var named []string
+			for range 1 + r.IntN(6) {
+				named = append(named, fmt.Sprintf("Action::%q", actions[r.IntN(len(actions))]))
+			}
+			action = "action in [" + strings.Join(named, ", ") + "]"
+		}
+		condition := conditions[r.IntN(len(conditions))]
+		if condition == "" && action == "action" { // would refuse everything too often
+			condition = conditions[1+r.IntN(len(conditions)-1)]
+		}
+		ofSessions = ofSessions || strings.Contains(condition, "aal") || strings.Contains(condition, "authAge")
+		text += fmt.Sprintf("@id(\"p%d\") forbid(%s, %s, resource) %s;\n", i, principals[r.IntN(len(principals))], action, condition)
+	}
+	return text, ofSessions
 }
 
 // get is a plain GET with a bearer credential; it returns the status.

@@ -55,6 +55,7 @@ var bodyEndpoints = []bodyEndpoint{
 	{rotateAbsent, m{"graceHours": 999}, "owner"},
 	{"/api/v2/roles", m{"name": "x", "permissions": []string{"x"}, "about": "x"}, "owner"},
 	{"PATCH /api/v2/roles/rol_absent", m{"name": "x", "permissions": []string{"x"}, "about": "x"}, "owner"},
+	{"/api/v2/access/explain", m{"userId": "usr_x", "action": "message.send", "resource": m{"type": "x", "id": "x"}, "context": m{"ip": "x"}, "version": 9}, "owner"},
 	{"/api/v2/auth/token", m{"audience": "none"}, "owner"},
 	{"/api/v2/auth/report-key", m{"key": "dwk_x"}, ""},
 	{"/api/v2/tenants", m{"name": "X", "ownerEmail": "none"}, "operator"},
@@ -234,7 +235,7 @@ func TestMissingMembers(t *testing.T) {
 			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
 			"reset-password":   {"/token", "/password", "/confirmPassword"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
-			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "report-key": {"/key"}, "token": {"/audience"},
+			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "report-key": {"/key"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},
 		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
 		var want []string

@@ -76,6 +76,8 @@ var moments = map[doorward.Action]string{
 var meanings = map[string]string{
 	"about":               "what a role is for",
 	"accent":              "the colour of the tenant",
+	"entitiesChanged":     "entities of the model that are new, gone or changed, the first 50",
+	"policiesChanged":     "policies of the model that are new, gone or changed, the first 50",
 	"actionsAdded":        "actions that the model has and the one before had not, the first 50",
 	"actionsChanged":      "actions that the model grants to other roles or describes in another way, the first 50",
 	"actionsRemoved":      "actions that the model before had, the first 50",

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/doorward/doorward/doorwardtest"
 )
 
@@ -80,6 +82,9 @@ func TestPolicyDecides(t *testing.T) {
 			t.Errorf("the versions are %s", versions.body)
 		}
 		d.send(t, "GET "+policyPath+"/versions?limit=2&cursor="+versions.text("nextCursor"), nil, owner).ok(200)
+		unconfirmed := d.send(t, "PUT "+policyPath, m{"text": "", "confirmMinutes": 10}, owner, with("If-Match", "*")).ok(200).header.Get("ETag")
+		d.send(t, "POST "+policyPath+"/confirm", nil, owner, with("If-Match", tag)).fails(412, "precondition_failed")
+		d.send(t, "POST "+policyPath+"/confirm", nil, owner, with("If-Match", unconfirmed)).ok(200)
 		if schema := d.send(t, "GET "+policyPath+"/schema", nil, owner).ok(200).text("schema"); !strings.Contains(schema, `action "message.send"`) {
 			t.Errorf("the schema is %s", schema)
 		}
@@ -134,6 +139,47 @@ func TestPolicyDoesNotBelieveClients(t *testing.T) {
 		d.send(t, "GET /api/v2/access/check?action=message.send", nil, owner,
 			with("X-Forwarded-Uri", "/a"), with("X-Original-URI", "/a"), with("X-Forwarded-Host", "a"), with("X-Forwarded-Method", "GET")).ok(200)
 	})
+}
+
+// A version that observes refuses nothing. What it would have refused is counted, whoever
+// asks, and what refused before goes on to refuse.
+func TestPolicyObserves(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
+		owner, user := as(acme.Owner.Token()), acme.Join("user@acme.example", "USER")
+		put := func(text, mode string) answer {
+			return d.send(t, "PUT "+policyPath, m{"text": text, "mode": mode}, owner, with("If-Match", "*")).ok(200)
+		}
+		key := d.send(t, "POST /api/v2/api-keys", m{"name": "sync", "permissions": []string{"message.send"}}, owner).ok(201).text("key")
+		put(`@id("nobody-reads") forbid(principal, action == Action::"message.read", resource);`, "enforce")
+		inside := policyText("inside", `!context.ip.isInRange(ip("192.0.2.0/24"))`)
+		text := noSending + `@id("invite") forbid(principal, action == Action::"user.invite", resource);` + inside
+		put(text, "observe").is("mode", "observe").is("enforcedVersion", 1.0)
+		for range 2 {
+			d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token())).ok(200)
+		}
+		d.send(t, "GET /api/v2/access/check?action=message.read", nil, as(user.Token())).fails(403, "denied_by_policy")
+		d.send(t, "GET /api/v2/access/check?action=user.invite", nil, as(user.Token())).fails(403, "forbidden") // by the role
+		d.send(t, "GET /api/v2/access/check?action=message.send", nil, bearer(key)).ok(200)
+		d.send(t, "POST /api/v2/access/introspect", m{"credential": key, "action": "message.send"}, operator).ok(200).is("allowed", true)
+		d.send(t, "POST /access/v1/evaluation", m{"subject": m{"type": "user", "id": user.ID}, "action": m{"name": "message.send"}, "resource": m{"type": "tenant", "id": acme.ID}}, operator).ok(200).is("decision", true)
+		d.send(t, "POST /api/v2/auth/invite", m{"email": "new@acme.example", "role": "USER"}, owner).ok(201)
+		want := []any{map[string]any{"id": "closed", "refused": 5.0}, map[string]any{"id": "invite", "refused": 1.0}, map[string]any{"id": "inside", "refused": 0.0}}
+		if diff := cmp.Diff(want, d.send(t, "GET "+policyPath, nil, owner).ok(200).at("observed")); diff != "" {
+			t.Errorf("observed (-want +got):\n%s", diff)
+		}
+		put(inside, "observe")
+		d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token()), from("192.0.2.7")).ok(200)
+		d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token()), from("198.51.100.7")).ok(200)
+		want = []any{map[string]any{"id": "inside", "refused": 1.0}}
+		if diff := cmp.Diff(want, d.send(t, "GET "+policyPath, nil, owner).ok(200).is("enforcedVersion", 1.0).at("observed")); diff != "" {
+			t.Errorf("observed (-want +got):\n%s", diff)
+		}
+		put(inside, "enforce").names("", "version", "text", "mode", "updatedAt", "updatedBy")
+		d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token()), from("198.51.100.7")).fails(403, "denied_by_policy")
+		d.send(t, "GET /api/v2/access/check?action=message.read", nil, as(user.Token())).ok(200)
+		d.send(t, "PUT "+policyPath, m{"text": "", "mode": "watch"}, owner, with("If-Match", "*")).fails(422, "validation_failed")
+	}, doorwardtest.TrustLoopback())
 }
 
 // A policy that needs the resource refuses a check, which knows none, unless the gateway

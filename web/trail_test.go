@@ -208,6 +208,8 @@ func (h *recorder) atTheDoor() []step {
 			`-: operator done model.apply model -, version "0" "1", actionsAdded "" "invoice.read"`,
 			`-: operator done model.apply model -, version "1" "2", actionsChanged "" "invoice.read"`,
 			`-: operator done model.apply model -, version "2" "3", actionsRemoved "" "invoice.read"`,
+			`-: operator done model.apply model -, version "3" "4", policiesChanged "" "\"a\"", entitiesChanged "" "team::\"b\""`,
+			`-: operator done model.apply model -, version "4" "5", policiesChanged "" "\"a\"", entitiesChanged "" "team::\"b\""`,
 		}},
 		{"roles", h.rolesComeAndGo, []string{
 			`Acme: OWNER done role.create role rol, name "" "DESK", permissions "" "user.read"`,
@@ -243,6 +245,8 @@ func (h *recorder) modelsComeAndGo() {
 	apply("  invoice.read: {roles: [OWNER]}\n")
 	apply("  invoice.read: {roles: [OWNER]}\n") // changes nothing
 	apply("  invoice.read: {roles: [OWNER, ADMIN]}\n")
+	apply("")
+	apply("policies: '@id(\"a\") forbid(principal, action, resource) when { false };'\nentities: [{uid: {type: team, id: b}}]\n")
 	apply("")
 }
 

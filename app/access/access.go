@@ -27,7 +27,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/trace"
@@ -40,13 +39,15 @@ type Writer struct {
 	db    *store.DB
 	lease *lease.Lease
 	inbox *Inbox
+
+	decisions *Decisions
 }
 
 // New returns a Writer to db. When a method of it returns, what it has ended is
 // ended on every node, by way of the lease.
 func New(db *store.DB, l *lease.Lease) *Writer {
 	w := &Writer{db: db, lease: l}
-	w.inbox = newInbox(w)
+	w.inbox, w.decisions = newInbox(w), newDecisions(w)
 	return w
 }
 
@@ -189,7 +190,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 	if err := w.db.Clock().Err(); err != nil {
 		return doorward.Revocation{}, err
 	}
-	at, err := authorizeAll(by, w.db.Now(), operations)
+	at, err := w.authorizeAll(by, operations)
 	var revocation doorward.Revocation
 	idle, ended := false, false
 	if err == nil {
@@ -217,9 +218,9 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 }
 
 // authorizeAll returns the operation that is refused and why.
-func authorizeAll(by doorward.Caller, now time.Time, operations []Operation) (at Operation, err error) {
+func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
 	for _, at = range operations {
-		if err = CanAt(&by, now, at.Action, at.On).Err(); err != nil {
+		if err = w.decide(by, at.Action, at.On).Err(); err != nil {
 			return at, err
 		}
 	}
@@ -348,7 +349,26 @@ func serviceAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorwa
 // Require decides and writes nothing but a refusal: for reads and for route
 // guards.
 func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return w.Refused(ctx, by, action, on, CanAt(&by, w.db.Now(), action, on).Err())
+	return w.Refused(ctx, by, action, on, w.decide(by, action, on).Err())
+}
+
+// decide decides on what the caller's request asks for. A page that is only viewed is none.
+func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object) Decision {
+	r := requestOf(&by, w.db.Now())
+	d := can(&by.Principal, action, &on, r)
+	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.Looking {
+		w.decisions.made(due, &by.Principal, action, by.Decided, r, d)
+	}
+	return d
+}
+
+// Check is CanCheckAt for a request that a service asks about, which is taken as a decision.
+func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
+	d := CanCheckAt(p, action, r)
+	if due := w.decisions.Due(p, d); due.Any() {
+		w.decisions.Made(due, p, action, r, d)
+	}
+	return d
 }
 
 // Refuse records that the action was refused for a reason that only the feature

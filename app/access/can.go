@@ -36,7 +36,8 @@ const (
 	ReasonProof Reason = "proof"
 	// ReasonService: what a service key may do.
 	ReasonService Reason = "service"
-	// ReasonPolicy: a policy of the tenant refuses it.
+	// ReasonPolicy: a policy of the tenant or of the operator refuses it, or one of the
+	// operator permits it.
 	ReasonPolicy Reason = "policy"
 	// ReasonUnknown: there is no such permission to ask for.
 	ReasonUnknown Reason = "unknown"
@@ -54,10 +55,15 @@ type Decision struct {
 	lacked   bool            // it has a permission that the principal's role lacks
 	of       doorward.Action // permission through which the object would be changed
 	policy   *doorward.PolicyRefusal
+	permit   *doorward.PolicyPermit
 }
 
 // Policy is the policy that refuses; nil for other reasons.
 func (d Decision) Policy() *doorward.PolicyRefusal { return d.policy }
+
+// Permit is the policy of the operator that permits what the role does not grant; nil for
+// other reasons.
+func (d Decision) Permit() *doorward.PolicyPermit { return d.permit }
 
 func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
 
@@ -113,6 +119,19 @@ func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Reque
 	return can(p, action, &ownTenant, r)
 }
 
+// CanAsk is CanCheckAt for all actions that roles grant, those that no service can ask for
+// too.
+func CanAsk(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
+	return can(p, action, &ownTenant, r)
+}
+
+// Grants reports whether the principal's role grants the action, whatever else refuses it.
+func Grants(p *doorward.Principal, action doorward.Action) bool {
+	verb, known := p.Rules.Model().Lookup(action)
+	g := p.Rules.Grant(p.Role)
+	return known && g != nil && g.Permissions.Allow(verb)
+}
+
 // Asks reports whether the decision on the action may depend on the request.
 func Asks(p *doorward.Principal, action doorward.Action) bool {
 	return p.Policy != nil && p.Policy.DependsOnRequest(action)
@@ -147,7 +166,7 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 	case on != &ownTenant && on.TenantID != p.TenantID:
 		return no(ReasonForeign)
 	case !p.Permissions.Allow(verb):
-		return lacks(p, verb)
+		return canByPermit(p, verb, r)
 	}
 	if on != &ownTenant {
 		if d := canActOn(p, verb, on); !d.Allowed {
@@ -161,6 +180,29 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 		return underPolicy(p, verb, r)
 	}
 	return yes(ReasonRole)
+}
+
+// canByPermit decides where the role does not grant the action. Policies of the operator
+// permit members, and users of the model, actions of the platform. What a key may do is in
+// its list, and a suspended member may do nothing.
+func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
+	if p.Policy == nil || !verb.Platform || p.Kind != doorward.ByUser || p.Permissions == nil {
+		return lacks(p, verb)
+	}
+	if r == nil {
+		r = &doorward.Request{}
+	}
+	permit := p.Policy.Permit(verb.Action, r)
+	if permit == nil {
+		return lacks(p, verb)
+	}
+	if isShut(p, verb.WhileClosing) {
+		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
+	}
+	if d := underPolicy(p, verb, r); !d.Allowed {
+		return d
+	}
+	return Decision{Allowed: true, Reason: ReasonPolicy, permit: permit}
 }
 
 // underPolicy asks for the action, and for the permission that allows it.
@@ -391,6 +433,9 @@ func (d Decision) Err() error {
 func (d Decision) Refusal() *doorward.Error {
 	switch d.Reason {
 	case ReasonRole:
+		if d.own == "" {
+			return doorward.Fail(doorward.CodeForbidden, "No policy of the platform permits %s.", d.obstacle)
+		}
 		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.own, d.obstacle)
 	case ReasonRank:
 		return d.tooHigh()
@@ -421,10 +466,14 @@ func (d Decision) Refusal() *doorward.Error {
 }
 
 func (d Decision) byPolicy() *doorward.Error {
-	e := doorward.Fail(doorward.CodeDeniedByPolicy, "The policy %q of the tenant refuses it.", d.policy.PolicyID)
-	if d.policy.Needs != "" {
-		e.Detail = fmt.Sprintf("The policy %q of the tenant refuses it, since it reads %s, which the request lacks.", d.policy.PolicyID, d.policy.Needs)
+	of, needs := "tenant", ""
+	if d.policy.ByOperator {
+		of = "platform"
 	}
+	if d.policy.Needs != "" {
+		needs = fmt.Sprintf(", since it reads %s, which the request lacks", d.policy.Needs)
+	}
+	e := doorward.Fail(doorward.CodeDeniedByPolicy, "The policy %q of the %s refuses it%s.", d.policy.PolicyID, of, needs)
 	if d.policy.Reason != "" {
 		e.Detail = d.policy.Reason
 	}

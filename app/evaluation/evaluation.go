@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,11 +29,13 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// The types of subjects.
+// The types of subjects. A user is one of Doorward's, or one that the model declares as an
+// entity; the ids of the former begin with ownUser.
 const (
 	User    = "user"
 	Key     = "key"
 	Session = "session"
+	ownUser = "usr_"
 )
 
 // Tenant is the type of the resource of actions that have no type of their own.
@@ -51,6 +54,9 @@ type Question struct {
 	Subject  Subject
 	Action   doorward.Action
 	Resource doorward.Resource
+	// What the service says of subject and action, for the operator's policies. Of a user
+	// that the model declares it lies over the model's attributes.
+	SubjectProperties, ActionProperties map[string]any
 	// Of what the service says about the request: the client's address, as text that may be
 	// none, and the time. Without a time it is now; the zero time is unknown.
 	IP   string
@@ -66,14 +72,15 @@ type Decision struct {
 
 // Evaluations is the feature. Make it with New.
 type Evaluations struct {
+	writer   *access.Writer
 	db       *store.DB
 	sessions *session.Sessions
 	keys     *apikey.Keys
 }
 
 // New returns the feature.
-func New(db *store.DB, sessions *session.Sessions, keys *apikey.Keys) *Evaluations {
-	return &Evaluations{db, sessions, keys}
+func New(writer *access.Writer, db *store.DB, sessions *session.Sessions, keys *apikey.Keys) *Evaluations {
+	return &Evaluations{writer, db, sessions, keys}
 }
 
 // Decide answers the questions of a service in their order; by is nil for the operator.
@@ -88,8 +95,8 @@ func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, quest
 	}
 	all, now := make([]Decision, len(questions)), e.db.Now()
 	for i, q := range questions {
-		c := asked[q.seeker()]
-		all[i] = c.decide(q, now)
+		c := asked[q.seeker()].with(q.SubjectProperties)
+		all[i] = c.decide(q, now, e.writer.Check)
 	}
 	return all, nil
 }
@@ -132,8 +139,18 @@ func (e *Evaluations) findAll(ctx context.Context, by *doorward.ServiceKey, aske
 
 // candidate is the principal of a subject, or why there is none.
 type candidate struct {
-	p       doorward.Principal
-	refused string
+	p        doorward.Principal
+	refused  string
+	declared bool // by the model
+}
+
+// with returns the candidate with what the service says of it, which counts for users that
+// the model declares.
+func (c candidate) with(properties map[string]any) candidate {
+	if c.declared && len(properties) > 0 {
+		c.p, _ = doorward.PrincipalOfDeclared(c.p.Rules, c.p.ID, properties)
+	}
+	return c
 }
 
 // The reasons that concern the question.
@@ -166,6 +183,9 @@ func (e *Evaluations) find(ctx context.Context, by *doorward.ServiceKey, s seeke
 func (e *Evaluations) candidates(ctx context.Context, by *doorward.ServiceKey, s seeker) ([]candidate, error) {
 	switch s.subject.Type {
 	case User:
+		if !strings.HasPrefix(s.subject.ID, ownUser) {
+			return e.declared(ctx, by, s.subject.ID)
+		}
 		return e.members(ctx, by, s.subject)
 	case Key:
 		p, err := e.keys.ByID(ctx, s.subject.ID, s.ip)
@@ -175,6 +195,23 @@ func (e *Evaluations) candidates(ctx context.Context, by *doorward.ServiceKey, s
 		return credential(by, p, err)
 	}
 	return []candidate{{refused: unknownType}}, nil
+}
+
+// declared returns the user that the model declares, who is in no tenant. A service that
+// is limited to tenants doesn't see it.
+func (e *Evaluations) declared(ctx context.Context, by *doorward.ServiceKey, id string) ([]candidate, error) {
+	if !by.Covers("") {
+		return nil, nil
+	}
+	rules, err := e.db.Read().Rules(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	p, found := doorward.PrincipalOfDeclared(rules, id, nil)
+	if !found {
+		return nil, nil
+	}
+	return []candidate{{p: p, declared: true}}, nil
 }
 
 // members returns the user in each tenant that the service sees, or in the one named.
@@ -230,9 +267,9 @@ func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]can
 	return []candidate{entered(p)}, nil
 }
 
-// decide is where a question meets the one decision: what is known of the request beside
-// the principal and the action is handed over here.
-func (c *candidate) decide(q Question, now time.Time) Decision {
+// decide is where a question meets the one decision, made by check: what is known of the
+// request beside the principal and the action is handed over here.
+func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Principal, doorward.Action, *doorward.Request) access.Decision) Decision {
 	if c.refused != "" {
 		return Decision{Reason: c.refused}
 	}
@@ -245,7 +282,7 @@ func (c *candidate) decide(q Question, now time.Time) Decision {
 	case want == Tenant && q.Resource.ID != c.p.TenantID:
 		return Decision{Reason: otherTenant}
 	}
-	d := access.CanCheckAt(&c.p, q.Action, q.request(now))
+	d := check(&c.p, q.Action, q.request(now))
 	switch {
 	case d.Allowed:
 		return Decision{Allowed: true}
@@ -265,6 +302,7 @@ func (q Question) request(now time.Time) *doorward.Request {
 	if q.Resource.Type != Tenant {
 		r.Resource = &q.Resource
 	}
+	r.Properties = &doorward.Properties{Subject: q.SubjectProperties, Action: q.ActionProperties, Resource: q.Resource.Attributes}
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -18,15 +19,16 @@ type Found[T any] struct {
 	Reason string // why nothing can be found; else empty
 }
 
-// maxScanned bounds the rows that one search of subjects looks at.
+// Limits of one search. It ends its page early where policies take long.
 const (
-	maxScanned = 2000
+	maxScanned = 2000 // rows, or entities of the model
 	chunk      = 500
+	searchTime = time.Second
 )
 
 // Subjects finds the users or API keys of one tenant that may do what the question asks.
-// The tenant is the resource, or named with the subject, whose ID is ignored.
-// Errors: unavailable.
+// The tenant is the resource, or named with the subject, whose ID is ignored. Without a
+// tenant it finds the users that the model declares. Errors: unavailable.
 func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[Subject], error) {
 	tenantID := q.Subject.TenantID
 	if q.Resource.Type == Tenant {
@@ -36,6 +38,8 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	switch {
 	case q.Subject.Type != User && q.Subject.Type != Key:
 		return Found[Subject]{Reason: "Users and keys can be found."}, nil
+	case tenantID == "" && q.Subject.Type == User && by.Covers(""):
+		return e.declaredUsers(ctx, q, w)
 	case tenantID == "":
 		return Found[Subject]{Reason: noTenant}, nil
 	case !by.Covers(tenantID):
@@ -48,8 +52,56 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	}, func(u doorward.User) (Subject, doorward.Position, bool) {
 		c := member(u)
 		at := doorward.Position{At: u.CreatedAt.UnixMicro(), ID: u.ID}
-		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now).Allowed
+		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now, access.CanCheckAt).Allowed
 	})
+}
+
+// declaredUsers finds the users that the model declares.
+func (e *Evaluations) declaredUsers(ctx context.Context, q Question, w doorward.Window) (Found[Subject], error) {
+	rules, err := e.db.Read().Rules(ctx, "")
+	if err != nil {
+		return Found[Subject]{}, err
+	}
+	ids := rules.Declared(User)
+	if len(ids) == 0 {
+		return Found[Subject]{Reason: noTenant}, nil
+	}
+	now := e.db.Now()
+	found := scanIDs(e.db.Now, ids, w, func(id string) bool {
+		p, _ := doorward.PrincipalOfDeclared(rules, id, q.SubjectProperties)
+		c := candidate{p: p, declared: true}
+		return c.decide(q, now, access.CanCheckAt).Allowed
+	})
+	return foundOf(found, func(id string) Subject { return Subject{Type: User, ID: id} }), nil
+}
+
+// foundOf is what has been found, by ids.
+func foundOf[T any](ids doorward.Page[string], of func(id string) T) (found Found[T]) {
+	for _, id := range ids.Items {
+		found.Items = append(found.Items, of(id))
+	}
+	found.Next = ids.Next
+	return found
+}
+
+// scanIDs looks at sorted ids until the window is full or a limit is reached.
+func scanIDs(clock func() time.Time, ids []string, w doorward.Window, matches func(id string) bool) (page doorward.Page[string]) {
+	first, isThere := slices.BinarySearch(ids, w.After.ID)
+	if isThere {
+		first++
+	}
+	end := clock().Add(searchTime)
+	for i, id := range ids[first:] {
+		if matches(id) {
+			page.Items = append(page.Items, id)
+		}
+		isLast := first+i == len(ids)-1
+		if !isLast && (len(page.Items) == w.Limit || i == maxScanned-1 || !clock().Before(end)) {
+			page.Next = &doorward.Position{ID: id}
+			return page
+		}
+	}
+	return page
 }
 
 // keysOf finds the keys of a tenant.
@@ -71,7 +123,7 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 		c := entered(doorward.PrincipalOfKey(k, t.Status))
 		at := doorward.Position{At: k.CreatedAt.UnixMicro(), ID: k.ID}
 		valid := access.RefusesKey(&k, nil, now) == "" && k.Admits(q.IP)
-		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now).Allowed
+		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now, access.CanCheckAt).Allowed
 	})
 }
 
@@ -105,11 +157,11 @@ func scan[T any](w doorward.Window, read func(doorward.Window) (doorward.Page[T]
 	return found, nil
 }
 
-// Resources finds the tenants in which the subject may do what the question asks; it is
-// asked of no other type. Errors: unavailable.
+// Resources finds the tenants in which the subject may do what the question asks, or the
+// entities of a type that the model declares. Errors: unavailable.
 func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Resource], error) {
 	if q.Resource.Type != Tenant {
-		return Found[doorward.Resource]{Reason: noResources}, nil
+		return e.entities(ctx, by, q, w)
 	}
 	all, err := e.candidates(ctx, by, q.seeker())
 	if err != nil {
@@ -119,11 +171,30 @@ func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q 
 	now := e.db.Now()
 	for _, c := range all {
 		q.Resource.ID = c.p.TenantID
-		if c.decide(q, now).Allowed {
+		if c.decide(q, now, access.CanCheckAt).Allowed {
 			found = append(found, q.Resource)
 		}
 	}
 	return Found[doorward.Resource]{Page: cut(found, func(r doorward.Resource) string { return r.ID }, w)}, nil
+}
+
+// entities finds the model's entities of the type that the question asks about.
+func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Resource], error) {
+	c, err := e.find(ctx, by, q.seeker())
+	if err != nil || c.refused != "" {
+		return Found[doorward.Resource]{Reason: c.refused}, err
+	}
+	ids := c.p.Rules.Declared(q.Resource.Type)
+	if len(ids) == 0 {
+		return Found[doorward.Resource]{Reason: noResources}, nil
+	}
+	c = c.with(q.SubjectProperties)
+	now := e.db.Now()
+	found := scanIDs(e.db.Now, ids, w, func(id string) bool {
+		q.Resource.ID = id
+		return c.decide(q, now, access.CanCheckAt).Allowed
+	})
+	return foundOf(found, func(id string) doorward.Resource { return doorward.Resource{Type: q.Resource.Type, ID: id} }), nil
 }
 
 // Actions finds what the subject may do on the resource, by name. Errors: unavailable.
@@ -132,11 +203,12 @@ func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Qu
 	if err != nil || c.refused != "" {
 		return Found[doorward.Action]{Reason: c.refused}, err
 	}
+	c = c.with(q.SubjectProperties)
 	var found []doorward.Action
 	now := e.db.Now()
 	for _, v := range c.p.Rules.Model().Verbs() {
 		q.Action = v.Action
-		if c.decide(q, now).Allowed {
+		if c.decide(q, now, access.CanCheckAt).Allowed {
 			found = append(found, v.Action)
 		}
 	}

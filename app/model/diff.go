@@ -15,9 +15,10 @@ import (
 type Plan struct {
 	Since   Version
 	Changes []modelfile.Change // of actions
-	Roles   []Holder           // of tenants, which would gain or lose something
-	Keys    []Holder           // API keys, likewise
-	Off     []PolicyOff        // policies of tenants that would be off
+	Parts   []PartChange
+	Roles   []Holder    // of tenants, which would gain or lose something
+	Keys    []Holder    // API keys, likewise
+	Off     []PolicyOff // policies of tenants that would be off
 }
 
 // Holder is a role of a tenant or an API key, with what it would gain and lose.
@@ -46,6 +47,9 @@ func (m *Models) Diff(ctx context.Context, text string) (p Plan, err error) {
 			return err
 		}
 		if p.Changes, err = changes(p.Since, file); err != nil {
+			return err
+		}
+		if p.Parts, err = partChanges(p.Since, file, text); err != nil {
 			return err
 		}
 		if p.Off, err = policiesOff(ctx, read, p.Since, text); err != nil {

@@ -90,9 +90,12 @@ func read(text string) (*modelfile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if file.Policies != "" || file.Entities != nil {
-		line, column := file.PolicyPlace(1, 1)
-		return nil, invalid(modelfile.Faults{{Line: line, Column: column, Code: modelfile.CodeUnknown, Message: "This version of Doorward evaluates no policies of a model. Remove \"policies\" and \"entities\"."}})
+	err = rules.Check(file)
+	if errors.As(err, &faults) {
+		return nil, invalid(faults)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return file, nil
 }
@@ -109,7 +112,8 @@ func invalid(faults modelfile.Faults) *doorward.Error {
 type Applied struct {
 	Model      Version
 	Changes    []modelfile.Change // of actions
-	Off        []PolicyOff        // with force
+	Parts      []PartChange
+	Off        []PolicyOff // with force
 	Revocation doorward.Revocation
 }
 
@@ -133,11 +137,14 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 		if len(versions) > 0 && !slices.Contains(versions, Tag(now)) {
 			return doorward.Fail(doorward.CodePreconditionFailed, "")
 		}
-		if a.Model, a.Changes = now, nil; now.Text == text {
+		if a.Model, a.Changes, a.Parts = now, nil, nil; now.Text == text {
 			tx.SkipEvent()
 			return nil
 		}
 		if a.Changes, err = changes(now, file); err != nil {
+			return err
+		}
+		if a.Parts, err = partChanges(now, file, text); err != nil {
 			return err
 		}
 		if a.Off, err = policiesOff(ctx, tx.Reader, now, text); err != nil {
@@ -170,16 +177,9 @@ func insert(ctx context.Context, tx *access.Tx, before Version, a Applied) error
 		return doorward.Fail(doorward.CodePreconditionFailed, "Somebody else has applied a model at the same time.")
 	}
 	tx.Changed("version", Tag(before), Tag(a.Model))
-	for _, kind := range []struct {
-		field string
-		is    func(modelfile.Change) bool
-	}{
-		{"actionsAdded", func(c modelfile.Change) bool { return c.Before == nil }},
-		{"actionsRemoved", func(c modelfile.Change) bool { return c.After == nil }},
-		{"actionsChanged", func(c modelfile.Change) bool { return c.Before != nil && c.After != nil }},
-	} {
-		if names := namesOf(a.Changes, kind.is); names != "" {
-			tx.Changed(kind.field, "", names)
+	for _, c := range a.fields() {
+		if len(c.names) > 0 {
+			tx.Changed(c.field, "", namesOf(c.names))
 		}
 	}
 	if len(a.Off) > 0 {
@@ -191,17 +191,45 @@ func insert(ctx context.Context, tx *access.Tx, before Version, a Applied) error
 // maxNames bounds the names in one field of an event.
 const maxNames = 50
 
-func namesOf(changes []modelfile.Change, is func(modelfile.Change) bool) string {
-	var names []string
-	for _, c := range changes {
-		if is(c) {
-			names = append(names, c.Name)
-		}
-	}
+func namesOf(names []string) string {
 	if more := len(names) - maxNames; more > 0 {
-		names = append(names[:maxNames], fmt.Sprintf("and %d more", more))
+		names = append(names[:maxNames:maxNames], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, " ")
+}
+
+// changedField is a field of the event.
+type changedField struct {
+	field string
+	names []string
+}
+
+func (a *Applied) fields() []changedField {
+	var added, removed, changed, policies, entities []string
+	for _, c := range a.Changes {
+		switch {
+		case c.Before == nil:
+			added = append(added, c.Name)
+		case c.After == nil:
+			removed = append(removed, c.Name)
+		default:
+			changed = append(changed, c.Name)
+		}
+	}
+	for _, c := range a.Parts {
+		if c.Kind == PolicyPart {
+			policies = append(policies, c.Name)
+		} else {
+			entities = append(entities, c.Name)
+		}
+	}
+	return []changedField{
+		{"actionsAdded", added},
+		{"actionsRemoved", removed},
+		{"actionsChanged", changed},
+		{"policiesChanged", policies},
+		{"entitiesChanged", entities},
+	}
 }
 
 // compile returns the list of actions of a text that was accepted once.

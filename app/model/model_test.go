@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,41 @@ func caller(f *apptest.Fixture, p apptest.Person) doorward.Caller {
 	return p.Caller
 }
 
+const (
+	// permitting lets a USER approve, and keys read no invoices.
+	permitting = shared + `
+policies: |
+  @id("users") permit(principal is User, action == Action::"invoice.approve", resource);
+  @id("no-keys") @reason("Ask a person.") forbid(principal is Key, action == Action::"invoice.read", resource);
+`
+	// forbidding takes it back, and lets nobody read at all.
+	forbidding = shared + `
+policies: |
+  @id("nobody") forbid(principal, action == Action::"invoice.read", resource);
+`
+)
+
+// What the operator's policies permit and forbid holds on every node once Apply has
+// returned, for credentials that all nodes have in memory.
+func TestOperatorPoliciesHoldOnEveryNodeAtOnce(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture) {
+		ctx := f.Context()
+		_, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleUser)
+		apply(f, 0, shared)
+		_, key, err := f.Node(0).APIKeys.Create(ctx, caller(f, owner), apikey.Draft{Name: "sync", Permissions: []string{"invoice.read"}, Days: nil})
+		f.NoError(err)
+		who := credentials{f, bob.Token, key}
+		who.want(ctx, check{"session", "invoice.read", true}, check{"session", "invoice.approve", false}, check{"key", "invoice.read", true})
+		apply(f, 1, permitting)
+		who.want(ctx, check{"session", "invoice.read", true}, check{"session", "invoice.approve", true}, check{"key", "invoice.read", false}, check{"key", "invoice.approve", false})
+		apply(f, 2, forbidding)
+		who.want(ctx, check{"session", "invoice.read", false}, check{"session", "invoice.approve", false}, check{"key", "invoice.read", false})
+		apply(f, 0, shared)
+		who.want(ctx, check{"session", "invoice.read", true}, check{"session", "invoice.approve", false}, check{"key", "invoice.read", true})
+	})
+}
+
 func TestVersionsAreKept(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		ctx, models := f.Context(), f.Node(0).Models
@@ -175,6 +211,57 @@ func TestRefusedModels(t *testing.T) {
 		}
 		if n := f.CountRows("models"); n != 0 {
 			t.Errorf("%d versions were written", n)
+		}
+	})
+}
+
+// Faults of policies and entities have their places in the file.
+func TestFaultsOfPoliciesAndEntities(t *testing.T) {
+	for text, want := range map[string]string{
+		"policies: |\n  @id(\"a\")\n  permit(principal, action == Action::\"burn\", resource);":                   "4:3 unknown_action",
+		"policies: \"permit(principal, action, resource)\"":                                                       "3:11 syntax",
+		"policies: |\n  permit(principal, action == Action::\"user.invite\", resource);":                          "4:3 unknown_action",
+		"policies: |\n  permit(principal in team::\"a\", action, resource);\nentities: [{uid: {type: b, id: a}}]": "4:3 type",
+		"resources: {bill: {sum: long}}\nentities:\n  - uid: {type: bill, id: a}\n    attrs: {sum: many}":         "5:5 type",
+		"policies: |\n  permit(principal, action, resource) when { " + strings.Repeat("(", 1000) + " };":          "4:77 too_deep",
+	} {
+		var refused *doorward.Error
+		var got []string
+		errors.As(model.Check(strict+text), &refused)
+		for _, f := range refused.Fields {
+			got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, f.Code))
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%.200s\nhas the faults %v, want %s", text, got, want)
+		}
+	}
+}
+
+func TestDiffNamesPoliciesAndEntities(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		f.Tenant()
+		apply(f, 0, permitting+"entities: [{uid: {type: team, id: a}}, {uid: {type: team, id: b}, attrs: {x: 1, y: 2}}]")
+		next := shared + `
+policies: |
+  @id("users") forbid (principal is User, action == Action::"invoice.approve", resource);
+  @id("more") permit(principal, action, resource);
+entities: [{uid: {type: team, id: b}, attrs: {y: 2, x: 1}}, {uid: {type: user, id: c}}]`
+		want := []string{`policy "more"`, `policy "no-keys"`, `policy "users"`, `entity team::"a"`, `entity user::"c"`}
+		plan, err := f.Node(0).Models.Diff(f.Context(), next)
+		f.NoError(err)
+		applied := apply(f, 0, next)
+		var got []string
+		for _, c := range plan.Parts {
+			got = append(got, c.Kind+" "+c.Name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(plan.Parts, applied.Parts); diff != "" {
+			t.Errorf("apply did something else: %s", diff)
+		}
+		if again, err := f.Node(0).Models.Diff(f.Context(), next); err != nil || len(again.Parts) > 0 {
+			t.Errorf("the same text changes %+v, %v", again.Parts, err)
 		}
 	})
 }

@@ -1,6 +1,9 @@
 // Package policy shows and changes the policies of a tenant: Cedar text of "forbid"
 // policies, which narrow what roles allow.
 //
+// A version may only observe: it refuses nothing, what it would have refused is counted,
+// and what refused before it goes on to refuse.
+//
 // All versions are kept. A change holds on every node before the call returns. A version
 // that has to be confirmed ends by itself, on every node, when its time is over: the one
 // that was confirmed last then holds again.
@@ -16,6 +19,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/rules"
+	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/cedar"
 	"github.com/doorward/doorward/store"
 )
@@ -26,17 +30,40 @@ type Version = store.PolicyVersion
 // Mode says what a version does.
 type Mode = store.PolicyMode
 
+// Now is the version that holds.
+type Now struct {
+	store.PolicyVersion
+	// Observed is what a version that only observes would have refused, by the policies of
+	// its text; nil for one that refuses.
+	Observed []Observed
+}
+
+// Observed counts the decisions that a policy would have been the first to refuse.
+type Observed struct {
+	ID      string
+	Refused int64
+}
+
+// The modes of a version.
+const (
+	Enforces = store.PolicyEnforces
+	Observes = store.PolicyObserves // it refuses nothing
+)
+
 // ConfirmMinutesMax is how many minutes there may be to confirm a version.
 const ConfirmMinutesMax = 60
 
 // Policies is the feature. Make it with New.
 type Policies struct {
-	writer *access.Writer
-	db     *store.DB
+	writer   *access.Writer
+	db       *store.DB
+	sessions *session.Sessions
 }
 
 // New returns the feature.
-func New(writer *access.Writer, db *store.DB) *Policies { return &Policies{writer, db} }
+func New(writer *access.Writer, db *store.DB, sessions *session.Sessions) *Policies {
+	return &Policies{writer, db, sessions}
+}
 
 // Tag is the ETag of a version that holds. It changes when the version is confirmed, and
 // when it ends.
@@ -49,32 +76,94 @@ func Tag(v store.PolicyVersion) string {
 }
 
 // Current returns the version that holds in the caller's tenant. Version 0 has no text.
-// Errors: unavailable.
-func (p *Policies) Current(ctx context.Context, by doorward.Caller) (store.PolicyVersion, error) {
-	now, _, err := current(ctx, p.db.Read(), by.TenantID, p.db.Now())
-	return now, err
+// What it observes is counted to the moment on this node, and to a second before on
+// others. Errors: unavailable.
+func (p *Policies) Current(ctx context.Context, by doorward.Caller) (Now, error) {
+	s, err := stateOf(ctx, p.db.Read(), by.TenantID, p.db.Now())
+	if err != nil {
+		return Now{}, err
+	}
+	return p.observed(ctx, s.now)
 }
 
-// current returns the version that holds, and the highest number.
-func current(ctx context.Context, read store.Reader, tenantID string, now time.Time) (store.PolicyVersion, int64, error) {
-	all, err := read.Policies(ctx, tenantID)
-	if err != nil || all.Latest == nil {
-		return none(tenantID), 0, err
+// observed adds what the version observes.
+func (p *Policies) observed(ctx context.Context, v store.PolicyVersion) (Now, error) {
+	now := Now{PolicyVersion: v}
+	if v.Mode != store.PolicyObserves {
+		return now, nil
 	}
-	if v := all.At(now); v != nil {
-		return *v, all.Latest.Version, nil
+	if err := p.writer.Decisions().Flush(ctx); err != nil {
+		return now, err
 	}
-	return none(tenantID), all.Latest.Version, nil
+	counts, err := p.db.Read().Observed(ctx, v.TenantID, v.Version)
+	if err != nil {
+		return now, err
+	}
+	schema, err := schemaOf(ctx, p.db.Read())
+	if err != nil {
+		return now, err
+	}
+	set, _, err := cedar.ParseStored(v.Text, schema)
+	if err != nil {
+		return now, doorward.Unavailable(err)
+	}
+	for _, id := range set.IDs() {
+		now.Observed = append(now.Observed, Observed{id, counts[id]})
+	}
+	return now, nil
 }
 
-func none(tenantID string) store.PolicyVersion {
-	return store.PolicyVersion{TenantID: tenantID, Mode: store.PolicyEnforces}
+// state is what holds in a tenant at an instant.
+type state struct {
+	store.Policies
+	now  store.PolicyVersion
+	last int64 // the highest number
+}
+
+func stateOf(ctx context.Context, read store.Reader, tenantID string, at time.Time) (s state, err error) {
+	s.now = store.PolicyVersion{TenantID: tenantID, Mode: store.PolicyEnforces}
+	if s.Policies, err = read.Policies(ctx, tenantID); err != nil || s.Latest == nil {
+		return s, err
+	}
+	s.last = s.Latest.Version
+	if v := s.At(at); v != nil {
+		s.now = *v
+	}
+	return s, nil
+}
+
+// goesOnToRefuse is the version that refuses while a text is observed: the one that does
+// now. One that waits to be confirmed ends with its successor, and the text that is to be
+// observed refuses no longer.
+func (s state) goesOnToRefuse(observed string) int64 {
+	base := &s.now
+	if base.ConfirmUntil != nil {
+		base = s.Confirmed
+	}
+	v := s.Refusing(base)
+	if v == nil || v.Text == "" || v.Text == observed {
+		return 0
+	}
+	return v.Version
 }
 
 // Versions returns the versions of the caller's tenant, the newest first. Errors:
 // unavailable.
 func (p *Policies) Versions(ctx context.Context, by doorward.Caller, w doorward.Window) (doorward.Page[store.PolicyVersion], error) {
 	return p.db.Read().PolicyPage(ctx, by.TenantID, w)
+}
+
+// Get returns a version of the caller's tenant. Errors: not_found, unavailable.
+func (p *Policies) Get(ctx context.Context, by doorward.Caller, version int64) (store.PolicyVersion, error) {
+	v, err := p.db.Read().PolicyVersion(ctx, by.TenantID, version)
+	if errors.Is(err, store.ErrNone) {
+		return v, noVersion(version)
+	}
+	return v, err
+}
+
+func noVersion(version int64) error {
+	return doorward.Fail(doorward.CodeNotFound, "There is no version %d.", version)
 }
 
 // Schema returns what policies may name, in Cedar's syntax for schemas. Errors:
@@ -109,8 +198,8 @@ func (d *Draft) check() error {
 	if d.Mode == "" {
 		d.Mode = store.PolicyEnforces
 	}
-	if d.Mode != store.PolicyEnforces {
-		faults = append(faults, doorward.FieldError{Pointer: "/mode", Code: "invalid", Message: "The mode is enforce."})
+	if d.Mode != store.PolicyEnforces && d.Mode != store.PolicyObserves {
+		faults = append(faults, doorward.FieldError{Pointer: "/mode", Code: "invalid", Message: "The modes are enforce and observe."})
 	}
 	if d.ConfirmMinutes < 0 || d.ConfirmMinutes > ConfirmMinutesMax {
 		faults = append(faults, doorward.FieldError{Pointer: "/confirmMinutes", Code: "out_of_range", Message: "Give 1 to 60 minutes to confirm, or leave it out."})
@@ -148,7 +237,7 @@ func check(text string, schema *cedar.Schema) error {
 
 // Changed is a version that holds on every node.
 type Changed struct {
-	store.PolicyVersion
+	Now
 	Revocation doorward.Revocation
 }
 
@@ -172,7 +261,7 @@ func (p *Policies) Restore(ctx context.Context, by doorward.Caller, version int6
 	return p.change(ctx, by, doorward.PolicyRestore, tags, func(tx *access.Tx) (Draft, error) {
 		v, err := tx.PolicyVersion(ctx, by.TenantID, version)
 		if errors.Is(err, store.ErrNone) {
-			return Draft{}, doorward.Fail(doorward.CodeNotFound, "There is no version %d.", version)
+			return Draft{}, noVersion(version)
 		}
 		tx.Changed("restored", "", strconv.FormatInt(version, 10))
 		return Draft{Text: v.Text, Mode: v.Mode}, err
@@ -181,11 +270,13 @@ func (p *Policies) Restore(ctx context.Context, by doorward.Caller, version int6
 
 // change adds the version that draft returns.
 func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.Action, tags []string, draft func(*access.Tx) (Draft, error)) (c Changed, err error) {
+	var v store.PolicyVersion
 	c.Revocation, err = p.writer.Do(ctx, by, act, object(by), func(tx *access.Tx) error {
-		now, last, err := current(ctx, tx.Reader, by.TenantID, tx.Now)
+		s, err := stateOf(ctx, tx.Reader, by.TenantID, tx.Now)
 		if err != nil {
 			return err
 		}
+		now := s.now
 		if len(tags) > 0 && !slices.Contains(tags, Tag(now)) {
 			return doorward.Fail(doorward.CodePreconditionFailed, "")
 		}
@@ -193,7 +284,7 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 		if err != nil {
 			return err
 		}
-		if c.PolicyVersion = now; d.Text == now.Text && d.Mode == now.Mode && d.ConfirmMinutes == 0 && now.ConfirmUntil == nil {
+		if v = now; d.Text == now.Text && d.Mode == now.Mode && d.ConfirmMinutes == 0 && now.ConfirmUntil == nil {
 			tx.SkipEvent()
 			return nil
 		}
@@ -204,10 +295,21 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 		if err != nil {
 			return err
 		}
-		c.PolicyVersion = d.version(tx, by, last+1)
-		record(tx, now, c.PolicyVersion)
-		return tx.InsertPolicy(ctx, c.PolicyVersion)
+		v = d.version(tx, by, s.last+1)
+		if v.Mode == store.PolicyObserves {
+			v.Enforced = s.goesOnToRefuse(v.Text)
+		}
+		record(tx, now, v)
+		return tx.InsertPolicy(ctx, v)
 	})
+	return p.changed(ctx, c, v, err)
+}
+
+// changed adds what has been observed to the answer of a change.
+func (p *Policies) changed(ctx context.Context, c Changed, v store.PolicyVersion, err error) (Changed, error) {
+	if err == nil {
+		c.Now, err = p.observed(ctx, v)
+	}
 	return c, err
 }
 
@@ -235,13 +337,18 @@ func record(tx *access.Tx, from, to store.PolicyVersion) {
 
 // Confirm lets the version that holds now hold for good. The caller's session must still
 // be allowed to read the tenant and its people, so that a version that locks its author out
-// ends by itself. Errors: not_found if nothing waits to be confirmed, forbidden,
-// denied_by_policy, unavailable.
-func (p *Policies) Confirm(ctx context.Context, by doorward.Caller) (c Changed, err error) {
+// ends by itself. Tags are as for Put. Errors: not_found if nothing waits to be confirmed,
+// precondition_failed, forbidden, denied_by_policy, unavailable.
+func (p *Policies) Confirm(ctx context.Context, by doorward.Caller, tags []string) (c Changed, err error) {
+	var v store.PolicyVersion
 	c.Revocation, err = p.writer.Do(ctx, by, doorward.PolicyConfirm, object(by), func(tx *access.Tx) error {
-		now, _, err := current(ctx, tx.Reader, by.TenantID, tx.Now)
+		s, err := stateOf(ctx, tx.Reader, by.TenantID, tx.Now)
 		if err != nil {
 			return err
+		}
+		now := s.now
+		if len(tags) > 0 && !slices.Contains(tags, Tag(now)) {
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
 		}
 		if now.ConfirmUntil == nil {
 			return doorward.Fail(doorward.CodeNotFound, "No version waits to be confirmed.")
@@ -254,11 +361,11 @@ func (p *Policies) Confirm(ctx context.Context, by doorward.Caller) (c Changed, 
 		if _, err := tx.ConfirmPolicy(ctx, by.TenantID, now.Version); err != nil {
 			return err
 		}
-		now.ConfirmUntil, c.PolicyVersion = nil, now
+		v, v.ConfirmUntil = now, nil
 		tx.Changed("version", "", strconv.FormatInt(now.Version, 10))
 		return nil
 	})
-	return c, err
+	return p.changed(ctx, c, v, err)
 }
 
 func object(by doorward.Caller) doorward.Object {

@@ -114,7 +114,7 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 			if got := sendsOn(ctx, f, bob.Token, key); got != no[:24] {
 				t.Errorf("before its end: %s", got)
 			}
-			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller))); code != doorward.CodeDeniedByPolicy {
+			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller, nil))); code != doorward.CodeDeniedByPolicy {
 				t.Errorf("confirmed by somebody who is locked out: %s", code)
 			}
 			clock.Move(5*time.Minute - time.Second)
@@ -127,15 +127,15 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 			}
 			for n := range f.Nodes {
 				now, err := f.Node(n).Policies.Current(ctx, owner.Caller)
-				if err != nil || now.Text != noPeople || policy.Tag(now) == policy.Tag(pending.PolicyVersion) {
+				if err != nil || now.Text != noPeople || policy.Tag(now.PolicyVersion) == policy.Tag(pending.PolicyVersion) {
 					t.Errorf("after its end there is %+v, %v", now, err)
 				}
 			}
-			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller))); code != doorward.CodeNotFound {
+			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller, nil))); code != doorward.CodeNotFound {
 				t.Errorf("confirmed after its end: %s", code)
 			}
 			last := put(f, 0, owner.Caller, policy.Draft{Text: noMessages, ConfirmMinutes: 1})
-			confirmed, err := f.Node(1).Policies.Confirm(ctx, owner.Caller)
+			confirmed, err := f.Node(1).Policies.Confirm(ctx, owner.Caller, nil)
 			if err != nil || confirmed.Version != 3 || last.Version != 3 {
 				t.Errorf("confirmed %+v, %v", confirmed, err)
 			}

@@ -16,7 +16,7 @@ func Schema(model *doorward.Model, resources []modelfile.Resource) (*cedar.Schem
 	var actions []cedar.Action
 	for _, v := range model.Verbs() {
 		if v.By == doorward.ByRole {
-			actions = append(actions, cedar.Action{Name: string(v.Action), Resource: v.Resource})
+			actions = append(actions, cedar.Action{Name: string(v.Action), Resource: v.Resource, Platform: v.Platform})
 		}
 	}
 	types := map[string]map[string]cedar.Type{}
@@ -31,8 +31,8 @@ func Schema(model *doorward.Model, resources []modelfile.Resource) (*cedar.Schem
 
 // SchemaOf is Schema for the text of a model; empty for the built-in one.
 func SchemaOf(model string) (*cedar.Schema, error) {
-	_, schema, err := read(model)
-	return schema, err
+	c, err := read(model)
+	return c.schema, err
 }
 
 // PoliciesLost returns the ids of the policies of a stored text that have a place in the
@@ -52,120 +52,234 @@ func PoliciesLost(text string, before, after *cedar.Schema) (ids []string, err e
 	return ids, err
 }
 
-// policy is a doorward.Policy. The confirmed set takes the place of the latest one at an
-// instant, by itself.
+// policy is a doorward.Policy. What holds once the latest version has ended takes its
+// place at an instant, by itself.
 type policy struct {
-	latest, confirmed *cedar.Set // nil: refuses nothing
-	until             time.Time  // when the latest ends; zero: never
+	operator          *text // of the model; nil: says nothing
+	latest, confirmed held
+	until             time.Time // when the latest ends; zero: never
 }
 
-// compile returns nil where nothing is ever refused.
-func compile(p store.Policies, schema *cedar.Schema) (doorward.Policy, error) {
-	latest, err := setOf(p.Latest, schema)
+// held is what holds at a time: policies that refuse, and policies that only observe.
+type held struct{ enforced, observed *text }
+
+// text is the compiled text of a version.
+type text struct {
+	version int64 // 0: of the operator
+	set     *cedar.Set
+}
+
+// compile returns nil where no policy says anything.
+func compile(p store.Policies, model compiledModel) (doorward.Policy, error) {
+	schema := model.schema
+	latest, err := heldBy(p, p.Latest, schema)
 	if err != nil {
 		return nil, err
 	}
 	one := policy{latest: latest}
+	if model.operator != nil {
+		one.operator = &text{set: model.operator}
+	}
 	if p.Latest != nil && p.Latest.ConfirmUntil != nil {
 		one.until = *p.Latest.ConfirmUntil
-		if one.confirmed, err = setOf(p.Confirmed, schema); err != nil {
+		if one.confirmed, err = heldBy(p, p.Confirmed, schema); err != nil {
 			return nil, err
 		}
 	}
-	if one.latest == nil && one.confirmed == nil {
+	if one.operator == nil && one.latest == (held{}) && one.confirmed == (held{}) {
 		return nil, nil
 	}
 	return &one, nil
 }
 
-// setOf returns nil for a version that refuses nothing.
-func setOf(v *store.PolicyVersion, schema *cedar.Schema) (*cedar.Set, error) {
-	if v == nil || v.Text == "" || v.Mode != store.PolicyEnforces {
+func heldBy(p store.Policies, v *store.PolicyVersion, schema *cedar.Schema) (h held, err error) {
+	if h.enforced, err = textOf(p.Refusing(v), schema); err != nil || v == nil || v.Mode != store.PolicyObserves {
+		return h, err
+	}
+	h.observed, err = textOf(v, schema)
+	return h, err
+}
+
+// textOf returns nil for a version that refuses nothing.
+func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
+	if v == nil || v.Text == "" {
 		return nil, nil
 	}
 	set, _, err := cedar.ParseStored(v.Text, schema)
-	return set, err
+	return &text{v.Version, set}, err
+}
+
+// Under lets a version of the tenant's policies decide about a principal as if it refused,
+// under a schema. Those of the operator stay.
+func Under(who *doorward.Principal, v store.PolicyVersion, schema *cedar.Schema) error {
+	t, err := textOf(&v, schema)
+	if err != nil {
+		return err
+	}
+	of := (&policy{latest: held{enforced: t}}).For(who).(*policyOf)
+	if now, ok := who.Policy.(*policyOf); ok {
+		of.operator = now.operator
+	}
+	who.Policy = of
+	return nil
 }
 
 // For is part of doorward.Policy.
 func (p *policy) For(who *doorward.Principal) doorward.PolicyOf {
-	of := &policyOf{latest: prepare(p.latest, who), confirmed: prepare(p.confirmed, who), until: p.until}
+	of := &policyOf{operator: p.operator.prepare(who), latest: p.latest.prepare(who), confirmed: p.confirmed.prepare(who), until: p.until}
 	if who.Kind == doorward.ByUser {
 		of.authAt = who.AuthAt
 	}
 	return of
 }
 
-func prepare(set *cedar.Set, who *doorward.Principal) *cedar.Prepared {
-	if set == nil {
+// ForDeclared is part of doorward.Policy.
+func (p *policy) ForDeclared(id string, stated map[string]any) doorward.PolicyOf {
+	if p.operator == nil || !p.operator.set.Schema().Declares(modelfile.TypeUser, id) {
 		return nil
 	}
-	return set.Prepare(cedar.Principal{
+	who := cedar.Principal{Type: modelfile.TypeUser, ID: id, Attributes: stated}
+	return &policyOf{operator: &textFor{Prepared: p.operator.set.Prepare(who)}}
+}
+
+// Declared is part of doorward.Policy.
+func (p *policy) Declared(kind string) []string {
+	if p.operator == nil {
+		return nil
+	}
+	return p.operator.set.Schema().Declared(kind)
+}
+
+func (h held) prepare(who *doorward.Principal) heldOf {
+	return heldOf{h.enforced.prepare(who), h.observed.prepare(who)}
+}
+
+// prepare returns nil for no text.
+func (t *text) prepare(who *doorward.Principal) *textFor {
+	if t == nil {
+		return nil
+	}
+	return &textFor{t.version, t.set.Prepare(cedar.Principal{
 		ID: who.ID, Key: who.Kind == doorward.ByKey, Email: who.Email, Owner: who.OwnerID, Role: string(who.Role), Tenant: who.TenantID,
-	})
+	})}
 }
 
 // policyOf is a doorward.PolicyOf.
 type policyOf struct {
-	latest, confirmed *cedar.Prepared
+	operator          *textFor
+	latest, confirmed heldOf
 	until             time.Time
 	authAt            time.Time // of a user
 }
 
+// heldOf is held for one principal.
+type heldOf struct{ enforced, observed *textFor }
+
+// textFor is a text, evaluated for one principal as far as that goes.
+type textFor struct {
+	version int64
+	*cedar.Prepared
+}
+
 // DependsOnRequest is part of doorward.PolicyOf.
 func (p *policyOf) DependsOnRequest(action doorward.Action) bool {
-	return !p.until.IsZero() || p.latest.Conditional(string(action))
+	return !p.until.IsZero() || p.operator.conditional(action) || p.latest.enforced.conditional(action)
+}
+
+func (t *textFor) conditional(action doorward.Action) bool {
+	return t != nil && t.Conditional(string(action))
+}
+
+// Permit is part of doorward.PolicyOf.
+func (p *policyOf) Permit(action doorward.Action, r *doorward.Request) *doorward.PolicyPermit {
+	if p.operator == nil {
+		return nil
+	}
+	permit, ok := p.operator.Permit(string(action), p.request(r))
+	if !ok {
+		return nil
+	}
+	return (*doorward.PolicyPermit)(&permit)
 }
 
 // Refusal is part of doorward.PolicyOf. Where the instant is unknown, a version that may
 // have ended refuses, and so does the one after it.
 func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
-	ended := !p.until.IsZero() && !r.At.Before(p.until)
-	if p.latest != nil && !ended {
-		if refusal := p.refusal(p.latest, action, r); refusal != nil {
+	if refusal := p.refusal(p.operator, action, r); refusal != nil {
+		return refusal
+	}
+	ended := p.ended(r)
+	if !ended {
+		if refusal := p.refusal(p.latest.enforced, action, r); refusal != nil {
 			return refusal
 		}
 	}
-	if p.confirmed != nil && (ended || r.At.IsZero()) {
-		return p.refusal(p.confirmed, action, r)
+	if ended || r.At.IsZero() {
+		return p.refusal(p.confirmed.enforced, action, r)
 	}
 	return nil
 }
 
-func (p *policyOf) refusal(set *cedar.Prepared, action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+// Refusals is part of doorward.PolicyOf.
+func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []doorward.PolicyRefusal) {
+	for _, t := range []*textFor{p.operator, p.now(r).enforced} {
+		if t == nil {
+			continue
+		}
+		for _, v := range t.Explain(string(action), p.request(r)) {
+			all = append(all, *t.refusal(v))
+		}
+	}
+	return all
+}
+
+// now is what the tenant's policies hold at the time of the request.
+func (p *policyOf) now(r *doorward.Request) heldOf {
+	if p.ended(r) {
+		return p.confirmed
+	}
+	return p.latest
+}
+
+// ended reports whether the latest version has ended.
+func (p *policyOf) ended(r *doorward.Request) bool { return !p.until.IsZero() && !r.At.Before(p.until) }
+
+// Observes is part of doorward.PolicyOf.
+func (p *policyOf) Observes() bool { return p.latest.observed != nil || p.confirmed.observed != nil }
+
+// Observed is part of doorward.PolicyOf.
+func (p *policyOf) Observed(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+	return p.refusal(p.now(r).observed, action, r)
+}
+
+func (p *policyOf) refusal(set *textFor, action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
+	if set == nil {
+		return nil
+	}
 	if v := set.Refused(string(action)); v.Refused {
-		return refusalOf(v)
+		return set.refusal(v)
 	}
 	if !set.Conditional(string(action)) {
 		return nil
 	}
 	if v := set.Reading(string(action), r.Unreadable); v.Refused {
-		return refusalOf(v)
+		return set.refusal(v)
 	}
-	asked := p.request(r)
-	if !r.Deferred {
-		return refusalOf(set.Verdict(string(action), asked))
-	}
-	for _, v := range set.Explain(string(action), asked) {
-		if v.Needs != "resource" {
-			return refusalOf(v)
-		}
-	}
-	return nil
+	return set.refusal(set.Verdict(string(action), p.request(r)))
 }
 
-func refusalOf(v cedar.Verdict) *doorward.PolicyRefusal {
+func (t *textFor) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
 	if !v.Refused {
 		return nil
 	}
-	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Needs: v.Needs}
+	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Version: t.version, ByOperator: t.version == 0, Needs: v.Needs}
 }
 
 // passwordAAL is the assurance level of a session that began with a password.
 const passwordAAL = 1
 
 func (p *policyOf) request(r *doorward.Request) *cedar.Request {
-	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path}
+	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path, Deferred: r.Deferred}
 	if !p.authAt.IsZero() {
 		asked.AAL = passwordAAL
 	}
@@ -175,6 +289,9 @@ func (p *policyOf) request(r *doorward.Request) *cedar.Request {
 	}
 	if r.Resource != nil {
 		asked.Resource = &cedar.Resource{Type: r.Resource.Type, ID: r.Resource.ID, Attributes: r.Resource.Attributes}
+	}
+	if said := r.Properties; said != nil {
+		asked.SubjectSays, asked.ActionSays, asked.ResourceSays = said.Subject, said.Action, said.Resource
 	}
 	return asked
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/cedar"
 	"github.com/doorward/doorward/internal/modelfile"
 	"github.com/doorward/doorward/store"
 )
@@ -16,55 +15,44 @@ import (
 type Compiler struct {
 	mu       sync.Mutex
 	revision int64
-	model    *doorward.Model
-	schema   *cedar.Schema // of the model
+	last     compiledModel
 }
 
 // Compile is a store.CompileRules.
 func (c *Compiler) Compile(s store.RulesSource) (*doorward.Rules, error) {
-	model, schema, err := c.modelOf(s)
+	model, err := c.modelOf(s)
 	if err != nil {
 		return nil, err
 	}
-	rules := doorward.NewRules(s.Version, model, s.Roles)
-	policy, err := compile(s.Policies, schema)
+	rules := doorward.NewRules(s.Version, model.model, s.Roles)
+	policy, err := compile(s.Policies, model)
 	if policy == nil || err != nil {
 		return rules, err
 	}
 	return rules.WithPolicy(policy), nil
 }
 
-func (c *Compiler) modelOf(s store.RulesSource) (*doorward.Model, *cedar.Schema, error) {
+func (c *Compiler) modelOf(s store.RulesSource) (compiledModel, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.model != nil && c.revision == s.Version.Model {
-		return c.model, c.schema, nil
+	if c.last.model != nil && c.revision == s.Version.Model {
+		return c.last, nil
 	}
-	model, schema, err := read(s.Model)
+	model, err := read(s.Model)
 	if err != nil {
-		return nil, nil, err
+		return compiledModel{}, err
 	}
-	c.revision, c.model, c.schema = s.Version.Model, model, schema
-	return model, schema, nil
+	c.revision, c.last = s.Version.Model, model
+	return model, nil
 }
 
-// read returns the actions of a model, and the schema of policies that it makes. Empty is
-// the built-in model.
-func read(text string) (*doorward.Model, *cedar.Schema, error) {
-	if text == "" {
-		schema, err := Schema(doorward.BuiltIn(), nil)
-		return doorward.BuiltIn(), schema, err
+// read compiles a model. Empty is the built-in one.
+func read(text string) (compiledModel, error) {
+	if text != "" {
+		return compileStored(text)
 	}
-	file, err := modelfile.ReadStored([]byte(text))
-	if err != nil {
-		return nil, nil, err
-	}
-	model, err := Model(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	schema, err := Schema(model, file.Resources)
-	return model, schema, err
+	schema, err := Schema(doorward.BuiltIn(), nil)
+	return compiledModel{model: doorward.BuiltIn(), schema: schema}, err
 }
 
 // Model returns the list of actions of a model file and Doorward's own.

@@ -87,17 +87,28 @@ func (s *Sessions) inTime(session doorward.Session, now time.Time) bool {
 	return now.Before(session.ExpiresAt(s.limits)) && now.Before(session.IdleExpiresAt(s.limits))
 }
 
-// load reads the session from the database and puts it in memory.
-func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Principal, error) {
+// Look returns the session of a token as Check would find it, without recording a use.
+// Errors are those of Check.
+func (s *Sessions) Look(ctx context.Context, token secret.Token) (store.Credential, error) {
+	return s.look(ctx, token.Hash())
+}
+
+func (s *Sessions) look(ctx context.Context, hash secret.Hash) (store.Credential, error) {
 	cred, err := s.read(ctx, hash)
 	if err == nil && s.looksIdle(cred.Session) {
 		cred, err = s.resolveIdle(ctx, hash, s.idle(cred.Session))
 	}
+	if err == nil && (!usable(cred) || !s.inTime(cred.Session, s.db.Now())) {
+		err = doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	return cred, err
+}
+
+// load reads the session from the database and puts it in memory.
+func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Principal, error) {
+	cred, err := s.look(ctx, hash)
 	if err != nil {
 		return doorward.Principal{}, err
-	}
-	if !usable(cred) || !s.inTime(cred.Session, s.db.Now()) {
-		return doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	now := s.db.Now().UnixMicro()
 	if e := s.registry.Get(hash); e != nil {

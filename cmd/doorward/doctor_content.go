@@ -7,13 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/app/model"
 	"github.com/doorward/doorward/store"
 )
 
 // checkContent checks a database whose schema is up to date.
 func checkContent(ctx context.Context, db *store.DB) (all []finding) {
-	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkSpace, checkPages, checkTrails, checkQueue} {
+	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkSpace, checkPages, checkTrails, checkQueue, checkModel} {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		if f, says := check(ctx, db); says {
 			all = append(all, f)
@@ -144,6 +146,33 @@ func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 	case v.MailsQueued > 0 && age > maxMailAge:
 		f.wrong, f.code = fmt.Sprintf("%d mails wait, one of them since %s", v.MailsQueued, v.OldestMail.Format(time.RFC3339)), exitFailed
 		f.remedy = "Is a server running? Its log says why a mail could not be sent: look for \"mail not sent yet\"."
+	}
+	return f, true
+}
+
+// checkModel reads the platform's model as this version does: what one node can't read,
+// nobody may do there.
+func checkModel(ctx context.Context, db *store.DB) (finding, bool) {
+	v, err := db.Read().Model(ctx)
+	f := finding{what: "model", fine: fmt.Sprintf("version %d, without faults", v.Version)}
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return f, false
+	case err != nil:
+		f.wrong, f.code = cause(err), exitUnavailable
+		return f, true
+	}
+	var refused *doorward.Error
+	switch err := model.Check(v.Text); {
+	case errors.As(err, &refused) && len(refused.Fields) > 0:
+		first := refused.Fields[0]
+		f.wrong = fmt.Sprintf("version %d has faults, the first of %d at %d:%d: %s", v.Version, len(refused.Fields), first.Line, first.Column, first.Message)
+	case err != nil:
+		f.wrong = cause(err)
+	}
+	if f.wrong != "" {
+		f.code = exitFailed
+		f.remedy = "Another version of Doorward has accepted it. \"doorward model show\" prints it: correct it and apply it, or use that version. Until then nobody may do what this version can't read; with a fault in policies or entities, no action of the platform."
 	}
 	return f, true
 }

@@ -73,7 +73,8 @@ func exec1(t *testing.T, db *sql.DB, query string) {
 	}
 }
 
-// TestDoctorFindsWhatIsInTheRows: an old mail, and an edited event.
+// TestDoctorFindsWhatIsInTheRows: an old mail, an edited event, and a model that this
+// version can't read.
 func TestDoctorFindsWhatIsInTheRows(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "doorward.db"), "postgres": pgtest.DSN(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -86,6 +87,10 @@ func TestDoctorFindsWhatIsInTheRows(t *testing.T) {
 			exec1(t, db, `UPDATE events SET action = 'tenant.create' WHERE action = 'user.remove'`)
 			exec1(t, db, `UPDATE audit_chains SET last = last + 1`)
 			finds(t, args, "FAIL  audit trail")
+			exec1(t, db, `UPDATE audit_chains SET last = last - 1`)
+			exec1(t, db, `INSERT INTO models (version, revision, text, created_at, created_by) VALUES (1, 1, 'actions: {}
+policies: permit(principal, action, resource) when { never };', 0, '')`)
+			finds(t, args, "FAIL  model          version 1 has faults, the first of 1 at 2:11: In the policies", `"doorward model show" prints it`)
 			rows := 0
 			if err := db.QueryRow(`SELECT count(*) FROM backups`).Scan(&rows); err != nil || rows != 0 {
 				t.Errorf("doctor has left %d rows, %v", rows, err)

@@ -80,8 +80,9 @@ func modelDiffCommand() *cobra.Command {
 	return onDatabase(withoutMigration(), &cobra.Command{
 		Use: "diff FILE", Short: "Say what applying a model would change",
 		Long: `Diff compares FILE with the model that holds, and writes nothing: which actions
-are new, gone or granted to other roles, and which API keys and roles that tenants
-have made would gain or lose something.`,
+are new, gone or granted to other roles, which of the model's policies and entities
+are new, gone or changed, which API keys and roles that tenants have made would gain
+or lose something, and which policies of tenants would be off.`,
 		Example: "  doorward model diff model.yaml", Args: oneArg("FILE"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		text, err := readModel(cmd.InOrStdin(), args[0])
@@ -118,6 +119,7 @@ If policies of tenants name what the model takes away, nothing is applied withou
 			return modelFaults(cmd.ErrOrStderr(), args[0], err)
 		}
 		printChanges(cmd.OutOrStdout(), applied.Changes)
+		printParts(cmd.OutOrStdout(), applied.Parts)
 		printOff(cmd.OutOrStdout(), applied.Off)
 		fmt.Fprintf(cmd.OutOrStdout(), "Version %d holds on every node.\n", applied.Model.Version)
 		return nil
@@ -170,6 +172,7 @@ func modelFaults(w io.Writer, file string, err error) error {
 func printPlan(w io.Writer, p model.Plan) {
 	fmt.Fprintf(w, "Compared with version %d%s:\n", p.Since.Version, appliedWhen(p.Since))
 	printChanges(w, p.Changes)
+	printParts(w, p.Parts)
 	printHolders(w, "role", p.Roles)
 	printHolders(w, "API key", p.Keys)
 	printOff(w, p.Off)
@@ -181,6 +184,19 @@ func printChanges(w io.Writer, changes []modelfile.Change) {
 	}
 	for _, c := range changes {
 		fmt.Fprintln(w, describeChange(c))
+	}
+}
+
+func printParts(w io.Writer, changes []model.PartChange) {
+	for _, c := range changes {
+		sign := "~"
+		switch {
+		case c.Before == "":
+			sign = "+"
+		case c.After == "":
+			sign = "-"
+		}
+		fmt.Fprintf(w, "%s %s %s\n", sign, c.Kind, c.Name)
 	}
 }
 

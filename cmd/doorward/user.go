@@ -58,17 +58,26 @@ func onMembership(cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, 
 	var tenant string
 	cmd.Args = oneArg("EMAIL or user id")
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		found, err := n.App.Users.Find(cmd.Context(), args[0], tenant)
+		u, err := findOne(cmd, n, args[0], tenant)
 		if err != nil {
 			return err
 		}
-		if len(found) > 1 {
-			return badUse("%s is in several tenants. Name one with%s", args[0], tenantFlags(found))
-		}
-		return do(cmd, n, found[0])
+		return do(cmd, n, u)
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant, for people who are in several")
 	return cmd
+}
+
+// findOne returns the only membership of an address or user id, or the one in the tenant.
+func findOne(cmd *cobra.Command, n *node.Node, who, tenant string) (doorward.User, error) {
+	found, err := n.App.Users.Find(cmd.Context(), who, tenant)
+	if err != nil {
+		return doorward.User{}, err
+	}
+	if len(found) > 1 {
+		return doorward.User{}, badUse("%s is in several tenants. Name one with%s", who, tenantFlags(found))
+	}
+	return found[0], nil
 }
 
 func tenantFlags(found []doorward.User) string {

@@ -22,8 +22,8 @@ const maxChecks = 80_000
 // Set is the policies of a text that has no faults. It is immutable.
 type Set struct {
 	schema   *Schema
-	policies []*policy       // in the order of the text
-	known    types.EntityMap // of ParsePlatform, never nil there
+	policies []*policy // in the order of the text
+	platform bool      // of ParsePlatform
 }
 
 // policy is one policy of a set.
@@ -102,7 +102,9 @@ func (r *reader) read(st statement) {
 	}
 	p := &policy{line: st.line, order: len(r.policies), ast: parsed}
 	p.simple = p.simplified()
-	if !r.platform { // whose conditions read entities that are not here yet
+	if r.platform {
+		r.checkNames(st.place, p)
+	} else {
 		p.share()
 	}
 	r.readID(st.place, p)
@@ -129,7 +131,12 @@ func (r *reader) readID(at place, p *policy) {
 			p.reason = string(annotation.Value)
 		}
 	}
+	if p.id == "" && r.platform {
+		p.id = fmt.Sprintf("policy%d", p.order)
+	}
 	switch {
+	case len(p.id) > maxID && r.platform:
+		r.fault(at, TooLarge, fmt.Sprintf("an id has %d bytes at most", maxID))
 	case p.id == "":
 		r.fault(at, MissingID, `each policy begins with an id: @id("…")`)
 	case r.ids[p.id]:
@@ -144,14 +151,18 @@ func (r *reader) readActions(at place, p *policy) bool {
 	p.actions = make([]uint64, len(r.schema.actions)/64+1)
 	ok := true
 	for _, uid := range r.namedActions(p.ast) {
-		if _, known := r.schema.index[string(uid.ID)]; !known || uid.Type != typeAction {
+		switch i, known := r.schema.index[string(uid.ID)]; {
+		case !known || uid.Type != typeAction:
 			r.fault(at, UnknownAction, fmt.Sprintf("there is no action %s", uid))
+			ok = false
+		case !r.isFor(r.schema.actions[i]):
+			r.fault(at, UnknownAction, fmt.Sprintf("%s is not an action of the platform", uid))
 			ok = false
 		}
 	}
 	found := false
 	for i, action := range r.schema.actions {
-		if headHasAction(p.ast.Action, actionUID(action.Name)) && headHasResource(p.ast.Resource, action.resourceType()) {
+		if r.isFor(action) && headHasAction(p.ast.Action, actionUID(action.Name)) && headHasResource(p.ast.Resource, action.resourceType()) {
 			p.actions[i/64] |= 1 << (i % 64)
 			found = true
 		}
@@ -161,6 +172,9 @@ func (r *reader) readActions(at place, p *policy) bool {
 	}
 	return ok && found
 }
+
+// isFor reports whether the text can be about the action.
+func (r *reader) isFor(action Action) bool { return !r.platform || action.Platform }
 
 // namedActions returns every action that the policy names.
 func (r *reader) namedActions(p *ast.Policy) (uids []types.EntityUID) {

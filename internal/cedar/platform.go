@@ -1,127 +1,161 @@
 package cedar
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 
 	"github.com/cedar-policy/cedar-go/types"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
 // Limits on the operator's own text; nesting is bounded as in Parse.
 const (
 	maxPlatformBytes    = 1 << 20
-	maxPlatformPolicies = 1_000
+	maxPlatformPolicies = 500
+	maxID               = 128 // bytes
 )
 
-// Entities are what the operator's own policies know beside the request.
-type Entities struct{ known types.EntityMap }
-
-// ParseEntities reads entities in Cedar's JSON: a list of {uid: {type, id}, attrs,
-// parents}.
-func ParseEntities(text []byte) (Entities, error) {
-	var known types.EntityMap
-	if err := json.Unmarshal(text, &known); err != nil {
-		return Entities{}, fmt.Errorf("read the entities: %w", err)
-	}
-	return Entities{known}, nil
-}
-
-// ParsePlatform reads the operator's own policies: permit and forbid, each with an
-// @id of its own, for actions of the schema. Types are not checked, since callers may
-// state attributes that no schema declares; a policy that errs refuses.
-func ParsePlatform(text string, entities Entities, schema *Schema) (*Set, Faults) {
+// ParsePlatform reads the operator's own policies: permit and forbid, for the actions of
+// the platform, about the schema's entities. A policy without an @id has "policy" and its
+// place in the text, from 0. Types are not checked, since callers may state attributes
+// that no schema declares; a policy that errs refuses.
+func ParsePlatform(text string, schema *Schema) (*Set, Faults) {
 	r := &reader{schema: schema, platform: true}
 	set, faults := r.set(text, limits{maxPlatformBytes, maxPlatformPolicies})
-	if set == nil {
-		return nil, faults
+	if set != nil {
+		set.platform = true
 	}
-	if set.known = entities.known; set.known == nil {
-		set.known = types.EntityMap{} // nil says that the set is a tenant's
-	}
-	return set, nil
+	return set, faults
 }
 
-// resource returns the resource of a request, over what is known of it. Of the
-// declared attributes it has those that are read.
+// checkNames refuses types that no entity can have.
+func (r *reader) checkNames(at place, p *policy) {
+	check := func(t types.EntityType) {
+		if !r.schema.isType(t) {
+			r.fault(at, WrongType, fmt.Sprintf("there is no type %s: neither the model's resources nor its entities have it", t))
+		}
+	}
+	for _, t := range headTypes(p.ast.Principal, p.ast.Resource) {
+		check(t)
+	}
+	inspect(p.ast, func(n ast.IsNode) bool {
+		switch n := n.(type) {
+		case ast.NodeValue:
+			if uid, ok := n.Value.(types.EntityUID); ok {
+				check(uid.Type)
+			}
+		case ast.NodeTypeIs:
+			check(n.EntityType)
+		case ast.NodeTypeIsIn:
+			check(n.EntityType)
+		}
+		return true
+	})
+}
+
+// headTypes are the types that the heads of a policy name.
+func headTypes(heads ...any) (all []types.EntityType) {
+	for _, head := range heads {
+		switch head := head.(type) {
+		case ast.ScopeTypeEq:
+			all = append(all, head.Entity.Type)
+		case ast.ScopeTypeIn:
+			all = append(all, head.Entity.Type)
+		case ast.ScopeTypeIs:
+			all = append(all, head.Type)
+		case ast.ScopeTypeIsIn:
+			all = append(all, head.Type, head.Entity.Type)
+		}
+	}
+	return all
+}
+
+// Texts returns the text of each policy by its id, as Cedar writes it: equal where the
+// policies are, whatever their spaces and comments.
+func (s *Set) Texts() map[string]string {
+	texts := make(map[string]string, len(s.policies))
+	for _, p := range s.policies {
+		texts[p.id] = string(public(p.ast).MarshalCedar())
+	}
+	return texts
+}
+
+// Schema returns the schema that the text was read with.
+func (s *Set) Schema() *Schema { return s.schema }
+
+// principal returns who acts, with the attributes that are known.
+func (s *Set) principal(who Principal) types.Entity {
+	e := who.entity()
+	if !s.platform || who.Type == "" {
+		return e
+	}
+	return s.schema.entity(e.UID, who.Attributes)
+}
+
+// resource returns the resource of a request, under what is stated of it. For a tenant it
+// has the declared attributes that are read.
 func (s *Set) resource(r *Resource, read []types.String) *types.Entity {
-	declared, attributes := s.schema.resources[r.Type], types.RecordMap{}
+	uid := entityName{r.Type, r.ID}.uid()
+	if s.platform {
+		e := s.schema.entity(uid, r.Attributes)
+		return &e
+	}
+	attributes := make(types.RecordMap, len(read))
 	for _, name := range read {
-		if value := declared[string(name)].value(r.Attributes[string(name)]); value != nil {
+		if value := s.attribute(r, name); value != nil {
 			attributes[name] = value
 		}
 	}
-	e := s.overlay(types.Entity{
-		UID:        types.NewEntityUID(types.EntityType(r.Type), types.String(r.ID)),
-		Attributes: types.NewRecord(attributes),
-	}, s.undeclared(r))
-	return &e
+	return &types.Entity{UID: uid, Attributes: types.NewRecord(attributes)}
 }
 
-// undeclared returns the attributes that the schema does not declare, which only the
-// operator's own policies read.
-func (s *Set) undeclared(r *Resource) map[string]any {
-	if s.known == nil {
+// attribute returns a declared attribute of a resource for a tenant, nil where it is
+// absent.
+func (s *Set) attribute(r *Resource, name types.String) types.Value {
+	declared := s.schema.resources[r.Type][string(name)]
+	switch v, isStated := r.Attributes[string(name)]; {
+	case declared == "":
+		return nil
+	case isStated:
+		return s.schema.value(declared, v)
+	}
+	value, _ := s.schema.known[entityName{r.Type, r.ID}.uid()].Attributes.Get(name)
+	return value
+}
+
+// entities are those that policies can look up beside principal and resource.
+func (s *Set) entities() types.EntityMap {
+	if !s.platform {
 		return nil
 	}
-	others := maps.Clone(r.Attributes)
-	for name := range s.schema.resources[r.Type] {
-		delete(others, name)
-	}
-	return others
+	return s.schema.known
 }
 
-// overlay lays an entity and the attributes that a caller states over what is known
-// of it. In a tenant's set it returns the entity, so that what policies read is what
-// the schema says.
-func (s *Set) overlay(e types.Entity, stated map[string]any) types.Entity {
-	if s.known == nil {
-		return e
-	}
-	stored := s.known[e.UID]
-	attributes := stored.Attributes.Map()
-	if attributes == nil {
-		attributes = types.RecordMap{}
-	}
-	maps.Copy(attributes, e.Attributes.Map())
-	maps.Copy(attributes, record(stated).Map())
-	parents := append(stored.Parents.Slice(), e.Parents.Slice()...)
-	return types.Entity{
-		UID: e.UID, Parents: types.NewEntityUIDSet(parents...),
-		Attributes: types.NewRecord(attributes), Tags: stored.Tags,
-	}
+// Permit is a policy that permits.
+type Permit struct {
+	PolicyID string
+	Line     int // where it begins
 }
 
-// record returns what a caller states in the engine's terms. What Cedar has no value
-// for, like null and fractions, is left out.
-func record(stated map[string]any) types.Record {
-	m := types.RecordMap{}
-	for name, v := range stated {
-		if value := anyValue(v); value != nil {
-			m[types.String(name)] = value
+// Permit returns the first permit of ParsePlatform that holds for the request, and
+// whether there is one. It says nothing of the policies that refuse; ask Verdict, too.
+func (p *Prepared) Permit(action string, request *Request) (Permit, bool) {
+	i, ok := p.set.schema.index[action]
+	if !ok {
+		return Permit{}, false
+	}
+	for _, r := range p.grants {
+		if r.applies(i) {
+			return Permit{r.id, r.line}, true
 		}
 	}
-	return types.NewRecord(m)
-}
-
-// anyValue returns a value of decoded JSON in the engine's terms, nil where there is
-// none.
-func anyValue(v any) types.Value {
-	switch v := v.(type) {
-	case string:
-		return types.String(v)
-	case bool:
-		return types.Boolean(v)
-	case map[string]any:
-		return record(v)
-	case []any:
-		values := make([]types.Value, 0, len(v))
-		for _, e := range v {
-			if value := anyValue(e); value != nil {
-				values = append(values, value)
-			}
-		}
-		return types.NewSet(values...)
+	if !has(p.asks, i) {
+		return Permit{}, false
 	}
-	return long(v)
+	about := p.about(i, request)
+	for _, r := range p.open {
+		if r.applies(i) && !r.forbids() && about.permits(r) {
+			return Permit{r.id, r.line}, true
+		}
+	}
+	return Permit{}, false
 }

@@ -1,23 +1,52 @@
 package cedar
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
-func TestPlatform(t *testing.T) {
-	entities, err := ParseEntities([]byte(`[
-		{"uid": {"type": "user", "id": "morty"}, "attrs": {"email": "morty@example.com"}, "parents": [{"type": "group", "id": "editors"}]},
-		{"uid": {"type": "group", "id": "editors"}, "attrs": {}, "parents": []}]`))
+const people = `[
+	{"uid": {"type": "user", "id": "morty"}, "attrs": {"email": "morty@example.com"}, "parents": [{"type": "group", "id": "editors"}]},
+	{"uid": {"type": "group", "id": "editors"}},
+	{"uid": {"type": "invoice", "id": "stored"}, "attrs": {"state": "sent", "owner": "morty", "amount": 5, "labels": {"a": [true]}}}]`
+
+// platform is a schema with the entities. Its action tenant.read is not the platform's.
+func platform(t *testing.T, entities string) *Schema {
+	t.Helper()
+	s, err := NewSchema([]Action{
+		{Name: "invoice.approve", Resource: "invoice", Platform: true},
+		{Name: "invoice.read", Resource: "invoice", Platform: true},
+		{Name: "report.read", Platform: true},
+		{Name: "tenant.read"},
+	}, map[string]map[string]Type{"invoice": {"amount": Long, "owner": User, "state": String}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, faults := ParsePlatform(`
-		@id("editors") permit(principal in group::"editors", action == Action::"invoice.read", resource);
-		@id("state") permit(principal, action == Action::"invoice.approve", resource) when { resource.state == principal.email };
-		@id("subject") forbid(principal, action == Action::"user.invite", resource) unless { context has subject && context.subject.level > 3 };
-	`, entities, invoices(t))
+	s, faults, err := s.WithEntities([]byte(entities))
+	if err != nil || faults != nil {
+		t.Fatal(faults, err)
+	}
+	return s
+}
+
+func platformSet(t *testing.T, text, entities string) *Set {
+	t.Helper()
+	set, faults := ParsePlatform(text, platform(t, entities))
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	morty := set.Prepare(Principal{Type: "user", ID: "morty", Tenant: "ten_1"})
+	return set
+}
+
+func TestPlatform(t *testing.T) {
+	set := platformSet(t, `
+		@id("editors") permit(principal in group::"editors", action == Action::"invoice.read", resource);
+		@id("state") permit(principal, action == Action::"invoice.approve", resource) when { resource.state == principal.email };
+		@id("subject") forbid(principal, action == Action::"report.read", resource) unless { context.subject has level && context.subject.level > 3 };
+	`, people)
+	morty := set.Prepare(Principal{Type: "user", ID: "morty"})
+	stated := set.Prepare(Principal{Type: "user", ID: "morty", Attributes: map[string]any{"email": "x"}})
+	gone := set.Prepare(Principal{Type: "user", ID: "morty", Attributes: map[string]any{"email": nil}})
 	for _, c := range []struct {
 		name, action string
 		who          *Prepared
@@ -28,37 +57,116 @@ func TestPlatform(t *testing.T) {
 		{"of a group", "invoice.read", morty, &request, "editors", false},
 		{"of no group", "invoice.read", set.Prepare(admin), &request, "", false},
 		{"attribute of an entity", "invoice.approve", morty, with(map[string]any{"state": "morty@example.com"}), "state", false},
-		{"stated attribute", "invoice.approve", set.Prepare(Principal{Type: "user", ID: "morty", Attributes: map[string]any{"email": "x"}}), with(map[string]any{"state": "x"}), "state", false},
+		{"stated attribute", "invoice.approve", stated, with(map[string]any{"state": "x"}), "state", false},
+		{"attribute stated as null", "invoice.approve", gone, with(map[string]any{"state": "x"}), "", true},
 		{"another's attribute", "invoice.approve", morty, with(map[string]any{"state": "x"}), "", false},
 		{"a permit errs", "invoice.approve", morty, with(nil), "", true},
 		{"no resource", "invoice.approve", morty, &request, "", false},
-		{"nothing stated", "user.invite", morty, &request, "", true},
-		{"stated", "user.invite", morty, &Request{SubjectSays: map[string]any{"level": float64(4)}}, "", false},
-		{"stated a fraction", "user.invite", morty, &Request{SubjectSays: map[string]any{"level": 4.5}}, "", true},
+		{"resource comes later", "invoice.approve", morty, &Request{Deferred: true}, "state", false},
+		{"nothing stated", "report.read", morty, &request, "", true},
+		{"stated", "report.read", morty, &Request{SubjectSays: map[string]any{"level": float64(4)}}, "", false},
+		{"stated a fraction", "report.read", morty, &Request{SubjectSays: map[string]any{"level": 4.5}}, "", true},
+		{"not of the platform", "tenant.read", morty, &request, "", false},
 	} {
-		id, ok := c.who.Permits(c.action, c.request)
-		if id != c.permitted || ok != (id != "") {
-			t.Errorf("%s: permitted %v by %q", c.name, ok, id)
+		if permit, ok := c.who.Permit(c.action, c.request); permit.PolicyID != c.permitted || ok != (permit.PolicyID != "") {
+			t.Errorf("%s: permitted %v by %+v", c.name, ok, permit)
 		}
 		if v := c.who.Verdict(c.action, c.request); v.Refused != c.refused {
 			t.Errorf("%s: %+v", c.name, v)
 		}
 	}
-	whoever, faults := ParsePlatform(`
-		@id("a") permit(principal, action == Action::"invoice.read", resource) when { group::"editors".open };
-		@id("b") permit(principal, action == Action::"tenant.read", resource) when { principal.level == 3 };`, Entities{}, invoices(t))
+}
+
+// What is stated of a resource lies over what is known of it, whatever its type.
+func TestStatedLiesOverStored(t *testing.T) {
+	set := platformSet(t, `
+		permit(principal, action == Action::"invoice.read", resource) when { resource.owner == principal && resource.amount == 5 && resource has labels };
+		permit(principal, action == Action::"invoice.approve", resource) when { resource has note && resource.note == {a: ["x", 1]} };`, people)
+	forbid, faults := Parse(`@id("a") forbid(principal, action == Action::"invoice.read", resource) when { resource.amount == 5 };`, platform(t, people))
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	p := whoever.Prepare(Principal{Type: "user", ID: "x", Attributes: map[string]any{"level": 3}})
-	if v := p.Verdict("invoice.read", with(nil)); !v.Erred || v.PolicyID != "a" {
-		t.Errorf("an entity that nobody knows: %+v", v)
+	morty, tenant := set.Prepare(Principal{Type: "user", ID: "morty"}), forbid.Prepare(admin)
+	note := map[string]any{"note": map[string]any{"a": []any{"x", 1}, "b": nil}}
+	for name, c := range map[string]struct {
+		id               string
+		stated           map[string]any
+		policy           string
+		refused, approve bool // by the tenant; by the note
+	}{
+		"stored":           {"stored", nil, "policy0", true, false},
+		"another number":   {"stored", map[string]any{"amount": 6}, "", false, false},
+		"of another type":  {"stored", map[string]any{"amount": "5"}, "", true, false}, // it errs
+		"null":             {"stored", map[string]any{"amount": nil}, "", true, false},
+		"another owner":    {"stored", map[string]any{"owner": "usr_2"}, "", true, false},
+		"undeclared":       {"stored", note, "policy0", true, true},
+		"unknown":          {"other", map[string]any{"amount": 5, "owner": "morty", "labels": true}, "policy0", true, false},
+		"unknown, nothing": {"other", nil, "", true, false},
+	} {
+		r := &Request{Resource: &Resource{Type: "invoice", ID: c.id, Attributes: c.stated}}
+		if permit, _ := morty.Permit("invoice.read", r); permit.PolicyID != c.policy {
+			t.Errorf("%s: permitted by %+v", name, permit)
+		}
+		if v := tenant.Verdict("invoice.read", r); v.Refused != c.refused {
+			t.Errorf("%s: the tenant's policy says %+v", name, v)
+		}
+		if _, ok := morty.Permit("invoice.approve", r); ok != c.approve {
+			t.Errorf("%s: the note permits %v", name, ok)
+		}
 	}
-	if id, ok := p.Permits("tenant.read", &request); !ok || id != "b" {
-		t.Errorf("a stated attribute without entities: %v by %q", ok, id)
+}
+
+// A permit without a condition is evaluated when the principal is loaded.
+func TestSurePermits(t *testing.T) {
+	set := platformSet(t, `@id("a") permit(principal is User, action, resource);
+		@id("b") forbid(principal, action == Action::"invoice.read", resource) when { context.now > datetime("2100-01-01") };`, people)
+	p := set.Prepare(admin)
+	if permit, ok := p.Permit("report.read", nil); !ok || permit != (Permit{"a", 1}) || p.Conditional("report.read") {
+		t.Errorf("permitted %v by %+v", ok, permit)
 	}
-	_, faults = ParsePlatform(`@id("a") permit(principal, action == Action::"burn", resource); permit(principal, action, resource);`, entities, invoices(t))
-	if len(faults) != 2 || faults[0].Code != UnknownAction || faults[1].Code != MissingID {
-		t.Errorf("faults %v", faults)
+	if _, ok := set.Prepare(key).Permit("report.read", nil); ok {
+		t.Error("a key has what is for users")
+	}
+	if !p.Conditional("invoice.read") || p.Conditional("tenant.read") {
+		t.Error("which actions depend on the request is wrong")
+	}
+}
+
+func TestPlatformFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		`permit(principal, action == Action::"burn", resource);`:                                                      `1:1: there is no action Action::"burn"`,
+		`permit(principal, action == Action::"tenant.read", resource);`:                                               `1:1: Action::"tenant.read" is not an action of the platform`,
+		`permit(principal in team::"x", action, resource);`:                                                           `1:1: there is no type team: neither the model's resources nor its entities have it`,
+		`permit(principal, action, resource is bill);`:                                                                "1:1: no action has a resource of this type\n1:1: there is no type bill: neither the model's resources nor its entities have it",
+		"permit(principal, action, resource);\nforbid(principal, action, resource) when { [bill::\"x\"].isEmpty() };": `2:1: there is no type bill: neither the model's resources nor its entities have it`,
+		`@id("a") permit(principal, action, resource); @id("a") forbid(principal, action, resource);`:                 `1:47: two policies have the id "a"`,
+		`@id("policy1") permit(principal, action, resource); forbid(principal, action, resource);`:                    `1:53: two policies have the id "policy1"`,
+		`@id("` + strings.Repeat("i", maxID+1) + `") permit(principal, action, resource);`:                            `1:1: an id has 128 bytes at most`,
+		strings.Repeat(`permit(principal, action, resource);`, maxPlatformPolicies+1):                                 `1:18001: there are 501 policies; 500 are the most`,
+		`permit(principal, action, resource) when { ` + strings.Repeat("(", 40) + ` };`:                               `1:75: nested deeper than 32`,
+	} {
+		if _, faults := ParsePlatform(text, platform(t, people)); faults.Error() != want {
+			t.Errorf("%.80s has the faults\n%s\nwant\n%s", text, faults.Error(), want)
+		}
+	}
+}
+
+func TestEntityFaults(t *testing.T) {
+	for entity, want := range map[string]string{
+		`{"uid": {"type": "invoice", "id": "a"}, "attrs": {"amount": "5"}}`:                               `the attribute "amount" of invoice is declared as long`,
+		`{"uid": {"type": "invoice", "id": "a"}, "attrs": {"note": {"__extn": {"fn": "x", "arg": "1"}}}}`: `the attribute "note" can't be read`,
+		`{"uid": {"type": "invoice", "id": "a"}, "tags": {"note": {"__extn": {"fn": "x", "arg": "1"}}}}`:  `the tags can't be read`,
+	} {
+		_, faults, err := invoices(t).WithEntities([]byte(`[{"uid": {"type": "group", "id": "a"}},` + entity + `]`))
+		if err != nil || len(faults) != 1 || faults[0].Index != 1 || !strings.Contains(faults[0].Message, want) {
+			t.Errorf("%s: %+v %v", entity, faults, err)
+		}
+	}
+	if _, _, err := invoices(t).WithEntities([]byte(`{}`)); err == nil {
+		t.Error("no list was read")
+	}
+	schema := platform(t, people)
+	if ids := schema.Declared("invoice"); len(ids) != 1 || ids[0] != "stored" || !schema.Declares("user", "morty") || schema.Declares("User", "morty") {
+		t.Errorf("declared are %v", ids)
 	}
 }

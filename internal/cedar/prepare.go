@@ -15,13 +15,12 @@ import (
 type Principal struct {
 	ID     string
 	Key    bool   // a key, not a user
-	Type   string // of an entity of ParsePlatform; "" for a user or key
+	Type   string // of an entity of the schema; "" for a user or key
 	Email  string // of a user
 	Owner  string // of a key: the id of the user who owns it
 	Role   string
 	Tenant string
-	// Attributes lie over those of ParsePlatform's entities. Policies of tenants
-	// can't read them.
+	// Attributes are what a caller states of an entity, over what the schema says of it.
 	Attributes map[string]any
 }
 
@@ -36,7 +35,7 @@ func (p Principal) entity() types.Entity {
 	role := types.NewEntityUIDSet(types.NewEntityUID(typeRole, types.String(p.Role)))
 	switch {
 	case p.Type != "":
-		return types.Entity{UID: types.NewEntityUID(types.EntityType(p.Type), types.String(p.ID)), Parents: role}
+		return types.Entity{UID: entityName{p.Type, p.ID}.uid()}
 	case !p.Key:
 		return types.Entity{
 			UID: types.NewEntityUID(typeUser, types.String(p.ID)), Parents: role,
@@ -61,6 +60,7 @@ type Prepared struct {
 	kind      types.String
 	tenant    types.EntityUID
 	sure      []*remainder   // refuse each of their actions
+	grants    []*remainder   // permit each of their actions
 	open      []*remainder   // depend on the request
 	refused   []uint64       // the actions of sure
 	asks      []uint64       // the actions of open
@@ -71,7 +71,7 @@ type Prepared struct {
 type remainder struct {
 	*policy
 	none      bool           // surely does not refuse
-	sure      bool           // surely refuses
+	sure      bool           // surely applies to each request
 	errs      bool           // surely errs, and so refuses
 	rest      *ast.Policy    // conditions that need the request
 	condition condition      // rest compiled; nil where it asks for more than compile knows
@@ -89,12 +89,12 @@ func (s *Set) Prepare(who Principal) *Prepared {
 	}
 	words := len(s.schema.actions)/64 + 1
 	p := &Prepared{
-		set: s, principal: s.overlay(who.entity(), who.Attributes), kind: who.kind(),
+		set: s, principal: s.principal(who), kind: who.kind(),
 		tenant:  types.NewEntityUID(typeTenant, types.String(who.Tenant)),
 		refused: make([]uint64, words), asks: make([]uint64, words),
 	}
 	env := eval.Env{
-		Entities: &entities{principal: &p.principal, known: s.known}, Principal: p.principal.UID,
+		Entities: &entities{principal: &p.principal, known: s.entities()}, Principal: p.principal.UID,
 		Action: eval.Variable("action"), Resource: eval.Variable("resource"), Context: eval.Variable("context"),
 	}
 	for _, policy := range s.policies {
@@ -115,6 +115,8 @@ func (p *Prepared) add(env eval.Env, of *policy) {
 	}
 	switch {
 	case r.none:
+	case r.sure && !r.errs && !r.forbids():
+		p.grants = append(p.grants, r)
 	case r.sure:
 		p.sure = append(p.sure, r)
 		or(p.refused, of.actions)
@@ -136,7 +138,7 @@ func (p *policy) remainder(env eval.Env, simple *ast.Policy) *remainder {
 		return &remainder{policy: p, none: true}
 	}
 	r := &remainder{policy: p, rest: rest, errs: surelyErrs(rest)}
-	if r.sure = r.errs || surelyTrue(rest) && p.forbids(); r.sure {
+	if r.sure = r.errs || surelyTrue(rest); r.sure {
 		return r
 	}
 	if r.condition = compile(rest); r.condition == nil {
@@ -341,22 +343,6 @@ func (p *Prepared) Explain(action string, request *Request) []Verdict {
 		}
 	}
 	return refused
-}
-
-// Permits reports whether a permit of ParsePlatform holds for the request, and the id
-// of the first. It says nothing of the policies that refuse; ask Verdict, too.
-func (p *Prepared) Permits(action string, request *Request) (id string, ok bool) {
-	i, ok := p.set.schema.index[action]
-	if !ok || !has(p.asks, i) {
-		return "", false
-	}
-	about := p.about(i, request)
-	for _, r := range p.open {
-		if r.applies(i) && !r.forbids() && about.permits(r) {
-			return r.id, true
-		}
-	}
-	return "", false
 }
 
 // evaluate yields the verdicts of the open policies that refuse, by their place in

@@ -22,9 +22,12 @@ type Request struct {
 	Host     string
 	Path     string
 	Resource *Resource // of an action that declares a type; the tenant is known
+	// Deferred: the question is asked again, with the resource. Until then no policy
+	// refuses, and each permit holds, that depends on it.
+	Deferred bool
 
-	// What a caller says of the parties, context.subject, .action and .resource in
-	// policies of ParsePlatform.
+	// What a caller says of the parties: context.subject, .action and .resource in
+	// policies of ParsePlatform, which are records with nothing in them without.
 	SubjectSays, ActionSays, ResourceSays map[string]any
 }
 
@@ -124,16 +127,15 @@ func (a *about) member(name types.String) types.Value {
 }
 
 func (a *about) attribute(name types.String) types.Value {
-	switch r := a.asked.Resource; {
-	case a.set.known != nil: // which may know of it, too
+	switch {
+	case a.set.platform:
 		e, _ := a.inEngine().entities.Get(a.of)
 		value, _ := e.Attributes.Get(name)
 		return value
-	case a.missing || a.of == a.tenant:
+	case a.of == a.tenant:
 		return nil
-	default:
-		return a.set.schema.resources[r.Type][string(name)].value(r.Attributes[string(name)])
 	}
+	return a.set.attribute(a.asked.Resource, name)
 }
 
 // engine is a request in the terms of cedar-go.
@@ -153,7 +155,7 @@ func (a *about) inEngine() *engine {
 			reads |= r.reads
 		}
 	}
-	a.engine = &engine{entities: entities{principal: &a.principal, known: a.set.known}}
+	a.engine = &engine{entities: entities{principal: &a.principal, known: a.set.entities()}}
 	a.engine.request = cedar.Request{
 		Principal: a.principal.UID, Action: actionUID(a.set.schema.actions[a.action].Name), Resource: a.of, Context: a.context(reads, a.asked),
 	}
@@ -211,11 +213,11 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 		return types.String(r.Host)
 	case name == "path" && r.Path != "":
 		return types.String(r.Path)
-	case name == "subject" && r.SubjectSays != nil:
+	case name == "subject" && p.set.platform:
 		return record(r.SubjectSays)
-	case name == "action" && r.ActionSays != nil:
+	case name == "action" && p.set.platform:
 		return record(r.ActionSays)
-	case name == "resource" && r.ResourceSays != nil:
+	case name == "resource" && p.set.platform:
 		return record(r.ResourceSays)
 	}
 	return nil
@@ -267,13 +269,13 @@ func (a *about) judge(r *remainder) Verdict {
 	return Verdict{}
 }
 
-// permits reports whether a permit surely holds. It does not ask for outcome, since
-// cedar-go names no permits where it finds a policy that forbids.
+// permits reports whether a permit surely holds, as far as the resource is known. It does
+// not ask for outcome, since cedar-go names no permits where a policy forbids.
 func (a *about) permits(r *remainder) bool {
 	switch {
 	case a.missing && r.resource:
 		left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
-		return keep && surelyTrue(left)
+		return keep && (surelyTrue(left) || a.asked.Deferred && !surelyErrs(left))
 	case r.condition != nil:
 		return r.condition(a) == yes
 	}
@@ -301,6 +303,8 @@ func (a *about) judgeWithout(r *remainder) Verdict {
 		return Verdict{}
 	case surelyTrue(left):
 		return r.verdict(false, "")
+	case a.asked.Deferred:
+		return Verdict{}
 	}
 	return r.verdict(false, "resource")
 }

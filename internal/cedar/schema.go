@@ -46,6 +46,7 @@ var cedarTypes = map[Type]string{
 type Action struct {
 	Name     string
 	Resource string // the type of its resource; "" for the tenant
+	Platform bool   // policies of ParsePlatform are about it
 }
 
 // Schema says which actions, resources and attributes there are. It is immutable.
@@ -55,6 +56,8 @@ type Schema struct {
 	index     map[string]int
 	resources map[string]map[string]Type
 	resolved  *resolved.Schema
+	known     types.EntityMap           // of WithEntities; nil for none
+	types     map[types.EntityType]bool // of these, and of those that they are in
 }
 
 // The entity types of every schema.

@@ -4,31 +4,94 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// entities returns the list of entities as JSON. Values that JSON or the language of
-// policies doesn't have are faults.
-func (r *reader) entities(n *yaml.Node) []byte {
+// Limits of entities. A policy that asks whether one entity is in another visits the
+// entities above it, so those are few and no entity is above itself.
+const (
+	MaxEntities  = 5_000
+	maxAncestors = 64
+	maxEntityID  = 256 // bytes
+)
+
+// entities returns the list of entities as JSON, and where each is. Values that JSON or
+// the language of policies doesn't have are faults.
+func (r *reader) entities(n *yaml.Node) ([]byte, []place) {
 	if n.Kind != yaml.SequenceNode {
 		r.fault(n, CodeType, `Write entities as a list, such as "- uid: {type: team, id: sales}".`)
-		return nil
+		return nil, nil
 	}
-	all := make([]any, 0, len(n.Content))
+	if len(n.Content) > MaxEntities {
+		r.fault(n.Content[MaxEntities], CodeTooMany, "There are %d entities. A model can have %d.", len(n.Content), MaxEntities)
+		return nil, nil
+	}
+	h := hierarchy{parents: map[reference][]reference{}}
+	all, places := make([]any, 0, len(n.Content)), make([]place, 0, len(n.Content))
 	for _, item := range n.Content {
-		r.checkEntity(item)
-		all = append(all, r.value(item))
+		r.checkEntity(item, &h)
+		all, places = append(all, r.value(item)), append(places, place{item.Line, item.Column})
 	}
+	r.checkHierarchy(&h)
 	text, err := json.Marshal(all)
 	if err != nil {
 		r.fault(n, CodeInvalid, "The entities can't be written as JSON: %v.", err)
 	}
-	return text
+	return text, places
 }
 
-// checkEntity checks the names of an entity and of those that it refers to.
-func (r *reader) checkEntity(n *yaml.Node) {
+// reference names an entity.
+type reference struct{ kind, id string }
+
+// hierarchy has the entities in the order of the text, and what each is in.
+type hierarchy struct {
+	entities []located
+	parents  map[reference][]reference
+}
+
+// located is an entity and where it is in the text.
+type located struct {
+	reference
+	at *yaml.Node
+}
+
+// checkHierarchy refuses entities that are above themselves, or below too many.
+func (r *reader) checkHierarchy(h *hierarchy) {
+	for _, e := range h.entities {
+		switch above, isCycle := h.above(e.reference); {
+		case isCycle:
+			r.fault(e.at, CodeInvalid, "The entity %s is above itself. Remove one of the parents on the way.", quote(e.id))
+		case above > maxAncestors:
+			r.fault(e.at, CodeTooMany, "The entity %s is below more than %d others, its parents and theirs.", quote(e.id), maxAncestors)
+		}
+	}
+}
+
+// above counts the entities above one, up to the first too many, and reports whether it
+// is one of them.
+func (h *hierarchy) above(e reference) (count int, isCycle bool) {
+	seen, todo := map[reference]bool{}, []reference{e}
+	for len(todo) > 0 && len(seen) <= maxAncestors {
+		next := todo[0]
+		todo = todo[1:]
+		for _, parent := range h.parents[next] {
+			if parent == e {
+				return len(seen), true
+			}
+			if !seen[parent] {
+				seen[parent] = true
+				todo = append(todo, parent)
+			}
+		}
+	}
+	return len(seen), false
+}
+
+// checkEntity checks the names of an entity and of those that it refers to, and adds it
+// to the hierarchy.
+func (r *reader) checkEntity(n *yaml.Node, h *hierarchy) {
 	faults := len(r.faults)
 	fields := r.fields(n, "an entity", "uid", "attrs", "parents", "tags")
 	if len(r.faults) > faults {
@@ -39,30 +102,71 @@ func (r *reader) checkEntity(n *yaml.Node) {
 		r.fault(n, CodeRequired, `This entity has no "uid". Write one, such as "uid: {type: team, id: sales}".`)
 		return
 	}
-	r.checkReference(uid)
-	parents := fields["parents"]
-	if parents == nil {
-		return
+	own := r.reference(uid)
+	if _, twice := h.parents[own]; twice {
+		r.fault(uid, CodeDuplicate, "The entity %s is already in this list. Keep one of them.", quote(own.id))
 	}
-	if parents.Kind != yaml.SequenceNode {
-		r.fault(parents, CodeType, `Write parents as a list, such as "[{type: team, id: sales}]".`)
-		return
-	}
-	for _, parent := range parents.Content {
-		r.checkReference(parent)
+	h.entities, h.parents[own] = append(h.entities, located{own, n}), r.parents(fields["parents"])
+	for _, name := range []string{"attrs", "tags"} {
+		if value := fields[name]; value != nil && value.Kind != yaml.MappingNode {
+			r.fault(value, CodeType, "Write %s as names with values, or {} for none.", name)
+		}
 	}
 }
 
-func (r *reader) checkReference(n *yaml.Node) {
-	names := []string{"type", "id"}
-	fields := r.fields(n, "a reference to an entity", names...)
-	for _, name := range names {
-		switch value := fields[name]; {
-		case value != nil:
-			r.text(value, name)
-		case n.Kind == yaml.MappingNode:
+// parents returns what an entity is in. Without a node it is in nothing.
+func (r *reader) parents(n *yaml.Node) (all []reference) {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		r.fault(n, CodeType, `Write parents as a list, such as "[{type: team, id: sales}]".`)
+		return nil
+	}
+	for _, parent := range n.Content {
+		all = append(all, r.reference(parent))
+	}
+	return all
+}
+
+func (r *reader) reference(n *yaml.Node) (to reference) {
+	fields := r.fields(n, "a reference to an entity", "type", "id")
+	for _, name := range []string{"type", "id"} {
+		if fields[name] == nil && n.Kind == yaml.MappingNode {
 			r.fault(n, CodeRequired, "There is no %s. Write {type: …, id: …}.", quote(name))
 		}
+	}
+	faults := len(r.faults)
+	if kind := fields["type"]; kind != nil {
+		if to.kind, _ = r.text(kind, "type"); len(r.faults) == faults {
+			r.checkType(kind)
+		}
+	}
+	faults = len(r.faults)
+	if id := fields["id"]; id != nil {
+		if to.id, _ = r.text(id, "id"); len(r.faults) == faults {
+			r.checkID(id, to)
+		}
+	}
+	return to
+}
+
+// checkType checks the type of an entity. It can be one without attributes, which
+// "resources" doesn't declare.
+func (r *reader) checkType(n *yaml.Node) {
+	if slices.Contains(reservedTypes, n.Value) {
+		r.fault(n, CodeReserved, "The type %s is Doorward's own. Choose another name.", quote(n.Value))
+		return
+	}
+	r.checkName(n, resourceName, "a type", "one word of small letters a to z, digits and _, beginning with a letter")
+}
+
+func (r *reader) checkID(n *yaml.Node, of reference) {
+	switch {
+	case of.id == "" || len(of.id) > maxEntityID:
+		r.fault(n, CodeInvalid, "Write an id of 1 to %d bytes.", maxEntityID)
+	case of.kind == TypeUser && strings.HasPrefix(of.id, ownUsers):
+		r.fault(n, CodeReserved, "Ids that begin with %s are those of Doorward's users, who can't be entities.", quote(ownUsers))
 	}
 }
 

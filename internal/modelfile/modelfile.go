@@ -14,12 +14,12 @@
 //   - a value of another type than the one expected, null included
 //   - anchors, aliases, merge keys and tags
 //   - a second document, a byte order mark, invalid UTF-8, control characters
-//   - more than 1 MiB, 500 actions, or 32 levels
+//   - more than 1 MiB, 500 actions, 5,000 entities, or 32 levels
 //
 // All faults are reported at once, up to 50, in the order of the text, each with its
 // line and column and with what to do.
 //
-// Policies and entities are returned as they are. Package cedar reads them.
+// Of policies and entities only the form is checked. Package cedar reads them.
 package modelfile
 
 import (
@@ -54,6 +54,13 @@ var Reserved = []string{
 // A user is the id of a person.
 var Types = []string{"bool", "long", "string", "set", "user", "datetime"}
 
+// TypeUser is the type of entities that can be the subjects of questions. Doorward's own
+// users are no entities; their ids begin with ownUsers.
+const (
+	TypeUser = "user"
+	ownUsers = "usr_"
+)
+
 // reservedTypes can't be names of resources: Doorward has objects of that name.
 var reservedTypes = []string{"tenant", "key", "role", "session"}
 
@@ -72,7 +79,13 @@ type File struct {
 	Entities []byte
 
 	policies block
+	entities []place
+	// unread says that there are policies or entities that can't be read.
+	unread bool
 }
+
+// place is a place in the file.
+type place struct{ line, column int }
 
 // Action is an action of the platform.
 type Action struct {
@@ -101,6 +114,15 @@ func (f *File) PolicyPlace(line, column int) (inFileLine, inFileColumn int) {
 		return f.policies.line, f.policies.column
 	}
 	return f.policies.line + line, f.policies.column + column
+}
+
+// EntityPlace returns the line and column in the file of an entity, by its place in
+// Entities from 0.
+func (f *File) EntityPlace(i int) (line, column int) {
+	if i < 0 || i >= len(f.entities) {
+		return 1, 1
+	}
+	return f.entities[i].line, f.entities[i].column
 }
 
 // block is where the text of the policies is in the file. If exact, line and column are

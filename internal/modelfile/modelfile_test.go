@@ -82,6 +82,23 @@ func TestPlaceOfPolicies(t *testing.T) {
 }
 
 // action is a model with one action, which begins at line 2, column 3.
+// chain are entities, each in the next one.
+func chain(ids ...string) string {
+	var text strings.Builder
+	for i, id := range ids[:len(ids)-1] {
+		fmt.Fprintf(&text, "  - {uid: {type: a, id: %s}, parents: [{type: a, id: %s}]}\n", id, ids[i+1])
+	}
+	return text.String()
+}
+
+func parents(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "{type: a, id: p%d},", i)
+	}
+	return text.String()
+}
+
 func action(text string) string { return "actions:\n  " + text }
 
 func resources(text string) string { return "actions: {}\nresources:\n  " + text }
@@ -167,6 +184,18 @@ var faultTests = []struct{ name, text, want string }{
 	{"entity without id", "actions: {}\nentities: [{uid: {type: a}}]", "2:18 required"},
 	{"number as id", "actions: {}\nentities: [{uid: {type: a, id: 1}}]", "2:32 type"},
 	{"unknown member of an entity", "actions: {}\nentities: [{uid: {type: a, id: b}, attributes: {}}]", "2:36 unknown"},
+	{"type of an entity", "actions: {}\nentities: [{uid: {type: User, id: b}}]", "2:25 invalid"},
+	{"reserved type of an entity", "actions: {}\nentities: [{uid: {type: tenant, id: b}}]", "2:25 reserved"},
+	{"own user as entity", "actions: {}\nentities: [{uid: {type: user, id: usr_1}}]", "2:35 reserved"},
+	{"own user as parent", "actions: {}\nentities: [{uid: {type: a, id: b}, parents: [{type: user, id: usr_1}]}]", "2:63 reserved"},
+	{"empty id", "actions: {}\nentities: [{uid: {type: a, id: ''}}]", "2:32 invalid"},
+	{"long id", "actions: {}\nentities: [{uid: {type: a, id: " + strings.Repeat("i", maxEntityID+1) + "}}]", "2:32 invalid"},
+	{"entity twice", "actions: {}\nentities: [{uid: {type: a, id: b}}, {uid: {id: b, type: a}}]", "2:43 duplicate"},
+	{"attributes as list", "actions: {}\nentities: [{uid: {type: a, id: b}, attrs: []}]", "2:43 type"},
+	{"too many entities", "actions: {}\nentities: [" + strings.Repeat("a, ", MaxEntities) + "b]", "2:15012 too_many"},
+	{"its own parent", "actions: {}\nentities: [{uid: {type: a, id: b}, parents: [{type: a, id: b}]}]", "2:12 invalid"},
+	{"parents in a circle", "actions: {}\nentities:\n" + chain("a", "b", "c", "a"), "3:5 invalid, 4:5 invalid, 5:5 invalid"},
+	{"many parents", "actions: {}\nentities: [{uid: {type: a, id: b}, parents: [" + parents(maxAncestors+1) + "]}]", "2:12 too_many"},
 	{"parent as mapping", "actions: {}\nentities: [{uid: {type: a, id: b}, parents: {}}]", "2:45 type"},
 	{"fraction", "actions: {}\nentities: [{uid: {type: a, id: b}, attrs: {c: 1.5}}]", "2:47 type"},
 	{"octal", "actions: {}\nentities: [{uid: {type: a, id: b}, attrs: {c: 010}}]", "2:47 type"},
@@ -295,7 +324,7 @@ func TestDiff(t *testing.T) {
 
 // Whatever the text, each fault is at a place in it, and what is accepted keeps the rules.
 func FuzzRead(f *testing.F) {
-	for _, text := range []string{invoices, "actions: {}", action("a: {roles: [ADMIN]}"), "a: &b [*b]", "? [a]\n: b", "- \"\\x00\"", "actions: {}\n...\n---\n", "%YAML 1.1\n---\nactions: {}"} {
+	for _, text := range []string{invoices, "actions: {}", action("a: {roles: [ADMIN]}"), "a: &b [*b]", "? [a]\n: b", "- \"\\x00\"", "actions: {}\n...\n---\n", "%YAML 1.1\n---\nactions: {}", "actions: {}\nentities:\n" + chain("a", "b", "c", "a")} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -347,6 +376,12 @@ func TestStoredText(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Resource{{Name: "x", Line: 7, Column: 13}}, file.Resources); diff != "" {
 		t.Error(diff)
+	}
+	for _, more := range []string{"policies: [a]", "entities: [{uid: {type: a, id: b}, kind: c}]", "entities: {}"} {
+		file, err := ReadStored([]byte(action("b: {roles: [OWNER]}\n" + more)))
+		if err != nil || len(file.Actions) > 0 {
+			t.Errorf("with %s: %+v %v", more, file, err)
+		}
 	}
 	for _, text := range []string{"", "[", "- a", "a: *b"} {
 		if file, err := ReadStored([]byte(text)); err == nil || file != nil {

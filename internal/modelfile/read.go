@@ -26,11 +26,16 @@ func Read(text []byte) (*File, error) {
 
 // ReadStored reads a model that another version of this package has accepted, which may
 // know more or less than this one. Actions, resources and attributes with a fault are
-// left out, so that nobody may perform such an action, and the others hold. An error means that nothing can be read.
+// left out, so that nobody may perform such an action, and the others hold. If policies or
+// entities have a fault, all actions are left out: what they refuse is not known. An
+// error means that nothing can be read.
 func ReadStored(text []byte) (*File, error) {
 	file, faults := read(text)
 	if file == nil {
 		return nil, faults.ordered(text)
+	}
+	if file.unread {
+		file.Actions, file.Policies, file.Entities = nil, "", nil
 	}
 	return file, nil
 }
@@ -63,13 +68,15 @@ func (r *reader) file(n *yaml.Node, text []byte) *File {
 	default:
 		r.fault(n, CodeRequired, `There are no "actions". Write "actions: {}" if the platform has none.`)
 	}
+	faults := len(r.faults)
 	if n := fields["policies"]; n != nil {
 		file.Policies, _ = r.text(n, "policies")
 		file.policies = placeOf(n, text)
 	}
 	if n := fields["entities"]; n != nil {
-		file.Entities = r.entities(n)
+		file.Entities, file.entities = r.entities(n)
 	}
+	file.unread = len(r.faults) > faults
 	return file
 }
 

@@ -60,3 +60,47 @@ func policies(f *fixture) {
 	page, err = f.Read().PolicyPage(ctx, acme.ID, doorward.Window{Limit: 2, After: *page.Next})
 	equal(f, f.value(page.Items, err), []store.PolicyVersion{unconfirmed})
 }
+
+// observedPolicies: while a version observes, the one that it names refuses. Counts add up,
+// and end with their tenant.
+func observedPolicies(f *fixture) {
+	ctx := f.Context()
+	acme, other := f.tenant("Acme"), f.tenant("Other")
+	f.write(func(tx *store.Tx) {
+		for _, v := range []store.PolicyVersion{
+			{Version: 1, Text: "one", Mode: store.PolicyEnforces},
+			{Version: 2, Text: "two", Mode: store.PolicyEnforces},
+			{Version: 3, Text: "three", Mode: store.PolicyObserves, Enforced: 1},
+			{Version: 4, Text: "four", Mode: "later"},
+		} {
+			v.TenantID, v.CreatedAt = acme.ID, tx.Now
+			noError(f, tx.InsertPolicy(ctx, v))
+			all, err := tx.Policies(ctx, acme.ID)
+			want := map[int64]string{1: "one", 2: "two", 3: "one"}[v.Version]
+			if refusing := all.Refusing(all.Latest); (refusing == nil) != (want == "") || refusing != nil && refusing.Text != want {
+				f.Errorf("while version %d holds %+v refuses, %v", v.Version, refusing, err)
+			}
+			var texts []string
+			noError(f, tx.EachPolicy(ctx, func(v store.PolicyVersion) error {
+				texts = append(texts, v.Text)
+				return nil
+			}))
+			equal(f, texts, map[int64][]string{1: {"one"}, 2: {"two"}, 3: {"one", "three"}, 4: {"four"}}[v.Version])
+		}
+	})
+	count := func(tenantID, id string, n int64) {
+		f.write(func(tx *store.Tx) {
+			of := store.ObservedPolicy{TenantID: tenantID, Version: 3, PolicyID: id}
+			noError(f, tx.CountObserved(ctx, []store.ObservedCount{{ObservedPolicy: of, Refused: n}}))
+		})
+	}
+	count(acme.ID, "a", 2)
+	count(acme.ID, "a", 3)
+	count(acme.ID, "b", 1)
+	count(other.ID, "a", 9) // has no such version
+	count("tnt_none", "a", 9)
+	counts, err := f.Read().Observed(ctx, acme.ID, 3)
+	equal(f, f.value(counts, err), map[string]int64{"a": 5, "b": 1})
+	counts, err = f.Read().Observed(ctx, other.ID, 3)
+	equal(f, f.value(len(counts), err), 0)
+}

@@ -81,6 +81,7 @@ var cases = []struct {
 	{"roles in use", usedRoles},
 	{"models", models},
 	{"policies", policies},
+	{"policies that observe", observedPolicies},
 	{"policies in force", policiesInForce},
 	{"API keys", apiKeys},
 	{"changes of API keys", changesOfAPIKeys},

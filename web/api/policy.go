@@ -13,28 +13,39 @@ import (
 type policyView struct {
 	Version      int64       `json:"version" example:"3" doc:"0: there have never been policies"`
 	Text         string      `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, see /docs/policies; empty: no policies"`
-	Mode         policy.Mode `json:"mode" enum:"enforce"`
+	Mode         policy.Mode `json:"mode" enum:"enforce,observe"`
 	UpdatedAt    *time.Time  `json:"updatedAt,omitempty" doc:"Absent for version 0"`
 	UpdatedBy    string      `json:"updatedBy,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of a user; absent for version 0"`
 	ConfirmUntil *time.Time  `json:"confirmUntil,omitempty" doc:"When the version ends, and the last confirmed one holds again, unless it is confirmed before"`
+	Enforced     int64       `json:"enforcedVersion,omitempty" example:"2" doc:"Of one that observes: the version that refuses meanwhile; absent: none"`
+	Observed     []observed  `json:"observed,omitempty" doc:"Of one that observes, in the current version: what its policies would have refused since it began, in the order of the text"`
+}
+
+type observed struct {
+	ID      string `json:"id" example:"closed"`
+	Refused int64  `json:"refused" example:"17" doc:"Decisions that the policy would have been the first to refuse"`
 }
 
 func viewPolicy(v policy.Version) policyView {
-	view := policyView{Version: v.Version, Text: v.Text, Mode: v.Mode, UpdatedBy: v.CreatedBy, ConfirmUntil: v.ConfirmUntil}
+	view := policyView{Version: v.Version, Text: v.Text, Mode: v.Mode, UpdatedBy: v.CreatedBy, ConfirmUntil: v.ConfirmUntil, Enforced: v.Enforced}
 	if v.Version > 0 {
 		view.UpdatedAt = &v.CreatedAt
 	}
 	return view
 }
 
-func viewCurrentPolicy(c *front.Call, v policy.Version) policyView {
-	c.SetVersion(policy.Tag(v))
-	return viewPolicy(v)
+func viewCurrentPolicy(c *front.Call, now policy.Now) policyView {
+	c.SetVersion(policy.Tag(now.PolicyVersion))
+	view := viewPolicy(now.PolicyVersion)
+	for _, o := range now.Observed {
+		view.Observed = append(view.Observed, observed(o))
+	}
+	return view
 }
 
 var docPolicy = front.Doc{
 	ID: "getPolicy", Tag: "Policies", Summary: "Show the policies of the tenant",
-	Description: "The version that holds now.",
+	Description: "The version that holds now. One that observes refuses nothing: `observed` counts what it would have refused, on all nodes up to a second ago, and `enforcedVersion` goes on to refuse.",
 	Versioned:   true,
 }
 
@@ -51,7 +62,7 @@ const maxPolicyBody = 1 << 20
 
 type policyInput struct {
 	Text           *string   `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, \"forbid\" alone, each policy with an @id; empty for no policies"`
-	Mode           string    `json:"mode,omitempty" enum:"enforce" doc:"Default enforce"`
+	Mode           string    `json:"mode,omitempty" enum:"enforce,observe" doc:"Default enforce. observe: the text refuses nothing, what it would refuse is counted, and what refused before goes on to refuse, unless it is the same text"`
 	ConfirmMinutes front.Int `json:"confirmMinutes,omitempty" minimum:"1" maximum:"60" example:"10" doc:"The version ends by itself after this time unless it is confirmed; absent: it holds for good"`
 }
 
@@ -78,7 +89,7 @@ func viewChangedPolicy(c *front.Call, changed policy.Changed, err error) (policy
 		return policyView{}, err
 	}
 	c.Revoked(changed.Revocation)
-	return viewCurrentPolicy(c, changed.PolicyVersion), nil
+	return viewCurrentPolicy(c, changed.Now), nil
 }
 
 type policySchema struct {
@@ -141,12 +152,12 @@ func (a *api) restorePolicy(ctx context.Context, c *front.Call, _ front.None) (p
 
 var docConfirmPolicy = front.Doc{
 	ID: "confirmPolicy", Tag: "Policies", Summary: "Confirm the version that holds",
-	Description: "After it was put with `confirmMinutes`. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself.",
-	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeNotFound},
+	Description: "After it was put with `confirmMinutes`. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself. With `If-Match` only the version that the caller has seen is confirmed.",
+	Versioned:   true, Conditional: true,
+	Errors: []doorward.Code{doorward.CodeNotFound, doorward.CodePreconditionFailed},
 }
 
 func (a *api) confirmPolicy(ctx context.Context, c *front.Call, _ front.None) (policyView, error) {
-	changed, err := a.app.Policies.Confirm(ctx, c.Caller)
+	changed, err := a.app.Policies.Confirm(ctx, c.Caller, c.Versions())
 	return viewChangedPolicy(c, changed, err)
 }

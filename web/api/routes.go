@@ -87,6 +87,8 @@ func Routes(a *app.App) []front.Route {
 		front.On("GET /api/v2/policy/versions", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.policyVersions), docPolicyVersions),
 		front.On("POST /api/v2/policy/versions/{version}/restore", front.Allowed(doorward.PolicyManage), front.JSON(http.StatusOK, h.restorePolicy), docRestorePolicy),
 
+		front.On("POST /api/v2/access/explain", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.explain), docExplain).Check(),
+
 		front.On("GET /api/v2/model", front.OperatorOnly(), front.JSON(http.StatusOK, h.model), docModel),
 		front.On("PUT /api/v2/model", front.OperatorOnly(), front.JSON(http.StatusOK, h.applyModel).UpTo(maxModelBody), docApplyModel),
 

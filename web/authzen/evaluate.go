@@ -25,7 +25,7 @@ type (
 	}
 	evaluationRefusal struct {
 		Reason   string `json:"reason" doc:"Why, as a sentence"`
-		PolicyID string `json:"policyId,omitempty" doc:"The policy of the tenant that refuses"`
+		PolicyID string `json:"policyId,omitempty" doc:"The policy of the tenant or of the platform that refuses"`
 	}
 )
 

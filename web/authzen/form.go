@@ -1,9 +1,8 @@
 package authzen
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"mime"
 	"net/http"
 	"reflect"
@@ -69,28 +68,43 @@ type (
 	subjectProperties struct {
 		_        struct{} `json:"-" additionalProperties:"true"`
 		TenantID string   `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Needed for users of several tenants; without effect for keys and sessions"`
+
+		all attributes
 	}
 	action struct {
 		_          struct{}   `json:"-" additionalProperties:"true"`
 		Name       string     `json:"name,omitempty" example:"message.send" doc:"A permission"`
-		Properties attributes `json:"properties,omitempty" doc:"Not used"`
+		Properties attributes `json:"properties,omitempty" doc:"For the operator's policies"`
 	}
 	resource struct {
 		_          struct{}   `json:"-" additionalProperties:"true"`
 		Type       string     `json:"type,omitempty" example:"tenant" doc:"The type that the action acts on; tenant for actions without one"`
 		ID         string     `json:"id,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
-		Properties attributes `json:"properties,omitempty" doc:"The attributes that the model declares for the type; what it doesn't declare is ignored"`
+		Properties attributes `json:"properties,omitempty" doc:"The attributes that the model declares for the type, over those of the model's entity; others are for the operator's policies"`
 	}
 )
+
+// UnmarshalJSON takes an object. It keeps all members, for the operator's policies.
+func (p *subjectProperties) UnmarshalJSON(b []byte) error {
+	if err := p.all.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	switch tenant := p.all["tenantId"].(type) {
+	case string:
+		p.TenantID = tenant
+	case nil:
+	default:
+		return errors.New("authzen: tenantId is no string")
+	}
+	return nil
+}
 
 // attributes are those of an object. Numbers keep all their digits.
 type attributes map[string]any
 
 // UnmarshalJSON takes an object.
 func (a *attributes) UnmarshalJSON(b []byte) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	return d.Decode((*map[string]any)(a))
+	return (*front.Attributes)(a).UnmarshalJSON(b)
 }
 
 // instants are the forms of a time; the second has no seconds, as in the examples of the
@@ -138,13 +152,14 @@ func (a Asked) question() (evaluation.Question, []string) {
 		missing = append(missing, "/subject")
 	} else {
 		q.Subject = evaluation.Subject{Type: a.Subject.Type, ID: a.Subject.ID, TenantID: a.Subject.Properties.TenantID}
+		q.SubjectProperties = a.Subject.Properties.all
 		need("/subject/type", q.Subject.Type)
 		need("/subject/id", q.Subject.ID)
 	}
 	if a.Action == nil {
 		missing = append(missing, "/action")
 	} else {
-		q.Action = doorward.Action(a.Action.Name)
+		q.Action, q.ActionProperties = doorward.Action(a.Action.Name), a.Action.Properties
 		need("/action/name", a.Action.Name)
 	}
 	if a.Resource == nil {

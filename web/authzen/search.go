@@ -12,13 +12,13 @@ const aboutSearch = " A page may have fewer results than its limit although more
 
 var docSubjects = front.Doc{
 	ID: "searchSubjects", Tag: "Access", Summary: "Find who may do something (AuthZEN)",
-	Description: "The Subject Search API of the OpenID AuthZEN Authorization API 1.0: the users or API keys of a tenant that may do the action. The tenant is the resource, or `subject.properties.tenantId`." + aboutSearch,
+	Description: "The Subject Search API of the OpenID AuthZEN Authorization API 1.0: the users or API keys of a tenant that may do the action. The tenant is the resource, or `subject.properties.tenantId`. Without one: the users that the model declares." + aboutSearch,
 	Errors:      []doorward.Code{doorward.CodeInvalidCursor},
 }
 
 var docResources = front.Doc{
 	ID: "searchResources", Tag: "Access", Summary: "Find where a subject may do something (AuthZEN)",
-	Description: "The Resource Search API of the OpenID AuthZEN Authorization API 1.0, for resources of the type tenant: those in which the subject may do the action." + aboutSearch,
+	Description: "The Resource Search API of the OpenID AuthZEN Authorization API 1.0, for resources of the type tenant, and of the types that the model declares entities of: those on which the subject may do the action." + aboutSearch,
 	Errors:      []doorward.Code{doorward.CodeInvalidCursor},
 }
 
@@ -70,7 +70,11 @@ const (
 
 func (h *handler) searchSubject(ctx context.Context, c *front.Call, in searchInput) (searchResults[foundSubject], error) {
 	return search(ctx, c, in, "/subject/id", h.app.Evaluations.Subjects, func(s evaluation.Subject) foundSubject {
-		return foundSubject{s.Type, s.ID, &subjectProperties{TenantID: s.TenantID}}
+		found := foundSubject{Type: s.Type, ID: s.ID}
+		if s.TenantID != "" {
+			found.Properties = &subjectProperties{TenantID: s.TenantID}
+		}
+		return found
 	})
 }
 

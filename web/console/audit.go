@@ -40,6 +40,7 @@ type entry struct {
 	Target string // name, address or id; empty if unknown
 	Page   string // path of the console's page about the target; empty for none
 	Fields []change
+	Why    string // path of the page that explains the refusal; empty for none
 }
 
 // About reports whether to show the target of the event. Sessions and the trail's
@@ -161,7 +162,7 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	}
 	var all []entry
 	for _, e := range events {
-		one := entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names)}
+		one := entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names), Why: explainLink(c, e)}
 		if name := names[e.ActorID]; name != "" {
 			one.Actor = name
 		}

@@ -15,6 +15,8 @@
 //	invitations.go  the list of invitations, one invitation
 //	invite.go       inviting one or many
 //	keys.go         API keys: the list, creating, one key, rotation
+//	policy.go       policies: the editor, versions with their differences
+//	explain.go      why somebody may do something, or may not
 //	audit.go        the audit trail
 //	settings.go     settings; closing the tenant
 //	brand.go        colour and logo
@@ -57,6 +59,10 @@ func Routes(a *app.App) []front.Route {
 		return front.On("POST "+path, g, set.Take(at, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
 	}
 	reads, manages, invites := front.Allowed(doorward.UserRead), front.Allowed(doorward.UserManage), front.Allowed(doorward.UserInvite)
+	longText := func(path, at string, g front.Guard, take, again page) front.Route {
+		return front.On("POST "+path, g, set.TakeText(at, maxPolicyForm, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
+	}
+	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
 	return []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
@@ -84,6 +90,16 @@ func Routes(a *app.App) []front.Route {
 		post("/console/keys/{id}/previous", "/console/keys", keys, h.endPreviousSecret, h.keyPage),
 		get("/console/keys/{id}/{act}", keys, h.askKey),
 		post("/console/keys/{id}/{act}", "/console/keys", keys, h.actOnKey, h.askKey),
+
+		get(policyPath, readsPolicy, h.policyPage),
+		longText(policyPath, policyPath, managesPolicy, h.putPolicy, h.policyPage),
+		post(policyPath+"/confirm", policyPath, managesPolicy, h.confirmPolicy, h.confirmAgain),
+		get(policyPath+"/versions", readsPolicy, h.policyVersions),
+		get(policyPath+"/versions/{version}", readsPolicy, h.policyVersionPage),
+		get(policyPath+"/versions/{version}/restore", managesPolicy, h.askRestore),
+		post(policyPath+"/versions/{version}/restore", policyPath+"/versions", managesPolicy, h.restorePolicy, h.askRestore),
+
+		get(explainPath, readsPolicy, h.explain),
 
 		get("/console/audit", front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
 

@@ -157,6 +157,7 @@ func TestPagesByRole(t *testing.T) {
 	h := build(t)
 	inv, key := invitationOf(t, h), keyOf(t, h, nil)
 	person := "/console/people/" + h.people["USER"].ID
+	putPolicy(t, h, "// none\n")
 	for _, c := range []struct {
 		path                       string
 		owner, admin, user, viewer int
@@ -185,6 +186,17 @@ func TestPagesByRole(t *testing.T) {
 		{"/console/keys/" + key + "/revoke", 200, 200, 403, 403},
 		{"/console/keys/" + key + "/dance", 404, 404, 403, 403},
 		{"/console/keys/key_absent", 404, 404, 403, 403},
+		{"/console/policy", 200, 200, 403, 403},
+		{"/console/policy/versions", 200, 200, 403, 403},
+		{"/console/policy/versions/1", 200, 200, 403, 403},
+		{"/console/policy/versions/1/restore", 200, 403, 403, 403},
+		{"/console/policy/versions/99", 404, 404, 403, 403},
+		{"/console/policy/versions/0", 404, 404, 403, 403},
+		{"/console/policy/versions/one", 404, 404, 403, 403},
+		{"/console/policy?from=99", 404, 404, 403, 403},
+		{"/console/policy?from=1", 200, 200, 403, 403},
+		{"/console/explain", 200, 200, 403, 403},
+		{"/console/explain?who=user@acme.example&action=user.read", 200, 200, 403, 403},
 		{"/console/audit", 200, 200, 403, 403},
 		{"/console/settings", 200, 200, 200, 200},
 		{"/console/close", 200, 403, 403, 403},
@@ -192,7 +204,10 @@ func TestPagesByRole(t *testing.T) {
 		for role, want := range map[string]int{"OWNER": c.owner, "ADMIN": c.admin, "USER": c.user, "VIEWER": c.viewer} {
 			page := h.as(t, role).get(c.path, want)
 			if role == "USER" || role == "VIEWER" {
-				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/keys", "/console/audit", "/console/close")
+				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/policy", "/console/explain", "/console/keys", "/console/audit", "/console/close")
+			}
+			if role == "ADMIN" && strings.HasPrefix(c.path, "/console/policy") {
+				lacks(t, page, `method="post" action="/console`, "/restore")
 			}
 		}
 	}
@@ -200,6 +215,7 @@ func TestPagesByRole(t *testing.T) {
 	foreigner.get("/console/invitations/"+inv, http.StatusNotFound)
 	foreigner.get(person, http.StatusNotFound)
 	foreigner.get("/console/keys/"+key, http.StatusNotFound)
+	foreigner.get("/console/policy/versions/1", http.StatusNotFound)
 	lacks(t, foreigner.get("/console/people", http.StatusOK), "acme.example")
 	lacks(t, foreigner.get("/console/audit", http.StatusOK), "owner@acme.example", "admin@acme.example")
 	const above = "Only an owner can change administrators and owners."
@@ -214,11 +230,13 @@ func TestFormsByRole(t *testing.T) {
 	h := build(t)
 	inv, key := invitationOf(t, h), keyOf(t, h, nil)
 	person := "/console/people/" + h.people["USER"].ID
+	putPolicy(t, h, "// none\n")
 	for _, path := range []string{
 		person + "/name", person + "/role", person + "/suspend", person + "/resume", person + "/sign-out", person + "/remove",
 		"/console/invitations/new", "/console/invitations/" + inv + "/resend", "/console/invitations/" + inv + "/revoke",
 		"/console/keys/new", "/console/keys/" + key + "/edit", "/console/keys/" + key + "/rotate", "/console/keys/" + key + "/previous",
 		"/console/keys/" + key + "/disable", "/console/keys/" + key + "/enable", "/console/keys/" + key + "/revoke",
+		"/console/policy", "/console/policy/confirm", "/console/policy/versions/1/restore",
 		"/console/settings", "/console/close", "/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",
 	} {
 		form := url.Values{"name": {"x"}, "role": {"OWNER"}, "people": {"x@acme.example"}, "confirm": {"Acme"}, "expiresInDays": {"1"}}
@@ -239,6 +257,7 @@ func TestFormsByRole(t *testing.T) {
 	}
 	admin := h.as(t, "ADMIN")
 	admin.post("/console/close", url.Values{"confirm": {"Acme"}}, http.StatusForbidden)
+	admin.post("/console/policy", url.Values{"text": {""}, "version": {"1"}}, http.StatusForbidden)
 	admin.post(person+"/role", url.Values{"role": {"OWNER"}}, http.StatusForbidden)
 	for _, deed := range []string{"name", "role", "suspend", "sign-out", "remove"} {
 		admin.post("/console/people/"+h.people["OWNER"].ID+"/"+deed, url.Values{"name": {"x"}, "role": {"USER"}}, http.StatusForbidden)

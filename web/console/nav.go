@@ -32,6 +32,10 @@ var navigation = []group{
 		{"people", "/console/people", doorward.UserRead, "people", []string{"person", "act"}},
 		{"invitations", "/console/invitations", doorward.UserInvite, "invitations", []string{"invitation", "invite"}},
 	}},
+	{"access", []link{
+		{"policy", policyPath, doorward.PolicyRead, "policy", []string{"policyversions", "policyversion", "policyrestore"}},
+		{"explain", explainPath, doorward.PolicyRead, "explain", nil},
+	}},
 	{"developers", []link{
 		{"keys", "/console/keys", doorward.APIKeyManage, "keys", []string{"key", "keynew", "keysecret", "keyact"}},
 	}},

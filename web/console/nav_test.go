@@ -28,7 +28,7 @@ func linksOf(page string) (links, current []string) {
 func TestNavigation(t *testing.T) {
 	h := build(t)
 	members := []string{"/console", "/console/people", "/console/settings"}
-	managers := []string{"/console", "/console/people", "/console/invitations", "/console/keys", "/console/audit", "/console/settings"}
+	managers := []string{"/console", "/console/people", "/console/invitations", "/console/policy", "/console/explain", "/console/keys", "/console/audit", "/console/settings"}
 	for role, want := range map[string][]string{"OWNER": managers, "ADMIN": managers, "USER": members, "VIEWER": members} {
 		b := h.as(t, role)
 		links, _ := linksOf(b.get("/console", 200))
@@ -47,7 +47,7 @@ func TestNavigation(t *testing.T) {
 // A group has a heading only if the role may open one of its links.
 func TestNavigationGroups(t *testing.T) {
 	h := build(t)
-	for role, want := range map[string][]string{"OWNER": {"people", "developers", "organisation"}, "VIEWER": {"people", "organisation"}} {
+	for role, want := range map[string][]string{"OWNER": {"people", "access", "developers", "organisation"}, "VIEWER": {"people", "organisation"}} {
 		var got []string
 		for _, found := range navHeading.FindAllStringSubmatch(navigated.FindString(h.as(t, role).get("/console", 200)), -1) {
 			got = append(got, found[1])

@@ -54,7 +54,8 @@ type person struct {
 	Managed  bool // the caller may change this member
 	Roles    []roleChoice
 	Sessions []doorward.Session
-	Current  string // id of the caller's session
+	Current  string         // id of the caller's session
+	Actions  []policyAction // that the caller may have explained
 }
 
 // roleChoice is a role that could be given.
@@ -69,6 +70,9 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil && p.Managed {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
 		v = autoRefresh(c, v)
+	}
+	if c.Can(doorward.PolicyRead) {
+		p.Actions = policyActions(c.Caller.Rules)
 	}
 	v.Body = p
 	return v, err

@@ -10,7 +10,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/overview"
+	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/internal/linediff"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
 )
@@ -75,6 +77,14 @@ func samples() []uitest.Sample {
 		}), Frame: owner},
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{sheets, sampledKeys()[0], sampledSecret, true}}, Frame: owner},
 		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{sheets, sampledKeys()[0], "revoke", true}}, Frame: owner},
+		{Name: "policy", View: sampledPolicy(), Frame: owner},
+		{Name: "policy-none", View: wide("policy", policyPage{pageData: sheets, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
+		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refused},
+		{Name: "policyversions", View: wide("policyversions", policyVersions{sheets, list, sampledPolicyVersions()}), Frame: owner},
+		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
+		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
+		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
+		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: sheets, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
 	}
 }
@@ -163,6 +173,47 @@ func sampledKeyPage(n int) ui.View {
 		body.Try = &trial{"user.read", "192.0.2.7", "keys.try.permission"}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}
+}
+
+func sampledPolicyVersions() (all []policyVersion) {
+	soon, past := noon.Add(8*time.Minute+12*time.Second), noon.Add(-time.Hour)
+	for n, until := range []*time.Time{&soon, &past, nil} {
+		v := policy.Version{Version: int64(3 - n), Text: policyExamples["hours"] + policyExamples["network"], Mode: "enforce", ConfirmUntil: until, CreatedAt: noon.AddDate(0, 0, -n), CreatedBy: members[n].ID}
+		all = append(all, policyVersion{Version: v, By: members[n].Name, Current: n == 0, now: noon})
+	}
+	all[2].Text = policyExamples["hours"]
+	return all
+}
+
+func sampledPolicy() ui.View {
+	now := sampledPolicyVersions()[0]
+	return ui.View{Page: "policy", Wide: true, Body: policyPage{
+		pageData: sheets, Now: now, Typed: now.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
+	}}
+}
+
+func sampledPolicyFaults() ui.View {
+	v := sampledPolicy()
+	body, _ := v.Body.(policyPage)
+	body.Typed += `permit(principal, action, resource);`
+	changes := linediff.Compare(body.Now.Text, body.Typed)
+	body.Changes = &changes
+	body.Faults = []policyFault{{doorward.FieldError{Pointer: "/text", Code: "only_forbid", Line: 11, Column: 1, Message: "a policy of a tenant forbids"}, "permit(principal, action, resource);"}}
+	v.Body = body
+	return v
+}
+
+func sampledExplanation(e policy.Explanation) ui.View {
+	return ui.View{Page: "explain", Wide: true, Body: explainPage{
+		pageData: sheets, Actions: policyActions(nil), Who: members[0].Email, Action: "user.invite", Answer: &explained{e, "Ann Lee", "/console/people/usr_ann", policyPath},
+	}}
+}
+
+func sampledPolicyVersion(page string) ui.View {
+	all := sampledPolicyVersions()
+	return ui.View{Page: page, Wide: true, Body: policyVersionPage{
+		pageData: sheets, It: all[2], Now: all[0], Before: 1, Made: linediff.Compare("", all[2].Text), Would: linediff.Compare(all[0].Text, all[2].Text),
+	}}
 }
 
 func sampledSettings() settings {

@@ -191,15 +191,22 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 	return token.Text, err
 }
 
-// decide reads the request only where a policy does.
+// decide reads the request only where a policy does, or where the decision is recorded.
 func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) access.Decision {
-	if !access.Asks(p, q.action) {
-		return access.CanCheck(p, q.action)
+	if access.Asks(p, q.action) {
+		return c.site.App.Access.Check(p, q.action, c.request(r, q))
 	}
+	d := access.CanCheck(p, q.action)
+	decisions := c.site.App.Access.Decisions()
+	if due := decisions.Due(p, d); due.Any() {
+		decisions.Made(due, p, q.action, c.request(r, q), d)
+	}
+	return d
+}
+
+func (c *checker) request(r *http.Request, q query) *doorward.Request {
 	now := c.site.App.Now()
-	return access.CanCheckAt(p, q.action, &doorward.Request{
-		At: now, Now: now, IP: c.site.ClientAddr(r), Stated: c.site.Stated(r), Deferred: q.deferred,
-	})
+	return &doorward.Request{At: now, Now: now, IP: c.site.ClientAddr(r), Stated: c.site.Stated(r), Deferred: q.deferred}
 }
 
 // original separates the gateway's own parameters from the client's query, for gateways

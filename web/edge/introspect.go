@@ -186,7 +186,7 @@ func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q q
 	a := answer{Active: true, User: &user, Session: &session}
 	if q.Action != "" {
 		p = doorward.PrincipalOf(cred.User, cred.Session)
-		allowed := access.CanCheckAt(&p, doorward.Action(q.Action), q.request(i.app.Now())).Allowed
+		allowed := i.app.Access.Check(&p, doorward.Action(q.Action), q.request(i.app.Now())).Allowed
 		a.Allowed = &allowed
 	}
 	return a, nil
@@ -202,7 +202,7 @@ func (i *introspection) answerKey(ctx context.Context, by *doorward.ServiceKey, 
 	view := front.ViewAPIKey(key, i.app.Now())
 	a := answer{Active: true, APIKey: &view}
 	if q.Action != "" {
-		allowed := access.CanCheckAt(&p, doorward.Action(q.Action), q.request(i.app.Now())).Allowed
+		allowed := i.app.Access.Check(&p, doorward.Action(q.Action), q.request(i.app.Now())).Allowed
 		a.Allowed = &allowed
 	}
 	return a, nil

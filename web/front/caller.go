@@ -135,7 +135,10 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	if g.action == "" {
 		return by, nil
 	}
-	return by, s.App.Access.Require(ctx, by, cmp.Or(g.narrower, g.action), by.Tenant())
+	action := cmp.Or(g.narrower, g.action)
+	err = s.App.Access.Require(ctx, by, action, by.Tenant())
+	by.Decided = action
+	return by, err
 }
 
 // identify returns the caller, as far as the route needs it.

@@ -18,8 +18,11 @@ import (
 
 // Form reads the body as a form sent by a browser. Errors: body_too_large,
 // unsupported_media_type, invalid_body.
-func (c *Call) Form() (url.Values, error) {
-	body, err := read(c, MaxBody)
+func (c *Call) Form() (url.Values, error) { return c.FormUpTo(MaxBody) }
+
+// FormUpTo is Form for a body of that many bytes, more than MaxBody.
+func (c *Call) FormUpTo(most int) (url.Values, error) {
+	body, err := read(c, most)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,10 @@
 package front
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -25,6 +27,16 @@ type None struct{}
 // Int is an integer in a body. Values beyond int64 are clamped to its limits, so that
 // bounds checks refuse them.
 type Int = strictjson.Int
+
+// Attributes are those of an object of the platform. Numbers keep all their digits.
+type Attributes map[string]any
+
+// UnmarshalJSON takes an object.
+func (a *Attributes) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	return d.Decode((*map[string]any)(a))
+}
 
 // Endpoint handles the requests of a route. Make it with JSON, Create, Bytes or Raw.
 type Endpoint struct {

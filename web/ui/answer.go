@@ -83,6 +83,23 @@ func form(c *Call) (err error) {
 	return err
 }
 
+// TakeText is Take for a form with a long text; most is the limit of the form in bytes.
+func (s *Set) TakeText(at string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(at, fn, again, again, formUpTo(most))
+}
+
+// OpenText is Open for a form with a long text; most is the limit of the form in bytes.
+func (s *Set) OpenText(at string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(at, fn, again, fn, formUpTo(most))
+}
+
+func formUpTo(most int) func(*Call) error {
+	return func(c *Call) (err error) {
+		c.form, err = c.FormUpTo(most)
+		return err
+	}
+}
+
 // TakeFile is Take for a form with a file in the field; most is its limit in bytes.
 func (s *Set) TakeFile(at, field string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return s.take(at, fn, again, again, func(c *Call) (err error) {

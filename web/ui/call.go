@@ -221,3 +221,13 @@ func (c *Call) Refused() doorward.Code {
 	}
 	return front.AsError(c.fault).Code
 }
+
+// FieldErrors are the faults of the fields of a form that is shown again. Frame.Faults has
+// one for each field; a page that shows several of one field, with their lines, reads them
+// here.
+func (c *Call) FieldErrors() []doorward.FieldError {
+	if c.fault == nil {
+		return nil
+	}
+	return front.AsError(c.fault).Fields
+}

@@ -131,6 +131,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
+		"next":         func(n int) int { return n + 1 },
 		"role": func(r any) (string, error) {
 			if name := doorward.Role(fmt.Sprint(r)); !name.Valid() {
 				return string(name), nil // a role that the tenant has made

@@ -1,0 +1,180 @@
+package access
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Limits of a node's memory.
+const (
+	maxObserved   = 10_000 // policies with counts that are not in the database
+	observedBatch = 200    // counts written in one transaction
+)
+
+// Decisions takes what was decided, beside the answer: it counts what policies that only
+// observe would have refused. A caller never waits for the database here. Flush writes
+// what is in memory; a process that is killed loses what it has counted since the last
+// flush, a second before at most.
+type Decisions struct {
+	writer *Writer
+
+	mu       sync.Mutex
+	observed map[store.ObservedPolicy]int64 // not yet written
+
+	flushing chan struct{} // held during a flush
+
+	refused, wouldRefuse, dropped atomic.Uint64
+}
+
+func newDecisions(w *Writer) *Decisions {
+	return &Decisions{writer: w, observed: map[store.ObservedPolicy]int64{}, flushing: make(chan struct{}, 1)}
+}
+
+// Decisions returns what takes the decisions of this node.
+func (w *Writer) Decisions() *Decisions { return w.decisions }
+
+// Refused counts the decisions that a policy of a tenant has refused.
+func (d *Decisions) Refused() uint64 { return d.refused.Load() }
+
+// WouldRefuse counts the decisions that a policy would have refused that only observes.
+func (d *Decisions) WouldRefuse() uint64 { return d.wouldRefuse.Load() }
+
+// Dropped counts what was not recorded, because too much was waiting to be written.
+func (d *Decisions) Dropped() uint64 { return d.dropped.Load() }
+
+// Due says what there is to do about a decision.
+type Due struct{ count, observe bool }
+
+// Any reports whether Made has to be called.
+func (d Due) Any() bool { return d.count || d.observe }
+
+// Due says what there is to do about a decision, before a request is read for it: for
+// most, nothing. It doesn't allocate.
+func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
+	if p.Policy == nil {
+		return Due{}
+	}
+	return Due{count: decision.Reason == ReasonPolicy, observe: p.Policy.Observes() && isPoliced(decision)}
+}
+
+// isPoliced reports whether the decision is one that policies take part in.
+func isPoliced(d Decision) bool {
+	return d.Allowed && d.Reason == ReasonRole || d.Reason == ReasonPolicy
+}
+
+// Made takes a decision on what the request asks for.
+func (d *Decisions) Made(due Due, p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
+	d.made(due, p, action, "", r, decision)
+}
+
+// made takes a decision; the policies have been asked about before already.
+func (d *Decisions) made(due Due, p *doorward.Principal, action, before doorward.Action, r *doorward.Request, decision Decision) {
+	if due.count {
+		d.refused.Add(1)
+	}
+	if due.observe && action != before {
+		d.observe(p, action, before, r)
+	}
+}
+
+// observe counts what would have been refused.
+func (d *Decisions) observe(p *doorward.Principal, action, before doorward.Action, r *doorward.Request) {
+	verb, known := p.Rules.Model().Lookup(action)
+	if !known || isExempt(p, verb) {
+		return
+	}
+	if r == nil {
+		r = &doorward.Request{}
+	}
+	var would *doorward.PolicyRefusal
+	if verb.Through != before {
+		would = p.Policy.Observed(verb.Through, r)
+	}
+	if would == nil && verb.Action != verb.Through {
+		would = p.Policy.Observed(verb.Action, r)
+	}
+	if would != nil {
+		d.wouldRefuse.Add(1)
+		d.add(store.ObservedPolicy{TenantID: p.TenantID, Version: would.Version, PolicyID: would.PolicyID}, 1)
+	}
+}
+
+func (d *Decisions) add(of store.ObservedPolicy, n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, there := d.observed[of]; !there && len(d.observed) >= maxObserved {
+		d.dropped.Add(uint64(n))
+		return
+	}
+	d.observed[of] += n
+}
+
+const (
+	flushDecisionsEvery = time.Second
+	flushDecisionsEnd   = 5 * time.Second // bounds the last flush, at shutdown
+)
+
+// Run writes what is in memory every second until ctx ends, then what remains. On an error
+// it is kept for the next second.
+func (d *Decisions) Run(ctx context.Context) {
+	tick := time.NewTicker(flushDecisionsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushDecisionsEnd)
+			defer cancel()
+			_ = d.Flush(last)
+			return
+		case <-tick.C:
+			_ = d.Flush(ctx)
+		}
+	}
+}
+
+// Flush writes what is in memory. When it returns nil, everything is in the database that
+// was decided before the call. Errors: unavailable; what could not be written is kept.
+func (d *Decisions) Flush(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return doorward.Unavailable(ctx.Err())
+	case d.flushing <- struct{}{}:
+	}
+	defer func() { <-d.flushing }()
+	return d.flushObserved(ctx)
+}
+
+func (d *Decisions) flushObserved(ctx context.Context) error {
+	for counts := d.takeObserved(); len(counts) > 0; {
+		n := min(len(counts), observedBatch)
+		err := d.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.CountObserved(ctx, counts[:n]) })
+		if err != nil {
+			for _, c := range counts {
+				d.add(c.ObservedPolicy, c.Refused)
+			}
+			return err
+		}
+		counts = counts[n:]
+	}
+	return nil
+}
+
+func (d *Decisions) takeObserved() []store.ObservedCount {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.observed) == 0 {
+		return nil
+	}
+	counts := make([]store.ObservedCount, 0, len(d.observed))
+	for of, n := range d.observed {
+		counts = append(counts, store.ObservedCount{ObservedPolicy: of, Refused: n})
+	}
+	d.observed = map[store.ObservedPolicy]int64{} // a Go map never shrinks
+	store.SortObserved(counts)
+	return counts
+}

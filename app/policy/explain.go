@@ -1,0 +1,298 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/rules"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// Question asks why somebody in the caller's tenant may do something, or may not.
+type Question struct {
+	// One of the three says who: the id of a user, of an API key, or the token of a
+	// session or secret of a key.
+	UserID, KeyID, Credential string
+
+	Action doorward.Action
+	// OwnActions allows actions that no service can ask for, such as user.suspend.
+	OwnActions bool
+	// Resource is the object of an action of the platform; nil: unknown, as in a check.
+	Resource *doorward.Resource
+	Context  Context
+	// Version is that of the policies, as if it refused; 0: what holds now.
+	Version int64
+}
+
+// Context is the request that is asked about. What is empty is unknown, as is what can't
+// be read; without Time it is now.
+type Context struct {
+	IP   string
+	Time string // RFC 3339
+	Stated
+}
+
+// Stated is what a gateway would say of the request.
+type Stated struct{ Method, Host, Path string }
+
+// Kind is what has decided.
+type Kind string
+
+// The kinds.
+const (
+	ByRole   Kind = "role"
+	ByKey    Kind = "key"
+	ByPolicy Kind = "policy"
+	ByTenant Kind = "tenant"
+)
+
+// Because is one of the causes of a decision.
+type Because struct {
+	Kind   Kind
+	ID     string // name of the role; id of the key, the policy or the tenant
+	Line   int    // of a policy, where it begins
+	Reason string // a sentence; may be empty
+	// Platform: it is a policy of the platform, and Line is of the model's policies.
+	Platform bool
+}
+
+// Explanation is a decision and its causes: what refuses, or all that allows.
+type Explanation struct {
+	Allowed   bool
+	Role      doorward.Role // of a key the effective one
+	Because   []Because
+	GrantedBy []doorward.Role // the role, if it grants the action
+}
+
+// Explain decides as a check, introspection and AuthZEN do. It records no use, and
+// nothing else: the same question about the same state has the same answer. Errors:
+// not_found if there is no such user, key, credential or version in the caller's tenant;
+// validation_failed; unavailable.
+func (p *Policies) Explain(ctx context.Context, by doorward.Caller, q Question) (Explanation, error) {
+	s, err := p.subject(ctx, by, q)
+	if err != nil {
+		return Explanation{}, err
+	}
+	verb, known := s.p.Rules.Model().Lookup(q.Action)
+	if !known || verb.By != doorward.ByRole || !q.OwnActions && !verb.IsPermission() {
+		return Explanation{}, doorward.Invalid("/action", "invalid", "There is no such action; the table of permissions lists them.")
+	}
+	if q.Version != 0 {
+		if err := p.under(ctx, &s.p, q.Version); err != nil {
+			return Explanation{}, err
+		}
+	}
+	return s.explain(verb, q, p.db.Now()), nil
+}
+
+// under lets a version of the policies decide about the principal.
+func (p *Policies) under(ctx context.Context, who *doorward.Principal, version int64) error {
+	v, err := p.db.Read().PolicyVersion(ctx, who.TenantID, version)
+	if errors.Is(err, store.ErrNone) {
+		return doorward.Fail(doorward.CodeNotFound, "There is no version %d.", version)
+	}
+	if err != nil {
+		return err
+	}
+	schema, err := schemaOf(ctx, p.db.Read())
+	if err != nil {
+		return err
+	}
+	if err := rules.Under(who, v, schema); err != nil {
+		return doorward.Unavailable(err)
+	}
+	return nil
+}
+
+// subject is who is asked about, and what keeps them out whatever they ask for.
+type subject struct {
+	p       doorward.Principal
+	refused []Because
+}
+
+// subject finds who is asked about. At the command line it may be in any tenant.
+func (p *Policies) subject(ctx context.Context, by doorward.Caller, q Question) (s subject, err error) {
+	if err := p.db.Clock().Err(); err != nil {
+		return s, err // expiry can't be determined
+	}
+	switch {
+	case q.UserID != "":
+		s, err = p.user(ctx, by.TenantID, q.UserID)
+	case q.KeyID != "":
+		s, err = p.key(ctx, q.KeyID, q.Context.IP)
+	case strings.HasPrefix(q.Credential, apikey.Prefix):
+		s, err = p.keyOf(ctx, q.Credential, q.Context.IP)
+	default:
+		s, err = p.session(ctx, q.Credential)
+	}
+	if errors.Is(err, store.ErrNone) || doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && s.p.TenantID != by.TenantID && by.Kind != doorward.Operator {
+		return subject{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if d := access.CanEnter(&s.p, false); err == nil && !d.Allowed && len(s.refused) == 0 {
+		s.refused = append(s.refused, s.because(d))
+	}
+	return s, err
+}
+
+func (p *Policies) user(ctx context.Context, tenantID, id string) (s subject, err error) {
+	u, err := p.db.Read().User(ctx, tenantID, id)
+	if err != nil {
+		return s, err
+	}
+	s.p = doorward.PrincipalOf(u, doorward.Session{})
+	if d := access.CanSignIn(u); !d.Allowed {
+		s.refused = append(s.refused, s.because(d))
+	}
+	return s, nil
+}
+
+func (p *Policies) session(ctx context.Context, token string) (s subject, err error) {
+	t, err := secret.Parse(token)
+	if err != nil {
+		return s, store.ErrNone
+	}
+	cred, err := p.sessions.Look(ctx, t)
+	s.p = doorward.PrincipalOf(cred.User, cred.Session)
+	return s, err
+}
+
+func (p *Policies) key(ctx context.Context, id, ip string) (s subject, err error) {
+	k, err := p.db.Read().APIKey(ctx, id, p.db.Now())
+	if err != nil {
+		return s, err
+	}
+	t, err := p.db.Read().Tenant(ctx, k.TenantID)
+	return p.ofKey(k, nil, t.Status, ip), err
+}
+
+func (p *Policies) keyOf(ctx context.Context, text, ip string) (s subject, err error) {
+	key, err := secret.ParseKey(text)
+	if err != nil {
+		return s, store.ErrNone
+	}
+	hash := key.Hash()
+	c, err := p.db.Read().APIKeyBySecret(ctx, hash[:], p.db.Now())
+	return p.ofKey(c.Key, c.SecretEndsAt, c.Tenant, ip), err
+}
+
+// whyKeys says why a secret of a key is not valid.
+var whyKeys = map[access.KeyCause]string{
+	access.KeyRevoked:  "The API key was revoked.",
+	access.KeyExpired:  "The API key has expired.",
+	access.KeyRotated:  "A newer secret of the API key has replaced this one.",
+	access.KeyDisabled: "The API key is disabled.",
+	access.KeyOwner:    "The owner of the API key is no active member.",
+}
+
+func (p *Policies) ofKey(k doorward.APIKey, secretEndsAt *time.Time, tenant doorward.TenantStatus, ip string) subject {
+	s := subject{p: doorward.PrincipalOfKey(k, tenant)}
+	if cause := access.RefusesKey(&k, secretEndsAt, p.db.Now()); cause != "" {
+		s.refused = append(s.refused, Because{Kind: ByKey, ID: k.ID, Reason: whyKeys[cause]})
+	}
+	if !k.Admits(ip) {
+		s.refused = append(s.refused, Because{Kind: ByKey, ID: k.ID, Reason: "The API key is bound to addresses, and the request doesn't come from one of them."})
+	}
+	return s
+}
+
+func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explanation {
+	e := Explanation{Role: s.p.Role, GrantedBy: []doorward.Role{}}
+	if access.Grants(&s.p, q.Action) {
+		e.GrantedBy = append(e.GrantedBy, s.p.Role)
+	}
+	r := q.request(now)
+	d := access.CanAsk(&s.p, q.Action, r)
+	switch {
+	case len(s.refused) > 0:
+		e.Because = s.refused
+	case q.Resource != nil && q.Resource.Type != cmp.Or(verb.Resource, tenantType):
+		e.Because = []Because{{Kind: ByRole, ID: string(s.p.Role), Reason: "The action acts on resources of the type " + cmp.Or(verb.Resource, tenantType) + "."}}
+	case q.Resource != nil && verb.Resource == "" && q.Resource.ID != s.p.TenantID:
+		e.Because = []Because{{Kind: ByTenant, ID: s.p.TenantID, Reason: "The resource is not the tenant of who asks."}}
+	case d.Policy() != nil:
+		e.Because = s.policies(verb, r)
+	case !d.Allowed:
+		e.Because = []Because{s.because(d)}
+	default:
+		e.Allowed, e.Because = true, s.allowing(d)
+	}
+	return e
+}
+
+// tenantType is the type of the resource of actions that declare none.
+const tenantType = "tenant"
+
+func (s *subject) allowing(d access.Decision) []Because {
+	if by := d.Permit(); by != nil {
+		return []Because{{Kind: ByPolicy, ID: by.PolicyID, Line: by.Line, Platform: true}}
+	}
+	all := []Because{{Kind: ByRole, ID: string(s.p.Role)}}
+	if s.p.Kind == doorward.ByKey {
+		all = append(all, Because{Kind: ByKey, ID: s.p.ID})
+	}
+	return all
+}
+
+// because is the cause of a refusal that no policy has made.
+func (s *subject) because(d access.Decision) Because {
+	e := d.Refusal()
+	b := Because{Kind: ByRole, ID: string(s.p.Role), Reason: cmp.Or(e.Detail, e.Code.Problem().Help)}
+	switch d.Reason {
+	case access.ReasonKey:
+		b.Kind, b.ID = ByKey, s.p.ID
+	case access.ReasonTenant:
+		b.Kind, b.ID = ByTenant, s.p.TenantID
+	case access.ReasonMembership:
+		b.Reason = "The membership is suspended."
+	}
+	return b
+}
+
+// policies are all that refuse: those of the platform, then those of the tenant, each in the
+// order of the text.
+func (s *subject) policies(verb *doorward.Verb, r *doorward.Request) (all []Because) {
+	found := s.p.Policy.Refusals(verb.Through, r)
+	if verb.Action != verb.Through {
+		found = append(found, s.p.Policy.Refusals(verb.Action, r)...)
+	}
+	slices.SortStableFunc(found, func(a, b doorward.PolicyRefusal) int {
+		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Line, b.Line))
+	})
+	for i, f := range found {
+		if i == 0 || f.PolicyID != found[i-1].PolicyID || f.Version != found[i-1].Version {
+			all = append(all, ofPolicy(&f))
+		}
+	}
+	return all
+}
+
+func ofPolicy(f *doorward.PolicyRefusal) Because {
+	b := Because{Kind: ByPolicy, ID: f.PolicyID, Line: f.Line, Reason: f.Reason, Platform: f.ByOperator}
+	if b.Reason == "" && f.Needs != "" {
+		b.Reason = "It reads " + f.Needs + ", which the request lacks."
+	}
+	return b
+}
+
+// request is what policies know.
+func (q Question) request(now time.Time) *doorward.Request {
+	ip, _ := netip.ParseAddr(q.Context.IP)
+	r := &doorward.Request{At: now, Now: now, IP: ip.Unmap().WithZone("")}
+	if q.Context.Time != "" {
+		r.Now, _ = time.Parse(time.RFC3339, q.Context.Time)
+	}
+	r.Method, r.Host, r.Path = q.Context.Method, q.Context.Host, q.Context.Path
+	if q.Resource != nil && q.Resource.Type != tenantType {
+		r.Resource = q.Resource
+	}
+	return r
+}

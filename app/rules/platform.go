@@ -1,0 +1,75 @@
+package rules
+
+import (
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/cedar"
+	"github.com/doorward/doorward/internal/modelfile"
+)
+
+// compiledModel is what a model makes.
+type compiledModel struct {
+	model    *doorward.Model
+	schema   *cedar.Schema // of policies
+	operator *cedar.Set    // the operator's own policies; nil without policies and entities
+}
+
+// Check returns what is wrong with the policies and entities of a model file that
+// modelfile.Read has accepted, at places of the file.
+func Check(file *modelfile.File) error {
+	_, faults, err := compileFile(file)
+	if len(faults) > 0 {
+		return faults
+	}
+	return err
+}
+
+// compileStored compiles a model that another version has accepted. If this one can't
+// read its policies or entities, nobody may perform the platform's actions.
+func compileStored(text string) (compiledModel, error) {
+	file, err := modelfile.ReadStored([]byte(text))
+	if err != nil {
+		return compiledModel{}, err
+	}
+	c, faults, err := compileFile(file)
+	if len(faults) > 0 {
+		c, _, err = compileFile(&modelfile.File{Resources: file.Resources})
+	}
+	return c, err
+}
+
+func compileFile(file *modelfile.File) (c compiledModel, faults modelfile.Faults, err error) {
+	if c.model, err = Model(file); err != nil {
+		return c, nil, err
+	}
+	if c.schema, err = Schema(c.model, file.Resources); err != nil || file.Policies == "" && len(file.Entities) == 0 {
+		return c, nil, err
+	}
+	if len(file.Entities) > 0 {
+		schema, wrong, err := c.schema.WithEntities(file.Entities)
+		if err != nil {
+			return c, nil, err
+		}
+		for _, f := range wrong {
+			line, column := file.EntityPlace(f.Index)
+			faults = append(faults, modelfile.Fault{Line: line, Column: column, Code: modelfile.CodeType, Message: "In this entity " + f.Message + "."})
+		}
+		c.schema = schema
+	}
+	operator, wrong := cedar.ParsePlatform(file.Policies, c.schema)
+	for _, f := range wrong {
+		line, column := file.PolicyPlace(f.Line, f.Column)
+		faults = append(faults, modelfile.Fault{Line: line, Column: column, Code: string(f.Code), Message: "In the policies " + f.Message + "."})
+	}
+	c.operator = operator
+	return c, faults, nil
+}
+
+// OperatorPolicies returns the text of each of the operator's policies of a model by its
+// id; empty is the built-in model.
+func OperatorPolicies(model string) (map[string]string, error) {
+	c, err := read(model)
+	if err != nil || c.operator == nil {
+		return nil, err
+	}
+	return c.operator.Texts(), nil
+}

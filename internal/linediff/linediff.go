@@ -1,0 +1,169 @@
+// Package linediff compares texts line by line.
+package linediff
+
+import "strings"
+
+// Kind says where a line is.
+type Kind string
+
+// The kinds of lines.
+const (
+	Same    Kind = "same"
+	Removed Kind = "removed"
+	Added   Kind = "added"
+)
+
+// Line is a line of one of the texts, or of both.
+type Line struct {
+	Kind Kind
+	// Old and New are its numbers in the texts, from 1; 0 where it isn't.
+	Old, New int
+	Text     string
+}
+
+// Hunk has lines that differ, with some that don't around them.
+type Hunk struct {
+	// Skipped is how many equal lines are left out before it.
+	Skipped int
+	Lines   []Line
+}
+
+// Diff is what differs between two texts. Without a difference it has no hunks.
+type Diff struct {
+	Hunks []Hunk
+	// Skipped is how many equal lines are left out at the end.
+	Skipped int
+}
+
+// context is how many equal lines a hunk has before and after a difference.
+const context = 3
+
+// maxCells bounds the table of a comparison, and so its time and memory (2 bytes each).
+// Where the lines between the equal beginning and end exceed it, all of them count as
+// replaced.
+const maxCells = 2 << 20
+
+// Lines splits a text into lines. A line break at its end begins no line.
+func Lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// Compare returns what differs between two texts.
+func Compare(before, after string) Diff {
+	return hunks(compare(Lines(before), Lines(after)))
+}
+
+func compare(a, b []string) (all []Line) {
+	start := 0
+	for start < min(len(a), len(b)) && a[start] == b[start] {
+		start++
+	}
+	end := 0
+	for end < min(len(a), len(b))-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	p := pair{a: a, b: b}
+	p.same(start)
+	p.middle(len(a)-end, len(b)-end)
+	p.same(end)
+	return p.all
+}
+
+// pair walks through two texts; i and j are how many lines of each are done.
+type pair struct {
+	a, b []string
+	i, j int
+	all  []Line
+}
+
+func (p *pair) same(n int) {
+	for range n {
+		p.all = append(p.all, Line{Same, p.i + 1, p.j + 1, p.a[p.i]})
+		p.i, p.j = p.i+1, p.j+1
+	}
+}
+
+func (p *pair) remove() {
+	p.all = append(p.all, Line{Removed, p.i + 1, 0, p.a[p.i]})
+	p.i++
+}
+
+func (p *pair) add() {
+	p.all = append(p.all, Line{Added, 0, p.j + 1, p.b[p.j]})
+	p.j++
+}
+
+// middle walks to the line m of the first text and n of the second, along a longest common
+// subsequence.
+func (p *pair) middle(m, n int) {
+	i, j := p.i, p.j
+	rest := longest(p.a[i:m], p.b[j:n])
+	for p.i < m || p.j < n {
+		switch {
+		case p.i < m && p.j < n && rest != nil && p.a[p.i] == p.b[p.j]:
+			p.same(1)
+		case p.i < m && (p.j == n || rest == nil || rest[p.i-i+1][p.j-j] >= rest[p.i-i][p.j-j+1]):
+			p.remove()
+		default:
+			p.add()
+		}
+	}
+}
+
+// longest returns the lengths of the longest common subsequences of a[i:] and b[j:]; nil
+// where the table would be too large.
+func longest(a, b []string) [][]uint16 {
+	if (len(a)+1)*(len(b)+1) > maxCells {
+		return nil
+	}
+	table := make([][]uint16, len(a)+1)
+	for i := range table {
+		table[i] = make([]uint16, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if table[i][j] = max(table[i+1][j], table[i][j+1]); a[i] == b[j] {
+				table[i][j] = table[i+1][j+1] + 1
+			}
+		}
+	}
+	return table
+}
+
+func hunks(all []Line) (d Diff) {
+	shown := near(all)
+	open := false
+	for i, line := range all {
+		switch {
+		case !shown[i]:
+			d.Skipped, open = d.Skipped+1, false
+			continue
+		case !open:
+			d.Hunks, open = append(d.Hunks, Hunk{Skipped: d.Skipped}), true
+			d.Skipped = 0
+		}
+		last := &d.Hunks[len(d.Hunks)-1]
+		last.Lines = append(last.Lines, line)
+	}
+	return d
+}
+
+// near says of each line whether a difference is near. A single line is not left out: to say
+// so would take as much room.
+func near(all []Line) []bool {
+	shown := make([]bool, len(all))
+	for i, line := range all {
+		if line.Kind != Same {
+			for k := max(0, i-context); k < min(len(all), i+context+1); k++ {
+				shown[k] = true
+			}
+		}
+	}
+	for i := 1; i+1 < len(all); i++ {
+		shown[i] = shown[i] || shown[i-1] && shown[i+1]
+	}
+	return shown
+}

@@ -1,0 +1,191 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// Paths of pages.
+const (
+	explainPath = "/console/explain"
+	policyPath  = "/console/policy"
+)
+
+// explainPage says why somebody may do something, or may not.
+type explainPage struct {
+	pageData
+	Actions []policyAction
+	// The question, as it was typed.
+	Who, Action, IP, Time, Attributes, Number string
+	// Wrong is the key of a message about the question; empty: it can be answered, or
+	// nothing was asked.
+	Wrong  string
+	Answer *explained
+}
+
+// explained is an answer.
+type explained struct {
+	policy.Explanation
+	Name, Page string // of who is asked about
+	// Text is the path of the page with the text of the policies that decide.
+	Text string
+}
+
+// Granted reports whether the role grants the action, so that something else refuses it.
+func (e explained) Granted() bool { return len(e.GrantedBy) > 0 }
+
+// Resource is the type of the chosen action's resource; empty for the tenant.
+func (p explainPage) Resource() string {
+	i := slices.IndexFunc(p.Actions, func(a policyAction) bool { return string(a.Action) == p.Action })
+	if i < 0 {
+		return ""
+	}
+	return p.Actions[i].Resource
+}
+
+func (h *console) explain(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	q := c.R.URL.Query()
+	body := explainPage{
+		pageData: s, Actions: policyActions(c.Caller.Rules), Who: strings.TrimSpace(q.Get("who")), Action: q.Get("action"),
+		IP: strings.TrimSpace(q.Get("ip")), Time: q.Get("time"), Attributes: q.Get("attributes"), Number: strings.TrimSpace(q.Get("version")),
+	}
+	if body.Who != "" && body.Action != "" {
+		err = h.answer(ctx, c, &body)
+	}
+	return ui.View{Page: "explain", Body: body, Wide: true}, err
+}
+
+// answer fills in the answer, or what is wrong with the question.
+func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err error) {
+	question := policy.Question{Action: doorward.Action(p.Action), OwnActions: true, Context: policy.Context{IP: p.IP}}
+	if p.Wrong = p.read(&question); p.Wrong != "" {
+		return nil
+	}
+	var on doorward.Object
+	if on, err = h.asked(ctx, c, p.Who); err != nil || on.ID == "" {
+		p.Wrong = "explain.wrong.who"
+		return err
+	}
+	question.UserID, question.KeyID = on.ID, ""
+	if on.Type == "key" {
+		question.UserID, question.KeyID = "", on.ID
+	}
+	a := explained{}
+	if a.Name, a.Page, err = h.subject(ctx, c, on); err == nil {
+		a.Explanation, err = h.app.Policies.Explain(ctx, c.Caller, question)
+	}
+	switch {
+	case doorward.HasCode(err, doorward.CodeNotFound) && question.Version == 0:
+		p.Wrong = "explain.wrong.who"
+		return nil
+	case doorward.HasCode(err, doorward.CodeNotFound):
+		p.Wrong = "explain.wrong.version"
+		return nil
+	case doorward.HasCode(err, doorward.CodeValidationFailed):
+		p.Wrong = "explain.wrong.action"
+		return nil
+	case err != nil:
+		return err
+	}
+	a.Text, err = h.textAt(ctx, c, question.Version)
+	p.Answer = &a
+	return err
+}
+
+// read reads the fields, and returns the key of the message about one that can't be read.
+func (p *explainPage) read(q *policy.Question) (wrong string) {
+	if _, err := netip.ParseAddr(p.IP); p.IP != "" && err != nil {
+		return "keys.try.noaddress"
+	}
+	if p.Time != "" {
+		if q.Context.Time = instant(p.Time, false); !isInstant(q.Context.Time) {
+			return "explain.wrong.time"
+		}
+	}
+	if p.Number != "" {
+		n, err := strconv.ParseInt(p.Number, 10, 64)
+		if q.Version = n; err != nil || n < 1 {
+			return "explain.wrong.version"
+		}
+	}
+	if kind := p.Resource(); kind != "" && strings.TrimSpace(p.Attributes) != "" {
+		q.Resource = &doorward.Resource{Type: kind, Attributes: map[string]any{}}
+		d := json.NewDecoder(strings.NewReader(p.Attributes))
+		d.UseNumber()
+		if err := d.Decode(&q.Resource.Attributes); err != nil || d.More() {
+			return "explain.wrong.attributes"
+		}
+	}
+	return ""
+}
+
+func isInstant(text string) bool {
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil
+}
+
+// asked returns the member or key of an id, or the member of an address; none: neither.
+func (h *console) asked(ctx context.Context, c *ui.Call, text string) (doorward.Object, error) {
+	switch {
+	case strings.HasPrefix(text, doorward.PrefixKey):
+		return doorward.Object{Type: "key", ID: text}, nil
+	case strings.HasPrefix(text, doorward.PrefixUser):
+		return doorward.Object{Type: "user", ID: text}, nil
+	}
+	email := strings.ToLower(text)
+	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: email}, doorward.Window{Limit: rows})
+	for _, u := range found.Items {
+		if u.Email == email {
+			return doorward.Object{Type: "user", ID: u.ID}, err
+		}
+	}
+	return doorward.Object{}, err
+}
+
+// textAt is the path of the page with the text of a version of the policies; 0: of the one
+// that refuses now.
+func (h *console) textAt(ctx context.Context, c *ui.Call, version int64) (string, error) {
+	if version == 0 {
+		now, err := h.app.Policies.Current(ctx, c.Caller)
+		if err != nil || now.Mode != policy.Observes {
+			return policyPath, err
+		}
+		version = now.Enforced
+	}
+	return fmt.Sprint(policyPath, "/versions/", version), nil
+}
+
+// explainLink is the path of the explanation of a refused event; empty for none. Sign-ins
+// and what belongs to the operator have none.
+func explainLink(c *ui.Call, e doorward.Event) string {
+	verb, known := c.Caller.Rules.Model().Lookup(e.Action)
+	asks := e.ActorType == doorward.ByUser || e.ActorType == doorward.ByKey
+	if e.Outcome != doorward.Refused || !asks || !known || verb.By != doorward.ByRole || !c.Can(doorward.PolicyRead) {
+		return ""
+	}
+	q := url.Values{"who": {e.ActorID}, "action": {string(e.Action)}, "time": {e.At.UTC().Format(moment)}}
+	if e.IP != "" {
+		q.Set("ip", e.IP)
+	}
+	return explainPath + "?" + q.Encode()
+}
+
+// At is the path of the line at which a policy begins.
+func (e explained) At(line int) string { return fmt.Sprintf("%s#L%d", e.Text, cmp.Or(line, 1)) }

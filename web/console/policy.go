@@ -1,0 +1,377 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/internal/linediff"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// maxPolicyForm is the largest form with policies: of a text of 64 KiB, a browser sends each
+// byte as up to three, and each line break as six.
+const maxPolicyForm = 1 << 20
+
+// presetConfirmMinutes is the time to confirm a version unless another one is chosen.
+const presetConfirmMinutes = 10
+
+// policyModes are the modes to choose from.
+var policyModes = []policy.Mode{policy.Enforces, policy.Observes}
+
+// policyVersion is a version of the policies as the pages show it.
+type policyVersion struct {
+	policy.Version
+	By      string // name or address of its author; empty for somebody who has left
+	Current bool   // it holds now
+	now     time.Time
+}
+
+// Lines are the lines of the text.
+func (v policyVersion) Lines() []string { return linediff.Lines(v.Text) }
+
+// Unconfirmed reports whether the version holds, and ends unless it is confirmed.
+func (v policyVersion) Unconfirmed() bool { return v.Current && v.ConfirmUntil != nil }
+
+// Observes reports whether the version refuses nothing.
+func (v policyVersion) Observes() bool { return v.Mode == policy.Observes }
+
+// Expired reports whether the version has ended because it was not confirmed.
+func (v policyVersion) Expired() bool { return v.ConfirmUntil != nil && !v.now.Before(*v.ConfirmUntil) }
+
+// Left is the rest of the time to confirm the version.
+func (v policyVersion) Left() time.Duration { return v.ConfirmUntil.Sub(v.now) }
+
+// policyVersion returns the version as shown. current is the one that holds.
+func (h *console) policyVersion(ctx context.Context, c *ui.Call, v, current policy.Version) (policyVersion, error) {
+	one := policyVersion{Version: v, Current: v.Version == current.Version, now: c.Now()}
+	if v.CreatedBy == "" {
+		return one, nil
+	}
+	author, err := h.app.Users.Get(ctx, c.Caller, v.CreatedBy)
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		return one, nil
+	}
+	one.By = who(author)
+	return one, err
+}
+
+// policyPage is the page of the policies, with the editor.
+type policyPage struct {
+	pageData
+	Now      policyVersion
+	Observed []policy.Observed // what a version that only observes would have refused
+	Typed    string            // text in the editor
+	Modes    []policy.Mode
+	Mode     policy.Mode // chosen
+	Faults   []policyFault
+	// Changes are what the typed text changes; nil unless it was sent.
+	Changes    *linediff.Diff
+	Minutes    string // to confirm
+	MaxMinutes int64
+	Examples   []string // for an empty editor
+	Types      string   // what policies may name, as in a Cedar schema
+	Actions    []policyAction
+}
+
+// Version returns the tag of the version that holds, for forms.
+func (p policyPage) Version() string { return policy.Tag(p.Now.Version) }
+
+// Rows is the height of the editor.
+func (p policyPage) Rows() int { return min(max(len(linediff.Lines(p.Typed))+2, 12), 30) }
+
+// TypedLines are the lines in the editor.
+func (p policyPage) TypedLines() []string { return linediff.Lines(p.Typed) }
+
+// FaultAt reports whether a line, counted from 0, has a fault.
+func (p policyPage) FaultAt(index int) bool {
+	return slices.ContainsFunc(p.Faults, func(f policyFault) bool { return f.Line == index+1 })
+}
+
+// policyFault is a fault of the typed text.
+type policyFault struct {
+	doorward.FieldError
+	Text string // of its line
+}
+
+// policyAction is an action that policies may name.
+type policyAction struct {
+	Action   doorward.Action
+	Resource string // its type; empty for the tenant
+	Key      string // of the message that describes it; empty for none
+	About    string // what the model says of it
+}
+
+func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	now, err := h.app.Policies.Current(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := policyPage{pageData: s, MaxMinutes: policy.ConfirmMinutesMax, Observed: now.Observed, Modes: policyModes, Actions: policyActions(c.Caller.Rules)}
+	if body.Now, err = h.policyVersion(ctx, c, now.PolicyVersion, now.PolicyVersion); err != nil {
+		return ui.View{}, err
+	}
+	schema, err := h.app.Policies.Schema(ctx)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body.Types, _, _ = strings.Cut(schema, "\naction ")
+	note := body.keepTyped(c)
+	if err := h.fillEditor(ctx, c, &body); err != nil {
+		return ui.View{}, err
+	}
+	return ui.View{Page: "policy", Note: note, Body: body, Wide: true}, nil
+}
+
+// keepTyped lets a form that was refused because of another change be sent again over that
+// change, which the page then shows. It returns the notice for the page in another language.
+func (p *policyPage) keepTyped(c *ui.Call) (note string) {
+	const told = "stale" // field that remembers the refusal
+	if c.Refused() == doorward.CodePreconditionFailed {
+		c.Preset("version", p.Version())
+		c.Preset(told, "1")
+	} else if c.Value(told) != "" {
+		note = "notice.policy.precondition_failed"
+	}
+	return note
+}
+
+// fillEditor puts into the editor what was sent, or else an earlier version or an example
+// that the query names, or else the text that holds.
+func (h *console) fillEditor(ctx context.Context, c *ui.Call, p *policyPage) error {
+	p.Minutes, p.Mode = strconv.Itoa(presetConfirmMinutes), p.Now.Mode
+	if c.Value("version") != "" { // sent
+		p.Typed, p.Minutes, p.Mode = typedPolicy(c), c.Value("confirmMinutes"), policy.Mode(c.Value("mode"))
+		if changes := linediff.Compare(p.Now.Text, p.Typed); len(changes.Hunks) > 0 {
+			p.Changes = &changes
+		}
+		p.Faults = policyFaults(c, p.Typed)
+		return nil
+	}
+	q := c.R.URL.Query()
+	p.Typed = p.Now.Text
+	if p.Now.Text == "" {
+		p.Examples = policyExampleNames
+		p.Typed = policyExamples[q.Get("example")]
+	}
+	number, err := strconv.ParseInt(q.Get("from"), 10, 64)
+	if err != nil {
+		return nil
+	}
+	from, err := h.app.Policies.Get(ctx, c.Caller, number)
+	p.Typed = from.Text
+	return err
+}
+
+// typedPolicy is the text of the editor. Browsers send a line break as two characters.
+func typedPolicy(c *ui.Call) string { return strings.ReplaceAll(c.Value("text"), "\r\n", "\n") }
+
+func policyFaults(c *ui.Call, text string) (all []policyFault) {
+	lines := linediff.Lines(text)
+	for _, f := range c.FieldErrors() {
+		if f.Pointer != "/text" {
+			continue
+		}
+		one := policyFault{FieldError: f}
+		if f.Line > 0 && f.Line <= len(lines) {
+			one.Text = lines[f.Line-1]
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// policyActions are the actions that policies may name, as in package app/rules.
+func policyActions(rules *doorward.Rules) (all []policyAction) {
+	for _, v := range rules.Model().Verbs() {
+		if v.By != doorward.ByRole {
+			continue
+		}
+		one := policyAction{Action: v.Action, Resource: v.Resource, About: v.About}
+		for _, key := range []string{"can." + string(v.Action), "tried." + string(v.Action)} {
+			if one.About == "" && one.Key == "" && messages()[key] {
+				one.Key = key
+			}
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b policyAction) int { return strings.Compare(string(a.Action), string(b.Action)) })
+	return all
+}
+
+// policyExampleNames are the examples, in the order in which they are shown.
+var policyExampleNames = []string{"hours", "network", "signin", "keys"}
+
+// policyExamples are texts to start from. They name only what every model has.
+var policyExamples = map[string]string{
+	"hours": `@id("office-hours")
+@reason("People are invited between 8 and 18 o'clock UTC.")
+forbid(principal, action == Action::"user.invite", resource)
+unless {
+  context.now.toTime() >= duration("8h") && context.now.toTime() < duration("18h")
+};
+`,
+	"network": `@id("own-network")
+@reason("Settings are changed from the office only.")
+forbid(principal, action == Action::"settings.manage", resource)
+unless { context.ip.isInRange(ip("192.0.2.0/24")) };
+`,
+	"signin": `@id("recent-sign-in")
+@reason("Sign in again: your sign-in is more than an hour old.")
+forbid(principal, action == Action::"user.manage", resource)
+when { context has authAge && context.authAge > 3600 };
+`,
+	"keys": `@id("no-trail-for-keys")
+@reason("The audit trail is for people.")
+forbid(principal is Key, action == Action::"audit.read", resource);
+`,
+}
+
+func (h *console) putPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
+	d := policy.Draft{Text: typedPolicy(c), Mode: policy.Mode(c.Value("mode"))}
+	minutes, faults := optionalNumber(c, "confirmMinutes", nil)
+	if len(faults) > 0 || minutes != nil && (*minutes < 1 || *minutes > policy.ConfirmMinutesMax) {
+		return ui.View{}, doorward.Invalid("/confirmMinutes", "out_of_range", "Give 1 to 60 minutes, or leave it out.")
+	}
+	if minutes != nil {
+		d.ConfirmMinutes = int(*minutes)
+	}
+	changed, err := h.app.Policies.Put(ctx, c.Caller, d, version(c))
+	c.Revoked(changed.Revocation)
+	return done(c, policyPath, "policy", nil), err
+}
+
+func (h *console) confirmPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
+	changed, err := h.app.Policies.Confirm(ctx, c.Caller, version(c))
+	c.Revoked(changed.Revocation)
+	return done(c, policyPath, "policy-confirm", nil), err
+}
+
+// confirmAgain is the page after a confirmation that was refused. The editor was not sent.
+func (h *console) confirmAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
+	c.Drop()
+	return h.policyPage(ctx, c)
+}
+
+// policyVersions is the list of versions.
+type policyVersions struct {
+	pageData
+	pager
+	Items []policyVersion
+}
+
+func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	r, w, err := window(ctx, c, nil)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := policyVersions{pageData: s, pager: r}
+	now, err := h.app.Policies.Current(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	found, err := h.app.Policies.Versions(ctx, c.Caller, w)
+	for _, v := range found.Items {
+		one, err := h.policyVersion(ctx, c, v, now.PolicyVersion)
+		if err != nil {
+			return ui.View{}, err
+		}
+		body.Items = append(body.Items, one)
+	}
+	if err == nil {
+		err = body.ending(ctx, c, found.Prev, found.Next)
+	}
+	return ui.View{Page: "policyversions", Body: body, Wide: true}, err
+}
+
+// policyVersionPage is the page of one version.
+type policyVersionPage struct {
+	pageData
+	It  policyVersion
+	Now policyVersion // the version that holds
+	// Before is the number of the version before; 0 for none.
+	Before int64
+	Made   linediff.Diff // what it changed in the version before
+	Would  linediff.Diff // what restoring it changes in the version that holds
+}
+
+// Version returns the tag of the version that holds, for forms.
+func (p policyVersionPage) Version() string { return policy.Tag(p.Now.Version) }
+
+// Alike reports whether restoring the version would change nothing.
+func (p policyVersionPage) Alike() bool {
+	return p.It.Text == p.Now.Text && p.It.Mode == p.Now.Mode && p.Now.ConfirmUntil == nil
+}
+
+func (h *console) policyVersionPage(ctx context.Context, c *ui.Call) (ui.View, error) {
+	body, err := h.loadPolicyVersion(ctx, c)
+	return ui.View{Page: "policyversion", Body: body, Wide: true}, err
+}
+
+func (h *console) askRestore(ctx context.Context, c *ui.Call) (ui.View, error) {
+	note := forgetStale(c)
+	body, err := h.loadPolicyVersion(ctx, c)
+	return ui.View{Page: "policyrestore", Note: note, Body: body, Wide: true}, err
+}
+
+// loadPolicyVersion returns the version that the path names.
+func (h *console) loadPolicyVersion(ctx context.Context, c *ui.Call) (p policyVersionPage, err error) {
+	number, err := policyNumber(c)
+	if err != nil {
+		return p, err
+	}
+	if p.pageData, err = h.pageData(ctx, c); err != nil {
+		return p, err
+	}
+	it, err := h.app.Policies.Get(ctx, c.Caller, number)
+	if err != nil {
+		return p, err
+	}
+	before := policy.Version{}
+	if p.Before = number - 1; p.Before > 0 {
+		if before, err = h.app.Policies.Get(ctx, c.Caller, p.Before); err != nil {
+			return p, err
+		}
+	}
+	now, err := h.app.Policies.Current(ctx, c.Caller)
+	if err != nil {
+		return p, err
+	}
+	p.Made, p.Would = linediff.Compare(before.Text, it.Text), linediff.Compare(now.Text, it.Text)
+	if p.It, err = h.policyVersion(ctx, c, it, now.PolicyVersion); err != nil {
+		return p, err
+	}
+	p.Now, err = h.policyVersion(ctx, c, now.PolicyVersion, now.PolicyVersion)
+	return p, err
+}
+
+// policyNumber returns the number of the version that the path names.
+func policyNumber(c *ui.Call) (int64, error) {
+	number, err := strconv.ParseInt(c.R.PathValue("version"), 10, 64)
+	if err != nil || number < 1 {
+		return 0, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return number, nil
+}
+
+func (h *console) restorePolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
+	number, err := policyNumber(c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	changed, err := h.app.Policies.Restore(ctx, c.Caller, number, version(c))
+	c.Revoked(changed.Revocation)
+	return done(c, policyPath, "policy-restore", nil), err
+}

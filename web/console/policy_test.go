@@ -1,0 +1,201 @@
+package console_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/cedar"
+)
+
+const policyAt = "/console/policy"
+
+// putPolicy puts a text into force.
+func putPolicy(t *testing.T, h fixture, text string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, answer := h.as(t, "OWNER").send("PUT", "/api/v2/policy", bytes.NewReader(body), "If-Match", "*", "Content-Type", "application/json")
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", res.StatusCode, answer)
+	}
+}
+
+// editedText is what the editor holds.
+func editedText(page string) string {
+	_, text, _ := strings.Cut(page, "<textarea")
+	_, text, _ = strings.Cut(text, ">\n")
+	text, _, _ = strings.Cut(text, "</textarea>")
+	return html.UnescapeString(text)
+}
+
+const (
+	noSettings = "@id(\"no-settings\")\nforbid(principal, action == Action::\"settings.manage\", resource);\n"
+	noInviting = "@id(\"no-inviting\")\nforbid(principal, action == Action::\"user.invite\", resource);\n"
+)
+
+func TestChangingPolicies(t *testing.T) {
+	h := build(t)
+	b := h.as(t, "OWNER")
+	page := b.get(policyAt, http.StatusOK, "There are no policies", "Start from an example", `&#34;authAge&#34;?: Long`, `Action::"user.invite"`, `value="10"`)
+	lacks(t, page, "All versions")
+	b.get("/console/settings", http.StatusOK, `action="/console/settings"`)
+	// As browsers send it.
+	form := url.Values{"text": {strings.ReplaceAll(noSettings, "\n", "\r\n")}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(page)}}
+	page = b.do(policyAt, form, "The policies are saved", "Version 1", ">owner@acme.example<", `<li id="L2"><code>forbid(`)
+	lacks(t, page, "Start from an example", "This text ends in", "What you change")
+	if _, answer := h.tenant.Owner.Get("/api/v2/policy"); strings.Contains(string(answer), `\r`) {
+		t.Errorf("the line breaks of the browser are kept: %s", answer)
+	}
+	lacks(t, b.get("/console/settings", http.StatusOK), `action="/console/settings"`)
+	h.as(t, "ADMIN").get(policyAt, http.StatusOK, `<li id="L2">`)
+	b.get("/console/audit", http.StatusOK, "Policies changed")
+}
+
+// A text that begins with a line break keeps it: HTML drops the first one in a textarea.
+func TestEditorKeepsTheText(t *testing.T) {
+	h := build(t)
+	putPolicy(t, h, "\n\n// </textarea><script>\n"+noSettings)
+	b := h.as(t, "OWNER")
+	page := b.get(policyAt, http.StatusOK, "&lt;/textarea&gt;&lt;script&gt;")
+	if text := editedText(page); !strings.HasPrefix(text, "\n\n// </textarea>") {
+		t.Errorf("the editor has %q", text)
+	}
+}
+
+// Each fault is shown with its place and its line, and what was typed stays.
+func TestFaultsOfPolicies(t *testing.T) {
+	h := build(t)
+	b := h.as(t, "OWNER")
+	text := noSettings + "permit(principal, action, resource);\n@id(\"x\") forbid(principal, action == Action::\"in<voice\", resource);\n"
+	form := url.Values{"text": {text}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {"0"}}
+	page := b.post(policyAt, form, http.StatusUnprocessableEntity,
+		"Line 3, column 1:", "Only “forbid” is possible.", `<code dir="ltr">permit(principal, action, resource);</code>`,
+		"Line 4, column ", "Unknown action.", "in&lt;voice", `<li id="T3" class="wrong">`, `<li id="T4" class="wrong">`, `value="7"`, "What you change", "<ins>permit(")
+	lacks(t, page, `<li id="T1" class="wrong">`)
+	b.again(page, policyAt, "de", "Was Sie ändern", "in&lt;voice", `value="7"`)
+	form.Set("text", strings.Repeat("/", cedar.MaxBytes+1))
+	b.post(policyAt, form, http.StatusUnprocessableEntity, "Too large.")
+	form.Set("text", strings.Repeat("\r\n", cedar.MaxBytes-1)+" ") // the most that browsers send for a text
+	b.do(policyAt, form)
+	form.Set("text", strings.Repeat("/", 1<<20))
+	b.post(policyAt, form, http.StatusRequestEntityTooLarge)
+	form.Set("text", "")
+	for _, minutes := range []string{"0", "61", "soon", "99999999999999999999"} {
+		form.Set("confirmMinutes", minutes)
+		b.post(policyAt, form, http.StatusUnprocessableEntity, "Enter 1 to 60 minutes, or nothing.", `value="`+minutes+`"`)
+	}
+}
+
+// A text that observes shows what it would have refused, and what refuses at the same time.
+func TestObservingPolicies(t *testing.T) {
+	h := build(t)
+	putPolicy(t, h, noInviting)
+	b := h.as(t, "OWNER")
+	form := url.Values{"text": {noSettings}, "mode": {"observe"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
+	b.do(policyAt, form, "This text only observes", `href="/console/policy/versions/1"`, `<code dir="ltr">no-settings</code></th><td>0</td>`, `value="observe" checked`)
+	if status, _ := h.tenant.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"name":"Acme 2"}`)); status != http.StatusOK {
+		t.Fatal(status)
+	}
+	b.get("/console/invitations/new", http.StatusForbidden)
+	b.get(policyAt, http.StatusOK, `no-settings</code></th><td>1</td>`)
+	b.get(policyAt+"/versions", http.StatusOK, "Only observes")
+	form.Set("mode", "dream")
+	form.Set("version", "2")
+	b.post(policyAt, form, http.StatusUnprocessableEntity, "Choose what the policies do")
+}
+
+// Whoever was overtaken sees both texts, loses nothing, and may save over the other one.
+func TestPolicyConflict(t *testing.T) {
+	h := build(t)
+	b := h.as(t, "OWNER")
+	form := url.Values{"text": {noInviting}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
+	putPolicy(t, h, noSettings)
+	page := b.post(policyAt, form, http.StatusPreconditionFailed, "Somebody else has changed the policies", "<del>@id(&#34;no-settings&#34;)</del>", "<ins>@id(&#34;no-inviting&#34;)</ins>", `<li id="L1"><code>@id(&#34;no-settings&#34;)`)
+	b.again(page, policyAt, "de", "Jemand anderes hat die Regeln geändert", "<ins>@id(&#34;no-inviting&#34;)</ins>")
+	form.Set("version", b.version(page))
+	b.do(policyAt, form, "The policies are saved", "Version 2", "no-inviting")
+}
+
+func TestConfirmingPolicies(t *testing.T) {
+	h := build(t)
+	b := h.as(t, "OWNER")
+	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
+	page := b.do(policyAt, form, "This text ends in")
+	stale := url.Values{"version": {"0"}}
+	b.post(policyAt+"/confirm", stale, http.StatusPreconditionFailed, "This text ends in")
+	h.as(t, "ADMIN").get(policyAt, http.StatusOK, "This text ends in")
+	lacks(t, b.do(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This text ends in")
+	b.post(policyAt+"/confirm", url.Values{}, http.StatusNotFound)
+
+	form = url.Values{"text": {"@id(\"all\") forbid(principal, action, resource);"}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {"1"}}
+	page = b.do(policyAt, form, "This text ends in") // an owner still reads and changes policies
+	b.get("/console/people", http.StatusForbidden)
+	b.post(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, http.StatusForbidden, "This text ends in")
+	h.Advance(6 * time.Minute)
+	b.get("/console/people", http.StatusOK)
+	lacks(t, b.get(policyAt, http.StatusOK, "Version 1", "no-settings"), "This text ends in")
+	b.get(policyAt+"/versions", http.StatusOK, "Ended unconfirmed", "In force")
+}
+
+func TestVersionsOfPolicies(t *testing.T) {
+	h := build(t)
+	for _, text := range []string{noSettings, noSettings + noInviting, ""} {
+		putPolicy(t, h, text)
+	}
+	b, second := h.as(t, "OWNER"), policyAt+"/versions/2"
+	b.get(policyAt+"/versions", http.StatusOK, `href="/console/policy/versions/3">Version 3<`, "owner@acme.example", "In force", "Earlier")
+	page := b.get(second, http.StatusOK, "What it changed in version 1", "<ins>@id(&#34;no-inviting&#34;)</ins>", "What would change if it were restored")
+	lacks(t, page, "<del>")
+	b.get(policyAt+"/versions/3", http.StatusOK, "<del>@id(&#34;no-inviting&#34;)</del>")
+	b.get(policyAt+"?from=2", http.StatusOK, `@id(&#34;no-inviting&#34;)`+"\n")
+	page = b.get(second+"/restore", http.StatusOK, "Restore this version?", "<ins>@id(&#34;no-settings&#34;)</ins>")
+	form := url.Values{"version": {b.version(page)}}
+	putPolicy(t, h, noInviting)
+	page = b.post(second+"/restore", form, http.StatusPreconditionFailed, "Somebody else has changed this", "<ins>@id(&#34;no-settings&#34;)</ins>")
+	lacks(t, page, "<ins>@id(&#34;no-inviting&#34;)</ins>")
+	b.do(second+"/restore", url.Values{"version": {b.version(page)}}, "The earlier policies are restored", "Version 5", "no-inviting", "no-settings")
+	b.post(policyAt+"/versions/99/restore", url.Values{}, http.StatusNotFound)
+}
+
+// A page of the list leads to the next.
+func TestManyVersions(t *testing.T) {
+	h := build(t)
+	for i := range 51 {
+		putPolicy(t, h, strings.Repeat("\n", i)+noSettings)
+	}
+	b := h.as(t, "OWNER")
+	page := b.get(policyAt+"/versions", http.StatusOK, ">Version 51<", ">Version 2<")
+	lacks(t, page, ">Version 1<")
+	_, next, _ := strings.Cut(page, `href="?cursor=`)
+	cursor, _, _ := strings.Cut(next, `"`)
+	b.get(policyAt+"/versions?cursor="+cursor, http.StatusOK, ">Version 1<")
+}
+
+// Every example can be saved as it is, whatever the model.
+func TestExamplesOfPolicies(t *testing.T) {
+	h := build(t)
+	applyModel(t, h, "actions: {}")
+	b := h.as(t, "OWNER")
+	links := exampleLink.FindAllStringSubmatch(b.get(policyAt, http.StatusOK), -1)
+	if len(links) < 3 {
+		t.Errorf("the examples are %q", links)
+	}
+	for _, link := range links {
+		text := editedText(b.get(policyAt+"?example="+link[1], http.StatusOK))
+		if err := h.Node.App.Policies.Check(t.Context(), text); err != nil || !strings.Contains(text, "forbid(") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	lacks(t, b.get(policyAt+"?example=none", http.StatusOK), "forbid(principal")
+}
+
+var exampleLink = regexp.MustCompile(`href="/console/policy\?example=([a-z]+)#edit"`)

@@ -1,0 +1,67 @@
+package front
+
+import (
+	"cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/policy"
+)
+
+// ExplainResource is the object of an action that is explained.
+type ExplainResource struct {
+	Type       string     `json:"type" example:"invoice" doc:"The type that the action acts on; tenant for actions without one"`
+	ID         string     `json:"id" example:"17"`
+	Properties Attributes `json:"properties,omitempty" doc:"The attributes that the model declares"`
+}
+
+// ExplainContext is the request of an action that is explained.
+type ExplainContext struct {
+	IP     string `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. A policy that reads it refuses without"`
+	Time   string `json:"time,omitempty" example:"2026-11-22T23:00:00Z" doc:"When it is done; absent: now"`
+	Now    string `json:"now,omitempty" example:"2026-11-22T23:00:00Z" doc:"The same as time, by its name in policies; send one of them"`
+	Method string `json:"method,omitempty" example:"POST" doc:"What a gateway states of the request"`
+	Host   string `json:"host,omitempty" example:"app.example.com"`
+	Path   string `json:"path,omitempty" example:"/invoices/17" doc:"Decoded, without the query"`
+}
+
+// Explanation is a decision and its causes.
+type Explanation struct {
+	Allowed   bool            `json:"allowed"`
+	Role      doorward.Role   `json:"role" example:"ADMIN" doc:"Of a key the one that it has in effect"`
+	Because   []Because       `json:"because" nullable:"false" doc:"All that refuses; or else all that allows"`
+	GrantedBy []doorward.Role `json:"grantedBy" nullable:"false" example:"[\"ADMIN\"]" doc:"The role, if it grants the action; else empty"`
+}
+
+// Because is one of the causes of a decision.
+type Because struct {
+	Kind   policy.Kind `json:"kind" enum:"role,key,policy,tenant"`
+	ID     string      `json:"id" example:"large-invoices" doc:"Name of the role; id of the key, the policy or the tenant"`
+	Line   int         `json:"line,omitempty" example:"1" doc:"Where the policy begins in its text"`
+	Reason string      `json:"reason,omitempty" example:"Invoices over 10,000 are paid between 8 and 18 o'clock."`
+	// Platform is true of a policy of the model.
+	Platform bool `json:"platform,omitempty" doc:"It is a policy of the platform, and the line is of the model's policies"`
+}
+
+// Object is what policies read.
+func (r *ExplainResource) Object() *doorward.Resource {
+	return &doorward.Resource{Type: r.Type, ID: r.ID, Attributes: r.Properties}
+}
+
+// Request is what policies read.
+func (of *ExplainContext) Request() policy.Context {
+	return policy.Context{IP: of.IP, Time: cmp.Or(of.Time, of.Now), Stated: policy.Stated{Method: of.Method, Host: of.Host, Path: of.Path}}
+}
+
+// ViewExplanation is the explanation as it is answered.
+func ViewExplanation(e policy.Explanation) Explanation {
+	return Explanation{Allowed: e.Allowed, Role: e.Role, Because: ViewBecause(e.Because), GrantedBy: e.GrantedBy}
+}
+
+// ViewBecause are the causes as they are answered.
+func ViewBecause(all []policy.Because) []Because {
+	view := make([]Because, len(all))
+	for i, b := range all {
+		view[i] = Because(b)
+	}
+	return view
+}

@@ -1,0 +1,220 @@
+package web_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// operated is a model with policies of the operator.
+const operated = `
+actions:
+  invoice.read: {roles: [OWNER, ADMIN, USER]}
+  invoice.approve: {roles: [OWNER, ADMIN]}
+  invoice.pay: {roles: [OWNER], resource: invoice}
+  invoice.void: {roles: [OWNER, ADMIN]}
+resources: {invoice: {amount: long, owner: user}}
+policies: |
+  @id("clerks")
+  permit (principal, action == Action::"invoice.approve", resource)
+  when { principal in Role::"USER" || principal is Key };
+  @id("own")
+  permit (principal is User, action == Action::"invoice.pay", resource)
+  when { resource.owner == principal && resource.amount < 100 };
+  @id("nobody") @reason("Invoices are final.")
+  forbid (principal, action == Action::"invoice.void", resource)
+  unless { context has ip && context.ip.isLoopback() };
+  @id("trusted")
+  forbid (principal, action == Action::"invoice.approve", resource)
+  when { context.subject has blocked && context.subject.blocked };
+entities:
+  - uid: {type: invoice, id: small}
+    attrs: {amount: 5}
+`
+
+func (s *server) applyModel(t *testing.T, text string) {
+	t.Helper()
+	if _, err := s.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), text, nil, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a policy of the operator permits or forbids counts in every way to ask.
+func TestOperatorPolicies(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		bob, eve := acme.Join("bob@acme.example", "USER"), acme.Join("eve@acme.example", "VIEWER")
+		d.applyModel(t, operated)
+		_, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"invoice.read", "invoice.void"}})
+		operator, e, tenant := bearer(d.operatorKey(t)), newEvaluator(t, d), entity("tenant", acme.ID)
+		check := func(credential, action string) answer {
+			return d.send(t, "GET /api/v2/access/check?action="+action, nil, bearer(credential))
+		}
+		introspects := func(credential, action string, context m) any {
+			return d.send(t, "POST /api/v2/access/introspect", m{"credential": credential, "action": action, "context": context}, operator).ok(http.StatusOK).at("allowed")
+		}
+		check(bob.Token(), "invoice.approve").ok(http.StatusOK)
+		check(eve.Token(), "invoice.approve").fails(http.StatusForbidden, "forbidden")
+		check(key, "invoice.approve").fails(http.StatusForbidden, "forbidden")
+		check(acme.Owner.Token(), "invoice.void").ok(http.StatusOK)
+		check(key, "invoice.void").ok(http.StatusOK)
+		for credential, want := range map[string]bool{bob.Token(): true, eve.Token(): false, key: false} {
+			if got := introspects(credential, "invoice.approve", m{}); got != want {
+				t.Errorf("introspection says %v of invoice.approve", got)
+			}
+		}
+		if got := introspects(key, "invoice.void", m{"ip": "192.0.2.1"}); got != false {
+			t.Errorf("from elsewhere a key may void: %v", got)
+		}
+		e.permits(t, question(entity("user", bob.ID), "invoice.approve", tenant))
+		e.refuses(t, question(entity("user", eve.ID), "invoice.approve", tenant), "The role VIEWER does not grant invoice.approve.")
+		e.refuses(t, question(stating(entity("user", bob.ID), m{"blocked": true}), "invoice.approve", tenant), `The policy "trusted" of the platform refuses it.`)
+		void := question(entity("user", acme.Owner.ID), "invoice.void", tenant)
+		d.send(t, evaluationPath, also(void, "context", m{"ip": "192.0.2.1"}), e.key).ok(http.StatusOK).is("decision", false).is("context.policyId", "nobody").is("context.reason", "Invoices are final.")
+		e.permits(t, also(void, "context", m{"ip": "::1"}))
+
+		for who, want := range map[string]string{
+			bob.ID:        `true [map[id:clerks kind:policy line:1 platform:true]]`,
+			acme.Owner.ID: `true [map[id:OWNER kind:role]]`,
+			eve.ID:        `false [map[id:VIEWER kind:role reason:The role VIEWER does not grant invoice.approve.]]`,
+		} {
+			a := d.send(t, "POST /api/v2/access/explain", m{"userId": who, "action": "invoice.approve"}, as(acme.Owner.Token())).ok(http.StatusOK)
+			if got := fmt.Sprint(a.at("allowed"), a.at("because")); got != want {
+				t.Errorf("explained %s, want %s", got, want)
+			}
+		}
+
+		// What is read of the resource is what the service says, over what the model says.
+		pay := func(invoice m) m { return question(entity("user", bob.ID), "invoice.pay", invoice) }
+		e.permits(t, pay(stating(entity("invoice", "small"), m{"owner": bob.ID})))
+		e.refuses(t, pay(stating(entity("invoice", "small"), m{"owner": eve.ID})), "does not grant")
+		e.refuses(t, pay(stating(entity("invoice", "small"), m{"owner": bob.ID, "amount": 100})), "does not grant")
+		e.refuses(t, pay(stating(entity("invoice", "large"), m{"owner": bob.ID})), "does not grant")
+		if got := e.found(t, "resource", question(entity("user", bob.ID), "invoice.pay", stating(anyInvoice, m{"owner": bob.ID})), 10); len(got) != 1 || got[0] != "small" {
+			t.Errorf("payable are %q", got)
+		}
+		// A check knows no resource, unless the service behind the gateway asks again.
+		check(bob.Token(), "invoice.pay").fails(http.StatusForbidden, "forbidden")
+		check(bob.Token(), "invoice.pay&resource=deferred").ok(http.StatusOK)
+		check(key, "invoice.pay&resource=deferred").fails(http.StatusForbidden, "forbidden")
+	})
+}
+
+var anyInvoice = m{"type": "invoice"}
+
+// A permit lets nobody in whom the tenant's state, a suspension or a tenant's policy keeps
+// out, and gives no rank.
+func TestOperatorPermitsAreBound(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		bob := acme.Join("bob@acme.example", "USER")
+		d.applyModel(t, operated)
+		e, q := newEvaluator(t, d), question(entity("user", bob.ID), "invoice.approve", entity("tenant", acme.ID))
+		d.send(t, "POST /api/v2/roles", m{"name": "CLERK", "permissions": []string{"invoice.approve"}}, as(bob.Token())).fails(http.StatusForbidden, "forbidden")
+		e.permits(t, q)
+
+		policy := `@id("night") forbid(principal, action == Action::"invoice.approve", resource) when { principal has email };`
+		d.send(t, "PUT /api/v2/policy", m{"text": policy, "mode": "enforce"}, as(acme.Owner.Token()), with("If-Match", "*")).ok(http.StatusOK)
+		d.send(t, evaluationPath, q, e.key).ok(http.StatusOK).is("decision", false).is("context.policyId", "night")
+		d.send(t, "GET /api/v2/access/check?action=invoice.approve", nil, bearer(bob.Token())).fails(http.StatusForbidden, "denied_by_policy").is("policyId", "night")
+		d.send(t, "PUT /api/v2/policy", m{"text": "", "mode": "enforce"}, as(acme.Owner.Token()), with("If-Match", "*")).ok(http.StatusOK)
+		e.permits(t, q)
+
+		d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"status": "suspended"}, as(acme.Owner.Token())).ok(http.StatusOK)
+		if a := d.send(t, evaluationPath, q, e.key).ok(http.StatusOK); a.at("decision") != false {
+			t.Errorf("of a suspended member: %s", a.body)
+		}
+		d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"status": "active"}, as(acme.Owner.Token())).ok(http.StatusOK)
+		e.permits(t, q)
+		d.freeze(t, acme.ID)
+		if a := d.send(t, evaluationPath, q, e.key).ok(http.StatusOK); a.at("decision") != false {
+			t.Errorf("in a frozen tenant: %s", a.body)
+		}
+	})
+}
+
+// A service that is limited to tenants doesn't see the users of the model.
+func TestWhoSeesTheModelsUsers(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		d.applyModel(t, operated+"  - uid: {type: user, id: morty}\n    attrs: {level: 3}\n")
+		d.applyModel(t, strings.Replace(operated, "entities:", `  permit (principal == user::"morty", action, resource) when { principal.level == 3 };`+"\nentities:\n  - uid: {type: user, id: morty}\n    attrs: {level: 3}", 1))
+		e, narrow := newEvaluator(t, d), newEvaluator(t, d, acme.ID)
+		pay := question(entity("user", "morty"), "invoice.pay", entity("invoice", "small"))
+		e.permits(t, pay)
+		narrow.refuses(t, pay, "There is no such subject.")
+		e.refuses(t, question(stating(entity("user", "morty"), m{"level": 4}), "invoice.pay", entity("invoice", "small")), "No policy of the platform permits invoice.pay.")
+		e.refuses(t, question(entity("user", "morty"), "invoice.read", entity("tenant", acme.ID)), "not the subject's tenant")
+		e.refuses(t, question(entity("user", "Morty"), "invoice.pay", entity("invoice", "small")), "There is no such subject.")
+		e.refuses(t, question(entity("user", "morty"), "user.invite", entity("tenant", acme.ID)), "not the subject's tenant")
+		search := question(anyUser, "invoice.pay", entity("invoice", "small"))
+		if got := e.found(t, "subject", search, 10); len(got) != 1 || got[0] != "morty" {
+			t.Errorf("found %q", got)
+		}
+		if got := narrow.found(t, "subject", search, 10); len(got) != 0 {
+			t.Errorf("a narrow service finds %q", got)
+		}
+	})
+}
+
+// Check, introspection, evaluation and explanation decide the same under policies of the operator.
+func TestOperatorPoliciesAgree(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		const rounds, size = 10, 100
+		r := rand.New(rand.NewPCG(2, uint64(time.Now().UnixNano())))
+		acme := d.Tenant("Acme")
+		people := []*doorwardtest.Person{acme.Owner, acme.Join("a@acme.example", "ADMIN"), acme.Join("u@acme.example", "USER"), acme.Join("v@acme.example", "VIEWER")}
+		operator, e, tenant := bearer(d.operatorKey(t)), newEvaluator(t, d), entity("tenant", acme.ID)
+		actions := []string{"doc.a", "doc.b", "doc.c", "user.invite"}
+		pick := func(from ...string) string { return from[r.IntN(len(from))] }
+		seen := map[bool]int{}
+		var key, id string
+		for n := range rounds {
+			var text strings.Builder
+			text.WriteString("actions:\n  doc.a: {roles: [OWNER]}\n  doc.b: {roles: [OWNER, ADMIN]}\n  doc.c: {roles: [OWNER, ADMIN, USER]}\npolicies: |\n")
+			for range 8 {
+				fmt.Fprintf(&text, "  %s (principal %s, action %s, resource) %s;\n", pick("permit", "permit", "forbid"),
+					pick("", "is User", `in Role::"USER"`, `in Role::"VIEWER"`, "is Key"), pick("", `== Action::"doc.a"`, `== Action::"doc.b"`, `== Action::"doc.c"`),
+					pick("", `when { context.kind == "user" }`, `when { context.ip.isLoopback() }`, `unless { context.ip.isLoopback() }`, `when { principal.role == "VIEWER" }`,
+						`when { context has aal && context.aal == 1 }`, `when { context.authAge < 3600 }`, `when { context.subject has x }`, `when { context.action.x }`, `when { resource has x }`,
+						`when { context.now < datetime("2000-01-01") }`))
+			}
+			d.applyModel(t, text.String())
+			if n == 0 {
+				id, key = d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"doc.b", "doc.c"}})
+			}
+			var items, named []m
+			for range size {
+				action, who := pick(actions...), r.IntN(len(people)+1)
+				credential, subject := key, entity("key", id)
+				if who < len(people) {
+					credential = people[who].Token()
+					subject = entity("session", credential)
+				}
+				context := m{"ip": "127.0.0.1"}
+				items = append(items, m{"credential": credential, "action": action, "context": context})
+				named = append(named, m{"subject": subject, "action": m{"name": action}, "context": context})
+			}
+			introspected := d.send(t, "POST /api/v2/access/introspect", m{"items": items}, operator).ok(http.StatusOK).at("items").([]any)
+			evaluated := d.send(t, evaluationsPath, m{"resource": tenant, "evaluations": named}, e.key).ok(http.StatusOK).at("evaluations").([]any)
+			for i, item := range items {
+				allowed := introspected[i].(m)["allowed"].(bool)
+				checked := d.get(t, "/api/v2/access/check?action="+item["action"].(string), item["credential"].(string)) == http.StatusOK
+				seen[allowed]++
+				explained := d.send(t, "POST /api/v2/access/explain", item, as(acme.Owner.Token())).ok(http.StatusOK)
+				if evaluated[i].(m)["decision"] != allowed || checked != allowed || explained.at("allowed") != allowed {
+					t.Errorf("%s\n%v: introspection %v, check %v, evaluation %v, explained %s", text.String(), named[i], allowed, checked, evaluated[i], explained.body)
+				}
+			}
+		}
+		if seen[true] < 50 || seen[false] < 50 {
+			t.Errorf("%v of %d requests were permitted", seen, rounds*size)
+		}
+	})
+}

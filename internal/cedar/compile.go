@@ -19,6 +19,7 @@ const (
 	no outcome = iota
 	yes
 	errs
+	lacks // the resource; no condition says so
 )
 
 func outcomeOf(holds bool) outcome {
@@ -86,13 +87,13 @@ func (c *compiler) comparison(n ast.IsNode) condition {
 	case ast.NodeTypeNotEquals:
 		return not(compare(c.term(n.Left), c.term(n.Right), types.Value.Equal))
 	case ast.NodeTypeLessThan:
-		return order(c.term(n.Left), c.term(n.Right), ordered.LessThan)
+		return order(c.term(n.Left), c.term(n.Right), false)
 	case ast.NodeTypeLessThanOrEqual:
-		return order(c.term(n.Left), c.term(n.Right), ordered.LessThanOrEqual)
+		return order(c.term(n.Left), c.term(n.Right), true)
 	case ast.NodeTypeGreaterThan:
-		return not(order(c.term(n.Left), c.term(n.Right), ordered.LessThanOrEqual))
+		return order(c.term(n.Right), c.term(n.Left), false)
 	case ast.NodeTypeGreaterThanOrEqual:
-		return not(order(c.term(n.Left), c.term(n.Right), ordered.LessThan))
+		return order(c.term(n.Right), c.term(n.Left), true)
 	case ast.NodeTypeContains:
 		return compare(c.term(n.Left), c.term(n.Right), func(set types.Set, v types.Value) bool { return set.Contains(v) })
 	case ast.NodeTypeContainsAny:
@@ -252,20 +253,34 @@ type ordered interface {
 	LessThanOrEqual(types.Value) (bool, error)
 }
 
-// order errs where the values are not of one ordered type.
-func order(left, right term, holds func(ordered, types.Value) (bool, error)) condition {
+// order returns left < right, or left <= right. It errs where the values are not of one
+// ordered type.
+func order(left, right term, orEqual bool) condition {
 	return func(a *about) outcome {
-		l, lok := left(a).(ordered)
-		r, rok := right(a).(ordered)
-		if !lok || !rok {
-			return errs
+		l, r := left(a), right(a)
+		if l, ok := l.(types.Long); ok { // the usual case, without the way through interfaces
+			if r, ok := r.(types.Long); ok {
+				return outcomeOf(l < r || orEqual && l == r)
+			}
 		}
-		result, err := holds(l, r)
-		if err != nil {
-			return errs
-		}
-		return outcomeOf(result)
+		return orderAny(l, r, orEqual)
 	}
+}
+
+func orderAny(left, right types.Value, orEqual bool) outcome {
+	l, ok := left.(ordered)
+	if !ok {
+		return errs
+	}
+	less := l.LessThan
+	if orEqual {
+		less = l.LessThanOrEqual
+	}
+	holds, err := less(right)
+	if err != nil {
+		return errs
+	}
+	return outcomeOf(holds)
 }
 
 func containsAny(set, of types.Set) bool {

@@ -354,7 +354,7 @@ func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict
 			if !r.applies(action) {
 				continue
 			}
-			if v := about.judge(r); v.Refused && !yield(r.order, v) {
+			if by := about.refuses(r); by != no && !yield(r.order, about.verdict(r, by)) {
 				return
 			}
 		}

@@ -253,20 +253,26 @@ func (a *about) found() *cedar.Diagnostic {
 	return e.found
 }
 
-// judge returns what is to be said of one policy.
-func (a *about) judge(r *remainder) Verdict {
+// refuses says whether a policy refuses: no, yes, errs, or lacks for want of the resource.
+func (a *about) refuses(r *remainder) outcome {
 	if a.missing && r.resource {
-		return a.judgeWithout(r)
+		return a.refusesWithout(r)
 	}
-	switch a.outcome(r) {
+	if o := a.outcome(r); o != yes || r.forbids() {
+		return o
+	}
+	return no
+}
+
+// verdict returns what is to be said of a policy that refuses.
+func (a *about) verdict(r *remainder, by outcome) Verdict {
+	switch by {
 	case errs:
 		return r.verdict(true, a.lacking(r))
-	case yes:
-		if r.forbids() {
-			return r.verdict(false, "")
-		}
+	case lacks:
+		return r.verdict(false, "resource")
 	}
-	return Verdict{}
+	return r.verdict(false, "")
 }
 
 // permits reports whether a permit surely holds, as far as the resource is known. It does
@@ -292,21 +298,21 @@ func (a *about) withoutResource() eval.Env {
 	}
 }
 
-// judgeWithout evaluates a policy that may need the resource, which is not known: it
+// refusesWithout evaluates a policy that may need the resource, which is not known: it
 // refuses unless the rest of the request says that it does not apply.
-func (a *about) judgeWithout(r *remainder) Verdict {
+func (a *about) refusesWithout(r *remainder) outcome {
 	left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
 	switch {
 	case keep && surelyErrs(left):
-		return r.verdict(true, a.lacking(r))
+		return errs
 	case !keep || !r.forbids():
-		return Verdict{}
+		return no
 	case surelyTrue(left):
-		return r.verdict(false, "")
+		return yes
 	case a.asked.Deferred:
-		return Verdict{}
+		return no
 	}
-	return r.verdict(false, "resource")
+	return lacks
 }
 
 // lacking returns the first name that the policy reads and the request lacks.

@@ -36,7 +36,9 @@ type (
 	term func(*about) types.Value
 )
 
-// compile returns nil for a policy that asks something that is not compiled.
+// compile returns nil for a policy that asks something that is not compiled. PartialPolicy
+// has evaluated what does not depend on the request, so that sets and calls of constants
+// are values by now.
 func compile(p *ast.Policy) condition {
 	c := &compiler{}
 	compiled := c.condition(eval.PolicyToNode(p).AsIsNode())
@@ -132,37 +134,17 @@ func (c *compiler) term(n ast.IsNode) term {
 		return c.attribute(n.Arg, n.Value)
 	case ast.NodeTypeVariable:
 		return c.variable(n.Name)
-	case ast.NodeTypeSet:
-		return c.constant(n, n.Elements)
 	case ast.NodeTypeExtensionCall:
-		switch n.Name {
-		case "ip", "decimal", "datetime", "duration":
-			return c.constant(n, n.Args)
-		case "toTime":
-			if len(n.Args) == 1 {
-				return timeOfDay(c.term(n.Args[0]))
-			}
+		if n.Name == "toTime" && len(n.Args) == 1 {
+			return timeOfDay(c.term(n.Args[0]))
 		}
 	}
 	c.unknown = true
 	return nil
 }
 
-// constant evaluates a node that is made of values.
-func (c *compiler) constant(n ast.IsNode, of []ast.IsNode) term {
-	isOpen := func(n ast.IsNode) bool { _, ok := n.(ast.NodeValue); return !ok }
-	if slices.ContainsFunc(of, isOpen) {
-		c.unknown = true
-		return nil
-	}
-	value, _ := eval.Eval(n, eval.Env{})
-	return func(*about) types.Value { return value }
-}
-
 func (c *compiler) variable(name types.String) term {
 	switch name {
-	case "principal":
-		return func(a *about) types.Value { return a.value(principalSlot) }
 	case "action":
 		return func(a *about) types.Value { return a.value(actionSlot) }
 	case "resource":
@@ -174,7 +156,7 @@ func (c *compiler) variable(name types.String) term {
 
 func (c *compiler) attribute(of ast.IsNode, name types.String) term {
 	variable, _ := of.(ast.NodeTypeVariable)
-	slot := slices.Index(keyNames, name)
+	slot := slices.Index(keyNames[:], name)
 	switch {
 	case variable.Name == "resource":
 		return func(a *about) types.Value { return a.member(name) }

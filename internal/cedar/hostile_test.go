@@ -134,7 +134,9 @@ func cpu(t *testing.T) int64 {
 func FuzzParse(f *testing.F) {
 	f.Add(many(3, ` when { context has aal && resource.amount > 3 }`))
 	for seed := range uint64(20) {
-		f.Add(generator{rand.New(rand.NewPCG(seed, 3))}.text())
+		g := generator{rand.New(rand.NewPCG(seed, 3))}
+		f.Add(g.text())
+		f.Add(g.platformText())
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		set, faults := Parse(text, invoices(t))
@@ -144,6 +146,10 @@ func FuzzParse(f *testing.F) {
 		if set != nil {
 			agree(t, set, admin, "invoice.approve", with(map[string]any{"amount": 5}))
 			agree(t, set, key, "tenant.read", &request)
+		}
+		if set, _ = ParsePlatform(text, platform(t, people)); set != nil {
+			agree(t, set, admin, "invoice.approve", with(map[string]any{"amount": "5", "note": true}))
+			agree(t, set, Principal{Type: "user", ID: "morty"}, "report.read", &request)
 		}
 	})
 }

@@ -41,7 +41,7 @@ type Resource struct {
 // keys is a set of names of the context.
 type keys uint
 
-var keyNames = []types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
+var keyNames = [...]types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
 
 var allKeys = keys(1)<<len(keyNames) - 1
 
@@ -55,8 +55,7 @@ func (k *keys) add(name types.String) {
 
 // Values of a request beside those of the context, which come first.
 const (
-	principalSlot = 11 + iota
-	actionSlot
+	actionSlot = len(keyNames) + iota
 	resourceSlot
 	slots
 )
@@ -104,8 +103,6 @@ func (a *about) value(slot int) types.Value {
 
 func (a *about) make(slot int) types.Value {
 	switch slot {
-	case principalSlot:
-		return a.principal.UID
 	case actionSlot:
 		return actionUID(a.set.schema.actions[a.action].Name)
 	case resourceSlot:

@@ -287,7 +287,7 @@ const leakNews = "An API key of Acme was found and revoked"
 
 // A report that shows a key ends it; its owner and those who manage keys are told, once.
 func TestReportKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "ADMIN"), acme.Join("bob@acme.example", "USER")
 		acme.Join("cat@acme.example", "USER")
@@ -339,7 +339,7 @@ func TestReportReplacedSecret(t *testing.T) {
 }
 
 func TestReportOperatorKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		news, key := d.newMails(t, doorwardtest.OperatorAddress), d.operatorKey(t)
 		d.send(t, "GET /api/v2/tenants", nil, bearer(key)).ok(http.StatusOK)
 		for range 2 {
@@ -356,7 +356,7 @@ func TestReportOperatorKey(t *testing.T) {
 
 // A client address has 30 reports in ten minutes; others don't notice.
 func TestReportsAreLimited(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		id, key := d.newKey(t, acme.Owner, nil)
 		for range 30 {

@@ -65,7 +65,7 @@ func (e evaluator) refuses(t *testing.T, question m, reason string) {
 }
 
 func TestEvaluation(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann, bob := acme.Join("ann@acme.example", "VIEWER"), acme.Join("bob@acme.example", "USER")
 		e, tenant := newEvaluator(t, d), entity("tenant", acme.ID)
@@ -101,7 +101,7 @@ func TestEvaluation(t *testing.T) {
 
 // The tenant of a user is the only one, or the one named.
 func TestEvaluationTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		e, narrow := newEvaluator(t, d), newEvaluator(t, d, acme.ID)
@@ -254,7 +254,7 @@ func TestEvaluationRequestID(t *testing.T) {
 }
 
 func TestEvaluations(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "VIEWER")
 		e, tenant := newEvaluator(t, d), entity("tenant", acme.ID)
@@ -531,7 +531,7 @@ forbid(principal, action, resource is invoice) when { resource.amount > 10000 };
 
 // A tenant's policies read the resource and the request as the service states them.
 func TestEvaluationUnderPolicies(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
 			if _, err := tx.InsertModel(t.Context(), store.ModelVersion{Version: 1, Text: approvals, CreatedAt: tx.Now}); err != nil {

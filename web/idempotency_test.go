@@ -180,7 +180,7 @@ func TestReplayIsJudgedFirst(t *testing.T) {
 // An answer other than a success isn't kept: the next request with the key is
 // processed as the first one, whatever its body.
 func TestOnlySuccessesAreKept(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), once("only-successes")
 		who := as(acme.Owner.Token())
 		d.send(t, invitePath, m{"email": "x", "role": "USER"}, who, key).invalid("/email", "invalid")

@@ -37,7 +37,7 @@ func TestFloodOfRefusals(t *testing.T) {
 
 // A client gets 429 after thirty requests for resets in an hour, for any addresses.
 func TestForgottenByOneClient(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		for n := range 30 {
 			ip := fmt.Sprintf("2001:db8:7:7::%x", n)

@@ -15,7 +15,7 @@ import (
 const invitePath = "POST /api/v2/auth/invite"
 
 func TestInvite(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		a := d.send(t, invitePath, m{"email": "Ann.Lee+x@Acme.Example", "role": "USER", "name": "Ann Lee", "expiresInDays": 3, "locale": "de-CH"}, as(acme.Owner.Token()))
 		a.ok(http.StatusCreated).names("", "id", "email", "role", "name", "status", "tenantId", "invitedBy", "createdAt", "expiresAt", "delivery")

@@ -20,7 +20,7 @@ import (
 // TestKeysOnEndpoints: a key does within its tenant what it has permissions for, is
 // refused with not_for_keys where it is about a person, and as a caller elsewhere.
 func TestKeysOnEndpoints(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		bob, stranger := acme.Join("bob@acme.example", "USER"), zeta.Owner
 		id, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"user.read", "user.manage", "user.invite", "tenant.read"}})
@@ -118,7 +118,7 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 
 // TestKeyRefusals: what callers are told, and what they aren't.
 func TestKeyRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ask := func(key string, opts ...opt) answer {
 			return d.send(t, "GET /api/v2/users", nil, append(opts, bearer(key))...)
@@ -153,7 +153,7 @@ func TestKeyRefusals(t *testing.T) {
 // TestHandingOverKeys: PATCH and DELETE of a user end the keys or transfer them, and say
 // so beforehand.
 func TestHandingOverKeys(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := as(acme.Owner.Token())
 		bob, cat := acme.Join("bob@acme.example", "USER"), acme.Join("cat@acme.example", "USER")

@@ -30,7 +30,7 @@ func TestMemberships(t *testing.T) {
 }
 
 func TestSwitchTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.enrol(t, globex, ann, "ADMIN")

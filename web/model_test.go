@@ -58,7 +58,7 @@ func TestFaultsOfModel(t *testing.T) {
 // The check, introspection and the permissions of a session follow the model, for
 // sessions and keys; an action that it lacks is unknown.
 func TestModelDecides(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		user, viewer := acme.Join("user@acme.example", "USER"), acme.Join("viewer@acme.example", "VIEWER")
 		apply := func(text string) {

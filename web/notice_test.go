@@ -82,7 +82,7 @@ func (s *server) mailTime() string { return s.clock.now().UTC().Format("2006-01-
 // A changed password is notified with time, address and browser. A failed attempt and
 // a reset request aren't.
 func TestPasswordNotice(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		newMails := d.newMails(t, ann.Email)
 		change := func(from, to string) answer {
@@ -118,7 +118,7 @@ func from203(r *http.Request) { from("203.0.113.9")(r) }
 // A login with an unknown browser is notified, once a day for similar browsers. The
 // first login and failed ones aren't.
 func TestSignInNotice(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		d.complete(t, d.invite(t, acme.Owner, "ann@acme.example", "USER"), password).ok(http.StatusOK)
 		newMails := d.newMails(t, "ann@acme.example")

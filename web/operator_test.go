@@ -47,7 +47,7 @@ func (s *server) applyModel(t *testing.T, text string) {
 
 // What a policy of the operator permits or forbids counts in every way to ask.
 func TestOperatorPolicies(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob, eve := acme.Join("bob@acme.example", "USER"), acme.Join("eve@acme.example", "VIEWER")
 		d.applyModel(t, operated)
@@ -111,7 +111,7 @@ var anyInvoice = m{"type": "invoice"}
 // A permit lets nobody in whom the tenant's state, a suspension or a tenant's policy keeps
 // out, and gives no rank.
 func TestOperatorPermitsAreBound(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
 		d.applyModel(t, operated)

@@ -28,7 +28,7 @@ func (s *server) forgot(t *testing.T, email string) string {
 // Every well-formed address gets 202 three times an hour, then 429. Only accounts get
 // mail, including those that are suspended or no longer in a tenant.
 func TestForgotPassword(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		suspended, removed := acme.Join("suspended@acme.example", "USER"), acme.Join("removed@acme.example", "USER")
 		d.suspend(t, acme.ID, suspended.ID)
@@ -140,7 +140,7 @@ func TestResetPasswordExpiry(t *testing.T) {
 // A password change invalidates open resets, and so does the loss of the last
 // membership.
 func TestWhatExpiresResets(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		code := d.forgot(t, ann.Email)

@@ -399,7 +399,7 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 
 // A dry run answers what would happen and changes nothing: no event, header or cookie.
 func TestDryRun(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		d.invite(t, ann, "sent@x.example", "USER")

@@ -22,7 +22,7 @@ func policyText(id, when string) string {
 
 // The check, introspection and Doorward's own endpoints follow the policies of the tenant.
 func TestPolicyDecides(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		owner, user := as(acme.Owner.Token()), acme.Join("user@acme.example", "USER")
 		none := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").names("", "version", "text", "mode")

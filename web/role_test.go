@@ -14,7 +14,7 @@ const rolesPath = "/api/v2/roles"
 
 // A role is made, shown, changed and deleted, and holds at once for those who have it.
 func TestRoles(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner, ann := as(acme.Owner.Token()), acme.Join("ann@acme.example", "USER")
 		d.send(t, "POST "+rolesPath, m{"name": "desk", "permissions": []string{"user.role"}}, owner).invalid("/name", "invalid", "/permissions/0", "invalid")

@@ -95,7 +95,7 @@ func absentID(path string) string {
 // In the tenant that it names a service is an ADMIN with the permissions of its key, and
 // the trail names it.
 func TestServiceInATenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		admin, ann := acme.Join("admin@acme.example", "ADMIN"), acme.Join("ann@acme.example", "USER")
 		service := bearer(d.serviceKey(t, allOfServices))
@@ -129,7 +129,7 @@ func TestServiceInATenant(t *testing.T) {
 
 // Across tenants a service does what its key may, in the tenants that it covers.
 func TestServiceAcrossTenants(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		full, narrow := bearer(d.serviceKey(t, allOfServices)), bearer(d.serviceKey(t, allOfServices, acme.ID))
 		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, full).ok(http.StatusCreated)
@@ -189,7 +189,7 @@ func TestServiceKeyIsRevoked(t *testing.T) {
 
 // A report of a leaked service key revokes it, with the invitations sent with it.
 func TestReportServiceKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), d.serviceKey(t, allOfServices)
 		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, bearer(key), in(acme.ID)).ok(http.StatusCreated)
 		code, newMails := d.code(t, "bob@x.example"), d.newMails(t, doorwardtest.OperatorAddress)

@@ -41,7 +41,7 @@ func TestTenantShowsWhatIsInForce(t *testing.T) {
 }
 
 func TestEditTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN").Token()
 		for name, values := range map[string][]any{

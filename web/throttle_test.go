@@ -28,7 +28,7 @@ func (a answer) wait() time.Duration {
 // Five attempts are free; then each delay is twice the one before, up to 15 minutes.
 // An unknown address gets the same.
 func TestDelays(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		var want []time.Duration
 		for delay := time.Second; delay < 15*time.Minute; delay *= 2 {
@@ -192,7 +192,7 @@ func TestGuessesAtOnce(t *testing.T) {
 // Strangers can't lock out a person who has signed in with this browser before: it
 // has its own allowance.
 func TestKnownDevices(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password), "doorward_device"), ";")
 		home := []opt{cookie(device), from("192.0.2.1")}
@@ -224,7 +224,7 @@ func TestKnownDevices(t *testing.T) {
 
 // A client has thirty failures in ten minutes, over all accounts.
 func TestClientLimit(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		// A client is one IPv4 address or a /64 network in IPv6.
 		clients := map[string]func(n int) string{

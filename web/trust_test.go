@@ -45,7 +45,7 @@ func (s *server) steal(t *testing.T, email string, many int) (cookies []string) 
 // After a reset, device cookies from a stolen password are invalid: they give no
 // allowance for guesses, and a login with one is notified.
 func TestTrustEndsWithAReset(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		home := deviceOf(d.login(t, ann.Email, password, from("192.0.2.1")))
@@ -129,7 +129,7 @@ func TestTrustInOtherBrowsersEnds(t *testing.T) {
 
 // All browsers of an account together have thirty attempts an hour.
 func TestAllowanceOfAllDevices(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		stolen := d.steal(t, ann.Email, 6)
@@ -234,7 +234,7 @@ func TestSeveralDeviceCookies(t *testing.T) {
 // A correct password without access counts as a failure: otherwise the counter would
 // reveal that it is correct.
 func TestRightPasswordThatOpensNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		gone, suspended, elsewhere := acme.Join("gone@acme.example", "USER"), acme.Join("suspended@acme.example", "USER"), acme.Join("elsewhere@acme.example", "USER")
 		d.send(t, "DELETE /api/v2/users/"+gone.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -466,17 +467,15 @@ func (d Decision) Refusal() *doorward.Error {
 }
 
 func (d Decision) byPolicy() *doorward.Error {
-	of, needs := "tenant", ""
+	of := "tenant"
 	if d.policy.ByOperator {
 		of = "platform"
 	}
+	detail := cmp.Or(d.policy.Reason, fmt.Sprintf("The policy %q of the %s refuses it.", d.policy.PolicyID, of))
 	if d.policy.Needs != "" {
-		needs = fmt.Sprintf(", since it reads %s, which the request lacks", d.policy.Needs)
+		detail += fmt.Sprintf(" The policy reads %s, which the request lacks.", d.policy.Needs)
 	}
-	e := doorward.Fail(doorward.CodeDeniedByPolicy, "The policy %q of the %s refuses it%s.", d.policy.PolicyID, of, needs)
-	if d.policy.Reason != "" {
-		e.Detail = d.policy.Reason
-	}
+	e := doorward.Fail(doorward.CodeDeniedByPolicy, "%s", detail)
 	e.Policy = d.policy
 	return e
 }

@@ -78,6 +78,12 @@ func (f *Fixture) AllRows() (all []string) {
 	return all
 }
 
+// Written is AllRows without what nodes write of themselves, at any time.
+func (f *Fixture) Written() []string {
+	f.Helper()
+	return slices.DeleteFunc(f.AllRows(), func(row string) bool { return strings.HasPrefix(row, "nodes: ") })
+}
+
 // textRows returns each row as text, with bytes as characters.
 func (f *Fixture) textRows(query string) (all []string) {
 	f.Helper()

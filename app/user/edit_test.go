@@ -1,8 +1,6 @@
 package user_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,7 +101,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		bob := f.Join(owner, doorward.RoleAdmin)
 		f.Invite(bob, f.NewEmail("guest"), doorward.RoleUser)
 		f.RecordPending()
-		before := written(f)
+		before := f.Written()
 
 		role, status := doorward.RoleViewer, doorward.UserSuspended
 		after, ended, err := f.Node(0).Users.Edit(f.Context(), owner.Caller, bob.User, user.Edit{Role: &role, Status: &status, DryRun: true})
@@ -117,16 +115,11 @@ func TestDryRunWritesNothing(t *testing.T) {
 			f.Errorf("the removal would end %+v", ended)
 		}
 		f.RecordPending()
-		if diff := cmp.Diff(before, written(f)); diff != "" {
+		if diff := cmp.Diff(before, f.Written()); diff != "" {
 			f.Errorf("a dry run has written:\n%s", diff)
 		}
 		if !f.IsValid(bob.Token) {
 			f.Error("a dry run has ended a session")
 		}
 	})
-}
-
-// written is all that is in the database, but for what nodes write of themselves.
-func written(f *apptest.Fixture) []string {
-	return slices.DeleteFunc(f.AllRows(), func(row string) bool { return strings.HasPrefix(row, "nodes: ") })
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,9 +52,20 @@ func TestExamplesParse(t *testing.T) {
 			typed, _, _ = strings.Cut(typed, " | ")
 			typed, _, _ = strings.Cut(typed, " > ")
 			typed, _, _ = strings.Cut(typed, " < ")
-			parses(t, strings.Fields(typed))
+			parses(t, wordsOf(typed))
 		}
 	})
+}
+
+// aWord is a word of a shell, as examples have them.
+var aWord = regexp.MustCompile(`'[^']*'|\S+`)
+
+func wordsOf(line string) []string {
+	words := aWord.FindAllString(line, -1)
+	for i, w := range words {
+		words[i] = strings.Trim(w, "'")
+	}
+	return words
 }
 
 // parses checks the arguments of doorward.

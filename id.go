@@ -13,6 +13,7 @@ const (
 	PrefixSession    = "ses_"
 	PrefixKey        = "key_"
 	PrefixEvent      = "evt_"
+	PrefixDecision   = "dec_"
 	PrefixMail       = "msg_"
 	PrefixReset      = "rst_"
 	PrefixRequest    = "req_"

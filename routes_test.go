@@ -161,6 +161,10 @@ var refusals = map[string][]refusal{
 		{why: "nobody named", who: "OWNER", body: `{"action":"message.send"}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "no such user", who: "OWNER", body: `{"userId":"usr_x","action":"message.send"}`, status: 404, code: doorward.CodeNotFound},
 	},
+	"POST /api/v2/policy/plan": {
+		{why: "a fault in the text", who: "OWNER", body: `{"text":"forbid("}`, status: 422, code: doorward.CodeValidationFailed},
+		{why: "too many hours", who: "OWNER", body: `{"text":"","hours":169}`, status: 422, code: doorward.CodeValidationFailed},
+	},
 	"POST /api/v2/policy/confirm": {
 		{why: "nothing to confirm", who: "OWNER", status: 404, code: doorward.CodeNotFound},
 	},
@@ -288,6 +292,7 @@ var makesNothing = []string{
 	"POST /api/v2/auth/switch-tenant", // opens a session, as a login does
 	"POST /api/v2/tenant/restore",
 	"POST /api/v2/policy/confirm",
+	"POST /api/v2/policy/plan",
 	"POST /api/v2/policy/versions/{version}/restore", // what holds already makes no version
 }
 

@@ -54,6 +54,7 @@ type Settings struct {
 	Attempts          credential.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
 	KeyMaxDays        int           // the longest validity of an API key
+	KeepDecisions     time.Duration // for which refusals and some permits are kept; 0: none are
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
@@ -126,6 +127,7 @@ func New(db *store.DB, s Settings) *App {
 		}
 	})
 	writer := access.New(db, l)
+	writer.Decisions().KeepFor(s.KeepDecisions)
 	passwords := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
@@ -286,7 +288,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		return nil
 	}
 	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx),
-		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
+		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }
 
 // Model is the list of actions that the installation has now. Errors: unavailable.

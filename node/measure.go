@@ -17,6 +17,7 @@ func (n *Node) measure() {
 	m.Build(n.cfg.Version)
 	n.measureConnections(m)
 	n.measureSessions(m)
+	n.measureDecisions(m)
 	n.measureHashes(m)
 	n.measureMail(m)
 	n.measureInbox(m)
@@ -43,6 +44,15 @@ func (n *Node) measureSessions(m *telemetry.Metrics) {
 	m.Gauge("doorward_lease_age_seconds", "Time since the last successful poll for changes was sent; beyond the lease, checks ask the database.",
 		func() float64 { return n.App.Lease.Age().Seconds() })
 	m.Gauge("doorward_lease_seconds", "The lease that is configured.", func() float64 { return n.cfg.Lease.Seconds() })
+}
+
+func (n *Node) measureDecisions(m *telemetry.Metrics) {
+	d := n.App.Access.Decisions()
+	m.Counter("doorward_policy_refusals_total", "Decisions that a policy has refused.", func() float64 { return float64(d.Refused()) })
+	m.Counter("doorward_policy_would_refuse_total", "Decisions that a policy in mode observe would have refused.", func() float64 { return float64(d.WouldRefuse()) })
+	m.Counter("doorward_decisions_kept_total", "Decisions kept, to try policies on.", func() float64 { return float64(d.Kept()) })
+	m.Counter("doorward_decisions_dropped_total", "Decisions and counts of observing policies that were not written, since too many waited or one was too large.",
+		func() float64 { return float64(d.Dropped()) })
 }
 
 func (n *Node) measureHashes(m *telemetry.Metrics) {

@@ -230,6 +230,10 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "longest validity of an API key, in `days`, and the default of one",
 		},
 		{
+			Name: "keep-decisions", Value: newField(&c.KeepDecisions, maxKeptDecisions, within(0, maxKeptDecisions, "it is 0s, which keeps none, to 168h.")),
+			Help: "how long refusals and one in 1,024 permits are kept, to try policies on (0s: not at all)",
+		},
+		{
 			Name: "tenant-hold", Shared: true, Strict: true,
 			Value: newField(&c.TenantHold, 14*24*time.Hour, atLeast[time.Duration](0, "it may not be negative; 0s destroys at once, with no way back.")),
 			Help:  "time between the closing of a tenant and the destruction of its data",
@@ -337,3 +341,6 @@ func (c Config) Shared() (all []lease.Setting) {
 	}
 	return all
 }
+
+// maxKeptDecisions is how long decisions are kept, at most.
+const maxKeptDecisions = 7 * 24 * time.Hour

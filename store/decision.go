@@ -1,10 +1,15 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
 )
 
 // ObservedPolicy is a policy of a version that observes.
@@ -56,4 +61,87 @@ func (r Reader) Observed(ctx context.Context, tenantID string, version int64) (m
 		counts[c.PolicyID] = c.Refused
 	}
 	return counts, err
+}
+
+// KeptDecision is a decision with all that policies read, so that it can be made again.
+type KeptDecision struct {
+	ID, TenantID string    `json:"-"`
+	At           time.Time `json:"-"`
+
+	Kind    doorward.PrincipalKind `json:"kind"`
+	ActorID string                 `json:"-"`
+	Email   string                 `json:"email,omitempty"`
+	OwnerID string                 `json:"owner,omitempty"`
+	Role    doorward.Role          `json:"role"`
+	AuthAt  time.Time              `json:"authAt,omitzero"`
+	Closing bool                   `json:"closing,omitempty"` // the tenant
+
+	Action  doorward.Action  `json:"action"`
+	Request doorward.Request `json:"request"`
+	// Granted: role and key allow it, so that policies decide.
+	Granted bool                    `json:"granted,omitempty"`
+	Allowed bool                    `json:"allowed,omitempty"`
+	Refusal *doorward.PolicyRefusal `json:"refusal,omitempty"` // by a policy
+}
+
+// DecisionBytesMax bounds a kept decision; a larger one is left out.
+const DecisionBytesMax = 4096
+
+const sqlKeepDecision = `INSERT INTO decisions (id, tenant_id, at, actor_id, decided)
+SELECT CAST($1 AS TEXT), id, CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT) FROM tenants WHERE id = $2`
+
+// KeepDecision adds a decision, unless its tenant was destroyed, and reports whether it
+// isn't too large.
+func (tx *Tx) KeepDecision(ctx context.Context, d KeptDecision) (bool, error) {
+	decided, err := json.Marshal(d)
+	if err != nil || len(decided) > DecisionBytesMax {
+		return false, nil //nolint:nilerr // a value that JSON can't hold
+	}
+	return true, tx.run(ctx, sqlKeepDecision, d.ID, d.TenantID, micros(d.At), d.ActorID, string(decided))
+}
+
+// decided scans the JSON of a decision. Numbers keep all their digits.
+type decided struct{ to *KeptDecision }
+
+// Scan is for database/sql.
+func (d decided) Scan(v any) error {
+	var text []byte
+	switch v := v.(type) {
+	case string:
+		text = []byte(v)
+	case []byte:
+		text = v
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	return decoder.Decode(d.to)
+}
+
+func decisionColumns(d *KeptDecision) []any {
+	return []any{decided{d}, &d.ID, &d.TenantID, (*storedTime)(&d.At), &d.ActorID}
+}
+
+const sqlDecisions = `SELECT decided, id, tenant_id, at, actor_id FROM decisions
+WHERE tenant_id = $1 AND at >= $2 AND (at < $3 OR at = $3 AND id < $4) ORDER BY at DESC, id DESC LIMIT $5`
+
+// Decisions returns what was kept of the tenant's decisions since an instant and before a
+// position, the newest first.
+func (r Reader) Decisions(ctx context.Context, tenantID string, since time.Time, before doorward.Position, limit int) ([]KeptDecision, error) {
+	return list(ctx, r, decisionColumns, sqlDecisions, tenantID, micros(since), before.At, before.ID, limit)
+}
+
+// Decisions of the future were kept while the clock was ahead.
+const sqlDropDecisions = `DELETE FROM decisions WHERE id IN (
+  SELECT id FROM decisions WHERE at < $1 UNION ALL SELECT id FROM decisions WHERE at > $2 LIMIT $3)`
+
+// DropDecisions deletes some of the decisions from before an instant, and returns how many.
+func (tx *Tx) DropDecisions(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDropDecisions, micros(before), micros(tx.Now.Add(ClockTolerance)), limit)
+}
+
+const sqlDropDecisionsOfTenant = `DELETE FROM decisions WHERE id IN (SELECT id FROM decisions WHERE tenant_id = $1 LIMIT $2)`
+
+// DropDecisionsOf deletes some of the decisions of a tenant, and returns how many.
+func (tx *Tx) DropDecisionsOf(ctx context.Context, tenantID string, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDropDecisionsOfTenant, tenantID, limit)
 }

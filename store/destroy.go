@@ -75,13 +75,15 @@ WHERE invited_by = $1`
 	sqlDeleteAccount = `DELETE FROM users WHERE id = $1`
 	sqlDeleteMailsTo = `DELETE FROM mails WHERE recipient = $1`
 	sqlDeleteInboxOf = `DELETE FROM inbox WHERE email = $1 OR source = $2`
+
+	sqlDeleteDecisionsOf = `DELETE FROM decisions WHERE actor_id = $1`
 )
 
 // DeleteAccount deletes an account that is in no tenant, with all its rows outside
 // of the audit trail.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
-	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteAccount} {
+	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteDecisionsOf, sqlDeleteAccount} {
 		if err := tx.run(ctx, query, a.ID); err != nil {
 			return err
 		}

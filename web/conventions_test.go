@@ -172,6 +172,7 @@ var endpoints = map[string][]string{
 	"/api/v2/policy":                        {"GET", "HEAD", "PUT"},
 	"/api/v2/policy/schema":                 {"GET", "HEAD"},
 	"/api/v2/policy/versions":               {"GET", "HEAD"},
+	"/api/v2/policy/plan":                   {"POST"},
 	"/api/v2/policy/versions/1/restore":     {"POST"},
 	"/api/v2/access/explain":                {"POST"},
 	"/api/v2/policy/confirm":                {"POST"},

@@ -67,6 +67,7 @@ func databaseRequests(email string) map[string]m {
 		"GET /api/v2/policy/versions":            nil,
 		"POST /api/v2/policy/versions/1/restore": nil,
 		"POST /api/v2/policy/confirm":            nil,
+		"POST /api/v2/policy/plan":               {"text": ""},
 		"POST /api/v2/access/explain":            {"userId": "usr_1", "action": "message.send"},
 		"POST /api/v2/auth/report-key":           {"key": secret.NewKey("dwk_").Reveal()},
 	}

@@ -414,7 +414,7 @@ func TestOneCredentialAtATime(t *testing.T) {
 			"GET /api/v2/api-keys", "POST /api/v2/api-keys", "GET /api/v2/api-keys/key_x", "PATCH /api/v2/api-keys/key_x", "DELETE /api/v2/api-keys/key_x",
 			"POST /api/v2/api-keys/key_x/rotate", "DELETE /api/v2/api-keys/key_x/previous",
 			"GET /api/v2/roles", "POST /api/v2/roles", "GET /api/v2/roles/rol_x", "PATCH /api/v2/roles/rol_x", "DELETE /api/v2/roles/rol_x",
-			"GET /api/v2/policy", "PUT /api/v2/policy", "GET /api/v2/policy/schema", "GET /api/v2/policy/versions", "POST /api/v2/policy/versions/1/restore", "POST /api/v2/policy/confirm", "POST /api/v2/access/explain",
+			"GET /api/v2/policy", "PUT /api/v2/policy", "GET /api/v2/policy/schema", "GET /api/v2/policy/versions", "POST /api/v2/policy/versions/1/restore", "POST /api/v2/policy/confirm", "POST /api/v2/policy/plan", "POST /api/v2/access/explain",
 		} {
 			d.Advance(time.Minute) // unknown keys are limited
 			for _, both := range []string{key, "nonsense", "", token} {

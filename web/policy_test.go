@@ -250,3 +250,41 @@ func TestPolicyOfTheDocument(t *testing.T) {
 		}
 	})
 }
+
+// A plan shows whom a text would hit, and what it would have made of requests to any way
+// of asking.
+func TestPlanPolicy(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
+		owner, user := as(acme.Owner.Token()), acme.Join("user@acme.example", "USER")
+		d.send(t, "PUT "+policyPath, m{"text": noSending}, owner, with("If-Match", "*")).ok(200)
+		d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token()), from("203.0.113.7")).fails(403, "denied_by_policy")
+		d.send(t, "POST /api/v2/access/introspect", m{"credential": user.Token(), "action": "message.send", "context": m{"ip": "198.51.100.7"}}, operator).ok(200).is("allowed", false)
+		d.send(t, "GET "+policyPath, nil, as(user.Token())).fails(403, "forbidden")
+
+		plan := d.send(t, "POST "+planPath, m{"text": policyText("far", `context.ip.isInRange(ip("198.51.100.0/24"))`), "hours": 1}, owner).ok(200).names("", "matrix", "decisions")
+		decisions := plan.at("decisions").(m)
+		changed := decisions["changed"].([]any)
+		if len(changed) != 1 || decisions["checked"] != 3.0 {
+			t.Fatalf("the plan is %s", plan.body)
+		}
+		got := changed[0].(m)
+		if delete(got, "at"); fmt.Sprint(got) != fmt.Sprintf("map[action:message.send actor:map[email:user@acme.example id:%s type:user] because:[map[id:USER kind:role]] was:refused would:allowed]", user.ID) {
+			t.Errorf("changed is %v", got)
+		}
+		var cells []string
+		for _, cell := range plan.at("matrix").([]any) {
+			if c := cell.(m); c["was"] != c["would"] {
+				cells = append(cells, fmt.Sprint(c["role"], " ", c["action"], " ", c["was"], " ", c["would"]))
+			}
+		}
+		if got := strings.Join(cells, ", "); got != "USER message.send refused conditional, ADMIN message.send refused conditional, OWNER message.send refused conditional" {
+			t.Errorf("the matrix has %s", got)
+		}
+		d.send(t, "POST "+planPath, m{"text": "", "hours": 169}, owner).invalid("/hours", "out_of_range")
+		d.send(t, "POST "+planPath, m{"text": "permit(principal, action, resource);"}, owner).fails(422, "validation_failed")
+		d.send(t, "POST "+planPath, m{"text": ""}, as(user.Token())).fails(403, "forbidden")
+		d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 1.0)
+		d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token())).fails(403, "denied_by_policy")
+	})
+}

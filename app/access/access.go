@@ -357,6 +357,9 @@ func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.
 	r := requestOf(&by, w.db.Now())
 	d := can(&by.Principal, action, &on, r)
 	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.Looking {
+		if r == nil { // no policy reads it, but another one may
+			r = by.RequestAt(w.db.Now())
+		}
 		w.decisions.made(due, &by.Principal, action, by.Decided, r, d)
 	}
 	return d

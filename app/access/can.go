@@ -133,6 +133,17 @@ func Grants(p *doorward.Principal, action doorward.Action) bool {
 	return known && g != nil && g.Permissions.Allow(verb)
 }
 
+// OfRole is what a role makes of an action of its tenant, before any policy.
+type OfRole struct{ Granted, Exempt bool }
+
+// CanOfRole says whether a role grants an action, and whether no policy can refuse it to
+// users with the role.
+func CanOfRole(rules *doorward.Rules, role doorward.Role, action doorward.Action) OfRole {
+	p := doorward.Principal{Kind: doorward.ByUser, Rules: rules, Role: role, TenantStatus: doorward.TenantActive}
+	verb, known := rules.Model().Lookup(action)
+	return OfRole{Granted: Grants(&p, action), Exempt: known && isExempt(&p, verb)}
+}
+
 // Asks reports whether the decision on the action may depend on the request.
 func Asks(p *doorward.Principal, action doorward.Action) bool {
 	return p.Policy != nil && p.Policy.DependsOnRequest(action)

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,22 +18,25 @@ const (
 )
 
 // Decisions takes what was decided, beside the answer: it counts what policies that only
-// observe would have refused. A caller never waits for the database here. Flush writes
-// what is in memory; a process that is killed loses what it has counted since the last
-// flush, a second before at most.
+// observe would have refused, and keeps refusals and some of the permits. A caller never
+// waits for the database here. Flush writes what is in memory; a process that is killed
+// loses what it has taken since the last flush, a second before at most.
 type Decisions struct {
 	writer *Writer
+	now    doorward.Clock
 
 	mu       sync.Mutex
 	observed map[store.ObservedPolicy]int64 // not yet written
 
 	flushing chan struct{} // held during a flush
 
-	refused, wouldRefuse, dropped atomic.Uint64
+	keeper keeper
+
+	refused, wouldRefuse, keptTotal, dropped atomic.Uint64
 }
 
 func newDecisions(w *Writer) *Decisions {
-	return &Decisions{writer: w, observed: map[store.ObservedPolicy]int64{}, flushing: make(chan struct{}, 1)}
+	return &Decisions{writer: w, now: w.db.Now, observed: map[store.ObservedPolicy]int64{}, flushing: make(chan struct{}, 1)}
 }
 
 // Decisions returns what takes the decisions of this node.
@@ -44,27 +48,31 @@ func (d *Decisions) Refused() uint64 { return d.refused.Load() }
 // WouldRefuse counts the decisions that a policy would have refused that only observes.
 func (d *Decisions) WouldRefuse() uint64 { return d.wouldRefuse.Load() }
 
+// Kept counts the decisions that were written, to be replayed.
+func (d *Decisions) Kept() uint64 { return d.keptTotal.Load() }
+
 // Dropped counts what was not recorded, because too much was waiting to be written.
 func (d *Decisions) Dropped() uint64 { return d.dropped.Load() }
 
 // Due says what there is to do about a decision.
-type Due struct{ count, observe bool }
+type Due struct{ count, observe, keep bool }
 
 // Any reports whether Made has to be called.
-func (d Due) Any() bool { return d.count || d.observe }
+func (d Due) Any() bool { return d.count || d.observe || d.keep }
 
 // Due says what there is to do about a decision, before a request is read for it: for
 // most, nothing. It doesn't allocate.
 func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
-	if p.Policy == nil {
-		return Due{}
+	due := Due{keep: d.keeper.wants(p, decision) && !d.keeper.isFull(d.now())}
+	if p.Policy != nil {
+		due.count, due.observe = decision.policy != nil, p.Policy.Observes() && isPoliced(decision)
 	}
-	return Due{count: decision.Reason == ReasonPolicy, observe: p.Policy.Observes() && isPoliced(decision)}
+	return due
 }
 
 // isPoliced reports whether the decision is one that policies take part in.
 func isPoliced(d Decision) bool {
-	return d.Allowed && d.Reason == ReasonRole || d.Reason == ReasonPolicy
+	return d.Allowed && d.Reason == ReasonRole || d.policy != nil
 }
 
 // Made takes a decision on what the request asks for.
@@ -77,8 +85,21 @@ func (d *Decisions) made(due Due, p *doorward.Principal, action, before doorward
 	if due.count {
 		d.refused.Add(1)
 	}
+	if due.keep {
+		d.keep(p, action, r, decision)
+	}
 	if due.observe && action != before {
 		d.observe(p, action, before, r)
+	}
+}
+
+func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
+	one := kept{at: d.now(), principal: *p, action: action, decision: decision}
+	if r != nil {
+		one.request = *r
+	}
+	if !d.keeper.keep(one) {
+		d.dropped.Add(1)
 	}
 }
 
@@ -146,7 +167,7 @@ func (d *Decisions) Flush(ctx context.Context) error {
 	case d.flushing <- struct{}{}:
 	}
 	defer func() { <-d.flushing }()
-	return d.flushObserved(ctx)
+	return errors.Join(d.flushObserved(ctx), d.flushKept(ctx))
 }
 
 func (d *Decisions) flushObserved(ctx context.Context) error {

@@ -130,7 +130,7 @@ func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
 		LinkURL:  "http://localhost:8080",
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MinLease,
-		TenantHold: TenantHold, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
+		TenantHold: TenantHold, KeepDecisions: 7 * 24 * time.Hour, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
 	})

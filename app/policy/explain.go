@@ -103,13 +103,15 @@ func (p *Policies) under(ctx context.Context, who *doorward.Principal, version i
 	if err != nil {
 		return err
 	}
-	schema, err := schemaOf(ctx, p.db.Read())
+	model, err := modelOf(ctx, p.db.Read())
 	if err != nil {
 		return err
 	}
-	if err := rules.Under(who, v, schema); err != nil {
+	trial, err := rules.Try(v, model)
+	if err != nil {
 		return doorward.Unavailable(err)
 	}
+	who.Policy = trial.For(who)
 	return nil
 }
 

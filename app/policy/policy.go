@@ -177,11 +177,20 @@ func (p *Policies) Schema(ctx context.Context) (string, error) {
 }
 
 func schemaOf(ctx context.Context, read store.Reader) (*cedar.Schema, error) {
-	model, err := read.Model(ctx)
-	if err != nil && !errors.Is(err, store.ErrNone) {
+	model, err := modelOf(ctx, read)
+	if err != nil {
 		return nil, err
 	}
-	return rules.SchemaOf(model.Text) // empty without a model
+	return rules.SchemaOf(model)
+}
+
+// modelOf returns the text of the model; empty is the built-in one.
+func modelOf(ctx context.Context, read store.Reader) (string, error) {
+	model, err := read.Model(ctx)
+	if errors.Is(err, store.ErrNone) {
+		return "", nil
+	}
+	return model.Text, err
 }
 
 // Draft is a new version.

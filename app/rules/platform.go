@@ -13,6 +13,14 @@ type compiledModel struct {
 	operator *cedar.Set    // the operator's own policies; nil without policies and entities
 }
 
+// operatorText is the operator's policies as one text; nil without any.
+func (c compiledModel) operatorText() *text {
+	if c.operator == nil {
+		return nil
+	}
+	return &text{set: c.operator}
+}
+
 // Check returns what is wrong with the policies and entities of a model file that
 // modelfile.Read has accepted, at places of the file.
 func Check(file *modelfile.File) error {

@@ -76,10 +76,7 @@ func compile(p store.Policies, model compiledModel) (doorward.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := policy{latest: latest}
-	if model.operator != nil {
-		one.operator = &text{set: model.operator}
-	}
+	one := policy{operator: model.operatorText(), latest: latest}
 	if p.Latest != nil && p.Latest.ConfirmUntil != nil {
 		one.until = *p.Latest.ConfirmUntil
 		if one.confirmed, err = heldBy(p, p.Confirmed, schema); err != nil {
@@ -107,21 +104,6 @@ func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 	}
 	set, _, err := cedar.ParseStored(v.Text, schema)
 	return &text{v.Version, set}, err
-}
-
-// Under lets a version of the tenant's policies decide about a principal as if it refused,
-// under a schema. Those of the operator stay.
-func Under(who *doorward.Principal, v store.PolicyVersion, schema *cedar.Schema) error {
-	t, err := textOf(&v, schema)
-	if err != nil {
-		return err
-	}
-	of := (&policy{latest: held{enforced: t}}).For(who).(*policyOf)
-	if now, ok := who.Policy.(*policyOf); ok {
-		of.operator = now.operator
-	}
-	who.Policy = of
-	return nil
 }
 
 // For is part of doorward.Policy.

@@ -47,7 +47,7 @@ func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) err
 // write in between. The first one makes a restore impossible.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
-	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyCalls, destroyInvitations, destroyAPIKeys, destroyPeople, destroyTrail} {
+	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyPeople, destroyTrail} {
 		for more := true; more && err == nil; {
 			err = t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = step(ctx, tx, id); return err })
 		}
@@ -112,6 +112,14 @@ func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error 
 		return err
 	}
 	return tx.DeleteAccount(ctx, account)
+}
+
+// decisionBatch is how many kept decisions are deleted in one transaction.
+const decisionBatch = 500
+
+func destroyDecisions(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
+	n, err := tx.DropDecisionsOf(ctx, id, decisionBatch)
+	return n == decisionBatch, err
 }
 
 func destroyLogo(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {

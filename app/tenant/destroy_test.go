@@ -72,6 +72,10 @@ func TestClosedTenantIsGone(t *testing.T) {
 		f.NoError(err)
 		f.Invite(alone, "pending.vanish@example.com", doorward.RoleUser)
 		leaveTraces(f, alone)
+		if f.Node(0).Access.Require(f.Context(), alone.Caller, doorward.TenantClose, doorward.Object{TenantID: gone.ID}) == nil {
+			f.Error("an ADMIN may close the tenant")
+		}
+		f.NoError(f.Node(0).Access.Decisions().Flush(f.Context())) // keeps the refusal
 		_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error {
 			_, err := tx.MarkCall(f.Context(), doorward.IdempotentCall{ID: []byte("a call"), TenantID: gone.ID, Body: []byte("a body")})
 			return err
@@ -100,7 +104,7 @@ func TestClosedTenantIsGone(t *testing.T) {
 		names = append(names, string(logo))
 		people := []string{owner.User.Email, alone.User.Email, "pending.vanish@example.com"}
 		ids := []string{owner.User.ID, alone.User.ID, gone.ID}
-		if before := f.AllRows(); len(apptest.RowsWith(before, names...)) == 0 || len(apptest.RowsWith(before, people...)) < 10 || len(apptest.RowsWith(before, ids...)) < 10 {
+		if before := f.AllRows(); len(apptest.RowsWith(before, "decisions: ")) == 0 || len(apptest.RowsWith(before, names...)) == 0 || len(apptest.RowsWith(before, people...)) < 10 || len(apptest.RowsWith(before, ids...)) < 10 {
 			f.Fatal("the search finds too little before the destruction: its result afterwards proves nothing")
 		}
 		for i := range 2 {

@@ -1,5 +1,10 @@
 package cedar
 
+import (
+	"github.com/cedar-policy/cedar-go/types"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
+)
+
 // IDs are the @ids of the policies, in the order of the text.
 func (s *Set) IDs() []string {
 	ids := make([]string, len(s.policies))
@@ -7,4 +12,154 @@ func (s *Set) IDs() []string {
 		ids[i] = p.id
 	}
 	return ids
+}
+
+// Outcome is what a set makes of an action, for all who have a role.
+type Outcome int
+
+// The outcomes.
+const (
+	Spared  Outcome = iota // for everybody, whatever the request is
+	Depends                // on who it is, on whether it is a key, or on the request
+	Refuses                // everybody, whatever the request is
+)
+
+// OfRole is a set, evaluated for all who have one role. Make it with Set.OfRole.
+type OfRole struct {
+	schema   *Schema
+	prepared []*Prepared // of a user and perhaps a key, by what refuses all of them alike
+	identity []uint64    // the actions of the policies that refuse and read who it is
+	permits  []uint64    // the actions that a policy may permit a user
+}
+
+// OfRole evaluates the set for the users of a tenant that have the role, and with keys for
+// the API keys.
+func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
+	words := len(s.schema.actions)/64 + 1
+	o := &OfRole{schema: s.schema, identity: make([]uint64, words), permits: make([]uint64, words)}
+	user := Principal{Role: role, Tenant: tenant}
+	alike := &Set{schema: s.schema, platform: s.platform}
+	for _, p := range s.policies {
+		switch {
+		case !p.forbids():
+			o.permit(p, s, user)
+		case p.readsIdentity():
+			or(o.identity, p.actions)
+		default:
+			alike.policies = append(alike.policies, p)
+		}
+	}
+	o.prepared = append(o.prepared, alike.Prepare(user))
+	if keys {
+		o.prepared = append(o.prepared, alike.Prepare(Principal{Role: role, Tenant: tenant, Key: true}))
+	}
+	return o
+}
+
+// permit adds the actions of a permit, unless no user with the role gets it.
+func (o *OfRole) permit(p *policy, of *Set, user Principal) {
+	if !p.readsIdentity() {
+		one := &Set{schema: of.schema, platform: of.platform, policies: []*policy{p}}
+		if of := one.Prepare(user); len(of.grants)+len(of.open) == 0 {
+			return
+		}
+	}
+	or(o.permits, p.actions)
+}
+
+// MayPermit reports whether a policy permits the action to a user with the role, always or
+// depending on who it is and on the request.
+func (o *OfRole) MayPermit(action string) bool {
+	i, known := o.schema.index[action]
+	return known && has(o.permits, i)
+}
+
+// Outcome returns the outcome for an action.
+func (o *OfRole) Outcome(action string) Outcome {
+	i, known := o.schema.index[action]
+	if !known {
+		return Spared
+	}
+	first := outcomeOf(o.prepared[0], action)
+	for _, p := range o.prepared[1:] {
+		if outcomeOf(p, action) != first {
+			first = Depends
+		}
+	}
+	if first == Spared && has(o.identity, i) {
+		return Depends
+	}
+	return first
+}
+
+func outcomeOf(p *Prepared, action string) Outcome {
+	switch {
+	case p.Refused(action).Refused:
+		return Refuses
+	case p.Conditional(action):
+		return Depends
+	}
+	return Spared
+}
+
+// readsIdentity reports whether the policy reads more of the principal than its kind and
+// its role.
+func (p *policy) readsIdentity() bool {
+	reads := false
+	switch scope := p.ast.Principal.(type) {
+	case ast.ScopeTypeEq:
+		return true
+	case ast.ScopeTypeIn:
+		reads = scope.Entity.Type != typeRole
+	case ast.ScopeTypeIsIn:
+		reads = scope.Entity.Type != typeRole
+	}
+	inspect(p.ast, func(n ast.IsNode) bool {
+		if isKindOrRole(n) {
+			return false
+		}
+		v, ok := n.(ast.NodeTypeVariable)
+		reads = reads || ok && v.Name == "principal"
+		return true
+	})
+	return reads
+}
+
+// isKindOrRole reports whether the node reads of the principal its kind or its role.
+func isKindOrRole(n ast.IsNode) bool {
+	switch n := n.(type) {
+	case ast.NodeTypeAccess:
+		return isPrincipal(n.Arg) && n.Value == "role"
+	case ast.NodeTypeHas:
+		return isPrincipal(n.Arg) && n.Value != "owner"
+	case ast.NodeTypeIs:
+		return isPrincipal(n.Left)
+	case ast.NodeTypeIn:
+		return isPrincipal(n.Left) && areRoles(n.Right)
+	case ast.NodeTypeIsIn:
+		return isPrincipal(n.Left) && areRoles(n.Entity)
+	}
+	return false
+}
+
+func isPrincipal(n ast.IsNode) bool {
+	v, ok := n.(ast.NodeTypeVariable)
+	return ok && v.Name == "principal"
+}
+
+// areRoles reports whether the node is a role, or a set of roles.
+func areRoles(n ast.IsNode) bool {
+	switch n := n.(type) {
+	case ast.NodeValue:
+		uid, ok := n.Value.(types.EntityUID)
+		return ok && uid.Type == typeRole
+	case ast.NodeTypeSet:
+		for _, e := range n.Elements {
+			if !areRoles(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }

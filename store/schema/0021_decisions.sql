@@ -18,7 +18,9 @@ CREATE TABLE decisions (
     id        TEXT PRIMARY KEY,
     tenant_id TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
     at        BIGINT NOT NULL,
-    decided   TEXT NOT NULL -- JSON
+    actor_id  TEXT NOT NULL, -- a user or an API key
+    decided   TEXT NOT NULL  -- JSON
 );
 CREATE INDEX decisions_by_tenant ON decisions (tenant_id, at, id);
+CREATE INDEX decisions_by_actor ON decisions (actor_id);
 CREATE INDEX decisions_by_time ON decisions (at);

@@ -82,6 +82,7 @@ var cases = []struct {
 	{"models", models},
 	{"policies", policies},
 	{"policies that observe", observedPolicies},
+	{"kept decisions", keptDecisions},
 	{"policies in force", policiesInForce},
 	{"API keys", apiKeys},
 	{"changes of API keys", changesOfAPIKeys},

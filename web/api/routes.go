@@ -83,6 +83,7 @@ func Routes(a *app.App) []front.Route {
 		front.On("GET /api/v2/policy", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.policy), docPolicy),
 		front.On("PUT /api/v2/policy", front.Allowed(doorward.PolicyManage), front.JSON(http.StatusOK, h.putPolicy).UpTo(maxPolicyBody), docPutPolicy),
 		front.On("POST /api/v2/policy/confirm", front.Allowed(doorward.PolicyManage), front.JSON(http.StatusOK, h.confirmPolicy), docConfirmPolicy),
+		front.On("POST /api/v2/policy/plan", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.planPolicy).UpTo(maxPolicyBody), docPlanPolicy),
 		front.On("GET /api/v2/policy/schema", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.policySchema), docPolicySchema),
 		front.On("GET /api/v2/policy/versions", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.policyVersions), docPolicyVersions),
 		front.On("POST /api/v2/policy/versions/{version}/restore", front.Allowed(doorward.PolicyManage), front.JSON(http.StatusOK, h.restorePolicy), docRestorePolicy),

@@ -1,0 +1,181 @@
+package access
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	keptPerSecond = 100  // decisions of one node
+	keptWaiting   = 300  // in memory; beyond it they are dropped
+	keptOneIn     = 1024 // permits
+	keptBatch     = 100  // written in one transaction
+	keptDropped   = 500  // deleted in one transaction
+)
+
+// keeper holds the decisions of the last second until they are written.
+type keeper struct {
+	full atomic.Int64 // the second, in Unix time, that takes no more
+
+	mu     sync.Mutex
+	second int64
+	taken  int // in this second
+	life   time.Duration
+	kept   []kept
+}
+
+// kept is a decision as it was made. It is encoded when it is written.
+type kept struct {
+	at        time.Time
+	principal doorward.Principal
+	action    doorward.Action
+	request   doorward.Request
+	decision  Decision
+}
+
+// KeepFor sets how long decisions are kept; 0: none are. It must be called before the
+// first decision.
+func (d *Decisions) KeepFor(life time.Duration) {
+	d.keeper.life = life
+	d.keeper.kept = make([]kept, 0, keptWaiting)
+}
+
+// wants reports whether the decision is one to keep: a refusal, or one of many permits.
+func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
+	if k.life == 0 || p.TenantID == "" || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
+		return false
+	}
+	if d.Allowed {
+		return (d.Reason == ReasonRole || d.Reason == ReasonPolicy) && rand.Uint32()%keptOneIn == 0
+	}
+	switch d.Reason {
+	case ReasonRole, ReasonRank, ReasonKey, ReasonTenant, ReasonPolicy:
+		return true
+	}
+	return false // the caller asks about what there is not
+}
+
+// isFull reports whether the second has had all that it may.
+func (k *keeper) isFull(now time.Time) bool { return k.full.Load() == now.Unix() }
+
+// keep reports whether there was space. It doesn't allocate.
+func (k *keeper) keep(one kept) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if second := one.at.Unix(); second != k.second {
+		k.second, k.taken = second, 0
+	}
+	if k.taken == keptPerSecond {
+		k.full.Store(k.second)
+		return true // as many as are promised
+	}
+	k.taken++
+	if len(k.kept) == keptWaiting {
+		return false
+	}
+	k.kept = append(k.kept, one)
+	return true
+}
+
+func (k *keeper) take() []kept {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.kept) == 0 {
+		return nil
+	}
+	all := k.kept
+	k.kept = make([]kept, 0, keptWaiting)
+	return all
+}
+
+// giveBack keeps what could not be written, as far as there is space, and returns how many
+// there was none for.
+func (k *keeper) giveBack(all []kept) (dropped int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	space := min(len(all), keptWaiting-len(k.kept))
+	k.kept = append(k.kept, all[:space]...)
+	return len(all) - space
+}
+
+// flushKept writes the decisions.
+func (d *Decisions) flushKept(ctx context.Context) error {
+	for all := d.keeper.take(); len(all) > 0; {
+		n := min(len(all), keptBatch)
+		tooLarge := 0
+		err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
+			tooLarge = 0
+			for _, one := range all[:n] {
+				fits, err := tx.KeepDecision(ctx, one.row())
+				if err != nil {
+					return err
+				}
+				if !fits {
+					tooLarge++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			d.dropped.Add(uint64(d.keeper.giveBack(all)))
+			return err
+		}
+		d.dropped.Add(uint64(tooLarge))
+		d.keptTotal.Add(uint64(n - tooLarge))
+		all = all[n:]
+	}
+	return nil
+}
+
+func (k *kept) row() store.KeptDecision {
+	row := store.KeptDecision{
+		ID: doorward.NewID(doorward.PrefixDecision), TenantID: k.principal.TenantID, At: k.at,
+		Kind: k.principal.Kind, ActorID: k.principal.ID, Email: k.principal.Email, OwnerID: k.principal.OwnerID,
+		Role: k.principal.Role, Closing: k.principal.TenantStatus == doorward.TenantClosing,
+		Action: k.action, Request: k.request, Granted: k.decision.Allowed || k.decision.policy != nil, Allowed: k.decision.Allowed, Refusal: k.decision.policy,
+	}
+	if k.principal.Kind == doorward.ByUser {
+		row.AuthAt = k.principal.AuthAt
+	}
+	return row
+}
+
+// Sweep deletes decisions that were kept long enough.
+func (d *Decisions) Sweep(ctx context.Context) error {
+	for n := int64(keptDropped); n == keptDropped; {
+		err := d.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			n, err = tx.DropDecisions(ctx, tx.Now.Add(-d.keeper.life), keptDropped)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Replay decides again what was kept, under the rules and a policy; nil for none. The same
+// decision under the policy that has decided it has the same result.
+func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) Decision {
+	p := doorward.Principal{
+		Kind: k.Kind, ID: k.ActorID, Email: k.Email, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: doorward.TenantActive,
+		Rules: rules, Role: k.Role, AuthAt: k.AuthAt,
+	}
+	if k.Closing {
+		p.TenantStatus = doorward.TenantClosing
+	}
+	if verb, known := rules.Model().Lookup(k.Action); known && k.Granted {
+		p.Permissions = rules.Model().GrantOf([]doorward.Action{verb.Through}).Permissions
+	}
+	if policy != nil {
+		p.Policy = policy.For(&p)
+	}
+	r := k.Request
+	return can(&p, k.Action, &ownTenant, &r)
+}

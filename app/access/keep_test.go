@@ -1,0 +1,118 @@
+package access
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// newKeeper returns a fixture that keeps decisions for an hour, with a clock to set.
+func newKeeper(t *testing.T) (h *fixture, now *time.Time) {
+	t.Helper()
+	h, now = newFixture(t), new(time.Time)
+	*now = time.Now().Truncate(time.Second)
+	h.Writer = New(h.db, h.lease)
+	h.decisions.KeepFor(time.Hour)
+	h.decisions.now = func() time.Time { return *now }
+	return h, now
+}
+
+// decided passes the decision on as often, as each check does.
+func (h *fixture) decided(times int, d Decision) {
+	for range times {
+		if due := h.decisions.Due(&h.owner.Principal, d); due.Any() {
+			h.decisions.Made(due, &h.owner.Principal, doorward.UserRead, &doorward.Request{At: h.decisions.now()}, d)
+		}
+	}
+}
+
+func (h *fixture) keptIDs() (ids []string) {
+	h.Helper()
+	if err := h.decisions.Flush(h.Context()); err != nil {
+		h.Fatal(err)
+	}
+	all, err := h.db.Read().Decisions(h.Context(), tenantID, time.Time{}, doorward.Position{At: 1 << 62}, 10_000)
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, k := range all {
+		ids = append(ids, k.ID)
+	}
+	return ids
+}
+
+// At most a hundred decisions of a second are kept, and at most three hundred wait.
+func TestKeptDecisionsAreBounded(t *testing.T) {
+	h, now := newKeeper(t)
+	h.decided(1000, no(ReasonRole))
+	if n := len(h.keptIDs()); n != keptPerSecond {
+		t.Errorf("of a second %d decisions are kept", n)
+	}
+	for range 5 {
+		*now = now.Add(time.Second)
+		h.decided(1000, no(ReasonRole))
+	}
+	if n, dropped := len(h.keptIDs()), h.decisions.Dropped(); n != keptPerSecond+keptWaiting || dropped != 200 {
+		t.Errorf("%d decisions are kept, and %d were dropped", n, dropped)
+	}
+}
+
+// One in 1,024 permits is kept, and every refusal that policies and roles make.
+func TestWhichDecisionsAreKept(t *testing.T) {
+	h, now := newKeeper(t)
+	for range 50 {
+		h.decided(4096, yes(ReasonRole))
+		h.keptIDs()
+		*now = now.Add(time.Second)
+	}
+	if n := len(h.keptIDs()); n < 100 || n > 300 { // 200 and five times the standard deviation
+		t.Errorf("of %d permits %d are kept", 50*4096, n)
+	}
+	for reason, want := range map[Reason]int{ReasonRole: 1, ReasonKey: 1, ReasonRank: 1, ReasonTenant: 1, ReasonPolicy: 1, ReasonForeign: 0, ReasonUnknown: 0} {
+		before := len(h.keptIDs())
+		h.decided(1, Decision{Reason: reason})
+		if n := len(h.keptIDs()) - before; n != want {
+			t.Errorf("%d refusals for the reason %s are kept, want %d", n, reason, want)
+		}
+	}
+	h.decisions.KeepFor(0)
+	before := len(h.keptIDs())
+	if h.decided(10, no(ReasonRole)); len(h.keptIDs()) != before {
+		t.Error("decisions are kept although none should be")
+	}
+}
+
+// Decisions that can't be written wait for the next flush; they go when their time is over.
+func TestKeptDecisionsWaitAndGo(t *testing.T) {
+	h, _ := newKeeper(t)
+	h.decided(3, no(ReasonRole))
+	all := h.decisions.keeper.take()
+	if dropped := h.decisions.keeper.giveBack(all); dropped != 0 {
+		t.Errorf("%d were dropped", dropped)
+	}
+	kept := h.keptIDs()
+	if len(kept) != 3 {
+		t.Fatalf("%d are kept", len(kept))
+	}
+	if err := h.decisions.Sweep(h.Context()); err != nil || !slices.Equal(h.keptIDs(), kept) {
+		t.Errorf("within their time there are %d, %v", len(h.keptIDs()), err)
+	}
+	_, err := h.db.Write(h.Context(), func(tx *store.Tx) error {
+		for n, age := range []time.Duration{2 * time.Hour, -time.Hour} { // the clock was ahead
+			k := store.KeptDecision{ID: []string{"dec_old", "dec_ahead"}[n], TenantID: tenantID, At: tx.Now.Add(-age)}
+			if fits, err := tx.KeepDecision(h.Context(), k); err != nil || !fits {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || len(h.keptIDs()) != 5 {
+		t.Fatal(err, len(h.keptIDs()))
+	}
+	if err := h.decisions.Sweep(h.Context()); err != nil || !slices.Equal(h.keptIDs(), kept) {
+		t.Errorf("after their time there are %d, %v", len(h.keptIDs()), err)
+	}
+}

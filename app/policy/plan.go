@@ -1,0 +1,184 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/rules"
+	"github.com/doorward/doorward/internal/cedar"
+	"github.com/doorward/doorward/store"
+)
+
+// Outcome is what becomes of an action.
+type Outcome string
+
+// The outcomes. Conditional: it depends on who it is, or on the request.
+const (
+	Allowed     Outcome = "allowed"
+	Refused     Outcome = "refused"
+	Conditional Outcome = "conditional"
+)
+
+// Plan is what a text would change, if it refused.
+type Plan struct {
+	Matrix  []Cell
+	Checked int // decisions that were decided again
+	Changed []Change
+}
+
+// Cell is what becomes of an action for those who have a role, under the policies that
+// refuse now and under the text.
+type Cell struct {
+	Role       doorward.Role
+	Action     doorward.Action
+	Was, Would Outcome
+}
+
+// Change is a decision that was kept and that the text would have made differently.
+type Change struct {
+	At         time.Time
+	ActorType  doorward.PrincipalKind
+	ActorID    string
+	ActorEmail string
+	Action     doorward.Action
+	Was, Would Outcome
+	Because    []Because // of what would be
+}
+
+const (
+	// PlanHoursMax is how far back a plan looks, at most.
+	PlanHoursMax = 168
+	// PlanDecisionsMax bounds how many decisions are decided again, the newest, so that the
+	// answer comes in time.
+	PlanDecisionsMax = 5000
+	planBatch        = 500 // decisions in memory at once
+)
+
+// Plan says what a text would change, for each role and in the decisions kept of the last
+// hours, 0 for all. It changes nothing. Errors: validation_failed, unavailable.
+func (p *Policies) Plan(ctx context.Context, by doorward.Caller, text string, hours int) (Plan, error) {
+	if hours < 0 || hours > PlanHoursMax {
+		return Plan{}, doorward.Invalid("/hours", "out_of_range", "Give 1 to 168 hours, or leave it out.")
+	}
+	if err := p.Check(ctx, text); err != nil {
+		return Plan{}, err
+	}
+	if err := p.writer.Decisions().Flush(ctx); err != nil {
+		return Plan{}, err
+	}
+	t, err := p.try(ctx, by.TenantID, text)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Matrix: t.matrix(by.TenantID), Changed: []Change{}}
+	return plan, p.replay(ctx, by.TenantID, cmp.Or(hours, PlanHoursMax), func(k *store.KeptDecision) {
+		plan.Checked++
+		if d := access.Replay(k, t.held, t.would); d.Allowed != k.Allowed {
+			plan.Changed = append(plan.Changed, changeOf(k, d))
+		}
+	})
+}
+
+// trial is what holds in a tenant, beside a text.
+type trial struct {
+	held       *doorward.Rules
+	was, would *rules.Trial
+}
+
+func (p *Policies) try(ctx context.Context, tenantID, text string) (t trial, err error) {
+	read := p.db.Read()
+	s, err := stateOf(ctx, read, tenantID, p.db.Now())
+	if err != nil {
+		return t, err
+	}
+	if t.held, err = read.Rules(ctx, tenantID); err != nil {
+		return t, err
+	}
+	model, err := modelOf(ctx, read)
+	if err != nil {
+		return t, err
+	}
+	refusing := store.PolicyVersion{}
+	if v := s.Refusing(&s.now); v != nil {
+		refusing = *v
+	}
+	if t.was, err = rules.Try(refusing, model); err == nil {
+		t.would, err = rules.Try(store.PolicyVersion{Text: text}, model)
+	}
+	if err != nil {
+		return t, doorward.Unavailable(err)
+	}
+	return t, nil
+}
+
+// replay yields the decisions kept of the last hours, the newest first.
+func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield func(*store.KeptDecision)) error {
+	now := p.db.Now()
+	since := now.Add(-time.Duration(hours) * time.Hour)
+	before := doorward.Position{At: now.Add(store.ClockTolerance).UnixMicro()}
+	for n := 0; n < PlanDecisionsMax; n += planBatch {
+		batch, err := p.db.Read().Decisions(ctx, tenantID, since, before, planBatch)
+		if err != nil {
+			return err
+		}
+		for i := range batch {
+			yield(&batch[i])
+			before = doorward.Position{At: batch[i].At.UnixMicro(), ID: batch[i].ID}
+		}
+		if len(batch) < planBatch {
+			return nil
+		}
+	}
+	return nil
+}
+
+// matrix has a cell for each role and each action that roles grant.
+func (t trial) matrix(tenantID string) (all []Cell) {
+	for _, role := range t.held.Roles() {
+		was, would := t.was.OfRole(tenantID, role), t.would.OfRole(tenantID, role)
+		for _, v := range t.held.Model().Verbs() {
+			if v.By == doorward.ByRole {
+				all = append(all, Cell{role, v.Action, outcome(t.held, role, v, was), outcome(t.held, role, v, would)})
+			}
+		}
+	}
+	return all
+}
+
+func outcome(held *doorward.Rules, role doorward.Role, v doorward.Verb, of rules.OfRole) Outcome {
+	d := access.CanOfRole(held, role, v.Action)
+	worst := of.Outcome(v.Through)
+	if v.Action != v.Through {
+		worst = max(worst, of.Outcome(v.Action))
+	}
+	switch {
+	case d.Exempt && d.Granted:
+		return Allowed
+	case worst == cedar.Refuses || !d.Granted && !(v.Platform && of.MayPermit(v.Action)):
+		return Refused
+	case worst == cedar.Depends || !d.Granted:
+		return Conditional
+	}
+	return Allowed
+}
+
+func changeOf(k *store.KeptDecision, d access.Decision) Change {
+	c := Change{
+		At: k.At, ActorType: k.Kind, ActorID: k.ActorID, ActorEmail: k.Email, Action: k.Action,
+		Was: outcomeOf(k.Allowed), Would: outcomeOf(d.Allowed), Because: []Because{{Kind: ByRole, ID: string(k.Role)}},
+	}
+	if d.Policy() != nil {
+		c.Because = []Because{ofPolicy(d.Policy())}
+	}
+	return c
+}
+
+func outcomeOf(allowed bool) Outcome {
+	if allowed {
+		return Allowed
+	}
+	return Refused
+}

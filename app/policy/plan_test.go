@@ -1,0 +1,217 @@
+package policy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/app/rules"
+	"github.com/doorward/doorward/store"
+)
+
+// cellsOf is a row of a plan's matrix that changes, in short.
+func cellsOf(plan policy.Plan) (all []string) {
+	for _, c := range plan.Matrix {
+		if c.Was != c.Would {
+			all = append(all, fmt.Sprintf("%s %s %s>%s", c.Role, c.Action, c.Was, c.Would))
+		}
+	}
+	return all
+}
+
+func planned(f *apptest.Fixture, by doorward.Caller, text string, hours int) policy.Plan {
+	f.Helper()
+	plan, err := f.Node(0).Policies.Plan(f.Context(), by, text, hours)
+	f.NoError(err)
+	return plan
+}
+
+// keptAll writes what all nodes have kept.
+func keptAll(f *apptest.Fixture) {
+	f.Helper()
+	for n := range f.Nodes {
+		f.NoError(f.Node(n).Access.Decisions().Flush(f.Context()))
+	}
+}
+
+// A plan has what changes for each role, and in the decisions that were made on any node,
+// under the text that refuses now. It writes nothing.
+func TestPlan(t *testing.T) {
+	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		bob, vic := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer)
+		_, neighbour := f.Tenant()
+		put(f, 0, neighbour.Caller, policy.Draft{Text: noMessages})
+		sends(f, 0, neighbour, "")
+		put(f, 0, owner.Caller, policy.Draft{Text: noMessages})
+		for n := range f.Nodes {
+			sends(f, n, bob, "192.0.2.7")
+			sends(f, n, vic, "192.0.2.7")
+		}
+		keptAll(f)
+		before := f.Written()
+
+		plan := planned(f, owner.Caller, fromInside, 1)
+		if want := []string{"USER message.send refused>conditional", "ADMIN message.send refused>conditional", "OWNER message.send refused>conditional"}; !slices.Equal(cellsOf(plan), want) {
+			t.Errorf("the matrix has %q", cellsOf(plan))
+		}
+		if plan.Checked != 4 || len(plan.Changed) != 2 {
+			t.Fatalf("of %d decisions %d change: %+v", plan.Checked, len(plan.Changed), plan.Changed)
+		}
+		want := policy.Change{
+			ActorType: doorward.ByUser, ActorID: bob.User.ID, ActorEmail: bob.User.Email, Action: doorward.MessageSend,
+			Was: policy.Refused, Would: policy.Allowed, Because: []policy.Because{{Kind: policy.ByRole, ID: "USER"}},
+		}
+		for _, got := range plan.Changed {
+			if got.At = (time.Time{}); !cmp.Equal(got, want) {
+				t.Error(cmp.Diff(want, got))
+			}
+		}
+		if got := planned(f, owner.Caller, noMessages, 0); got.Checked != 4 || len(got.Changed) != 0 || cellsOf(got) != nil {
+			t.Errorf("the same text changes %+v, %q", got.Changed, cellsOf(got))
+		}
+		clock.Move(2 * time.Hour)
+		if got := planned(f, owner.Caller, nothing, 1); got.Checked != 0 {
+			t.Errorf("%d decisions of the last hour", got.Checked)
+		}
+		if after := f.Written(); !slices.Equal(before, after) {
+			t.Error(cmp.Diff(before, after))
+		}
+		for _, hours := range []int{-1, 169} {
+			if _, err := f.Node(0).Policies.Plan(f.Context(), owner.Caller, "", hours); apptest.Code(err) != doorward.CodeValidationFailed {
+				t.Errorf("%d hours: %v", hours, err)
+			}
+		}
+		if _, err := f.Node(0).Policies.Plan(f.Context(), owner.Caller, "forbid(", 1); apptest.Code(err) != doorward.CodeValidationFailed {
+			t.Errorf("a text with faults: %v", err)
+		}
+	})
+}
+
+// Each cell of the matrix is what a check says of everybody with the role, or, where they
+// differ, conditional.
+func TestPlanMatrix(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		for _, c := range []struct{ text, want string }{
+			{`@id("a") forbid(principal in Role::"USER", action == Action::"message.send", resource);`, "USER refused"},
+			{`@id("a") forbid(principal is User, action == Action::"message.send", resource) when { principal.role == "ADMIN" };`, "ADMIN conditional"}, // not its keys
+			{`@id("a") forbid(principal is Key, action == Action::"message.send", resource);`, "USER conditional, ADMIN conditional"},
+			{`@id("a") forbid(principal, action == Action::"message.send", resource) when { context.kind == "key" };`, "USER conditional, ADMIN conditional, OWNER conditional"},
+			{`@id("a") forbid(principal is User, action == Action::"message.send", resource) when { principal.email == "x@acme.example" };`, "USER conditional, ADMIN conditional, OWNER conditional"},
+			{`@id("a") forbid(principal, action == Action::"message.send", resource) when { resource in Tenant::"x" };`, "USER conditional, ADMIN conditional, OWNER conditional"},
+			{`@id("a") forbid(principal, action == Action::"policy.read", resource);`, "ADMIN refused"}, // of an OWNER it refuses nothing
+			{`@id("a") forbid(principal, action == Action::"message.send", resource) when { 1 > 2 };`, ""},
+		} {
+			var got []string
+			for _, cell := range planned(f, owner.Caller, c.text, 1).Matrix {
+				if cell.Was != cell.Would && (cell.Action == doorward.MessageSend || cell.Action == doorward.PolicyRead) {
+					got = append(got, fmt.Sprintf("%s %s", cell.Role, cell.Would))
+				}
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("%s\n would be %q, want %q", c.text, text, c.want)
+			}
+		}
+	})
+}
+
+// What was decided under any policies, for users and keys, is decided again from the
+// record exactly as it was, with the same policy, reason and line.
+func TestReplayIsIdentical(t *testing.T) {
+	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		const rounds = 5
+		ctx, r := f.Context(), rand.New(rand.NewPCG(3, uint64(time.Now().UnixNano())))
+		tenant, owner := f.Tenant()
+		people := []apptest.Person{owner, f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer)}
+		_, key, err := f.Node(0).APIKeys.Create(ctx, owner.Caller, apikey.Draft{Name: "sync", Role: "ADMIN", Permissions: []string{"message.send", "message.read"}})
+		f.NoError(err)
+		pick := func(from ...string) string { return from[r.IntN(len(from))] }
+		began, allowed, refused := clock.Now(), 0, 0
+		for range rounds {
+			var text string
+			for i := 0; i < 6; {
+				one := fmt.Sprintf("@id(\"p%d\") @reason(%q) forbid(principal %s, action %s, resource) %s;\n", i, pick("", "No."),
+					pick("", "is User", "is Key", `in Role::"USER"`), pick(`== Action::"message.send"`, `== Action::"message.read"`, `in [Action::"message.send", Action::"user.read"]`),
+					pick(`when { context.ip.isLoopback() }`, `unless { context.ip.isInRange(ip("192.0.2.0/24")) }`, `when { context has authAge && context.authAge > 60 }`,
+						`when { context.aal == 2 }`, `when { context.path like "/a*" }`, `when { context.kind == "key" }`, `when { principal has email && principal.email like "*a*" }`,
+						`when { principal has owner && principal.owner == User::"`+owner.User.ID+`" }`, `when { context.now > datetime("2026-01-01") }`, `when { resource in Tenant::"`+tenant.ID+`" }`))
+				if f.Node(0).Policies.Check(ctx, one) == nil { // its condition fits its head
+					text, i = text+one, i+1
+				}
+			}
+			version := put(f, 0, owner.Caller, policy.Draft{Text: text})
+			clock.Move(2 * time.Second) // each second takes so many
+			began = clock.Now()
+			for n := range 6000 {
+				by := principalOf(f, n%2, people, key.Reveal(), r.IntN(len(people)+1))
+				req := (&doorward.Caller{Principal: by, IP: pick("192.0.2.7", "127.0.0.1", "::1", "")}).RequestAt(clock.Now())
+				req.Path, req.Method = pick("", "/a/b", "/b"), pick("", "GET")
+				f.Node(n%2).Access.Check(&by, doorward.Action(pick("message.send", "message.read", "user.read", "user.invite")), req)
+				if n%200 == 0 {
+					clock.Move(time.Second)
+					keptAll(f)
+				}
+			}
+			keptAll(f)
+			held, err := f.DB.Read().Rules(ctx, tenant.ID)
+			f.NoError(err)
+			trial, err := rules.Try(version.PolicyVersion, "")
+			f.NoError(err)
+			for _, k := range decisionsSince(f, tenant.ID, began) {
+				d := access.Replay(&k, held, trial)
+				if k.Refusal != nil {
+					k.Refusal.Version = version.Version
+				}
+				if d.Allowed != k.Allowed || !cmp.Equal(d.Policy(), k.Refusal) {
+					t.Errorf("%s\n%+v is decided again as %t by %+v", text, k, d.Allowed, d.Policy())
+				}
+				if d.Allowed {
+					allowed++
+				} else {
+					refused++
+				}
+			}
+		}
+		if allowed < 1 || refused < 500 {
+			t.Errorf("of %d rounds there are only %d permits and %d refusals", rounds, allowed, refused)
+		}
+	})
+}
+
+// principalOf is one of the people, or after the last of them the key.
+func principalOf(f *apptest.Fixture, node int, people []apptest.Person, key string, i int) doorward.Principal {
+	f.Helper()
+	if i < len(people) {
+		p, err := f.Node(node).Sessions.Check(f.Context(), people[i].Token)
+		f.NoError(err)
+		return p
+	}
+	c, err := f.Node(node).APIKeys.Check(f.Context(), apptest.Anonymous(1), key)
+	f.NoError(err)
+	return c.Principal
+}
+
+func decisionsSince(f *apptest.Fixture, tenantID string, at time.Time) (all []store.KeptDecision) {
+	f.Helper()
+	before := doorward.Position{At: at.Add(24 * time.Hour).UnixMicro()}
+	for {
+		batch, err := f.DB.Read().Decisions(f.Context(), tenantID, at, before, 100)
+		f.NoError(err)
+		if all = append(all, batch...); len(batch) < 100 {
+			return all
+		}
+		last := batch[len(batch)-1]
+		before = doorward.Position{At: last.At.UnixMicro(), ID: last.ID}
+	}
+}

@@ -1,0 +1,84 @@
+package rules
+
+import (
+	"sync"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/cedar"
+	"github.com/doorward/doorward/store"
+)
+
+// Trial is the text of a version as if it refused, beside the policies of the operator, to
+// see what it would make of decisions. It is a doorward.Policy that remembers what it made
+// for each principal.
+type Trial struct {
+	policy
+
+	mu   sync.Mutex
+	made map[principal]doorward.PolicyOf
+}
+
+// principal is what policies read of one.
+type principal struct {
+	kind                   doorward.PrincipalKind
+	id, email, owner, role string
+	authAt                 int64
+}
+
+// Try compiles a version under the text of a model; empty is the built-in one.
+func Try(v store.PolicyVersion, model string) (*Trial, error) {
+	c, err := read(model)
+	if err != nil {
+		return nil, err
+	}
+	t, err := textOf(&v, c.schema)
+	if err != nil {
+		return nil, err
+	}
+	return &Trial{policy: policy{operator: c.operatorText(), latest: held{enforced: t}}, made: map[principal]doorward.PolicyOf{}}, nil
+}
+
+// For is part of doorward.Policy.
+func (t *Trial) For(who *doorward.Principal) doorward.PolicyOf {
+	key := principal{who.Kind, who.ID, who.Email, who.OwnerID, string(who.Role), who.AuthAt.UnixNano()}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of, known := t.made[key]
+	if !known {
+		of = t.policy.For(who)
+		t.made[key] = of
+	}
+	return of
+}
+
+// OfRole is what a trial makes of actions for all who have a role.
+type OfRole struct{ operator, tenant *cedar.OfRole } // nil: say nothing
+
+// OfRole evaluates the policies for those who have a role in the tenant.
+func (t *Trial) OfRole(tenantID string, role doorward.Role) OfRole {
+	of := func(t *text) *cedar.OfRole {
+		if t == nil {
+			return nil
+		}
+		return t.set.OfRole(tenantID, string(role), role != doorward.RoleOwner) // no key has the role OWNER
+	}
+	return OfRole{of(t.operator), of(t.latest.enforced)}
+}
+
+// Outcome is what the policies that refuse make of an action: cedar.Spared, cedar.Depends
+// or cedar.Refuses.
+func (o OfRole) Outcome(action doorward.Action) cedar.Outcome {
+	worst := cedar.Spared
+	for _, of := range []*cedar.OfRole{o.operator, o.tenant} {
+		if of != nil {
+			worst = max(worst, of.Outcome(string(action)))
+		}
+	}
+	return worst
+}
+
+// MayPermit reports whether the operator's policies may permit the action to users with the
+// role.
+func (o OfRole) MayPermit(action doorward.Action) bool {
+	return o.operator != nil && o.operator.MayPermit(string(action))
+}

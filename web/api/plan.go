@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/web/front"
+)
+
+type planInput struct {
+	Text  *string   `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, as it would be put"`
+	Hours front.Int `json:"hours,omitempty" minimum:"1" maximum:"168" example:"24" doc:"How far back decisions are decided again; absent: as far as they are kept"`
+}
+
+type planView struct {
+	Matrix    []planCell    `json:"matrix" nullable:"false" doc:"Each role of the tenant with each action that roles grant, the changes among them"`
+	Decisions planDecisions `json:"decisions"`
+}
+
+type planCell struct {
+	Role   doorward.Role   `json:"role" example:"USER"`
+	Action doorward.Action `json:"action" example:"message.send"`
+	Was    policy.Outcome  `json:"was" enum:"allowed,refused,conditional" doc:"Under the policies that refuse now. conditional: it depends on who of the role it is, a user or an API key too, or on the request"`
+	Would  policy.Outcome  `json:"would" enum:"allowed,refused,conditional" doc:"Under the text"`
+}
+
+type planDecisions struct {
+	Checked int          `json:"checked" example:"412" doc:"Decisions that were decided again, the newest 5,000 at most"`
+	Changed []planChange `json:"changed" nullable:"false" doc:"Those that would be others, the newest first"`
+}
+
+type planChange struct {
+	At      time.Time       `json:"at"`
+	Actor   actorView       `json:"actor"`
+	Action  doorward.Action `json:"action" example:"message.send"`
+	Was     policy.Outcome  `json:"was" enum:"allowed,refused" doc:"What was answered"`
+	Would   policy.Outcome  `json:"would" enum:"allowed,refused"`
+	Because []front.Because `json:"because" nullable:"false" doc:"Of what it would be"`
+}
+
+var docPlanPolicy = front.Doc{
+	ID: "planPolicy", Tag: "Policies", Summary: "Show what policies would change",
+	Description: "Of a text that is not put yet: for each role, and in the decisions that were kept (refusals and 1 in 1,024 permits, at most 100 a second and node, for as long as `--keep-decisions` says). Roles are as they are now. Changes nothing.",
+}
+
+func (a *api) planPolicy(ctx context.Context, c *front.Call, in planInput) (planView, error) {
+	if in.Text == nil {
+		return planView{}, doorward.Invalid("/text", "required", "Send the policies, or an empty text for none.")
+	}
+	plan, err := a.app.Policies.Plan(ctx, c.Caller, *in.Text, int(in.Hours))
+	if err != nil {
+		return planView{}, err
+	}
+	return viewPlan(plan), nil
+}
+
+func viewPlan(p policy.Plan) planView {
+	view := planView{Matrix: make([]planCell, len(p.Matrix)), Decisions: planDecisions{Checked: p.Checked, Changed: make([]planChange, len(p.Changed))}}
+	for i, c := range p.Matrix {
+		view.Matrix[i] = planCell(c)
+	}
+	for i, c := range p.Changed {
+		view.Decisions.Changed[i] = planChange{
+			At: c.At, Actor: actorView{Type: c.ActorType, ID: c.ActorID, Email: c.ActorEmail}, Action: c.Action,
+			Was: c.Was, Would: c.Would, Because: front.ViewBecause(c.Because),
+		}
+	}
+	return view
+}

@@ -18,7 +18,7 @@ import (
 var everyMember = []types.String{"amount", "owner", "tags", "paid", "state", "due"}
 
 // whole evaluates each policy in one step with the engine's own Authorize.
-func whole(set *Set, who Principal, action string, request *Request) []outcome {
+func whole(set *Set, who Principal, action string, request *Request) []result {
 	p := &Prepared{set: set, principal: set.principal(who), kind: who.kind(), tenant: types.NewEntityUID(typeTenant, types.String(who.Tenant))}
 	known := &entities{principal: &p.principal, known: set.entities()}
 	asked := cedar.Request{Principal: p.principal.UID, Action: actionUID(action), Resource: p.tenant, Context: p.context(allKeys, request)}
@@ -26,18 +26,18 @@ func whole(set *Set, who Principal, action string, request *Request) []outcome {
 		known.resource = set.resource(request.Resource, everyMember)
 		asked.Resource = known.resource.UID
 	}
-	outcomes := make([]outcome, len(set.policies))
+	results := make([]result, len(set.policies))
 	for i, one := range set.policies {
 		alone := cedar.NewPolicySet()
 		alone.Add("", cedar.NewPolicyFromAST(public(one.ast)))
 		switch _, found := cedar.Authorize(alone, known, asked); {
 		case len(found.Errors) > 0:
-			outcomes[i] = errs
+			results[i] = errs
 		case len(found.Reasons) > 0:
-			outcomes[i] = yes
+			results[i] = yes
 		}
 	}
-	return outcomes
+	return results
 }
 
 // agree compares evaluation in two steps, which is compiled as far as it can be, with
@@ -55,7 +55,7 @@ func agree(t *testing.T, set *Set, who Principal, action string, request *Reques
 		permits[one.id] = want == yes && !one.forbids()
 		refuses := want == errs || want == yes && one.forbids()
 		if v := explained[one.id]; v.Refused != refuses || v.Erred != (want == errs) {
-			t.Fatalf("policy %s, %s by %+v with %+v: %+v in two steps, outcome %d in one\n%s",
+			t.Fatalf("policy %s, %s by %+v with %+v: %+v in two steps, result %d in one\n%s",
 				one.id, action, who, request, v, want, cedar.NewPolicyFromAST(public(one.ast)).MarshalCedar())
 		}
 	}

@@ -12,17 +12,17 @@ import (
 // check on hashing the records of the request. Whatever else a policy asks is left to
 // cedar-go, the policy as a whole. Values and their comparison are cedar-go's.
 
-// outcome is what a condition says of a request.
-type outcome uint8
+// result is what a condition says of a request.
+type result uint8
 
 const (
-	no outcome = iota
+	no result = iota
 	yes
 	errs
 	lacks // the resource; no condition says so
 )
 
-func outcomeOf(holds bool) outcome {
+func resultOf(holds bool) result {
 	if holds {
 		return yes
 	}
@@ -31,7 +31,7 @@ func outcomeOf(holds bool) outcome {
 
 type (
 	// condition is a compiled expression of type Bool.
-	condition func(*about) outcome
+	condition func(*about) result
 	// term is a compiled expression of any type. It returns nil where evaluation errs.
 	term func(*about) types.Value
 )
@@ -53,7 +53,7 @@ type compiler struct{ unknown bool }
 
 func (c *compiler) condition(n ast.IsNode) condition {
 	if _, failed := eval.ToPartialError(n); failed {
-		return func(*about) outcome { return errs }
+		return func(*about) result { return errs }
 	}
 	switch n := n.(type) {
 	case ast.NodeTypeAnd:
@@ -69,7 +69,7 @@ func (c *compiler) condition(n ast.IsNode) condition {
 		return choice(c.condition(n.If), c.condition(n.Then), c.condition(n.Else))
 	case ast.NodeTypeHas:
 		value := c.attribute(n.Arg, n.Value)
-		return func(a *about) outcome { return outcomeOf(value(a) != nil) }
+		return func(a *about) result { return resultOf(value(a) != nil) }
 	case ast.NodeTypeLike:
 		return test(c.term(n.Arg), func(s types.String) bool { return n.Value.Match(s) })
 	case ast.NodeTypeIsEmpty:
@@ -173,8 +173,8 @@ func isTrue(n ast.IsNode) bool {
 }
 
 // either returns a && b where enough is no, and a || b where it is yes.
-func either(a, b condition, enough outcome) condition {
-	return func(of *about) outcome {
+func either(a, b condition, enough result) condition {
+	return func(of *about) result {
 		if left := a(of); left == errs || left == enough {
 			return left
 		}
@@ -183,7 +183,7 @@ func either(a, b condition, enough outcome) condition {
 }
 
 func not(a condition) condition {
-	return func(of *about) outcome {
+	return func(of *about) result {
 		switch a(of) {
 		case no:
 			return yes
@@ -195,7 +195,7 @@ func not(a condition) condition {
 }
 
 func choice(of, then, otherwise condition) condition {
-	return func(a *about) outcome {
+	return func(a *about) result {
 		switch of(a) {
 		case no:
 			return otherwise(a)
@@ -208,9 +208,9 @@ func choice(of, then, otherwise condition) condition {
 
 // test errs where the value is not of the type T.
 func test[T types.Value](of term, holds func(T) bool) condition {
-	return func(a *about) outcome {
+	return func(a *about) result {
 		if v, ok := of(a).(T); ok {
-			return outcomeOf(holds(v))
+			return resultOf(holds(v))
 		}
 		return errs
 	}
@@ -218,13 +218,13 @@ func test[T types.Value](of term, holds func(T) bool) condition {
 
 // compare errs where a value is not of its type.
 func compare[L, R types.Value](left, right term, holds func(L, R) bool) condition {
-	return func(a *about) outcome {
+	return func(a *about) result {
 		l, lok := left(a).(L)
 		r, rok := right(a).(R)
 		if !lok || !rok {
 			return errs
 		}
-		return outcomeOf(holds(l, r))
+		return resultOf(holds(l, r))
 	}
 }
 
@@ -238,18 +238,18 @@ type ordered interface {
 // order returns left < right, or left <= right. It errs where the values are not of one
 // ordered type.
 func order(left, right term, orEqual bool) condition {
-	return func(a *about) outcome {
+	return func(a *about) result {
 		l, r := left(a), right(a)
 		if l, ok := l.(types.Long); ok { // the usual case, without the way through interfaces
 			if r, ok := r.(types.Long); ok {
-				return outcomeOf(l < r || orEqual && l == r)
+				return resultOf(l < r || orEqual && l == r)
 			}
 		}
 		return orderAny(l, r, orEqual)
 	}
 }
 
-func orderAny(left, right types.Value, orEqual bool) outcome {
+func orderAny(left, right types.Value, orEqual bool) result {
 	l, ok := left.(ordered)
 	if !ok {
 		return errs
@@ -262,7 +262,7 @@ func orderAny(left, right types.Value, orEqual bool) outcome {
 	if err != nil {
 		return errs
 	}
-	return outcomeOf(holds)
+	return resultOf(holds)
 }
 
 func containsAny(set, of types.Set) bool {

@@ -220,8 +220,8 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 	return nil
 }
 
-// outcome evaluates a policy that needs nothing that is not known.
-func (a *about) outcome(r *remainder) outcome {
+// result evaluates a policy that needs nothing that is not known.
+func (a *about) result(r *remainder) result {
 	if r.condition != nil {
 		return r.condition(a)
 	}
@@ -251,18 +251,18 @@ func (a *about) found() *cedar.Diagnostic {
 }
 
 // refuses says whether a policy refuses: no, yes, errs, or lacks for want of the resource.
-func (a *about) refuses(r *remainder) outcome {
+func (a *about) refuses(r *remainder) result {
 	if a.missing && r.resource {
 		return a.refusesWithout(r)
 	}
-	if o := a.outcome(r); o != yes || r.forbids() {
+	if o := a.result(r); o != yes || r.forbids() {
 		return o
 	}
 	return no
 }
 
 // verdict returns what is to be said of a policy that refuses.
-func (a *about) verdict(r *remainder, by outcome) Verdict {
+func (a *about) verdict(r *remainder, by result) Verdict {
 	switch by {
 	case errs:
 		return r.verdict(true, a.lacking(r))
@@ -273,7 +273,7 @@ func (a *about) verdict(r *remainder, by outcome) Verdict {
 }
 
 // permits reports whether a permit surely holds, as far as the resource is known. It does
-// not ask for outcome, since cedar-go names no permits where a policy forbids.
+// not ask for result, since cedar-go names no permits where a policy forbids.
 func (a *about) permits(r *remainder) bool {
 	switch {
 	case a.missing && r.resource:
@@ -297,7 +297,7 @@ func (a *about) withoutResource() eval.Env {
 
 // refusesWithout evaluates a policy that may need the resource, which is not known: it
 // refuses unless the rest of the request says that it does not apply.
-func (a *about) refusesWithout(r *remainder) outcome {
+func (a *about) refusesWithout(r *remainder) result {
 	left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
 	switch {
 	case keep && surelyErrs(left):

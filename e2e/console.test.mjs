@@ -115,6 +115,11 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.look("console-policy-faults");
 				await owner.page.locator("#text-faults a").first().click();
 				assert.equal(await owner.page.locator(".wrong:target").count(), 1);
+				await owner.page.locator("#text").fill(text);
+				await owner.page.locator("button[formaction*='/plan']").click();
+				await owner.page.waitForSelector("#plan tbody");
+				await owner.look("console-policy-plan");
+				assert.equal(await owner.page.locator("#text").inputValue(), text);
 				await owner.send("/console/policy", { text, confirmMinutes: "10" });
 				await owner.page.waitForSelector("#unconfirmed");
 				await owner.look("console-policy-unconfirmed");

@@ -124,12 +124,7 @@ type faultInjector struct {
 
 func newFaultInjector(f *fleet, l *load) *faultInjector {
 	l.t.Helper()
-	s := l.login(0, newPerson("owner@acme.example", "OWNER"))
-	if s == nil {
-		l.t.Fatal("the owner cannot sign in")
-	}
-	l.markEnded(s)
-	return &faultInjector{f, l, s, map[string]time.Duration{}}
+	return &faultInjector{f, l, l.loginOwner(), map[string]time.Duration{}}
 }
 
 // runRound runs one round: each fault on a different node.

@@ -40,6 +40,8 @@ type load struct {
 	http     []*http.Client // for each node
 	version  atomic.Int64   // makes passwords unique
 	reached  func() []int   // the nodes that clients are sent to
+	actions  []string       // that are checked; "" for none
+	roles    []string       // that operators give
 
 	running    sync.WaitGroup
 	checkSlots chan struct{} // limits concurrent checks
@@ -66,7 +68,10 @@ const operatorNode = -1
 func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 	t.Helper()
 	var all []int
-	l := &load{t: t, nodes: nodes, dsn: dsn, program: nodes[0].program, epoch: time.Now(), checkSlots: make(chan struct{}, 400), succeeded: map[string]int{}}
+	l := &load{
+		t: t, nodes: nodes, dsn: dsn, program: nodes[0].program, epoch: time.Now(), checkSlots: make(chan struct{}, 400), succeeded: map[string]int{},
+		actions: []string{"", "message.read", "message.send", "user.invite"}, roles: []string{"ADMIN", "USER", "USER", "VIEWER"},
+	}
 	l.reached = func() []int { return all }
 	for node := range nodes {
 		all = append(all, node)
@@ -156,6 +161,9 @@ func (l *load) call(node int, method, path, token string, body any) reply {
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if method == http.MethodPut {
+		req.Header.Set("If-Match", "*")
+	}
 	if token != "" {
 		req.Header.Set("Cookie", "JSESSIONID="+token)
 	}
@@ -223,10 +231,11 @@ func (l *load) pickNode() int {
 	return reached[rand.IntN(len(reached))]
 }
 
-var actions = []string{"", "message.read", "message.send", "user.invite"}
-
 func (l *load) check(node int, s *session) reply {
-	action := actions[rand.IntN(len(actions))]
+	return l.checkAction(node, s, l.actions[rand.IntN(len(l.actions))])
+}
+
+func (l *load) checkAction(node int, s *session, action string) reply {
 	path := "/api/v2/access/check"
 	if action != "" {
 		path += "?action=" + action
@@ -252,17 +261,22 @@ func (l *load) checkAlways(ctx context.Context, node int) {
 // them: a stale memory would fail these checks.
 func (l *load) checkEverywhere(sessions ...*session) {
 	for _, s := range sessions[:min(3, len(sessions))] {
-		for _, node := range l.reached() {
-			select {
-			case l.checkSlots <- struct{}{}:
-			default:
-				continue // a node is paused, and enough checks wait for it
-			}
-			l.running.Go(func() {
-				l.check(node, s)
-				<-l.checkSlots
-			})
+		l.everywhere(func(node int) { l.check(node, s) })
+	}
+}
+
+// everywhere asks every node, at the same time as all that goes on.
+func (l *load) everywhere(ask func(node int)) {
+	for _, node := range l.reached() {
+		select {
+		case l.checkSlots <- struct{}{}:
+		default:
+			continue // a node is paused, and enough checks wait for it
 		}
+		l.running.Go(func() {
+			ask(node)
+			<-l.checkSlots
+		})
 	}
 }
 
@@ -307,6 +321,17 @@ func (l *load) login(node int, p *person) *session {
 		see("status", &p.status, "suspended", false)
 	}
 	return nil
+}
+
+// loginOwner opens a session that the load doesn't end. Call it before run.
+func (l *load) loginOwner() *session {
+	l.t.Helper()
+	s := l.login(0, newPerson("owner@acme.example", "OWNER"))
+	if s == nil {
+		l.t.Fatal("the owner cannot sign in")
+	}
+	l.markEnded(s)
+	return s
 }
 
 // end records a call that ends sessions of a person (only one, or all except one, unless
@@ -409,7 +434,7 @@ func (l *load) count(what string, ok bool) bool {
 
 // operations are the names of the load's calls. A call that never succeeds would
 // silently weaken the history: all its outcomes would be in doubt.
-var operations = []string{"logout", "end others", "end one of own", "change password", "in process", "by command"}
+var operations = []string{"logout", "end others", "end one of own", "change password", "in process", "by command", byModel, byPolicy, byRole}
 
 // change runs a random operation of people on their sessions.
 func (l *load) change() {
@@ -445,8 +470,8 @@ func (l *load) countLive(p *person) (n int) {
 
 // operateAtRandom runs a random operation of an operator on a person.
 func (l *load) operateAtRandom(do func(email, what string) error) {
-	what := []string{"suspend", "resume", "resume", "ADMIN", "USER", "USER", "VIEWER"}[rand.IntN(7)]
-	l.operate(do, l.pickPerson(), what)
+	what := append([]string{"suspend", "resume", "resume"}, l.roles...)
+	l.operate(do, l.pickPerson(), what[rand.IntN(len(what))])
 }
 
 // operate suspends or resumes p or sets a role; do makes the call.

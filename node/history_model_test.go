@@ -144,6 +144,7 @@ type history struct {
 	probes []probe
 	reads  []read
 	faults []fault
+	rules  map[string]register // by the action that depends on it
 }
 
 // deadAfter is how long after its end a failed call may still take effect if nothing
@@ -171,6 +172,11 @@ func (h *history) resolve() {
 	late := func(a *mutation) {
 		if !a.known {
 			a.to = h.unknown(a.node, a.to)
+		}
+	}
+	for _, r := range h.rules {
+		for i := range r {
+			late(&r[i].mutation)
 		}
 	}
 	for _, p := range h.people {
@@ -249,8 +255,8 @@ func (h *history) verifyRole(v *verdict, c probe) {
 	switch {
 	case c.role != "" && !slices.Contains(possible, c.role):
 		v.find(&v.old, "at %v node %d answers the role %s to %s, possible: %q", c.span, c.node, c.role, c.on.of.email, possible)
-	case c.role != "" && !grants(c.role, c.action),
-		c.status == http.StatusForbidden && !slices.ContainsFunc(possible, func(role string) bool { return !grants(role, c.action) }):
+	case c.role != "" && !h.may(granted, c.role, c),
+		c.status == http.StatusForbidden && !slices.ContainsFunc(possible, func(role string) bool { return h.may(refused, role, c) }):
 		v.find(&v.old, "at %v node %d answers %d to %s by %s, possible roles: %q", c.span, c.node, c.status, c.action, c.on.of.email, possible)
 	}
 }
@@ -265,9 +271,36 @@ func (c probe) isConclusive() bool {
 	return c.status != 0 && c.status < http.StatusInternalServerError
 }
 
+// What an action of the load's model depends on.
+const (
+	byModel    = "shift.model"  // whether the model grants it to all four roles
+	byPolicy   = "shift.policy" // whether the tenant's policies refuse it
+	byRole     = "shift.role"   // whether customRole grants it; no other role does
+	customRole = "DISPATCH"
+)
+
+// The values of the registers of history.rules.
+const (
+	granted = "granted"
+	refused = "refused"
+)
+
+// may reports whether the check may have been answered so, given the role.
+func (h *history) may(answer, role string, c probe) bool {
+	depends := c.action == byPolicy ||
+		c.action == byRole && role == customRole ||
+		c.action == byModel && role != customRole && role != "OWNER"
+	if depends {
+		return slices.Contains(h.rules[c.action].possible(c.span), answer)
+	}
+	return grants(role, c.action) == (answer == granted)
+}
+
 // grants is the contract's table of permissions, as far as the load uses it.
 func grants(role, action string) bool {
 	switch action {
+	case byRole:
+		return role == "OWNER"
 	case "message.send":
 		return role != "VIEWER"
 	case "user.invite":
@@ -356,6 +389,25 @@ var verifyCases = []struct {
 		p.role = append(p.role, write{mutation{spanOf(3, 5), 0, false}, "VIEWER"}, write{mutation{spanOf(7, 8), 0, true}, "ADMIN"})
 		h.probes = []probe{{span: spanOf(6, 6), on: s, status: 200, role: "VIEWER"}, {span: spanOf(6, 6), on: s, status: 200, role: "USER"}, {span: spanOf(9, 9), on: s, status: 200, role: "VIEWER"}}
 	}, verdict{old: 1}},
+	{"a policy refuses, and then no longer", func(h *history, _ *person, s *session) {
+		h.rules = map[string]register{byPolicy: {{mutation{known: true}, granted}, {mutation{spanOf(3, 4), 0, true}, refused}, {mutation{spanOf(7, 8), 0, true}, granted}}}
+		h.probes = []probe{
+			{span: spanOf(5, 6), on: s, status: 200, role: "USER", action: byPolicy}, // old
+			{span: spanOf(5, 6), on: s, status: 403, action: byPolicy},
+			{span: spanOf(7, 9), on: s, status: 403, action: byPolicy},
+			{span: spanOf(9, 9), on: s, status: 403, action: byPolicy}, // old
+		}
+	}, verdict{old: 2}},
+	{"a custom role grants what others don't", func(h *history, p *person, s *session) {
+		h.rules = map[string]register{byRole: {{mutation{known: true}, granted}, {mutation{spanOf(5, 6), 0, true}, refused}}}
+		p.role = append(p.role, write{mutation{spanOf(3, 4), 0, true}, customRole})
+		h.probes = []probe{
+			{span: spanOf(1, 2), on: s, status: 200, role: "USER", action: byRole}, // old
+			{span: spanOf(4, 4), on: s, status: 403, action: byRole},               // as USER
+			{span: spanOf(5, 5), on: s, status: 200, role: customRole, action: byRole},
+			{span: spanOf(7, 8), on: s, status: 200, role: customRole, action: byRole}, // old
+		}
+	}, verdict{old: 2}},
 	{"the old password lets in", func(h *history, p *person, _ *session) {
 		p.password = append(p.password, write{mutation{spanOf(3, 4), 0, true}, "new"})
 		h.reads = []read{{spanOf(5, 6), "login", &p.password, "old", false}, {spanOf(5, 6), "login", &p.password, "new", false}}

@@ -53,8 +53,8 @@ func TestHistoryOnSQLite(t *testing.T) {
 }
 
 // TestHistoryFindsBrokenRules runs programs that omit a rule of the lease (see
-// store/lease): the test must fail for them. Violations occur by chance, so each
-// program has a few attempts. A missing rule 5 rarely shows here: the model covers it.
+// store/lease), or an announcement: the test must fail for them. Violations occur by
+// chance, so each program has a few attempts. A missing rule 5 rarely shows here: the model covers it.
 // One program is enough to show that the test can fail; make chaos runs all of them.
 func TestHistoryFindsBrokenRules(t *testing.T) {
 	if testing.Short() {
@@ -62,15 +62,20 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 	}
 	t.Parallel()
 	cut := []plannedFault{dropped(4 * time.Second), held(4 * time.Second)}
+	stale, old := func(v verdict) int { return v.stale }, func(v verdict) int { return v.old }
 	for _, c := range []struct {
 		name, source, place, broken string
 		faults                      []plannedFault
+		count                       func(verdict) int
 	}{
-		{"3 memory is good for ever", "../store/lease/lease.go", `(func \(l \*Lease\) Valid\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut},
-		{"4 a revoking call waits for nobody", "../store/lease/settle.go", `if longest <= took \{`, `if true {`, nil},
+		{"4 a revoking call waits for nobody", "../store/lease/settle.go", `if longest <= took \{`, `if true {`, nil, stale},
+		{"3 memory is good for ever", "../store/lease/lease.go", `(func \(l \*Lease\) Valid\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut, stale},
+		{"models aren't announced", "../store/rules.go", `(\) InsertModel\(.*\n)\ttx.announce\(ChangeAll, ""\)`, `$1`, nil, old},
+		{"policies aren't announced", "../store/policy.go", `return tx.changeRules\(ctx, v.TenantID\)`, `return tx.run(ctx, sqlChangeRules, newRevision(), v.TenantID)`, nil, old},
+		{"roles aren't announced", "../store/rules.go", `(\) UpdateCustomRole\([^}]*\}\n\treturn true, )tx.changeRules\(ctx, tenantID\)`, `${1}tx.run(ctx, sqlChangeRules, newRevision(), tenantID)`, nil, old},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if len(c.faults) > 0 && !*full {
+			if !strings.HasPrefix(c.name, "4") && !*full {
 				t.Skip("takes a minute: make chaos")
 			}
 			program, err := build("-overlay", overlay(t, c.source, c.place, c.broken))
@@ -80,7 +85,7 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 			for range 4 {
 				dsn := pgtest.DSN(t)
 				f := startFleet(t, program, dsn, 3)
-				if v := newLoad(t, f.nodes, dsn, 40).runWithFaults(f, c.faults, 500); v.stale > 0 {
+				if v := newLoad(t, f.nodes, dsn, 40).runWithFaults(f, c.faults, 500); c.count(v) > 0 {
 					t.Logf("found, as expected: %s", v.examples[0])
 					return
 				}
@@ -147,6 +152,7 @@ func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdi
 	n := newFaultInjector(f, l)
 	ctx, stop := context.WithCancel(l.t.Context())
 	defer stop()
+	l.changeRules(ctx)
 	l.run(ctx, 3, 4*len(f.nodes))
 	wait(ctx, calm()) // the load without faults
 	planned = slices.Clone(planned)

@@ -36,7 +36,7 @@ func uidJSON(uid types.EntityUID) any {
 // wire returns a request as the judge takes it.
 func wire(set *Set, who Principal, action string, r *Request) wireRequest {
 	p := &Prepared{set: set, principal: who.entity(), kind: who.kind()}
-	context, _ := p.context(allKeys, r)
+	context := p.context(allKeys, r)
 	resource := set.resource(r.Resource, everyMember)
 	return wireRequest{
 		Principal: uidJSON(p.principal.UID), Action: uidJSON(actionUID(action)), Resource: uidJSON(resource.UID),

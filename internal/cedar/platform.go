@@ -99,17 +99,27 @@ func (s *Set) resource(r *Resource, read []types.String) *types.Entity {
 		e := s.schema.entity(uid, r.Attributes)
 		return &e
 	}
-	stored, declared, attributes := s.schema.known[uid].Attributes, s.schema.resources[r.Type], make(types.RecordMap, len(read))
+	attributes := make(types.RecordMap, len(read))
 	for _, name := range read {
-		value, _ := stored.Get(name)
-		if v, isStated := r.Attributes[string(name)]; isStated {
-			value = s.schema.value(declared[string(name)], v)
-		}
-		if value != nil && declared[string(name)] != "" {
+		if value := s.attribute(r, name); value != nil {
 			attributes[name] = value
 		}
 	}
 	return &types.Entity{UID: uid, Attributes: types.NewRecord(attributes)}
+}
+
+// attribute returns a declared attribute of a resource for a tenant, nil where it is
+// absent.
+func (s *Set) attribute(r *Resource, name types.String) types.Value {
+	declared := s.schema.resources[r.Type][string(name)]
+	switch v, isStated := r.Attributes[string(name)]; {
+	case declared == "":
+		return nil
+	case isStated:
+		return s.schema.value(declared, v)
+	}
+	value, _ := s.schema.known[entityName{r.Type, r.ID}.uid()].Attributes.Get(name)
+	return value
 }
 
 // entities are those that policies can look up beside principal and resource.
@@ -142,8 +152,8 @@ func (p *Prepared) Permit(action string, request *Request) (Permit, bool) {
 		return Permit{}, false
 	}
 	about := p.about(i, request)
-	for _, r := range about.open {
-		if !r.forbids() && about.permits(r) {
+	for _, r := range p.open {
+		if r.applies(i) && !r.forbids() && about.permits(r) {
 			return Permit{r.id, r.line}, true
 		}
 	}

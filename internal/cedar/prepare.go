@@ -64,19 +64,21 @@ type Prepared struct {
 	open      []*remainder   // depend on the request
 	refused   []uint64       // the actions of sure
 	asks      []uint64       // the actions of open
-	members   []types.String // the attributes of resources that open reads
+	reads     []types.String // the attributes of resources that open reads
 }
 
 // remainder is what is left of a policy for one principal.
 type remainder struct {
 	*policy
-	none     bool          // surely does not refuse
-	errs     bool          // surely errs
-	rest     *ast.Policy   // conditions that need the request
-	compiled *cedar.Policy // of rest; nil where the remainder is sure
-	reads    keys
-	resource bool           // whether rest reads the resource
-	members  []types.String // the attributes of the resource that rest reads
+	none      bool           // surely does not refuse
+	sure      bool           // surely applies to each request
+	errs      bool           // surely errs, and so refuses
+	rest      *ast.Policy    // conditions that need the request
+	condition condition      // rest compiled; nil where it asks for more than compile knows
+	inEngine  *cedar.Policy  // rest for cedar-go; nil where there is a condition
+	reads     keys           // of the context
+	resource  bool           // whether rest reads the resource
+	members   []types.String // the attributes of the resource that rest reads
 }
 
 // Prepare evaluates the set for a principal as far as that goes without a request.
@@ -113,17 +115,17 @@ func (p *Prepared) add(env eval.Env, of *policy) {
 	}
 	switch {
 	case r.none:
-	case r.compiled == nil && !r.errs && !r.forbids():
+	case r.sure && !r.errs && !r.forbids():
 		p.grants = append(p.grants, r)
-	case r.compiled == nil:
+	case r.sure:
 		p.sure = append(p.sure, r)
 		or(p.refused, of.actions)
 	default:
 		p.open = append(p.open, r)
 		or(p.asks, of.actions)
 		for _, name := range r.members {
-			if !slices.Contains(p.members, name) {
-				p.members = append(p.members, name)
+			if !slices.Contains(p.reads, name) {
+				p.reads = append(p.reads, name)
 			}
 		}
 	}
@@ -136,10 +138,13 @@ func (p *policy) remainder(env eval.Env, simple *ast.Policy) *remainder {
 		return &remainder{policy: p, none: true}
 	}
 	r := &remainder{policy: p, rest: rest, errs: surelyErrs(rest)}
-	if !r.errs && !surelyTrue(rest) {
-		r.compiled = cedar.NewPolicyFromAST(public(rest))
-		r.findReads()
+	if r.sure = r.errs || surelyTrue(rest); r.sure {
+		return r
 	}
+	if r.condition = compile(rest); r.condition == nil {
+		r.inEngine = cedar.NewPolicyFromAST(public(rest))
+	}
+	r.findReads()
 	return r
 }
 
@@ -345,9 +350,11 @@ func (p *Prepared) Explain(action string, request *Request) []Verdict {
 func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict] {
 	return func(yield func(int, Verdict) bool) {
 		about := p.about(action, request)
-		found := about.authorize(about)
-		for _, r := range about.open {
-			if v := about.judge(r, found); v.Refused && !yield(r.order, v) {
+		for _, r := range p.open {
+			if !r.applies(action) {
+				continue
+			}
+			if by := about.refuses(r); by != no && !yield(r.order, about.verdict(r, by)) {
 				return
 			}
 		}
@@ -356,5 +363,5 @@ func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict
 
 // All makes a remainder the one policy of a set, as cedar.Authorize takes it.
 func (r *remainder) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
-	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) { yield("", r.compiled) }
+	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) { yield("", r.inEngine) }
 }

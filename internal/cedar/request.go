@@ -41,7 +41,7 @@ type Resource struct {
 // keys is a set of names of the context.
 type keys uint
 
-var keyNames = []types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
+var keyNames = [...]types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
 
 var allKeys = keys(1)<<len(keyNames) - 1
 
@@ -53,68 +53,142 @@ func (k *keys) add(name types.String) {
 	}
 }
 
-// about is one request in the engine's terms, with the policies that it decides.
+// Values of a request beside those of the context, which come first.
+const (
+	actionSlot = len(keyNames) + iota
+	resourceSlot
+	slots
+)
+
+// about is one request for one action. What policies read of it is made when the first
+// one reads it.
 type about struct {
-	open     []*remainder
-	entities entities
-	request  cedar.Request
-	lacks    keys
-	missing  bool // the resource
-	deferred bool
+	*Prepared
+	action  int
+	asked   *Request
+	of      types.EntityUID // the resource
+	missing bool            // the resource
+	values  [slots]types.Value
+	known   keys // the values that are made
+	members []member
+	engine  *engine
+}
+
+// member is an attribute of the resource; its value is nil where it is absent.
+type member struct {
+	name  types.String
+	value types.Value
 }
 
 func (p *Prepared) about(action int, request *Request) *about {
-	a := &about{deferred: request.Deferred, entities: entities{principal: &p.principal, known: p.set.entities()}}
-	var reads keys
-	for _, r := range p.open {
-		if r.applies(action) {
-			a.open = append(a.open, r)
-			reads |= r.reads
-		}
-	}
-	of := p.set.schema.actions[action]
-	a.request = cedar.Request{Principal: p.principal.UID, Action: actionUID(of.Name), Resource: p.tenant}
-	a.request.Context, a.lacks = p.context(reads, request)
-	switch {
-	case of.Resource == "":
-	case request.Resource == nil || request.Resource.Type != of.Resource:
+	a := &about{Prepared: p, action: action, asked: request, of: p.tenant}
+	switch declared := p.set.schema.actions[action].Resource; {
+	case declared == "":
+	case request.Resource == nil || request.Resource.Type != declared:
 		a.missing = true
 	default:
-		a.entities.resource = p.set.resource(request.Resource, p.members)
-		a.request.Resource = a.entities.resource.UID
+		a.of = types.NewEntityUID(types.EntityType(declared), types.String(request.Resource.ID))
 	}
 	return a
 }
 
-// All yields the policies that can be evaluated, as cedar.Authorize takes them.
+// value returns the value of a slot, nil where it is absent.
+func (a *about) value(slot int) types.Value {
+	if a.known&(1<<slot) == 0 {
+		a.known |= 1 << slot
+		a.values[slot] = a.make(slot)
+	}
+	return a.values[slot]
+}
+
+func (a *about) make(slot int) types.Value {
+	switch slot {
+	case actionSlot:
+		return actionUID(a.set.schema.actions[a.action].Name)
+	case resourceSlot:
+		return a.of
+	}
+	return a.contextValue(keyNames[slot], a.asked)
+}
+
+// member returns an attribute of the resource, nil where it is absent.
+func (a *about) member(name types.String) types.Value {
+	for _, m := range a.members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	value := a.attribute(name)
+	a.members = append(a.members, member{name, value})
+	return value
+}
+
+func (a *about) attribute(name types.String) types.Value {
+	switch {
+	case a.set.platform:
+		e, _ := a.inEngine().entities.Get(a.of)
+		value, _ := e.Attributes.Get(name)
+		return value
+	case a.of == a.tenant:
+		return nil
+	}
+	return a.set.attribute(a.asked.Resource, name)
+}
+
+// engine is a request in the terms of cedar-go.
+type engine struct {
+	entities entities
+	request  cedar.Request
+	found    *cedar.Diagnostic // of the policies that are not compiled
+}
+
+func (a *about) inEngine() *engine {
+	if a.engine != nil {
+		return a.engine
+	}
+	var reads keys
+	for _, r := range a.open {
+		if r.applies(a.action) {
+			reads |= r.reads
+		}
+	}
+	a.engine = &engine{entities: entities{principal: &a.principal, known: a.set.entities()}}
+	a.engine.request = cedar.Request{
+		Principal: a.principal.UID, Action: actionUID(a.set.schema.actions[a.action].Name), Resource: a.of, Context: a.context(reads, a.asked),
+	}
+	if a.of != a.tenant {
+		a.engine.entities.resource = a.set.resource(a.asked.Resource, a.reads)
+	}
+	return a.engine
+}
+
+// All yields the policies that are not compiled and can be evaluated, as
+// cedar.Authorize takes them.
 func (a *about) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
 		for _, r := range a.open {
-			if !(a.missing && r.resource) && !yield(cedar.PolicyID(r.id), r.compiled) {
+			if r.condition == nil && r.applies(a.action) && !(a.missing && r.resource) && !yield(cedar.PolicyID(r.id), r.inEngine) {
 				return
 			}
 		}
 	}
 }
 
-// context returns the record of the names that are read, and those that are absent.
-func (p *Prepared) context(reads keys, request *Request) (types.Record, keys) {
+// context returns the record of the names that are read.
+func (p *Prepared) context(reads keys, request *Request) types.Record {
 	if reads == 0 {
-		return types.Record{}, 0
+		return types.Record{}
 	}
 	m := make(types.RecordMap, len(keyNames))
-	var lacks keys
 	for i, name := range keyNames {
 		if reads&(1<<i) == 0 {
 			continue
 		}
 		if value := p.contextValue(name, request); value != nil {
 			m[name] = value
-		} else {
-			lacks |= 1 << i
 		}
 	}
-	return types.NewRecord(m), lacks
+	return types.NewRecord(m)
 }
 
 func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
@@ -146,68 +220,102 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 	return nil
 }
 
-// authorize evaluates the policies together: preparing the evaluation of one costs
-// more than evaluating it.
-func (a *about) authorize(policies cedar.PolicyIterator) cedar.Diagnostic {
-	_, found := cedar.Authorize(policies, &a.entities, a.request)
-	return found
-}
-
-// judge returns what was found of one policy.
-func (a *about) judge(r *remainder, found cedar.Diagnostic) Verdict {
-	if a.missing && r.resource {
-		return a.judgeWithout(r)
+// result evaluates a policy that needs nothing that is not known.
+func (a *about) result(r *remainder) result {
+	if r.condition != nil {
+		return r.condition(a)
 	}
+	found := a.found()
 	for _, e := range found.Errors {
 		if e.PolicyID == cedar.PolicyID(r.id) {
-			return r.verdict(true, a.lacking(r))
+			return errs
 		}
 	}
 	for _, reason := range found.Reasons {
-		if r.forbids() && reason.PolicyID == cedar.PolicyID(r.id) {
-			return r.verdict(false, "")
+		if reason.PolicyID == cedar.PolicyID(r.id) {
+			return yes
 		}
 	}
-	return Verdict{}
+	return no
 }
 
-// permits reports whether a permit surely holds, as far as the resource is known.
-func (a *about) permits(r *remainder) bool {
-	if a.missing && r.resource {
-		left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
-		return keep && (surelyTrue(left) || a.deferred && !surelyErrs(left))
+// found evaluates the policies that are not compiled, all at once: preparing the
+// evaluation of one costs more than evaluating it.
+func (a *about) found() *cedar.Diagnostic {
+	e := a.inEngine()
+	if e.found == nil {
+		_, found := cedar.Authorize(a, &e.entities, e.request)
+		e.found = &found
 	}
-	decision, _ := cedar.Authorize(r, &a.entities, a.request)
+	return e.found
+}
+
+// refuses says whether a policy refuses: no, yes, errs, or lacks for want of the resource.
+func (a *about) refuses(r *remainder) result {
+	if a.missing && r.resource {
+		return a.refusesWithout(r)
+	}
+	if o := a.result(r); o != yes || r.forbids() {
+		return o
+	}
+	return no
+}
+
+// verdict returns what is to be said of a policy that refuses.
+func (a *about) verdict(r *remainder, by result) Verdict {
+	switch by {
+	case errs:
+		return r.verdict(true, a.lacking(r))
+	case lacks:
+		return r.verdict(false, "resource")
+	}
+	return r.verdict(false, "")
+}
+
+// permits reports whether a permit surely holds, as far as the resource is known. It does
+// not ask for result, since cedar-go names no permits where a policy forbids.
+func (a *about) permits(r *remainder) bool {
+	switch {
+	case a.missing && r.resource:
+		left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
+		return keep && (surelyTrue(left) || a.asked.Deferred && !surelyErrs(left))
+	case r.condition != nil:
+		return r.condition(a) == yes
+	}
+	e := a.inEngine()
+	decision, _ := cedar.Authorize(r, &e.entities, e.request)
 	return decision == cedar.Allow
 }
 
 func (a *about) withoutResource() eval.Env {
+	e := a.inEngine()
 	return eval.Env{
-		Entities: &a.entities, Principal: a.request.Principal, Action: a.request.Action,
-		Resource: eval.Variable("resource"), Context: a.request.Context,
+		Entities: &e.entities, Principal: e.request.Principal, Action: e.request.Action,
+		Resource: eval.Variable("resource"), Context: e.request.Context,
 	}
 }
 
-// judgeWithout evaluates a policy that may need the resource, which is not known: it
+// refusesWithout evaluates a policy that may need the resource, which is not known: it
 // refuses unless the rest of the request says that it does not apply.
-func (a *about) judgeWithout(r *remainder) Verdict {
+func (a *about) refusesWithout(r *remainder) result {
 	left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
 	switch {
 	case keep && surelyErrs(left):
-		return r.verdict(true, a.lacking(r))
+		return errs
 	case !keep || !r.forbids():
-		return Verdict{}
+		return no
 	case surelyTrue(left):
-		return r.verdict(false, "")
-	case a.deferred:
-		return Verdict{}
+		return yes
+	case a.asked.Deferred:
+		return no
 	}
-	return r.verdict(false, "resource")
+	return lacks
 }
 
+// lacking returns the first name that the policy reads and the request lacks.
 func (a *about) lacking(r *remainder) string {
 	for i, name := range keyNames {
-		if a.lacks&r.reads&(1<<i) != 0 {
+		if r.reads&(1<<i) != 0 && a.value(i) == nil {
 			return string(name)
 		}
 	}

@@ -17,6 +17,7 @@
 //	roles.go        roles: the list, creating, one role with who has it
 //	keys.go         API keys: the list, creating, one key, rotation
 //	policy.go       policies: the editor, versions with their differences
+//	plan.go         policies: what a text would change
 //	explain.go      why somebody may do something, or may not
 //	audit.go        the audit trail
 //	settings.go     settings; closing the tenant
@@ -105,6 +106,7 @@ func Routes(a *app.App) []front.Route {
 
 		get(policyPath, readsPolicy, h.policyPage),
 		longText(policyPath, policyPath, managesPolicy, h.putPolicy, h.policyPage),
+		front.On("POST "+policyPath+"/plan", managesPolicy, set.OpenText(policyPath, maxPolicyForm, withTenantStyle(h.planPolicy), withTenantStyle(h.policyPage)), front.Doc{}),
 		post(policyPath+"/confirm", policyPath, managesPolicy, h.confirmPolicy, h.confirmAgain),
 		get(policyPath+"/versions", readsPolicy, h.policyVersions),
 		get(policyPath+"/versions/{version}", readsPolicy, h.policyVersionPage),

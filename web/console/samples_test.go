@@ -91,6 +91,7 @@ func samples() []uitest.Sample {
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
 		{Name: "policy-none", View: wide("policy", policyPage{pageData: sheets, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
 		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refused},
+		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
 		{Name: "policyversions", View: wide("policyversions", policyVersions{sheets, list, sampledPolicyVersions()}), Frame: owner},
 		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
 		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
@@ -251,6 +252,22 @@ func sampledPolicyFaults() ui.View {
 	changes := linediff.Compare(body.Now.Text, body.Typed)
 	body.Changes = &changes
 	body.Faults = []policyFault{{doorward.FieldError{Pointer: "/text", Code: "only_forbid", Line: 11, Column: 1, Message: "a policy of a tenant forbids"}, "permit(principal, action, resource);"}}
+	v.Body = body
+	return v
+}
+
+func sampledPlan() ui.View {
+	v := sampledPolicy()
+	body, _ := v.Body.(policyPage)
+	label := policyAction{Action: "user.invite", Key: "can.user.invite"}
+	body.Plan = &planned{
+		Rows:    []plannedRow{{label, []doorward.Role{"ADMIN", "OWNER"}, policy.Allowed, policy.Conditional}},
+		Checked: 412, Differ: 2,
+		Changes: []plannedChange{
+			{policy.Change{At: noon, Action: "user.invite", Was: policy.Refused, Would: policy.Allowed, Because: []policy.Because{{Kind: policy.ByRole, ID: "ADMIN"}}}, members[0].Email, "/console/people/usr_ann", label},
+			{policy.Change{At: noon, Action: "user.invite", Was: policy.Allowed, Would: policy.Refused, Because: []policy.Because{{Kind: policy.ByPolicy, ID: "office-hours", Line: 1, Reason: "People are invited between 8 and 18 o'clock."}}}, "key_1", "/console/keys/key_1", label},
+		},
+	}
 	v.Body = body
 	return v
 }

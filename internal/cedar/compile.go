@@ -1,0 +1,294 @@
+package cedar
+
+import (
+	"slices"
+
+	"github.com/cedar-policy/cedar-go/types"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
+	"github.com/cedar-policy/cedar-go/x/exp/eval"
+)
+
+// What most policies ask is compiled to functions here, since cedar-go spends most of a
+// check on hashing the records of the request. Whatever else a policy asks is left to
+// cedar-go, the policy as a whole. Values and their comparison are cedar-go's.
+
+// result is what a condition says of a request.
+type result uint8
+
+const (
+	no result = iota
+	yes
+	errs
+	lacks // the resource; no condition says so
+)
+
+func resultOf(holds bool) result {
+	if holds {
+		return yes
+	}
+	return no
+}
+
+type (
+	// condition is a compiled expression of type Bool.
+	condition func(*about) result
+	// term is a compiled expression of any type. It returns nil where evaluation errs.
+	term func(*about) types.Value
+)
+
+// compile returns nil for a policy that asks something that is not compiled. PartialPolicy
+// has evaluated what does not depend on the request, so that sets and calls of constants
+// are values by now.
+func compile(p *ast.Policy) condition {
+	c := &compiler{}
+	compiled := c.condition(eval.PolicyToNode(p).AsIsNode())
+	if c.unknown {
+		return nil
+	}
+	return compiled
+}
+
+// compiler compiles expressions. What it returns is of use while unknown is false.
+type compiler struct{ unknown bool }
+
+func (c *compiler) condition(n ast.IsNode) condition {
+	if _, failed := eval.ToPartialError(n); failed {
+		return func(*about) result { return errs }
+	}
+	switch n := n.(type) {
+	case ast.NodeTypeAnd:
+		if isTrue(n.Left) {
+			return c.condition(n.Right)
+		}
+		return either(c.condition(n.Left), c.condition(n.Right), no)
+	case ast.NodeTypeOr:
+		return either(c.condition(n.Left), c.condition(n.Right), yes)
+	case ast.NodeTypeNot:
+		return not(c.condition(n.Arg))
+	case ast.NodeTypeIfThenElse:
+		return choice(c.condition(n.If), c.condition(n.Then), c.condition(n.Else))
+	case ast.NodeTypeHas:
+		value := c.attribute(n.Arg, n.Value)
+		return func(a *about) result { return resultOf(value(a) != nil) }
+	case ast.NodeTypeLike:
+		return test(c.term(n.Arg), func(s types.String) bool { return n.Value.Match(s) })
+	case ast.NodeTypeIsEmpty:
+		return test(c.term(n.Arg), func(s types.Set) bool { return s.Len() == 0 })
+	case ast.NodeTypeExtensionCall:
+		return c.call(n)
+	case ast.NodeTypeAccess, ast.NodeValue:
+		return test(c.term(n), func(b types.Boolean) bool { return bool(b) })
+	}
+	return c.comparison(n)
+}
+
+func (c *compiler) comparison(n ast.IsNode) condition {
+	switch n := n.(type) {
+	case ast.NodeTypeEquals:
+		return compare(c.term(n.Left), c.term(n.Right), types.Value.Equal)
+	case ast.NodeTypeNotEquals:
+		return not(compare(c.term(n.Left), c.term(n.Right), types.Value.Equal))
+	case ast.NodeTypeLessThan:
+		return order(c.term(n.Left), c.term(n.Right), false)
+	case ast.NodeTypeLessThanOrEqual:
+		return order(c.term(n.Left), c.term(n.Right), true)
+	case ast.NodeTypeGreaterThan:
+		return order(c.term(n.Right), c.term(n.Left), false)
+	case ast.NodeTypeGreaterThanOrEqual:
+		return order(c.term(n.Right), c.term(n.Left), true)
+	case ast.NodeTypeContains:
+		return compare(c.term(n.Left), c.term(n.Right), func(set types.Set, v types.Value) bool { return set.Contains(v) })
+	case ast.NodeTypeContainsAny:
+		return compare(c.term(n.Left), c.term(n.Right), containsAny)
+	case ast.NodeTypeContainsAll:
+		return compare(c.term(n.Left), c.term(n.Right), containsAll)
+	}
+	c.unknown = true
+	return nil
+}
+
+// call compiles the functions of addresses.
+func (c *compiler) call(n ast.NodeTypeExtensionCall) condition {
+	switch {
+	case n.Name == "isInRange" && len(n.Args) == 2:
+		return compare(c.term(n.Args[0]), c.term(n.Args[1]), func(ip, of types.IPAddr) bool { return of.Contains(ip) })
+	case len(n.Args) != 1:
+	case n.Name == "isLoopback":
+		return test(c.term(n.Args[0]), types.IPAddr.IsLoopback)
+	case n.Name == "isMulticast":
+		return test(c.term(n.Args[0]), types.IPAddr.IsMulticast)
+	case n.Name == "isIpv4":
+		return test(c.term(n.Args[0]), types.IPAddr.IsIPv4)
+	case n.Name == "isIpv6":
+		return test(c.term(n.Args[0]), types.IPAddr.IsIPv6)
+	}
+	c.unknown = true
+	return nil
+}
+
+func (c *compiler) term(n ast.IsNode) term {
+	switch n := n.(type) {
+	case ast.NodeValue:
+		return func(*about) types.Value { return n.Value }
+	case ast.NodeTypeAccess:
+		return c.attribute(n.Arg, n.Value)
+	case ast.NodeTypeVariable:
+		return c.variable(n.Name)
+	case ast.NodeTypeExtensionCall:
+		if n.Name == "toTime" && len(n.Args) == 1 {
+			return timeOfDay(c.term(n.Args[0]))
+		}
+	}
+	c.unknown = true
+	return nil
+}
+
+func (c *compiler) variable(name types.String) term {
+	switch name {
+	case "action":
+		return func(a *about) types.Value { return a.value(actionSlot) }
+	case "resource":
+		return func(a *about) types.Value { return a.value(resourceSlot) }
+	}
+	c.unknown = true
+	return nil
+}
+
+func (c *compiler) attribute(of ast.IsNode, name types.String) term {
+	variable, _ := of.(ast.NodeTypeVariable)
+	slot := slices.Index(keyNames[:], name)
+	switch {
+	case variable.Name == "resource":
+		return func(a *about) types.Value { return a.member(name) }
+	case variable.Name == "context" && slot >= 0:
+		return func(a *about) types.Value { return a.value(slot) }
+	}
+	c.unknown = true
+	return nil
+}
+
+func isTrue(n ast.IsNode) bool {
+	v, _ := n.(ast.NodeValue)
+	return v.Value == types.Value(types.True)
+}
+
+// either returns a && b where enough is no, and a || b where it is yes.
+func either(a, b condition, enough result) condition {
+	return func(of *about) result {
+		if left := a(of); left == errs || left == enough {
+			return left
+		}
+		return b(of)
+	}
+}
+
+func not(a condition) condition {
+	return func(of *about) result {
+		switch a(of) {
+		case no:
+			return yes
+		case yes:
+			return no
+		}
+		return errs
+	}
+}
+
+func choice(of, then, otherwise condition) condition {
+	return func(a *about) result {
+		switch of(a) {
+		case no:
+			return otherwise(a)
+		case yes:
+			return then(a)
+		}
+		return errs
+	}
+}
+
+// test errs where the value is not of the type T.
+func test[T types.Value](of term, holds func(T) bool) condition {
+	return func(a *about) result {
+		if v, ok := of(a).(T); ok {
+			return resultOf(holds(v))
+		}
+		return errs
+	}
+}
+
+// compare errs where a value is not of its type.
+func compare[L, R types.Value](left, right term, holds func(L, R) bool) condition {
+	return func(a *about) result {
+		l, lok := left(a).(L)
+		r, rok := right(a).(R)
+		if !lok || !rok {
+			return errs
+		}
+		return resultOf(holds(l, r))
+	}
+}
+
+// ordered are numbers, instants and durations.
+type ordered interface {
+	types.Value
+	LessThan(types.Value) (bool, error)
+	LessThanOrEqual(types.Value) (bool, error)
+}
+
+// order returns left < right, or left <= right. It errs where the values are not of one
+// ordered type.
+func order(left, right term, orEqual bool) condition {
+	return func(a *about) result {
+		l, r := left(a), right(a)
+		if l, ok := l.(types.Long); ok { // the usual case, without the way through interfaces
+			if r, ok := r.(types.Long); ok {
+				return resultOf(l < r || orEqual && l == r)
+			}
+		}
+		return orderAny(l, r, orEqual)
+	}
+}
+
+func orderAny(left, right types.Value, orEqual bool) result {
+	l, ok := left.(ordered)
+	if !ok {
+		return errs
+	}
+	less := l.LessThan
+	if orEqual {
+		less = l.LessThanOrEqual
+	}
+	holds, err := less(right)
+	if err != nil {
+		return errs
+	}
+	return resultOf(holds)
+}
+
+func containsAny(set, of types.Set) bool {
+	for v := range of.All() {
+		if set.Contains(v) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsAll(set, of types.Set) bool {
+	for v := range of.All() {
+		if !set.Contains(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func timeOfDay(of term) term {
+	const day = 24 * 60 * 60 * 1000 // ms
+	return func(a *about) types.Value {
+		if at, ok := of(a).(types.Datetime); ok {
+			return types.NewDurationFromMillis(at.Milliseconds() % day)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,120 @@
+//go:build linux
+
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// The load's model: each of these actions depends on one thing that the load changes.
+const historyModel = `
+actions:
+  message.send: {roles: [OWNER, ADMIN, USER]}
+  message.read: {roles: [OWNER, ADMIN, USER, VIEWER]}
+  shift.model: {roles: %s}
+  shift.policy: {roles: [OWNER, ADMIN, USER, VIEWER]}
+  shift.role: {roles: [OWNER]}
+`
+
+// changeRules has the load change the model, a custom role and the tenant's policies, too.
+// Call it before run.
+func (l *load) changeRules(ctx context.Context) {
+	l.t.Helper()
+	l.history.rules = map[string]register{}
+	rules := []string{byModel, byPolicy, byRole}
+	for _, action := range rules {
+		l.history.rules[action] = register{{mutation{known: true}, granted}}
+	}
+	if err := l.applyModel(granted); err != nil {
+		l.t.Fatal(err)
+	}
+	owner := l.loginOwner().token
+	made := l.call(0, http.MethodPost, "/api/v2/roles", owner, map[string]any{"name": customRole, "permissions": permissions(granted)})
+	var role struct{ ID string }
+	if err := json.Unmarshal(made.body, &role); made.status != http.StatusCreated || err != nil {
+		l.t.Fatalf("create a role: %d %s", made.status, made.body)
+	}
+	l.actions = append(l.actions, rules...)
+	l.roles = append(l.roles, customRole)
+	l.running.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			l.changeRule(rules[i%3], owner, role.ID)
+			wait(ctx, 300*time.Millisecond)
+		}
+	})
+}
+
+// permissions of the custom role.
+func permissions(shift string) []string {
+	all := []string{"message.read", "message.send", byModel, byPolicy}
+	if shift == granted {
+		all = append(all, byRole)
+	}
+	return all
+}
+
+// applyModel runs the operator's command.
+func (l *load) applyModel(shift string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
+	defer cancel()
+	roles := "[OWNER]"
+	if shift == granted {
+		roles = "[OWNER, ADMIN, USER, VIEWER]"
+	}
+	apply := exec.CommandContext(ctx, l.program, "model", "apply", "-", "--database", l.dsn)
+	apply.Stdin = strings.NewReader(fmt.Sprintf(historyModel, roles))
+	return apply.Run()
+}
+
+// changeRule lets an action be granted if it was refused, or the reverse.
+func (l *load) changeRule(action, owner, roleID string) {
+	written := l.history.rules[action] // only this goroutine writes it
+	value := granted
+	if written[len(written)-1].value == granted {
+		value = refused
+	}
+	a, did := l.setRule(action, value, owner, roleID)
+	if !did {
+		return
+	}
+	l.mu.Lock()
+	l.history.rules[action] = append(written, write{a, value})
+	l.mu.Unlock()
+	l.count(action, a.known)
+	for range 3 {
+		if s := l.pickLive(); s != nil {
+			l.everywhere(func(node int) { l.checkAction(node, s, action) })
+		}
+	}
+}
+
+// setRule reports false for a call that certainly changed nothing.
+func (l *load) setRule(action, value, owner, roleID string) (_ mutation, did bool) {
+	if action == byModel {
+		during := span{from: l.now()}
+		err := l.applyModel(value)
+		during.to = l.now()
+		return mutation{during, operatorNode, err == nil}, true
+	}
+	node, r := l.pickNode(), reply{}
+	if action == byRole {
+		r = l.call(node, http.MethodPatch, "/api/v2/roles/"+roleID, owner, map[string]any{"permissions": permissions(value)})
+	} else {
+		text := ""
+		if value == refused {
+			text = fmt.Sprintf(`@id("shift") forbid(principal, action == Action::%q, resource);`, byPolicy)
+		}
+		r = l.call(node, http.MethodPut, "/api/v2/policy", owner, map[string]any{"text": text})
+	}
+	if r.status >= 400 && r.status < 500 {
+		l.t.Errorf("%s: %d %s", action, r.status, r.body)
+		return mutation{}, false
+	}
+	return mutation{r.span, node, r.status == http.StatusOK}, true
+}

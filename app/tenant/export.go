@@ -19,8 +19,9 @@ import (
 const ExportFormat = 1
 
 // Export writes everything about a tenant to w as one JSON document: settings,
-// logo, people, roles, invitations, API keys, and the audit trail. With hashes it includes the
-// password hashes of the people, which are those of their accounts in all tenants.
+// logo, people, roles, policies, invitations, API keys, and the audit trail. With hashes it
+// includes the password hashes of the people, which are those of their accounts in all
+// tenants.
 // It never includes tokens, secrets of keys and sessions.
 //
 // All of it is of one instant, and it is streamed, so a large tenant or a slow w
@@ -101,6 +102,7 @@ func (d *document) write(id string, now time.Time) {
 		}
 		return err
 	})
+	items(d, "policies", func(add func(any) error) error { return d.policies(id, add) })
 	items(d, "invitations", func(add func(any) error) error {
 		return d.read.EachInvitation(d.ctx, id, func(i doorward.Invitation) error { return add(invitationOf(i, now)) })
 	})
@@ -220,6 +222,34 @@ type exportedRole struct {
 	Name        string            `json:"name"`
 	About       string            `json:"about"`
 	Permissions []doorward.Action `json:"permissions"`
+}
+
+// exportedPolicies is a version of the tenant's policies.
+type exportedPolicies struct {
+	Version         int64            `json:"version"`
+	Text            string           `json:"text"`
+	Mode            store.PolicyMode `json:"mode"`
+	UpdatedAt       time.Time        `json:"updatedAt"`
+	UpdatedBy       string           `json:"updatedBy"`
+	ConfirmUntil    *time.Time       `json:"confirmUntil,omitempty"`
+	EnforcedVersion int64            `json:"enforcedVersion,omitempty"`
+}
+
+// policyBatch is how many versions are in memory at once.
+const policyBatch = 20
+
+// policies adds all versions, the newest first.
+func (d *document) policies(tenantID string, add func(any) error) error {
+	for window := (doorward.Window{Limit: policyBatch}); ; {
+		page, err := d.read.PolicyPage(d.ctx, tenantID, window)
+		for _, v := range page.Items {
+			err = cmp.Or(err, add(exportedPolicies{v.Version, v.Text, v.Mode, v.CreatedAt, v.CreatedBy, v.ConfirmUntil, v.Enforced}))
+		}
+		if err != nil || page.Next == nil {
+			return err
+		}
+		window.After = *page.Next
+	}
 }
 
 type exportedInvitation struct {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/internal/argon"
@@ -54,6 +56,14 @@ func TestExport(t *testing.T) {
 		_, stranger := f.Tenant()
 		_, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "DESK", About: "Answers", Permissions: []string{"user.read", "message.read"}})
 		f.NoError(err)
+		for n := range 21 {
+			text := fmt.Sprintf("// %d\n", n+1)
+			if n == 20 {
+				text = ""
+			}
+			_, err := f.Node(0).Policies.Put(f.Context(), owner.Caller, policy.Draft{Text: text}, nil)
+			f.NoError(err)
+		}
 		hash := f.Account(owner).PasswordHash
 		for _, hashes := range []bool{false, true} {
 			var file bytes.Buffer
@@ -103,7 +113,11 @@ func whole(f *apptest.Fixture, text []byte, hashes bool) {
 			HasPassword  bool
 			PasswordHash string
 		}
-		Roles       []exportedRole
+		Roles    []exportedRole
+		Policies []struct {
+			Version    int
+			Text, Mode string
+		}
 		Invitations []struct{ Email, Status string }
 		AuditEvents []struct {
 			Action  string
@@ -116,6 +130,9 @@ func whole(f *apptest.Fixture, text []byte, hashes bool) {
 	}
 	if len(doc.Roles) != 1 || doc.Roles[0].ID == "" || doc.Roles[0].Name != "DESK" || doc.Roles[0].About != "Answers" || !slices.Equal(doc.Roles[0].Permissions, []string{"message.read", "user.read"}) {
 		f.Errorf("the roles are %+v", doc.Roles)
+	}
+	if n := len(doc.Policies); n != 21 || doc.Policies[0].Text != "" || doc.Policies[20].Text != "// 1\n" || doc.Policies[20].Version != 1 || doc.Policies[0].Mode != "enforce" {
+		f.Errorf("there are %d policies: %+v", n, doc.Policies)
 	}
 	if p := doc.People[0]; p.Role != "OWNER" || !p.HasPassword || hashes && argon.Known(p.PasswordHash) != nil {
 		f.Errorf("the OWNER is %+v", p)

@@ -464,6 +464,7 @@ func TestWhoMayWhat(t *testing.T) {
 			}
 		}
 	}
+	out.WriteString(whoMayWhatWithOwnRoles(t))
 	goldentest.File(t, "testdata/who-may-what.txt", out.String())
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/web/api"
 )
 
@@ -48,6 +49,102 @@ func TestRoles(t *testing.T) {
 			d.send(t, "POST "+rolesPath, m{"name": fmt.Sprintf("R%d", n+10), "permissions": []string{"user.read"}}, owner).ok(http.StatusCreated)
 		}
 		d.send(t, "POST "+rolesPath, m{"name": "R99", "permissions": []string{"user.read"}}, owner).fails(http.StatusConflict, "too_many_roles")
+	})
+}
+
+// Nobody gets, by way of the roles of a tenant, what their own role does not have.
+func TestRolesAreNoWayUp(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner, admin := as(acme.Owner.Token()), acme.Join("admin@acme.example", "ADMIN")
+		eve, bob := acme.Join("eve@acme.example", "VIEWER"), acme.Join("bob@acme.example", "VIEWER")
+		ids := map[string]string{}
+		create := func(name string, permissions ...string) {
+			t.Helper()
+			ids[name] = d.send(t, "POST "+rolesPath, m{"name": name, "permissions": permissions}, owner).ok(http.StatusCreated).text("id")
+		}
+		give := func(who *doorwardtest.Person, role string) {
+			t.Helper()
+			d.send(t, "PATCH /api/v2/users/"+who.ID, m{"role": role}, owner).ok(http.StatusOK)
+		}
+		create("TOP", "billing.read")
+		create("LOW", "message.read")
+		create("SENDER", "message.send")
+		// MANAGER has the rank of an ADMIN, and acts with that of a VIEWER.
+		create("MANAGER", "user.read", "tenant.read", "message.read", "report.read", "user.manage", "user.invite", "apikey.manage", "role.manage")
+		create("BURSAR", adminsPermissions("billing.read")...) // has the rank of an OWNER, and acts with that of an ADMIN
+		give(eve, "MANAGER")
+		pending := d.send(t, invitePath, m{"email": "top@x.example", "role": "TOP"}, owner).ok(http.StatusCreated).text("id")
+		raised := d.send(t, invitePath, m{"email": "low@x.example", "role": "LOW"}, owner).ok(http.StatusCreated).text("id")
+
+		refuse := func(who *doorwardtest.Person, route string, body any) {
+			t.Helper()
+			d.send(t, route, body, as(who.Token())).fails(http.StatusForbidden, "forbidden")
+		}
+		for who, above := range map[*doorwardtest.Person][]string{admin: {"OWNER", "TOP", "BURSAR"}, eve: {"OWNER", "ADMIN", "USER", "TOP", "SENDER", "MANAGER", "BURSAR"}} {
+			for _, role := range above {
+				refuse(who, invitePath, m{"email": "new@x.example", "role": role})
+				row := d.send(t, bulkPath, m{"invitations": []m{{"email": "new@x.example", "role": role}}}, as(who.Token())).ok(http.StatusOK).at("items").([]any)[0].(m)
+				if row["status"] != 403.0 {
+					t.Errorf("%s is invited into %s by many: %v", who.Email, role, row)
+				}
+				refuse(who, "PATCH /api/v2/users/"+bob.ID, m{"role": role})
+				refuse(who, "PATCH /api/v2/users/"+who.ID, m{"role": role})
+				if role != "OWNER" {
+					refuse(who, "POST /api/v2/api-keys", m{"name": "k", "role": role, "permissions": []string{"message.read"}})
+				}
+				refuse(who, "DELETE "+rolesPath+"/"+ids["LOW"]+"?replaceBy="+role, nil)
+				if id := ids[role]; id != "" {
+					refuse(who, "PATCH "+rolesPath+"/"+id, m{"name": "MINE"})
+					refuse(who, "PATCH "+rolesPath+"/"+id, m{"permissions": []string{"message.read"}})
+					refuse(who, "DELETE "+rolesPath+"/"+id+"?replaceBy=VIEWER", nil)
+				}
+			}
+			refuse(who, "PATCH "+rolesPath+"/"+ids["LOW"], m{"permissions": []string{"message.read", "tenant.destroy"}})
+			refuse(who, "POST "+rolesPath, m{"name": "MORE", "permissions": []string{"tenant.destroy"}})
+			refuse(who, "POST /api/v2/invitations/"+pending+"/resend", nil)
+			refuse(who, "DELETE /api/v2/invitations/"+pending, nil)
+			for _, name := range []string{"TOP", "OWNER"} { // a name is not taken over
+				d.send(t, "PATCH "+rolesPath+"/"+ids["LOW"], m{"name": name}, as(who.Token())).invalid("/name", "taken")
+			}
+		}
+		// Its own role, too, is out of reach of one whose role has a higher rank.
+		give(eve, "BURSAR")
+		refuse(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"permissions": adminsPermissions("billing.read", "billing.manage")})
+		refuse(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"about": "mine"})
+		// What was renamed keeps its role: a new one of the old name gets nothing.
+		give(bob, "LOW")
+		d.send(t, "PATCH "+rolesPath+"/"+ids["LOW"], m{"name": "LOWER"}, owner).ok(http.StatusOK)
+		create("LOW", "tenant.destroy")
+		d.send(t, "GET /api/v2/users/"+bob.ID, nil, owner).ok(http.StatusOK).is("role", "LOWER")
+		d.send(t, "GET /api/v2/invitations/"+raised, nil, owner).ok(http.StatusOK).is("role", "LOWER")
+	})
+}
+
+// adminsPermissions are those of an ADMIN and more.
+func adminsPermissions(more ...string) []string {
+	for _, a := range (doorward.User{Role: doorward.RoleAdmin}).Permissions() {
+		more = append(more, string(a))
+	}
+	return more
+}
+
+// A role with all permissions of an OWNER acts as one, but the last OWNER stays.
+func TestLastOwnerBesideEqualRoles(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner, boss := as(acme.Owner.Token()), acme.Join("boss@acme.example", "USER")
+		id := d.send(t, "POST "+rolesPath, m{"name": "BOSS", "permissions": doorward.User{Role: doorward.RoleOwner}.Permissions()}, owner).ok(http.StatusCreated).text("id")
+		d.send(t, "PATCH /api/v2/users/"+boss.ID, m{"role": "BOSS"}, owner).ok(http.StatusOK)
+		by, ann := as(boss.Token()), "/api/v2/users/"+acme.Owner.ID
+		for _, edit := range []m{{"role": "BOSS"}, {"role": "VIEWER"}, {"status": "suspended"}} {
+			d.send(t, "PATCH "+ann, edit, by).fails(http.StatusConflict, "last_owner")
+			d.send(t, "PATCH "+ann, edit, owner).fails(http.StatusConflict, "last_owner")
+		}
+		d.send(t, "DELETE "+ann, nil, by).fails(http.StatusConflict, "last_owner")
+		d.send(t, "DELETE /api/v2/auth/memberships/"+acme.ID, nil, owner).fails(http.StatusConflict, "last_owner")
+		d.send(t, "DELETE "+rolesPath+"/"+id+"?replaceBy=OWNER", nil, by).ok(http.StatusNoContent)
+		d.send(t, "PATCH "+ann, m{"role": "VIEWER"}, by).ok(http.StatusOK)
 	})
 }
 

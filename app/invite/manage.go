@@ -60,7 +60,7 @@ func (i *Invitations) Revoke(ctx context.Context, by doorward.Caller, id string)
 	if err != nil {
 		return err
 	}
-	_, err = i.writer.Do(ctx, by, doorward.InvitationRevoke, object(inv), func(tx *access.Tx) error {
+	_, err = i.change(ctx, by, doorward.InvitationRevoke, inv, func(tx *access.Tx) error {
 		revoked, err := tx.RevokeInvitation(ctx, id)
 		if err == nil && !revoked {
 			err = doorward.Fail(doorward.CodeInvitationNotPending, "")
@@ -69,6 +69,18 @@ func (i *Invitations) Revoke(ctx context.Context, by doorward.Caller, id string)
 		return err
 	})
 	return err
+}
+
+// change is access.Writer.Do with the invitation as it is under the lock on the tenant: a
+// change of its role may have given it a higher one.
+func (i *Invitations) change(ctx context.Context, by doorward.Caller, action doorward.Action, inv doorward.Invitation, write func(*access.Tx) error) (doorward.Revocation, error) {
+	return i.writer.DoAll(ctx, by, access.Operation{
+		Action: action, On: object(inv), Write: write,
+		ReadObject: func(tx *store.Tx) (doorward.Object, error) {
+			now, err := inTenant(ctx, tx.Reader, by, inv.ID)
+			return object(now), err
+		},
+	})
 }
 
 // resendHits is how many mails of a tenant's invitations an address gets in a day
@@ -88,7 +100,7 @@ func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string)
 	if err != nil {
 		return inv, err
 	}
-	_, err = i.writer.Do(ctx, by, doorward.InvitationResend, object(inv), func(tx *access.Tx) error {
+	_, err = i.change(ctx, by, doorward.InvitationResend, inv, func(tx *access.Tx) error {
 		inv, err = inTenant(ctx, tx.Reader, by, id)
 		if err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/role"
 )
 
 // TestRevokeOrAccept: of a concurrent revocation and acceptance one succeeds, and
@@ -59,4 +61,93 @@ func oneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administer
 	default:
 		f.Fatalf("the action ended with %v, the acceptance with %v, and the invitation is %s", errs[0], errs[1], now.State)
 	}
+}
+
+// between is a policy that forbids nothing and calls hook when it is first asked: after a
+// feature has read its object, before it has locked the tenant.
+type between struct {
+	doorward.PolicyOf
+	hook func()
+}
+
+func (b *between) DependsOnRequest(doorward.Action) bool { return false }
+
+func (b *between) Observes() bool { return false }
+
+func (b *between) Refusal(doorward.Action, *doorward.Request) *doorward.PolicyRefusal {
+	hook := b.hook
+	b.hook = func() {}
+	hook()
+	return nil
+}
+
+// TestInvitationsAreDecidedUnderTheLock: an invitation whose role was deleted in favour of
+// a higher one, between reading it and locking the tenant, is out of an ADMIN's reach.
+func TestInvitationsAreDecidedUnderTheLock(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		admin := f.Join(owner, doorward.RoleAdmin)
+		for what, act := range map[string]func(doorward.Caller, string) error{
+			"resend": func(by doorward.Caller, id string) error {
+				_, err := f.Node(0).Invitations.Resend(f.Context(), by, id)
+				return err
+			},
+			"revoke": func(by doorward.Caller, id string) error { return f.Node(0).Invitations.Revoke(f.Context(), by, id) },
+		} {
+			made, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "DESK", Permissions: []string{"message.read"}})
+			f.NoError(err)
+			owner.Rules, err = f.DB.Read().Rules(f.Context(), owner.User.TenantID)
+			f.NoError(err)
+			inv, _ := f.Invite(owner, f.NewEmail("later"), "DESK")
+			by, asked := admin.Caller, false
+			by.Policy = &between{hook: func() {
+				asked = true
+				_, err := f.Node(1).Roles.Delete(f.Context(), owner.Caller, made.ID, doorward.RoleOwner)
+				f.NoError(err)
+			}}
+			if err := act(by, inv.ID); !asked || !doorward.HasCode(err, doorward.CodeForbidden) {
+				t.Errorf("%s: %v, want forbidden; asked: %v", what, err, asked)
+			}
+			now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+			f.NoError(err)
+			if now.State != doorward.InvitationPending || now.Role != doorward.RoleOwner || !now.ExpiresAt.Equal(inv.ExpiresAt) {
+				t.Errorf("%s: the invitation is %+v", what, now)
+			}
+		}
+	})
+}
+
+// TestRaisedRoleIsNotGiven: a role that has got a higher rank since the first decision is
+// not given by an ADMIN, to one or to many.
+func TestRaisedRoleIsNotGiven(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		admin := f.Join(owner, doorward.RoleAdmin)
+		made, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "DESK", Permissions: []string{"message.read"}})
+		f.NoError(err)
+		for what, send := range map[string]func(doorward.Caller) error{
+			"one": func(by doorward.Caller) error {
+				return apptest.ErrorOf(f.Node(0).Invitations.Send(f.Context(), by, apptest.Offer("one@example.com", "DESK")))
+			},
+			"many": func(by doorward.Caller) error {
+				return apptest.ErrorOf(f.Node(0).Invitations.SendAll(f.Context(), by, []invite.Offer{apptest.Offer("two@example.com", "DESK"), apptest.Offer("three@example.com", "USER")}))
+			},
+		} {
+			set := func(permissions ...string) {
+				_, _, err := f.Node(1).Roles.Edit(f.Context(), owner.Caller, made.ID, role.Edit{Permissions: &permissions})
+				f.NoError(err)
+			}
+			set("message.read")
+			by := admin.Caller
+			by.Rules, err = f.DB.Read().Rules(f.Context(), owner.User.TenantID)
+			f.NoError(err)
+			by.Policy = &between{hook: func() { set("tenant.destroy") }}
+			if err := send(by); !doorward.HasCode(err, doorward.CodeForbidden) {
+				t.Errorf("%s: %v, want forbidden", what, err)
+			}
+		}
+		if n := f.Int("SELECT count(*) FROM invitations WHERE state = 'PENDING'"); n > 0 {
+			t.Errorf("%d are invited", n)
+		}
+	})
 }

@@ -174,16 +174,13 @@ func words(all []doorward.Action) string {
 // precondition_failed, validation_failed.
 func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after Role, held doorward.Revocation, err error) {
 	write := func(tx *access.Tx, was doorward.CustomRole) error {
-		if len(e.Versions) > 0 && !slices.Contains(e.Versions, was.Version()) {
-			return doorward.Fail(doorward.CodePreconditionFailed, "")
-		}
 		rules, err := tx.Rules(ctx, by.TenantID)
 		if err != nil {
 			return err
 		}
-		is, faults := e.apply(rules.Model(), was)
-		if len(faults) > 0 {
-			return doorward.InvalidFields(faults...)
+		is, err := e.apply(rules, was)
+		if err != nil {
+			return err
 		}
 		if err := update(ctx, tx, by.TenantID, was, is); err != nil {
 			return err
@@ -191,16 +188,33 @@ func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit)
 		after, err = get(ctx, tx.Reader, by.TenantID, id)
 		return err
 	}
-	held, err = r.change(ctx, by, doorward.RoleUpdate, id, write, func(rules *doorward.Rules, was doorward.CustomRole, on *doorward.Object) {
-		if e.Permissions != nil {
-			is, _ := e.apply(rules.Model(), was)
-			on.Grant = grant(rules, is)
-		}
-	})
+	held, err = r.change(ctx, by, doorward.RoleUpdate, id, write, e.judge)
 	return after, held, err
 }
 
-func (e Edit) apply(m *doorward.Model, c doorward.CustomRole) (_ doorward.CustomRole, faults []doorward.FieldError) {
+// judge adds to the object what the edited role would grant.
+func (e Edit) judge(rules *doorward.Rules, was doorward.CustomRole, on *doorward.Object) {
+	if e.Permissions != nil {
+		is, _ := e.change(rules.Model(), was)
+		on.Grant = grant(rules, is)
+	}
+}
+
+// apply returns the role as it is after the edit. Errors: precondition_failed,
+// validation_failed.
+func (e Edit) apply(rules *doorward.Rules, was doorward.CustomRole) (doorward.CustomRole, error) {
+	// The version that callers know is that of the permissions that the model has.
+	if len(e.Versions) > 0 && !slices.Contains(e.Versions, view(rules, was, 0).Version()) {
+		return was, doorward.Fail(doorward.CodePreconditionFailed, "")
+	}
+	is, faults := e.change(rules.Model(), was)
+	if len(faults) > 0 {
+		return was, doorward.InvalidFields(faults...)
+	}
+	return is, nil
+}
+
+func (e Edit) change(m *doorward.Model, c doorward.CustomRole) (_ doorward.CustomRole, faults []doorward.FieldError) {
 	if e.Name != nil {
 		if faults = checkName(*e.Name); len(faults) == 0 {
 			c.Name = doorward.Role(*e.Name)

@@ -131,6 +131,37 @@ func TestNobodyRises(t *testing.T) {
 	})
 }
 
+// TestVersionWithoutThePermission: the version of a role is that of what callers see, also
+// while the model lacks one of its permissions, which an edit of its name keeps.
+func TestVersionWithoutThePermission(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		r := create(f, owner, "DESK", "message.read", "user.read")
+		apply := func(text string) {
+			_, err := f.Node(0).Models.Apply(f.Context(), doorward.OperatorAtTerminal(), text, nil, true)
+			f.NoError(err)
+		}
+		apply("actions: {}")
+		name := "COUNTER"
+		seen, err := f.Node(0).Roles.Get(f.Context(), now(f, 0, owner), r.ID)
+		f.NoError(err)
+		edit := role.Edit{Name: &name, Versions: []string{seen.Version()}}
+		plan, err := f.Node(0).Roles.Plan(f.Context(), now(f, 0, owner), r.ID, edit)
+		f.NoError(err)
+		if plan.Was.Name != "DESK" || plan.Is.Name != "COUNTER" || len(plan.Is.Permissions) != 1 {
+			t.Errorf("the plan is %+v", plan)
+		}
+		_, _, err = f.Node(0).Roles.Edit(f.Context(), now(f, 0, owner), r.ID, edit)
+		f.NoError(err)
+		_, _, err = f.Node(0).Roles.Edit(f.Context(), now(f, 0, owner), r.ID, edit)
+		wantCode(t, err, doorward.CodePreconditionFailed)
+		apply("actions:\n  message.read: {roles: [OWNER]}\n")
+		if back, err := f.Node(1).Roles.Get(f.Context(), now(f, 1, owner), r.ID); err != nil || len(back.Permissions) != 2 {
+			t.Errorf("the permission is lost: %+v, %v", back, err)
+		}
+	})
+}
+
 // TestNoRoleIsLost: a role is deleted while people are invited into it and given it.
 func TestNoRoleIsLost(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {

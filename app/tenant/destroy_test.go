@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/store"
@@ -63,6 +64,9 @@ func TestClosedTenantIsGone(t *testing.T) {
 		logo := smallestLogo(f)
 		_, err = f.Node(0).Tenants.SetLogo(f.Context(), owner.Caller, logo, nil)
 		f.NoError(err)
+		_, err = f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "VANISHED", About: names[1], Permissions: []string{"user.read"}})
+		f.NoError(err)
+		names = append(names, "VANISHED")
 		alone := f.Join(owner, doorward.RoleAdmin)
 		_, _, err = f.Node(0).Users.Edit(f.Context(), owner.Caller, alone.User, user.Edit{Name: &names[1]})
 		f.NoError(err)

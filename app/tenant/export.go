@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -18,7 +19,7 @@ import (
 const ExportFormat = 1
 
 // Export writes everything about a tenant to w as one JSON document: settings,
-// logo, people, invitations, API keys, and the audit trail. With hashes it includes the
+// logo, people, roles, invitations, API keys, and the audit trail. With hashes it includes the
 // password hashes of the people, which are those of their accounts in all tenants.
 // It never includes tokens, secrets of keys and sessions.
 //
@@ -92,6 +93,13 @@ func (d *document) write(id string, now time.Time) {
 	d.value(tenantOf(t, logo))
 	items(d, "people", func(add func(any) error) error {
 		return d.read.EachMember(d.ctx, id, func(m store.Member) error { return add(d.person(m)) })
+	})
+	items(d, "roles", func(add func(any) error) error {
+		all, err := d.read.CustomRoles(d.ctx, id)
+		for _, r := range all {
+			err = cmp.Or(err, add(exportedRole{r.ID, string(r.Name), r.About, r.Permissions}))
+		}
+		return err
 	})
 	items(d, "invitations", func(add func(any) error) error {
 		return d.read.EachInvitation(d.ctx, id, func(i doorward.Invitation) error { return add(invitationOf(i, now)) })
@@ -205,6 +213,13 @@ func (d *document) person(m store.Member) exportedPerson {
 		p.PasswordHash = m.PasswordHash
 	}
 	return p
+}
+
+type exportedRole struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	About       string            `json:"about"`
+	Permissions []doorward.Action `json:"permissions"`
 }
 
 type exportedInvitation struct {

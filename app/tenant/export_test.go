@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/internal/argon"
 )
@@ -50,6 +52,8 @@ func TestExport(t *testing.T) {
 		acme, owner := f.Tenant()
 		_, token := f.Invite(owner, "bob@acme.example", doorward.RoleUser)
 		_, stranger := f.Tenant()
+		_, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "DESK", About: "Answers", Permissions: []string{"user.read", "message.read"}})
+		f.NoError(err)
 		hash := f.Account(owner).PasswordHash
 		for _, hashes := range []bool{false, true} {
 			var file bytes.Buffer
@@ -64,7 +68,7 @@ func TestExport(t *testing.T) {
 			}
 			whole(f, file.Bytes(), hashes)
 		}
-		err := f.Node(0).Tenants.Export(f.Context(), apptest.Operator, "tnt_none", false, &bytes.Buffer{})
+		err = f.Node(0).Tenants.Export(f.Context(), apptest.Operator, "tnt_none", false, &bytes.Buffer{})
 		if apptest.Code(err) != doorward.CodeNotFound {
 			f.Errorf("without a tenant: %v", err)
 		}
@@ -83,6 +87,11 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
+type exportedRole struct {
+	ID, Name, About string
+	Permissions     []string
+}
+
 // whole fails unless the document has all parts, including the record of the export.
 func whole(f *apptest.Fixture, text []byte, hashes bool) {
 	f.Helper()
@@ -94,6 +103,7 @@ func whole(f *apptest.Fixture, text []byte, hashes bool) {
 			HasPassword  bool
 			PasswordHash string
 		}
+		Roles       []exportedRole
 		Invitations []struct{ Email, Status string }
 		AuditEvents []struct {
 			Action  string
@@ -103,6 +113,9 @@ func whole(f *apptest.Fixture, text []byte, hashes bool) {
 	f.NoError(json.Unmarshal(text, &doc))
 	if doc.Format != 1 || doc.Tenant.ID == "" || len(doc.People) != 1 || len(doc.Invitations) != 2 || len(doc.AuditEvents) < 4 {
 		f.Fatalf("the document is\n%s", text)
+	}
+	if len(doc.Roles) != 1 || doc.Roles[0].ID == "" || doc.Roles[0].Name != "DESK" || doc.Roles[0].About != "Answers" || !slices.Equal(doc.Roles[0].Permissions, []string{"message.read", "user.read"}) {
+		f.Errorf("the roles are %+v", doc.Roles)
 	}
 	if p := doc.People[0]; p.Role != "OWNER" || !p.HasPassword || hashes && argon.Known(p.PasswordHash) != nil {
 		f.Errorf("the OWNER is %+v", p)

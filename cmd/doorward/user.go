@@ -128,7 +128,7 @@ func userSetRoleCommand() *cobra.Command {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is now %s in %s.\n", u.Email, role, u.TenantName)
 		return nil
 	})
-	cmd.Flags().StringVar(&role, "role", "", "OWNER, ADMIN, USER or VIEWER")
-	completeWith(cmd, "role", "OWNER", "ADMIN", "USER", "VIEWER")
+	cmd.Flags().StringVar(&role, "role", "", "OWNER, ADMIN, USER, VIEWER or a role that the tenant has made")
+	completeWith(cmd, "role") // with nothing, not even files: the tenant's own roles are in the database
 	return requireFlags(cmd, "role")
 }

@@ -88,7 +88,7 @@ func say(field, text string, names map[string]string) value {
 // newer version has none. Text that people typed is never looked up.
 func valueKey(field, text string) string {
 	switch field {
-	case "role":
+	case "role", "replacedBy":
 		if doorward.Role(text).Valid() {
 			return "role." + text
 		}

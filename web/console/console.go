@@ -14,8 +14,10 @@
 //	act.go          role, suspension, sign-out, removal: confirmed, then done
 //	invitations.go  the list of invitations, one invitation
 //	invite.go       inviting one or many
+//	roles.go        roles: the list, creating, one role with who has it
 //	keys.go         API keys: the list, creating, one key, rotation
 //	policy.go       policies: the editor, versions with their differences
+//	plan.go         policies: what a text would change
 //	explain.go      why somebody may do something, or may not
 //	audit.go        the audit trail
 //	settings.go     settings; closing the tenant
@@ -64,6 +66,7 @@ func Routes(a *app.App) []front.Route {
 	}
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
+	roles := front.Allowed(doorward.RoleManage)
 	return []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
@@ -81,6 +84,16 @@ func Routes(a *app.App) []front.Route {
 		post("/console/invitations/{id}/resend", "/console/invitations", invites, h.resend, h.invitation),
 		post("/console/invitations/{id}/revoke", "/console/invitations", invites, h.revoke, h.invitation),
 
+		get(rolesPath, roles, h.roles),
+		get(rolesPath+"/new", roles, h.newRole),
+		post(rolesPath+"/new", rolesPath+"/new", roles, h.createRole, h.newRole),
+		get(rolesPath+"/{id}", roles, h.rolePage),
+		get(rolesPath+"/{id}/edit", roles, h.editRole),
+		front.On("POST "+rolesPath+"/{id}/edit", roles, set.Open(rolesPath, withTenantStyle(h.planRole), withTenantStyle(h.editRole)), front.Doc{}),
+		post(rolesPath+"/{id}/save", rolesPath, roles, h.saveRole, h.editRole),
+		get(rolesPath+"/{id}/delete", roles, h.askRoleEnd),
+		post(rolesPath+"/{id}/delete", rolesPath, roles, h.deleteRole, h.askRoleEnd),
+
 		get("/console/keys", keys, h.apiKeys, keyFilters...),
 		get("/console/keys/new", keys, h.newKey),
 		post("/console/keys/new", "/console/keys/new", keys, h.createKey, h.newKey),
@@ -93,6 +106,7 @@ func Routes(a *app.App) []front.Route {
 
 		get(policyPath, readsPolicy, h.policyPage),
 		longText(policyPath, policyPath, managesPolicy, h.putPolicy, h.policyPage),
+		front.On("POST "+policyPath+"/plan", managesPolicy, set.OpenText(policyPath, maxPolicyForm, withTenantStyle(h.planPolicy), withTenantStyle(h.policyPage)), front.Doc{}),
 		post(policyPath+"/confirm", policyPath, managesPolicy, h.confirmPolicy, h.confirmAgain),
 		get(policyPath+"/versions", readsPolicy, h.policyVersions),
 		get(policyPath+"/versions/{version}", readsPolicy, h.policyVersionPage),
@@ -159,6 +173,14 @@ type pageData struct {
 	Ended  *ended
 	Count  int // how many were changed, for actions on several
 	List   string
+}
+
+// RoleAbout is what the tenant says about a role of its own; empty if it says nothing.
+func (pageData) RoleAbout(f ui.Frame, r doorward.Role) string {
+	if g := f.Caller.Rules.Grant(r); g != nil {
+		return g.About
+	}
+	return ""
 }
 
 // listQuery is the query that the page of one row keeps for its link back to the

@@ -157,6 +157,8 @@ func TestPagesByRole(t *testing.T) {
 	h := build(t)
 	inv, key := invitationOf(t, h), keyOf(t, h, nil)
 	person := "/console/people/" + h.people["USER"].ID
+	role := "/console/roles/" + makeRole(t, h, "READER", "", "message.read")
+	top := "/console/roles/" + makeRole(t, h, "PAYER", "", "billing.manage")
 	putPolicy(t, h, "// none\n")
 	for _, c := range []struct {
 		path                       string
@@ -180,6 +182,19 @@ func TestPagesByRole(t *testing.T) {
 		{"/console/invitations/new", 200, 200, 403, 403},
 		{"/console/invitations/" + inv, 200, 200, 403, 403},
 		{"/console/invitations/inv_absent", 404, 404, 403, 403},
+		{"/console/roles", 200, 200, 403, 403},
+		{"/console/roles/new", 200, 200, 403, 403},
+		{"/console/roles/rol_owner", 200, 200, 403, 403},
+		{"/console/roles/rol_owner/edit", 403, 403, 403, 403},
+		{"/console/roles/rol_owner/delete", 403, 403, 403, 403},
+		{role, 200, 200, 403, 403},
+		{role + "/edit", 200, 200, 403, 403},
+		{role + "/delete", 200, 200, 403, 403},
+		{top, 200, 200, 403, 403},
+		{top + "/edit", 200, 403, 403, 403},
+		{top + "/delete", 200, 403, 403, 403},
+		{"/console/roles/rol_absent", 404, 404, 403, 403},
+		{"/console/roles/rol_absent/edit", 404, 404, 403, 403},
 		{"/console/keys", 200, 200, 403, 403},
 		{"/console/keys/new", 200, 200, 403, 403},
 		{"/console/keys/" + key, 200, 200, 403, 403},
@@ -204,7 +219,7 @@ func TestPagesByRole(t *testing.T) {
 		for role, want := range map[string]int{"OWNER": c.owner, "ADMIN": c.admin, "USER": c.user, "VIEWER": c.viewer} {
 			page := h.as(t, role).get(c.path, want)
 			if role == "USER" || role == "VIEWER" {
-				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/policy", "/console/explain", "/console/keys", "/console/audit", "/console/close")
+				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/roles", "/console/policy", "/console/explain", "/console/keys", "/console/audit", "/console/close")
 			}
 			if role == "ADMIN" && strings.HasPrefix(c.path, "/console/policy") {
 				lacks(t, page, `method="post" action="/console`, "/restore")
@@ -215,11 +230,12 @@ func TestPagesByRole(t *testing.T) {
 	foreigner.get("/console/invitations/"+inv, http.StatusNotFound)
 	foreigner.get(person, http.StatusNotFound)
 	foreigner.get("/console/keys/"+key, http.StatusNotFound)
+	foreigner.get(role, http.StatusNotFound)
 	foreigner.get("/console/policy/versions/1", http.StatusNotFound)
 	lacks(t, foreigner.get("/console/people", http.StatusOK), "acme.example")
 	lacks(t, foreigner.get("/console/audit", http.StatusOK), "owner@acme.example", "admin@acme.example")
 	const above = "Only an owner can change administrators and owners."
-	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK, above), `method="post" action="/console`, "/suspend", "/role")
+	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK, above), `method="post" action="/console`, "/suspend", `/role"`)
 	h.as(t, "ADMIN").get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK, above, `href="/account">Your name`)
 	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["USER"].ID, http.StatusOK), above, ">Your name")
 	lacks(t, h.as(t, "USER").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK), above, ">Your name")
@@ -230,12 +246,14 @@ func TestFormsByRole(t *testing.T) {
 	h := build(t)
 	inv, key := invitationOf(t, h), keyOf(t, h, nil)
 	person := "/console/people/" + h.people["USER"].ID
+	role := "/console/roles/" + makeRole(t, h, "READER", "", "message.read")
 	putPolicy(t, h, "// none\n")
 	for _, path := range []string{
 		person + "/name", person + "/role", person + "/suspend", person + "/resume", person + "/sign-out", person + "/remove",
 		"/console/invitations/new", "/console/invitations/" + inv + "/resend", "/console/invitations/" + inv + "/revoke",
 		"/console/keys/new", "/console/keys/" + key + "/edit", "/console/keys/" + key + "/rotate", "/console/keys/" + key + "/previous",
 		"/console/keys/" + key + "/disable", "/console/keys/" + key + "/enable", "/console/keys/" + key + "/revoke",
+		"/console/roles/new", role + "/edit", role + "/save", role + "/delete",
 		"/console/policy", "/console/policy/confirm", "/console/policy/versions/1/restore",
 		"/console/settings", "/console/close", "/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",
 	} {
@@ -243,7 +261,7 @@ func TestFormsByRole(t *testing.T) {
 		for _, role := range []string{"USER", "VIEWER"} {
 			h.as(t, role).post(path, form, http.StatusForbidden, "You may not do this")
 		}
-		if strings.HasPrefix(path, person) || strings.Contains(path, inv) || strings.Contains(path, key) {
+		if strings.HasPrefix(path, person) || strings.Contains(path, inv) || strings.Contains(path, key) || strings.HasPrefix(path, role) {
 			open(t, h.Server, h.other).post(path, form, http.StatusNotFound)
 		}
 		res, _ := h.as(t, "OWNER").ask("POST", path, form, "Sec-Fetch-Site", "cross-site")

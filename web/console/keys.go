@@ -108,13 +108,18 @@ func (h *console) apiKeys(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 // permissionGroup has permissions about similar things.
 type permissionGroup struct {
-	Name    string // of the message keys.group.Name
+	Name    string // of the message keys.group.Name; on pages of roles the first word
 	Choices []permissionChoice
 }
+
+// Own reports whether there is a message roles.word.Name: the model's own actions have
+// none.
+func (g permissionGroup) Own() bool { return messages()["roles.word."+g.Name] }
 
 type permissionChoice struct {
 	permission
 	Chosen bool
+	Closed bool // the caller can't give it
 }
 
 // permission is an action with its description. An empty one is the message can.Action.
@@ -159,7 +164,7 @@ func permissionGroups(rules *doorward.Rules, role doorward.Role, chosen func(doo
 		g := permissionGroup{Name: name}
 		for _, a := range permissionsOf(rules, role) {
 			if groupOfAction(rules, a) == name && rules.Model().ForKeys(a) {
-				g.Choices = append(g.Choices, permissionChoice{describe(rules, a), chosen(a)})
+				g.Choices = append(g.Choices, permissionChoice{permission: describe(rules, a), Chosen: chosen(a)})
 			}
 		}
 		if len(g.Choices) > 0 {

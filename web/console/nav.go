@@ -31,6 +31,7 @@ var navigation = []group{
 	{"people", []link{
 		{"people", "/console/people", doorward.UserRead, "people", []string{"person", "act"}},
 		{"invitations", "/console/invitations", doorward.UserInvite, "invitations", []string{"invitation", "invite"}},
+		{"roles", rolesPath, doorward.RoleManage, "roles", []string{"role", "roleform", "rolechange", "roleend"}},
 	}},
 	{"access", []link{
 		{"policy", policyPath, doorward.PolicyRead, "policy", []string{"policyversions", "policyversion", "policyrestore"}},

@@ -71,7 +71,8 @@ type policyPage struct {
 	Faults   []policyFault
 	// Changes are what the typed text changes; nil unless it was sent.
 	Changes    *linediff.Diff
-	Minutes    string // to confirm
+	Plan       *planned // nil unless it was asked for
+	Minutes    string   // to confirm
 	MaxMinutes int64
 	Examples   []string // for an empty editor
 	Types      string   // what policies may name, as in a Cedar schema

@@ -125,6 +125,29 @@ func TestPolicyConflict(t *testing.T) {
 	b.do(policyAt, form, "The policies are saved", "Version 2", "no-inviting")
 }
 
+// What a text would change is shown before it is saved, with the text still in the editor.
+func TestPlanningPolicies(t *testing.T) {
+	h := build(t)
+	putPolicy(t, h, noInviting)
+	b := h.as(t, "OWNER")
+	if res, _ := h.as(t, "ADMIN").send("GET", "/api/v2/invitations", nil); res.StatusCode != http.StatusForbidden {
+		t.Fatalf("an ADMIN may list invitations: %d", res.StatusCode)
+	}
+	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
+	page := b.post(policyAt+"/plan", form, http.StatusOK, "What this text would change", "Nothing is saved yet", "user.invite", "settings.manage",
+		">admin@acme.example<", `<strong>Allowed</strong>`, "Kept and decided again: 1. Different: 1.", `value="7"`)
+	if editedText(page) != noSettings {
+		t.Errorf("the editor has %q", editedText(page))
+	}
+	b.again(page, policyAt+"/plan", "de", "Was dieser Text ändern würde", "<strong>Erlaubt</strong>")
+	form.Set("text", noInviting)
+	b.post(policyAt+"/plan", form, http.StatusOK, "For no role anything changes", "Different: 0.")
+	form.Set("text", "permit(principal, action, resource);")
+	b.post(policyAt+"/plan", form, http.StatusUnprocessableEntity, "Line 1, column 1:", "Only “forbid” is possible.")
+	lacks(t, b.get(policyAt, http.StatusOK, "Version 1", "no-inviting"), "What this text would change")
+	h.as(t, "ADMIN").post(policyAt+"/plan", form, http.StatusForbidden)
+}
+
 func TestConfirmingPolicies(t *testing.T) {
 	h := build(t)
 	b := h.as(t, "OWNER")

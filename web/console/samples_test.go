@@ -11,8 +11,10 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/internal/linediff"
+	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
 )
@@ -77,9 +79,19 @@ func samples() []uitest.Sample {
 		}), Frame: owner},
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{sheets, sampledKeys()[0], sampledSecret, true}}, Frame: owner},
 		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{sheets, sampledKeys()[0], "revoke", true}}, Frame: owner},
+		{Name: "roles", View: wide("roles", roleList{pageData: sheets, Items: sampledRoles()}), Frame: owner},
+		{Name: "role-builtin", View: wide("role", sampledRolePage(1)), Frame: owner},
+		{Name: "role-own", View: wide("role", sampledRolePage(4)), Frame: owner},
+		{Name: "rolenew", View: sampledRoleForm("rolenew.title", roleEntry{}), Frame: owner},
+		{Name: "roleedit", View: sampledRoleForm("roles.edit.title", sampledRoles()[4]), Frame: owner},
+		{Name: "rolechange", View: ui.View{Page: "rolechange", Body: sampledRoleChange()}, Frame: owner},
+		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: sheets, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, Self: true, Replacements: []replacement{
+			{Role: doorward.RoleUser, Gains: additionalActions(nil, doorward.RoleUser, doorward.RoleViewer)}, {Role: doorward.RoleViewer, Loses: []permission{describe(nil, doorward.MessageSend)}},
+		}}}, Frame: owner},
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
 		{Name: "policy-none", View: wide("policy", policyPage{pageData: sheets, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
 		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refused},
+		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
 		{Name: "policyversions", View: wide("policyversions", policyVersions{sheets, list, sampledPolicyVersions()}), Frame: owner},
 		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
 		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
@@ -175,6 +187,47 @@ func sampledKeyPage(n int) ui.View {
 	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}
 }
 
+func sampledRoles() (all []roleEntry) {
+	var rules *doorward.Rules
+	for n, name := range highestFirst(rules) {
+		g := rules.Grant(name)
+		all = append(all, roleEntry{Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, Permissions: g.Actions}, Rank: name, BuiltIn: true, Members: int64(n * n * 300)}})
+	}
+	for _, name := range []doorward.Role{"SUPPORT", "A_ROLE_WITH_THE_LONGEST_NAME_YET"} {
+		own := roleEntry{Managed: true, Role: role.Role{CustomRole: doorward.CustomRole{ID: "rol_" + strings.ToLower(string(name)), Name: name, About: "Answers messages and looks people up", Permissions: []doorward.Action{doorward.MessageRead, doorward.MessageSend, doorward.UserRead}}, Rank: doorward.RoleUser, Members: 12}}
+		for _, a := range own.Permissions {
+			own.May = append(own.May, describe(rules, a))
+		}
+		all = append(all, own)
+	}
+	return all
+}
+
+// sampledChoices are groups as the owner sees them, but for one permission that is closed.
+func sampledChoices(all []doorward.Action, chosen func(doorward.Action) bool) []permissionGroup {
+	return roleGroups(nil, all, chosen, func(a doorward.Action) bool { return a != doorward.TenantDestroy })
+}
+
+func sampledRolePage(n int) rolePage {
+	r := sampledRoles()[n]
+	return rolePage{pageData: sheets, pager: pager{Next: "?cursor=next"}, Role: r, Groups: sampledChoices(r.Permissions, has(r)), Invitations: 1, Keys: 2, Holders: members}
+}
+
+func sampledRoleForm(title string, r roleEntry) ui.View {
+	body := roleForm{pageData: sheets, Role: r, Groups: sampledChoices(allPermissions(doorward.BuiltIn()), has(r))}
+	return ui.View{Page: "roleform", Title: title, Body: body, Wide: true}
+}
+
+func sampledRoleChange() roleChange {
+	was := sampledRoles()[4].Role
+	is := was
+	is.Name, is.About, is.Rank = "FRONT_DESK", "", doorward.RoleAdmin
+	return roleChange{
+		pageData: sheets, ID: was.ID, Plan: role.Plan{Was: was, Is: is, Use: store.RoleUse{Members: 12, Invitations: 1, Keys: 2}}, Self: true,
+		Gains: []permission{describe(nil, doorward.UserInvite)}, Loses: []permission{describe(nil, doorward.MessageSend)},
+	}
+}
+
 func sampledPolicyVersions() (all []policyVersion) {
 	soon, past := noon.Add(8*time.Minute+12*time.Second), noon.Add(-time.Hour)
 	for n, until := range []*time.Time{&soon, &past, nil} {
@@ -199,6 +252,22 @@ func sampledPolicyFaults() ui.View {
 	changes := linediff.Compare(body.Now.Text, body.Typed)
 	body.Changes = &changes
 	body.Faults = []policyFault{{doorward.FieldError{Pointer: "/text", Code: "only_forbid", Line: 11, Column: 1, Message: "a policy of a tenant forbids"}, "permit(principal, action, resource);"}}
+	v.Body = body
+	return v
+}
+
+func sampledPlan() ui.View {
+	v := sampledPolicy()
+	body, _ := v.Body.(policyPage)
+	label := policyAction{Action: "user.invite", Key: "can.user.invite"}
+	body.Plan = &planned{
+		Rows:    []plannedRow{{label, []doorward.Role{"ADMIN", "OWNER"}, policy.Allowed, policy.Conditional}},
+		Checked: 412, Differ: 2,
+		Changes: []plannedChange{
+			{policy.Change{At: noon, Action: "user.invite", Was: policy.Refused, Would: policy.Allowed, Because: []policy.Because{{Kind: policy.ByRole, ID: "ADMIN"}}}, members[0].Email, "/console/people/usr_ann", label},
+			{policy.Change{At: noon, Action: "user.invite", Was: policy.Allowed, Would: policy.Refused, Because: []policy.Because{{Kind: policy.ByPolicy, ID: "office-hours", Line: 1, Reason: "People are invited between 8 and 18 o'clock."}}}, "key_1", "/console/keys/key_1", label},
+		},
+	}
 	v.Body = body
 	return v
 }

@@ -129,6 +129,7 @@ func TestChangesInWords(t *testing.T) {
 		{"name", "forbidden", value{Text: "forbidden"}},
 		{"logo", "1a2b3c", value{Key: "change.image"}},
 		{"role", "ADMIN", value{Key: "role.ADMIN"}},
+		{"replacedBy", "VIEWER", value{Key: "role.VIEWER"}},
 		{"role", "KING", value{Text: "KING"}},
 		{"status", "REVOKED", value{Key: "state.REVOKED"}},
 		{"status", "closing", value{Key: "status.closing"}},

@@ -1,0 +1,48 @@
+package role
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// Plan is what an edit of a role would do.
+type Plan struct {
+	Was, Is Role
+	Use     store.RoleUse
+}
+
+// Plan returns what Edit would do, and its errors, and writes nothing.
+func (r *Roles) Plan(ctx context.Context, by doorward.Caller, id string, e Edit) (Plan, error) {
+	read := r.db.Read()
+	was, err := current(ctx, read, by.TenantID, id)
+	if err != nil {
+		return Plan{}, err
+	}
+	rules, err := read.Rules(ctx, by.TenantID)
+	if err != nil {
+		return Plan{}, err
+	}
+	on := object(by, id, was.Name)
+	e.judge(rules, was, &on)
+	if err := access.CanAt(&by, r.db.Now(), doorward.RoleUpdate, on).Err(); err != nil {
+		return Plan{}, err
+	}
+	is, err := e.apply(rules, was)
+	if err != nil {
+		return Plan{}, err
+	}
+	if was.Name != is.Name && rules.Has(is.Name) {
+		return Plan{}, nameTaken()
+	}
+	use, err := r.Use(ctx, by, was.Name)
+	return Plan{view(rules, was, use.Members), view(rules, is, use.Members), use}, err
+}
+
+// Use counts what has the role in the caller's tenant: members, invitations that can be
+// accepted, API keys that have not ended.
+func (r *Roles) Use(ctx context.Context, by doorward.Caller, name doorward.Role) (store.RoleUse, error) {
+	return r.db.Read().RoleUse(ctx, by.TenantID, name, r.db.Now())
+}

@@ -1,0 +1,123 @@
+package doorward_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+)
+
+// tenantsOwn are roles that a tenant has made: one below each of the four, which lacks one
+// of its permissions, one that is equal, one above it with a permission of the next; and
+// one that may manage everything and nothing else.
+func tenantsOwn() (all []doorward.CustomRole) {
+	extra := map[doorward.Role]doorward.Action{doorward.RoleViewer: doorward.MessageSend, doorward.RoleUser: doorward.AuditRead, doorward.RoleAdmin: doorward.BillingRead}
+	for _, r := range doorward.Roles {
+		grant := builtIn.Grant(r).Actions
+		less := slices.DeleteFunc(slices.Clone(grant), func(a doorward.Action) bool { return a == doorward.MessageRead })
+		all = append(all, doorward.CustomRole{Name: r + "_LESS", Permissions: less}, doorward.CustomRole{Name: r + "_SAME", Permissions: grant})
+		if a := extra[r]; a != "" {
+			all = append(all, doorward.CustomRole{Name: r + "_MORE", Permissions: append(slices.Clone(grant), a)})
+		}
+	}
+	return append(all, doorward.CustomRole{Name: "MANAGER", Permissions: []doorward.Action{doorward.UserManage, doorward.UserInvite, doorward.APIKeyManage, doorward.RoleManage}})
+}
+
+// builtIn are the rules of a tenant without roles of its own.
+var builtIn *doorward.Rules
+
+// ownRules are the rules of a tenant with tenantsOwn.
+var ownRules = doorward.NewRules(doorward.RulesVersion{Tenant: 1}, doorward.BuiltIn(), tenantsOwn())
+
+// holder is a member with the role in that tenant.
+func holder(role doorward.Role) doorward.Caller {
+	return doorward.Caller{}.As(doorward.User{ID: "usr_own", TenantID: "tnt_own", Role: role, Status: doorward.UserActive, Rules: ownRules})
+}
+
+// short is a role as a column: V=, V- and V+ are VIEWER_SAME, VIEWER_LESS and VIEWER_MORE.
+func short(r doorward.Role) string {
+	first, last, own := strings.Cut(string(r), "_")
+	if !own {
+		return first[:min(4, len(first))]
+	}
+	return first[:1] + map[string]string{"LESS": "-", "SAME": "=", "MORE": "+"}[last]
+}
+
+const ownLegend = `
+# Roles that a tenant has made, beside the four: V-, V= and V+ are VIEWER without
+# message.read, with the same permissions, and with one more; so are U, A and O.
+# MANA has user.manage, user.invite, apikey.manage and role.manage alone.
+# The rank bounds who may give a role and who may act on those who have it; with what
+# it acts is the highest of the four of which it has all permissions.
+#
+# what of the object: "own" holds no role, "is" holds the role, "to" is given it,
+# "as" is a role made or changed to have its permissions.
+
+`
+
+// whoMayWhatWithOwnRoles is the part of who-may-what.txt about roles of a tenant.
+func whoMayWhatWithOwnRoles(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	line := func(action, what string, cell func(doorward.Role) string) {
+		text := fmt.Sprintf("%-18s %-8s", action, what)
+		for _, r := range ownRules.Roles() {
+			text += fmt.Sprintf(" %-5s", cell(r))
+		}
+		fmt.Fprintln(&out, strings.TrimRight(text, " "))
+	}
+	decisions := func(a doorward.Action, what string, on doorward.Object) {
+		on.TenantID = "tnt_own"
+		line(string(a), what, func(r doorward.Role) string { return verdict(t, holder(r), a, on) })
+	}
+	out.WriteString(ownLegend)
+	line("role", "", short)
+	line("rank", "", func(r doorward.Role) string { return short(ownRules.Rank(r)) })
+	line("acts as", "", func(r doorward.Role) string { return cmp.Or(short(ownRules.Grant(r).Acts), "-") })
+	fmt.Fprintln(&out)
+	for _, v := range doorward.Verbs() {
+		if v.By == doorward.ByRole {
+			decisions(v.Action, "own", doorward.Object{})
+		}
+	}
+	for _, v := range doorward.Verbs() {
+		for _, r := range ownRules.Roles() {
+			if slices.Contains([]doorward.Action{doorward.UserManage, doorward.APIKeyManage, doorward.RoleManage}, v.Through) {
+				decisions(v.Action, "is "+short(r), doorward.Object{Held: r})
+			}
+			if grants(v.Action) || v.Action == doorward.APIKeyCreate || v.Action == doorward.RoleDelete {
+				decisions(v.Action, "to "+short(r), doorward.Object{Granted: r})
+			}
+			if v.Action == doorward.RoleCreate || v.Action == doorward.RoleUpdate {
+				decisions(v.Action, "as "+short(r), doorward.Object{Grant: ownRules.Grant(r)})
+			}
+		}
+	}
+	return out.String()
+}
+
+// Whatever a role may do, it gives nothing that it lacks, and acts on nobody with more than
+// it has.
+func TestNoRoleGivesMoreThanItHas(t *testing.T) {
+	within := func(a, b doorward.Role) bool {
+		return !slices.ContainsFunc(ownRules.Grant(a).Actions, func(x doorward.Action) bool { return !slices.Contains(ownRules.Grant(b).Actions, x) })
+	}
+	for _, by := range ownRules.Roles() {
+		for _, other := range ownRules.Roles() {
+			for _, v := range doorward.Verbs() {
+				gives := doorward.Object{TenantID: "tnt_own", Granted: other}
+				makes := doorward.Object{TenantID: "tnt_own", Grant: ownRules.Grant(other)}
+				touches := doorward.Object{TenantID: "tnt_own", Held: other}
+				changes := slices.Contains([]doorward.Action{doorward.UserManage, doorward.APIKeyManage, doorward.RoleManage}, v.Through)
+				for what, on := range map[string]doorward.Object{"give": gives, "make": makes, "touch": touches} {
+					if v.By == doorward.ByRole && (what != "touch" || changes) && verdict(t, holder(by), v.Action, on) == "yes" && !within(other, by) {
+						t.Errorf("%s may %s %s with %s", by, what, other, v.Action)
+					}
+				}
+			}
+		}
+	}
+}

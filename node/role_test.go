@@ -1,0 +1,143 @@
+package node_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// sendJSON sends JSON to a node with a credential and returns the answer, which must have the
+// status; 0 for any.
+func sendJSON(t *testing.T, s *doorwardtest.Server, route, credential string, body any, status int) (int, string) {
+	t.Helper()
+	method, path, _ := strings.Cut(route, " ")
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+credential)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil || status != 0 && res.StatusCode != status {
+		t.Fatalf("%s: %d %s, want %d; %v", route, res.StatusCode, answer, status, err)
+	}
+	return res.StatusCode, string(answer)
+}
+
+// holder is a member and an API key of theirs, and who asks about them.
+type holder struct{ userID, session, keyID, key, operator, tenantID string }
+
+// decisions returns what a node answers to each way of asking whether the member and the
+// key may do the action.
+func (h holder) decisions(t *testing.T, s *doorwardtest.Server, action string) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	items := []map[string]any{}
+	for name, credential := range map[string]string{"session": h.session, "key": h.key} {
+		status, _ := sendJSON(t, s, "GET /api/v2/access/check?action="+action, credential, nil, 0)
+		all["check of the "+name] = status == http.StatusOK
+		if status != http.StatusOK && status != http.StatusForbidden {
+			t.Fatalf("the %s is answered %d", name, status)
+		}
+		items = append(items, map[string]any{"credential": credential, "action": action})
+	}
+	_, answer := sendJSON(t, s, "POST /api/v2/access/introspect", h.operator, map[string]any{"items": items}, http.StatusOK)
+	var introspected struct{ Items []struct{ Allowed bool } }
+	if err := json.Unmarshal([]byte(answer), &introspected); err != nil || len(introspected.Items) != 2 {
+		t.Fatal(answer, err)
+	}
+	for i, item := range introspected.Items {
+		all[fmt.Sprint("introspection ", i)] = item.Allowed
+	}
+	for kind, id := range map[string]string{"user": h.userID, "session": h.session, "key": h.keyID} {
+		_, answer := sendJSON(t, s, "POST /access/v1/evaluation", h.operator, map[string]any{
+			"subject": map[string]any{"type": kind, "id": id}, "action": map[string]any{"name": action}, "resource": map[string]any{"type": "tenant", "id": h.tenantID},
+		}, http.StatusOK)
+		all["evaluation of the "+kind] = strings.Contains(answer, `"decision":true`)
+	}
+	return all
+}
+
+// TestRoleHoldsOnEveryNode: right after the answer of a change or a deletion of a role, no
+// node allows those who have it, nor their API keys, what it has lost, or refuses what it
+// has gained, whichever way it is asked.
+func TestRoleHoldsOnEveryNode(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	var nodes []*doorwardtest.Server
+	for range 3 {
+		nodes = append(nodes, doorwardtest.Start(t, doorwardtest.Database(dsn)))
+	}
+	acme := nodes[0].Tenant("Acme")
+	owner, ann := acme.Owner.Token(), acme.Join("ann@acme.example", "USER")
+	operator, err := nodes[0].Node.App.Keys.CreateOperator(t.Context(), doorward.OperatorAtTerminal(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, made := sendJSON(t, nodes[0], "POST /api/v2/api-keys", owner, map[string]any{"name": "k", "permissions": []string{"message.send"}, "ownerId": ann.ID}, http.StatusCreated)
+	var key struct {
+		Key    string
+		APIKey struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(made), &key); err != nil || key.Key == "" || key.APIKey.ID == "" {
+		t.Fatal(made, err)
+	}
+	h := holder{ann.ID, ann.Token(), key.APIKey.ID, key.Key, operator, acme.ID}
+	want := func(what string, allowed bool) {
+		t.Helper()
+		for i, n := range nodes {
+			for way, got := range h.decisions(t, n, "message.send") {
+				if got != allowed {
+					t.Fatalf("%s: the %s on node %d allows it: %v, want %v", what, way, i, got, allowed)
+				}
+			}
+		}
+	}
+	permissions := func(sends bool) []string {
+		if sends {
+			return []string{"message.read", "message.send"}
+		}
+		return []string{"message.read"}
+	}
+	for round := range 4 {
+		on := nodes[round%3]
+		_, made := sendJSON(t, on, "POST /api/v2/roles", owner, map[string]any{"name": "DESK", "permissions": permissions(true)}, http.StatusCreated)
+		var r struct{ ID string }
+		if err := json.Unmarshal([]byte(made), &r); err != nil {
+			t.Fatal(err)
+		}
+		sendJSON(t, on, "PATCH /api/v2/users/"+ann.ID, owner, map[string]any{"role": "DESK"}, http.StatusOK)
+		want("given", true)
+		for edit := range 6 {
+			sends := edit%2 == 1
+			sendJSON(t, nodes[(round+edit)%3], "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": permissions(sends)}, http.StatusOK)
+			want(fmt.Sprintf("round %d, edit %d", round, edit), sends)
+		}
+		sendJSON(t, on, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"name": "COUNTER"}, http.StatusOK)
+		want("renamed", true)
+		heir, sends := "VIEWER", false
+		if round%2 == 1 {
+			heir, sends = "USER", true
+			sendJSON(t, on, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": permissions(false)}, http.StatusOK)
+			want("narrowed", false)
+		}
+		sendJSON(t, nodes[(round+1)%3], "DELETE /api/v2/roles/"+r.ID+"?replaceBy="+heir, owner, nil, http.StatusNoContent)
+		want("deleted in favour of "+heir, sends)
+	}
+}

@@ -1,0 +1,349 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/role"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// rolesPath is the list of roles.
+const rolesPath = "/console/roles"
+
+// roleEntry is a role as the pages show it.
+type roleEntry struct {
+	role.Role
+	May     []permission
+	Managed bool // the caller may change it
+}
+
+func roleOf(c *ui.Call, r role.Role) roleEntry {
+	one := roleEntry{Role: r}
+	for _, a := range r.Permissions {
+		one.May = append(one.May, describe(c.Caller.Rules, a))
+	}
+	on := doorward.Object{TenantID: c.Caller.TenantID, Held: r.Name}
+	one.Managed = !r.BuiltIn && access.CanAt(&c.Caller, c.Now(), doorward.RoleUpdate, on).Allowed
+	return one
+}
+
+// roleList is the content of the list.
+type roleList struct {
+	pageData
+	Items []roleEntry
+	Full  bool // the tenant has as many as it can have
+}
+
+func (h *console) roles(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	all, err := h.app.Roles.List(ctx, c.Caller)
+	body := roleList{pageData: s, Full: len(all) >= doorward.CustomRolesMax+len(doorward.Roles)}
+	for _, r := range slices.Backward(all) { // the highest first
+		body.Items = append(body.Items, roleOf(c, r))
+	}
+	return ui.View{Page: "roles", Body: body, Wide: true}, err
+}
+
+// rolePage is the page of one role.
+type rolePage struct {
+	pageData
+	pager
+	Role        roleEntry
+	Groups      []permissionGroup
+	Invitations int // that can be accepted
+	Keys        int // that have not ended
+	Holders     []doorward.User
+}
+
+func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	r, w, err := window(ctx, c, nil)
+	if err != nil {
+		return ui.View{}, err
+	}
+	one, err := h.roleAt(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := rolePage{pageData: s, pager: r, Role: one, Groups: roleGroups(c.Caller.Rules, one.Permissions, has(one), mayGive(c))}
+	use, err := h.app.Roles.Use(ctx, c.Caller, one.Name)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body.Invitations, body.Keys = int(use.Invitations), int(use.Keys)
+	if c.Can(doorward.UserRead) {
+		found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Role: string(one.Name)}, w)
+		if err == nil {
+			err = body.ending(ctx, c, found.Prev, found.Next)
+		}
+		if err != nil {
+			return ui.View{}, err
+		}
+		body.Holders = found.Items
+	}
+	return ui.View{Page: "role", Title: "roles.title", Body: body, Wide: true}, nil
+}
+
+// roleAt returns the role that the path names.
+func (h *console) roleAt(ctx context.Context, c *ui.Call) (roleEntry, error) {
+	id, err := c.ID("id", doorward.PrefixRole)
+	if err != nil {
+		return roleEntry{}, err
+	}
+	r, err := h.app.Roles.Get(ctx, c.Caller, id)
+	return roleOf(c, r), err
+}
+
+// roleToChange is roleAt for the pages that change a role. Errors: forbidden for one that
+// the caller may not change.
+func (h *console) roleToChange(ctx context.Context, c *ui.Call) (roleEntry, error) {
+	one, err := h.roleAt(ctx, c)
+	if err == nil && !one.Managed {
+		err = doorward.Fail(doorward.CodeForbidden, "")
+	}
+	return one, err
+}
+
+func has(r roleEntry) func(doorward.Action) bool {
+	return func(a doorward.Action) bool { return slices.Contains(r.Permissions, a) }
+}
+
+// roleGroups returns the permissions, grouped by their first word. Those that may not be
+// given are closed.
+func roleGroups(rules *doorward.Rules, all []doorward.Action, chosen, mayGive func(doorward.Action) bool) (groups []permissionGroup) {
+	for _, a := range all {
+		word, _, _ := strings.Cut(string(a), ".")
+		i := slices.IndexFunc(groups, func(g permissionGroup) bool { return g.Name == word })
+		if i < 0 {
+			i, groups = len(groups), append(groups, permissionGroup{Name: word})
+		}
+		one := permissionChoice{permission: describe(rules, a), Chosen: chosen(a), Closed: !mayGive(a)}
+		groups[i].Choices = append(groups[i].Choices, one)
+	}
+	return groups
+}
+
+// mayGive reports whether the caller may put a permission into a role.
+func mayGive(c *ui.Call) func(doorward.Action) bool {
+	return func(a doorward.Action) bool {
+		on := doorward.Object{TenantID: c.Caller.TenantID, Grant: c.Caller.Rules.Model().GrantOf([]doorward.Action{a})}
+		return access.CanAt(&c.Caller, c.Now(), doorward.RoleCreate, on).Allowed
+	}
+}
+
+// permissionGrid has all permissions, for the forms.
+func permissionGrid(c *ui.Call, chosen func(doorward.Action) bool) []permissionGroup {
+	return roleGroups(c.Caller.Rules, allPermissions(c.Caller.Rules.Model()), chosen, mayGive(c))
+}
+
+// allPermissions are those that a role can have, by name.
+func allPermissions(m *doorward.Model) (all []doorward.Action) {
+	for _, v := range m.Verbs() {
+		if v.IsPermission() {
+			all = append(all, v.Action)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// roleForm is the form for a new role, or for one that is edited.
+type roleForm struct {
+	pageData
+	Role   roleEntry // none for a new one
+	Groups []permissionGroup
+}
+
+// Version returns the version of the role, for forms.
+func (f roleForm) Version() string { return f.Role.Version() }
+
+func (h *console) newRole(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	groups := permissionGrid(c, sentPermissions(c))
+	return ui.View{Page: "roleform", Title: "rolenew.title", Body: roleForm{pageData: s, Groups: groups}, Wide: true}, err
+}
+
+// ofRole moves the faults of a role to the fields of its form. The name has rules of its
+// own, and so a field of its own.
+func ofRole(err error) error {
+	var e *doorward.Error
+	if err = ofField(err); errors.As(err, &e) {
+		for i, f := range e.Fields { // ofField has copied them
+			if f.Pointer == "/name" {
+				e.Fields[i].Pointer = "/roleName"
+			}
+		}
+	}
+	return err
+}
+
+func (h *console) createRole(ctx context.Context, c *ui.Call) (ui.View, error) {
+	draft := role.Draft{Name: c.Value("roleName"), About: c.Value("about"), Permissions: c.Values("permissions")}
+	made, err := h.app.Roles.Create(ctx, c.Caller, draft)
+	return done(c, rolesPath+"/"+made.ID, "role-create", nil), ofRole(err)
+}
+
+func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
+	note := forgetStale(c)
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	one, err := h.roleToChange(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := roleForm{pageData: s, Role: one}
+	chosen := has(one)
+	if c.Value("version") != "" { // the form is shown again
+		chosen = sentPermissions(c)
+	}
+	body.Groups = permissionGrid(c, chosen)
+	c.Suggest("roleName", string(one.Name))
+	c.Suggest("about", one.About)
+	return ui.View{Page: "roleform", Title: "roles.edit.title", Note: note, Body: body, Wide: true}, nil
+}
+
+// roleChange is the page that asks for the confirmation of an edit.
+type roleChange struct {
+	pageData
+	ID           string
+	Plan         role.Plan
+	Gains, Loses []permission
+	Self         bool // the caller has the role
+}
+
+// Members, Invitations and Keys count what has the role.
+func (p roleChange) Members() int     { return int(p.Plan.Use.Members) }
+func (p roleChange) Invitations() int { return int(p.Plan.Use.Invitations) }
+func (p roleChange) Keys() int        { return int(p.Plan.Use.Keys) }
+
+// planRole shows what the sent edit would do.
+func (h *console) planRole(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	one, err := h.roleToChange(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	plan, err := h.app.Roles.Plan(ctx, c.Caller, one.ID, editOf(c, one))
+	if err != nil {
+		return ui.View{}, ofRole(err)
+	}
+	if plan.Was.Version() == plan.Is.Version() {
+		return done(c, rolesPath+"/"+one.ID, "role-same", nil), nil
+	}
+	body := roleChange{pageData: s, ID: one.ID, Plan: plan, Self: c.Caller.Role == one.Name}
+	body.Gains = lacking(c.Caller.Rules, plan.Is.Permissions, plan.Was.Permissions)
+	body.Loses = lacking(c.Caller.Rules, plan.Was.Permissions, plan.Is.Permissions)
+	return ui.View{Page: "rolechange", Body: body}, nil
+}
+
+// lacking returns the permissions that others don't have.
+func lacking(rules *doorward.Rules, all, others []doorward.Action) (found []permission) {
+	for _, a := range all {
+		if !slices.Contains(others, a) {
+			found = append(found, describe(rules, a))
+		}
+	}
+	return found
+}
+
+// editOf returns the edit of the form. Permissions that are as shown stay unchanged, with
+// those that the model has no more.
+func editOf(c *ui.Call, r roleEntry) role.Edit {
+	name, about, chosen := c.Value("roleName"), c.Value("about"), c.Values("permissions")
+	e := role.Edit{Name: &name, About: &about, Versions: version(c)}
+	same := len(chosen) == len(r.Permissions) && !slices.ContainsFunc(r.Permissions, func(a doorward.Action) bool { return !slices.Contains(chosen, string(a)) })
+	if !same {
+		e.Permissions = &chosen
+	}
+	return e
+}
+
+func (h *console) saveRole(ctx context.Context, c *ui.Call) (ui.View, error) {
+	one, err := h.roleToChange(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	_, held, err := h.app.Roles.Edit(ctx, c.Caller, one.ID, editOf(c, one))
+	c.Revoked(held)
+	return done(c, rolesPath+"/"+one.ID, "role-update", nil), ofRole(err)
+}
+
+// roleEnd is the page that asks for the confirmation of a deletion.
+type roleEnd struct {
+	pageData
+	Role                       roleEntry
+	Members, Invitations, Keys int
+	Replacements               []replacement
+	Self                       bool // the caller has the role
+}
+
+// Used reports whether anything has the role, which then gets another one.
+func (e roleEnd) Used() bool { return e.Members+e.Invitations+e.Keys > 0 }
+
+// replacement is a role that could take the place of a deleted one, and what that would
+// change for those who have it.
+type replacement struct {
+	Role         doorward.Role
+	Gains, Loses []permission
+}
+
+func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	one, err := h.roleToChange(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	use, err := h.app.Roles.Use(ctx, c.Caller, one.Name)
+	body := roleEnd{pageData: s, Role: one, Members: int(use.Members), Invitations: int(use.Invitations), Keys: int(use.Keys), Self: c.Caller.Role == one.Name}
+	if body.Used() {
+		body.Replacements = replacements(c, one.Name, use.Keys > 0)
+	}
+	return ui.View{Page: "roleend", Body: body}, err
+}
+
+// replacements returns the roles that the caller may give in the place of one, the lowest
+// first. API keys can't be OWNER.
+func replacements(c *ui.Call, held doorward.Role, keys bool) (all []replacement) {
+	rules := c.Caller.Rules
+	for _, r := range rules.Roles() {
+		on := doorward.Object{TenantID: c.Caller.TenantID, Held: held, Granted: r}
+		if r == held || keys && r == doorward.RoleOwner || !access.CanAt(&c.Caller, c.Now(), doorward.RoleDelete, on).Allowed {
+			continue
+		}
+		all = append(all, replacement{r, additionalActions(rules, r, held), additionalActions(rules, held, r)})
+	}
+	return all
+}
+
+func (h *console) deleteRole(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("id", doorward.PrefixRole)
+	if err != nil {
+		return ui.View{}, err
+	}
+	held, err := h.app.Roles.Delete(ctx, c.Caller, id, doorward.Role(c.Value("replaceBy")))
+	c.Revoked(held)
+	if doorward.HasCode(err, doorward.CodeValidationFailed) {
+		err = doorward.Invalid("/replaceBy", "invalid", "This role can't take its place.")
+	}
+	return done(c, rolesPath, "role-delete", nil), err
+}

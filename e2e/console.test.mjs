@@ -64,7 +64,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.waitForSelector(".notice.good");
 				assert.equal(await owner.page.locator("[name=role]:checked").inputValue(), "ADMIN");
 				await viewer.go("/console/invitations");
-				assert.equal(await viewer.page.locator(".nav a").count(), 8, "the new role counts at once");
+				assert.equal(await viewer.page.locator(".nav a").count(), 9, "the new role counts at once");
 				await owner.page.locator("[name=role][value=VIEWER]").check();
 				await owner.send("/role");
 				assert.equal(await owner.page.locator(".consequences .loss").count(), 1);

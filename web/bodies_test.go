@@ -231,6 +231,9 @@ func TestMissingMembers(t *testing.T) {
 		case "/api/v2/auth/invite/bulk":
 			post(t, m{}).invalid("/invitations", "out_of_range")
 			return
+		case planPath: // an empty text is one
+			post(t, m{}).invalid("/text", "required")
+			return
 		case rotateAbsent: // has no required members
 			post(t, m{}).fails(http.StatusNotFound, "not_found")
 			return
@@ -240,7 +243,7 @@ func TestMissingMembers(t *testing.T) {
 			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
 			"reset-password":   {"/token", "/password", "/confirmPassword"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
-			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "report-key": {"/key"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"}, planPath: {"/text"},
+			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "report-key": {"/key"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},
 		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
 		var want []string

@@ -2,7 +2,9 @@ package main_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -57,6 +59,45 @@ func BenchmarkCheck(b *testing.B) {
 	b.Run("on", func(b *testing.B) { check(b, server, ann, tracer, cookie) })
 	b.Run("unsampled", func(b *testing.B) { check(b, server, ann, tracer, cookie+parent+"00\r\n") })
 	b.Run("sampled", func(b *testing.B) { check(b, server, ann, tracer, cookie+parent+"01\r\n") })
+}
+
+// BenchmarkPolicies is a check of a tenant with policies that refuse nothing here: none,
+// 200 for another action, and 5, 50 and 200 whose condition has to be evaluated.
+func BenchmarkPolicies(b *testing.B) {
+	for _, c := range []struct {
+		name, action string
+		count        int
+	}{{"none", "", 0}, {"200 for another action", "message.read", 200}, {"5", "message.send", 5}, {"50", "message.send", 50}, {"200", "message.send", 200}} {
+		server := doorwardtest.Start(b)
+		acme := server.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		putPolicies(b, server, acme, c.action, c.count)
+		b.Run(c.name, func(b *testing.B) { check(b, server, ann, nil, "Cookie: JSESSIONID="+ann.Token()+"\r\n") })
+	}
+}
+
+func putPolicies(b *testing.B, server *doorwardtest.Server, of *doorwardtest.Tenant, action string, count int) {
+	b.Helper()
+	var text strings.Builder
+	for i := range count {
+		fmt.Fprintf(&text, "@id(\"p%d\") forbid(principal, action == Action::%q, resource) when { context.ip.isInRange(ip(\"10.0.%d.0/24\")) };\n", i, action, i)
+	}
+	body, _ := json.Marshal(map[string]string{"text": text.String()}) // strings are accepted
+	req, err := http.NewRequest(http.MethodPut, server.URL+"/api/v2/policy", bytes.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("If-Match", "*")
+	req.Header.Set("Cookie", "JSESSIONID="+of.Owner.Token())
+	res, err := server.Client().Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		b.Fatal(res.Status)
+	}
 }
 
 // keyOf makes an API key of the person.

@@ -54,7 +54,8 @@ func TestHistoryOnSQLite(t *testing.T) {
 
 // TestHistoryFindsBrokenRules runs programs that omit a rule of the lease (see
 // store/lease), or an announcement: the test must fail for them. Violations occur by
-// chance, so each program has a few attempts. A missing rule 5 rarely shows here: the model covers it.
+// chance, so each program has a few attempts. A missing rule 5 rarely shows here: the
+// model covers it.
 // One program is enough to show that the test can fail; make chaos runs all of them.
 func TestHistoryFindsBrokenRules(t *testing.T) {
 	if testing.Short() {

@@ -201,10 +201,7 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	if p.Policy == nil || !verb.Platform || p.Kind != doorward.ByUser || p.Permissions == nil {
 		return lacks(p, verb)
 	}
-	if r == nil {
-		r = &doorward.Request{}
-	}
-	permit := p.Policy.Permit(verb.Action, r)
+	permit := p.Policy.Permit(verb.Action, cmp.Or(r, noRequest))
 	if permit == nil {
 		return lacks(p, verb)
 	}
@@ -217,11 +214,12 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	return Decision{Allowed: true, Reason: ReasonPolicy, permit: permit}
 }
 
+// noRequest stands for a request that is not known.
+var noRequest = &doorward.Request{}
+
 // underPolicy asks for the action, and for the permission that allows it.
 func underPolicy(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
-	if r == nil {
-		r = &doorward.Request{}
-	}
+	r = cmp.Or(r, noRequest)
 	refusal := p.Policy.Refusal(verb.Through, r)
 	if refusal == nil && verb.Action != verb.Through {
 		refusal = p.Policy.Refusal(verb.Action, r)

@@ -95,6 +95,23 @@ func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
 	})
 }
 
+// A decision that no policy makes depend on the request must not allocate, as without any.
+func TestDecisionWithoutConditionsAllocatesNothing(t *testing.T) {
+	f := apptest.New(t, apptest.Engines[0], apptest.NoLimits, time.Now)
+	_, owner := f.Tenant()
+	put(f, 0, owner.Caller, policy.Draft{Text: fromInside})
+	p, err := f.Node(0).Sessions.Check(f.Context(), f.Join(owner, doorward.RoleUser).Token)
+	f.NoError(err)
+	n := testing.AllocsPerRun(100, func() {
+		if !access.CanCheck(&p, doorward.MessageRead).Allowed {
+			t.Error("refused")
+		}
+	})
+	if n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // A version that nobody confirms ends by itself on every node, for credentials in memory,
 // and in transactions. One that refuses its author too can't be confirmed.
 func TestUnconfirmedEndsByItself(t *testing.T) {

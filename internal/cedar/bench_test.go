@@ -2,6 +2,7 @@ package cedar
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -42,14 +43,34 @@ func BenchmarkParse(b *testing.B) {
 
 func BenchmarkPrepare(b *testing.B) {
 	for _, n := range sizes {
-		set := parse(b, sized(n))
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				set.Prepare(admin)
-			}
-		})
+		prepare(b, fmt.Sprint(n), sized(n))
 	}
+	prepare(b, "200 that read the principal", strings.ReplaceAll(all(200), "resource.amount >", "resource.owner != principal && resource.amount >"))
+}
+
+// prepare also reports the bytes that a prepared set keeps.
+func prepare(b *testing.B, name, text string) {
+	set := parse(b, text)
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			set.Prepare(admin)
+		}
+		kept := make([]*Prepared, 1000)
+		before := heap()
+		for i := range kept {
+			kept[i] = set.Prepare(admin)
+		}
+		b.ReportMetric(float64(heap()-before)/1000, "B/kept")
+		runtime.KeepAlive(kept)
+	})
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func BenchmarkVerdict(b *testing.B) {

@@ -282,6 +282,8 @@ func TestPlanPolicy(t *testing.T) {
 			t.Errorf("the matrix has %s", got)
 		}
 		d.send(t, "POST "+planPath, m{"text": "", "hours": 169}, owner).invalid("/hours", "out_of_range")
+		d.send(t, "POST "+planPath, m{"text": "", "hours": 0}, owner).invalid("/hours", "out_of_range")
+		d.send(t, "PUT "+policyPath, m{"text": "", "confirmMinutes": 0}, owner, with("If-Match", "*")).invalid("/confirmMinutes", "out_of_range")
 		d.send(t, "POST "+planPath, m{"text": "permit(principal, action, resource);"}, owner).fails(422, "validation_failed")
 		d.send(t, "POST "+planPath, m{"text": ""}, as(user.Token())).fails(403, "forbidden")
 		d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 1.0)

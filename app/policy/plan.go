@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -58,9 +57,9 @@ const (
 )
 
 // Plan says what a text would change, for each role and in the decisions kept of the last
-// hours, 0 for all. It changes nothing. Errors: validation_failed, unavailable.
+// hours, 1 to PlanHoursMax. It changes nothing. Errors: validation_failed, unavailable.
 func (p *Policies) Plan(ctx context.Context, by doorward.Caller, text string, hours int) (Plan, error) {
-	if hours < 0 || hours > PlanHoursMax {
+	if hours < 1 || hours > PlanHoursMax {
 		return Plan{}, doorward.Invalid("/hours", "out_of_range", "Give 1 to 168 hours, or leave it out.")
 	}
 	if err := p.Check(ctx, text); err != nil {
@@ -74,7 +73,7 @@ func (p *Policies) Plan(ctx context.Context, by doorward.Caller, text string, ho
 		return Plan{}, err
 	}
 	plan := Plan{Matrix: t.matrix(by.TenantID), Changed: []Change{}}
-	return plan, p.replay(ctx, by.TenantID, cmp.Or(hours, PlanHoursMax), func(k *store.KeptDecision) {
+	return plan, p.replay(ctx, by.TenantID, hours, func(k *store.KeptDecision) {
 		plan.Checked++
 		if d := access.Replay(k, t.held, t.would); d.Allowed != k.Allowed {
 			plan.Changed = append(plan.Changed, changeOf(k, d))

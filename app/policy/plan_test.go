@@ -77,7 +77,7 @@ func TestPlan(t *testing.T) {
 				t.Error(cmp.Diff(want, got))
 			}
 		}
-		if got := planned(f, owner.Caller, noMessages, 0); got.Checked != 4 || len(got.Changed) != 0 || cellsOf(got) != nil {
+		if got := planned(f, owner.Caller, noMessages, policy.PlanHoursMax); got.Checked != 4 || len(got.Changed) != 0 || cellsOf(got) != nil {
 			t.Errorf("the same text changes %+v, %q", got.Changed, cellsOf(got))
 		}
 		clock.Move(2 * time.Hour)
@@ -87,7 +87,7 @@ func TestPlan(t *testing.T) {
 		if after := f.Written(); !slices.Equal(before, after) {
 			t.Error(cmp.Diff(before, after))
 		}
-		for _, hours := range []int{-1, 169} {
+		for _, hours := range []int{-1, 0, 169} {
 			if _, err := f.Node(0).Policies.Plan(f.Context(), owner.Caller, "", hours); apptest.Code(err) != doorward.CodeValidationFailed {
 				t.Errorf("%d hours: %v", hours, err)
 			}

@@ -10,8 +10,8 @@ import (
 )
 
 type planInput struct {
-	Text  *string   `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, as it would be put"`
-	Hours front.Int `json:"hours,omitempty" minimum:"1" maximum:"168" example:"24" doc:"How far back decisions are decided again; absent: as far as they are kept"`
+	Text  *string    `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, as it would be put"`
+	Hours *front.Int `json:"hours,omitempty" minimum:"1" maximum:"168" example:"24" doc:"How far back decisions are decided again; absent: as far as they are kept"`
 }
 
 type planView struct {
@@ -49,7 +49,11 @@ func (a *api) planPolicy(ctx context.Context, c *front.Call, in planInput) (plan
 	if in.Text == nil {
 		return planView{}, doorward.Invalid("/text", "required", "Send the policies, or an empty text for none.")
 	}
-	plan, err := a.app.Policies.Plan(ctx, c.Caller, *in.Text, int(in.Hours))
+	hours := policy.PlanHoursMax
+	if in.Hours != nil {
+		hours = int(*in.Hours)
+	}
+	plan, err := a.app.Policies.Plan(ctx, c.Caller, *in.Text, hours)
 	if err != nil {
 		return planView{}, err
 	}

@@ -61,9 +61,9 @@ func (a *api) policy(ctx context.Context, c *front.Call, _ front.None) (policyVi
 const maxPolicyBody = 1 << 20
 
 type policyInput struct {
-	Text           *string   `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, \"forbid\" alone, each policy with an @id; empty for no policies"`
-	Mode           string    `json:"mode,omitempty" enum:"enforce,observe" doc:"Default enforce. observe: the text refuses nothing, what it would refuse is counted, and what refused before goes on to refuse, unless it is the same text"`
-	ConfirmMinutes front.Int `json:"confirmMinutes,omitempty" minimum:"1" maximum:"60" example:"10" doc:"The version ends by itself after this time unless it is confirmed; absent: it holds for good"`
+	Text           *string    `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, \"forbid\" alone, each policy with an @id; empty for no policies"`
+	Mode           string     `json:"mode,omitempty" enum:"enforce,observe" doc:"Default enforce. observe: the text refuses nothing, what it would refuse is counted, and what refused before goes on to refuse, unless it is the same text"`
+	ConfirmMinutes *front.Int `json:"confirmMinutes,omitempty" minimum:"1" maximum:"60" example:"10" doc:"The version ends by itself after this time unless it is confirmed; absent: it holds for good"`
 }
 
 var docPutPolicy = front.Doc{
@@ -80,7 +80,13 @@ func (a *api) putPolicy(ctx context.Context, c *front.Call, in policyInput) (pol
 	if in.Text == nil {
 		return policyView{}, doorward.Invalid("/text", "required", "Send the policies, or an empty text for none.")
 	}
-	changed, err := a.app.Policies.Put(ctx, c.Caller, policy.Draft{Text: *in.Text, Mode: policy.Mode(in.Mode), ConfirmMinutes: int(in.ConfirmMinutes)}, tags)
+	d := policy.Draft{Text: *in.Text, Mode: policy.Mode(in.Mode)}
+	if in.ConfirmMinutes != nil {
+		if d.ConfirmMinutes = int(*in.ConfirmMinutes); d.ConfirmMinutes == 0 {
+			return policyView{}, doorward.Invalid("/confirmMinutes", "out_of_range", "Give 1 to 60 minutes to confirm, or leave it out.")
+		}
+	}
+	changed, err := a.app.Policies.Put(ctx, c.Caller, d, tags)
 	return viewChangedPolicy(c, changed, err)
 }
 

@@ -45,7 +45,7 @@ func (c plannedChange) ByPolicy() *policy.Because {
 
 // planPolicy shows the page of the policies, with what the typed text would change.
 func (h *console) planPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
-	plan, err := h.app.Policies.Plan(ctx, c.Caller, typedPolicy(c), 0)
+	plan, err := h.app.Policies.Plan(ctx, c.Caller, typedPolicy(c), policy.PlanHoursMax)
 	if err != nil {
 		return ui.View{}, err
 	}

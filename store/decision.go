@@ -78,7 +78,7 @@ type KeptDecision struct {
 
 	Action  doorward.Action  `json:"action"`
 	Request doorward.Request `json:"request"`
-	// Granted: role and key allow it, so that policies decide.
+	// Granted: role and key allow it, whatever policies say.
 	Granted bool                    `json:"granted,omitempty"`
 	Allowed bool                    `json:"allowed,omitempty"`
 	Refusal *doorward.PolicyRefusal `json:"refusal,omitempty"` // by a policy
@@ -90,14 +90,25 @@ const DecisionBytesMax = 4096
 const sqlKeepDecision = `INSERT INTO decisions (id, tenant_id, at, actor_id, decided)
 SELECT CAST($1 AS TEXT), id, CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT) FROM tenants WHERE id = $2`
 
+// Fits reports whether the decision is small enough to be kept.
+func (d *KeptDecision) Fits() bool {
+	_, fits := d.encode()
+	return fits
+}
+
+func (d *KeptDecision) encode() (string, bool) {
+	text, err := json.Marshal(d)
+	return string(text), err == nil && len(text) <= DecisionBytesMax // else a value that JSON can't hold
+}
+
 // KeepDecision adds a decision, unless its tenant was destroyed, and reports whether it
 // isn't too large.
 func (tx *Tx) KeepDecision(ctx context.Context, d KeptDecision) (bool, error) {
-	decided, err := json.Marshal(d)
-	if err != nil || len(decided) > DecisionBytesMax {
-		return false, nil //nolint:nilerr // a value that JSON can't hold
+	decided, fits := d.encode()
+	if !fits {
+		return false, nil
 	}
-	return true, tx.run(ctx, sqlKeepDecision, d.ID, d.TenantID, micros(d.At), d.ActorID, string(decided))
+	return true, tx.run(ctx, sqlKeepDecision, d.ID, d.TenantID, micros(d.At), d.ActorID, decided)
 }
 
 // decided scans the JSON of a decision. Numbers keep all their digits.

@@ -139,6 +139,26 @@ func TestOperatorPermitsAreBound(t *testing.T) {
 	})
 }
 
+// A tenant can't give a role of its own a name that a policy of the operator permits.
+func TestOperatorPoliciesSeeNoRolesOfTenants(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		const model = "actions:\n  invoice.approve: {roles: [OWNER]}\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\npolicies: |\n  %s\n"
+		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
+		bob := acme.Join("bob@acme.example", "USER")
+		d.applyModel(t, fmt.Sprintf(model, `permit (principal, action == Action::"invoice.approve", resource) when { principal has role && principal.role like "AUDIT*" };`))
+		d.send(t, "POST /api/v2/roles", m{"name": "AUDITOR", "permissions": []string{"invoice.read"}}, as(acme.Owner.Token())).ok(http.StatusCreated)
+		d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"role": "AUDITOR"}, as(acme.Owner.Token())).ok(http.StatusOK)
+		token := d.token(t, bob.Email)
+		d.send(t, "GET /api/v2/access/check?action=invoice.read", nil, bearer(token)).ok(http.StatusOK)
+		d.send(t, "GET /api/v2/access/check?action=invoice.approve", nil, bearer(token)).fails(http.StatusForbidden, "forbidden")
+		plan := d.send(t, "POST "+planPath, m{"text": `@id("a") forbid(principal in Role::"AUDITOR", action == Action::"invoice.read", resource);`}, as(acme.Owner.Token())).ok(http.StatusOK)
+		if got := string(plan.body); !strings.Contains(got, `{"role":"AUDITOR","action":"invoice.approve","was":"refused","would":"refused"}`) || !strings.Contains(got, `{"role":"AUDITOR","action":"invoice.read","was":"allowed","would":"refused"}`) {
+			t.Errorf("the plan is %s", got)
+		}
+		d.send(t, "PUT /api/v2/model", m{"text": fmt.Sprintf(model, `permit (principal in Role::"AUDITOR", action == Action::"invoice.approve", resource);`)}, operator, with("If-Match", "*")).fails(http.StatusUnprocessableEntity, "validation_failed")
+	})
+}
+
 // A service that is limited to tenants doesn't see the users of the model.
 func TestWhoSeesTheModelsUsers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

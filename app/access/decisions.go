@@ -98,7 +98,7 @@ func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorw
 	if r != nil {
 		one.request = *r
 	}
-	if !d.keeper.keep(one) {
+	if !one.fits() || !d.keeper.keep(one) {
 		d.dropped.Add(1)
 	}
 }

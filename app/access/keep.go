@@ -48,7 +48,7 @@ func (d *Decisions) KeepFor(life time.Duration) {
 
 // wants reports whether the decision is one to keep: a refusal, or one of many permits.
 func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
-	if k.life == 0 || p.TenantID == "" || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
+	if k.life == 0 || p.TenantID == "" || p.Permissions == nil || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
 		return false
 	}
 	if d.Allowed {
@@ -138,12 +138,28 @@ func (k *kept) row() store.KeptDecision {
 		ID: doorward.NewID(doorward.PrefixDecision), TenantID: k.principal.TenantID, At: k.at,
 		Kind: k.principal.Kind, ActorID: k.principal.ID, Email: k.principal.Email, OwnerID: k.principal.OwnerID,
 		Role: k.principal.Role, Closing: k.principal.TenantStatus == doorward.TenantClosing,
-		Action: k.action, Request: k.request, Granted: k.decision.Allowed || k.decision.policy != nil, Allowed: k.decision.Allowed, Refusal: k.decision.policy,
+		Action: k.action, Request: k.request, Granted: k.grants(), Allowed: k.decision.Allowed, Refusal: k.decision.policy,
 	}
 	if k.principal.Kind == doorward.ByUser {
 		row.AuthAt = k.principal.AuthAt
 	}
 	return row
+}
+
+// grants reports whether role and key allow the action, whatever policies say.
+func (k *kept) grants() bool {
+	verb, known := k.principal.Rules.Model().Lookup(k.action)
+	return known && k.principal.Permissions.Allow(verb)
+}
+
+// fits reports whether the decision is small enough. It looks only at those that carry
+// what a service has said, which has no other bound, and stays in memory until it is written.
+func (k *kept) fits() bool {
+	if k.request.Resource == nil && k.request.Properties == nil {
+		return true
+	}
+	row := k.row()
+	return row.Fits()
 }
 
 // Sweep deletes decisions that were kept long enough.
@@ -165,7 +181,7 @@ func (d *Decisions) Sweep(ctx context.Context) error {
 func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) Decision {
 	p := doorward.Principal{
 		Kind: k.Kind, ID: k.ActorID, Email: k.Email, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: doorward.TenantActive,
-		Rules: rules, Role: k.Role, AuthAt: k.AuthAt,
+		Rules: rules, Role: k.Role, AuthAt: k.AuthAt, Permissions: new(doorward.Permissions),
 	}
 	if k.Closing {
 		p.TenantStatus = doorward.TenantClosing

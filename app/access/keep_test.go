@@ -2,6 +2,7 @@ package access
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,19 @@ func TestWhichDecisionsAreKept(t *testing.T) {
 	before := len(h.keptIDs())
 	if h.decided(10, no(ReasonRole)); len(h.keptIDs()) != before {
 		t.Error("decisions are kept although none should be")
+	}
+}
+
+// What a service has said of the resource is not kept, nor held, without a bound.
+func TestLargeDecisionsAreNotKept(t *testing.T) {
+	h, _ := newKeeper(t)
+	for _, size := range []int{1, store.DecisionBytesMax} {
+		r := &doorward.Request{Resource: &doorward.Resource{Type: "invoice", ID: "1", Attributes: map[string]any{"text": strings.Repeat("x", size)}}}
+		d := no(ReasonRole)
+		h.decisions.Made(h.decisions.Due(&h.owner.Principal, d), &h.owner.Principal, doorward.UserRead, r, d)
+	}
+	if waiting := len(h.decisions.keeper.kept); waiting != 1 || h.decisions.Dropped() != 1 {
+		t.Errorf("%d wait, and %d were dropped", waiting, h.decisions.Dropped())
 	}
 }
 

@@ -18,7 +18,7 @@ func (c compiledModel) operatorText() *text {
 	if c.operator == nil {
 		return nil
 	}
-	return &text{set: c.operator}
+	return &text{set: c.operator, operator: true}
 }
 
 // Check returns what is wrong with the policies and entities of a model file that

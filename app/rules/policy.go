@@ -65,8 +65,9 @@ type held struct{ enforced, observed *text }
 
 // text is the compiled text of a version.
 type text struct {
-	version int64 // 0: of the operator
-	set     *cedar.Set
+	set      *cedar.Set
+	version  int64
+	operator bool // it has no version
 }
 
 // compile returns nil where no policy says anything.
@@ -103,7 +104,7 @@ func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 		return nil, nil
 	}
 	set, _, err := cedar.ParseStored(v.Text, schema)
-	return &text{v.Version, set}, err
+	return &text{set: set, version: v.Version}, err
 }
 
 // For is part of doorward.Policy.
@@ -121,7 +122,7 @@ func (p *policy) ForDeclared(id string, stated map[string]any) doorward.PolicyOf
 		return nil
 	}
 	who := cedar.Principal{Type: modelfile.TypeUser, ID: id, Attributes: stated}
-	return &policyOf{operator: &textFor{Prepared: p.operator.set.Prepare(who)}}
+	return &policyOf{operator: &textFor{p.operator, p.operator.set.Prepare(who)}}
 }
 
 // Declared is part of doorward.Policy.
@@ -141,9 +142,18 @@ func (t *text) prepare(who *doorward.Principal) *textFor {
 	if t == nil {
 		return nil
 	}
-	return &textFor{t.version, t.set.Prepare(cedar.Principal{
-		ID: who.ID, Key: who.Kind == doorward.ByKey, Email: who.Email, Owner: who.OwnerID, Role: string(who.Role), Tenant: who.TenantID,
+	return &textFor{t, t.set.Prepare(cedar.Principal{
+		ID: who.ID, Key: who.Kind == doorward.ByKey, Email: who.Email, Owner: who.OwnerID, Role: t.roleOf(who.Role), Tenant: who.TenantID,
 	})}
+}
+
+// roleOf is the role that the policies see. Those of the operator see none of a tenant's
+// own, which could be given the very name that one of them permits.
+func (t *text) roleOf(role doorward.Role) string {
+	if t.operator && !role.Valid() {
+		return ""
+	}
+	return string(role)
 }
 
 // policyOf is a doorward.PolicyOf.
@@ -159,7 +169,7 @@ type heldOf struct{ enforced, observed *textFor }
 
 // textFor is a text, evaluated for one principal as far as that goes.
 type textFor struct {
-	version int64
+	of *text
 	*cedar.Prepared
 }
 
@@ -254,7 +264,7 @@ func (t *textFor) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
 	if !v.Refused {
 		return nil
 	}
-	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Version: t.version, ByOperator: t.version == 0, Needs: v.Needs}
+	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Version: t.of.version, ByOperator: t.of.operator, Needs: v.Needs}
 }
 
 // passwordAAL is the assurance level of a session that began with a password.

@@ -60,7 +60,7 @@ func (t *Trial) OfRole(tenantID string, role doorward.Role) OfRole {
 		if t == nil {
 			return nil
 		}
-		return t.set.OfRole(tenantID, string(role), role != doorward.RoleOwner) // no key has the role OWNER
+		return t.set.OfRole(tenantID, t.roleOf(role), role != doorward.RoleOwner) // no key has the role OWNER
 	}
 	return OfRole{of(t.operator), of(t.latest.enforced)}
 }

@@ -2,6 +2,7 @@ package cedar
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cedar-policy/cedar-go/types"
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
@@ -34,14 +35,23 @@ func (r *reader) checkNames(at place, p *policy) {
 			r.fault(at, WrongType, fmt.Sprintf("there is no type %s: neither the model's resources nor its entities have it", t))
 		}
 	}
+	role := func(uid types.EntityUID) {
+		if uid.Type == typeRole && !slices.Contains(builtInRoles, uid.ID) {
+			r.fault(at, WrongType, fmt.Sprintf("the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not %q: a tenant can give its own roles any name", uid.ID))
+		}
+	}
 	for _, t := range headTypes(p.ast.Principal, p.ast.Resource) {
 		check(t)
+	}
+	for _, uid := range headEntities(p.ast.Principal) {
+		role(uid)
 	}
 	inspect(p.ast, func(n ast.IsNode) bool {
 		switch n := n.(type) {
 		case ast.NodeValue:
 			if uid, ok := n.Value.(types.EntityUID); ok {
 				check(uid.Type)
+				role(uid)
 			}
 		case ast.NodeTypeIs:
 			check(n.EntityType)
@@ -50,6 +60,22 @@ func (r *reader) checkNames(at place, p *policy) {
 		}
 		return true
 	})
+}
+
+// builtInRoles are the roles that every tenant has, and none can name otherwise.
+var builtInRoles = []types.String{"OWNER", "ADMIN", "USER", "VIEWER"}
+
+// headEntities are the entities that a head names.
+func headEntities(head any) []types.EntityUID {
+	switch head := head.(type) {
+	case ast.ScopeTypeEq:
+		return []types.EntityUID{head.Entity}
+	case ast.ScopeTypeIn:
+		return []types.EntityUID{head.Entity}
+	case ast.ScopeTypeIsIn:
+		return []types.EntityUID{head.Entity}
+	}
+	return nil
 }
 
 // headTypes are the types that the heads of a policy name.

@@ -137,7 +137,7 @@ func TestPlatformFaults(t *testing.T) {
 		`permit(principal, action == Action::"burn", resource);`:                                                      `1:1: there is no action Action::"burn"`,
 		`permit(principal, action == Action::"tenant.read", resource);`:                                               `1:1: Action::"tenant.read" is not an action of the platform`,
 		`permit(principal in team::"x", action, resource);`:                                                           `1:1: there is no type team: neither the model's resources nor its entities have it`,
-		`permit(principal in Role::"CLERK", action, resource);`:                                                      `1:1: the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not "CLERK": a tenant can give its own roles any name`,
+		`permit(principal in Role::"CLERK", action, resource);`:                                                       `1:1: the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not "CLERK": a tenant can give its own roles any name`,
 		`forbid(principal, action, resource) when { principal in [Role::"USER", Role::"CLERK"] };`:                    `1:1: the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not "CLERK": a tenant can give its own roles any name`,
 		`permit(principal, action, resource is bill);`:                                                                "1:1: no action has a resource of this type\n1:1: there is no type bill: neither the model's resources nor its entities have it",
 		"permit(principal, action, resource);\nforbid(principal, action, resource) when { [bill::\"x\"].isEmpty() };": `2:1: there is no type bill: neither the model's resources nor its entities have it`,

@@ -220,7 +220,7 @@ func (s *Server) Code(to string) string {
 	if err := s.Node.App.Mail.Deliver(context.Background()); err != nil {
 		s.tb.Fatalf("doorwardtest: deliver mail: %v", err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline) && !s.delivered(); {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && !s.delivered(); {
 		<-time.After(5 * time.Millisecond) // the server's own worker is sending it
 	}
 	for _, mail := range s.mailbox.Mails(to) {

@@ -138,8 +138,12 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 			if got := sendsOn(ctx, f, bob.Token, key); got != no[:24] {
 				t.Errorf("a second before its end: %s", got)
 			}
+			f.AddNode(apptest.NoLimits, clock.Now) // a server that starts in the meantime
+			if got := sendsOn(ctx, f, bob.Token, key); got != no {
+				t.Errorf("after a restart: %s", got)
+			}
 			clock.Move(2 * time.Second)
-			if got := sendsOn(ctx, f, bob.Token, key); got != yes[:20] {
+			if got := sendsOn(ctx, f, bob.Token, key); got != yes {
 				t.Errorf("after its end: %s", got)
 			}
 			for n := range f.Nodes {
@@ -157,7 +161,7 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 				t.Errorf("confirmed %+v, %v", confirmed, err)
 			}
 			clock.Move(2 * time.Minute)
-			if got := sendsOn(ctx, f, bob.Token, key); got != no[:24] {
+			if got := sendsOn(ctx, f, bob.Token, key); got != no {
 				t.Errorf("after it was confirmed: %s", got)
 			}
 		})

@@ -49,7 +49,7 @@ func observedOn(f *apptest.Fixture, node int, by doorward.Caller) string {
 }
 
 // A version that observes refuses nothing. What it would have refused is counted by the
-// policy that would have, over all nodes, and begins anew with the next version.
+// policy that would have, over all nodes, and begins at 0 with the next version.
 func TestObserve(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()

@@ -17,7 +17,7 @@ type policyView struct {
 	UpdatedAt    *time.Time  `json:"updatedAt,omitempty" doc:"Absent for version 0"`
 	UpdatedBy    string      `json:"updatedBy,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of a user; absent for version 0"`
 	ConfirmUntil *time.Time  `json:"confirmUntil,omitempty" doc:"When the version ends, and the last confirmed one holds again, unless it is confirmed before"`
-	Enforced     int64       `json:"enforcedVersion,omitempty" example:"2" doc:"Of one that observes: the version that refuses meanwhile; absent: none"`
+	Enforced     int64       `json:"enforcedVersion,omitempty" example:"2" doc:"Of one that observes: the version that refuses while this one observes; absent: none"`
 	Observed     []observed  `json:"observed,omitempty" doc:"Of one that observes, in the current version: what its policies would have refused since it began, in the order of the text"`
 }
 

@@ -75,12 +75,13 @@ func TestVerifiers(t *testing.T) {
 		"", "..", ann.Token(),
 	}
 	want := ann.ID + "\n" + strings.Repeat("refused\n", len(lines)-1)
-	for name, command := range map[string]func() []string{
-		"node":   func() []string { return []string{need(t, "node"), "--input-type=module", "--eval", nodeProgram} },
-		"python": func() []string { return []string{python(t), "-c", pythonProgram} },
+	for name, command := range map[string]func(*testing.T) []string{
+		"node":   func(t *testing.T) []string { return []string{need(t, "node"), "--input-type=module", "--eval", nodeProgram} },
+		"python": func(t *testing.T) []string { return []string{python(t), "-c", pythonProgram} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command(command()[0], append(command()[1:], d.URL, messages)...)
+			program := command(t)
+			cmd := exec.Command(program[0], append(program[1:], d.URL, messages)...)
 			cmd.Dir, cmd.Stdin, cmd.Stderr = "assertion", strings.NewReader(strings.Join(lines, "\n")+"\n"), os.Stderr
 			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 			out, err := cmd.Output()

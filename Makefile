@@ -15,7 +15,7 @@ run: ## start Doorward on this machine, with a tenant, a person for each role, a
 test: ## every property: lint, all tests with the race detector on both databases, pages, the model, fuzzing (installs what it needs)
 	scripts/test.sh
 
-test-fast: ## the tests that need nothing but Go, on SQLite only, in a minute
+test-fast: ## the tests that need nothing but Go, on SQLite only, in two minutes
 	go test -short ./...
 
 race: ## all tests with the race detector

@@ -76,7 +76,9 @@ func TestVerifiers(t *testing.T) {
 	}
 	want := ann.ID + "\n" + strings.Repeat("refused\n", len(lines)-1)
 	for name, command := range map[string]func(*testing.T) []string{
-		"node":   func(t *testing.T) []string { return []string{need(t, "node"), "--input-type=module", "--eval", nodeProgram} },
+		"node": func(t *testing.T) []string {
+			return []string{need(t, "node"), "--input-type=module", "--eval", nodeProgram}
+		},
 		"python": func(t *testing.T) []string { return []string{python(t), "-c", pythonProgram} },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,7 @@ type KeptDecision struct {
 
 	Action  doorward.Action  `json:"action"`
 	Request doorward.Request `json:"request"`
-	// Granted: role and key allow it, whatever policies say.
+	// Granted: role, rank and key allow it, whatever policies say.
 	Granted bool                    `json:"granted,omitempty"`
 	Allowed bool                    `json:"allowed,omitempty"`
 	Refusal *doorward.PolicyRefusal `json:"refusal,omitempty"` // by a policy

@@ -146,10 +146,10 @@ func (k *kept) row() store.KeptDecision {
 	return row
 }
 
-// grants reports whether role and key allow the action, whatever policies say.
+// grants reports whether role, rank and key allow the action, whatever policies say.
 func (k *kept) grants() bool {
 	verb, known := k.principal.Rules.Model().Lookup(k.action)
-	return known && k.principal.Permissions.Allow(verb)
+	return known && k.principal.Permissions.Allow(verb) && (k.decision.Allowed || k.decision.policy != nil)
 }
 
 // fits reports whether the decision is small enough. It looks only at those that carry

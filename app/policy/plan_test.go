@@ -49,7 +49,7 @@ func keptAll(f *apptest.Fixture) {
 func TestPlan(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
-		bob, vic := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer)
+		admin, bob, vic := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer)
 		_, neighbour := f.Tenant()
 		put(f, 0, neighbour.Caller, policy.Draft{Text: noMessages})
 		sends(f, 0, neighbour, "")
@@ -58,6 +58,10 @@ func TestPlan(t *testing.T) {
 			sends(f, n, bob, "192.0.2.7")
 			sends(f, n, vic, "192.0.2.7")
 		}
+		higher := doorward.Object{Type: "user", ID: owner.User.ID, TenantID: owner.User.TenantID, Held: doorward.RoleOwner}
+		if f.Node(0).Access.Require(f.Context(), admin.Caller, doorward.UserManage, higher) == nil {
+			t.Error("an ADMIN may change an OWNER")
+		}
 		keptAll(f)
 		before := f.Written()
 
@@ -65,7 +69,7 @@ func TestPlan(t *testing.T) {
 		if want := []string{"USER message.send refused>conditional", "ADMIN message.send refused>conditional", "OWNER message.send refused>conditional"}; !slices.Equal(cellsOf(plan), want) {
 			t.Errorf("the matrix has %q", cellsOf(plan))
 		}
-		if plan.Checked != 4 || len(plan.Changed) != 2 {
+		if plan.Checked != 5 || len(plan.Changed) != 2 { // what the role or the rank refuses stays so
 			t.Fatalf("of %d decisions %d change: %+v", plan.Checked, len(plan.Changed), plan.Changed)
 		}
 		want := policy.Change{
@@ -77,7 +81,7 @@ func TestPlan(t *testing.T) {
 				t.Error(cmp.Diff(want, got))
 			}
 		}
-		if got := planned(f, owner.Caller, noMessages, policy.PlanHoursMax); got.Checked != 4 || len(got.Changed) != 0 || cellsOf(got) != nil {
+		if got := planned(f, owner.Caller, noMessages, policy.PlanHoursMax); got.Checked != 5 || len(got.Changed) != 0 || cellsOf(got) != nil {
 			t.Errorf("the same text changes %+v, %q", got.Changed, cellsOf(got))
 		}
 		clock.Move(2 * time.Hour)

@@ -25,8 +25,17 @@ type Error struct {
 	RetryAfter time.Duration
 	// Allowance, unless nil, is the rest of an allowance of the caller's own.
 	Allowance *Allowance
+	// Challenge, unless nil, is to be answered with another proof.
+	Challenge *Challenge
 	// Err is the cause, for the log.
 	Err error
+}
+
+// Challenge asks for another proof.
+type Challenge struct {
+	Token     interface{ Reveal() string } // a secret.Token
+	Methods   []string
+	ExpiresAt time.Time
 }
 
 // FieldError is one fault in the body (Pointer, RFC 6901) or in the query

@@ -102,6 +102,9 @@ type Problem struct {
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it"`
+	Challenge    string                `json:"challenge,omitempty" doc:"With the codes mfa_required and mfa_enrolment_required: to be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
+	Methods      []string              `json:"methods,omitempty" doc:"With a challenge: totp, recovery or passkey"`
+	ExpiresAt    *time.Time            `json:"expiresAt,omitempty" doc:"With a challenge: until when it can be answered"`
 }
 
 // Problem returns the problem for err.
@@ -119,6 +122,9 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	}
 	if e.Policy != nil {
 		p.PolicyID, p.Reason = e.Policy.PolicyID, e.Policy.Reason
+	}
+	if e.Challenge != nil {
+		p.Challenge, p.Methods, p.ExpiresAt = e.Challenge.Token.Reveal(), e.Challenge.Methods, &e.Challenge.ExpiresAt
 	}
 	if p.Detail == "" {
 		p.Detail = about.Help

@@ -64,7 +64,7 @@ func Bundled() *List { return &bundled }
 // damaged. No error quotes the file.
 func Load(r io.Reader) (*List, error) {
 	in := bufio.NewReader(r)
-	if isFilter(in) {
+	if start, _ := in.Peek(len(filterMagic)); string(start) == filterMagic {
 		f, err := readFilter(in)
 		return &List{filter: f}, err
 	}

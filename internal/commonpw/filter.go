@@ -1,7 +1,6 @@
 package commonpw
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -133,10 +132,11 @@ func (h filterHeader) bytes() []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// isFilter reports whether a file begins as a filter does.
-func isFilter(r *bufio.Reader) bool {
-	start, _ := r.Peek(len(filterMagic))
-	return string(start) == filterMagic
+// IsFilter reports whether a file begins as a filter does.
+func IsFilter(r io.Reader) bool {
+	start := make([]byte, len(filterMagic))
+	_, err := io.ReadFull(r, start)
+	return err == nil && string(start) == filterMagic
 }
 
 // readFilter reads the file of a filter. Errors, besides those of r: another version,

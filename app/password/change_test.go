@@ -8,7 +8,7 @@ import (
 )
 
 // TestUnchanged: the password that one has is refused, again and again, without a change,
-// an event or an attempt that counts.
+// an event or an attempt that counts. A reset by mail may set it again.
 func TestUnchanged(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -38,6 +38,10 @@ func TestUnchanged(t *testing.T) {
 		}
 		if got := change(apptest.FirstPassword, apptest.Password(1)); got != "" {
 			f.Errorf("a change to another password after that: %q", got)
+		}
+		next := apptest.Password(1)
+		if _, err := f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.ResetToken(ann), next, next); err != nil {
+			f.Errorf("a reset to the same password: %v", err)
 		}
 	})
 }

@@ -64,6 +64,11 @@ const (
 	CodeAccountExists        Code = "account_exists"
 	CodeWrongAccount         Code = "wrong_account"
 
+	CodeMFARequired          Code = "mfa_required"
+	CodeMFAEnrolmentRequired Code = "mfa_enrolment_required"
+	CodeInvalidCode          Code = "invalid_code"
+	CodeChallengeOver        Code = "challenge_over"
+
 	CodeInvalidCredentials  Code = "invalid_credentials"
 	CodeMembershipSuspended Code = "membership_suspended"
 	CodeLoginTooOld         Code = "login_too_old"
@@ -138,6 +143,10 @@ var problems = []Problem{
 	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation is for another address than the one signed in. Log out and accept as the invited person."},
 
 	{CodeInvalidCredentials, KindUnauthenticated, "Invalid credentials", "The address and password do not belong together, or there is no such account; the answer is the same for all causes. Check both, or reset the password."},
+	{CodeMFARequired, KindForbidden, "Second factor required", "The password is right, and the account has a second factor that this login or this tenant needs. Finish with POST /api/v2/auth/login/second: \"challenge\", and one of a code (methods: totp), a passkey's answer to \"publicKey\" (passkey) or a recovery code (recovery). The challenge is good for 5 minutes and 5 tries."},
+	{CodeMFAEnrolmentRequired, KindForbidden, "Second factor must be set up", "The password is right, and the tenant demands a second factor, which the account does not have yet. Set one up with POST /api/v2/auth/factors/totp or /passkey/begin and the member \"challenge\"; confirming it signs in."},
+	{CodeInvalidCode, KindUnauthenticated, "Wrong code", "The code, the recovery code or the passkey's answer is not right, or was used before. A code of an authenticator app is good once, for about a minute: check the clock of the device and type the next one."},
+	{CodeChallengeOver, KindGone, "Challenge over", "The challenge was used, had too many wrong answers, is older than 5 minutes, or belongs to something else. Begin again."},
 	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
 	{CodeLoginTooOld, KindForbidden, "Login too old", "In the other tenant sessions end sooner than in this one, and that time has passed since the login of the session. The session stays valid here. Log in to the other tenant with the password: POST /api/v2/auth/login with its \"tenantId\"."},
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},

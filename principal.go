@@ -47,6 +47,12 @@ type Principal struct {
 
 	SessionID string    // empty without a session
 	AuthAt    time.Time // when the user last authenticated
+	AAL       int       // of the session, see Assurance; 0 without one
+	FactorAt  time.Time // when the user last proved a second factor; the zero Time for never
+	HasFactor bool      // the user has a second factor or a passkey
+	// DemandsFactor: the tenant demands a second factor of the role.
+	DemandsFactor bool
+	MaxProofAge   time.Duration // for sensitive actions
 }
 
 // PrincipalOf returns the principal of a member of a tenant, or of an account
@@ -54,7 +60,8 @@ type Principal struct {
 func PrincipalOf(u User, s Session) Principal {
 	p := Principal{
 		Kind: ByUser, ID: u.ID, Email: u.Email, TenantID: u.TenantID, TenantStatus: u.TenantStatus,
-		Rules: u.Rules, Role: u.Role, SessionID: s.ID, AuthAt: s.CreatedAt,
+		Rules: u.Rules, Role: u.Role, SessionID: s.ID, AuthAt: s.AuthAt(), AAL: s.AAL, FactorAt: s.FactorAt, HasFactor: u.Factors > 0,
+		DemandsFactor: s.Tenant.SecondFactor.Covers(u.Role), MaxProofAge: s.Tenant.MaxProofAge(),
 	}
 	if u.Status == UserActive {
 		p.hold(u.Rules.Grant(u.Role))

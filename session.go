@@ -12,6 +12,10 @@ type Session struct {
 	LastSeenAt time.Time
 	IP         string
 	UserAgent  string
+	Assurance
+	// Role and JoinedAt are those of the membership.
+	Role     Role
+	JoinedAt time.Time
 	// Tenant has the limits that its tenant has tightened.
 	Tenant TenantSettings
 }
@@ -24,9 +28,25 @@ type SessionLimits struct {
 }
 
 // ExpiresAt is the absolute limit of the session, under the limits of the
-// installation and of its tenant.
+// installation and of its tenant. Without the second factor that the tenant demands it
+// ends with the days of grace.
 func (s Session) ExpiresAt(l SessionLimits) time.Time {
-	return s.CreatedAt.Add(s.Tenant.Tighten(l).Absolute)
+	end := s.CreatedAt.Add(s.Tenant.Tighten(l).Absolute)
+	if by, demanded := s.Tenant.SecondFactor.From(s.Role, s.JoinedAt); demanded && !s.Satisfies() && by.Before(end) {
+		return by
+	}
+	return end
+}
+
+// Satisfies reports whether the session satisfies a demand for a second factor.
+func (a Assurance) Satisfies() bool { return a.AAL > 1 || a.Remembered }
+
+// AuthAt is when the user was last authenticated.
+func (s Session) AuthAt() time.Time {
+	if s.ProvedAt.Before(s.CreatedAt) {
+		return s.CreatedAt
+	}
+	return s.ProvedAt
 }
 
 // IdleExpiresAt is when the session ends unless it is used; never after ExpiresAt.

@@ -1,6 +1,9 @@
 package doorward
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // TenantStatus is the status of a tenant.
 type TenantStatus string
@@ -38,6 +41,8 @@ type TenantSettings struct {
 	SessionAbsolute time.Duration
 	InvitationDays  int      // the longest validity of an invitation
 	AllowedDomains  []string // of addresses that may be invited, as A-labels; none: all
+	SecondFactor    SecondFactor
+	StepUp          time.Duration // the longest age of a proof for sensitive actions
 }
 
 // Tighten returns the limits, tightened by the tenant's settings.
@@ -49,6 +54,11 @@ func (s TenantSettings) Tighten(l SessionLimits) SessionLimits {
 		l.Absolute = min(l.Absolute, s.SessionAbsolute)
 	}
 	return l
+}
+
+// MaxProofAge is the longest age of a proof for sensitive actions.
+func (s TenantSettings) MaxProofAge() time.Duration {
+	return cmp.Or(s.StepUp, DefaultStepUp)
 }
 
 // MaxInvitationDays is the longest validity of an invitation.

@@ -82,6 +82,10 @@ const (
 	sqlSealedSigningKeys = `SELECT id, private_sealed FROM signing_keys
 WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlResealSigningKey = `UPDATE signing_keys SET private_sealed = $1 WHERE id = $2 AND private_sealed = $3`
+
+	sqlSealedSeeds = `SELECT id, seed_sealed FROM factors
+WHERE seed_sealed IS NOT NULL AND substr(seed_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlResealSeed = `UPDATE factors SET seed_sealed = $1 WHERE id = $2 AND seed_sealed = $3`
 )
 
 // sealedColumn is a column whose values are sealed, with the statements by which they
@@ -92,6 +96,7 @@ type sealedColumn struct{ table, column, find, reseal string }
 // migrations.
 var sealedIn = []sealedColumn{
 	{"signing_keys", "private_sealed", sqlSealedSigningKeys, sqlResealSigningKey},
+	{"factors", "seed_sealed", sqlSealedSeeds, sqlResealSeed},
 }
 
 func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.column == s.Column }

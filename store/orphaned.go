@@ -32,7 +32,7 @@ func orphanedAccountColumns(a *OrphanedAccount) []any {
 	return append(accountColumns(&a.Account), (*storedTime)(&a.LeftAt))
 }
 
-const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, left_at
+const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors, left_at
 FROM users WHERE left_at IS NOT NULL AND left_at <= $1 ORDER BY left_at, id LIMIT $2`
 
 // OrphanedAccounts returns accounts whose last membership ended at by or before and

@@ -150,6 +150,26 @@ func (m nullableTime) Scan(v any) error {
 	return nil
 }
 
+// optionalTime scans an instant that may be absent, as NULL or 0, as the zero Time.
+type optionalTime struct{ to *time.Time }
+
+// Scan is for database/sql.
+func (o optionalTime) Scan(v any) error {
+	*o.to = time.Time{}
+	if n, ok := v.(int64); v == nil || ok && n == 0 {
+		return nil
+	}
+	return (*storedTime)(o.to).Scan(v)
+}
+
+// microsOrZero stores the zero Time as 0.
+func microsOrZero(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return micros(t)
+}
+
 // nullable stores an empty string as NULL, and textOrNone scans it back.
 func nullable(s string) any {
 	if s == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -21,10 +22,17 @@ func credentialColumns(c *Credential) []any {
 }
 
 func sessionColumns(s *doorward.Session) []any {
-	return []any{&s.ID, &s.UserID, &s.TenantID, (*storedTime)(&s.CreatedAt), (*storedTime)(&s.LastSeenAt), &s.IP, &s.UserAgent}
+	return []any{
+		&s.ID, &s.UserID, &s.TenantID, (*storedTime)(&s.CreatedAt), (*storedTime)(&s.LastSeenAt), &s.IP, &s.UserAgent,
+		&s.AAL, (*words)(&s.AMR), (*storedTime)(&s.ProvedAt), optionalTime{&s.FactorAt}, &s.Remembered, &s.Role, (*storedTime)(&s.JoinedAt),
+	}
 }
 
-const selectCredential = `SELECT s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
+// columnsOfSession are those of sessionColumns.
+const columnsOfSession = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
+  s.aal, s.amr, s.proved_at, s.factor_at, s.remembered, m.role, m.created_at`
+
+const selectCredential = `SELECT ` + columnsOfSession + `,
   ` + columnsOfSettings + `, ` + columnsOfUser + `
 FROM sessions s
 JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
@@ -75,9 +83,10 @@ func (r Reader) Session(ctx context.Context, id string) (Credential, error) {
 	return one(ctx, r, credentialColumns, sqlSession, id)
 }
 
-const sqlUserSessions = `SELECT s.token_hash, s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
+const sqlUserSessions = `SELECT s.token_hash, ` + columnsOfSession + `,
   ` + columnsOfSettings + `
-FROM sessions s JOIN tenants t ON t.id = s.tenant_id WHERE s.user_id = $1 ORDER BY s.created_at DESC, s.id`
+FROM sessions s JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
+JOIN tenants t ON t.id = s.tenant_id WHERE s.user_id = $1 ORDER BY s.created_at DESC, s.id`
 
 // StoredSession is a session with the hash of its token.
 type StoredSession struct {
@@ -96,13 +105,15 @@ func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSessio
 	return list(ctx, r, storedSessionColumns, sqlUserSessions, userID)
 }
 
-const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent,
+  aal, amr, proved_at, factor_at, remembered)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
 // InsertSession adds the session under the hash of its token.
 func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte) error {
 	return tx.run(ctx, sqlInsertSession, s.ID, hash, s.UserID, s.TenantID,
-		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent)
+		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent,
+		s.AAL, strings.Join(s.AMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), s.Remembered)
 }
 
 const sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE token_hash = $2 AND last_seen_at < $1`

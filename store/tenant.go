@@ -17,12 +17,17 @@ func tenantColumns(t *doorward.Tenant) []any {
 
 // settingsColumns follow the names of columnsOfSettings.
 func settingsColumns(s *doorward.TenantSettings) []any {
-	return []any{nullableDuration{&s.SessionIdle}, nullableDuration{&s.SessionAbsolute}, nullableInt{&s.InvitationDays}, (*words)(&s.AllowedDomains)}
+	f := &s.SecondFactor
+	return []any{
+		nullableDuration{&s.SessionIdle}, nullableDuration{&s.SessionAbsolute}, nullableInt{&s.InvitationDays}, (*words)(&s.AllowedDomains),
+		optionalTime{&f.Since}, roleWords{&f.Roles}, &f.GraceDays, &f.RememberDays, minutes{&s.StepUp},
+	}
 }
 
 const (
-	columnsOfSettings = `t.session_idle, t.session_absolute, t.invitation_days, t.allowed_domains`
-	selectTenant      = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + columnsOfSettings + `, ` + columnsOfBrand + `, ` + columnsOfRules + `
+	columnsOfSettings = `t.session_idle, t.session_absolute, t.invitation_days, t.allowed_domains,
+  t.mfa_since, t.mfa_roles, t.mfa_grace_days, t.mfa_remember_days, t.step_up_minutes`
+	selectTenant = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + columnsOfSettings + `, ` + columnsOfBrand + `, ` + columnsOfRules + `
 FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
 
@@ -59,6 +64,39 @@ func (w *words) Scan(v any) error {
 	if text != "" {
 		*w = strings.Fields(text)
 	}
+	return err
+}
+
+// roleWords scans roles separated by spaces.
+type roleWords struct{ to *[]doorward.Role }
+
+// Scan is for database/sql.
+func (r roleWords) Scan(v any) error {
+	var names words
+	err := names.Scan(v)
+	*r.to = nil
+	for _, name := range names {
+		*r.to = append(*r.to, doorward.Role(name))
+	}
+	return err
+}
+
+func joinRoles(roles []doorward.Role) string {
+	names := make([]string, len(roles))
+	for i, r := range roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, " ")
+}
+
+// minutes scans a length of time in minutes.
+type minutes struct{ to *time.Duration }
+
+// Scan is for database/sql.
+func (m minutes) Scan(v any) error {
+	var n int
+	err := nullableInt{&n}.Scan(v)
+	*m.to = time.Duration(n) * time.Minute
 	return err
 }
 
@@ -152,15 +190,16 @@ func (tx *Tx) RestoreTenant(ctx context.Context, id string) (bool, error) {
 }
 
 const sqlEditTenant = `UPDATE tenants SET name = $1, session_idle = $2, session_absolute = $3, invitation_days = $4, allowed_domains = $5,
-  accent = $6
-WHERE id = $7`
+  accent = $6, mfa_since = $7, mfa_roles = $8, mfa_grace_days = $9, mfa_remember_days = $10, step_up_minutes = $11
+WHERE id = $12`
 
 // EditTenant replaces name, settings and accent.
 func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
 	tx.announce(ChangeTenant, t.ID)
-	s := t.Settings
+	s, f := t.Settings, t.Settings.SecondFactor
 	return tx.run(ctx, sqlEditTenant, t.Name, orNull(s.SessionIdle.Microseconds()), orNull(s.SessionAbsolute.Microseconds()),
-		orNull(int64(s.InvitationDays)), strings.Join(s.AllowedDomains, " "), t.Brand.Accent, t.ID)
+		orNull(int64(s.InvitationDays)), strings.Join(s.AllowedDomains, " "), t.Brand.Accent,
+		orNull(microsOrZero(f.Since)), joinRoles(f.Roles), f.GraceDays, f.RememberDays, int64(s.StepUp/time.Minute), t.ID)
 }
 
 // orNull stores 0 as NULL.

@@ -10,10 +10,10 @@ import (
 )
 
 func accountColumns(a *doorward.Account) []any {
-	return []any{&a.ID, &a.Email, &a.PasswordHash, (*storedTime)(&a.CreatedAt), &a.Locale, &a.Generation}
+	return []any{&a.ID, &a.Email, &a.PasswordHash, (*storedTime)(&a.CreatedAt), &a.Locale, &a.Generation, &a.Factors}
 }
 
-const selectAccount = `SELECT id, email, password_hash, created_at, locale, credential_generation FROM users `
+const selectAccount = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors FROM users `
 
 const sqlAccountByEmail = selectAccount + `WHERE email = $1`
 
@@ -66,11 +66,11 @@ func userColumns(u *doorward.User) []any {
 	return append([]any{
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
-		nullableTime{&u.LastLoginAt},
+		nullableTime{&u.LastLoginAt}, &u.Factors,
 	}, rulesColumns(&u.Rules)...)
 }
 
-const columnsOfUser = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, ` + columnsOfRules
+const columnsOfUser = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, ` + columnsOfRules
 
 // selectUser is the head of every query for users; the columns are those of
 // userColumns.

@@ -154,7 +154,7 @@ func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credentia
 		return Token{}, err
 	}
 	a.cache.put(&cachedToken{
-		Token: token, credential: credential, audience: audience, tenant: p.TenantID, role: p.Role,
+		Token: token, credential: credential, audience: audience, tenant: p.TenantID, role: p.Role, authAt: p.AuthAt.Unix(),
 		reuseUntil: now.Add(reuse).UnixMicro(),
 	})
 	if a.keys.Load() != keys { // Forget may have run before put
@@ -170,7 +170,7 @@ func (a *Assertions) sign(keys *keySet, p *doorward.Principal, audience int, now
 		IssuedAt: now.Unix(), Expires: expires.Unix(), ID: doorward.NewID("jti_"),
 	}
 	if p.SessionID != "" {
-		c.Session, c.AAL, c.AuthTime = p.SessionID, 1, p.AuthAt.Unix()
+		c.Session, c.AAL, c.AuthTime = p.SessionID, p.AAL, p.AuthAt.Unix()
 	} else {
 		c.Key = p.ID
 	}

@@ -93,7 +93,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-var ann = doorward.Principal{Kind: doorward.ByUser, ID: "usr_ann", TenantID: "tnt_acme", Role: doorward.RoleUser, SessionID: "ses_1", AuthAt: time.Unix(1900000000, 0)}
+var ann = doorward.Principal{Kind: doorward.ByUser, ID: "usr_ann", TenantID: "tnt_acme", Role: doorward.RoleUser, SessionID: "ses_1", AAL: 1, AuthAt: time.Unix(1900000000, 0)}
 
 func (n node) token(t testing.TB, p doorward.Principal, audience int) string {
 	t.Helper()

@@ -15,6 +15,7 @@ type cachedToken struct {
 	audience   int
 	tenant     string
 	role       doorward.Role
+	authAt     int64 // Unix seconds
 	reuseUntil int64 // Unix microseconds
 }
 
@@ -22,7 +23,7 @@ type cachedToken struct {
 // than reuse ago, also by a clock that was set back, and still states what the principal
 // is.
 func (m *cachedToken) isCurrent(p *doorward.Principal, now int64) bool {
-	return now < m.reuseUntil && now >= m.reuseUntil-reuse.Microseconds() && m.role == p.Role && m.tenant == p.TenantID
+	return now < m.reuseUntil && now >= m.reuseUntil-reuse.Microseconds() && m.role == p.Role && m.tenant == p.TenantID && m.authAt == p.AuthAt.Unix()
 }
 
 // cache holds tokens in sets of four places each, read without a lock. A set that is

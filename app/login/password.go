@@ -39,7 +39,7 @@ type tenantChoice struct {
 // browser that has signed in becomes known.
 func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, in tenantChoice) (Outcome, error) {
 	device, remembered := secret.New(), false
-	opened, err := l.sessions.Open(ctx, by, proof.Account, in.tenantID, func(tx *access.Tx) (err error) {
+	opened, err := l.sessions.Open(ctx, by, proof.Account, in.tenantID, doorward.Assurance{}, func(tx *access.Tx) (err error) {
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 					r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, old, ""))
 					return o.Add(r.Opened, err)
 				}
-				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, ann.User.TenantID, apptest.NoExtraWrites))
+				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, ann.User.TenantID, doorward.Assurance{}, apptest.NoExtraWrites))
 			})
 			f.NoError(errs[5])
 			f.WantOnly(errs, "", doorward.CodeInvalidCredentials)

@@ -80,9 +80,29 @@ type grant struct {
 	permissions  *doorward.Permissions
 	policy       doorward.PolicyOf // specific to one principal; nil without policies
 	owner        string            // of a key; empty for a session
-	absolute     int64             // absolute limit, microseconds
-	idle         int64             // idle limit, microseconds
-	extra        any               // a pointer to what is specific to one key; nil for a session
+	proof        proof
+	demands      bool          // the tenant demands a second factor
+	proofAge     time.Duration // see doorward.Principal.MaxProofAge
+	absolute     int64         // absolute limit, microseconds
+	idle         int64         // idle limit, microseconds
+	extra        any           // a pointer to what is specific to one key; nil for a session
+}
+
+// proof is how a session's user was authenticated. It is the same for all sessions that
+// have only been logged in to; a step-up makes another one.
+type proof struct {
+	aal       int
+	hasFactor bool
+	last      time.Duration // of the last proof, since the login
+	factor    time.Duration // of the last one with a second factor; negative: none
+}
+
+func proofOf(p doorward.Principal, login time.Time) proof {
+	of := proof{p.AAL, p.HasFactor, p.AuthAt.Sub(login), -1}
+	if !p.FactorAt.IsZero() {
+		of.factor = p.FactorAt.Sub(login)
+	}
+	return of
 }
 
 // revoked holds, for each subject, the number of changes applied when the last one
@@ -157,10 +177,12 @@ func (r *Registry) Put(h secret.Hash, e *Entry) {
 	s.entries[h] = e
 }
 
-// NewEntry makes the entry of a user's principal. Its subjects are the user and the
-// tenant: a change of one of them invalidates it.
-func NewEntry(p doorward.Principal, life doorward.SessionLimits, seen time.Time, mark uint64) *Entry {
-	return newEntry(p, p.ID, p.AuthAt.UnixMicro(), grantOf(p, life), seen, mark)
+// NewEntry makes the entry of a user's principal, with the time of its login. Its subjects
+// are the user and the tenant: a change of one of them invalidates it.
+func NewEntry(p doorward.Principal, login time.Time, life doorward.SessionLimits, seen time.Time, mark uint64) *Entry {
+	g := grantOf(p, life)
+	g.proof = proofOf(p, login)
+	return newEntry(p, p.ID, login.UnixMicro(), g, seen, mark)
 }
 
 // NewKeyEntry makes the entry of an API key's principal, until an instant. Its subjects
@@ -176,6 +198,7 @@ func NewKeyEntry(p doorward.Principal, until, seen time.Time, extra any, mark ui
 func grantOf(p doorward.Principal, life doorward.SessionLimits) grant {
 	return grant{
 		kind: p.Kind, tenantID: p.TenantID, tenantStatus: p.TenantStatus, rules: p.Rules, role: p.Role, rank: p.Rank, permissions: p.Permissions, policy: p.Policy,
+		demands: p.DemandsFactor, proofAge: p.MaxProofAge,
 		absolute: life.Absolute.Microseconds(), idle: life.Idle.Microseconds(),
 	}
 }
@@ -204,10 +227,15 @@ func (e *Entry) Check(now int64) (p doorward.Principal, extra any, inTime bool) 
 func (e *Entry) Extra() any { return e.grant.Value().extra }
 
 func (e *Entry) principal(g *grant) doorward.Principal {
-	return doorward.Principal{
+	p := doorward.Principal{
 		Kind: g.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: g.tenantID, TenantStatus: g.tenantStatus,
-		OwnerID: g.owner, Rules: g.rules, Role: g.role, Rank: g.rank, Permissions: g.permissions, Policy: g.policy, SessionID: e.text[:e.user], AuthAt: micros(e.since),
+		OwnerID: g.owner, Rules: g.rules, Role: g.role, Rank: g.rank, Permissions: g.permissions, Policy: g.policy, SessionID: e.text[:e.user],
+		AuthAt: micros(e.since + g.proof.last.Microseconds()), AAL: g.proof.aal, HasFactor: g.proof.hasFactor, DemandsFactor: g.demands, MaxProofAge: g.proofAge,
 	}
+	if g.proof.factor >= 0 && g.kind == doorward.ByUser {
+		p.FactorAt = micros(e.since + g.proof.factor.Microseconds())
+	}
+	return p
 }
 
 // evictOne removes some entry whose last use is in the database; the next check of

@@ -31,7 +31,7 @@ func sample(n int) (secret.Hash, store.Credential) {
 }
 
 func entryOf(c store.Credential, l doorward.SessionLimits, mark uint64) *Entry {
-	return NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.Tenant.Tighten(l), c.Session.LastSeenAt, mark)
+	return NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.CreatedAt, c.Session.Tenant.Tighten(l), c.Session.LastSeenAt, mark)
 }
 
 // TestForget: a change invalidates the entries it names and no others.
@@ -280,6 +280,12 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 		c.User.Role = doorward.Roles[n%4]
 		if n%7 == 0 {
 			c.User.TenantStatus, c.Session.Tenant.SessionIdle = doorward.TenantClosing, time.Minute
+		}
+		if n%5 == 0 {
+			c.User.Factors, c.Session.Tenant.SecondFactor.Since = 1, c.Session.CreatedAt
+			c.Session.Assurance = doorward.Assurance{
+				AAL: 2, ProvedAt: c.Session.CreatedAt.Add(time.Duration(n) * time.Second), FactorAt: c.Session.CreatedAt.Add(time.Duration(n%3) * time.Second),
+			}
 		}
 		r.Put(h, entryOf(c, daily, r.Mark()))
 		hashes[n], want[n] = h, doorward.PrincipalOf(c.User, c.Session)

@@ -148,7 +148,9 @@ func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential
 
 // entryOf makes the entry of a session, under the limits of the installation.
 func entryOf(c store.Credential, l doorward.SessionLimits, mark uint64) *registry.Entry {
-	return registry.NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.Tenant.Tighten(l), c.Session.LastSeenAt, mark)
+	life := c.Session.Tenant.Tighten(l)
+	life.Absolute = c.Session.ExpiresAt(l).Sub(c.Session.CreatedAt)
+	return registry.NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.CreatedAt, life, c.Session.LastSeenAt, mark)
 }
 
 func usable(c store.Credential) bool { return Usable(c.User) == nil }

@@ -64,7 +64,7 @@ func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secr
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, account, in[0].TenantID, nothingElse)
+	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, account, in[0].TenantID, doorward.Assurance{}, nothingElse)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -13,13 +15,16 @@ import (
 // Open opens a session in the tenant for an account whose password has just been
 // verified against account.PasswordHash. Password, membership and tenant are
 // checked again under locks, so that no session outlives what allowed it. Errors
-// are those of a login.
+// are those of a login, and mfa_required where the assurance lacks the second factor that
+// the account has, or mfa_enrolment_required one that the tenant demands. The zero
+// Assurance is that of a password.
 //
 // also runs first in the same transaction, under the lock on the account; it sees
 // the account as it was before this login.
-func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, also func(*access.Tx) error) (Opened, error) {
+func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, how doorward.Assurance, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
+	opened.Session.Assurance = how
 	who := doorward.User{ID: account.ID, Email: account.Email}
 	revocation, err := s.writer.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		if err := unchanged(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
@@ -87,10 +92,13 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err := unchanged(ctx, tx, account, ended()); err != nil {
 			return notMember(err)
 		}
+		if err := opened.resume(ctx, tx, by.SessionID); err != nil {
+			return err
+		}
 		if err := opened.admit(ctx, tx); err != nil {
 			return notMember(err)
 		}
-		if err := s.replace(ctx, tx, &opened.Session, by.SessionID); err != nil {
+		if err := s.replace(ctx, tx, opened.Session, by.SessionID); err != nil {
 			return err
 		}
 		return s.insert(ctx, tx, opened.Session, hash)
@@ -108,19 +116,20 @@ func notMember(err error) error {
 	return err
 }
 
-// replace ends the session of the id and gives the new one its time of login
-// (OWASP ASVS 5.0, 7.3.2: at its absolute limit a session needs a new
-// authentication). It runs before the insertion, so that a user at the limit of
-// sessions loses only the old one.
-func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened *doorward.Session, id string) error {
+// resume gives the session the login of another one: its time, and its proofs (OWASP ASVS
+// 5.0, 7.3.2: at its absolute limit a session needs a new authentication).
+func (o *Opened) resume(ctx context.Context, tx *access.Tx, id string) error {
 	old, err := tx.Session(ctx, id)
 	if errors.Is(err, store.ErrNone) {
 		return ended()
 	}
-	if err != nil {
-		return err
-	}
-	opened.CreatedAt = old.Session.CreatedAt
+	o.Session.CreatedAt, o.Session.Assurance = old.Session.CreatedAt, old.Session.Assurance
+	return err
+}
+
+// replace ends the session of the id. It runs before the insertion, so that a user at the
+// limit of sessions loses only the old one.
+func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened doorward.Session, id string) error {
 	if !tx.Now.Before(opened.ExpiresAt(s.limits)) {
 		return doorward.Fail(doorward.CodeLoginTooOld, "")
 	}
@@ -131,7 +140,7 @@ func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened *doorward.
 	if err != nil {
 		return err
 	}
-	return tx.RecordAlso(ctx, doorward.SessionEnd, object(old.Session))
+	return tx.RecordAlso(ctx, doorward.SessionEnd, doorward.Object{Type: "session", ID: id, TenantID: tx.By.TenantID})
 }
 
 // ended is the error for an ended session, also for one that a change of the
@@ -163,13 +172,44 @@ func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account, cha
 // admit loads the user and tenant of the session, if membership and tenant are
 // active. The account is locked.
 func (o *Opened) admit(ctx context.Context, tx *access.Tx) (err error) {
-	o.Session.CreatedAt, o.Session.LastSeenAt = tx.Now, tx.Now
+	if o.Session.LastSeenAt = tx.Now; o.Session.CreatedAt.IsZero() {
+		o.begin(tx.Now)
+	}
 	if o.User, err = membership(ctx, tx, o.Session); err != nil {
 		return err
 	}
+	o.Session.Role, o.Session.JoinedAt = o.User.Role, o.User.CreatedAt
 	tenant, err := tx.Tenant(ctx, o.Session.TenantID)
 	o.Session.Tenant = tenant.Settings
-	return err
+	return cmp.Or(err, o.assured(tx.Now))
+}
+
+// begin makes now the time of the login and of its proofs.
+func (o *Opened) begin(now time.Time) {
+	s := &o.Session
+	s.CreatedAt, s.ProvedAt = now, now
+	if s.AAL = max(1, s.AAL); s.AAL > 1 {
+		s.FactorAt = now
+	}
+	if len(s.AMR) == 0 {
+		s.AMR = []string{doorward.MethodPassword}
+	}
+}
+
+// assured is nil if the session has the second factor that the account has, or that the
+// tenant demands by now.
+func (o *Opened) assured(now time.Time) error {
+	if o.Session.Satisfies() {
+		return nil
+	}
+	if o.User.Factors > 0 {
+		return doorward.Fail(doorward.CodeMFARequired, "")
+	}
+	by, demanded := o.Session.Tenant.SecondFactor.From(o.User.Role, o.User.CreatedAt)
+	if demanded && !now.Before(by) {
+		return doorward.Fail(doorward.CodeMFAEnrolmentRequired, "")
+	}
+	return nil
 }
 
 // membership returns the user as a member of the session's tenant if both are

@@ -26,7 +26,7 @@ func TestSessionLimit(t *testing.T) {
 			errs := apptest.Concurrently(20, func(i int) error {
 				to := tenants[i%len(tenants)]
 				if round > 0 { // without hashing the logins are closer together
-					return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, to, apptest.NoExtraWrites))
+					return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, to, doorward.Assurance{}, apptest.NoExtraWrites))
 				}
 				r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, to))
 				return o.Add(r.Opened, err)

@@ -30,7 +30,7 @@ func TestClosingOutrunsLogin(t *testing.T) {
 					_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
 					return err
 				}
-				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, acme.ID, apptest.NoExtraWrites))
+				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, acme.ID, doorward.Assurance{}, apptest.NoExtraWrites))
 			})
 			f.NoError(errs[4])
 			f.WantOnly(errs, "", doorward.CodeTenantClosing)

@@ -42,6 +42,7 @@ func sessions(f *fixture) {
 		f.wantChange(tx.FreezeTenant(ctx, acme.ID))
 	})
 	ann.Role, ann.TenantStatus = doorward.RoleUser, doorward.TenantFrozen
+	s.Role = ann.Role
 	equal(f, f.value(f.Read().SessionByToken(ctx, hashOf(s))), store.Credential{Session: s, User: ann})
 	f.write(func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
 	f.wantNone(f.Read().SessionByToken(ctx, hashOf(s)))

@@ -63,6 +63,10 @@ var cases = []struct {
 	{"resets", resets},
 	{"stranded resets", strandedResets},
 	{"sessions", sessions},
+	{"proved sessions", provedSessions},
+	{"factors", factors},
+	{"the end of factors", endOfFactors},
+	{"challenges", challenges},
 	{"the end of sessions", endOfSessions},
 	{"the limits of sessions", limitsOfSessions},
 	{"sessions under a tenant's settings", settingsOfSessions},
@@ -267,7 +271,8 @@ func (f *fixture) session(u doorward.User) doorward.Session {
 	f.Helper()
 	s := doorward.Session{
 		ID: f.id("ses_"), UserID: u.ID, TenantID: u.TenantID, CreatedAt: f.clock.read(), LastSeenAt: f.clock.read(),
-		IP: "192.0.2.7", UserAgent: "curl",
+		IP: "192.0.2.7", UserAgent: "curl", Role: u.Role, JoinedAt: u.CreatedAt,
+		Assurance: doorward.Assurance{AAL: 1, AMR: []string{doorward.MethodPassword}, ProvedAt: f.clock.read()},
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertSession(f.Context(), s, hashOf(s))) })
 	return s

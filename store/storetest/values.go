@@ -100,7 +100,7 @@ func emptyIsNotAbsent(f *fixture) {
 	ctx := f.Context()
 	acme := doorward.Tenant{ID: "tnt_", CreatedAt: noon} // no name, no status
 	ann := doorward.User{ID: "usr_", TenantID: acme.ID, CreatedAt: noon}
-	s := doorward.Session{ID: "ses_", UserID: ann.ID, TenantID: acme.ID, CreatedAt: noon, LastSeenAt: noon}
+	s := doorward.Session{ID: "ses_", UserID: ann.ID, TenantID: acme.ID, CreatedAt: noon, LastSeenAt: noon, JoinedAt: noon, Assurance: doorward.Assurance{AAL: 1, ProvedAt: noon}}
 	inv := doorward.Invitation{ID: "inv_", TenantID: acme.ID, CreatedAt: noon, ExpiresAt: noon, Delivery: doorward.DeliveryQueued}
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertTenant(ctx, acme))

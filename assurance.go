@@ -1,0 +1,59 @@
+package doorward
+
+import (
+	"slices"
+	"time"
+)
+
+// Assurance says how the user of a session was authenticated.
+type Assurance struct {
+	AAL      int       // assurance level: 2 with a second factor or a passkey, else 1 (NIST SP 800-63B-4)
+	AMR      []string  // methods (RFC 8176)
+	ProvedAt time.Time // last proof of any kind
+	FactorAt time.Time // last proof with a second factor; the zero Time for none
+	// Remembered: the browser stood in for the second factor.
+	Remembered bool
+}
+
+// Methods of authentication, as in the claim amr of tokens (RFC 8176).
+const (
+	MethodPassword = "pwd"
+	MethodCode     = "otp" // a time-based code or a recovery code
+	MethodDevice   = "hwk" // a passkey that stays in its device
+	MethodSynced   = "swk" // a passkey that is synced between devices
+	MethodPresent  = "user"
+	MethodSeveral  = "mfa"
+)
+
+// SecondFactor is what a tenant demands of its members.
+type SecondFactor struct {
+	Since        time.Time // of the demand; the zero Time where second factors are optional
+	Roles        []Role    // that it covers; none: all
+	GraceDays    int       // 0 to 30
+	RememberDays int       // for which a browser stands in for the factor, 0 to 30
+}
+
+// Limits of the settings, in days and minutes.
+const (
+	MaxGraceDays    = 30
+	MaxRememberDays = 30
+	MaxStepUp       = time.Hour
+	DefaultStepUp   = 10 * time.Minute
+)
+
+// Covers reports whether a second factor is demanded of the role.
+func (f SecondFactor) Covers(r Role) bool {
+	return !f.Since.IsZero() && (len(f.Roles) == 0 || slices.Contains(f.Roles, r))
+}
+
+// From is when a member with the role needs a factor, and whether one ever does: the days
+// of grace begin with the demand or the membership, whichever is later.
+func (f SecondFactor) From(r Role, joined time.Time) (time.Time, bool) {
+	if !f.Covers(r) {
+		return time.Time{}, false
+	}
+	if joined.Before(f.Since) {
+		joined = f.Since
+	}
+	return joined.Add(time.Duration(f.GraceDays) * 24 * time.Hour), true
+}

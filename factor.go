@@ -1,0 +1,40 @@
+package doorward
+
+import "time"
+
+// FactorKind is the kind of a factor.
+type FactorKind string
+
+// The kinds of factors.
+const (
+	TOTP    FactorKind = "totp"    // time-based codes of an authenticator app (RFC 6238)
+	Passkey FactorKind = "passkey" // WebAuthn
+)
+
+// PrefixFactor begins the ids of factors.
+const PrefixFactor = "mfa_"
+
+// Factor is what an account proves itself with besides the password. It belongs to the
+// account and not to a tenant.
+type Factor struct {
+	ID          string
+	UserID      string
+	Kind        FactorKind
+	Name        string
+	CreatedAt   time.Time
+	ConfirmedAt *time.Time // nil while it is being enrolled
+	LastUsedAt  *time.Time
+	DisabledAt  *time.Time // nil: it can be used
+	Synced      bool       // a passkey that is synced between devices
+}
+
+// Usable reports whether the factor proves anything.
+func (f Factor) Usable() bool { return f.ConfirmedAt != nil && f.DisabledAt == nil }
+
+// Limits of factors.
+const (
+	MaxFactors     = 20 // of one account
+	RecoveryCodes  = 10 // made at a time
+	ChallengeLife  = 5 * time.Minute
+	ChallengeTries = 5
+)

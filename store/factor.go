@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// Factor is a factor with what its verification needs.
+type Factor struct {
+	doorward.Factor
+	SeedSealed   []byte // of a TOTP
+	LastStep     int64  // of the last code that was accepted
+	CredentialID []byte // of a passkey
+	Credential   []byte // of a passkey: its public key and what belongs to it
+}
+
+func factorColumns(f *Factor) []any {
+	return []any{
+		&f.ID, &f.UserID, &f.Kind, &f.Name, (*storedTime)(&f.CreatedAt), nullableTime{&f.ConfirmedAt}, nullableTime{&f.LastUsedAt}, nullableTime{&f.DisabledAt},
+		&f.Synced, &f.SeedSealed, &f.LastStep, &f.CredentialID, &f.Credential,
+	}
+}
+
+const selectFactor = `SELECT id, user_id, kind, name, created_at, confirmed_at, last_used_at, disabled_at,
+  synced, seed_sealed, last_step, credential_id, credential FROM factors `
+
+const sqlFactors = selectFactor + `WHERE user_id = $1 ORDER BY created_at, id`
+
+// Factors returns the factors of an account, the oldest first, with those that are being
+// enrolled and those that are disabled.
+func (r Reader) Factors(ctx context.Context, userID string) ([]Factor, error) {
+	return list(ctx, r, factorColumns, sqlFactors, userID)
+}
+
+const sqlFactorByCredential = selectFactor + `WHERE credential_id = $1`
+
+// FactorByCredential returns the passkey with WebAuthn's id, or ErrNone.
+func (r Reader) FactorByCredential(ctx context.Context, id []byte) (Factor, error) {
+	return one(ctx, r, factorColumns, sqlFactorByCredential, id)
+}
+
+const sqlInsertFactor = `INSERT INTO factors (id, user_id, kind, name, created_at, confirmed_at, seed_sealed, last_step, credential_id, credential, synced)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (credential_id) DO NOTHING`
+
+// InsertFactor adds a factor, confirmed or not, and reports whether its credential was
+// new.
+func (tx *Tx) InsertFactor(ctx context.Context, f Factor) (bool, error) {
+	var confirmed any
+	if f.ConfirmedAt != nil {
+		confirmed = micros(*f.ConfirmedAt)
+	}
+	return tx.affected(ctx, sqlInsertFactor, f.ID, f.UserID, f.Kind, f.Name, micros(f.CreatedAt), confirmed, f.SeedSealed, f.LastStep,
+		f.CredentialID, f.Credential, f.Synced)
+}
+
+const sqlConfirmFactor = `UPDATE factors SET confirmed_at = $3, last_used_at = $3, last_step = $4 WHERE id = $1 AND user_id = $2 AND confirmed_at IS NULL`
+
+// ConfirmFactor ends the enrolment of a TOTP by a first code, of the step. It reports
+// whether it was being enrolled.
+func (tx *Tx) ConfirmFactor(ctx context.Context, userID, id string, step int64) (bool, error) {
+	return tx.affected(ctx, sqlConfirmFactor, id, userID, micros(tx.Now), step)
+}
+
+const sqlUseCode = `UPDATE factors SET last_step = $2, last_used_at = $3
+WHERE id = $1 AND last_step < $2 AND confirmed_at IS NOT NULL AND disabled_at IS NULL`
+
+// UseCode records the step of a code, and reports whether it was later than all before:
+// a code is good once, on all nodes.
+func (tx *Tx) UseCode(ctx context.Context, id string, step int64) (bool, error) {
+	return tx.affected(ctx, sqlUseCode, id, step, micros(tx.Now))
+}
+
+const sqlUsePasskey = `UPDATE factors SET credential = $3, synced = $4, last_used_at = $5
+WHERE id = $1 AND credential = $2 AND disabled_at IS NULL`
+
+// UsePasskey replaces what is known of a passkey after its use, its counter above all. It
+// reports whether nobody has used it since it was read.
+func (tx *Tx) UsePasskey(ctx context.Context, before, after Factor) (bool, error) {
+	return tx.affected(ctx, sqlUsePasskey, before.ID, before.Credential, after.Credential, after.Synced, micros(tx.Now))
+}
+
+const sqlDisableFactor = `UPDATE factors SET disabled_at = $2 WHERE id = $1 AND disabled_at IS NULL`
+
+// DisableFactor reports whether the factor was in use. CountFactors comes after it.
+func (tx *Tx) DisableFactor(ctx context.Context, id string) (bool, error) {
+	return tx.affected(ctx, sqlDisableFactor, id, micros(tx.Now))
+}
+
+const sqlRenameFactor = `UPDATE factors SET name = $3 WHERE id = $1 AND user_id = $2 AND confirmed_at IS NOT NULL`
+
+// RenameFactor reports whether the account has the factor.
+func (tx *Tx) RenameFactor(ctx context.Context, userID, id, name string) (bool, error) {
+	return tx.affected(ctx, sqlRenameFactor, id, userID, name)
+}
+
+const sqlDeleteFactor = `DELETE FROM factors WHERE id = $1 AND user_id = $2`
+
+// DeleteFactor reports whether the account had the factor. CountFactors comes after it.
+func (tx *Tx) DeleteFactor(ctx context.Context, userID, id string) (bool, error) {
+	return tx.affected(ctx, sqlDeleteFactor, id, userID)
+}
+
+const sqlDeleteUnconfirmed = `DELETE FROM factors WHERE user_id = $1 AND confirmed_at IS NULL`
+
+// DeleteUnconfirmedFactors ends all enrolments of the account.
+func (tx *Tx) DeleteUnconfirmedFactors(ctx context.Context, userID string) error {
+	return tx.run(ctx, sqlDeleteUnconfirmed, userID)
+}
+
+const sqlDeleteOldEnrolments = `DELETE FROM factors WHERE confirmed_at IS NULL AND created_at <= $1`
+
+// DeleteOldEnrolments deletes the factors that were never confirmed.
+func (tx *Tx) DeleteOldEnrolments(ctx context.Context, created time.Time) error {
+	return tx.run(ctx, sqlDeleteOldEnrolments, micros(created))
+}
+
+const sqlDeleteFactors = `DELETE FROM factors WHERE user_id = $1`
+
+// DeleteFactors deletes all factors and recovery codes of the account.
+func (tx *Tx) DeleteFactors(ctx context.Context, userID string) error {
+	if err := tx.run(ctx, sqlDeleteFactors, userID); err != nil {
+		return err
+	}
+	if err := tx.run(ctx, sqlDeleteRecoveryCodes, userID); err != nil {
+		return err
+	}
+	return tx.CountFactors(ctx, userID)
+}
+
+const sqlCountFactors = `UPDATE users SET factors = (
+  SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL
+) WHERE id = $1`
+
+// CountFactors updates the number of factors at the account, and tells all nodes to read
+// its sessions again.
+func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
+	tx.announce(ChangeUser, userID)
+	return tx.run(ctx, sqlCountFactors, userID)
+}
+
+const (
+	sqlDeleteRecoveryCodes = `DELETE FROM recovery_codes WHERE user_id = $1`
+	sqlInsertRecoveryCode  = `INSERT INTO recovery_codes (hash, user_id, created_at) VALUES ($1, $2, $3)`
+	sqlUseRecoveryCode     = `DELETE FROM recovery_codes WHERE hash = $1 AND user_id = $2`
+	sqlCountRecoveryCodes  = `SELECT count(*) FROM recovery_codes WHERE user_id = $1`
+)
+
+// SetRecoveryCodes replaces the recovery codes of the account by those with the hashes.
+func (tx *Tx) SetRecoveryCodes(ctx context.Context, userID string, hashes [][]byte) error {
+	if err := tx.run(ctx, sqlDeleteRecoveryCodes, userID); err != nil {
+		return err
+	}
+	for _, hash := range hashes {
+		if err := tx.run(ctx, sqlInsertRecoveryCode, hash, userID, micros(tx.Now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UseRecoveryCode uses the code up, and reports whether the account had it.
+func (tx *Tx) UseRecoveryCode(ctx context.Context, userID string, hash []byte) (bool, error) {
+	return tx.affected(ctx, sqlUseRecoveryCode, hash, userID)
+}
+
+// CountRecoveryCodes counts the codes that are left.
+func (r Reader) CountRecoveryCodes(ctx context.Context, userID string) (int, error) {
+	return one(ctx, r, countColumn, sqlCountRecoveryCodes, userID)
+}

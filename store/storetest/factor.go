@@ -1,0 +1,167 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+func (f *fixture) factor(of doorward.Account, kind doorward.FactorKind) store.Factor {
+	f.Helper()
+	x := store.Factor{Factor: doorward.Factor{ID: f.id("mfa_"), UserID: of.ID, Kind: kind, Name: "Phone", CreatedAt: f.clock.read()}}
+	if kind == doorward.Passkey {
+		at := f.clock.read()
+		x.ConfirmedAt, x.CredentialID, x.Credential, x.Synced = &at, []byte(x.ID), []byte("counter 1"), true
+	} else {
+		x.SeedSealed = []byte("sealed")
+	}
+	f.write(func(tx *store.Tx) { f.wantChange(tx.InsertFactor(f.Context(), x)) })
+	return x
+}
+
+func (f *fixture) factorsOf(a doorward.Account) int {
+	f.Helper()
+	return f.value(f.Read().Account(f.Context(), a.ID)).(doorward.Account).Factors
+}
+
+// factors are found by account and credential, and counted at the account only while they
+// are confirmed and enabled.
+func factors(f *fixture) {
+	ctx := f.Context()
+	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
+	code, key := f.factor(ann, doorward.TOTP), f.factor(ann, doorward.Passkey)
+	equal(f, f.value(f.Read().Factors(ctx, ann.ID)), []store.Factor{code, key})
+	equal(f, f.value(f.Read().FactorByCredential(ctx, key.CredentialID)), key)
+	f.wantNone(f.Read().FactorByCredential(ctx, []byte("other")))
+	f.write(func(tx *store.Tx) {
+		again := key
+		again.ID, again.UserID = "mfa_again", bob.ID
+		f.wantNoChange(tx.InsertFactor(ctx, again)) // one authenticator, one account
+		noError(f, tx.CountFactors(ctx, ann.ID))
+	})
+	equal(f, f.factorsOf(ann), 1)
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.ConfirmFactor(ctx, bob.ID, code.ID, 7))
+		f.wantNoChange(tx.UseCode(ctx, code.ID, 8)) // not confirmed yet
+		f.wantNoChange(tx.RenameFactor(ctx, ann.ID, code.ID, "x"))
+		f.wantChange(tx.ConfirmFactor(ctx, ann.ID, code.ID, 7))
+		f.wantNoChange(tx.ConfirmFactor(ctx, ann.ID, code.ID, 9))
+		f.wantNoChange(tx.UseCode(ctx, code.ID, 7))
+		f.wantChange(tx.UseCode(ctx, code.ID, 8))
+		f.wantNoChange(tx.UseCode(ctx, code.ID, 8))
+		f.wantNoChange(tx.RenameFactor(ctx, bob.ID, code.ID, "x"))
+		f.wantChange(tx.RenameFactor(ctx, ann.ID, code.ID, "Tablet"))
+		noError(f, tx.CountFactors(ctx, ann.ID))
+	})
+	now := f.value(f.Read().Factors(ctx, ann.ID)).([]store.Factor)
+	equal(f, now[0].LastStep, int64(8))
+	equal(f, now[0].Name, "Tablet")
+	equal(f, f.factorsOf(ann), 2)
+	f.write(func(tx *store.Tx) {
+		used := key
+		used.Credential, used.Synced = []byte("counter 2"), false
+		f.wantChange(tx.UsePasskey(ctx, key, used))
+		f.wantNoChange(tx.UsePasskey(ctx, key, used)) // read before the other use
+		f.wantChange(tx.DisableFactor(ctx, key.ID))
+		f.wantNoChange(tx.DisableFactor(ctx, key.ID))
+		f.wantNoChange(tx.UsePasskey(ctx, used, key))
+		noError(f, tx.CountFactors(ctx, ann.ID))
+	})
+	equal(f, f.factorsOf(ann), 1)
+}
+
+// endOfFactors: enrolments that were not finished end, and what is deleted is counted no
+// more.
+func endOfFactors(f *fixture) {
+	ctx := f.Context()
+	ann := f.account("ann@acme.example")
+	key, begun, old := f.factor(ann, doorward.Passkey), f.factor(ann, doorward.TOTP), f.factor(ann, doorward.TOTP)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.CountFactors(ctx, ann.ID))
+		noError(f, tx.DeleteOldEnrolments(ctx, old.CreatedAt.Add(-1)))
+		f.wantChange(tx.DeleteFactor(ctx, ann.ID, begun.ID))
+		f.wantNoChange(tx.DeleteFactor(ctx, ann.ID, begun.ID))
+		f.wantNoChange(tx.DeleteFactor(ctx, "usr_other", old.ID))
+		noError(f, tx.DeleteOldEnrolments(ctx, old.CreatedAt))
+	})
+	equal(f, f.value(f.Read().Factors(ctx, ann.ID)), []store.Factor{key})
+	f.factor(ann, doorward.TOTP)
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteUnconfirmedFactors(ctx, ann.ID)) })
+	equal(f, f.value(f.Read().Factors(ctx, ann.ID)), []store.Factor{key})
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.SetRecoveryCodes(ctx, ann.ID, [][]byte{[]byte("1"), []byte("2"), []byte("3")}))
+		f.wantNoChange(tx.UseRecoveryCode(ctx, "usr_other", []byte("1")))
+		f.wantChange(tx.UseRecoveryCode(ctx, ann.ID, []byte("1")))
+		f.wantNoChange(tx.UseRecoveryCode(ctx, ann.ID, []byte("1")))
+	})
+	equal(f, f.value(f.Read().CountRecoveryCodes(ctx, ann.ID)), 2)
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteFactors(ctx, ann.ID)) })
+	equal(f, f.value(f.Read().CountRecoveryCodes(ctx, ann.ID)), 0)
+	equal(f, f.factorsOf(ann), 0)
+}
+
+// challenges are good for one purpose, for some tries and for a time, and once.
+func challenges(f *fixture) {
+	ctx := f.Context()
+	ann := f.account("ann@acme.example")
+	end := f.clock.read().Add(time.Minute)
+	c := store.Challenge{Purpose: "login", UserID: ann.ID, TenantID: "tnt_1", Generation: 3, Methods: []string{"totp", "recovery"}, State: []byte("state"), EndsAt: end}
+	anybody := store.Challenge{Purpose: "passkey", SessionID: "ses_1", EndsAt: end}
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertChallenge(ctx, []byte("1"), c))
+		noError(f, tx.InsertChallenge(ctx, []byte("2"), anybody))
+	})
+	read := func(hash, purpose string, tries int, at time.Time) (store.Challenge, error) {
+		return f.Read().Challenge(ctx, []byte(hash), purpose, tries, at)
+	}
+	now := f.clock.read()
+	equal(f, f.value(read("1", "login", 2, now)), c)
+	equal(f, f.value(read("2", "passkey", 2, now)), anybody)
+	f.wantNone(read("1", "passkey", 2, now))
+	f.wantNone(read("1", "login", 2, end))
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.TryChallenge(ctx, []byte("1"), 2))
+		f.wantChange(tx.TryChallenge(ctx, []byte("1"), 2))
+		f.wantNoChange(tx.TryChallenge(ctx, []byte("1"), 2))
+		f.wantChange(tx.TakeChallenge(ctx, []byte("2")))
+		f.wantNoChange(tx.TakeChallenge(ctx, []byte("2")))
+	})
+	f.wantNone(read("1", "login", 2, now))
+	equal(f, f.value(read("1", "login", 3, now)), c)
+	f.clock.move(time.Minute)
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.TryChallenge(ctx, []byte("1"), 9))
+		noError(f, tx.DeleteEndedChallenges(ctx))
+		f.wantNoChange(tx.TakeChallenge(ctx, []byte("1")))
+		c.EndsAt = tx.Now.Add(time.Minute)
+		noError(f, tx.InsertChallenge(ctx, []byte("3"), c))
+		noError(f, tx.EndChallenges(ctx, ann.ID))
+		f.wantNoChange(tx.TakeChallenge(ctx, []byte("3")))
+	})
+}
+
+// provedSessions: new proofs of a session, and browsers that stand in for a factor.
+func provedSessions(f *fixture) {
+	ctx := f.Context()
+	ann := f.member(f.tenant("Acme"), "ann@acme.example", doorward.RoleUser)
+	s := f.session(ann)
+	s.Assurance = doorward.Assurance{AAL: 2, AMR: []string{"pwd", "otp", "mfa"}, ProvedAt: noon.Add(time.Minute), FactorAt: noon.Add(time.Second)}
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.ProveSession(ctx, store.StoredSession{Hash: hashOf(s), Session: s}))
+		f.wantNoChange(tx.ProveSession(ctx, store.StoredSession{Session: doorward.Session{ID: "ses_none"}}))
+	})
+	equal(f, f.value(f.Read().Session(ctx, s.ID)), store.Credential{Session: s, User: ann})
+
+	f.wantChange(f.remember("1", ann.ID), nil)
+	until := func() time.Time {
+		known, err := f.Read().KnownDevices(ctx, ann.Email, [][]byte{[]byte("1")}, time.Time{})
+		noError(f, err)
+		return known[0].SecondUntil
+	}
+	equal(f, until(), time.Time{})
+	f.write(func(tx *store.Tx) { noError(f, tx.RememberSecond(ctx, []byte("1"), noon.Add(time.Hour))) })
+	equal(f, until().Equal(noon.Add(time.Hour)), true)
+	f.write(func(tx *store.Tx) { noError(f, tx.ForgetSeconds(ctx, ann.ID)) })
+	equal(f, until(), time.Time{})
+}

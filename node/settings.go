@@ -216,7 +216,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Name: "password-min-length", Value: newField(&c.PasswordMinLength, 12, within(minPasswordLength, credential.MaxPasswordLength, fmt.Sprintf("it must be %d to %d.", minPasswordLength, credential.MaxPasswordLength))),
 			Help: "shortest password, in characters",
 		},
-		{Name: "password-list", Value: newField(&r.PasswordList, ""), Help: "`file` of refused passwords, one a line (default the bundled list)"},
+		{Name: "password-list", Value: newField(&r.PasswordList, ""), Help: "`file` of refused passwords: one a line, or a filter of \"doorward passwords build\" (default the bundled list)"},
 		{Name: "password-memory-kib", Value: newField(&c.Hash.MemoryKiB, argon.Default.MemoryKiB), Help: "memory of one Argon2id hash, in `KiB`"},
 		{Name: "password-time", Value: newField(&c.Hash.Time, argon.Default.Time), Help: "`passes` of one Argon2id hash"},
 		{Name: "limit-login-account", Value: newField(&c.Attempts.PerAccount, 5, limit), Help: "failed logins per address before a delay (0: no limit)"},

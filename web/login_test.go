@@ -245,7 +245,8 @@ func TestSession(t *testing.T) {
 		acme := d.Tenant("Acme")
 		login := d.login(t, acme.Owner.Email, password, with("User-Agent", "test/1 (ä)")).ok(http.StatusOK)
 		a := d.send(t, "GET /api/v2/auth/session", nil, as(login.text("token"))).ok(http.StatusOK)
-		a.names("", "session", "user").names("session", "id", "current", "tenantId", "createdAt", "lastSeenAt", "expiresAt", "idleExpiresAt", "ip", "userAgent")
+		a.names("", "session", "user").names("session", "id", "current", "tenantId", "createdAt", "lastSeenAt", "expiresAt", "idleExpiresAt", "ip", "userAgent", "aal", "amr", "authAt")
+		a.is("session.aal", 1.0).is("session.authAt", a.text("session.createdAt"))
 		a.is("session.current", true).is("session.tenantId", acme.ID).is("session.userAgent", "test/1 (ä)").is("session.ip", "127.0.0.1")
 		if diff := cmp.Diff(login.at("user"), a.at("user")); diff != "" {
 			t.Errorf("the user differs from the login's:\n%s", diff)

@@ -202,6 +202,8 @@ func TestChangePassword(t *testing.T) {
 		change("wrong password", "short", "short").invalid("/password", "too_short")
 		change(password, "xx ann@acme.example", "xx ann@acme.example").invalid("/password", "contains_identity")
 		change(password, "I work at Globex", "I work at Globex").invalid("/password", "contains_identity")
+		change(password, password, password).invalid("/password", "unchanged")
+		change("three old boats", "three old boats", "three old boats").invalid("/currentPassword", "wrong")
 		for _, token := range []string{there, own, ann.Token()} {
 			d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(http.StatusOK)
 		}

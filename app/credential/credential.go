@@ -53,8 +53,8 @@ func New(writer *access.Writer, db *store.DB, pool *argon.Pool, limits Limits) *
 	return &Verifier{writer, db, pool, limits}
 }
 
-// Proof is a correct password whose attempt is in flight. Pass each to End or
-// Refuse it. The zero Proof stands for a proof of another kind and settles
+// Proof is a correct password whose attempt is in flight. Pass each to End, or Refuse
+// or Release it. The zero Proof stands for a proof of another kind and settles
 // nothing.
 type Proof struct {
 	Account  doorward.Account
@@ -162,6 +162,13 @@ func (p Proof) End(ctx context.Context, err error) error {
 	p.verifier.release(ctx, p.attempt)
 	return err
 }
+
+// Release ends the attempt as if it had not been made, for a refusal that says to the
+// caller that the password is correct. Don't pass the proof to End then.
+func (p Proof) Release(ctx context.Context) { p.verifier.release(ctx, p.attempt) }
+
+// SamePassword reports whether two texts are the same password.
+func SamePassword(a, b string) bool { return norm.NFC.String(a) == norm.NFC.String(b) }
 
 // Allowance is the rest of a known browser's own allowance after a success. It is
 // nil for other callers: the rest of an account's or a network's would reveal the

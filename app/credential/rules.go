@@ -17,7 +17,7 @@ import (
 const MaxPasswordLength = 128
 
 // Rules decide which passwords may be set: a length, no composition rules, no
-// common or invisible password, none with the user's address or name (NIST SP
+// common password, sequence, repetition or invisible password, none with the user's address or name (NIST SP
 // 800-63B-4, section 3.1.1.2).
 type Rules struct {
 	MinLength int // in code points
@@ -57,8 +57,8 @@ func (r Rules) password(password, email string, words []string) (doorward.FieldE
 		return doorward.FieldError{Code: "too_long", Message: "The password may have 128 characters and 1,024 bytes at most."}, true
 	case length < r.MinLength:
 		return doorward.FieldError{Code: "too_short", Message: "The password needs at least " + strconv.Itoa(r.MinLength) + " characters. A few words in a row are easy to remember."}, true
-	case r.Common.Contains(password):
-		return doorward.FieldError{Code: "too_common", Message: "Many people use this password, so it is among the first to be guessed. Choose another one."}, true
+	case r.Common.Refuses(password):
+		return doorward.FieldError{Code: "too_common", Message: "Many people use this password or one made the same way, so it is among the first to be guessed. Choose another one."}, true
 	case !anyVisible(password):
 		return doorward.FieldError{Code: "too_common", Message: "The password has no visible character: spaces and invisible characters alone are among the first to be guessed. Choose another one."}, true
 	case containsAny(password, append(words, email, mailaddr.Local(email))):

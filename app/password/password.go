@@ -121,6 +121,10 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	if err != nil {
 		return Changed{}, err
 	}
+	if credential.SamePassword(current, password) {
+		proof.Release(ctx)
+		return Changed{}, doorward.Invalid("/password", "unchanged", "This is the password you have now. Choose another one.")
+	}
 	revocation, err := p.set(ctx, by, doorward.PasswordChange, proof.Account, password, func(*access.Tx) error { return nil }, proof)
 	if errors.Is(err, errChanged) {
 		err = wrongCurrent(err)

@@ -51,6 +51,7 @@ func newPageFixture(t *testing.T) *pageFixture {
 	h.run(t, "doorward key create-master master.key")
 	writeFile(t, h.folder, "model.yaml", "actions:\n  invoice.approve: {roles: [OWNER, ADMIN]}\n")
 	writeFile(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
+	writeFile(t, h.folder, "breached.txt", "swordfish\n")
 	writeFile(t, h.folder, "secret", "sqlite:doorward.db")
 	writeFile(t, h.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
 	writeFile(t, h.folder, "people.jsonl", `{"email": "eve@acme.example", "role": "USER"}`+"\n")

@@ -51,7 +51,7 @@ type finding struct {
 func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	findings := []finding{{what: "configuration", fine: "valid"}, checkBaseURL(cfg)}
+	findings := []finding{{what: "configuration", fine: "valid"}, {what: "passwords", fine: s.listInForce(cfg)}, checkBaseURL(cfg)}
 	findings = append(findings, checkProxies(s, cfg)...)
 	findings = append(findings, checkDatabase(ctx, s, cfg)...)
 	findings = append(findings, checkMail(ctx, s, cfg))

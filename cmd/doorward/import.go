@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -164,12 +165,18 @@ the database. The audit trail records each export, and whether it had hashes.`,
 	return cmd
 }
 
-// writeTo calls write with a file that gets its name only when it is complete, and that
-// only its owner can read; without a name, with standard output.
-func writeTo(name string, stdout io.Writer, write func(io.Writer) error) (err error) {
+// writeTo calls write with a file that only its owner can read, as replaceFile does;
+// without a name, with standard output.
+func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	if name == "" {
 		return write(stdout)
 	}
+	return replaceFile(name, 0o600, write)
+}
+
+// replaceFile calls write with a file that gets its name, in place of an earlier one, only
+// when it is complete.
+func replaceFile(name string, mode fs.FileMode, write func(io.Writer) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // with mode 0600
 	if err != nil {
 		return err
@@ -179,7 +186,7 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) (err er
 			os.Remove(file.Name())
 		}
 	}()
-	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
+	if err := errors.Join(write(file), file.Chmod(mode), file.Sync(), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(file.Name(), name)

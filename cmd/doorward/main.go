@@ -81,7 +81,7 @@ unreachable or its schema incompatible.`,
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), modelCommand(), explainCommand(), auditCommand(),
 		backupCommand(), restoreCommand(), moveCommand(),
-		migrateCommand(), doctorCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
+		migrateCommand(), passwordsCommand(), doctorCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	finish(root)
 	return root
 }

@@ -36,7 +36,7 @@ func configCommand() *cobra.Command {
 			for _, w := range warnings(s, cfg) {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w.text)
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), "The configuration is valid.")
+			fmt.Fprintf(cmd.OutOrStdout(), "The configuration is valid.\nRefused passwords: %s.\n", s.listInForce(cfg))
 			return nil
 		},
 	}

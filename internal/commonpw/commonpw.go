@@ -1,24 +1,28 @@
 // Package commonpw answers whether a password is on a list of common ones:
 //
-//	commonpw.Bundled().Contains(password)    // the list inside the binary
-//	list, err := commonpw.Load(file)         // an operator's list
+//	commonpw.Bundled().Refuses(password)     // the list inside the binary
+//	list, err := commonpw.Load(file)         // an operator's list, or a filter
+//	built, err := commonpw.Build(file, 1e-4) // a filter of a list of any size
 //
 // Letter case is ignored. Passwords and entries are compared in Unicode normal form
-// C; [Load] normalises the entries, and the caller the password.
+// C; [Load] and [Build] normalise the entries, and the caller the password. Sequences
+// and repetitions are refused besides, on any list.
 //
 // # The bundled list
 //
 // It is the password dictionary of the npm package @zxcvbn-ts/language-common (MIT,
 // see passwords.LICENSE.txt), which go generate fetches and filters: the 17,950
 // entries of 8 or more code points, the minimum of NIST SP 800-63B-4, section
-// 3.1.1.2. Only 308 of them have the 12 code points that a password needs by
-// default, so the list stops little there. Operators can use a list of longer ones.
+// 3.1.1.2, and 24,298 words of 4 to 7, for passwords that add digits and signs to one.
+// Only 308 have the 12 code points that a password needs by default, so by itself the
+// list stops little there. Operators can use a list of longer ones.
 //
-// It is embedded uncompressed: 168 kB of sorted lines, searched in place, without
+// It is embedded uncompressed: 337 kB of sorted lines, searched in place, without
 // start-up time or heap, and with readable diffs.
 package commonpw
 
 import (
+	"bufio"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -37,13 +41,14 @@ var bundledLines string
 
 var bundled = List{lines: bundledLines}
 
-// MaxSize is the size in bytes up to which Load takes a list. Such a list stays in
-// memory, and takes about five times as much while it is loaded.
+// MaxSize is the size in bytes up to which Load takes a list of text. Such a list stays
+// in memory, and takes about five times as much while it is loaded.
 const MaxSize = 64 << 20
 
 // List is a set of passwords. It never changes and is safe for concurrent use.
 type List struct {
-	lines string // lower-cased, sorted bytewise, each once and with its "\n"
+	lines  string  // lower-cased, sorted bytewise, each once and with its "\n"
+	filter *filter // in place of lines, unless nil
 }
 
 // Bundled returns the list inside the binary.
@@ -51,12 +56,22 @@ func Bundled() *List { return &bundled }
 
 // Load reads an operator's list: UTF-8, one password a line, ended by LF or CRLF.
 // Blank lines and a byte order mark at the start are skipped; everything else
-// counts, including spaces and "#", since passwords may begin with them.
+// counts, including spaces and "#", since passwords may begin with them. A filter of
+// [Build] is recognised by its beginning.
 //
 // Errors, besides those of r: more than MaxSize bytes; invalid UTF-8, with the
-// number of the line; and an empty list, which is a mistake. No error quotes the
-// file.
+// number of the line; an empty list, which is a mistake; a filter of another version or
+// damaged. No error quotes the file.
 func Load(r io.Reader) (*List, error) {
+	in := bufio.NewReader(r)
+	if start, _ := in.Peek(len(filterMagic)); string(start) == filterMagic {
+		f, err := readFilter(in)
+		return &List{filter: f}, err
+	}
+	return loadText(in)
+}
+
+func loadText(r io.Reader) (*List, error) {
 	var file strings.Builder
 	if _, err := io.Copy(&file, io.LimitReader(r, MaxSize+1)); err != nil {
 		return nil, fmt.Errorf("commonpw: %w", err)
@@ -104,8 +119,12 @@ func newList(entries []string) *List {
 func fold(password string) string { return strings.ToLower(password) }
 
 // Contains reports whether password, in normal form C, is on the list, ignoring
-// letter case.
+// letter case. A filter has false positives, and of an entry that was the hash of a
+// password with upper-case letters it knows only that spelling.
 func (l *List) Contains(password string) bool {
+	if l.filter != nil {
+		return l.filter.contains(password)
+	}
 	want := fold(password)
 	rest := l.lines // complete lines, which include the password's if it is listed
 	for rest != "" {
@@ -123,5 +142,20 @@ func (l *List) Contains(password string) bool {
 	return false
 }
 
-// Len returns the number of passwords on the list. It counts them on each call.
-func (l *List) Len() int { return strings.Count(l.lines, "\n") }
+// Len returns the number of passwords on the list. It counts them on each call; that of
+// a filter may be too low by its false positives.
+func (l *List) Len() int {
+	if l.filter != nil {
+		return int(l.filter.header.Entries)
+	}
+	return strings.Count(l.lines, "\n")
+}
+
+// FalsePositives returns the share of passwords that are refused although they aren't on
+// the list, at most: 0 unless it is a filter.
+func (l *List) FalsePositives() float64 {
+	if l.filter == nil {
+		return 0
+	}
+	return l.filter.header.FalsePositives
+}

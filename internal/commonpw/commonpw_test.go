@@ -24,19 +24,25 @@ func bundledEntries() []string {
 func TestBundledForm(t *testing.T) {
 	entries := bundledEntries()
 	for i, entry := range entries {
-		if utf8.RuneCountInString(entry) < 8 || entry != fold(norm.NFC.String(entry)) {
-			t.Errorf("line %d, %q, is short or not folded", i+1, entry)
+		length := utf8.RuneCountInString(entry)
+		if length < MinWord || length < 8 && Word(entry) != entry || entry != fold(norm.NFC.String(entry)) {
+			t.Errorf("line %d, %q, is too short to be of use, or not folded", i+1, entry)
 		}
 		if i > 0 && entries[i-1] >= entry {
 			t.Errorf("line %d, %q, is out of order", i+1, entry)
 		}
 	}
-	if got := Bundled().Len(); got != 17_950 || got != len(entries) {
-		t.Errorf("Len() = %d for %d lines, want the 17950 of the package comment", got, len(entries))
+	if got := Bundled().Len(); got != len(entries) {
+		t.Errorf("Len() = %d for %d lines", got, len(entries))
 	}
-	long := slices.DeleteFunc(entries, func(s string) bool { return utf8.RuneCountInString(s) < 12 })
-	if len(long) != 308 {
-		t.Errorf("%d entries of 12 and more, want the 308 of the package comment", len(long))
+	of := func(least, most int) int {
+		return len(slices.DeleteFunc(slices.Clone(entries), func(s string) bool {
+			length := utf8.RuneCountInString(s)
+			return length < least || length > most
+		}))
+	}
+	if words, all, long := of(MinWord, 7), of(8, 99), of(12, 99); words != 24_298 || all != 17_950 || long != 308 {
+		t.Errorf("%d words, %d entries of 8 and more, %d of 12 and more, want the 24298, 17950 and 308 of the package comment", words, all, long)
 	}
 }
 
@@ -63,8 +69,9 @@ func TestContains(t *testing.T) {
 		"password\n":               false,
 		"baseball\npassword":       false,
 		" password":                false,
-		"passwor":                  false,
-		"123456":                   false, // common, but too short to be kept
+		"cheeseburge":              false,
+		"dragon":                   true,
+		"123456":                   false, // common, but too short to be kept, and no word
 		"\xff\xff\xff\xff":         false,
 		"correct horse battery":    false,
 		strings.Repeat("z", 1<<10): false,

@@ -52,7 +52,7 @@ type joined struct {
 
 type completeInput struct {
 	Token           string `json:"token" doc:"The code of the invitation mail" example:"3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc"`
-	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most"`
+	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most. It is too_common if it is on the installation's list, as a whole or without the digits and signs at its ends, or is nothing but a sequence or a repetition"`
 	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
 }
 

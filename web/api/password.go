@@ -23,7 +23,7 @@ func (a *api) forgotPassword(ctx context.Context, c *front.Call, in forgotInput)
 
 type resetInput struct {
 	Token           string `json:"token" doc:"The code of the mail"`
-	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most"`
+	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most. It is too_common if it is on the installation's list, as a whole or without the digits and signs at its ends, or is nothing but a sequence or a repetition"`
 	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
 }
 
@@ -41,13 +41,13 @@ func (a *api) resetPassword(ctx context.Context, c *front.Call, in resetInput) (
 
 type changeInput struct {
 	CurrentPassword string `json:"currentPassword" format:"password"`
-	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most"`
+	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most. It is too_common if it is on the installation's list, as a whole or without the digits and signs at its ends, or is nothing but a sequence or a repetition"`
 	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
 }
 
 var docChangePassword = front.Doc{
 	ID: "changePassword", Tag: "Passwords", Summary: "Change one's own password",
-	Description: "Ends all other sessions of the person, in every tenant. No other browser that has signed in before is known any more.",
+	Description: "Ends all other sessions of the person, in every tenant. No other browser that has signed in before is known any more. The password that one has is 422 `unchanged`.",
 	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }
 

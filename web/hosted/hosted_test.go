@@ -355,6 +355,7 @@ func TestAccount(t *testing.T) {
 	b.send("/account/name", "name", strings.Repeat("x", 101)).is(t, 422, "", "100 characters at most")
 	b.send("/account/name", "name", "\u202eneB").is(t, 422, "", "control characters")
 	b.send("/account/password", "currentPassword", "wrong", "password", fresh, "confirmPassword", fresh).is(t, 422, "", "not the password you have now")
+	b.send("/account/password", "currentPassword", secret, "password", secret, "confirmPassword", secret).is(t, 422, "", "This is the password you have now.")
 	b.send("/account/password", "currentPassword", secret, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account?done=password")
 	elsewhere.get("/account").is(t, 303, "/login?return=%2Faccount")
 	b.send("/account/sessions/end", "id", "ses_absent").is(t, 303, "/account?done=session")

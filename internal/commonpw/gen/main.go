@@ -28,6 +28,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/doorward/doorward/internal/commonpw"
 )
 
 const (
@@ -35,7 +37,9 @@ const (
 	sum    = "bf3027c16c069d7877e25dc8751bc819e10e479afcc5ee1a323eb2ab73129ca9" // SHA-256 of the tarball
 
 	// minLength is in code points. Shorter passwords are refused for their length
-	// in any case.
+	// in any case, so shorter words are of use only as what is left of a password
+	// without the digits and signs at its ends: commonpw.MinWord, and letters at both
+	// ends.
 	minLength = 8
 )
 
@@ -135,7 +139,7 @@ func distil(dictionary []byte) ([]byte, error) {
 		if strings.ContainsAny(word, "\r\n") {
 			return nil, fmt.Errorf("a word with a line break in it: %q", word)
 		}
-		if word = strings.ToLower(norm.NFC.String(word)); utf8.RuneCountInString(word) >= minLength {
+		if word = strings.ToLower(norm.NFC.String(word)); useful(word) {
 			kept = append(kept, word)
 		}
 	}
@@ -144,4 +148,9 @@ func distil(dictionary []byte) ([]byte, error) {
 	}
 	slices.Sort(kept)
 	return []byte(strings.Join(slices.Compact(kept), "\n") + "\n"), nil
+}
+
+func useful(word string) bool {
+	length := utf8.RuneCountInString(word)
+	return length >= minLength || length >= commonpw.MinWord && commonpw.Word(word) == word
 }

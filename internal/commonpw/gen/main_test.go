@@ -10,17 +10,17 @@ import (
 )
 
 func TestDistil(t *testing.T) {
-	got, err := distil([]byte(`["Zebra123", "short", "password", "PASSWORD", "e\u0301e\u0301e\u0301e\u0301", "pässwörd", "e\u0301te\u0301te\u0301te\u0301te\u0301"]`))
+	got, err := distil([]byte(`["Zebra123", "short", "short1", "3rd", "abc", "password", "PASSWORD", "e\u0301e\u0301e\u0301e\u0301", "pässwörd", "e\u0301te\u0301te\u0301te\u0301te\u0301"]`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("password\npässwörd\nzebra123\nétététété\n", string(got)); diff != "" {
+	if diff := cmp.Diff("password\npässwörd\nshort\nzebra123\nétététété\néééé\n", string(got)); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
 }
 
 func TestDistilRefuses(t *testing.T) {
-	for _, dictionary := range []string{"", "{}", "[1]", "[]", `["short"]`, `["pass\nword"]`} {
+	for _, dictionary := range []string{"", "{}", "[1]", "[]", `["short1", "abc"]`, `["pass\nword"]`} {
 		if got, err := distil([]byte(dictionary)); err == nil {
 			t.Errorf("%s became %q, want an error", dictionary, got)
 		}

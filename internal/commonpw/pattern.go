@@ -1,0 +1,117 @@
+package commonpw
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MinWord is the shortest word, in code points, that [List.Refuses] looks up without
+// the digits and signs around it: passwords of digits and signs have shorter words in
+// them by chance.
+const MinWord = 4
+
+// Word returns what is left of a password without everything before its first and after
+// its last letter.
+func Word(password string) string {
+	return strings.TrimFunc(password, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
+}
+
+// Refuses reports whether password, in normal form C, is one of those that are tried
+// first, ignoring letter case: it is on the list, as a whole or as its [Word], or all of
+// it is a sequence ("qwertyuiopas", "210987654321") or a repetition ("abcabcabcabc",
+// "password password").
+func (l *List) Refuses(password string) bool {
+	word := Word(password)
+	return l.Contains(password) ||
+		word != password && utf8.RuneCountInString(word) >= MinWord && l.Contains(word) ||
+		isPattern(password)
+}
+
+func isPattern(password string) bool {
+	runes := []rune(fold(password))
+	return isSequence(runes) || isRepetition(runes)
+}
+
+// rows are what sequences follow, in either direction and from the end to the start
+// again. None has a character twice.
+var rows = runesOf(
+	"abcdefghijklmnopqrstuvwxyz", "0123456789", "123456789",
+	// QWERTY: the rows one after another, each by itself, with Shift, and by columns.
+	"1234567890-=qwertyuiop[]asdfghjkl;'zxcvbnm,./",
+	"1234567890qwertyuiopasdfghjklzxcvbnm", "qwertyuiopasdfghjklzxcvbnm",
+	"qwertyuiop", "qwertyuiop[]", "asdfghjkl", "asdfghjkl;'", "zxcvbnm", "zxcvbnm,./",
+	"1234567890-=", "!@#$%^&*()", "!@#$%^&*()_+", "!@#$%^&*()_+qwertyuiop{}asdfghjkl:\"zxcvbnm<>?",
+	"1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik,9ol.0p;/", "qazwsxedcrfvtgbyhnujmikolp",
+	// QWERTZ.
+	"1234567890ß´qwertzuiopü+asdfghjklöä#yxcvbnm,.-",
+	"1234567890qwertzuiopasdfghjklyxcvbnm", "qwertzuiopasdfghjklyxcvbnm",
+	"qwertzuiopüasdfghjklöäyxcvbnm",
+	"qwertzuiop", "qwertzuiopü", "qwertzuiopü+", "asdfghjklöä", "asdfghjklöä#", "yxcvbnm", "yxcvbnm,.-",
+	"1234567890ß", "!\"§$%&/()=", "!\"§$%&/()=?", "!\"§$%&/()=?qwertzuiopü*asdfghjklöä'yxcvbnm;:_",
+	"1qay2wsx3edc4rfv5tgb6zhn7ujm8ik,9ol.0pö-", "qaywsxedcrfvtgbzhnujmikolp",
+)
+
+func runesOf(rows ...string) [][]rune {
+	var all [][]rune
+	for _, row := range rows {
+		all = append(all, []rune(row))
+	}
+	return all
+}
+
+// isSequence reports whether s goes through a row from one character to the next, and may
+// stay at each: "112233445566".
+func isSequence(s []rune) bool {
+	return slices.ContainsFunc(rows, func(row []rune) bool { return follows(s, row, 1) || follows(s, row, -1) })
+}
+
+func follows(s, row []rune, step int) bool {
+	if len(s) == 0 {
+		return false
+	}
+	at := slices.Index(row, s[0])
+	for _, r := range s {
+		if at >= 0 && r != row[at] {
+			at = (at + step + len(row)) % len(row)
+		}
+		if at < 0 || r != row[at] {
+			return false
+		}
+	}
+	return true
+}
+
+// isRepetition reports whether s repeats its beginning to its end: two times and more, or
+// two times with a separator between. A separator is shorter than what it separates;
+// otherwise most signs that begin and end with the same letter would be a repetition.
+func isRepetition(s []rune) bool {
+	p := period(s)
+	if p == len(s) {
+		return false
+	}
+	between := s[min(p, len(s)-p):p] // what only the first time has
+	return len(between) < len(s)-p && !slices.ContainsFunc(between, isAlphanumeric)
+}
+
+func isAlphanumeric(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
+}
+
+// period is the smallest p > 0 with s[i] == s[i-p] for each i >= p; len(s) if there is no
+// smaller one. It is the failure function of Knuth, Morris and Pratt.
+func period(s []rune) int {
+	borders := make([]int, len(s)+1)
+	border := 0
+	for i := 1; i < len(s); i++ {
+		for border > 0 && s[i] != s[border] {
+			border = borders[border]
+		}
+		if s[i] == s[border] {
+			border++
+		}
+		borders[i+1] = border
+	}
+	return len(s) - border
+}

@@ -19,6 +19,7 @@ needs=(
 	"nginx:nginx /usr/sbin/nginx"
 	"nodejs:node"
 	"npm:npm"
+	"oathtool:oathtool"
 	"openssl:openssl"
 	"pgbouncer:pgbouncer /usr/sbin/pgbouncer"
 	"prometheus:promtool"

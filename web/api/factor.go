@@ -51,6 +51,7 @@ func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorL
 
 type enrolInput struct {
 	Challenge string `json:"challenge,omitempty" doc:"Of the answer with the code mfa_enrolment_required, instead of a session"`
+	Name      string `json:"name,omitempty" example:"Phone" doc:"At most 100 characters"`
 }
 
 type enrolment struct {
@@ -67,12 +68,12 @@ var docEnrolTOTP = front.Doc{
 }
 
 func (a *api) enrolTOTP(ctx context.Context, c *front.Call, in enrolInput) (enrolment, error) {
-	begin := func() (factor.Enrolment, error) { return a.app.Factors.EnrolBy(ctx, c.Caller, in.Challenge) }
+	begin := func() (factor.Enrolment, error) { return a.app.Factors.EnrolBy(ctx, c.Caller, in.Challenge, in.Name) }
 	if in.Challenge == "" {
 		if err := signedInNow(c); err != nil {
 			return enrolment{}, err
 		}
-		begin = func() (factor.Enrolment, error) { return a.app.Factors.Enrol(ctx, c.Caller) }
+		begin = func() (factor.Enrolment, error) { return a.app.Factors.Enrol(ctx, c.Caller, in.Name) }
 	}
 	e, err := begin()
 	if err != nil {
@@ -112,7 +113,7 @@ var docConfirmTOTP = front.Doc{
 	Description: "The app is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Browsers that stood in for a factor no longer do, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.",
 	Errors: []doorward.Code{
 		doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
-		doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
 }
 

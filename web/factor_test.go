@@ -205,7 +205,7 @@ func TestSecondStepIsRefused(t *testing.T) {
 		d.send(t, secondPath, late).fails(http.StatusTooManyRequests, "too_many_attempts")
 		d.send(t, "POST /api/v2/users/"+ann.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
 		d.send(t, resetFactorsPath, m{"token": d.code(t, ann.Email), "password": password}).fails(http.StatusTooManyRequests, "too_many_attempts")
-	}, masterKey(t), doorwardtest.LoginLimits(5, 1000))
+	}, masterKey(t), doorwardtest.LoginLimits(3, 1000))
 }
 
 // Switching into a tenant that asks for more leads through a challenge; the session stays

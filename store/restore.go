@@ -24,14 +24,15 @@ func (tx *Tx) RetireAllTokens(ctx context.Context) (int64, error) {
 const (
 	sqlSkipGenerations   = `UPDATE users SET credential_generation = credential_generation + 1048576, revision = revision + 1`
 	sqlEndAllDevices     = `DELETE FROM devices`
+	sqlEndAllChallenges  = `DELETE FROM challenges`
 	sqlEndDeviceCounters = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 )
 
-// EndAllTrust ends the trust in all known browsers. After a restore, trust that
+// EndAllTrust ends the trust in all known browsers, and all proofs that were begun. After a restore, trust that
 // was ended since the backup would be back. Generations skip a range, so that
 // numbers used since the backup are not used again.
 func (tx *Tx) EndAllTrust(ctx context.Context) error {
-	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices} {
+	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices, sqlEndAllChallenges} {
 		if err := tx.run(ctx, query); err != nil {
 			return err
 		}

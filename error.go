@@ -3,6 +3,7 @@ package doorward
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -20,6 +21,8 @@ type Error struct {
 	InvitationID string
 	// Policy is the one that refuses; nil for other reasons.
 	Policy *PolicyRefusal
+	// Proof is what is needed with step_up_required; nil otherwise.
+	Proof *ProofNeeded
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration
@@ -28,6 +31,24 @@ type Error struct {
 	// Err is the cause, for the log.
 	Err error
 }
+
+// ProofNeeded is a proof of the user's identity that an action demands.
+type ProofNeeded struct {
+	AAL     int           // 2: by a second factor or a passkey
+	MaxAge  time.Duration // since the proof
+	Methods []string      // by which the user can give it; none: a factor must be set up first
+}
+
+// ACR names the assurance level (RFC 9470).
+func (n ProofNeeded) ACR() string { return "aal" + strconv.Itoa(n.AAL) }
+
+// The methods of proofs.
+const (
+	ByPassword = "password"
+	ByCode     = "totp"
+	ByPasskey  = "passkey"
+	ByRecovery = "recovery"
+)
 
 // FieldError is one fault in the body (Pointer, RFC 6901) or in the query
 // (Parameter). Line and Column are 0 unless the value is a text of several lines.

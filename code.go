@@ -69,6 +69,8 @@ const (
 	CodeMFAEnrolmentRequired Code = "mfa_enrolment_required"
 	CodeInvalidCode          Code = "invalid_code"
 	CodeChallengeOver        Code = "challenge_over"
+	CodeMFARequiredHere      Code = "mfa_required_here"
+	CodeTooManyFactors       Code = "too_many_factors"
 
 	CodeInvalidCredentials  Code = "invalid_credentials"
 	CodeMembershipSuspended Code = "membership_suspended"
@@ -149,6 +151,8 @@ var problems = []Problem{
 	{CodeMFAEnrolmentRequired, KindForbidden, "Second factor must be set up", "The password is right, and the tenant demands a second factor, which the account does not have yet. Set one up with POST /api/v2/auth/factors/totp or /passkey/begin and the member \"challenge\"; confirming it signs in."},
 	{CodeInvalidCode, KindUnauthenticated, "Wrong code", "The code, the recovery code or the passkey's answer is not right, or was used before. A code of an authenticator app is good once, for about a minute: check the clock of the device and type the next one."},
 	{CodeChallengeOver, KindGone, "Challenge over", "The challenge was used, had too many wrong answers, is older than 5 minutes, or belongs to something else. Begin again."},
+	{CodeMFARequiredHere, KindConflict, "Second factor required here", "A tenant of the person demands a second factor, and this is the last one. Set up another one first."},
+	{CodeTooManyFactors, KindConflict, "Too many factors", "A person may have 20 second factors. Remove those that are no longer used."},
 	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
 	{CodeLoginTooOld, KindForbidden, "Login too old", "In the other tenant sessions end sooner than in this one, and that time has passed since the login of the session. The session stays valid here. Log in to the other tenant with the password: POST /api/v2/auth/login with its \"tenantId\"."},
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},

@@ -3,6 +3,7 @@ package doorward
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -28,6 +29,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// Allowance, unless nil, is the rest of an allowance of the caller's own.
 	Allowance *Allowance
+	// Challenge, unless nil, is to be answered with another proof.
+	Challenge *Challenge
 	// Err is the cause, for the log.
 	Err error
 }
@@ -42,13 +45,24 @@ type ProofNeeded struct {
 // ACR names the assurance level (RFC 9470).
 func (n ProofNeeded) ACR() string { return "aal" + strconv.Itoa(n.AAL) }
 
-// The methods of proofs.
-const (
-	ByPassword = "password"
-	ByCode     = "totp"
-	ByPasskey  = "passkey"
-	ByRecovery = "recovery"
-)
+// Challenge asks for another proof.
+type Challenge struct {
+	Token     interface{ Reveal() string } // a secret.Token
+	Methods   []string
+	ExpiresAt time.Time
+}
+
+// AnyAge is a MaxAge that no proof exceeds.
+const AnyAge = time.Duration(math.MaxInt64)
+
+// Seconds is MaxAge in whole seconds; nil where any age does.
+func (n ProofNeeded) Seconds() *int64 {
+	if n.MaxAge == AnyAge {
+		return nil
+	}
+	s := int64(n.MaxAge / time.Second)
+	return &s
+}
 
 // FieldError is one fault in the body (Pointer, RFC 6901) or in the query
 // (Parameter). Line and Column are 0 unless the value is a text of several lines.

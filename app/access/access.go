@@ -147,10 +147,23 @@ const FieldUserAgent = "userAgent"
 // RecordAlso records what the action did to another object: an action on many
 // objects has an event for each, so that the trail of each object is complete.
 func (tx *Tx) RecordAlso(ctx context.Context, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	return tx.InsertEvent(ctx, tx.also(done, on, changes))
+}
+
+// NotifyAlso is RecordAlso with a notice of that event to a canonical address.
+func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to string, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	also := tx.also(done, on, changes)
+	if err := tx.InsertEvent(ctx, also); err != nil {
+		return err
+	}
+	return tx.QueueMail(ctx, kind, to, also.ID)
+}
+
+func (tx *Tx) also(done doorward.Action, on doorward.Object, changes []doorward.Change) doorward.Event {
 	also := tx.event
 	also.ID, also.Action, also.Target = doorward.NewID(doorward.PrefixEvent), done, on
 	also.Changes = append([]doorward.Change{}, changes...)
-	return tx.InsertEvent(ctx, also)
+	return also
 }
 
 // RecordAlsoBy is RecordAlso for an action of somebody other than the caller, who
@@ -382,14 +395,17 @@ func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, action doorward
 
 // Refused records err if it means forbidden, and returns it. The last OWNER's
 // attempt to leave is recorded too. Conflicts and absent objects are no refusals, and
-// neither is the demand for a proof, after which people go on.
+// neither is asking for another proof, after which people go on.
 func (w *Writer) Refused(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
 	var e *doorward.Error
-	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || e.Code == doorward.CodeStepUpRequired {
+	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || asksForMore[e.Code] {
 		return err
 	}
 	return w.record(ctx, by, action, on, e)
 }
+
+// asksForMore are the codes that ask for another proof.
+var asksForMore = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true}
 
 // Upkeep writes without a decision or a record. Never for an action of a caller.
 func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {

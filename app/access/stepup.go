@@ -27,6 +27,9 @@ var proofRules = map[doorward.Action]proofRule{
 	doorward.RoleUpdate:    ofAll,
 	doorward.RoleDelete:    ofAll,
 	doorward.TenantClose:   ofStrong,
+
+	doorward.MFAEnrol:  ofAll,
+	doorward.MFARemove: ofAll,
 }
 
 func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) proofRule {

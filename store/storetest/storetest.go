@@ -64,6 +64,7 @@ var cases = []struct {
 	{"stranded resets", strandedResets},
 	{"sessions", sessions},
 	{"proved sessions", provedSessions},
+	{"forgotten proofs", forgottenProofs},
 	{"factors", factors},
 	{"the end of factors", endOfFactors},
 	{"challenges", challenges},

@@ -9,7 +9,6 @@ package edge
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -240,9 +239,6 @@ const (
 	aalName      = "aal"
 )
 
-// anyAge is the longest age of a proof where only its level is asked for.
-const anyAge = time.Duration(math.MaxInt64)
-
 // query is what a check asks.
 type query struct {
 	action   doorward.Action
@@ -303,7 +299,7 @@ func (q *query) readProof(values url.Values) error {
 	if len(ages)+len(levels) == 0 {
 		return nil
 	}
-	q.proof, q.maxAge, q.aal = true, anyAge, 1
+	q.proof, q.maxAge, q.aal = true, doorward.AnyAge, 1
 	if len(ages) > 0 {
 		seconds, err := strconv.ParseUint(ages[0], 10, 31)
 		if err != nil || len(ages) > 1 {

@@ -57,11 +57,11 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	return signIn(c, by, outcome), nil
+	return signIn(c, by, outcome)
 }
 
 // signIn redirects according to the outcome of a correct proof.
-func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
+func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, error) {
 	switch o := outcome.(type) {
 	case login.SignedIn:
 		if o.Device != nil {
@@ -73,9 +73,13 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
 		c.Known(by.As(o.User))
 		c.SetCookie(addressCookie, "", 0)
 		if o.Choice {
-			return c.WithReturnTo("/login/tenant")
+			return c.WithReturnTo("/login/tenant"), nil
 		}
-		return land(c, o.User.TenantStatus)
+		return land(c, o.User.TenantStatus), nil
+	case login.SecondNeeded:
+		return ui.View{}, doorward.Fail(doorward.CodeMFARequired, "")
+	case login.EnrolmentNeeded:
+		return ui.View{}, doorward.Fail(doorward.CodeMFAEnrolmentRequired, "")
 	}
 	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
 }
@@ -130,13 +134,11 @@ func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if c.Value("tenantId") == c.Caller.TenantID {
 		return land(c, c.Caller.TenantStatus), nil
 	}
-	opened, err := h.app.Sessions.Switch(ctx, c.Caller, c.Value("tenantId"))
+	outcome, err := h.app.Login.Switch(ctx, c.Caller, c.Value("tenantId"))
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Revoked(opened.Revocation)
-	c.SetSession(opened.Token)
-	return land(c, opened.User.TenantStatus), nil
+	return signIn(c, c.Caller, outcome)
 }
 
 func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -153,7 +153,7 @@ func New(db *store.DB, s Settings) *App {
 		Invitations:  invite.New(writer, db, verifier, passwords, s.InviteResendWait),
 		Passwords:    password.New(writer, db, verifier, passwords, life),
 		Users:        user.New(writer, db, life),
-		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
+		Tenants:      tenant.New(writer, db, life, s.TenantHold, master.Ready, s.Log),
 		Keys:         operatorKeys,
 		MasterKey:    master,
 		APIKeys:      apiKeys,

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -162,6 +163,44 @@ func forgottenProofs(f *fixture) {
 	equal(f, len(f.value(f.Read().Factors(ctx, bob.ID)).([]store.Factor)), 1)
 	equal(f, f.value(f.Read().CountSeconds(ctx, bob.ID, time.Time{})), 1)
 	f.value(f.Read().Challenge(ctx, []byte(bob.Email), "login", 5, f.clock.read()))
+}
+
+// unprovedSessions: of a tenant's demand, those without a second factor end, of the roles
+// and of those who joined in time.
+func unprovedSessions(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	sessions := map[string]doorward.Session{}
+	add := func(name string, role doorward.Role, how doorward.Assurance) {
+		s := f.session(f.member(acme, name+"@acme.example", role))
+		s.Assurance = how
+		f.write(func(tx *store.Tx) { f.wantChange(tx.ProveSession(ctx, store.StoredSession{Hash: hashOf(s), Session: s})) })
+		sessions[name] = s
+	}
+	weak, strong := doorward.Assurance{AAL: 1}, doorward.Assurance{AAL: 2}
+	add("user", doorward.RoleUser, weak)
+	add("admin", doorward.RoleAdmin, weak)
+	add("strong", doorward.RoleUser, strong)
+	joined := f.clock.read()
+	f.clock.move(time.Minute)
+	add("late", doorward.RoleUser, weak)
+	left := func(names ...string) {
+		f.Helper()
+		for name, s := range sessions {
+			if _, err := f.Read().Session(ctx, s.ID); (err == nil) != slices.Contains(names, name) {
+				f.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	end := func(roles ...doorward.Role) {
+		f.write(func(tx *store.Tx) { noError(f, tx.DeleteUnprovedSessions(ctx, acme.ID, roles, joined)) })
+	}
+	end(doorward.RoleViewer, "USE")
+	left("user", "admin", "strong", "late")
+	end(doorward.RoleOwner, doorward.RoleUser)
+	left("admin", "strong", "late")
+	end()
+	left("strong", "late")
 }
 
 // provedSessions: new proofs of a session, and browsers that stand in for a factor.

@@ -65,6 +65,7 @@ var cases = []struct {
 	{"sessions", sessions},
 	{"proved sessions", provedSessions},
 	{"forgotten proofs", forgottenProofs},
+	{"unproved sessions", unprovedSessions},
 	{"factors", factors},
 	{"the end of factors", endOfFactors},
 	{"challenges", challenges},

@@ -27,6 +27,7 @@ var moments = map[doorward.Action]string{
 	doorward.PasswordChange:      "somebody changes the own password",
 	doorward.PasswordForgot:      "a reset was asked for; where there is no account, in the trail of the installation, together for each client network and minute",
 	doorward.PasswordReset:       "a reset was used",
+	doorward.SessionStepUp:       "somebody proves a session anew, which goes on with another token",
 	doorward.UserRole:            "a role is changed",
 	doorward.UserSuspend:         "a membership is suspended",
 	doorward.UserResume:          "a suspended membership is resumed",

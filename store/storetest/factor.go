@@ -174,7 +174,9 @@ func unprovedSessions(f *fixture) {
 	add := func(name string, role doorward.Role, how doorward.Assurance) {
 		s := f.session(f.member(acme, name+"@acme.example", role))
 		s.Assurance = how
-		f.write(func(tx *store.Tx) { f.wantChange(tx.ProveSession(ctx, store.StoredSession{Hash: hashOf(s), Session: s})) })
+		f.write(func(tx *store.Tx) {
+			f.wantChange(tx.ProveSession(ctx, store.StoredSession{Hash: hashOf(s), Session: s}))
+		})
 		sessions[name] = s
 	}
 	weak, strong := doorward.Assurance{AAL: 1}, doorward.Assurance{AAL: 2}

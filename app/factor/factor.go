@@ -93,7 +93,7 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 			tx.SkipEvent()
 			return nil
 		}
-		tx.Changed("name", renamed.Name, name)
+		tx.Changed("factorRenamed", "", string(renamed.Kind)) // what people call their devices is not for the trail
 		renamed.Name = name
 		return found(tx.RenameFactor(ctx, by.ID, id, name))
 	})

@@ -57,6 +57,7 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
+	c.SetCookie(addressCookie, "", 0)
 	return signIn(c, by, outcome)
 }
 
@@ -71,7 +72,6 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 		c.Revoked(o.Revocation)
 		c.SetSession(o.Token)
 		c.Known(by.As(o.User))
-		c.SetCookie(addressCookie, "", 0)
 		if o.Choice {
 			return c.WithReturnTo("/login/tenant"), nil
 		}

@@ -189,8 +189,10 @@ func (h *recorder) withMuchToEnd() {
 	h.Advance(2 * time.Minute) // past the minimum interval for resending
 	owner = as(much.Owner.Login())
 	h.ask("POST /api/v2/invitations/"+pending+"/resend", nil, owner).ok(http.StatusOK)
-	h.ask("PATCH /api/v2/tenant", m{"settings": m{"sessionIdleMinutes": 5, "sessionAbsoluteMinutes": 60, "allowedEmailDomains": []string{"much.example"},
-		"mfa": "required", "mfaRoles": []string{"VIEWER"}, "mfaGraceDays": 1, "mfaRememberDays": 1, "stepUpMinutes": 5}}, owner).ok(http.StatusOK)
+	h.ask("PATCH /api/v2/tenant", m{"settings": m{
+		"sessionIdleMinutes": 5, "sessionAbsoluteMinutes": 60, "allowedEmailDomains": []string{"much.example"},
+		"mfa": "required", "mfaRoles": []string{"VIEWER"}, "mfaGraceDays": 1, "mfaRememberDays": 1, "stepUpMinutes": 5,
+	}}, owner).ok(http.StatusOK)
 	if err := h.Node.App.Tenants.Export(h.t.Context(), doorward.OperatorAtTerminal(), much.ID, true, io.Discard); err != nil {
 		h.t.Fatal(err)
 	}

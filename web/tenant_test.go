@@ -33,8 +33,10 @@ func TestTenantShowsWhatIsInForce(t *testing.T) {
 		viewer := acme.Join("viewer@acme.example", "VIEWER")
 		a := d.send(t, "GET /api/v2/tenant", nil, as(viewer.Token())).ok(http.StatusOK).names("", "id", "name", "status", "createdAt", "settings")
 		a.is("id", acme.ID).is("name", "Acme").is("status", "active")
-		want := m{"sessionIdleMinutes": 60.0, "sessionAbsoluteMinutes": 1440.0, "invitationDays": 30.0, "allowedEmailDomains": []any{}, "accent": "",
-			"mfa": "optional", "mfaRoles": []any{}, "mfaGraceDays": 0.0, "mfaRememberDays": 0.0, "stepUpMinutes": 10.0}
+		want := m{
+			"sessionIdleMinutes": 60.0, "sessionAbsoluteMinutes": 1440.0, "invitationDays": 30.0, "allowedEmailDomains": []any{}, "accent": "",
+			"mfa": "optional", "mfaRoles": []any{}, "mfaGraceDays": 0.0, "mfaRememberDays": 0.0, "stepUpMinutes": 10.0,
+		}
 		if diff := cmp.Diff(want, a.at("settings")); diff != "" || a.header.Get("ETag") == "" {
 			t.Errorf("the settings, with the headers %v:\n%s", a.header, diff)
 		}

@@ -84,6 +84,26 @@ func hasRoom(ctx context.Context, tx *access.Tx, userID string) error {
 	return err
 }
 
+// Pending returns an enrolment of the caller's that was begun, to show it again. Errors:
+// not_found.
+func (f *Factors) Pending(ctx context.Context, by doorward.Caller, id string) (Enrolment, error) {
+	return f.pendingOf(ctx, doorward.Account{ID: by.ID, Email: by.Email}, id)
+}
+
+// PendingBy is Pending by a challenge. Errors: challenge_over, not_found.
+func (f *Factors) PendingBy(ctx context.Context, token, id string) (Enrolment, error) {
+	_, account, err := f.Open(ctx, token, ForEnrolment)
+	if err != nil {
+		return Enrolment{}, err
+	}
+	return f.pendingOf(ctx, account, id)
+}
+
+func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id string) (Enrolment, error) {
+	seed, err := f.pending(ctx, account.ID, id)
+	return Enrolment{ID: id, Seed: seed, URI: totp.URI(f.issuer, account.Email, seed)}, err
+}
+
 // Confirm ends the enrolment of the caller's TOTP by its first code, and raises the
 // session to assurance level 2. Errors: not_found, validation_failed with /code wrong.
 func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
@@ -133,17 +153,7 @@ func prove(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
 // judgeFirst judges the first code of a TOTP that is being set up. Errors: not_found,
 // invalid_code, unavailable.
 func (f *Factors) judgeFirst(ctx context.Context, userID, id, code string) (step int64, err error) {
-	all, err := f.db.Read().Factors(ctx, userID)
-	if err != nil {
-		return 0, err
-	}
-	i := slices.IndexFunc(all, func(one store.Factor) bool {
-		return one.ID == id && one.Kind == doorward.TOTP && one.ConfirmedAt == nil
-	})
-	if i < 0 || !f.db.Now().Before(all[i].CreatedAt.Add(EnrolmentLife)) {
-		return 0, doorward.Fail(doorward.CodeNotFound, "")
-	}
-	seed, err := f.seed(ctx, all[i])
+	seed, err := f.pending(ctx, userID, id)
 	if err != nil {
 		return 0, err
 	}
@@ -152,6 +162,21 @@ func (f *Factors) judgeFirst(ctx context.Context, userID, id, code string) (step
 		return 0, wrong()
 	}
 	return step, nil
+}
+
+// pending returns the seed of a TOTP that is being set up. Errors: not_found.
+func (f *Factors) pending(ctx context.Context, userID, id string) ([]byte, error) {
+	all, err := f.db.Read().Factors(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(one store.Factor) bool {
+		return one.ID == id && one.Kind == doorward.TOTP && one.ConfirmedAt == nil
+	})
+	if i < 0 || !f.db.Now().Before(all[i].CreatedAt.Add(EnrolmentLife)) {
+		return nil, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return f.seed(ctx, all[i])
 }
 
 // confirm makes the factor one that can be used, and makes recovery codes with the first.

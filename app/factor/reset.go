@@ -113,6 +113,13 @@ func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorw
 	return c, account, overIfNone(err)
 }
 
+// ShowReset returns the address of the account that the code of a mail is for. Errors:
+// challenge_over.
+func (f *Factors) ShowReset(ctx context.Context, token string) (string, error) {
+	_, account, err := f.openReset(ctx, token)
+	return account.Email, err
+}
+
 // removeAll removes the account's factors and recovery codes, and tells the person.
 func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	if err := tx.DeleteFactors(ctx, account.ID); err != nil {

@@ -51,11 +51,7 @@ type SignedIn struct {
 
 // SecondNeeded is a correct password of an account with a second factor, which the
 // challenge asks for.
-type SecondNeeded struct {
-	factor.Begun
-	// RememberDays is for how long the browser can stand in for the factor afterwards.
-	RememberDays int
-}
+type SecondNeeded struct{ factor.Begun }
 
 // EnrolmentNeeded is a correct password of an account without a second factor, which the
 // tenant demands. Confirming the first one with the challenge completes the sign-in.

@@ -23,17 +23,17 @@ func (l *Login) askForMore(ctx context.Context, by doorward.Caller, proof creden
 	default:
 		return nil, proof.End(ctx, cause)
 	}
-	begun, days, err := l.begin(ctx, by, proof, purpose, tenantID, sessionID)
+	begun, err := l.begin(ctx, by, proof, purpose, tenantID, sessionID)
 	if err = proof.End(ctx, err); err != nil {
 		return nil, err
 	}
 	if purpose == factor.ForEnrolment {
 		return EnrolmentNeeded{begun}, nil
 	}
-	return SecondNeeded{begun, days}, nil
+	return SecondNeeded{begun}, nil
 }
 
-func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.Proof, purpose factor.Purpose, tenantID, sessionID string) (begun factor.Begun, days int, err error) {
+func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.Proof, purpose factor.Purpose, tenantID, sessionID string) (begun factor.Begun, err error) {
 	account := proof.Account
 	who := by.As(doorward.User{ID: account.ID, Email: account.Email})
 	on := doorward.Object{Type: "user", ID: account.ID, TenantID: tenantID}
@@ -41,15 +41,10 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 		if err := proof.Pause(ctx, tx.Tx); err != nil {
 			return err
 		}
-		tenant, err := tx.Tenant(ctx, tenantID)
-		if err != nil {
-			return err
-		}
-		days = tenant.Settings.SecondFactor.RememberDays
 		begun, err = l.factors.Begin(ctx, tx, purpose, account, tenantID, sessionID)
 		return err
 	})
-	return begun, days, err
+	return begun, err
 }
 
 // Switch opens a session of the caller in another tenant and ends the current one; see
@@ -104,6 +99,23 @@ func (l *Login) WithFirst(ctx context.Context, by doorward.Caller, token, id, co
 		return err
 	})
 	return outcome, done, err
+}
+
+// Asked is what a page says about a challenge.
+type Asked struct {
+	Email        string
+	Methods      []string
+	RememberDays int // for which the browser can stand in for the factor
+}
+
+// Asked describes the challenge of a token. Errors: challenge_over.
+func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose) (Asked, error) {
+	c, account, err := l.factors.Open(ctx, token, purpose)
+	if err != nil {
+		return Asked{}, err
+	}
+	tenant, err := l.db.Read().Tenant(ctx, c.TenantID)
+	return Asked{account.Email, c.Methods, tenant.Settings.SecondFactor.RememberDays}, err
 }
 
 // answering is a sign-in that goes on by a challenge.

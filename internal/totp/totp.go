@@ -1,11 +1,15 @@
-// Package totp has time-based one-time passwords (RFC 6238): HMAC-SHA-1, steps of 30
-// seconds, six digits, as all authenticator apps know them.
+// Package totp makes and checks the one-time codes of authenticator apps: RFC 6238 with
+// SHA-1, 30 seconds and 6 digits, the only form that every app reads.
+//
+// A code is good once: the caller keeps the step that [Match] returns and passes it as
+// after next time. It stores the step with a condition (still smaller), because several
+// requests may match the same code at once.
 package totp
 
 import (
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // RFC 6238; HMAC doesn't need collision resistance
+	"crypto/sha1" // RFC 6238: the apps know nothing else, and HMAC doesn't need collision resistance
 	"crypto/subtle"
 	"encoding/base32"
 	"encoding/binary"
@@ -16,56 +20,66 @@ import (
 )
 
 const (
-	period    = 30
+	period    = 30 // seconds
 	digits    = 6
-	seedBytes = 20 // RFC 4226, section 4, R6: 160 bits are recommended
-	drift     = 1  // steps that a clock may be off, either way
+	modulus   = 1_000_000 // 10 to the power of digits
+	seedBytes = 20        // 160 bits, as RFC 4226, section 4, recommends
+	skew      = 1         // steps that a clock may be early or late
 )
 
-// NewSeed returns a random seed of 160 bits.
+// NewSeed returns 160 bits from the operating system's random source. It doesn't fail.
 func NewSeed() []byte {
 	seed := make([]byte, seedBytes)
-	_, _ = rand.Read(seed) // never fails
+	_, _ = rand.Read(seed)
 	return seed
 }
 
-// Step is the time step of an instant.
-func Step(t time.Time) int64 { return t.Unix() / period }
-
-// Code is the code of a step.
-func Code(seed []byte, step int64) string {
-	mac := hmac.New(sha1.New, seed)
-	var counter [8]byte
-	binary.BigEndian.PutUint64(counter[:], uint64(step)) //nolint:gosec // steps are positive
-	mac.Write(counter[:])
-	sum := mac.Sum(nil)
-	offset := sum[len(sum)-1] & 0xf
-	return fmt.Sprintf("%0*d", digits, (binary.BigEndian.Uint32(sum[offset:])&0x7fffffff)%1_000_000)
+// Base32 returns the seed as people type it into an app: capitals, without padding.
+func Base32(seed []byte) string {
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(seed)
 }
 
-// Match returns the step of the code if it is of now, the step before or the one after,
-// and later than after.
+// Step returns the number of the 30 seconds that t is in, counted from 1970.
+func Step(t time.Time) int64 { return t.Unix() / period }
+
+// Code returns the six digits of a step.
+func Code(seed []byte, step int64) string {
+	var counter [8]byte
+	binary.BigEndian.PutUint64(counter[:], uint64(step))
+	mac := hmac.New(sha1.New, seed)
+	mac.Write(counter[:])
+	sum := mac.Sum(nil)
+	offset := sum[len(sum)-1] & 0xf // RFC 4226, section 5.3
+	number := binary.BigEndian.Uint32(sum[offset:]) & 0x7fffffff
+	return fmt.Sprintf("%0*d", digits, number%modulus)
+}
+
+// Match reports which step the code belongs to: the one of now, the one before it or
+// the next one, if it comes later than after. Spaces in the code don't count; anything
+// else than six digits never matches. It takes the same time for each wrong code.
 func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok bool) {
-	code = strings.ReplaceAll(code, " ", "")
-	if len(code) != digits {
-		return 0, false
-	}
-	for candidate := Step(now) - drift; candidate <= Step(now)+drift; candidate++ {
-		if subtle.ConstantTimeCompare([]byte(Code(seed, candidate)), []byte(code)) == 1 && candidate > after && !ok {
+	typed := []byte(strings.ReplaceAll(code, " ", ""))
+	for candidate := Step(now) - skew; candidate <= Step(now)+skew; candidate++ {
+		same := subtle.ConstantTimeCompare([]byte(Code(seed, candidate)), typed) == 1
+		// The last of two steps with the same code wins, so that the code isn't good twice.
+		if same && candidate > after {
 			step, ok = candidate, true
 		}
 	}
 	return step, ok
 }
 
-// Base32 is the seed as people type it.
-func Base32(seed []byte) string {
-	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(seed)
+// URI returns the otpauth address that apps read from a QR code, in the key URI format.
+// The app shows the issuer and the account. That format forbids colons in both, so a
+// space takes their place.
+func URI(issuer, account string, seed []byte) string {
+	issuer, account = escape(issuer), escape(account)
+	return fmt.Sprintf("otpauth://totp/%s:%s?secret=%s&issuer=%s&algorithm=SHA1&digits=%d&period=%d",
+		issuer, account, Base32(seed), issuer, digits, period)
 }
 
-// URI is the address that authenticator apps read from a QR code.
-func URI(issuer, account string, seed []byte) string {
-	label := url.PathEscape(issuer) + ":" + url.PathEscape(account)
-	query := "secret=" + Base32(seed) + "&issuer=" + url.QueryEscape(issuer) + "&algorithm=SHA1&digits=6&period=30"
-	return "otpauth://totp/" + label + "?" + strings.ReplaceAll(query, "+", "%20")
+// escape percent-encodes a name. Apps show the plus sign of form encoding as it is.
+func escape(name string) string {
+	name = url.QueryEscape(strings.ReplaceAll(name, ":", " "))
+	return strings.NewReplacer("+", "%20", "%40", "@").Replace(name)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/internal/qrsvg"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/web/front"
 )
@@ -56,6 +57,7 @@ type enrolment struct {
 	ID     string `json:"id" example:"mfa_7vkq2m5x3yh4n6rj7wd2c5tpae"`
 	Secret string `json:"secret" doc:"In base32, for apps that can't scan the picture; shown only here" example:"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"`
 	URI    string `json:"uri" doc:"For authenticator apps: otpauth://totp/…"`
+	QR     string `json:"qr" doc:"The address as a QR code: an SVG image"`
 }
 
 var docEnrolTOTP = front.Doc{
@@ -73,7 +75,11 @@ func (a *api) enrolTOTP(ctx context.Context, c *front.Call, in enrolInput) (enro
 		begin = func() (factor.Enrolment, error) { return a.app.Factors.Enrol(ctx, c.Caller) }
 	}
 	e, err := begin()
-	return enrolment{ID: e.ID, Secret: totp.Base32(e.Seed), URI: e.URI}, err
+	if err != nil {
+		return enrolment{}, err
+	}
+	picture, err := qrsvg.Draw(e.URI, "QR code")
+	return enrolment{ID: e.ID, Secret: totp.Base32(e.Seed), URI: e.URI, QR: picture}, err
 }
 
 // signedInNow requires a session where a challenge could have stood in for one.

@@ -48,17 +48,23 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := required(c, "email", "password"); err != nil {
 		return ui.View{}, err
 	}
-	by := c.Caller
-	for _, session := range c.Sessions() {
-		hash := session.Hash()
-		by.Replaced = append(by.Replaced, hash[:])
-	}
+	by := replacing(c)
 	outcome, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
 	if err != nil {
 		return ui.View{}, err
 	}
 	c.SetCookie(addressCookie, "", 0)
 	return signIn(c, by, outcome)
+}
+
+// replacing is the caller, whose session replaces those of the browser.
+func replacing(c *ui.Call) doorward.Caller {
+	by := c.Caller
+	for _, session := range c.Sessions() {
+		hash := session.Hash()
+		by.Replaced = append(by.Replaced, hash[:])
+	}
+	return by
 }
 
 // signIn redirects according to the outcome of a correct proof.
@@ -77,9 +83,11 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 		}
 		return land(c, o.User.TenantStatus), nil
 	case login.SecondNeeded:
-		return ui.View{}, doorward.Fail(doorward.CodeMFARequired, "")
+		keepChallenge(c, o.Begun)
+		return c.WithReturnTo("/login/second"), nil
 	case login.EnrolmentNeeded:
-		return ui.View{}, doorward.Fail(doorward.CodeMFAEnrolmentRequired, "")
+		keepChallenge(c, o.Begun)
+		return c.WithReturnTo("/login/enrol"), nil
 	}
 	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
 }

@@ -53,6 +53,12 @@ func (c *Call) Back() View {
 	return View{to: to}
 }
 
+// Next is the address that Back redirects to, for a link.
+func (c *Call) Next() string {
+	to, _ := c.destination()
+	return to
+}
+
 // Show returns the endpoint of a page.
 func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return front.Raw(func(ctx context.Context, fc *front.Call) error {

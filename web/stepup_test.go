@@ -31,8 +31,8 @@ func TestStepUp(t *testing.T) {
 		}{
 			{"POST " + keysPath, m{"name": "sync", "permissions": []string{"user.read"}}},
 			{"POST " + keysPath + "/" + keyID + "/rotate", m{}},
-			{"PATCH " + keysPath + "/" + keyID, m{"permissions": []string{"user.read", "user.invite"}}},
-			{"PATCH " + keysPath + "/" + keyID, m{"expiresInDays": 300}},
+			{"PATCH " + keysPath + "/" + keyID, m{"permissions": []string{"user.read", "message.read"}}},
+			{"PATCH " + keysPath + "/" + keyID, m{"expiresInDays": 365}},
 			{"POST /api/v2/roles", m{"name": "OTHER", "permissions": []string{"user.read"}}},
 			{"PATCH /api/v2/roles/" + role, m{"name": "CLERKS"}},
 			{"DELETE /api/v2/roles/" + role, nil},
@@ -82,8 +82,8 @@ func TestCheckAsksForAProof(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		operator := bearer(d.operatorKey(t))
-		d.send(t, "PUT "+modelPath, m{"text": "actions:\n  invoice.read: {roles: [OWNER]}\n  invoice.pay: {roles: [OWNER], stepUp: true}\n"}, operator, with("If-Match", "*")).ok(200)
-		_, key := d.newKey(t, acme.Owner, m{"role": "OWNER", "permissions": []string{"user.read", "invoice.pay"}})
+		d.send(t, "PUT "+modelPath, m{"text": "actions:\n  invoice.read: {roles: [OWNER]}\n  invoice.pay: {roles: [OWNER, ADMIN], stepUp: true}\n"}, operator, with("If-Match", "*")).ok(200)
+		_, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"user.read", "invoice.pay"}})
 		check := func(query string, who opt, want string) {
 			t.Helper()
 			a := d.send(t, "GET /api/v2/access/check"+query, nil, who)
@@ -104,7 +104,7 @@ func TestCheckAsksForAProof(t *testing.T) {
 		check("?action=invoice.pay", owner, "step_up_required")
 		check("?action=invoice.read", owner, "200 1")
 		check("?action=invoice.read&maxAge=600", owner, "step_up_required")
-		check("?action=invoice.read&maxAge=601", owner, "200 1")
+		check("?action=invoice.read&maxAge=900", owner, "200 1")
 		check("?maxAge=0", owner, "step_up_required")
 		check("?action=invoice.pay&maxAge=3600", owner, "step_up_required")
 		for _, bad := range []string{"?maxAge=", "?maxAge=-1", "?maxAge=1.5", "?maxAge=1&maxAge=2", "?aal=3", "?aal=", "?aal=1&aal=2", "?maxage=600", "?action=invoice.read&AAL=2", "?maxAge=99999999999"} {

@@ -141,6 +141,18 @@ func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlCountFactors, userID)
 }
 
+// FactorCount counts the members of a tenant, and those of them who have no factor.
+type FactorCount struct{ People, Without int }
+
+const sqlCountMembersFactors = `SELECT count(*), COALESCE(sum(CASE WHEN u.factors = 0 THEN 1 ELSE 0 END), 0)
+FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $1`
+
+// CountMembersFactors counts the members of a tenant by whether they have a factor.
+func (r Reader) CountMembersFactors(ctx context.Context, tenantID string) (FactorCount, error) {
+	columns := func(c *FactorCount) []any { return []any{&c.People, &c.Without} }
+	return one(ctx, r, columns, sqlCountMembersFactors, tenantID)
+}
+
 const (
 	sqlDeleteRecoveryCodes = `DELETE FROM recovery_codes WHERE user_id = $1`
 	sqlInsertRecoveryCode  = `INSERT INTO recovery_codes (hash, user_id, created_at) VALUES ($1, $2, $3)`

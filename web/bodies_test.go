@@ -48,7 +48,7 @@ var bodyEndpoints = []bodyEndpoint{
 	{"/api/v2/auth/change-password", m{"currentPassword": "four quiet mice", "password": "x", "confirmPassword": "x"}, "owner"},
 
 	{"/api/v2/auth/login/second", m{"challenge": forged, "code": "123456", "rememberDevice": true}, ""},
-	{"/api/v2/auth/factors/totp", m{"challenge": forged}, ""},
+	{"/api/v2/auth/factors/totp", m{"challenge": forged, "name": "Phone"}, ""},
 	{"/api/v2/auth/factors/totp/confirm", m{"id": "mfa_absent", "code": "123456", "challenge": forged}, ""},
 	{"/api/v2/auth/factors/reset", m{"token": forged, "password": "four quiet mice"}, ""},
 	{"PATCH /api/v2/auth/factors/mfa_absent", m{"name": "X"}, "owner"},

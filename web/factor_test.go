@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/internal/totp"
@@ -171,4 +172,80 @@ func TestFactorsWithoutMasterKey(t *testing.T) {
 	d.patchTenant(t, owner.Token(), m{"settings": m{"mfa": "required"}}).fails(http.StatusConflict, "master_key_missing")
 	d.patchTenant(t, owner.Token(), m{"settings": m{"mfa": "demanded"}}).invalid("/settings/mfa", "invalid")
 	d.patchTenant(t, owner.Token(), m{"settings": m{"mfaRoles": []string{"USER", "NONE"}}}).invalid("/settings/mfaRoles/1", "invalid")
+}
+
+// What refuses the second step besides the factor: the tenant, a suspension in between,
+// and the limits on attempts.
+func TestSecondStepIsRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, ben := acme.Join("ann@acme.example", "USER"), acme.Join("ben@acme.example", "USER")
+		a := d.enrolTOTP(t, ann.Token())
+		ask := func(code string) m {
+			t.Helper()
+			return m{"challenge": d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_required").text("challenge"), "code": code}
+		}
+		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
+		first := d.login(t, ben.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
+		e := d.send(t, totpPath, m{"challenge": first}).ok(http.StatusCreated)
+		b := &authenticator{id: e.text("id"), secret: e.text("secret"), now: d.clock.now}
+		late := ask(a.code(t))
+		for status, code := range map[doorward.TenantStatus]string{doorward.TenantFrozen: "tenant_frozen", doorward.TenantClosing: "tenant_closing"} {
+			d.setTenant(t, acme, status)
+			d.send(t, secondPath, late).fails(http.StatusForbidden, code)
+			d.send(t, confirmPath, m{"challenge": first, "id": b.id, "code": b.code(t)}).fails(http.StatusForbidden, code)
+		}
+		d.setTenant(t, acme, doorward.TenantActive)
+		d.suspend(t, acme.ID, ann.ID)
+		d.send(t, secondPath, late).fails(http.StatusGone, "challenge_over")
+		d.patchUser(t, acme.Owner, ann.ID, m{"status": "active"}).ok(http.StatusOK)
+		d.Advance(time.Hour)
+		late = ask("000000")
+		d.send(t, secondPath, late).fails(http.StatusUnauthorized, "invalid_code")
+		d.send(t, secondPath, late).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.send(t, "POST /api/v2/users/"+ann.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
+		d.send(t, resetFactorsPath, m{"token": d.code(t, ann.Email), "password": password}).fails(http.StatusTooManyRequests, "too_many_attempts")
+	}, masterKey(t), doorwardtest.LoginLimits(3, 1000))
+}
+
+// Switching into a tenant that asks for more leads through a challenge; the session stays
+// until that is answered.
+func TestSwitchAsksForMore(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.enrol(t, globex, ann, "USER")
+		weak := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
+		d.patchTenant(t, globex.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
+		asked := d.send(t, switchPath, m{"tenantId": globex.ID}, as(weak)).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
+		d.send(t, sessionPath, nil, as(weak)).ok(http.StatusOK)
+		e := d.send(t, totpPath, m{"challenge": asked}).ok(http.StatusCreated)
+		a := &authenticator{id: e.text("id"), secret: e.text("secret"), now: d.clock.now}
+		d.send(t, confirmPath, m{"challenge": asked, "id": a.id, "code": a.code(t)}).ok(http.StatusOK).is("user.tenantId", globex.ID)
+		d.send(t, sessionPath, nil, as(weak)).fails(http.StatusUnauthorized, "unauthenticated")
+
+		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfaRememberDays": 7}}).ok(http.StatusOK)
+		in := d.send(t, secondPath, m{"challenge": d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).text("challenge"), "code": a.code(t), "rememberDevice": true}).ok(http.StatusOK)
+		device, _, _ := strings.Cut(cookieNamed(in, "doorward_device"), ";")
+		weak = d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}, cookie(device)).ok(http.StatusOK).text("token")
+		asked = d.send(t, switchPath, m{"tenantId": globex.ID}, as(weak), cookie(device)).fails(http.StatusForbidden, "mfa_required").text("challenge")
+		d.Advance(time.Minute)
+		d.send(t, secondPath, m{"challenge": asked, "code": a.code(t)}).ok(http.StatusOK).is("user.tenantId", globex.ID).is("aal", 2.0)
+	}, masterKey(t))
+}
+
+// What is wrong with a request about factors.
+func TestFactorsRefuse(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+		a := d.enrolTOTP(t, ann.Token())
+		d.send(t, "PATCH /api/v2/auth/factors/"+a.id, m{"name": ""}, as(ann.Token())).invalid("/name", "required")
+		d.send(t, confirmPath, m{"id": a.id, "code": "123456"}, as(ann.Token())).fails(http.StatusNotFound, "not_found")
+		d.send(t, confirmPath, m{"id": a.id, "code": "123456"}).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, totpPath, m{"name": strings.Repeat("x", 101)}, as(ann.Token())).invalid("/name", "out_of_range")
+		for range doorward.MaxFactors - 1 {
+			d.enrolTOTP(t, ann.Token())
+		}
+		d.send(t, totpPath, m{}, as(ann.Token())).fails(http.StatusConflict, "too_many_factors")
+	}, masterKey(t))
 }

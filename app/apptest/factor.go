@@ -44,7 +44,7 @@ func (a *Authenticator) Code(now time.Time) string {
 func (f *Fixture) Enrol(p Person) *Authenticator {
 	f.Helper()
 	f.UseMasterKey()
-	e, err := f.Node(0).Factors.Enrol(f.Context(), p.Caller)
+	e, err := f.Node(0).Factors.Enrol(f.Context(), p.Caller, "")
 	f.NoError(err)
 	a := &Authenticator{ID: e.ID, Seed: e.Seed}
 	done, err := f.Node(0).Factors.Confirm(f.Context(), p.Caller, e.ID, a.Code(f.DB.Now()))

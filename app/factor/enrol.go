@@ -1,6 +1,7 @@
 package factor
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -28,25 +29,28 @@ type Confirmed struct {
 	RecoveryCodes []string // of the first factor; shown only here
 }
 
-// Enrol begins setting up a TOTP for the caller. Errors: master_key_missing,
-// too_many_factors.
-func (f *Factors) Enrol(ctx context.Context, by doorward.Caller) (Enrolment, error) {
-	return f.enrol(ctx, by, doorward.MFAEnrol, doorward.Account{ID: by.ID, Email: by.Email}, by.TenantID)
+// Enrol begins setting up a TOTP for the caller; the name may be empty. Errors:
+// validation_failed, master_key_missing, too_many_factors.
+func (f *Factors) Enrol(ctx context.Context, by doorward.Caller, name string) (Enrolment, error) {
+	return f.enrol(ctx, by, doorward.MFAEnrol, doorward.Account{ID: by.ID, Email: by.Email}, by.TenantID, name)
 }
 
 // EnrolBy is Enrol by a challenge, for a person who needs a factor to sign in. Errors:
 // challenge_over, and those of Enrol.
-func (f *Factors) EnrolBy(ctx context.Context, by doorward.Caller, token string) (Enrolment, error) {
+func (f *Factors) EnrolBy(ctx context.Context, by doorward.Caller, token, name string) (Enrolment, error) {
 	c, account, err := f.Open(ctx, token, ForEnrolment)
 	if err != nil {
 		return Enrolment{}, err
 	}
 	who := doorward.User{ID: account.ID, Email: account.Email}
-	return f.enrol(ctx, by.As(who), doorward.MFAChallenge, account, c.TenantID)
+	return f.enrol(ctx, by.As(who), doorward.MFAChallenge, account, c.TenantID, name)
 }
 
 // enrol replaces an enrolment that was begun before: nobody confirms two at a time.
-func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, tenantID string) (Enrolment, error) {
+func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, tenantID, name string) (Enrolment, error) {
+	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
+		return Enrolment{}, doorward.InvalidFields(faults...)
+	}
 	seed := totp.NewSeed()
 	e := Enrolment{ID: doorward.NewID(doorward.PrefixFactor), Seed: seed, URI: totp.URI(f.issuer, account.Email, seed)}
 	_, err := f.writer.Do(ctx, by, action, ofPerson(account.ID, tenantID), func(tx *access.Tx) error {
@@ -59,7 +63,7 @@ func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward
 			return err
 		}
 		_, err = tx.InsertFactor(ctx, store.Factor{SeedSealed: sealed, Factor: doorward.Factor{
-			ID: e.ID, UserID: account.ID, Kind: doorward.TOTP, Name: defaultName, CreatedAt: tx.Now,
+			ID: e.ID, UserID: account.ID, Kind: doorward.TOTP, Name: cmp.Or(name, defaultName), CreatedAt: tx.Now,
 		}})
 		return err
 	})

@@ -19,13 +19,13 @@ func TestFirstFactor(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		before := len(f.Subjects(ann.User.Email))
-		if _, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller); apptest.Code(err) != doorward.CodeMasterKeyMissing {
+		if _, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, ""); apptest.Code(err) != doorward.CodeMasterKeyMissing {
 			f.Fatalf("without a master key: %v", err)
 		}
 		f.UseMasterKey()
-		replaced, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller)
+		replaced, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, "")
 		f.NoError(err)
-		e, err := f.Node(1).Factors.Enrol(f.Context(), ann.Caller)
+		e, err := f.Node(1).Factors.Enrol(f.Context(), ann.Caller, "")
 		f.NoError(err)
 		f.SignIn(ann.User.Email, apptest.FirstPassword) // nothing is confirmed
 		a := &apptest.Authenticator{Seed: e.Seed}
@@ -141,7 +141,7 @@ func TestOthersFactors(t *testing.T) {
 		_, bob := f.Tenant()
 		a := f.Enrol(ann)
 		n := f.Node(0).Factors
-		pending, err := n.Enrol(f.Context(), ann.Caller)
+		pending, err := n.Enrol(f.Context(), ann.Caller, "")
 		f.NoError(err)
 		next := &apptest.Authenticator{Seed: pending.Seed}
 		for what, err := range map[string]error{
@@ -177,7 +177,7 @@ func TestMaxFactors(t *testing.T) {
 			})
 			f.NoError(err)
 		}
-		if _, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller); apptest.Code(err) != doorward.CodeTooManyFactors {
+		if _, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, ""); apptest.Code(err) != doorward.CodeTooManyFactors {
 			f.Errorf("%v", err)
 		}
 	})
@@ -188,7 +188,7 @@ func TestOldEnrolments(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
 		f.UseMasterKey()
-		e, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller)
+		e, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, "")
 		f.NoError(err)
 		clock.Move(factor.EnrolmentLife)
 		a := &apptest.Authenticator{Seed: e.Seed}

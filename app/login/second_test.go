@@ -270,7 +270,7 @@ func TestEnrolmentAtLogin(t *testing.T) {
 		first, other := f.Challenge(apptest.Anonymous(1), ann), f.Challenge(apptest.Anonymous(2), ann)
 		enrol := func(b factor.Begun) *apptest.Authenticator {
 			f.Helper()
-			e, err := f.Node(1).Factors.EnrolBy(f.Context(), apptest.Anonymous(1), b.Token.Reveal())
+			e, err := f.Node(1).Factors.EnrolBy(f.Context(), apptest.Anonymous(1), b.Token.Reveal(), "")
 			f.NoError(err)
 			return &apptest.Authenticator{ID: e.ID, Seed: e.Seed}
 		}
@@ -290,7 +290,7 @@ func TestEnrolmentAtLogin(t *testing.T) {
 		if p, err := f.Node(2).Sessions.Check(f.Context(), in.Token); err != nil || p.AAL != 2 || !p.HasFactor {
 			f.Errorf("%+v, %v", p, err)
 		}
-		if _, err := f.Node(0).Factors.EnrolBy(f.Context(), apptest.Anonymous(2), other.Token.Reveal()); apptest.Code(err) != doorward.CodeChallengeOver {
+		if _, err := f.Node(0).Factors.EnrolBy(f.Context(), apptest.Anonymous(2), other.Token.Reveal(), ""); apptest.Code(err) != doorward.CodeChallengeOver {
 			f.Errorf("a second factor by the password alone: %v", err)
 		}
 		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {

@@ -51,6 +51,7 @@ func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorL
 
 type enrolInput struct {
 	Challenge string `json:"challenge,omitempty" doc:"Of the answer with the code mfa_enrolment_required, instead of a session"`
+	Name      string `json:"name,omitempty" example:"Phone" doc:"At most 100 characters"`
 }
 
 type enrolment struct {
@@ -67,12 +68,12 @@ var docEnrolTOTP = front.Doc{
 }
 
 func (a *api) enrolTOTP(ctx context.Context, c *front.Call, in enrolInput) (enrolment, error) {
-	begin := func() (factor.Enrolment, error) { return a.app.Factors.EnrolBy(ctx, c.Caller, in.Challenge) }
+	begin := func() (factor.Enrolment, error) { return a.app.Factors.EnrolBy(ctx, c.Caller, in.Challenge, in.Name) }
 	if in.Challenge == "" {
 		if err := signedInNow(c); err != nil {
 			return enrolment{}, err
 		}
-		begin = func() (factor.Enrolment, error) { return a.app.Factors.Enrol(ctx, c.Caller) }
+		begin = func() (factor.Enrolment, error) { return a.app.Factors.Enrol(ctx, c.Caller, in.Name) }
 	}
 	e, err := begin()
 	if err != nil {
@@ -113,7 +114,7 @@ var docConfirmTOTP = front.Doc{
 	Errors: []doorward.Code{
 		doorward.CodeStepUpRequired,
 		doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
-		doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
 }
 

@@ -97,7 +97,7 @@ var docSecond = front.Doc{
 	Description: "Completes a login, or a switch to another tenant, that was answered with `mfa_required`. One of `code` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for 5 minutes and 5 tries.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
-		doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
 }
 

@@ -111,7 +111,7 @@ func (h *hosted) showEnrolment(ctx context.Context, c *ui.Call) (ui.View, error)
 const confirmEnrolment = "/login/enrol/confirm"
 
 func (h *hosted) beginEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
-	e, err := h.app.Factors.EnrolBy(ctx, c.Caller, challenge(c))
+	e, err := h.app.Factors.EnrolBy(ctx, c.Caller, challenge(c), "")
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -21,7 +21,7 @@ func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) 
 const confirmTOTP = "/account/security/totp/confirm"
 
 func (h *hosted) beginTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
-	e, err := h.app.Factors.Enrol(ctx, c.Caller)
+	e, err := h.app.Factors.Enrol(ctx, c.Caller, "")
 	if err != nil {
 		return ui.View{}, err
 	}

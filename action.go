@@ -52,12 +52,13 @@ const (
 	PasswordChange   Action = "password.change"
 	PasswordReset    Action = "password.reset"
 	PasswordForgot   Action = "password.forgot"
-	MFAEnrol         Action = "mfa.enrol"     // a second factor was set up, or recovery codes were made
-	MFARemove        Action = "mfa.remove"    // a second factor was removed
-	MFAChallenge     Action = "mfa.challenge" // the password was right, and a second factor is asked for
-	MFARefuse        Action = "mfa.refuse"    // an answer to that was wrong
-	MFARecover       Action = "mfa.recover"   // a recovery code stood in for the factor, or the code of a reset
-	MFAReset         Action = "mfa.reset"     // an administrator lets a person begin anew
+	SessionStepUp    Action = "session.step_up" // its user has proved anew who they are
+	MFAEnrol         Action = "mfa.enrol"       // a second factor was set up, or recovery codes were made
+	MFARemove        Action = "mfa.remove"      // a second factor was removed
+	MFAChallenge     Action = "mfa.challenge"   // the password was right, and a second factor is asked for
+	MFARefuse        Action = "mfa.refuse"      // an answer to that was wrong
+	MFARecover       Action = "mfa.recover"     // a recovery code stood in for the factor, or the code of a reset
+	MFAReset         Action = "mfa.reset"       // an administrator lets a person begin anew
 	TenantUpdate     Action = "tenant.update"
 	TenantClose      Action = "tenant.close"
 	TenantRestore    Action = "tenant.restore"
@@ -201,6 +202,7 @@ var own = []Verb{
 	{Action: PasswordChange, By: ByProof},
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
+	{Action: SessionStepUp, By: ByProof},
 	{Action: MFAEnrol, By: ByProof},
 	{Action: MFARemove, By: ByProof},
 	{Action: MFAChallenge, By: ByProof},

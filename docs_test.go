@@ -143,6 +143,7 @@ var proofs = map[doorward.Action]string{
 	doorward.PasswordChange:   "a session, and the password that is replaced",
 	doorward.PasswordReset:    "the token of the reset's mail",
 	doorward.PasswordForgot:   "nothing: the mail goes to the address alone",
+	doorward.SessionStepUp:    "the session, and its user's second factor or, without one, the password",
 	doorward.MFAEnrol:         "a session; for a first factor at the login, the challenge that follows the password",
 	doorward.MFARemove:        "a session of the person whose factor it is",
 	doorward.MFAChallenge:     "the password of the account; for another tenant of one's own, the session",

@@ -62,6 +62,12 @@ var refusals = map[string][]refusal{
 		{why: "no answer", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "two answers", body: `{"challenge":` + absentToken + `,"code":"123456","recoveryCode":"x"}`, status: 422, code: doorward.CodeValidationFailed},
 	},
+	"POST /api/v2/auth/step-up/begin": {{why: "nobody", status: 401, code: doorward.CodeUnauthenticated}},
+	"POST /api/v2/auth/step-up/finish": {
+		{why: "no such challenge", who: "USER", body: `{"challenge":` + absentToken + `,"password":"x"}`, status: 410, code: doorward.CodeChallengeOver},
+		{why: "no answer", who: "USER", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
+		{why: "two answers", who: "USER", body: `{"challenge":` + absentToken + `,"password":"x","code":"123456"}`, status: 422, code: doorward.CodeValidationFailed},
+	},
 	"GET /api/v2/auth/factors": {
 		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
@@ -315,8 +321,10 @@ var makesNothing = []string{
 	"POST /api/v2/access/introspect",
 	"POST /api/v2/access/explain",
 	"POST /api/v2/auth/change-password",
-	"POST /api/v2/auth/token",            // signs what is so anyway
-	"POST /api/v2/auth/switch-tenant",    // opens a session, as a login does
+	"POST /api/v2/auth/token",         // signs what is so anyway
+	"POST /api/v2/auth/switch-tenant", // opens a session, as a login does
+	"POST /api/v2/auth/step-up/begin", // a challenge is good once, and one more does no harm
+	"POST /api/v2/auth/step-up/finish",
 	"POST /api/v2/auth/factors/recovery", // replaces the codes before
 	"POST /api/v2/users/{id}/mfa/reset",  // the code of each mail does the same
 	"POST /api/v2/tenant/restore",

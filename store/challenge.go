@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
+
+	"github.com/doorward/doorward"
 )
 
 // ChallengeOfReset is the purpose of the code in a mail by which a person sets factors up
@@ -81,6 +84,27 @@ func (tx *Tx) ProveSession(ctx context.Context, s StoredSession) (bool, error) {
 	tx.announce(ChangeSession, SessionSubject(s.Hash))
 	a := s.Session.Assurance
 	return tx.affected(ctx, sqlProveSession, s.Session.ID, a.AAL, strings.Join(a.AMR, " "), micros(a.ProvedAt), microsOrZero(a.FactorAt))
+}
+
+const (
+	sqlTokenOfSession = `SELECT token_hash FROM sessions WHERE id = $1`
+	sqlRenewSession   = `UPDATE sessions SET token_hash = $2, last_seen_at = $3, aal = $4, amr = $5, proved_at = $6, factor_at = $7
+WHERE id = $1 AND token_hash = $8`
+)
+
+// RenewSession is ProveSession, and gives the session a new token, by its hash. The old one
+// ends.
+func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte) (bool, error) {
+	old, err := one(ctx, tx.Reader, bytesColumn, sqlTokenOfSession, s.ID)
+	if errors.Is(err, ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	tx.announce(ChangeSession, SessionSubject(old))
+	a := s.Assurance
+	return tx.affected(ctx, sqlRenewSession, s.ID, hash, micros(s.LastSeenAt), a.AAL, strings.Join(a.AMR, " "), micros(a.ProvedAt), microsOrZero(a.FactorAt), old)
 }
 
 const (

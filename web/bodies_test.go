@@ -44,6 +44,7 @@ var bodyEndpoints = []bodyEndpoint{
 	{"/api/v2/auth/switch-tenant", m{"tenantId": "tnt_x"}, "owner"},
 	{"/api/v2/auth/forgot-password", m{"email": "none"}, ""},
 	{"/api/v2/auth/reset-password", m{"token": forged, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, ""},
+	{"/api/v2/auth/step-up/finish", m{"challenge": strings.Repeat("A", 43), "password": "x"}, "owner"},
 	{"/api/v2/auth/change-password", m{"currentPassword": "four quiet mice", "password": "x", "confirmPassword": "x"}, "owner"},
 
 	{"/api/v2/auth/login/second", m{"challenge": forged, "code": "123456", "rememberDevice": true}, ""},
@@ -252,6 +253,7 @@ func TestMissingMembers(t *testing.T) {
 			"invite": {"/email", "/role"}, "complete-registration": {"/token", "/password", "/confirmPassword"},
 			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
 			"reset-password":   {"/token", "/password", "/confirmPassword"},
+			"step-up/finish":   {"/challenge", "/code"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
 			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "report-key": {"/key"}, "login/second": {"/challenge", "/code"}, "factors/totp/confirm": {"/id", "/code"}, "factors/reset": {"/token", "/password"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},

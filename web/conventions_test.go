@@ -67,7 +67,11 @@ func statusFaults(a answer) (all []string) {
 	if a.status == http.StatusUnauthorized {
 		challenge = `Bearer realm="doorward"`
 	}
-	if got := a.header.Get("WWW-Authenticate"); got != challenge {
+	got := a.header.Get("WWW-Authenticate")
+	if a.status == http.StatusForbidden && a.text("code") == "step_up_required" {
+		challenge, got = "RFC 9470", strings.NewReplacer(`Bearer realm="doorward", error="insufficient_user_authentication", error_description=`, "RFC 9470").Replace(got)[:8]
+	}
+	if got != challenge {
 		all = append(all, fmt.Sprintf("WWW-Authenticate is %q, want %q", got, challenge))
 	}
 	wait, err := strconv.Atoi(a.header.Get("Retry-After"))
@@ -155,6 +159,8 @@ var endpoints = map[string][]string{
 	"/api/v2/auth/forgot-password":        {"POST"},
 	"/api/v2/auth/reset-password":         {"POST"},
 	"/api/v2/auth/change-password":        {"POST"},
+	"/api/v2/auth/step-up/begin":          {"POST"},
+	"/api/v2/auth/step-up/finish":         {"POST"},
 
 	"/api/v2/auth/invite/bulk":              {"POST"},
 	"/api/v2/invitations":                   {"GET", "HEAD"},

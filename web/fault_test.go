@@ -27,6 +27,8 @@ func databaseRequests(email string) map[string]m {
 		"POST /api/v2/auth/switch-tenant":         {"tenantId": "tnt_x"},
 		"POST /api/v2/auth/forgot-password":       {"email": email},
 		"POST /api/v2/auth/reset-password":        {"token": forged, "password": password, "confirmPassword": password},
+		"POST /api/v2/auth/step-up/begin":         nil,
+		"POST /api/v2/auth/step-up/finish":        {"challenge": forged, "password": "x"},
 		"POST /api/v2/auth/change-password":       {"currentPassword": password, "password": "three old boats", "confirmPassword": "three old boats"},
 		"POST /api/v2/auth/login/second":          {"challenge": forged, "code": "123456"},
 		"GET /api/v2/auth/factors":                nil,

@@ -416,6 +416,13 @@ func (h *recorder) withSessions() []step {
 		}, []string{
 			"Acme: bob done session.open session ses",
 		}},
+		{"a step-up", func() {
+			begun := h.ask("POST /api/v2/auth/step-up/begin", nil, as(h.token)).ok(200)
+			h.token = h.keep(h.ask("POST /api/v2/auth/step-up/finish", m{"challenge": h.keep(begun.text("challenge")), "password": password}, as(h.token)).ok(200).text("token"))
+		}, []string{
+			"Acme: bob done mfa.challenge session ses",
+			"Acme: bob done session.step_up session ses",
+		}},
 		{"a wrong password", func() { h.login(h.t, h.bob.Email, h.keep(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
 			`Acme: anonymous refused session.refuse user bob, reason "" "invalid_credentials"`,
 		}},

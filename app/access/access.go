@@ -283,7 +283,7 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 // it is now.
 func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (doorward.Caller, error) {
 	verb, _ := doorward.Lookup(op.Action)
-	if verb.By == doorward.ByProof || op.On.TenantID == "" {
+	if verb.By == doorward.ByProof && proofRules[op.Action] == never || op.On.TenantID == "" {
 		return by, nil
 	}
 	if err := tx.LockTenant(ctx, op.On.TenantID); err != nil {
@@ -299,7 +299,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 			return by, err
 		}
 	}
-	return by, CanAt(&by, tx.Now, op.Action, on).Err()
+	return by, proved(&by.Principal, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
 }
 
 // asNow returns the caller as the session, or the API key, and the membership are now.
@@ -375,12 +375,12 @@ func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.
 		}
 		w.decisions.made(due, &by.Principal, action, by.Decided, r, d)
 	}
-	return d
+	return proved(&by.Principal, action, &on, w.db.Now(), d)
 }
 
 // Check is CanCheckAt for a request that a service asks about, which is taken as a decision.
 func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
-	d := CanCheckAt(p, action, r)
+	d := ProvedFor(p, w.db.Now, CanCheckAt(p, action, r))
 	if due := w.decisions.Due(p, d); due.Any() {
 		w.decisions.Made(due, p, action, r, d)
 	}
@@ -395,7 +395,7 @@ func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, action doorward
 
 // Refused records err if it means forbidden, and returns it. The last OWNER's
 // attempt to leave is recorded too. Conflicts and absent objects are no refusals, and
-// neither is asking for a second factor.
+// neither is asking for another proof, after which people go on.
 func (w *Writer) Refused(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || asksForMore[e.Code] {
@@ -405,7 +405,7 @@ func (w *Writer) Refused(ctx context.Context, by doorward.Caller, action doorwar
 }
 
 // asksForMore are the codes that ask for another proof.
-var asksForMore = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true}
+var asksForMore = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true}
 
 // Upkeep writes without a decision or a record. Never for an action of a caller.
 func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {

@@ -232,7 +232,7 @@ func (f *Fixture) SignIn(email, password string) Person {
 	r, err := SignedIn(f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, ""))
 	f.NoError(err)
 	by := Anonymous(0).As(r.User)
-	by.SessionID = r.Session.ID
+	by.Principal = doorward.PrincipalOf(r.User, r.Session)
 	return Person{by, r.User, r.Token}
 }
 

@@ -16,6 +16,14 @@ type Answer struct {
 	RecoveryCode string
 }
 
+// Method is the one by which the answer was given.
+func (a Answer) Method() string {
+	if a.RecoveryCode != "" {
+		return doorward.ByRecovery
+	}
+	return doorward.ByCode
+}
+
 // Match is an answer that was right when it was judged. Use it in the transaction of what
 // it permits.
 type Match struct {
@@ -38,7 +46,7 @@ func wrong() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, ""
 // Try counts a try of the challenge and judges the answer. Errors: challenge_over,
 // invalid_code, unavailable.
 func (f *Factors) Try(ctx context.Context, c Challenge, a Answer) (Match, error) {
-	if err := f.count(ctx, c); err != nil {
+	if err := f.Count(ctx, c); err != nil {
 		return Match{}, err
 	}
 	return f.Judge(ctx, c.UserID, a)

@@ -3,6 +3,7 @@ package factor
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -17,13 +18,8 @@ type Purpose string
 // The purposes of challenges.
 const (
 	ForLogin     Purpose = "login" // the second step of a login, or of switching to a tenant
+	ForStepUp    Purpose = "step-up"
 	ForEnrolment Purpose = "enrol" // setting up the first factor, which completes a login
-)
-
-// The methods of answers.
-const (
-	MethodTOTP     = "totp"
-	MethodRecovery = "recovery"
 )
 
 // Begun is a challenge as the person gets it.
@@ -57,7 +53,7 @@ func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, acc
 // offered are the methods by which the account can answer.
 func offered(ctx context.Context, read store.Reader, purpose Purpose, userID string) ([]string, error) {
 	if purpose == ForEnrolment {
-		return []string{MethodTOTP}, nil
+		return []string{doorward.ByCode}, nil
 	}
 	all, err := read.Factors(ctx, userID)
 	if err != nil {
@@ -66,12 +62,18 @@ func offered(ctx context.Context, read store.Reader, purpose Purpose, userID str
 	var methods []string
 	for _, one := range all {
 		if one.Usable() && one.Kind == doorward.TOTP {
-			methods = []string{MethodTOTP}
+			methods = []string{doorward.ByCode}
 		}
+	}
+	if purpose == ForStepUp {
+		if len(methods) == 0 {
+			methods = []string{doorward.ByPassword}
+		}
+		return methods, nil
 	}
 	n, err := read.CountRecoveryCodes(ctx, userID)
 	if n > 0 {
-		methods = append(methods, MethodRecovery)
+		methods = append(methods, doorward.ByRecovery)
 	}
 	return methods, err
 }
@@ -104,8 +106,11 @@ func overIfNone(err error) error {
 	return err
 }
 
-// count counts a try. Errors: challenge_over, unavailable.
-func (f *Factors) count(ctx context.Context, c Challenge) error {
+// Takes reports whether the challenge can be answered by the method.
+func (c Challenge) Takes(method string) bool { return slices.Contains(c.Methods, method) }
+
+// Count counts a try. Errors: challenge_over, unavailable.
+func (f *Factors) Count(ctx context.Context, c Challenge) error {
 	return f.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		return isLeft(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
 	})

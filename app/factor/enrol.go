@@ -212,7 +212,7 @@ type FirstFactor struct {
 // TryFirst counts a try of the challenge, and judges the first code of the TOTP. Errors:
 // challenge_over, not_found, invalid_code, unavailable.
 func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (FirstFactor, error) {
-	if err := f.count(ctx, c); err != nil {
+	if err := f.Count(ctx, c); err != nil {
 		return FirstFactor{}, err
 	}
 	step, err := f.judgeFirst(ctx, c.UserID, id, code)

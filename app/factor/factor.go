@@ -207,3 +207,12 @@ func (f *Factors) seed(ctx context.Context, one store.Factor) ([]byte, error) {
 	}
 	return seed, err
 }
+
+// CountMembers counts the people of the caller's tenant by whether they have a factor.
+// Errors: forbidden, unavailable.
+func (f *Factors) CountMembers(ctx context.Context, by doorward.Caller) (store.FactorCount, error) {
+	if err := f.writer.Require(ctx, by, doorward.SettingsManage, by.Tenant()); err != nil {
+		return store.FactorCount{}, err
+	}
+	return f.db.Read().CountMembersFactors(ctx, by.TenantID)
+}

@@ -28,7 +28,7 @@ func reenter(f *apptest.Fixture, p apptest.Person, a *apptest.Authenticator) doo
 	in, err := second(f, 0, apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), p), factor.Answer{Code: a.Code(f.DB.Now())})
 	f.NoError(err)
 	by := apptest.Anonymous(1).As(in.User)
-	by.SessionID = in.Session.ID
+	by.Principal = doorward.PrincipalOf(in.User, in.Session)
 	return by
 }
 
@@ -355,7 +355,7 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 		weak, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, ann.User.TenantID))
 		f.NoError(err)
 		as := by.As(weak.User)
-		as.SessionID = weak.Session.ID
+		as.Principal = doorward.PrincipalOf(weak.User, weak.Session)
 		o, err = f.Node(1).Login.Switch(f.Context(), as, boss.User.TenantID)
 		needed, ok := o.(login.SecondNeeded)
 		if err != nil || !ok || !f.IsValid(weak.Token) {
@@ -369,7 +369,7 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 			f.Error("the sessions are the wrong ones")
 		}
 		strong := by.As(done.User)
-		strong.SessionID = done.Session.ID
+		strong.Principal = doorward.PrincipalOf(done.User, done.Session)
 		back, err := apptest.SignedIn(f.Node(0).Login.Switch(f.Context(), strong, ann.User.TenantID))
 		if err != nil || back.Session.AAL != 2 {
 			f.Errorf("back with the factor: %+v, %v", back.Session, err)

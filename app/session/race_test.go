@@ -78,7 +78,7 @@ func switchesCross(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta s
 			if err != nil {
 				return err
 			}
-			by.SessionID = opened.Session.ID
+			by.Principal = doorward.PrincipalOf(opened.User, opened.Session)
 		}
 		return nil
 	}), apptest.Codes{"": 2})
@@ -91,6 +91,6 @@ func moved(f *apptest.Fixture, p apptest.Person, tenantID string) apptest.Person
 	s, err := f.Node(0).Sessions.Switch(f.Context(), p.Caller, tenantID, nil, apptest.NoExtraWrites)
 	f.NoError(err)
 	by := p.Caller.As(s.User)
-	by.SessionID = s.Session.ID
+	by.Principal = doorward.PrincipalOf(s.User, s.Session)
 	return apptest.Person{Caller: by, Token: s.Token}
 }

@@ -11,6 +11,7 @@ ALTER TABLE sessions ADD COLUMN remembered BOOLEAN NOT NULL DEFAULT FALSE; -- th
 -- Confirmed factors of the account that are not disabled. It changes with them, in the
 -- same transaction.
 ALTER TABLE users ADD COLUMN factors BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE users ADD COLUMN passkeys BIGINT NOT NULL DEFAULT 0; -- of these
 
 -- When a second factor was proved in the browser, which then stands in for it, for as long
 -- as a tenant allows; 0: it does not.

@@ -55,6 +55,11 @@ func factors(f *fixture) {
 		f.wantChange(tx.RenameFactor(ctx, ann.ID, code.ID, "Tablet"))
 		noError(f, tx.CountFactors(ctx, ann.ID))
 	})
+	acme := f.tenant("Acme")
+	f.join(acme, ann, doorward.RoleUser)
+	f.join(acme, bob, doorward.RoleUser)
+	equal(f, f.value(f.Read().CountMembersFactors(ctx, acme.ID)), store.FactorCount{People: 2, Without: 1})
+	equal(f, f.value(f.Read().CountMembersFactors(ctx, "tnt_none")), store.FactorCount{})
 	now := f.value(f.Read().Factors(ctx, ann.ID)).([]store.Factor)
 	equal(f, now[0].LastStep, int64(8))
 	equal(f, now[0].Name, "Tablet")
@@ -218,6 +223,13 @@ func provedSessions(f *fixture) {
 		f.wantNoChange(tx.ProveSession(ctx, store.StoredSession{Session: doorward.Session{ID: "ses_none"}}))
 	})
 	equal(f, f.value(f.Read().Session(ctx, s.ID)), store.Credential{Session: s, User: ann})
+	s.ProvedAt, s.LastSeenAt = noon.Add(time.Hour), noon.Add(time.Hour)
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.RenewSession(ctx, s, []byte("new")))
+		f.wantNoChange(tx.RenewSession(ctx, doorward.Session{ID: "ses_none"}, []byte("other")))
+	})
+	f.wantNone(f.Read().SessionByToken(ctx, hashOf(s)))
+	equal(f, f.value(f.Read().SessionByToken(ctx, []byte("new"))), store.Credential{Session: s, User: ann})
 
 	f.wantChange(f.remember("1", ann.ID), nil)
 	since := func() time.Time {

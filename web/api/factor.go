@@ -64,7 +64,7 @@ type enrolment struct {
 var docEnrolTOTP = front.Doc{
 	ID: "enrolTOTP", Tag: "Second factors", Summary: "Set up an authenticator app",
 	Description: "Makes a secret for time-based codes (RFC 6238: SHA-1, 30 seconds, 6 digits). It is a second factor once its first code has confirmed it, within an hour. Another call replaces one that was not confirmed.",
-	Errors:      []doorward.Code{doorward.CodeUnauthenticated, doorward.CodeChallengeOver, doorward.CodeMasterKeyMissing, doorward.CodeTooManyFactors},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeChallengeOver, doorward.CodeMasterKeyMissing, doorward.CodeTooManyFactors},
 }
 
 func (a *api) enrolTOTP(ctx context.Context, c *front.Call, in enrolInput) (enrolment, error) {
@@ -112,6 +112,7 @@ var docConfirmTOTP = front.Doc{
 	ID: "confirmTOTP", Tag: "Second factors", Summary: "Confirm an authenticator app by its first code",
 	Description: "The app is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Browsers that stood in for a factor no longer do, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.",
 	Errors: []doorward.Code{
+		doorward.CodeStepUpRequired,
 		doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
 		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
@@ -149,7 +150,7 @@ type renameFactorInput struct {
 
 var docRenameFactor = front.Doc{
 	ID: "renameFactor", Tag: "Second factors", Summary: "Rename one of one's own second factors",
-	Errors: []doorward.Code{doorward.CodeNotFound},
+	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 
 func (a *api) renameFactor(ctx context.Context, c *front.Call, in renameFactorInput) (factorView, error) {
@@ -164,7 +165,7 @@ func (a *api) renameFactor(ctx context.Context, c *front.Call, in renameFactorIn
 var docRemoveFactor = front.Doc{
 	ID: "removeFactor", Tag: "Second factors", Summary: "Remove one of one's own second factors",
 	Description: "With the last one the recovery codes end. Browsers that stood in for a factor no longer do, and the person gets a mail.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeMFARequiredHere},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeMFARequiredHere},
 }
 
 func (a *api) removeFactor(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
@@ -184,7 +185,7 @@ type recoveryCodes struct {
 var docRecoveryCodes = front.Doc{
 	ID: "makeRecoveryCodes", Tag: "Second factors", Summary: "Make new recovery codes",
 	Description: "The codes before no longer work. 404 without a second factor.",
-	Errors:      []doorward.Code{doorward.CodeNotFound},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 
 func (a *api) makeRecoveryCodes(ctx context.Context, c *front.Call, _ front.None) (recoveryCodes, error) {

@@ -42,6 +42,9 @@ func Routes(a *app.App) []front.Route {
 		front.On("PATCH /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusOK, h.renameFactor), docRenameFactor),
 		front.On("DELETE /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.removeFactor), docRemoveFactor),
 
+		front.On("POST /api/v2/auth/step-up/begin", front.SignedIn(), front.JSON(http.StatusOK, h.beginStepUp), docBeginStepUp),
+		front.On("POST /api/v2/auth/step-up/finish", front.SignedIn(), front.JSON(http.StatusOK, h.finishStepUp).OpensSession(), docFinishStepUp),
+
 		front.On("GET /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusOK, h.sessions), docSessions),
 		front.On("DELETE /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusNoContent, h.endOtherSessions), docEndOtherSessions),
 		front.On("DELETE /api/v2/sessions/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.endSession).EndsSession(), docEndSession),

@@ -138,6 +138,7 @@ type closeInput struct {
 var docCloseTenant = front.Doc{
 	ID: "closeTenant", Tag: "Tenants", Summary: "Close the tenant",
 	Description: "Ends all sessions and keys at once, on every node before the answer. The data is destroyed at `destroyedAt`; until then an OWNER may log in and restore the tenant, and everything else there is 403 `tenant_closing`.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired},
 }
 
 func (a *api) closeTenant(ctx context.Context, c *front.Call, in closeInput) (tenantView, error) {

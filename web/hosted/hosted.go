@@ -11,6 +11,7 @@
 //	mail.go     /forgot, /reset
 //	accept.go   /accept
 //	account.go  /account
+//	stepup.go   /step-up, to prove a session anew
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
 package hosted
 
@@ -80,6 +81,9 @@ func Routes(a *app.App) []front.Route {
 		page("GET /account/leave/{tenantId}", ui.SignedIn(), set.Show(h.showLeave)),
 		page("POST /account/leave/{tenantId}", ui.SignedIn(), set.Take(accountPage, h.leave, h.showLeave)),
 		page("GET /.well-known/change-password", front.Optional(), set.Show(h.toPassword)),
+
+		page("GET /step-up", ui.SignedIn(), set.Show(h.showStepUp)),
+		page("POST /step-up", ui.SignedIn(), set.Take("/step-up", h.proveSession, h.showStepUp)),
 
 		page("GET /closing", ui.SignedIn().WhileClosing(), set.Show(h.showClosing)),
 		page("POST /closing/restore", ui.SignedIn().WhileClosing(), set.Take("/closing", h.restore, h.showClosing)),

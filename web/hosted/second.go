@@ -44,7 +44,7 @@ func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	s := secondStep{
 		Email: asked.Email, RememberDays: asked.RememberDays,
-		App: slices.Contains(asked.Methods, factor.MethodTOTP), Codes: slices.Contains(asked.Methods, factor.MethodRecovery),
+		App: slices.Contains(asked.Methods, doorward.ByCode), Codes: slices.Contains(asked.Methods, doorward.ByRecovery),
 	}
 	s.Recovery = s.Codes && (!s.App || c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery")
 	return ui.View{Page: "second", Returns: true, Body: s}, nil

@@ -219,6 +219,7 @@ type Frame struct {
 	RequestID string
 	Fault     string // why the form is shown again, unless a field shows it
 	Alert     bool   // the form is shown again
+	StepUp    bool   // it needs a recent proof of identity first
 	Posted    bool   // the page is the answer to a form
 	Upload    bool   // the form was one with a file
 	Form      url.Values
@@ -316,7 +317,7 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	if !errors.As(c.fault, &e) {
 		return nil
 	}
-	f.Alert = true
+	f.Alert, f.StepUp = true, e.Code == doorward.CodeStepUpRequired
 	shortest := c.Site().App.PasswordRules.MinLength
 	for _, fault := range e.Fields {
 		name := fieldOf(fault.Pointer)

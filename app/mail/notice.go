@@ -36,6 +36,11 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailAPIKeyLeaked:      (*Mail).composeLeak,
 	store.MailOperatorKeyLeaked: (*Mail).composeOperatorLeak,
 	store.MailServiceKeyLeaked:  (*Mail).composeOperatorLeak,
+
+	store.MailEmailConfirm:   (*Mail).composeEmailConfirm,
+	store.MailEmailRequested: (*Mail).composeEmailUndo,
+	store.MailEmailChanged:   (*Mail).composeEmailUndo,
+	store.MailEmailRestored:  (*Mail).composeEmailRestored,
 }
 
 // composeSecurity makes notices about an account. They have no text that others

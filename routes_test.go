@@ -185,6 +185,9 @@ var refusals = map[string][]refusal{
 	"POST /api/v2/auth/reset-password": {
 		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x","confirmPassword":"x"}`, status: 404, code: doorward.CodeResetNotFound},
 	},
+	"GET /api/v2/auth/account/export": {
+		{why: "not signed in", status: 401, code: doorward.CodeUnauthenticated},
+	},
 	"POST /api/v2/auth/change-email": {
 		{why: "no address", who: "USER", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
 	},

@@ -116,3 +116,45 @@ func TestUndoWhenTheOldAddressIsTaken(t *testing.T) {
 		d.login(t, "lee@acme.example", password).ok(http.StatusOK)
 	})
 }
+
+// The export has what is held about the person and nothing of others, and no secrets.
+func TestExportAccount(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, bob := acme.Join("ann@acme.example", "ADMIN"), acme.Join("bob@acme.example", "USER")
+		token := d.login(t, ann.Email, password, from("192.0.2.1")).ok(http.StatusOK).text("token")
+		d.send(t, "POST /api/v2/api-keys", m{"name": "Reports", "permissions": []string{"report.read"}}, as(token)).ok(http.StatusCreated)
+		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"name": "Ann Lee"}, as(acme.Owner.Token()), from("198.51.100.7")).ok(http.StatusOK)
+		for range 520 { // more than one batch
+			d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"name": "Bob"}, as(token)).ok(http.StatusOK)
+			d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"name": "Robert"}, as(token)).ok(http.StatusOK)
+		}
+		a := d.send(t, "GET /api/v2/auth/account/export", nil, as(token)).ok(http.StatusOK)
+		if got := a.header.Get("Content-Disposition"); got != `attachment; filename="account.json"` {
+			t.Errorf("Content-Disposition is %q", got)
+		}
+		a.is("account.id", ann.ID).is("account.email", ann.Email)
+		counts := map[string]int{"memberships": 1, "sessions": 2, "browsers": 2, "factors": 0, "apiKeys": 1}
+		for name, want := range counts {
+			if got, _ := a.at(name).([]any); len(got) != want {
+				t.Errorf("%d %s, want %d: %v", len(got), name, want, got)
+			}
+		}
+		events, _ := a.at("auditEvents").([]any)
+		seen := map[any]bool{}
+		for _, e := range events {
+			seen[e.(m)["id"]] = true
+		}
+		if len(seen) != len(events) || len(events) < 1040 {
+			t.Errorf("%d events, %d of them different", len(events), len(seen))
+		}
+		for _, other := range []string{bob.Email, acme.Owner.Email, "198.51.100.7", token, "$argon2", "dwk_"} {
+			if strings.Contains(string(a.body), other) {
+				t.Errorf("the export has %q", other)
+			}
+		}
+		if !strings.Contains(string(a.body), `"to":"Ann Lee"`) {
+			t.Error("the export lacks what others did to the person")
+		}
+	})
+}

@@ -1,9 +1,8 @@
-// Package account lets people change the address of their account, read what is held
-// about them, and delete the account.
+// Package account lets people change the address of their account and read what is held
+// about them.
 //
 // The address is what a forgotten password is replaced with, so a change needs the new
-// mailbox, and whoever has the old one can undo it for a week: see email.go. Erasing
-// leaves the audit trails valid: see erase.go.
+// mailbox, and whoever has the old one can undo it for a week: see email.go.
 package account
 
 import (

@@ -23,3 +23,8 @@ CREATE INDEX email_changes_end ON email_changes (undo_until);
 -- using the old index.
 CREATE INDEX mails_urgent_account ON mails (next_at, id)
 WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in', 'email_confirm', 'email_requested', 'email_changed', 'email_restored');
+
+-- What is held about a person is found by these. Building them blocks writers of the table.
+CREATE INDEX events_actor ON events (actor_id, at, id);
+CREATE INDEX events_target ON events (target_id, at, id);
+CREATE INDEX invitations_email ON invitations (email);

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -102,4 +103,46 @@ func oneAddress(f *fixture) {
 	if won != 1 {
 		f.Errorf("%d accounts have got the address", won)
 	}
+}
+
+func heldAbout(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	key := f.apiKey(ann, "Reports")
+	inv := f.invitation(acme, "bob@acme.example")
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
+		f.wantChange(tx.InsertDevice(ctx, []byte("browser"), ann.ID, 9, noon.Add(-day)))
+	})
+	for range 3 {
+		by := f.event(acme.ID, ann.ID)
+		by.ID, by.ActorID, by.Target.ID = f.id("evt_"), ann.ID, "usr_bob"
+		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, by)) })
+	}
+	ids := func(events []doorward.Event, err error) (all []string) {
+		noError(f, err)
+		for _, e := range events {
+			all = append(all, e.ID)
+		}
+		return all
+	}
+	for _, query := range []func(context.Context, string, doorward.Position, int) ([]doorward.Event, error){f.Read().EventsBy, f.Read().EventsAbout} {
+		first, err := query(ctx, ann.ID, doorward.Position{}, 2)
+		noError(f, err)
+		last := first[1]
+		all := ids(query(ctx, ann.ID, doorward.Position{At: last.At.UnixMicro(), ID: last.ID}, 9))
+		equal(f, append(ids(first, nil), all...), ids(query(ctx, ann.ID, doorward.Position{}, 9)))
+		equal(f, len(all), 1)
+	}
+	owned, err := f.Read().OwnedAPIKeys(ctx, ann.ID, f.DB.Now())
+	noError(f, err)
+	equal(f, []string{owned[0].ID}, []string{key.ID})
+	equal(f, f.value(f.Read().InvitationsTo(ctx, inv.Email)), []doorward.Invitation{inv})
+	mails, err := f.Read().MailsTo(ctx, ann.Email)
+	noError(f, err)
+	equal(f, len(mails), 1)
+	browsers, err := f.Read().Browsers(ctx, ann.ID)
+	noError(f, err)
+	equal(f, len(browsers), 1)
 }

@@ -62,6 +62,7 @@ var cases = []struct {
 	{"states of invitations", statesOfInvitations},
 	{"resets", resets},
 	{"changes of addresses", emailChanges},
+	{"what is held about a person", heldAbout},
 	{"stranded resets", strandedResets},
 	{"sessions", sessions},
 	{"proved sessions", provedSessions},

@@ -2,8 +2,11 @@ package api
 
 import (
 	"context"
+	"net/http"
+	"reflect"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/account"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -47,4 +50,28 @@ func (a *api) undoEmail(ctx context.Context, c *front.Call, in emailTokenInput) 
 	revocation, err := a.app.Accounts.UndoEmail(ctx, c.Caller, in.Token)
 	c.Revoked(revocation)
 	return front.None{}, err
+}
+
+var docExportAccount = front.Doc{
+	ID: "exportAccount", Tag: "Account", Summary: "Everything that is held about oneself",
+	Description: "The account, memberships, sessions, known browsers, second factors, API keys owned, invitations and mails to the address, and audit events by the person or about the person, in all tenants. It holds no secrets. An answer that is cut off is no valid JSON: ask again.",
+}
+
+// exportAccount documents its answer, and streams it.
+func (a *api) exportAccount() front.Endpoint {
+	e := front.Raw(func(ctx context.Context, c *front.Call) error {
+		begun := false
+		err := a.app.Accounts.Export(ctx, c.Caller, func() {
+			begun = true
+			c.W.Header().Set("Content-Type", "application/json")
+			c.W.Header().Set("Content-Disposition", `attachment; filename="account.json"`)
+			c.W.WriteHeader(http.StatusOK)
+		}, c.W)
+		if err != nil && begun {
+			panic(http.ErrAbortHandler) // the client must not take it for complete
+		}
+		return err
+	})
+	e.Out = reflect.TypeFor[account.Held]()
+	return e
 }

@@ -129,11 +129,12 @@ func (tx *Tx) DeleteFactors(ctx context.Context, userID string) error {
 	return tx.CountFactors(ctx, userID)
 }
 
-const sqlCountFactors = `UPDATE users SET factors = (
-  SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL
-) WHERE id = $1`
+const sqlCountFactors = `UPDATE users SET
+  factors = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL),
+  passkeys = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL AND f.kind = 'passkey')
+WHERE id = $1`
 
-// CountFactors updates the number of factors at the account, and tells all nodes to read
+// CountFactors updates the numbers of factors at the account, and tells all nodes to read
 // its sessions again.
 func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
 	tx.announce(ChangeUser, userID)

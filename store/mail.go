@@ -31,6 +31,12 @@ const (
 	MailEmailRequested MailKind = "email_requested" // to the old one, with a link that undoes it
 	MailEmailChanged   MailKind = "email_changed"   // likewise, once it is confirmed
 	MailEmailRestored  MailKind = "email_restored"  // to the new one: it was undone
+	MailFactorAdded    MailKind = "factor_added"
+	MailFactorRemoved  MailKind = "factor_removed"
+	MailFactorsRemoved MailKind = "factors_removed" // all, after a reset
+	MailFactorsReset   MailKind = "factors_reset"   // an administrator lets the recipient begin anew; with a code
+	MailRecoveryCodes  MailKind = "recovery_codes"  // new ones were made
+	MailRecoveryUsed   MailKind = "recovery_used"   // one stood in for a factor
 )
 
 // MailKinds are all that this version can send.
@@ -38,6 +44,7 @@ var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
+	MailFactorAdded, MailFactorRemoved, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
 }
 
 // kindsToSend are the MailKinds as sqlDueMails looks for one of them.

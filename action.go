@@ -52,6 +52,7 @@ const (
 	PasswordChange   Action = "password.change"
 	PasswordReset    Action = "password.reset"
 	PasswordForgot   Action = "password.forgot"
+	AccountEmail     Action = "account.email"   // a change of the address was asked for, confirmed or undone
 	SessionStepUp    Action = "session.step_up" // its user has proved anew who they are
 	MFAEnrol         Action = "mfa.enrol"       // a second factor was set up, or recovery codes were made
 	MFARemove        Action = "mfa.remove"      // a second factor was removed
@@ -202,6 +203,7 @@ var own = []Verb{
 	{Action: PasswordChange, By: ByProof},
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
+	{Action: AccountEmail, By: ByProof},
 	{Action: SessionStepUp, By: ByProof},
 	{Action: MFAEnrol, By: ByProof},
 	{Action: MFARemove, By: ByProof},

@@ -16,6 +16,7 @@ const (
 	PrefixDecision   = "dec_"
 	PrefixMail       = "msg_"
 	PrefixReset      = "rst_"
+	PrefixChange     = "chg_" // of an address
 	PrefixRequest    = "req_"
 	PrefixRole       = "rol_"
 )

@@ -44,6 +44,9 @@ var bodyEndpoints = []bodyEndpoint{
 	{"/api/v2/auth/switch-tenant", m{"tenantId": "tnt_x"}, "owner"},
 	{"/api/v2/auth/forgot-password", m{"email": "none"}, ""},
 	{"/api/v2/auth/reset-password", m{"token": forged, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, ""},
+	{"/api/v2/auth/change-email", m{"email": "none"}, "owner"},
+	{"/api/v2/auth/change-email/confirm", m{"token": forged}, ""},
+	{"/api/v2/auth/undo-email", m{"token": forged}, ""},
 	{"/api/v2/auth/step-up/finish", m{"challenge": strings.Repeat("A", 43), "password": "x"}, "owner"},
 	{"/api/v2/auth/change-password", m{"currentPassword": "four quiet mice", "password": "x", "confirmPassword": "x"}, "owner"},
 
@@ -252,6 +255,7 @@ func TestMissingMembers(t *testing.T) {
 		required := map[string][]string{
 			"invite": {"/email", "/role"}, "complete-registration": {"/token", "/password", "/confirmPassword"},
 			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
+			"change-email": {"/email"}, "change-email/confirm": {"/token"}, "undo-email": {"/token"},
 			"reset-password":   {"/token", "/password", "/confirmPassword"},
 			"step-up/finish":   {"/challenge", "/code"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},

@@ -540,6 +540,22 @@ func (h *recorder) withPasswords() []step {
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.reset"`,
 			`Zeta: bob done password.reset user bob, sessionsEnded "" "2", userAgent "" "Go-http-client/1.1"`,
 		}},
+		{"another address", func() {
+			h.token = h.enter(h.bob, canary("reset"), h.zeta)
+			h.ask(emailPath, m{"email": "robert@acme.example"}, as(h.token)).ok(202)
+			h.code = h.keep(h.server.code(h.t, h.bob.Email))
+			h.ask(confirmEmailPath, m{"token": h.keep(h.server.code(h.t, "robert@acme.example"))}).ok(204)
+		}, []string{
+			`Acme: bob done account.email user bob, email "bob@acme.example" "robert@acme.example"`,
+			`Zeta: bob done account.email user bob, requestedEmail "" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,
+			`Zeta: bob done account.email user bob, email "bob@acme.example" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,
+		}},
+		{"the old address again", func() {
+			h.ask(undoPath, m{"token": h.code}).ok(204)
+		}, []string{
+			`Acme: bob done account.email user bob, email "robert@acme.example" "bob@acme.example"`,
+			`Zeta: bob done account.email user bob, email "robert@acme.example" "bob@acme.example", userAgent "" "Go-http-client/1.1", sessionsEnded "" "1"`,
+		}},
 		{"a logout", func() {
 			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
 			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)

@@ -104,7 +104,7 @@ func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions m
 }
 
 // ofAccount are the actions on an account, which its tenants share.
-var ofAccount = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true}
+var ofAccount = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true, doorward.AccountEmail: true}
 
 // SetTenant puts the event into a tenant's trail, for an action whose tenant is
 // known only after reading the row.

@@ -28,8 +28,9 @@ var proofRules = map[doorward.Action]proofRule{
 	doorward.RoleDelete:    ofAll,
 	doorward.TenantClose:   ofStrong,
 
-	doorward.MFAEnrol:  ofAll,
-	doorward.MFARemove: ofAll,
+	doorward.AccountEmail: ofAll,
+	doorward.MFAEnrol:     ofAll,
+	doorward.MFARemove:    ofAll,
 }
 
 func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) proofRule {

@@ -34,12 +34,38 @@ func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCoun
 	return append([]forgotCounter{{"forgotten:" + Network(by.IP), forgotPerNetwork}}, counters...)
 }
 
+// changesPerAccount are the changes of the address that a person may ask for within
+// forgotWindow: each sends a mail to the present address.
+const changesPerAccount = 10
+
+// emailChangeCounters are those of a reset for the new address, after that of the account,
+// so that mails to one address have one limit.
+func (v *Verifier) emailChangeCounters(by doorward.Caller, email string) []forgotCounter {
+	return append([]forgotCounter{{"change-email:" + by.ID, changesPerAccount}}, v.forgotCounters(by, email)...)
+}
+
+// CheckEmailChangeLimits is CheckForgotLimits for a change of the caller's address to
+// email.
+func (v *Verifier) CheckEmailChangeLimits(ctx context.Context, by doorward.Caller, email string) error {
+	return v.checkCounters(ctx, v.emailChangeCounters(by, email))
+}
+
+// CountEmailChange is CountForgot for a change of the caller's address to email.
+func (v *Verifier) CountEmailChange(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) error {
+	_, err := count(ctx, tx, v.emailChangeCounters(by, email))
+	return err
+}
+
 // CheckForgotLimits reports whether another reset may be requested. It only reads,
 // so that a request beyond the limits is cheap. Errors: too_many_attempts, the
 // same for addresses without an account.
 func (v *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, email string) error {
+	return v.checkCounters(ctx, v.forgotCounters(by, email))
+}
+
+func (v *Verifier) checkCounters(ctx context.Context, counters []forgotCounter) error {
 	read, now := v.db.Read(), v.db.Now()
-	for _, c := range v.forgotCounters(by, email) {
+	for _, c := range counters {
 		t, err := read.Throttle(ctx, c.bucket)
 		if errors.Is(err, store.ErrNone) {
 			continue
@@ -59,7 +85,12 @@ func (v *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, em
 // the address. Errors are those of CheckForgotLimits; the transaction must then be
 // rolled back.
 func (v *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
-	for _, c := range v.forgotCounters(by, email) {
+	return count(ctx, tx, v.forgotCounters(by, email))
+}
+
+// count hits the counters and returns the number of the last one.
+func count(ctx context.Context, tx *store.Tx, counters []forgotCounter) (nth int, err error) {
+	for _, c := range counters {
 		t, err := tx.HitThrottle(ctx, c.bucket, forgotWindow)
 		if err == nil && t.Hits > c.limit {
 			err = tooMany(t.Since.Add(forgotWindow).Sub(tx.Now))

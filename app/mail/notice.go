@@ -39,6 +39,10 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailOperatorKeyLeaked: (*Mail).composeOperatorLeak,
 	store.MailServiceKeyLeaked:  (*Mail).composeOperatorLeak,
 
+	store.MailEmailConfirm:   (*Mail).composeEmailConfirm,
+	store.MailEmailRequested: (*Mail).composeEmailUndo,
+	store.MailEmailChanged:   (*Mail).composeEmailUndo,
+	store.MailEmailRestored:  (*Mail).composeEmailRestored,
 	store.MailFactorAdded:    (*Mail).composeSecurity,
 	store.MailFactorRemoved:  (*Mail).composeSecurity,
 	store.MailFactorsRemoved: (*Mail).composeSecurity,

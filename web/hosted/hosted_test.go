@@ -449,3 +449,26 @@ func TestLanguageOfAnAnswer(t *testing.T) {
 	b.send("/account/sessions/end-others", "lang", "de").is(t, 200, "", "Ihr Konto")
 	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")
 }
+
+func TestChangeOfTheAddress(t *testing.T) {
+	s := doorwardtest.Start(t)
+	s.Tenant("Acme").Join(ann, "USER")
+	b := open(t, s)
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+	b.send("/account/email", "email", "nonsense").is(t, 422, "", "This is not an e-mail address.")
+	b.send("/account/email", "email", "lee@acme.example").is(t, 303, "/account?done=email-sent")
+	b.get("/account?done=email-sent").is(t, 200, "", "a mail with a link is on its way")
+	confirm, undo := s.Code("lee@acme.example"), s.Code(ann)
+	b.send("/confirm-email", "token", absent).is(t, 404, "", "This code is not known.")
+	b.send("/confirm-email", "token", confirm).is(t, 200, "", "lee@acme.example", `value="`+confirm+`"`)
+	b.send("/confirm-email/now", "token", confirm).is(t, 303, "/account?done=email-changed")
+	b.get("/account").is(t, 200, "", "lee@acme.example")
+	b.send("/confirm-email", "token", confirm).is(t, 410, "", "no longer valid")
+	other := open(t, s)
+	other.send("/undo-email", "token", undo).is(t, 200, "", ann, "everybody is signed out")
+	b.get("/account").is(t, 200, "", "lee@acme.example") // the link alone does nothing
+	other.send("/undo-email/now", "token", undo).is(t, 303, "/login?done=email-undone")
+	other.get("/login?done=email-undone").is(t, 200, "", "Your former address is back", `value="`+ann+`"`)
+	other.send("/undo-email", "token", undo).is(t, 410, "", "more than 7 days old")
+	b.get("/account").is(t, 303, "/login?return=%2Faccount")
+}

@@ -97,6 +97,10 @@ func samples() []uitest.Sample {
 		{Name: "code-reset", View: askCode("reset")},
 		{Name: "code-accept", View: askCode("accept")},
 		{Name: "reset", View: ui.View{Page: "reset", Body: resetting{token, acme.Email, 12, identity(acme.Email, "Acme")}}},
+		{Name: "code-confirm-email", View: askCode(confirmEmail)},
+		{Name: "code-undo-email", View: askCode(undoEmail)},
+		{Name: "confirm-email", View: ui.View{Page: "email", Title: "confirm-email.title", Body: emailChange{confirmEmail, token, acme.Email}}},
+		{Name: "undo-email", View: ui.View{Page: "email", Title: "undo-email.title", Body: emailChange{undoEmail, token, acme.Email}}},
 		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: there}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: branded}},
@@ -136,6 +140,11 @@ func endedSamples() (all []uitest.Sample) {
 		doorward.CodeInvitationExpired: "", doorward.CodeInvitationRevoked: "", doorward.CodeTenantFrozen: "", doorward.CodeTenantClosing: "",
 	} {
 		all = append(all, uitest.Sample{Name: "over-" + string(code), View: ended(code, next)})
+	}
+	for _, code := range []doorward.Code{doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden} {
+		for _, words := range []string{confirmEmail, undoEmail} {
+			all = append(all, uitest.Sample{Name: "over-" + words + "-" + string(code), View: endedEmailChange(code, words)})
+		}
 	}
 	return all
 }

@@ -1,0 +1,331 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/internal/mailaddr"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// undoFor is how long the old address can undo a change.
+const undoFor = 7 * 24 * time.Hour
+
+// ChangeEmail asks for another address of the caller's account. The new address gets a
+// mail with a code that confirms it, the present one a mail with a code that undoes it.
+// Work and answer are the same for every address: only ConfirmEmail, called by somebody
+// who reads the mail of the new address, tells whether it is free. Errors:
+// validation_failed, too_many_attempts, unauthenticated, unavailable.
+func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string) error {
+	if address == "" {
+		return doorward.Invalid("/email", "required", "Say which address the account is to have.")
+	}
+	email, err := mailaddr.Parse(address)
+	if err != nil {
+		return doorward.Invalid("/email", "invalid", "This is "+err.Error()+".")
+	}
+	if err := a.verifier.CheckEmailChangeLimits(ctx, by, email); err != nil {
+		return err
+	}
+	_, err = a.writer.Do(ctx, by, doorward.AccountEmail, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
+		account, err := lockOwn(ctx, tx, by)
+		if err != nil {
+			return err
+		}
+		if err := a.verifier.CountEmailChange(ctx, tx.Tx, by, email); err != nil {
+			return err
+		}
+		change := store.EmailChange{
+			ID: doorward.NewID(doorward.PrefixChange), UserID: account.ID, Old: account.Email, New: email,
+			Generation: account.Generation, CreatedAt: tx.Now, UndoUntil: tx.Now.Add(undoFor),
+		}
+		if err := tx.InsertEmailChange(ctx, change); err != nil {
+			return err
+		}
+		tx.Changed("requestedEmail", "", email)
+		tx.RecordUserAgent()
+		if err := tx.QueueMail(ctx, store.MailEmailConfirm, email, change.ID); err != nil {
+			return err
+		}
+		return tx.QueueMail(ctx, store.MailEmailRequested, account.Email, change.ID)
+	})
+	return err
+}
+
+func userObject(id, tenantID string) doorward.Object {
+	return doorward.Object{Type: "user", ID: id, TenantID: tenantID}
+}
+
+// lockOwn locks the caller's account and returns it, if the session has not ended since
+// the request began. Errors: unauthenticated.
+func lockOwn(ctx context.Context, tx *access.Tx, by doorward.Caller) (doorward.Account, error) {
+	ended := doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	locked, err := tx.LockAccount(ctx, by.ID)
+	if err == nil && !locked {
+		err = ended
+	}
+	if err != nil {
+		return doorward.Account{}, err
+	}
+	if _, err = tx.Session(ctx, by.SessionID); errors.Is(err, store.ErrNone) {
+		err = ended
+	}
+	if err != nil {
+		return doorward.Account{}, err
+	}
+	return tx.Account(ctx, by.ID)
+}
+
+// ConfirmEmail gives the account the new address, with the code of the mail to it. The
+// sessions stay; resets that were mailed to the old address end. Errors:
+// email_change_not_found, email_change_over, account_exists, forbidden, unavailable.
+func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
+	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByCode)
+	if err != nil {
+		return doorward.Revocation{}, err
+	}
+	if err := confirmable(change, a.db.Now()); err != nil {
+		return doorward.Revocation{}, err
+	}
+	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
+	revocation, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
+		memberships, err := lockTenants(ctx, tx, change.UserID)
+		if err != nil {
+			return err
+		}
+		if err := confirm(ctx, tx, change); err != nil {
+			return err
+		}
+		if err := a.allowedEverywhere(ctx, tx, memberships, change.New); err != nil {
+			return err
+		}
+		if err := record(ctx, tx, memberships, change.Old, change.New); err != nil {
+			return err
+		}
+		if err := tx.ExpireResets(ctx, change.UserID); err != nil {
+			return err
+		}
+		if err := tx.QueueMail(ctx, store.MailEmailChanged, change.Old, change.ID); err != nil {
+			return err
+		}
+		return tx.SetEmail(ctx, change.UserID, change.New)
+	})
+	return revocation, taken(err, "Another account has this address.")
+}
+
+// changeOf returns the change of a token.
+func (a *Accounts) changeOf(ctx context.Context, token string, find func(context.Context, []byte) (store.EmailChange, error)) (store.EmailChange, error) {
+	if token == "" {
+		return store.EmailChange{}, doorward.Invalid("/token", "required", "Send the code of the mail.")
+	}
+	parsed, err := secret.Parse(token)
+	if err != nil {
+		return store.EmailChange{}, doorward.Fail(doorward.CodeEmailChangeNotFound, "")
+	}
+	hash := parsed.Hash()
+	change, err := find(ctx, hash[:])
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeEmailChangeNotFound, "")
+	}
+	return change, err
+}
+
+func over() error { return doorward.Fail(doorward.CodeEmailChangeOver, "") }
+
+func confirmable(c store.EmailChange, now time.Time) error {
+	if c.ConfirmedAt != nil || c.ReplacedAt != nil || c.UndoneAt != nil || !now.Before(c.ConfirmUntil) {
+		return over()
+	}
+	return nil
+}
+
+func undoable(c store.EmailChange, now time.Time) error {
+	if c.UndoneAt != nil || !now.Before(c.UndoUntil) {
+		return over()
+	}
+	return nil
+}
+
+// lockTenants locks the tenants of the user in one order, and then the account, as other
+// changes of people do.
+func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.User, error) {
+	memberships, err := tx.Memberships(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, m := range memberships {
+		ids = append(ids, m.TenantID)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		if err := tx.LockTenant(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	locked, err := tx.LockAccount(ctx, userID)
+	if err == nil && !locked {
+		err = over()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tx.Memberships(ctx, userID)
+}
+
+// confirm marks the change as confirmed, if the account is as it was when it was asked
+// for: a new password, or the end of all other sessions, voids it.
+func confirm(ctx context.Context, tx *access.Tx, change store.EmailChange) error {
+	account, err := tx.Account(ctx, change.UserID)
+	if err != nil {
+		return err
+	}
+	if account.Generation != change.Generation || account.Email != change.Old {
+		return over()
+	}
+	confirmed, err := tx.ConfirmEmailChange(ctx, change.ID, tx.Now.Add(undoFor))
+	if err == nil && !confirmed {
+		err = over()
+	}
+	return err
+}
+
+// allowedEverywhere: a person can't leave the domains that a tenant allows for its people.
+func (a *Accounts) allowedEverywhere(ctx context.Context, tx *access.Tx, memberships []doorward.User, email string) error {
+	for _, m := range memberships {
+		tenant, err := tx.Tenant(ctx, m.TenantID)
+		if err != nil {
+			return err
+		}
+		domains := tenant.Settings.AllowedDomains
+		if len(domains) > 0 && !slices.Contains(domains, mailaddr.Domain(email)) {
+			return doorward.Fail(doorward.CodeForbidden, "The settings of an organisation that you are in don't allow addresses of this domain.")
+		}
+	}
+	return nil
+}
+
+// record puts the change into the trail of each tenant of the account, which all show the
+// address in their lists.
+func record(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string) error {
+	tx.Changed("email", from, to)
+	tx.RecordUserAgent()
+	userID := tx.By.ID
+	home, err := credential.Home(ctx, tx.Reader, userID, "")
+	if err != nil {
+		return err
+	}
+	tx.SetTenant(home)
+	for _, m := range memberships {
+		if m.TenantID == home {
+			continue
+		}
+		if err := tx.RecordAlso(ctx, doorward.AccountEmail, userObject(userID, m.TenantID), doorward.Change{Field: "email", From: from, To: to}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taken replaces store.ErrTaken.
+func taken(err error, detail string) error {
+	if errors.Is(err, store.ErrTaken) {
+		return doorward.Fail(doorward.CodeAccountExists, "%s", detail)
+	}
+	return err
+}
+
+// UndoEmail sets the address back to the one that the mail with the code went to, whatever
+// it is now, ends the sessions of the account and the trust in browsers, and mails a link
+// for a new password. Before the change is confirmed it does the rest, and ends the
+// change. Later changes can be neither confirmed nor undone any more. Errors:
+// email_change_not_found, email_change_over, account_exists, unavailable.
+func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
+	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByUndo)
+	if err != nil {
+		return doorward.Revocation{}, err
+	}
+	if err := undoable(change, a.db.Now()); err != nil {
+		return doorward.Revocation{}, err
+	}
+	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
+	revocation, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
+		memberships, err := lockTenants(ctx, tx, change.UserID)
+		if err != nil {
+			return err
+		}
+		undone, err := tx.UndoEmailChange(ctx, change)
+		if err == nil && !undone {
+			err = over()
+		}
+		if err != nil {
+			return err
+		}
+		return a.undo(ctx, tx, memberships, change)
+	})
+	return revocation, taken(err, "Another account has the old address by now.")
+}
+
+func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorward.User, change store.EmailChange) error {
+	account, err := tx.Account(ctx, change.UserID)
+	if err != nil {
+		return err
+	}
+	if err := record(ctx, tx, memberships, account.Email, change.Old); err != nil {
+		return err
+	}
+	if err := a.endEverything(ctx, tx, account); err != nil {
+		return err
+	}
+	if account.Email != change.Old {
+		if err := tx.QueueMail(ctx, store.MailEmailRestored, account.Email, change.ID); err != nil {
+			return err
+		}
+		if err := tx.SetEmail(ctx, account.ID, change.Old); err != nil {
+			return err
+		}
+	}
+	return tx.QueueReset(ctx, change.Old, "")
+}
+
+// endEverything ends the sessions of the account, the trust in all browsers and the open
+// resets.
+func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+	n, err := tx.DeleteUserSessions(ctx, a.sessions, account.ID, "")
+	if err != nil {
+		return err
+	}
+	if err := tx.RecordEndedByTenant(ctx, account.ID, n); err != nil {
+		return err
+	}
+	if err := tx.RaiseGeneration(ctx, account.ID, nil); err != nil {
+		return err
+	}
+	return tx.ExpireResets(ctx, account.ID)
+}
+
+// ShowConfirm returns the address that the token confirms. It changes nothing. Errors:
+// email_change_not_found, email_change_over.
+func (a *Accounts) ShowConfirm(ctx context.Context, token string) (string, error) {
+	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByCode)
+	if err == nil {
+		err = confirmable(change, a.db.Now())
+	}
+	return change.New, err
+}
+
+// ShowUndo returns the address that the token sets back. It changes nothing. Errors:
+// email_change_not_found, email_change_over.
+func (a *Accounts) ShowUndo(ctx context.Context, token string) (string, error) {
+	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByUndo)
+	if err == nil {
+		err = undoable(change, a.db.Now())
+	}
+	return change.Old, err
+}

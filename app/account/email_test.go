@@ -1,0 +1,196 @@
+package account_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+)
+
+// change asks for another address of the person, and returns the codes that confirm and
+// undo it.
+func change(f *apptest.Fixture, p apptest.Person, to string) (confirm, undo string) {
+	f.Helper()
+	at := f.Account(p).Email
+	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to))
+	return f.MailToken(to), f.MailToken(at)
+}
+
+func confirm(f *apptest.Fixture, i int, code string) error {
+	return apptest.ErrorOf(f.Node(i).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(i), code))
+}
+
+func undo(f *apptest.Fixture, i int, code string) error {
+	return apptest.ErrorOf(f.Node(i).Accounts.UndoEmail(f.Context(), apptest.Anonymous(i), code))
+}
+
+// TestStrictOverNodes: when the call returns, every node knows the new address.
+func TestStrictOverNodes(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		for i := range f.Nodes {
+			_, err := f.Node(i).Sessions.Check(f.Context(), ann.Token)
+			f.NoError(err)
+		}
+		to := f.NewEmail("new")
+		code, _ := change(f, ann, to)
+		f.NoError(confirm(f, 0, code))
+		for i := range f.Nodes {
+			got, err := f.Node(i).Sessions.Check(f.Context(), ann.Token)
+			f.NoError(err)
+			if got.Email != to {
+				f.Errorf("node %d: the session is of %s, want %s", i, got.Email, to)
+			}
+		}
+	})
+}
+
+// TestOneConfirmation: a code that many callers use at once works once.
+func TestOneConfirmation(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		const callers = 16
+		_, ann := f.Tenant()
+		code, _ := change(f, ann, f.NewEmail("new"))
+		f.WantCodes(apptest.Concurrently(callers, func(i int) error { return confirm(f, i, code) }),
+			apptest.Codes{"": 1, doorward.CodeEmailChangeOver: callers - 1})
+	})
+}
+
+// TestTwoWantOneAddress: of two people who confirm one address at once, one gets it.
+func TestTwoWantOneAddress(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		for range apptest.Rounds(3, 10) {
+			people := []apptest.Person{f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)}
+			to := f.NewEmail("wanted")
+			var codes []string
+			for _, p := range people {
+				code, _ := change(f, p, to)
+				codes = append(codes, code)
+			}
+			winner := f.WantCodes(apptest.Concurrently(2, func(i int) error { return confirm(f, i, codes[i]) }),
+				apptest.Codes{"": 1, doorward.CodeAccountExists: 1})
+			loser := people[1-winner]
+			if got := f.Account(loser).Email; got != loser.User.Email {
+				f.Errorf("the other one has the address %s", got)
+			}
+			if got := f.TryLogin(to, apptest.FirstPassword); got != "" {
+				f.Errorf("a login with the new address: %s", got)
+			}
+		}
+	})
+}
+
+// TestConfirmAgainstUndo: when the address is confirmed and the change undone at once,
+// the account has its old address, and no session is left.
+func TestConfirmAgainstUndo(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		for range apptest.Rounds(5, 20) {
+			ann := f.Join(owner, doorward.RoleUser)
+			confirming, undoing := change(f, ann, f.NewEmail("new"))
+			errs := apptest.Concurrently(2, func(i int) error {
+				if i == 0 {
+					return confirm(f, i, confirming)
+				}
+				return undo(f, i, undoing)
+			})
+			f.NoError(errs[1])
+			f.WantOnly(errs, "", doorward.CodeEmailChangeOver)
+			if got := f.Account(ann).Email; got != ann.User.Email {
+				f.Errorf("the address is %s, want the old one", got)
+			}
+			if f.IsValid(ann.Token) {
+				f.Error("a session is left")
+			}
+		}
+	})
+}
+
+// TestUndoBeatsAThief: a thief changes the address twice. The first mail gives the
+// account back, and what was mailed to the thief does nothing any more.
+func TestUndoBeatsAThief(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		first, undoFirst := change(f, ann, f.NewEmail("thief"))
+		f.NoError(confirm(f, 0, first))
+		second, undoSecond := change(f, ann, f.NewEmail("thief"))
+		f.NoError(confirm(f, 0, second))
+		third, _ := change(f, ann, f.NewEmail("thief"))
+		f.NoError(undo(f, 0, undoFirst))
+		if got := f.Account(ann).Email; got != ann.User.Email {
+			f.Fatalf("the address is %s", got)
+		}
+		for what, err := range map[string]error{
+			"the same undoing": undo(f, 0, undoFirst), "an undoing by the thief": undo(f, 0, undoSecond), "a confirmation": confirm(f, 0, third),
+		} {
+			if got := apptest.Code(err); got != doorward.CodeEmailChangeOver {
+				f.Errorf("%s: %q", what, got)
+			}
+		}
+		if f.IsValid(ann.Token) {
+			f.Error("a session is left")
+		}
+		token := f.MailToken(ann.User.Email)
+		_, err := f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), token, apptest.Password(2), apptest.Password(2))
+		f.NoError(err)
+	})
+}
+
+// TestWhatVoidsAChange: a change ends with a new password, the end of all other sessions
+// and a newer change, and in time. Resets mailed to the old address end with it.
+func TestWhatVoidsAChange(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		for what, do := range map[string]func(p apptest.Person){
+			"a new password": func(p apptest.Person) {
+				f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
+			},
+			"a reset": func(p apptest.Person) {
+				f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.ResetToken(p), apptest.Password(1), apptest.Password(1))))
+			},
+			"the end of all other sessions": func(p apptest.Person) {
+				f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), p.Caller)))
+			},
+			"a newer change": func(p apptest.Person) { change(f, p, f.NewEmail("newer")) },
+			"half an hour":   func(apptest.Person) { clock.Move(30 * time.Minute) },
+		} {
+			ann := f.Join(owner, doorward.RoleUser)
+			code, _ := change(f, ann, f.NewEmail("new"))
+			do(ann)
+			if got := apptest.Code(confirm(f, 0, code)); got != doorward.CodeEmailChangeOver {
+				f.Errorf("%s: %q", what, got)
+			}
+		}
+		ann := f.Join(owner, doorward.RoleUser)
+		reset := f.ResetToken(ann)
+		code, undoing := change(f, ann, f.NewEmail("new"))
+		f.NoError(confirm(f, 0, code))
+		if _, err := f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), reset, apptest.Password(1), apptest.Password(1)); apptest.Code(err) != doorward.CodeResetExpired {
+			f.Errorf("a reset mailed to the old address: %v", err)
+		}
+		clock.Move(7 * 24 * time.Hour)
+		if got := apptest.Code(undo(f, 0, undoing)); got != doorward.CodeEmailChangeOver {
+			f.Errorf("an undoing after a week: %q", got)
+		}
+		f.NoError(f.Node(0).Sweep(f.Context()))
+		if n := f.CountRows("email_changes"); n != 0 {
+			f.Errorf("%d changes are left", n)
+		}
+	})
+}
+
+// TestSessionThatHasEnded: a session that ends while its request waits asks for nothing.
+func TestSessionThatHasEnded(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOwn(f.Context(), ann.Caller, ann.SessionID)))
+		if got := apptest.Code(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, f.NewEmail("new"))); got != doorward.CodeUnauthenticated {
+			f.Errorf("got %q", got)
+		}
+		if n := f.CountRows("email_changes"); n != 0 {
+			f.Errorf("%d changes", n)
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// EmailChange is a change of the address of an account, asked for or done.
+type EmailChange struct {
+	ID         string
+	UserID     string
+	Old, New   string // canonical addresses
+	Generation int64  // of the account when it was asked for
+	CreatedAt  time.Time
+	// ConfirmUntil is 1970 until the mail to the new address is made.
+	ConfirmUntil time.Time
+	ConfirmedAt  *time.Time
+	ReplacedAt   *time.Time // it can't be confirmed any more
+	UndoUntil    time.Time
+	UndoneAt     *time.Time // it can't be undone any more
+}
+
+func emailChangeColumns(c *EmailChange) []any {
+	return []any{
+		&c.ID, &c.UserID, &c.Old, &c.New, &c.Generation, (*storedTime)(&c.CreatedAt), (*storedTime)(&c.ConfirmUntil),
+		nullableTime{&c.ConfirmedAt}, nullableTime{&c.ReplacedAt}, (*storedTime)(&c.UndoUntil), nullableTime{&c.UndoneAt},
+	}
+}
+
+const selectEmailChange = `SELECT e.id, e.user_id, e.old_email, e.new_email, e.generation, e.created_at, e.confirm_until,
+  e.confirmed_at, e.replaced_at, e.undo_until, e.undone_at FROM email_changes e `
+
+const (
+	sqlEmailChange       = selectEmailChange + `WHERE e.id = $1`
+	sqlEmailChangeByCode = selectEmailChange + `JOIN link_tokens l ON l.subject_id = e.id WHERE l.hash = $1 AND l.retired_at IS NULL`
+	sqlEmailChangeByUndo = selectEmailChange + `JOIN link_tokens l ON l.subject_id = 'undo:' || e.id WHERE l.hash = $1 AND l.retired_at IS NULL`
+)
+
+// UndoSubject is the subject of the tokens that undo the change. Those that confirm it
+// have its id.
+func (c EmailChange) UndoSubject() string { return "undo:" + c.ID }
+
+// EmailChange returns the change, or ErrNone.
+func (r Reader) EmailChange(ctx context.Context, id string) (EmailChange, error) {
+	return one(ctx, r, emailChangeColumns, sqlEmailChange, id)
+}
+
+// EmailChangeByCode returns the change that a token hash confirms, or ErrNone.
+func (r Reader) EmailChangeByCode(ctx context.Context, hash []byte) (EmailChange, error) {
+	return one(ctx, r, emailChangeColumns, sqlEmailChangeByCode, hash)
+}
+
+// EmailChangeByUndo returns the change that a token hash undoes, or ErrNone.
+func (r Reader) EmailChangeByUndo(ctx context.Context, hash []byte) (EmailChange, error) {
+	return one(ctx, r, emailChangeColumns, sqlEmailChangeByUndo, hash)
+}
+
+const (
+	sqlReplaceEmailChanges = `UPDATE email_changes SET replaced_at = $1 WHERE user_id = $2 AND confirmed_at IS NULL AND replaced_at IS NULL`
+	sqlInsertEmailChange   = `INSERT INTO email_changes (id, user_id, old_email, new_email, generation, created_at, undo_until)
+VALUES ($1, $2, $3, $4, $5, $6, $7)`
+)
+
+// InsertEmailChange adds a change that is to be confirmed, and ends earlier ones that are
+// not confirmed. They can still be undone.
+func (tx *Tx) InsertEmailChange(ctx context.Context, c EmailChange) error {
+	if err := tx.ReplaceEmailChanges(ctx, c.UserID); err != nil {
+		return err
+	}
+	return tx.run(ctx, sqlInsertEmailChange, c.ID, c.UserID, c.Old, c.New, c.Generation, micros(c.CreatedAt), micros(c.UndoUntil))
+}
+
+// ReplaceEmailChanges ends the user's changes that are not confirmed.
+func (tx *Tx) ReplaceEmailChanges(ctx context.Context, userID string) error {
+	return tx.run(ctx, sqlReplaceEmailChanges, micros(tx.Now), userID)
+}
+
+const sqlStartEmailChange = `UPDATE email_changes SET confirm_until = $1 WHERE id = $2 AND confirm_until = 0`
+
+// StartEmailChange sets until when the change can be confirmed, unless it is set.
+func (tx *Tx) StartEmailChange(ctx context.Context, id string, until time.Time) error {
+	return tx.run(ctx, sqlStartEmailChange, micros(until), id)
+}
+
+const sqlConfirmEmailChange = `UPDATE email_changes SET confirmed_at = $1, undo_until = $2
+WHERE id = $3 AND confirmed_at IS NULL AND replaced_at IS NULL AND undone_at IS NULL AND confirm_until > $1`
+
+// ConfirmEmailChange marks the change as done and reports whether it was open: of
+// concurrent callers, one succeeds.
+func (tx *Tx) ConfirmEmailChange(ctx context.Context, id string, undoUntil time.Time) (bool, error) {
+	return tx.affected(ctx, sqlConfirmEmailChange, micros(tx.Now), micros(undoUntil), id)
+}
+
+const (
+	sqlUndoEmailChange = `UPDATE email_changes SET undone_at = $1 WHERE id = $2 AND undone_at IS NULL AND undo_until > $1`
+	// Whoever has the address of a later change must not undo this undoing.
+	sqlUndoLaterChanges = `UPDATE email_changes SET undone_at = $1, replaced_at = coalesce(replaced_at, $1)
+WHERE user_id = $2 AND created_at >= $3 AND undone_at IS NULL`
+)
+
+// UndoEmailChange marks the change and all later ones of the account as undone, and
+// reports whether it could be undone: of concurrent callers, one succeeds.
+func (tx *Tx) UndoEmailChange(ctx context.Context, c EmailChange) (bool, error) {
+	undone, err := tx.affected(ctx, sqlUndoEmailChange, micros(tx.Now), c.ID)
+	if err != nil || !undone {
+		return false, err
+	}
+	if err := tx.ReplaceEmailChanges(ctx, c.UserID); err != nil {
+		return false, err
+	}
+	return true, tx.run(ctx, sqlUndoLaterChanges, micros(tx.Now), c.UserID, micros(c.CreatedAt))
+}
+
+const (
+	sqlSetEmail = `UPDATE users SET email = $1, revision = revision + 1 WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = $1)`
+	sqlResearch = `UPDATE memberships SET search = $1 WHERE tenant_id = $2 AND user_id = $3`
+)
+
+// ErrTaken: another account has the address.
+var ErrTaken = errors.New("store: another account has the address")
+
+// SetEmail changes the address of an account, also in the lists of its tenants. The
+// transaction must end with the error ErrTaken.
+func (tx *Tx) SetEmail(ctx context.Context, userID, email string) error {
+	tx.announce(ChangeUser, userID)
+	set, err := tx.affected(ctx, sqlSetEmail, email, userID)
+	if postgresDuplicate(err) || err == nil && !set {
+		return ErrTaken
+	}
+	if err != nil {
+		return err
+	}
+	memberships, err := tx.Memberships(ctx, userID)
+	for _, m := range memberships {
+		if err == nil {
+			err = tx.run(ctx, sqlResearch, searchable(email, m.Name), m.TenantID, userID)
+		}
+	}
+	return err
+}
+
+const (
+	oldEmailChanges            = `(SELECT id FROM email_changes WHERE undo_until <= $1 ORDER BY undo_until, id LIMIT $2)`
+	sqlDeleteOldEmailTokens    = `DELETE FROM link_tokens WHERE subject_id IN ` + oldEmailChanges
+	sqlDeleteOldEmailUndos     = `DELETE FROM link_tokens WHERE subject_id IN (SELECT 'undo:' || o.id FROM ` + oldEmailChanges + ` o)`
+	sqlDeleteOldEmailChanges   = `DELETE FROM email_changes WHERE id IN ` + oldEmailChanges
+	sqlDeleteEmailChangeTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM email_changes WHERE user_id = $1
+  UNION SELECT 'undo:' || id FROM email_changes WHERE user_id = $1)`
+	// The mails of a change go to other addresses than the account's, too.
+	sqlDeleteEmailChangeMails = `DELETE FROM mails WHERE subject_id IN (SELECT id FROM email_changes WHERE user_id = $1)`
+)
+
+// DeleteOldEmailChanges deletes changes that can no longer be undone, with their tokens,
+// and returns how many, at most limit.
+func (tx *Tx) DeleteOldEmailChanges(ctx context.Context, limit int) (int64, error) {
+	for _, query := range []string{sqlDeleteOldEmailTokens, sqlDeleteOldEmailUndos} {
+		if err := tx.run(ctx, query, micros(tx.Now), limit); err != nil {
+			return 0, err
+		}
+	}
+	return tx.exec(ctx, sqlDeleteOldEmailChanges, micros(tx.Now), limit)
+}
+
+// FormerEmails returns the addresses that the account has had, or was to have, within the
+// time in which changes can be undone.
+func (r Reader) FormerEmails(ctx context.Context, a doorward.Account) ([]string, error) {
+	return list(ctx, r, textColumn, sqlFormerEmails, a.ID, a.Email)
+}
+
+const sqlFormerEmails = `SELECT old_email AS email FROM email_changes WHERE user_id = $1 AND old_email <> $2
+UNION SELECT new_email FROM email_changes WHERE user_id = $1 AND new_email <> $2`

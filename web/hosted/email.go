@@ -1,0 +1,105 @@
+package hosted
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/ui"
+)
+
+func (h *hosted) changeEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := h.app.Accounts.ChangeEmail(ctx, c.Caller, c.Value("email")); err != nil {
+		return ui.View{}, err
+	}
+	return c.To("/account?done=email-sent"), nil
+}
+
+// The pages behind the links of mails about a change of the address. Neither link does
+// anything by itself: programs that read mail open links, too.
+const (
+	confirmEmail = "confirm-email"
+	undoEmail    = "undo-email"
+)
+
+// emailChange is a change to be confirmed or undone.
+type emailChange struct {
+	Words        string // beginning of the keys of the messages; also the path
+	Token, Email string
+}
+
+func (h *hosted) askConfirmCode(context.Context, *ui.Call) (ui.View, error) {
+	return askCode(confirmEmail), nil
+}
+
+func (h *hosted) askUndoCode(context.Context, *ui.Call) (ui.View, error) {
+	return askCode(undoEmail), nil
+}
+
+func (h *hosted) openConfirm(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return h.openEmailChange(ctx, c, confirmEmail, h.app.Accounts.ShowConfirm, h.refusedConfirm)
+}
+
+func (h *hosted) openUndo(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return h.openEmailChange(ctx, c, undoEmail, h.app.Accounts.ShowUndo, h.refusedUndo)
+}
+
+func (h *hosted) openEmailChange(ctx context.Context, c *ui.Call, words string, show func(context.Context, string) (string, error), refused func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
+	if err := required(c, "token"); err != nil {
+		return askCode(words), err
+	}
+	token := codeIn(c.Value("token"))
+	email, err := show(ctx, token)
+	if err != nil {
+		return h.refusedOr(c, err, refused)
+	}
+	return ui.View{Page: "email", Title: words + ".title", Scripts: taking, Body: emailChange{words, token, email}}, nil
+}
+
+func (h *hosted) refusedConfirm(_ context.Context, c *ui.Call) (ui.View, error) {
+	return refusedEmailChange(c, confirmEmail), nil
+}
+
+func (h *hosted) refusedUndo(_ context.Context, c *ui.Call) (ui.View, error) {
+	return refusedEmailChange(c, undoEmail), nil
+}
+
+func refusedEmailChange(c *ui.Call, words string) ui.View {
+	switch c.Refused() {
+	case doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden:
+		return endedEmailChange(c.Refused(), words)
+	}
+	return askCode(words)
+}
+
+func endedEmailChange(code doorward.Code, words string) ui.View {
+	key := "over." + words + "." + string(code)
+	return ui.View{Page: "over", Scripts: taking, Title: key + ".title", Body: over{key, ""}}
+}
+
+func (h *hosted) confirmEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
+	revocation, err := h.app.Accounts.ConfirmEmail(ctx, c.Caller, codeIn(c.Value("token")))
+	c.Revoked(revocation)
+	if err != nil {
+		return ui.View{}, err
+	}
+	if c.Caller.Kind == doorward.ByUser {
+		return c.To("/account?done=email-changed"), nil
+	}
+	return c.To("/login?done=email-changed"), nil
+}
+
+func (h *hosted) undoEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
+	token := codeIn(c.Value("token"))
+	email, err := h.app.Accounts.ShowUndo(ctx, token)
+	if err != nil {
+		return ui.View{}, err
+	}
+	revocation, err := h.app.Accounts.UndoEmail(ctx, c.Caller, token)
+	c.Revoked(revocation)
+	if err != nil {
+		return ui.View{}, err
+	}
+	remember(c, email)
+	c.ClearSession() // ended, if it was of this account
+	return c.To("/login?done=email-undone"), nil
+}

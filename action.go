@@ -52,6 +52,7 @@ const (
 	PasswordChange   Action = "password.change"
 	PasswordReset    Action = "password.reset"
 	PasswordForgot   Action = "password.forgot"
+	AccountEmail     Action = "account.email" // a change of the address was asked for, made or undone
 	TenantUpdate     Action = "tenant.update"
 	TenantClose      Action = "tenant.close"
 	TenantRestore    Action = "tenant.restore"
@@ -194,6 +195,7 @@ var own = []Verb{
 	{Action: PasswordChange, By: ByProof},
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
+	{Action: AccountEmail, By: ByProof},
 	{Action: APIKeyLeak, By: ByProof},
 	{Action: APIKeyRefuse, By: ByProof},
 

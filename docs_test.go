@@ -142,6 +142,7 @@ var proofs = map[doorward.Action]string{
 	doorward.UserLeave:        "a session of the person who leaves",
 	doorward.PasswordChange:   "a session, and the password that is replaced",
 	doorward.PasswordReset:    "the token of the reset's mail",
+	doorward.AccountEmail:     "a session of the person, to ask for it; the token of the mail to the new address, to confirm it; that of the mail to the old address, to undo it",
 	doorward.PasswordForgot:   "nothing: the mail goes to the address alone",
 	doorward.APIKeyLeak:       "the API key, shown by the person or scanner that found it",
 	doorward.APIKeyRefuse:     "nothing: the API key is not valid, or not from that address",

@@ -185,6 +185,15 @@ var refusals = map[string][]refusal{
 	"POST /api/v2/auth/reset-password": {
 		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x","confirmPassword":"x"}`, status: 404, code: doorward.CodeResetNotFound},
 	},
+	"POST /api/v2/auth/change-email": {
+		{why: "no address", who: "USER", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
+	},
+	"POST /api/v2/auth/change-email/confirm": {
+		{why: "no such token", body: `{"token":` + absentToken + `}`, status: 404, code: doorward.CodeEmailChangeNotFound},
+	},
+	"POST /api/v2/auth/undo-email": {
+		{why: "no such token", body: `{"token":` + absentToken + `}`, status: 404, code: doorward.CodeEmailChangeNotFound},
+	},
 	"POST /api/v2/auth/change-password": {
 		{
 			why: "a wrong password", who: "USER", status: 422, code: doorward.CodeValidationFailed,
@@ -287,6 +296,7 @@ var makesNothing = []string{
 	"POST /access/v1/search/subject",
 	"POST /api/v2/access/introspect",
 	"POST /api/v2/access/explain",
+	"POST /api/v2/auth/change-email", // the newest request replaces those before
 	"POST /api/v2/auth/change-password",
 	"POST /api/v2/auth/token",         // signs what is so anyway
 	"POST /api/v2/auth/switch-tenant", // opens a session, as a login does

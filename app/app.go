@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/account"
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
@@ -84,6 +85,7 @@ type App struct {
 	Sessions    *session.Sessions
 	Invitations *invite.Invitations
 	Passwords   *password.Passwords
+	Accounts    *account.Accounts
 	Users       *user.Users
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
@@ -147,6 +149,7 @@ func New(db *store.DB, s Settings) *App {
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, passwords, s.InviteResendWait),
 		Passwords:    password.New(writer, db, verifier, passwords, life),
+		Accounts:     account.New(writer, db, verifier, life),
 		Users:        user.New(writer, db, life),
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         operatorKeys,
@@ -288,7 +291,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		return nil
 	}
 	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx),
-		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
+		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Accounts.Sweep(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }
 
 // Model is the list of actions that the installation has now. Errors: unavailable.

@@ -12,12 +12,16 @@ type MailKind string
 
 // The kinds of mails.
 const (
-	MailInvitation MailKind = "invitation" // SubjectID is the invitation
-	MailReset      MailKind = "reset"      // Recipient asked for a reset; whether there is an account shows at delivery
+	MailInvitation   MailKind = "invitation"    // SubjectID is the invitation
+	MailReset        MailKind = "reset"         // Recipient asked for a reset; whether there is an account shows at delivery
+	MailEmailConfirm MailKind = "email_confirm" // the new address of an account; SubjectID is the change
 
 	// Notices of what has happened; SubjectID is the audit event of it.
 	MailPasswordChanged   MailKind = "password_changed"
-	MailSignedIn          MailKind = "signed_in" // from a browser that is not known
+	MailSignedIn          MailKind = "signed_in"      // from a browser that is not known
+	MailEmailChanging     MailKind = "email_changing" // to the old address: a change was asked for
+	MailEmailChanged      MailKind = "email_changed"  // to the old address
+	MailEmailUndone       MailKind = "email_undone"   // to the address that is no longer the account's
 	MailRoleChanged       MailKind = "role_changed"
 	MailSuspended         MailKind = "suspended"
 	MailRemoved           MailKind = "removed"
@@ -30,6 +34,7 @@ const (
 // MailKinds are all that this version can send.
 var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
+	MailEmailConfirm, MailEmailChanging, MailEmailChanged, MailEmailUndone,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
 }
 
@@ -45,7 +50,8 @@ var kindsToSend = func() string {
 // Urgent reports whether a person waits for a mail of the kind, or must learn of
 // an attack at once.
 func (k MailKind) Urgent() bool {
-	return k == MailReset || k == MailPasswordChanged || k == MailSignedIn
+	return k == MailReset || k == MailPasswordChanged || k == MailSignedIn ||
+		k == MailEmailConfirm || k == MailEmailChanging || k == MailEmailChanged
 }
 
 // Mail is a queued mail. It holds no text and no token: both are made when it is
@@ -103,9 +109,9 @@ func (r Reader) DueMails(ctx context.Context, after Mail, now time.Time, limit i
 	return list(ctx, r, mailColumns, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
 }
 
-// The kinds are those of MailKind.Urgent, and of the index mails_urgent.
+// The kinds are those of MailKind.Urgent, and of the index mails_urgent_kinds.
 const sqlDueUrgentMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
-FROM mails WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in') AND (next_at, id) > ($1, $2) AND next_at <= $3
+FROM mails WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in', 'email_confirm', 'email_changing', 'email_changed') AND (next_at, id) > ($1, $2) AND next_at <= $3
 ORDER BY next_at, id LIMIT $4`
 
 // DueUrgentMails is DueMails for urgent mails only. Other mails don't slow it

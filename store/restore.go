@@ -10,13 +10,17 @@ import (
 const (
 	sqlRetireAllTokens = `UPDATE link_tokens SET retired_at = $1 WHERE retired_at IS NULL`
 	sqlExpireAllResets = `UPDATE resets SET expires_at = $1 WHERE used_at IS NULL AND expires_at > $1`
+
+	sqlExpireAllEmailChanges = `UPDATE email_changes SET expires_at = $1, undo_until = $1 WHERE undo_until > $1`
 )
 
 // RetireAllTokens invalidates all links in mails, and returns how many.
 // Invitations remain and can be sent again.
 func (tx *Tx) RetireAllTokens(ctx context.Context) (int64, error) {
-	if err := tx.run(ctx, sqlExpireAllResets, micros(tx.Now)); err != nil {
-		return 0, err
+	for _, query := range []string{sqlExpireAllResets, sqlExpireAllEmailChanges} {
+		if err := tx.run(ctx, query, micros(tx.Now)); err != nil {
+			return 0, err
+		}
 	}
 	return tx.exec(ctx, sqlRetireAllTokens, micros(tx.Now))
 }

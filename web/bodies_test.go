@@ -44,6 +44,9 @@ var bodyEndpoints = []bodyEndpoint{
 	{"/api/v2/auth/switch-tenant", m{"tenantId": "tnt_x"}, "owner"},
 	{"/api/v2/auth/forgot-password", m{"email": "none"}, ""},
 	{"/api/v2/auth/reset-password", m{"token": forged, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, ""},
+	{"/api/v2/auth/change-email", m{"email": "none"}, "owner"},
+	{"/api/v2/auth/change-email/confirm", m{"token": forged}, ""},
+	{"/api/v2/auth/undo-email", m{"token": forged}, ""},
 	{"/api/v2/auth/change-password", m{"currentPassword": "four quiet mice", "password": "x", "confirmPassword": "x"}, "owner"},
 
 	{"/api/v2/auth/invite/bulk", m{"invitations": []m{}}, "owner"},
@@ -241,7 +244,8 @@ func TestMissingMembers(t *testing.T) {
 		required := map[string][]string{
 			"invite": {"/email", "/role"}, "complete-registration": {"/token", "/password", "/confirmPassword"},
 			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
-			"reset-password":   {"/token", "/password", "/confirmPassword"},
+			"reset-password": {"/token", "/password", "/confirmPassword"},
+			"change-email":   {"/email"}, "change-email/confirm": {"/token"}, "undo-email": {"/token"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
 			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "report-key": {"/key"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},

@@ -148,6 +148,9 @@ var endpoints = map[string][]string{
 	"/api/v2/auth/forgot-password":        {"POST"},
 	"/api/v2/auth/reset-password":         {"POST"},
 	"/api/v2/auth/change-password":        {"POST"},
+	"/api/v2/auth/change-email":           {"POST"},
+	"/api/v2/auth/change-email/confirm":   {"POST"},
+	"/api/v2/auth/undo-email":             {"POST"},
 
 	"/api/v2/auth/invite/bulk":              {"POST"},
 	"/api/v2/invitations":                   {"GET", "HEAD"},

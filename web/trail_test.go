@@ -488,6 +488,20 @@ func (h *recorder) withPasswords() []step {
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.reset"`,
 			`Zeta: bob done password.reset user bob, sessionsEnded "" "2", userAgent "" "Go-http-client/1.1"`,
 		}},
+		{"another address", func() {
+			token := h.enter(h.bob, canary("reset"), h.zeta)
+			h.ask("POST /api/v2/auth/change-email", m{"email": "robert@zeta.example"}, as(token)).ok(202)
+			code := h.keep(h.server.code(h.t, "robert@zeta.example"))
+			h.ask("POST /api/v2/auth/change-email/confirm", m{"token": code}).ok(204)
+			back := h.keep(h.server.code(h.t, h.bob.Email))
+			h.ask("POST /api/v2/auth/undo-email", m{"token": back}).ok(204)
+		}, []string{
+			`Acme: bob done account.email user bob, email "bob@acme.example" "robert@zeta.example"`,
+			`Acme: bob done account.email user bob, email "robert@zeta.example" "bob@acme.example"`,
+			`Zeta: bob done account.email user bob, email "bob@acme.example" "robert@zeta.example", state "" "requested", emailChange "" "emc", userAgent "" "Go-http-client/1.1"`,
+			`Zeta: bob done account.email user bob, email "bob@acme.example" "robert@zeta.example", state "" "confirmed", emailChange "" "emc", userAgent "" "Go-http-client/1.1"`,
+			`Zeta: bob done account.email user bob, email "robert@zeta.example" "bob@acme.example", state "" "undone", emailChange "" "emc", userAgent "" "Go-http-client/1.1", sessionsEnded "" "1"`,
+		}},
 		{"a logout", func() {
 			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
 			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)

@@ -104,7 +104,7 @@ func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions m
 }
 
 // ofAccount are the actions on an account, which its tenants share.
-var ofAccount = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true}
+var ofAccount = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true, doorward.AccountEmail: true}
 
 // SetTenant puts the event into a tenant's trail, for an action whose tenant is
 // known only after reading the row.
@@ -141,8 +141,12 @@ func (tx *Tx) Notify(ctx context.Context, kind store.MailKind, to string) error 
 // investigations.
 func (tx *Tx) RecordUserAgent() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
 
-// FieldUserAgent is the field of events that RecordUserAgent fills.
-const FieldUserAgent = "userAgent"
+const (
+	// FieldUserAgent is the field of events that RecordUserAgent fills.
+	FieldUserAgent = "userAgent"
+	// FieldEmailChange is the field of events that names a change of an account's address.
+	FieldEmailChange = "emailChange"
+)
 
 // RecordAlso records what the action did to another object: an action on many
 // objects has an event for each, so that the trail of each object is complete.

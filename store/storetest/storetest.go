@@ -61,6 +61,7 @@ var cases = []struct {
 	{"invitations sent again", invitationsSentAgain},
 	{"states of invitations", statesOfInvitations},
 	{"resets", resets},
+	{"changes of addresses", emailChanges},
 	{"stranded resets", strandedResets},
 	{"sessions", sessions},
 	{"proved sessions", provedSessions},

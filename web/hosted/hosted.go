@@ -9,6 +9,7 @@
 //	mail.go     /forgot, /reset
 //	accept.go   /accept
 //	account.go  /account
+//	email.go    /confirm-email, /undo-email
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
 package hosted
 
@@ -48,6 +49,13 @@ func Routes(a *app.App) []front.Route {
 		page("POST /reset", front.Public(), set.Open("/reset", h.openReset, h.refusedReset)),
 		page("POST /reset/password", front.Public(), set.Take("/reset", h.reset, h.openReset)),
 
+		page("GET /confirm-email", front.Public(), set.Show(h.askConfirmCode)),
+		page("POST /confirm-email", front.Public(), set.Open("/confirm-email", h.openConfirm, h.refusedConfirm)),
+		page("POST /confirm-email/now", front.Public(), set.Take("/confirm-email", h.confirmEmail, h.openConfirm)),
+		page("GET /undo-email", front.Public(), set.Show(h.askUndoCode)),
+		page("POST /undo-email", front.Public(), set.Open("/undo-email", h.openUndo, h.refusedUndo)),
+		page("POST /undo-email/now", front.Public(), set.Take("/undo-email", h.undoEmail, h.openUndo)),
+
 		page("GET /accept", front.Public(), set.Show(h.askInvitationCode)),
 		page("POST /accept", front.Optional(), set.Open("/accept", h.openInvitation, h.refusedInvitation)),
 		page("POST /accept/register", front.Optional(), set.Take("/accept", h.register, h.openInvitation)),
@@ -56,6 +64,7 @@ func Routes(a *app.App) []front.Route {
 		page("GET /account", ui.SignedIn(), set.Show(h.showAccount)),
 		page("POST /account/name", ui.SignedIn(), set.Take(accountPage, h.rename, h.showAccount)),
 		page("POST /account/password", ui.SignedIn(), set.Take(accountPage, h.changePassword, h.showAccount)),
+		page("POST /account/email", ui.SignedIn(), set.Take(accountPage, h.changeEmail, h.showAccount)),
 		page("POST /account/sessions/end", ui.SignedIn(), set.Take(accountPage, h.endSession, h.showAccount)),
 		page("POST /account/sessions/end-others", ui.SignedIn(), set.Take(accountPage, h.endOthers, h.showAccount)),
 		page("GET /account/leave/{tenantId}", ui.SignedIn(), set.Show(h.showLeave)),

@@ -92,6 +92,10 @@ func samples() []uitest.Sample {
 		{Name: "code-reset", View: askCode("reset")},
 		{Name: "code-accept", View: askCode("accept")},
 		{Name: "reset", View: ui.View{Page: "reset", Body: resetting{token, acme.Email, 12, identity(acme.Email, "Acme")}}},
+		{Name: "code-confirm-email", View: askCode("confirm-email")},
+		{Name: "code-undo-email", View: askCode("undo-email")},
+		{Name: "confirm-email", View: ui.View{Page: "confirm-email", Body: moving{token, acme.Email, "ann@globex.example"}}},
+		{Name: "undo-email", View: ui.View{Page: "undo-email", Body: moving{token, acme.Email, "ann@globex.example"}}},
 		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: there}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: branded}},
@@ -120,6 +124,11 @@ func endedSamples() (all []uitest.Sample) {
 		doorward.CodeInvitationExpired: "", doorward.CodeInvitationRevoked: "", doorward.CodeTenantFrozen: "", doorward.CodeTenantClosing: "",
 	} {
 		all = append(all, uitest.Sample{Name: "over-" + string(code), View: ended(code, next)})
+	}
+	for _, name := range []string{"confirm-email", "undo-email"} {
+		for _, code := range []doorward.Code{doorward.CodeEmailChangeOver, doorward.CodeAccountExists} {
+			all = append(all, uitest.Sample{Name: "over-" + name + "-" + string(code), View: overMove(name, code)})
+		}
 	}
 	return all
 }

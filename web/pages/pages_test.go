@@ -146,7 +146,7 @@ func TestPageOfAProblemNamesItsEndpoints(t *testing.T) {
 	server := doorwardtest.Start(t)
 	for code, want := range map[string][]string{
 		"reset_not_found": {"/docs/api#resetPassword"},
-		"account_exists":  {"/docs/api#completeRegistration"},
+		"account_exists":  {"/docs/api#completeRegistration", "/docs/api#confirmEmail", "/docs/api#undoEmail"},
 		"resend_too_soon": {"/docs/api#invite", "/docs/api#resendInvitation"},
 	} {
 		var got []string

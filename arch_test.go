@@ -25,6 +25,7 @@ const module = "github.com/doorward/doorward"
 // siblings are the features that may import other features. All others meet in
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
+	"account":    {"credential"},
 	"apikey":     {"registry"},
 	"assertion":  {"masterkey"},
 	"evaluation": {"apikey", "session"},
@@ -42,8 +43,8 @@ var siblings = map[string][]string{
 
 // upkeepPackages may write without an action of a caller: attempts, reports, last use, the
 // mail queue, the secret of cursors, the master key, signing keys, the deletion of
-// closed tenants.
-var upkeepPackages = []string{"app/apikey", "app/assertion", "app/credential", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
+// closed tenants and of old changes of addresses.
+var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/credential", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
 
 // The functions that some laws restrict, by their full names.
 const (

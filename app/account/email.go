@@ -318,7 +318,7 @@ func (a *Accounts) endAll(ctx context.Context, tx *access.Tx, account doorward.A
 	if err := tx.RaiseGeneration(ctx, account.ID, nil); err != nil {
 		return err
 	}
-	for _, end := range []func(context.Context, string) error{tx.ExpireResets, tx.ExpireEmailChanges, tx.EndChallenges} {
+	for _, end := range []func(context.Context, string) error{tx.ExpireResets, tx.EndChallenges} {
 		if err := end(ctx, account.ID); err != nil {
 			return err
 		}

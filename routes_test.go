@@ -194,6 +194,9 @@ var refusals = map[string][]refusal{
 	"POST /api/v2/auth/undo-email": {
 		{why: "no such token", body: `{"token":` + absentToken + `}`, status: 404, code: doorward.CodeEmailChangeNotFound},
 	},
+	"GET /api/v2/auth/account/export": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
 	"POST /api/v2/auth/change-password": {
 		{
 			why: "a wrong password", who: "USER", status: 422, code: doorward.CodeValidationFailed,

@@ -152,3 +152,42 @@ func (tx *Tx) deleteEmailChanges(ctx context.Context, all []EmailChange) error {
 	}
 	return nil
 }
+
+// Browser is a known browser of an account.
+type Browser struct {
+	CreatedAt time.Time
+	UsedAt    time.Time // the last sign-in, to a day; the zero Time: none after the first
+}
+
+func browserColumns(b *Browser) []any {
+	return []any{(*storedTime)(&b.CreatedAt), optionalTime{&b.UsedAt}}
+}
+
+const (
+	sqlBrowsersOf    = `SELECT created_at, used_at FROM devices WHERE user_id = $1 ORDER BY created_at`
+	sqlInvitationsTo = selectInvitation + `WHERE i.email = $1 ORDER BY i.created_at, i.id`
+	sqlAPIKeysOf     = selectAPIKey + `WHERE k.owner_id = $2 ORDER BY k.created_at, k.id`
+	sqlMailsTo       = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
+FROM mails WHERE recipient = $1 AND recipient <> '' ORDER BY created_at, id`
+)
+
+// Browsers returns the known browsers of an account, the oldest first.
+func (r Reader) Browsers(ctx context.Context, userID string) ([]Browser, error) {
+	return list(ctx, r, browserColumns, sqlBrowsersOf, userID)
+}
+
+// InvitationsTo returns the invitations of a canonical address in all tenants, the oldest
+// first.
+func (r Reader) InvitationsTo(ctx context.Context, email string) ([]doorward.Invitation, error) {
+	return list(ctx, r, invitationColumns, sqlInvitationsTo, email)
+}
+
+// APIKeysOf returns the API keys that a user owns in all tenants, the oldest first.
+func (r Reader) APIKeysOf(ctx context.Context, userID string, now time.Time) ([]doorward.APIKey, error) {
+	return list(ctx, r, apiKeyColumns, sqlAPIKeysOf, micros(now), userID)
+}
+
+// MailsTo returns the mails to a canonical address that are kept, the oldest first.
+func (r Reader) MailsTo(ctx context.Context, email string) ([]Mail, error) {
+	return list(ctx, r, mailColumns, sqlMailsTo, email)
+}

@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -82,6 +83,34 @@ func TestChangeEmailRefusals(t *testing.T) {
 			for _, none := range []string{forged, "x", d.forgot(t, owner.Email), owner.Token()} {
 				d.send(t, path, m{"token": none}).fails(http.StatusNotFound, "email_change_not_found")
 			}
+		}
+	})
+}
+
+// The export has what is held about the person, nothing about others, and no secret.
+func TestExportAccount(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "ADMIN")
+		d.enrol(t, globex, ann, "USER")
+		token := ann.Token()
+		d.invite(t, ann, "x@acme.example", "USER")
+		d.send(t, "POST /api/v2/api-keys", m{"name": "mine", "permissions": []string{"message.read"}, "expiresInDays": 3}, as(token)).ok(http.StatusCreated)
+		d.send(t, changeEmailPath, m{"email": "new@acme.example"}, as(token)).ok(http.StatusAccepted)
+		a := d.send(t, "GET /api/v2/auth/account/export", nil, as(token)).ok(http.StatusOK)
+		a.is("account.email", ann.Email).is("account.id", ann.ID)
+		for _, want := range []string{`"tenantName":"Acme"`, `"tenantName":"Globex"`, `"name":"mine"`, `"to":"new@acme.example"`, `"state":"ACCEPTED"`, `"kind":"email_changing"`, `"action":"user.invite"`, `"current":true`} {
+			if !strings.Contains(string(a.body), want) {
+				t.Errorf("the export lacks %s", want)
+			}
+		}
+		for _, secret := range []string{token, "$argon2", acme.Owner.Email, acme.Owner.ID} {
+			if strings.Contains(string(a.body), secret) {
+				t.Errorf("the export has %q", secret)
+			}
+		}
+		if got := d.send(t, "GET /api/v2/auth/account/export", nil, as(acme.Owner.Token())).ok(http.StatusOK); strings.Contains(string(got.body), "mine") {
+			t.Error("the export of somebody else has the key")
 		}
 	})
 }

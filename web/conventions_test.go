@@ -151,6 +151,7 @@ var endpoints = map[string][]string{
 	"/api/v2/auth/change-email":           {"POST"},
 	"/api/v2/auth/change-email/confirm":   {"POST"},
 	"/api/v2/auth/undo-email":             {"POST"},
+	"/api/v2/auth/account/export":         {"GET", "HEAD"},
 
 	"/api/v2/auth/invite/bulk":              {"POST"},
 	"/api/v2/invitations":                   {"GET", "HEAD"},

@@ -29,6 +29,7 @@ func databaseRequests(email string) map[string]m {
 		"POST /api/v2/auth/reset-password":        {"token": forged, "password": password, "confirmPassword": password},
 		"POST /api/v2/auth/change-email":          {"email": "new@acme.example"},
 		"POST /api/v2/auth/change-email/confirm":  {"token": forged},
+		"GET /api/v2/auth/account/export":         nil,
 		"POST /api/v2/auth/undo-email":            {"token": forged},
 		"POST /api/v2/auth/change-password":       {"currentPassword": password, "password": "three old boats", "confirmPassword": "three old boats"},
 		"GET /api/v2/sessions":                    nil,

@@ -2,6 +2,7 @@
 // take what is held about them, and erase it.
 //
 //	email.go   the change of the address, confirmed by mail and undone by mail
+//	held.go    what is held about a person
 package account
 
 import (

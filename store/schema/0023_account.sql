@@ -21,3 +21,7 @@ CREATE INDEX email_changes_end ON email_changes (undo_until);
 -- The kinds of MailKind.Urgent in this version. The version before uses mails_urgent.
 CREATE INDEX mails_urgent_kinds ON mails (next_at, id) WHERE state = 'queued'
     AND kind IN ('reset', 'password_changed', 'signed_in', 'email_confirm', 'email_changing', 'email_changed');
+
+-- What is held about a person, to be shown and erased.
+CREATE INDEX invitations_email ON invitations (email);
+CREATE INDEX mails_recipient ON mails (recipient) WHERE recipient <> '';

@@ -100,5 +100,6 @@ func Routes(a *app.App) []front.Route {
 		front.On("POST /api/v2/auth/change-email", front.SignedIn(), front.JSON(http.StatusAccepted, h.changeEmail), docChangeEmail),
 		front.On("POST /api/v2/auth/change-email/confirm", front.Public(), front.JSON(http.StatusNoContent, h.confirmEmail), docConfirmEmail),
 		front.On("POST /api/v2/auth/undo-email", front.Public(), front.JSON(http.StatusNoContent, h.undoEmail), docUndoEmail),
+		front.On("GET /api/v2/auth/account/export", front.SignedIn(), front.JSON(http.StatusOK, h.exportAccount), docExportAccount),
 	}
 }

@@ -7,17 +7,26 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
+// The rows that an answer shows.
+type (
+	Session     = store.StoredSession
+	Browser     = store.Browser
+	Factor      = store.Factor
+	EmailChange = store.EmailChange
+	Mail        = store.Mail
+)
+
 // Held is what is held about a person, without secrets and hashes.
 type Held struct {
 	Account      doorward.Account
 	Memberships  []doorward.User
-	Sessions     []store.StoredSession
-	Browsers     []store.Browser
-	Factors      []store.Factor
-	EmailChanges []store.EmailChange
+	Sessions     []Session
+	Browsers     []Browser
+	Factors      []Factor
+	EmailChanges []EmailChange
 	APIKeys      []doorward.APIKey
 	Invitations  []doorward.Invitation // to the address
-	Mails        []store.Mail
+	Mails        []Mail
 	Events       []doorward.Event // what the person did, of each tenant the newest first
 	MoreEvents   bool             // there are more than MaxEvents
 }

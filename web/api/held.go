@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/app/account"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -108,14 +108,14 @@ func (a *api) exportAccount(ctx context.Context, c *front.Call, _ front.None) (h
 		Memberships: each(h.Memberships, func(m doorward.User) heldMembership {
 			return heldMembership{m.TenantID, m.TenantName, m.Name, string(m.Role), string(m.Status), m.CreatedAt, m.LastLoginAt}
 		}),
-		Sessions: each(h.Sessions, func(s store.StoredSession) front.Session {
+		Sessions: each(h.Sessions, func(s account.Session) front.Session {
 			return front.ViewSession(s.Session, s.Session.ID == c.Caller.SessionID, a.app.Sessions.Limits())
 		}),
 		Browsers: each(h.Browsers, viewBrowser),
-		Factors: each(h.Factors, func(f store.Factor) heldFactor {
+		Factors: each(h.Factors, func(f account.Factor) heldFactor {
 			return heldFactor{f.ID, string(f.Kind), f.Name, f.CreatedAt, f.LastUsedAt}
 		}),
-		EmailChanges: each(h.EmailChanges, func(e store.EmailChange) heldEmailChange {
+		EmailChanges: each(h.EmailChanges, func(e account.EmailChange) heldEmailChange {
 			return heldEmailChange{e.From, e.To, e.CreatedAt, e.Confirmed, e.Undone}
 		}),
 		APIKeys: each(h.APIKeys, func(k doorward.APIKey) heldKey {
@@ -124,7 +124,7 @@ func (a *api) exportAccount(ctx context.Context, c *front.Call, _ front.None) (h
 		Invitations: each(h.Invitations, func(i doorward.Invitation) heldInvitation {
 			return heldInvitation{i.ID, i.TenantID, i.Name, string(i.Role), string(i.StateAt(now)), i.CreatedAt}
 		}),
-		Mails:       each(h.Mails, func(m store.Mail) heldMail { return heldMail{m.ID, string(m.Kind), string(m.State), m.CreatedAt} }),
+		Mails:       each(h.Mails, func(m account.Mail) heldMail { return heldMail{m.ID, string(m.Kind), string(m.State), m.CreatedAt} }),
 		AuditEvents: each(h.Events, viewEvent), MoreEvents: h.MoreEvents,
 	}, nil
 }
@@ -138,7 +138,7 @@ func each[T, V any](items []T, view func(T) V) []V {
 	return views
 }
 
-func viewBrowser(b store.Browser) heldBrowser {
+func viewBrowser(b account.Browser) heldBrowser {
 	v := heldBrowser{CreatedAt: b.CreatedAt}
 	if !b.UsedAt.IsZero() {
 		v.UsedAt = &b.UsedAt

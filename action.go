@@ -52,7 +52,14 @@ const (
 	PasswordChange   Action = "password.change"
 	PasswordReset    Action = "password.reset"
 	PasswordForgot   Action = "password.forgot"
-	AccountEmail     Action = "account.email" // a change of the address was asked for, made or undone
+	AccountEmail     Action = "account.email"   // a change of the address was asked for, made or undone
+	SessionStepUp    Action = "session.step_up" // its user has proved anew who they are
+	MFAEnrol         Action = "mfa.enrol"       // a second factor was set up, or recovery codes were made
+	MFARemove        Action = "mfa.remove"      // a second factor was removed
+	MFAChallenge     Action = "mfa.challenge"   // the password was right, and a second factor is asked for
+	MFARefuse        Action = "mfa.refuse"      // an answer to that was wrong
+	MFARecover       Action = "mfa.recover"     // a recovery code stood in for the factor, or the code of a reset
+	MFAReset         Action = "mfa.reset"       // an administrator lets a person begin anew
 	TenantUpdate     Action = "tenant.update"
 	TenantClose      Action = "tenant.close"
 	TenantRestore    Action = "tenant.restore"
@@ -169,6 +176,7 @@ var own = []Verb{
 	through(UserManage, UserRemove),
 	through(UserManage, UserRename),
 	through(UserManage, UserSignOut),
+	through(UserManage, MFAReset),
 	through(UserInvite, InvitationRevoke),
 	through(UserInvite, InvitationResend),
 	through(APIKeyManage, APIKeyCreate),
@@ -196,6 +204,12 @@ var own = []Verb{
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
 	{Action: AccountEmail, By: ByProof},
+	{Action: SessionStepUp, By: ByProof},
+	{Action: MFAEnrol, By: ByProof},
+	{Action: MFARemove, By: ByProof},
+	{Action: MFAChallenge, By: ByProof},
+	{Action: MFARefuse, By: ByProof},
+	{Action: MFARecover, By: ByProof},
 	{Action: APIKeyLeak, By: ByProof},
 	{Action: APIKeyRefuse, By: ByProof},
 

@@ -29,9 +29,10 @@ var siblings = map[string][]string{
 	"apikey":     {"registry"},
 	"assertion":  {"masterkey"},
 	"evaluation": {"apikey", "session"},
+	"factor":     {"credential", "masterkey"},
 	"inbox":      {"credential"},
 	"invite":     {"credential", "member"},
-	"login":      {"session", "credential"},
+	"login":      {"session", "credential", "factor"},
 	"mail":       {"outbox"},
 	"model":      {"rules"},
 	"password":   {"credential"},
@@ -42,9 +43,9 @@ var siblings = map[string][]string{
 }
 
 // upkeepPackages may write without an action of a caller: attempts, reports, last use, the
-// mail queue, the secret of cursors, the master key, signing keys, the deletion of
-// closed tenants and of old changes of addresses.
-var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/credential", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
+// mail queue, the secret of cursors, the master key, signing keys, tries of challenges, the
+// deletion of closed tenants and of old changes of addresses.
+var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/credential", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
 
 // The functions that some laws restrict, by their full names.
 const (

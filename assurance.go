@@ -25,6 +25,17 @@ const (
 	MethodSeveral  = "mfa"
 )
 
+// Proved returns the assurance after another proof by a second factor.
+func (a Assurance) Proved(now time.Time, methods ...string) Assurance {
+	a.AAL, a.ProvedAt, a.FactorAt = 2, now, now
+	for _, m := range append(methods, MethodSeveral) {
+		if !slices.Contains(a.AMR, m) {
+			a.AMR = append(slices.Clone(a.AMR), m)
+		}
+	}
+	return a
+}
+
 // SecondFactor is what a tenant demands of its members.
 type SecondFactor struct {
 	Since        time.Time // of the demand; the zero Time where second factors are optional
@@ -44,6 +55,12 @@ const (
 // Covers reports whether a second factor is demanded of the role.
 func (f SecondFactor) Covers(r Role) bool {
 	return !f.Since.IsZero() && (len(f.Roles) == 0 || slices.Contains(f.Roles, r))
+}
+
+// Remembers reports whether a browser in which a factor was proved at an instant still
+// stands in for one.
+func (f SecondFactor) Remembers(proved, now time.Time) bool {
+	return !proved.IsZero() && now.Before(proved.AddDate(0, 0, f.RememberDays))
 }
 
 // From is when a member with the role needs a factor, and whether one ever does: the days

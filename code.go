@@ -33,6 +33,7 @@ const (
 	CodeUnauthenticated      Code = "unauthenticated"
 	CodeForbidden            Code = "forbidden"
 	CodeDeniedByPolicy       Code = "denied_by_policy"
+	CodeStepUpRequired       Code = "step_up_required"
 	CodeBodyTooLarge         Code = "body_too_large"
 	CodeUnsupportedMediaType Code = "unsupported_media_type"
 	CodeInvalidBody          Code = "invalid_body"
@@ -68,6 +69,8 @@ const (
 	CodeMFAEnrolmentRequired Code = "mfa_enrolment_required"
 	CodeInvalidCode          Code = "invalid_code"
 	CodeChallengeOver        Code = "challenge_over"
+	CodeMFARequiredHere      Code = "mfa_required_here"
+	CodeTooManyFactors       Code = "too_many_factors"
 
 	CodeInvalidCredentials  Code = "invalid_credentials"
 	CodeMembershipSuspended Code = "membership_suspended"
@@ -117,6 +120,7 @@ var problems = []Problem{
 	{CodeUnauthenticated, KindUnauthenticated, "Not signed in", "The request carries no valid credential. Send a session's token as the session cookie (\"Cookie: JSESSIONID=<token>\" unless the installation names it otherwise) or as \"Authorization: Bearer <token>\", or an operator key as \"Authorization: Bearer <key>\", and only one of them. A session ends by logout, by idling, at its absolute limit, or when someone revokes it: log in again."},
 	{CodeForbidden, KindForbidden, "Not allowed", "The caller is known, but its role or kind of credential does not allow this. Someone with a higher role in the tenant can do it or change the role."},
 	{CodeDeniedByPolicy, KindForbidden, "Refused by a policy", "A policy of the tenant refuses this, although the role allows it. policyId names the policy, and reason is what its author says about it. Whether it refuses may depend on the time, the network, and how long ago the person signed in. An OWNER of the tenant can change the policy."},
+	{CodeStepUpRequired, KindForbidden, "Recent proof required", "The role allows this, and the session is valid, but the person proved who they are too long ago, or not with a second factor that they have. acr, maxAge (in seconds) and methods say what is needed, and WWW-Authenticate says it as in RFC 9470. Prove it with POST /api/v2/auth/step-up/begin and /finish, or lead a browser to /step-up?return=, and repeat the request with the new session."},
 	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most, that of a logo 256 KiB, that of a model or of policies 1 MiB."},
 	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding; a logo as image/png, image/jpeg or image/webp."},
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs/api shows the form."},
@@ -150,6 +154,8 @@ var problems = []Problem{
 	{CodeMFAEnrolmentRequired, KindForbidden, "Second factor must be set up", "The password is right, and the tenant demands a second factor, which the account does not have yet. Set one up with POST /api/v2/auth/factors/totp or /passkey/begin and the member \"challenge\"; confirming it signs in."},
 	{CodeInvalidCode, KindUnauthenticated, "Wrong code", "The code, the recovery code or the passkey's answer is not right, or was used before. A code of an authenticator app is good once, for about a minute: check the clock of the device and type the next one."},
 	{CodeChallengeOver, KindGone, "Challenge over", "The challenge was used, had too many wrong answers, is older than 5 minutes, or belongs to something else. Begin again."},
+	{CodeMFARequiredHere, KindConflict, "Second factor required here", "A tenant of the person demands a second factor, and this is the last one. Set up another one first."},
+	{CodeTooManyFactors, KindConflict, "Too many factors", "A person may have 20 second factors. Remove those that are no longer used."},
 	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
 	{CodeLoginTooOld, KindForbidden, "Login too old", "In the other tenant sessions end sooner than in this one, and that time has passed since the login of the session. The session stays valid here. Log in to the other tenant with the password: POST /api/v2/auth/login with its \"tenantId\"."},
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},

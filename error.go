@@ -3,6 +3,8 @@ package doorward
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 )
 
@@ -20,13 +22,46 @@ type Error struct {
 	InvitationID string
 	// Policy is the one that refuses; nil for other reasons.
 	Policy *PolicyRefusal
+	// Proof is what is needed with step_up_required; nil otherwise.
+	Proof *ProofNeeded
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration
 	// Allowance, unless nil, is the rest of an allowance of the caller's own.
 	Allowance *Allowance
+	// Challenge, unless nil, is to be answered with another proof.
+	Challenge *Challenge
 	// Err is the cause, for the log.
 	Err error
+}
+
+// ProofNeeded is a proof of the user's identity that an action demands.
+type ProofNeeded struct {
+	AAL     int           // 2: by a second factor or a passkey
+	MaxAge  time.Duration // since the proof
+	Methods []string      // by which the user can give it; none: a factor must be set up first
+}
+
+// ACR names the assurance level (RFC 9470).
+func (n ProofNeeded) ACR() string { return "aal" + strconv.Itoa(n.AAL) }
+
+// Challenge asks for another proof.
+type Challenge struct {
+	Token     interface{ Reveal() string } // a secret.Token
+	Methods   []string
+	ExpiresAt time.Time
+}
+
+// AnyAge is a MaxAge that no proof exceeds.
+const AnyAge = time.Duration(math.MaxInt64)
+
+// Seconds is MaxAge in whole seconds; nil where any age does.
+func (n ProofNeeded) Seconds() *int64 {
+	if n.MaxAge == AnyAge {
+		return nil
+	}
+	s := int64(n.MaxAge / time.Second)
+	return &s
 }
 
 // FieldError is one fault in the body (Pointer, RFC 6901) or in the query

@@ -31,10 +31,20 @@ type Factor struct {
 // Usable reports whether the factor proves anything.
 func (f Factor) Usable() bool { return f.ConfirmedAt != nil && f.DisabledAt == nil }
 
+// The methods by which a person answers a challenge.
+const (
+	ByPassword = "password"
+	ByCode     = "totp" // a code of an authenticator app
+	ByPasskey  = "passkey"
+	ByRecovery = "recovery" // a recovery code
+)
+
 // Limits of factors.
 const (
 	MaxFactors     = 20 // of one account
 	RecoveryCodes  = 10 // made at a time
 	ChallengeLife  = 5 * time.Minute
 	ChallengeTries = 5
+	// FactorResetLife is how long the code of a mail lets a person set factors up anew.
+	FactorResetLife = 24 * time.Hour
 )

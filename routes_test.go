@@ -57,6 +57,39 @@ var refusals = map[string][]refusal{
 		{why: "a wrong password", body: `{"email":"owner@acme.example","password":"x"}`, status: 401, code: doorward.CodeInvalidCredentials},
 		{why: "no password", body: `{"email":"owner@acme.example"}`, status: 422, code: doorward.CodeValidationFailed},
 	},
+	"POST /api/v2/auth/login/second": {
+		{why: "no such challenge", body: `{"challenge":` + absentToken + `,"code":"123456"}`, status: 410, code: doorward.CodeChallengeOver},
+		{why: "no answer", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
+		{why: "two answers", body: `{"challenge":` + absentToken + `,"code":"123456","recoveryCode":"x"}`, status: 422, code: doorward.CodeValidationFailed},
+	},
+	"POST /api/v2/auth/step-up/begin": {{why: "nobody", status: 401, code: doorward.CodeUnauthenticated}},
+	"POST /api/v2/auth/step-up/finish": {
+		{why: "no such challenge", who: "USER", body: `{"challenge":` + absentToken + `,"password":"x"}`, status: 410, code: doorward.CodeChallengeOver},
+		{why: "no answer", who: "USER", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
+		{why: "two answers", who: "USER", body: `{"challenge":` + absentToken + `,"password":"x","code":"123456"}`, status: 422, code: doorward.CodeValidationFailed},
+	},
+	"GET /api/v2/auth/factors": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
+	"POST /api/v2/auth/factors/totp": {
+		{why: "nobody", body: `{}`, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "no such challenge", body: `{"challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
+	},
+	"POST /api/v2/auth/factors/totp/confirm": {
+		{why: "nobody", body: `{"id":"mfa_x","code":"123456"}`, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "no such factor", who: "USER", body: `{"id":"mfa_x","code":"123456"}`, status: 404, code: doorward.CodeNotFound},
+		{why: "no such challenge", body: `{"id":"mfa_x","code":"123456","challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
+	},
+	"POST /api/v2/auth/factors/recovery": {{why: "no factor", who: "USER", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/auth/factors/reset": {
+		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x"}`, status: 410, code: doorward.CodeChallengeOver},
+	},
+	"PATCH /api/v2/auth/factors/{id}":  {{why: "no factor", who: "USER", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/auth/factors/{id}": {{why: "no factor", who: "USER", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/users/{id}/mfa/reset": {
+		{why: "nobody", who: "OWNER", status: 404, code: doorward.CodeNotFound},
+		{why: "an unknown parameter", who: "OWNER", query: "dryRun=true", status: 400, code: doorward.CodeInvalidQuery},
+	},
 	"POST /api/v2/auth/logout": {
 		{why: "a frame of another site", header: [2]string{"Sec-Fetch-Site", "same-site"}, status: 403, code: doorward.CodeCrossOrigin},
 	},
@@ -303,6 +336,10 @@ var makesNothing = []string{
 	"POST /api/v2/auth/change-password",
 	"POST /api/v2/auth/token",         // signs what is so anyway
 	"POST /api/v2/auth/switch-tenant", // opens a session, as a login does
+	"POST /api/v2/auth/step-up/begin", // a challenge is good once, and one more does no harm
+	"POST /api/v2/auth/step-up/finish",
+	"POST /api/v2/auth/factors/recovery", // replaces the codes before
+	"POST /api/v2/users/{id}/mfa/reset",  // the code of each mail does the same
 	"POST /api/v2/tenant/restore",
 	"POST /api/v2/policy/confirm",
 	"POST /api/v2/policy/plan",
@@ -366,7 +403,7 @@ func absentID(path string) string {
 		"/sessions/{": doorward.PrefixSession, "/users/{": doorward.PrefixUser,
 		"/invitations/{": doorward.PrefixInvitation, "/tenants/{": doorward.PrefixTenant,
 		"/api-keys/{": doorward.PrefixKey,
-		"/roles/{":    doorward.PrefixRole,
+		"/roles/{":    doorward.PrefixRole, "/factors/{": doorward.PrefixFactor,
 	} {
 		if strings.Contains(path, part) {
 			return prefix + "absent"

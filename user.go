@@ -83,6 +83,7 @@ type User struct {
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time
 	Factors      int // of the account: second factors and passkeys that are confirmed and enabled
+	Passkeys     int // of these
 }
 
 // Permissions returns the sorted permissions that the user's role grants. Decisions are

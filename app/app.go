@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/evaluation"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/inbox"
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/invite"
@@ -74,6 +75,7 @@ type Settings struct {
 
 	LinkURL   string         // of links in mails, without a slash at the end
 	MailBrand doorward.Brand // of the installation
+	Name      string         // of the installation, in authenticator apps
 	Transport smtp.Transport // of mails
 	Log       *slog.Logger
 }
@@ -82,6 +84,7 @@ type Settings struct {
 type App struct {
 	Access      *access.Writer
 	Login       *login.Login
+	Factors     *factor.Factors
 	Sessions    *session.Sessions
 	Invitations *invite.Invitations
 	Passwords   *password.Passwords
@@ -142,16 +145,18 @@ func New(db *store.DB, s Settings) *App {
 	master := masterkey.New(writer, db, s.MasterKey)
 	assertions := assertion.New(writer, db, l, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
 	l.Follow(assertions.Apply, assertions.Forget)
+	factors := factor.New(writer, db, verifier, master, life, s.Name)
 	operatorKeys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	return &App{
 		Access:       writer,
-		Login:        login.New(db, verifier, sessions),
+		Login:        login.New(writer, db, verifier, sessions, factors),
+		Factors:      factors,
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, passwords, s.InviteResendWait),
 		Passwords:    password.New(writer, db, verifier, passwords, life),
 		Accounts:     account.New(writer, db, verifier, life),
 		Users:        user.New(writer, db, life),
-		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
+		Tenants:      tenant.New(writer, db, life, s.TenantHold, master.Ready, s.Log),
 		Keys:         operatorKeys,
 		MasterKey:    master,
 		APIKeys:      apiKeys,
@@ -290,7 +295,7 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx),
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx), a.Factors.Sweep(ctx),
 		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Accounts.Sweep(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }
 

@@ -57,7 +57,7 @@ func newHolder(f *apptest.Fixture, elsewhere bool) holder {
 		r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), c.ann.User.Email, apptest.FirstPassword, joined.TenantID))
 		f.NoError(err)
 		by := apptest.Anonymous(0).As(r.User)
-		by.SessionID = r.Session.ID
+		by.Principal = doorward.PrincipalOf(r.User, r.Session)
 		c.there = &apptest.Person{Caller: by, User: r.User, Token: r.Token}
 	}
 	c.sent, c.received = offers(f, c.ann, "sent"), offers(f, c.owner, "received")

@@ -142,6 +142,9 @@ func (a answer) refusal(decisions []int) *Error {
 		return unavailable(a.requestID, 0, fmt.Errorf("doorward answered %d %s", a.status, p.Code))
 	}
 	e := &Error{Status: a.status, Code: p.Code, Detail: p.Detail, RequestID: a.requestID, kind: p.Type, title: p.Title}
+	if p.Code == "step_up_required" {
+		e.StepUp = p.StepUp
+	}
 	if a.status == http.StatusTooManyRequests {
 		wait, _ := a.retryAfter()
 		e.RetryAfter = within(wait)

@@ -126,7 +126,7 @@ func TestHandlerLearnsWhoIsCalling(t *testing.T) {
 	if err := json.Unmarshal(body, &mine); err != nil {
 		t.Fatal(err)
 	}
-	want := client.Identity{UserID: ann.ID, TenantID: acme.ID, Role: client.User, Email: ann.Email, SessionID: mine.Session.ID}
+	want := client.Identity{UserID: ann.ID, TenantID: acme.ID, Role: client.User, Email: ann.Email, SessionID: mine.Session.ID, AAL: 1}
 
 	h := session(ann.Token())
 	lies := http.Header{

@@ -37,8 +37,29 @@ type Error struct {
 	// 1 s and 5 min; else 0.
 	RetryAfter time.Duration
 
+	// StepUp, unless nil, is the proof that is needed: with Status 403 and the code
+	// "step_up_required". Lead a browser to /step-up?return= of Doorward's
+	// public address.
+	StepUp *StepUp
+
 	kind, title string // type and title of the problem
 	err         error
+}
+
+// StepUp is a proof of the person's identity that Doorward demands (RFC 9470).
+type StepUp struct {
+	ACR     string   `json:"acr"`              // aal1, or aal2 for a second factor or a passkey
+	MaxAge  *int64   `json:"maxAge,omitempty"` // of the proof, in seconds; nil: any
+	Methods []string `json:"methods"`          // by which the person can give it
+}
+
+// challenge is the value of WWW-Authenticate.
+func (s StepUp) challenge() string {
+	text := `Bearer realm="doorward", error="insufficient_user_authentication", acr_values="` + s.ACR + `"`
+	if s.MaxAge != nil {
+		text += `, max_age="` + strconv.FormatInt(*s.MaxAge, 10) + `"`
+	}
+	return text
 }
 
 // Error returns all details, for the log; don't show it to the caller.
@@ -98,10 +119,11 @@ type problem struct {
 	Instance  string `json:"instance,omitempty"`
 	Code      string `json:"code"`
 	RequestID string `json:"requestId"`
+	*StepUp
 }
 
 // WriteError answers r with err as application/problem+json (RFC 9457): an *Error with
-// its status, with WWW-Authenticate for 401 and Retry-After for 429 and 503; any other
+// its status, with WWW-Authenticate for 401 and for a step-up, and Retry-After for 429 and 503; any other
 // error as 503, since it is no decision. Require uses it; handlers that call Check can use it
 // too.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
@@ -113,6 +135,10 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	switch e.Status {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", `Bearer realm="doorward"`)
+	case http.StatusForbidden:
+		if e.StepUp != nil {
+			h.Set("WWW-Authenticate", e.StepUp.challenge())
+		}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		h.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
@@ -130,7 +156,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 func (e *Error) problem(r *http.Request) problem {
 	p := problem{
 		Type: e.kind, Title: e.title, Status: e.Status, Detail: e.Detail,
-		Instance: r.URL.EscapedPath(), Code: e.Code, RequestID: e.RequestID,
+		Instance: r.URL.EscapedPath(), Code: e.Code, RequestID: e.RequestID, StepUp: e.StepUp,
 	}
 	if p.Type == "" { // our own problem: RFC 9457, section 4.2.1
 		p.Type, p.Title = "about:blank", http.StatusText(e.Status)

@@ -27,6 +27,7 @@ type Identity struct {
 	Email     string // the canonical address: lower case, at most 254 bytes
 	SessionID string // ses_…; the id for logs, not a credential
 	KeyID     string // key_…; the id for logs, not a credential
+	AAL       int    // of the session: 2 after a second factor or a passkey, else 1; 0 for a server
 }
 
 type identityKey struct{}
@@ -53,7 +54,7 @@ func NewContext(ctx context.Context, id Identity) context.Context {
 // headers from outside, can claim any identity. Use it only if both hold, and test
 // both:
 //
-//   - the gateway sets or removes all seven X-Auth-* headers on every request that
+//   - the gateway sets or removes all eight X-Auth-* headers on every request that
 //     it passes on, also those that need no sign-in;
 //   - nobody else reaches the service: it listens on loopback, on a Unix socket or in a network with only the gateway.
 //
@@ -64,11 +65,11 @@ func FromGateway(r *http.Request) (Identity, bool) { return identityOf(r.Header)
 
 // identityOf reads the headers that Doorward and gateways use.
 func identityOf(h http.Header) (Identity, bool) {
-	var role string
+	var role, aal string
 	var id Identity
 	for name, field := range map[string]*string{
 		"X-Auth-User": &id.UserID, "X-Auth-Tenant": &id.TenantID, "X-Auth-Role": &role,
-		"X-Auth-Email": &id.Email, "X-Auth-Session": &id.SessionID, "X-Auth-Key": &id.KeyID,
+		"X-Auth-Email": &id.Email, "X-Auth-Session": &id.SessionID, "X-Auth-Key": &id.KeyID, "X-Auth-Aal": &aal,
 	} {
 		switch values := h[name]; len(values) {
 		case 0:
@@ -78,12 +79,15 @@ func identityOf(h http.Header) (Identity, bool) {
 			return Identity{}, false
 		}
 	}
-	id.Role = Role(role)
+	id.Role, id.AAL = Role(role), levels[aal]
 	if !id.isPerson() && !id.isServer() {
 		return Identity{}, false
 	}
 	return id, true
 }
+
+// levels are the values of X-Auth-AAL.
+var levels = map[string]int{"1": 1, "2": 2}
 
 func (id Identity) isPerson() bool {
 	return id.UserID != "" && id.TenantID != "" && id.Role != "" && id.Email != "" && id.SessionID != "" && id.KeyID == ""
@@ -112,7 +116,7 @@ func withoutIdentity(h http.Header) http.Header {
 
 func saysWho(name string) bool {
 	switch strings.ToLower(strings.ReplaceAll(name, "_", "-")) {
-	case "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key", "x-auth-assertion":
+	case "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key", "x-auth-assertion", "x-auth-aal":
 		return true
 	}
 	return false

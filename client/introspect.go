@@ -117,6 +117,7 @@ type introspected struct {
 	}
 	Session struct {
 		ID                       string
+		AAL                      int
 		ExpiresAt, IdleExpiresAt time.Time
 	}
 	APIKey *struct {
@@ -141,7 +142,7 @@ func (in introspected) answer(asked bool) (Answer, bool) {
 	complete := u.ID != "" && u.TenantID != "" && u.Role != "" && u.Email != "" && s.ID != "" && answered
 	return Answer{
 		Active: true, Allowed: allowed,
-		Identity:  Identity{UserID: u.ID, TenantID: u.TenantID, Role: u.Role, Email: u.Email, SessionID: s.ID},
+		Identity:  Identity{UserID: u.ID, TenantID: u.TenantID, Role: u.Role, Email: u.Email, SessionID: s.ID, AAL: s.AAL},
 		ExpiresAt: s.ExpiresAt, IdleExpiresAt: s.IdleExpiresAt,
 	}, complete
 }

@@ -30,7 +30,7 @@ func chunked(body string, trailers ...string) string {
 }
 
 // everyName lists the headers of identity.
-const everyName = "X-Auth-User, X-Auth-Tenant, X-Auth-Role, X-Auth-Email, X-Auth-Session, X-Auth-Key, X-Auth-Assertion"
+const everyName = "X-Auth-User, X-Auth-Tenant, X-Auth-Role, X-Auth-Email, X-Auth-Session, X-Auth-Key, X-Auth-Assertion, X-Auth-Aal"
 
 var attacks = []attack{
 	// Identity.

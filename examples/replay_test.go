@@ -108,7 +108,7 @@ func replayRoles(t *testing.T, s *site, g replayed, send sender) {
 // wantPassed checks that the service gets the true identity and no other.
 func wantPassed(t *testing.T, h http.Header, want identity) {
 	t.Helper()
-	got := identity{h.Get("X-Auth-User"), h.Get("X-Auth-Tenant"), h.Get("X-Auth-Role"), h.Get("X-Auth-Email"), h.Get("X-Auth-Session"), h.Get("X-Auth-Key"), subjectOf(h.Get("X-Auth-Assertion"))}
+	got := identity{h.Get("X-Auth-User"), h.Get("X-Auth-Tenant"), h.Get("X-Auth-Role"), h.Get("X-Auth-Email"), h.Get("X-Auth-Session"), h.Get("X-Auth-Key"), subjectOf(h.Get("X-Auth-Assertion")), h.Get("X-Auth-AAL")}
 	if got != want {
 		t.Errorf("the service gets %+v, want %+v", got, want)
 	}

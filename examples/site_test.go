@@ -41,6 +41,7 @@ type person struct {
 type identity struct {
 	User, Tenant, Role, Email, Session, Key string
 	Assertion                               subject
+	AAL                                     string
 }
 
 // subject is whom a signed assertion is about. TestVerifiers verifies the signatures.
@@ -115,7 +116,7 @@ func (s *site) populate(t *testing.T) {
 func (s *site) known(t *testing.T, in *doorwardtest.Tenant, p *doorwardtest.Person, role string) person {
 	t.Helper()
 	p.Login()
-	return person{p, identity{User: p.ID, Tenant: in.ID, Role: role, Email: p.Email, Session: sessionOf(t, p), Assertion: subject(p.ID)}}
+	return person{p, identity{User: p.ID, Tenant: in.ID, Role: role, Email: p.Email, Session: sessionOf(t, p), Assertion: subject(p.ID), AAL: "1"}}
 }
 
 func sessionOf(t *testing.T, p *doorwardtest.Person) string {

@@ -22,6 +22,7 @@ func TestTraefik(t *testing.T) {
 		pass: func(r *http.Request, answer http.Header) http.Header {
 			h := r.Header.Clone()
 			for _, name := range forwardAuth(t, routes, "message.send").at("authResponseHeaders").texts() {
+				name = http.CanonicalHeaderKey(name)
 				h.Del(name)
 				if values, there := answer[name]; there {
 					h[name] = slices.Clone(values)
@@ -103,6 +104,9 @@ func TestTraefikRoutes(t *testing.T) {
 		first := routes.at("middlewares", r.at("middlewares").texts()[0])
 		address := first.at("forwardAuth", "address").text()
 		names := first.at("forwardAuth", "authResponseHeaders").texts()
+		for i, name := range names {
+			names[i] = http.CanonicalHeaderKey(name)
+		}
 		slices.Sort(names)
 		if !strings.Contains(address, "/api/v2/access/check?action=") || !slices.Equal(names, identityHeaders()) {
 			t.Errorf("%s asks %q and copies %q", name, address, names)

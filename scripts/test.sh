@@ -16,9 +16,11 @@ needs=(
 	"curl:curl"
 	"haproxy:haproxy /usr/sbin/haproxy"
 	"libc6-dev:/usr/include/stdio.h"
+	"librsvg2-bin:rsvg-convert"
 	"nginx:nginx /usr/sbin/nginx"
 	"nodejs:node"
 	"npm:npm"
+	"oathtool:oathtool"
 	"openssl:openssl"
 	"pgbouncer:pgbouncer /usr/sbin/pgbouncer"
 	"prometheus:promtool"
@@ -26,6 +28,7 @@ needs=(
 	"python3-jwt:/usr/lib/python3/dist-packages/jwt"
 	"spin:spin"
 	"sqlite3:sqlite3"
+	"zbar-tools:zbarimg"
 )
 
 has() { # COMMAND OR PATH...

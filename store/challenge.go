@@ -2,9 +2,16 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
+
+	"github.com/doorward/doorward"
 )
+
+// ChallengeOfReset is the purpose of the code in a mail by which a person sets factors up
+// anew. It is made when the mail is sent.
+const ChallengeOfReset = "reset"
 
 // Challenge is a proof that was begun.
 type Challenge struct {
@@ -80,16 +87,58 @@ func (tx *Tx) ProveSession(ctx context.Context, s StoredSession) (bool, error) {
 }
 
 const (
-	sqlRememberSecond = `UPDATE devices SET second_until = $2 WHERE hash = $1`
-	sqlForgetSeconds  = `UPDATE devices SET second_until = 0 WHERE user_id = $1`
+	sqlTokenOfSession = `SELECT token_hash FROM sessions WHERE id = $1`
+	sqlRenewSession   = `UPDATE sessions SET token_hash = $2, last_seen_at = $3, aal = $4, amr = $5, proved_at = $6, factor_at = $7
+WHERE id = $1 AND token_hash = $8`
 )
 
-// RememberSecond makes a known browser stand in for the second factor until an instant.
-func (tx *Tx) RememberSecond(ctx context.Context, device []byte, until time.Time) error {
-	return tx.run(ctx, sqlRememberSecond, device, micros(until))
+// RenewSession is ProveSession, and gives the session a new token, by its hash. The old one
+// ends.
+func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte) (bool, error) {
+	old, err := one(ctx, tx.Reader, bytesColumn, sqlTokenOfSession, s.ID)
+	if errors.Is(err, ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	tx.announce(ChangeSession, SessionSubject(old))
+	a := s.Assurance
+	return tx.affected(ctx, sqlRenewSession, s.ID, hash, micros(s.LastSeenAt), a.AAL, strings.Join(a.AMR, " "), micros(a.ProvedAt), microsOrZero(a.FactorAt), old)
+}
+
+const (
+	sqlRememberSecond = `UPDATE devices SET second_at = $2 WHERE hash = $1`
+	sqlForgetSeconds  = `UPDATE devices SET second_at = 0 WHERE user_id = $1`
+	sqlCountSeconds   = `SELECT count(*) FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
+WHERE u.id = $1 AND d.second_at <> 0 AND d.second_at > $2`
+)
+
+// RememberSecond makes a known browser stand in for the second factor, which has just been
+// proved in it.
+func (tx *Tx) RememberSecond(ctx context.Context, device []byte) error {
+	return tx.run(ctx, sqlRememberSecond, device, micros(tx.Now))
+}
+
+// CountSeconds counts the browsers of the account in which a second factor was proved
+// since an instant, and that stand in for it.
+func (r Reader) CountSeconds(ctx context.Context, userID string, since time.Time) (int, error) {
+	return one(ctx, r, countColumn, sqlCountSeconds, userID, micros(since))
 }
 
 // ForgetSeconds ends that for all browsers of the account.
 func (tx *Tx) ForgetSeconds(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlForgetSeconds, userID)
+}
+
+// ForgetProofs ends what was begun or remembered of the account's second factors:
+// challenges, enrolments, and browsers that stand in for a factor.
+func (tx *Tx) ForgetProofs(ctx context.Context, userID string) error {
+	if err := tx.EndChallenges(ctx, userID); err != nil {
+		return err
+	}
+	if err := tx.DeleteUnconfirmedFactors(ctx, userID); err != nil {
+		return err
+	}
+	return tx.ForgetSeconds(ctx, userID)
 }

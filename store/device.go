@@ -13,17 +13,17 @@ import (
 type KnownDevice struct {
 	Hash   []byte // of its cookie
 	UserID string
-	// SecondUntil is until when the browser stands in for the second factor; the zero Time:
-	// it does not.
-	SecondUntil time.Time
+	// SecondAt is when a second factor was proved in the browser, which then stands in for
+	// it, for as long as a tenant allows; the zero Time: it does not.
+	SecondAt time.Time
 }
 
 func knownDeviceColumns(d *KnownDevice) []any {
-	return []any{&d.Hash, &d.UserID, optionalTime{&d.SecondUntil}}
+	return []any{&d.Hash, &d.UserID, optionalTime{&d.SecondAt}}
 }
 
 // Only devices of the account's current generation count: see doorward.Account.
-const sqlKnownDevices = `SELECT d.hash, d.user_id, d.second_until
+const sqlKnownDevices = `SELECT d.hash, d.user_id, d.second_at
 FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
 WHERE u.email = $1 AND d.created_at > $2 AND d.hash IN ($3, $4, $5, $6)`
 

@@ -129,15 +129,28 @@ func (tx *Tx) DeleteFactors(ctx context.Context, userID string) error {
 	return tx.CountFactors(ctx, userID)
 }
 
-const sqlCountFactors = `UPDATE users SET factors = (
-  SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL
-) WHERE id = $1`
+const sqlCountFactors = `UPDATE users SET
+  factors = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL),
+  passkeys = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL AND f.kind = 'passkey')
+WHERE id = $1`
 
-// CountFactors updates the number of factors at the account, and tells all nodes to read
+// CountFactors updates the numbers of factors at the account, and tells all nodes to read
 // its sessions again.
 func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
 	tx.announce(ChangeUser, userID)
 	return tx.run(ctx, sqlCountFactors, userID)
+}
+
+// FactorCount counts the members of a tenant, and those of them who have no factor.
+type FactorCount struct{ People, Without int }
+
+const sqlCountMembersFactors = `SELECT count(*), COALESCE(sum(CASE WHEN u.factors = 0 THEN 1 ELSE 0 END), 0)
+FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $1`
+
+// CountMembersFactors counts the members of a tenant by whether they have a factor.
+func (r Reader) CountMembersFactors(ctx context.Context, tenantID string) (FactorCount, error) {
+	columns := func(c *FactorCount) []any { return []any{&c.People, &c.Without} }
+	return one(ctx, r, columns, sqlCountMembersFactors, tenantID)
 }
 
 const (

@@ -29,6 +29,12 @@ const (
 	MailAPIKeyLeaked      MailKind = "apikey_leaked"   // somebody has found an API key, and has ended it
 	MailOperatorKeyLeaked MailKind = "operator_key_leaked"
 	MailServiceKeyLeaked  MailKind = "service_key_leaked"
+	MailFactorAdded       MailKind = "factor_added"
+	MailFactorRemoved     MailKind = "factor_removed"
+	MailFactorsRemoved    MailKind = "factors_removed" // all, after a reset
+	MailFactorsReset      MailKind = "factors_reset"   // an administrator lets the recipient begin anew; with a code
+	MailRecoveryCodes     MailKind = "recovery_codes"  // new ones were made
+	MailRecoveryUsed      MailKind = "recovery_used"   // one stood in for a factor
 )
 
 // MailKinds are all that this version can send.
@@ -36,6 +42,7 @@ var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
 	MailEmailConfirm, MailEmailChanging, MailEmailChanged, MailEmailUndone,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
+	MailFactorAdded, MailFactorRemoved, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
 }
 
 // kindsToSend are the MailKinds as sqlDueMails looks for one of them.

@@ -12,11 +12,17 @@ const (
 	sqlUnmarkOrphaned   = `UPDATE users SET left_at = NULL WHERE id = $1`
 )
 
-// ClearCredentials removes the password and the known browsers of an account that is
-// in no tenant. Address and id stay, for the trail and for a later invitation. The
+// ClearCredentials removes the password, the factors and the known browsers of an account
+// that is in no tenant. Address and id stay, for the trail and for a later invitation. The
 // caller has locked the account, see HoldAccount.
 func (tx *Tx) ClearCredentials(ctx context.Context, id string) error {
 	if err := tx.RaiseGeneration(ctx, id, nil); err != nil {
+		return err
+	}
+	if err := tx.DeleteFactors(ctx, id); err != nil {
+		return err
+	}
+	if err := tx.EndChallenges(ctx, id); err != nil {
 		return err
 	}
 	return tx.run(ctx, sqlClearCredentials, micros(tx.Now), id)

@@ -290,6 +290,21 @@ func (tx *Tx) DeleteOtherSessions(ctx context.Context, tenantID, except string) 
 	return tx.run(ctx, sqlDeleteOtherSessions, tenantID, except)
 }
 
+// As in sqlDueMails, a list contains a role if removing it makes the text shorter.
+const sqlDeleteUnprovedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND aal < 2 AND NOT remembered AND user_id IN (
+  SELECT user_id FROM memberships WHERE tenant_id = $1 AND created_at <= $2 AND ($3 = '' OR replace($3, ' ' || role || ' ', '') <> $3))`
+
+// DeleteUnprovedSessions ends the sessions in the tenant without a second factor, of the
+// members with the roles, or all if there are none, who joined at an instant or before.
+func (tx *Tx) DeleteUnprovedSessions(ctx context.Context, tenantID string, roles []doorward.Role, joined time.Time) error {
+	tx.announce(ChangeTenant, tenantID)
+	names := ""
+	for _, r := range roles {
+		names += " " + string(r) + " "
+	}
+	return tx.run(ctx, sqlDeleteUnprovedSessions, tenantID, micros(joined), names)
+}
+
 const sqlDeleteAgedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND created_at <= $2`
 
 // DeleteAgedSessions ends the sessions in the tenant that were opened at created

@@ -66,11 +66,11 @@ func userColumns(u *doorward.User) []any {
 	return append([]any{
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
-		nullableTime{&u.LastLoginAt}, &u.Factors,
+		nullableTime{&u.LastLoginAt}, &u.Factors, &u.Passkeys,
 	}, rulesColumns(&u.Rules)...)
 }
 
-const columnsOfUser = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, ` + columnsOfRules
+const columnsOfUser = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys, ` + columnsOfRules
 
 // selectUser is the head of every query for users; the columns are those of
 // userColumns.

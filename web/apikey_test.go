@@ -184,6 +184,7 @@ func TestEditAPIKey(t *testing.T) {
 		id, _ := d.newKey(t, acme.Owner, m{"perSecond": 5})
 		before := d.getKey(t, acme.Owner, id).ok(http.StatusOK)
 		d.Advance(time.Hour / 2)
+		acme.Owner.Login()
 		a := d.patchKey(t, acme.Owner, id, m{
 			"name": "Bob's reports", "permissions": []string{"report.read", "message.send"}, "allowedIps": []string{"192.0.2.0/24"}, "perSecond": 7,
 			"expiresInDays": 10, "ownerId": bob.ID, "status": "disabled",

@@ -47,7 +47,14 @@ var bodyEndpoints = []bodyEndpoint{
 	{"/api/v2/auth/change-email", m{"email": "none"}, "owner"},
 	{"/api/v2/auth/change-email/confirm", m{"token": forged}, ""},
 	{"/api/v2/auth/undo-email", m{"token": forged}, ""},
+	{"/api/v2/auth/step-up/finish", m{"challenge": strings.Repeat("A", 43), "password": "x"}, "owner"},
 	{"/api/v2/auth/change-password", m{"currentPassword": "four quiet mice", "password": "x", "confirmPassword": "x"}, "owner"},
+
+	{"/api/v2/auth/login/second", m{"challenge": forged, "code": "123456", "rememberDevice": true}, ""},
+	{"/api/v2/auth/factors/totp", m{"challenge": forged, "name": "Phone"}, ""},
+	{"/api/v2/auth/factors/totp/confirm", m{"id": "mfa_absent", "code": "123456", "challenge": forged}, ""},
+	{"/api/v2/auth/factors/reset", m{"token": forged, "password": "four quiet mice"}, ""},
+	{"PATCH /api/v2/auth/factors/mfa_absent", m{"name": "X"}, "owner"},
 
 	{"/api/v2/auth/invite/bulk", m{"invitations": []m{}}, "owner"},
 	{"PATCH /api/v2/users/usr_absent", m{"role": "NONE", "status": "none", "name": "X"}, "owner"},
@@ -182,6 +189,10 @@ func TestWrongTypesOfValues(t *testing.T) {
 			switch value.(type) {
 			case string:
 				wrong["an integer"] = "7"
+			case bool:
+				wrong["an integer"] = "7"
+				delete(wrong, "true")
+				delete(wrong, "false")
 			case m:
 				wrong["a string"], wrong["an object"] = `"7"`, `{"x":1}`
 			case []m:
@@ -244,10 +255,11 @@ func TestMissingMembers(t *testing.T) {
 		required := map[string][]string{
 			"invite": {"/email", "/role"}, "complete-registration": {"/token", "/password", "/confirmPassword"},
 			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
-			"reset-password": {"/token", "/password", "/confirmPassword"},
-			"change-email":   {"/email"}, "change-email/confirm": {"/token"}, "undo-email": {"/token"},
+			"change-email": {"/email"}, "change-email/confirm": {"/token"}, "undo-email": {"/token"},
+			"reset-password":   {"/token", "/password", "/confirmPassword"},
+			"step-up/finish":   {"/challenge", "/code"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
-			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "report-key": {"/key"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
+			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "report-key": {"/key"}, "login/second": {"/challenge", "/code"}, "factors/totp/confirm": {"/id", "/code"}, "factors/reset": {"/token", "/password"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},
 		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
 		var want []string
@@ -255,7 +267,7 @@ func TestMissingMembers(t *testing.T) {
 			want = append(want, pointer, "required")
 		}
 		for _, body := range []m{{}, empty} {
-			if required == nil { // accept-invitation: without proof the answer says no more
+			if required == nil { // accept-invitation, factors/totp: without proof the answer says no more
 				post(t, body).fails(http.StatusUnauthorized, "unauthenticated")
 				continue
 			}

@@ -67,7 +67,11 @@ func statusFaults(a answer) (all []string) {
 	if a.status == http.StatusUnauthorized {
 		challenge = `Bearer realm="doorward"`
 	}
-	if got := a.header.Get("WWW-Authenticate"); got != challenge {
+	got := a.header.Get("WWW-Authenticate")
+	if a.status == http.StatusForbidden && a.text("code") == "step_up_required" {
+		challenge, got = "RFC 9470", strings.NewReplacer(`Bearer realm="doorward", error="insufficient_user_authentication", error_description=`, "RFC 9470").Replace(got)[:8]
+	}
+	if got != challenge {
 		all = append(all, fmt.Sprintf("WWW-Authenticate is %q, want %q", got, challenge))
 	}
 	wait, err := strconv.Atoi(a.header.Get("Retry-After"))
@@ -143,6 +147,13 @@ var endpoints = map[string][]string{
 	"/api/v2/auth/memberships":            {"GET", "HEAD"},
 	"/api/v2/auth/memberships/tnt_absent": {"DELETE"},
 	"/api/v2/auth/switch-tenant":          {"POST"},
+	"/api/v2/auth/login/second":           {"POST"},
+	"/api/v2/auth/factors":                {"GET", "HEAD"},
+	"/api/v2/auth/factors/totp":           {"POST"},
+	"/api/v2/auth/factors/totp/confirm":   {"POST"},
+	"/api/v2/auth/factors/recovery":       {"POST"},
+	"/api/v2/auth/factors/reset":          {"POST"},
+	"/api/v2/auth/factors/mfa_absent":     {"DELETE", "PATCH"},
 	"/api/v2/sessions":                    {"DELETE", "GET", "HEAD"},
 	"/api/v2/sessions/ses_absent":         {"DELETE"},
 	"/api/v2/auth/forgot-password":        {"POST"},
@@ -152,6 +163,8 @@ var endpoints = map[string][]string{
 	"/api/v2/auth/change-email/confirm":   {"POST"},
 	"/api/v2/auth/undo-email":             {"POST"},
 	"/api/v2/auth/account/export":         {"GET", "HEAD"},
+	"/api/v2/auth/step-up/begin":          {"POST"},
+	"/api/v2/auth/step-up/finish":         {"POST"},
 
 	"/api/v2/auth/invite/bulk":              {"POST"},
 	"/api/v2/invitations":                   {"GET", "HEAD"},
@@ -164,6 +177,7 @@ var endpoints = map[string][]string{
 	"/api/v2/audit-events":                  {"GET", "HEAD"},
 	"/api/v2/users/usr_absent":              {"DELETE", "GET", "HEAD", "PATCH"},
 	"/api/v2/users/usr_absent/sessions":     {"DELETE"},
+	"/api/v2/users/usr_absent/mfa/reset":    {"POST"},
 	"/api/v2/api-keys":                      {"GET", "HEAD", "POST"},
 	"/api/v2/api-keys/key_absent":           {"DELETE", "GET", "HEAD", "PATCH"},
 	"/api/v2/api-keys/key_absent/rotate":    {"POST"},

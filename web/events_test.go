@@ -28,6 +28,13 @@ var moments = map[doorward.Action]string{
 	doorward.PasswordForgot:      "a reset was asked for; where there is no account, in the trail of the installation, together for each client network and minute",
 	doorward.PasswordReset:       "a reset was used",
 	doorward.AccountEmail:        "somebody asks for another address of the own account, confirms it, or undoes it; the last two in the trail of each tenant",
+	doorward.SessionStepUp:       "somebody proves a session anew, which goes on with another token",
+	doorward.MFAEnrol:            "somebody sets up a second factor, renames one, or makes new recovery codes",
+	doorward.MFARemove:           "somebody removes an own second factor",
+	doorward.MFAChallenge:        "a second factor is asked for after the password, or before going to another tenant; or somebody begins to prove a session anew",
+	doorward.MFARefuse:           "refused: a second factor was wrong",
+	doorward.MFARecover:          "a recovery code stood in for the second factor; or somebody removes all factors with the code of a mail that an administrator has asked for",
+	doorward.MFAReset:            "an administrator lets somebody set up second factors anew, or the operator removes them",
 	doorward.UserRole:            "a role is changed",
 	doorward.UserSuspend:         "a membership is suspended",
 	doorward.UserResume:          "a suspended membership is resumed",
@@ -93,6 +100,14 @@ var meanings = map[string]string{
 	"state":               "of a change of an address: requested, confirmed or undone",
 	"endsAt":              "when the key ends",
 	"expiresAt":           "when the invitation or the key ends",
+	"factor":              "the kind of a second factor that was set up or removed: totp or passkey",
+	"factorRenamed":       "the kind of a second factor that has another name; the names are not recorded",
+	"recoveryCodes":       "how many recovery codes can be used, before and after",
+	"mfa":                 "a setting of the tenant",
+	"mfaRoles":            "the roles of a tenant's setting, a space between them; empty: all",
+	"mfaGraceDays":        "a setting of the tenant",
+	"mfaRememberDays":     "a setting of the tenant",
+	"stepUp":              "a setting of the tenant",
 	"hint":                "first and last characters of the secret of a key, before and after",
 	"invitationDays":      "a setting of the tenant",
 	"invitationsRevoked":  "how many invitations the action has ended",
@@ -141,9 +156,9 @@ var elsewhere = []doorward.Event{
 // -update.
 func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
-	d := start(t)
+	d := start(t, masterKey(t))
 	h := settle(t, d)
-	for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withAcceptances(), h.withSessions(),
+	for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withAcceptances(), h.withSessions(), h.withFactors(),
 		h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {
 		s.do()
 	}
@@ -177,7 +192,10 @@ func (h *recorder) withMuchToEnd() {
 	h.Advance(2 * time.Minute) // past the minimum interval for resending
 	owner = as(much.Owner.Login())
 	h.ask("POST /api/v2/invitations/"+pending+"/resend", nil, owner).ok(http.StatusOK)
-	h.ask("PATCH /api/v2/tenant", m{"settings": m{"sessionIdleMinutes": 5, "sessionAbsoluteMinutes": 60, "allowedEmailDomains": []string{"much.example"}}}, owner).ok(http.StatusOK)
+	h.ask("PATCH /api/v2/tenant", m{"settings": m{
+		"sessionIdleMinutes": 5, "sessionAbsoluteMinutes": 60, "allowedEmailDomains": []string{"much.example"},
+		"mfa": "required", "mfaRoles": []string{"VIEWER"}, "mfaGraceDays": 1, "mfaRememberDays": 1, "stepUpMinutes": 5,
+	}}, owner).ok(http.StatusOK)
 	if err := h.Node.App.Tenants.Export(h.t.Context(), doorward.OperatorAtTerminal(), much.ID, true, io.Discard); err != nil {
 		h.t.Fatal(err)
 	}

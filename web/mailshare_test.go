@@ -124,7 +124,7 @@ func (s *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int)
 		t.Fatal(outcome, err)
 	}
 	by = by.As(in.User)
-	by.SessionID = in.Session.ID
+	by.Principal = doorward.PrincipalOf(in.User, in.Session)
 	for n := 0; n < hosts; n += 100 {
 		var offers []invite.Offer
 		for i := range 100 {

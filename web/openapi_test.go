@@ -89,7 +89,11 @@ func (s *spec) route(req *http.Request, base string) (route *routers.Route, ok b
 	}
 	sent := req.URL.EscapedPath()
 	for _, path := range []string{strings.TrimPrefix(sent, base), sent} {
+		exact := s.doc.Paths.Value(path) != nil // it goes before templates (OpenAPI 3.1, section 4.8.8.2)
 		for template, item := range s.doc.Paths.Map() {
+			if exact && template != path {
+				continue
+			}
 			if op := item.GetOperation(method); op != nil && matches(template, path) {
 				return &routers.Route{Spec: s.doc, Path: template, PathItem: item, Method: method, Operation: op}, true
 			}

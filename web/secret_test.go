@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
@@ -140,12 +141,37 @@ func (s *server) callOperationsWithSecrets(t *testing.T, acme *doorwardtest.Tena
 	s.reset(t, reset, third).ok(http.StatusNoContent)
 	s.reset(t, reset, canary("late")).fails(http.StatusGone, "reset_used")
 	s.send(t, "POST /api/v2/auth/logout", nil, as(switched), as(token)).ok(http.StatusNoContent)
+	factor := s.useFactors(t, acme)
 	key := s.operatorKey(t)
 	s.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusForbidden, "forbidden")
-	return []string{
+	return append(factor, []string{
 		first, second, third, invitation, token, device, switched, reset, key, strings.TrimPrefix(key, "dwo_"),
 		canary("wrong"), canary("no-address"), canary("mismatch"), canary("late"),
+	}...)
+}
+
+// useFactors uses second factors in every way, and returns seeds, codes and challenges.
+func (s *server) useFactors(t *testing.T, acme *doorwardtest.Tenant) []string {
+	t.Helper()
+	eve := acme.Join("eve@lakeside.example", "VIEWER")
+	begun := s.send(t, totpPath, m{}, as(eve.Token())).ok(http.StatusCreated).text("secret")
+	a := s.enrolTOTP(t, eve.Token())
+	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(a.secret)
+	if err != nil {
+		t.Fatal(err)
 	}
+	asked := s.login(t, eve.Email, password).fails(http.StatusForbidden, "mfa_required").text("challenge")
+	wrong := "WRNG-" + a.recovery[0][5:]
+	s.send(t, secondPath, m{"challenge": asked, "recoveryCode": wrong}).fails(http.StatusUnauthorized, "invalid_code")
+	token := s.send(t, secondPath, m{"challenge": asked, "recoveryCode": a.recovery[0]}).ok(http.StatusOK).text("token")
+	again := s.login(t, eve.Email, password).text("challenge")
+	s.send(t, "POST /api/v2/users/"+eve.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
+	reset := s.code(t, eve.Email)
+	secrets := []string{begun, a.secret, string(seed), asked, again, token, wrong, reset}
+	for _, code := range a.recovery {
+		secrets = append(secrets, code, strings.ReplaceAll(code, "-", ""))
+	}
+	return secrets
 }
 
 // misplaceSecrets sends secrets where they don't belong, and returns them.

@@ -33,7 +33,10 @@ func TestTenantShowsWhatIsInForce(t *testing.T) {
 		viewer := acme.Join("viewer@acme.example", "VIEWER")
 		a := d.send(t, "GET /api/v2/tenant", nil, as(viewer.Token())).ok(http.StatusOK).names("", "id", "name", "status", "createdAt", "settings")
 		a.is("id", acme.ID).is("name", "Acme").is("status", "active")
-		want := m{"sessionIdleMinutes": 60.0, "sessionAbsoluteMinutes": 1440.0, "invitationDays": 30.0, "allowedEmailDomains": []any{}, "accent": ""}
+		want := m{
+			"sessionIdleMinutes": 60.0, "sessionAbsoluteMinutes": 1440.0, "invitationDays": 30.0, "allowedEmailDomains": []any{}, "accent": "",
+			"mfa": "optional", "mfaRoles": []any{}, "mfaGraceDays": 0.0, "mfaRememberDays": 0.0, "stepUpMinutes": 10.0,
+		}
 		if diff := cmp.Diff(want, a.at("settings")); diff != "" || a.header.Get("ETag") == "" {
 			t.Errorf("the settings, with the headers %v:\n%s", a.header, diff)
 		}
@@ -47,6 +50,7 @@ func TestEditTenant(t *testing.T) {
 		for name, values := range map[string][]any{
 			"sessionIdleMinutes": {1.0, 59.0, 60.0}, "sessionAbsoluteMinutes": {60.0, 1440.0}, "invitationDays": {1.0, 30.0},
 			"allowedEmailDomains": {[]any{"acme.example"}, []any{}}, "accent": {"#ffd400", ""},
+			"mfaRoles": {[]any{"OWNER"}, []any{"ADMIN", "USER"}, []any{}}, "mfaGraceDays": {1.0, 30.0, 0.0}, "mfaRememberDays": {30.0, 0.0}, "stepUpMinutes": {1.0, 60.0, 10.0},
 		} {
 			for _, value := range values {
 				a := d.patchTenant(t, admin, settings(name, value)).ok(http.StatusOK)
@@ -60,6 +64,7 @@ func TestEditTenant(t *testing.T) {
 		}
 		for name, values := range map[string][]any{
 			"sessionIdleMinutes": {0, -1, 61, 1e15}, "sessionAbsoluteMinutes": {0, -1, 1441}, "invitationDays": {0, -1, 31},
+			"mfaGraceDays": {-1, 31}, "mfaRememberDays": {-1, 31}, "stepUpMinutes": {0, -1, 61},
 		} {
 			for _, value := range values {
 				d.patchTenant(t, admin, fmt.Sprintf(`{"name":"No","settings":{%q:%.0f}}`, name, number(value))).invalid("/settings/"+name, "out_of_range")
@@ -369,7 +374,8 @@ func (s *server) whileClosing(t *testing.T, token, key string) {
 	allowed := []string{
 		"GET /api/v2/auth/session", "GET /api/v2/tenant", "POST /api/v2/tenant/restore",
 		"POST /api/v2/auth/logout", "POST /api/v2/auth/login", "POST /api/v2/auth/complete-registration",
-		"POST /api/v2/auth/forgot-password", "POST /api/v2/auth/reset-password", "POST /api/v2/auth/change-email/confirm", "POST /api/v2/auth/undo-email", "POST /api/v2/auth/report-key", // don't use the session
+		"POST /api/v2/auth/forgot-password", "POST /api/v2/auth/reset-password", "POST /api/v2/auth/change-email/confirm", "POST /api/v2/auth/undo-email", "POST /api/v2/auth/report-key",
+		"POST /api/v2/auth/login/second", "POST /api/v2/auth/factors/reset", // don't use the session
 	}
 	for path, methods := range endpoints {
 		for _, method := range methods {

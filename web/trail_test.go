@@ -109,7 +109,7 @@ type step struct {
 func TestOneEventForEachAct(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		h := settle(t, d)
-		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withAcceptances(), h.withSessions(),
+		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withAcceptances(), h.withSessions(), h.withFactors(),
 			h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {
 			s.do()
 			if diff := cmp.Diff(s.want, h.news()); diff != "" {
@@ -119,7 +119,7 @@ func TestOneEventForEachAct(t *testing.T) {
 		h.keepsSecrets()
 		h.keepsTenantsApart()
 		h.knowsAllActs()
-	})
+	}, masterKey(t))
 }
 
 // settle creates two tenants with people who are signed in.
@@ -416,6 +416,13 @@ func (h *recorder) withSessions() []step {
 		}, []string{
 			"Acme: bob done session.open session ses",
 		}},
+		{"a step-up", func() {
+			begun := h.ask("POST /api/v2/auth/step-up/begin", nil, as(h.token)).ok(200)
+			h.token = h.keep(h.ask("POST /api/v2/auth/step-up/finish", m{"challenge": h.keep(begun.text("challenge")), "password": password}, as(h.token)).ok(200).text("token"))
+		}, []string{
+			"Acme: bob done mfa.challenge session ses",
+			"Acme: bob done session.step_up session ses",
+		}},
 		{"a wrong password", func() { h.login(h.t, h.bob.Email, h.keep(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
 			`Acme: anonymous refused session.refuse user bob, reason "" "invalid_credentials"`,
 		}},
@@ -461,6 +468,51 @@ func (h *recorder) enter(who *doorwardtest.Person, password string, in *doorward
 	token := h.keep(h.ask(loginPath, m{"email": who.Email, "password": password, "tenantId": in.ID}).ok(200).text("token"))
 	h.news()
 	return token
+}
+
+func (h *recorder) withFactors() []step {
+	var a *authenticator
+	var begun, reset string
+	return []step{
+		{"a second factor", func() {
+			a = h.enrolTOTP(h.t, h.tokens[h.ann.ID])
+			h.secrets = append(append(h.secrets, a.secret), a.recovery...)
+			h.ask("PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, h.as(h.ann)).ok(200)
+			h.ask("PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, h.as(h.ann)).ok(200)
+		}, []string{
+			`Acme: ann done mfa.enrol user ann, factor "" "totp", recoveryCodes "" "10", userAgent "" "Go-http-client/1.1"`,
+			`Acme: ann done mfa.enrol user ann, factorRenamed "" "totp"`,
+		}},
+		{"the password alone", func() {
+			begun = h.keep(h.login(h.t, h.ann.Email, password).fails(403, "mfa_required").text("challenge"))
+		}, []string{"Acme: ann done mfa.challenge user ann"}},
+		{"a wrong code", func() {
+			h.ask(secondPath, m{"challenge": begun, "code": "000000"}).fails(401, "invalid_code")
+		}, []string{`Acme: anonymous refused mfa.refuse user ann, reason "" "invalid_code"`}},
+		{"a recovery code", func() {
+			h.tokens[h.ann.ID] = h.keep(h.ask(secondPath, m{"challenge": begun, "recoveryCode": a.recovery[0]}).ok(200).text("token"))
+		}, []string{
+			`Acme: ann done mfa.recover user ann, recoveryCodes "10" "9", userAgent "" "Go-http-client/1.1"`,
+			"Acme: ann done session.open session ses",
+		}},
+		{"a reset", func() {
+			h.ask("POST /api/v2/users/"+h.ann.ID+"/mfa/reset", nil, h.as(h.owner)).ok(202)
+			reset = h.keep(h.server.code(h.t, h.ann.Email))
+			h.ask("POST /api/v2/users/"+h.owner.ID+"/mfa/reset", nil, h.as(h.owner)).fails(403, "forbidden")
+		}, []string{
+			`Acme: OWNER done mfa.reset user ann, sessionsEnded "" "2"`,
+			`Acme: OWNER refused mfa.reset user OWNER, reason "" "forbidden"`,
+		}},
+		{"its code", func() { h.ask(resetFactorsPath, m{"token": reset, "password": password}).ok(204) }, []string{
+			`Acme: ann done mfa.recover user ann, userAgent "" "Go-http-client/1.1"`,
+		}},
+		{"and a factor taken back", func() {
+			h.tokens[h.ann.ID] = h.keep(h.server.token(h.t, h.ann.Email))
+			a = h.enrolTOTP(h.t, h.tokens[h.ann.ID])
+			h.news()
+			h.ask("DELETE /api/v2/auth/factors/"+a.id, nil, h.as(h.ann)).ok(204)
+		}, []string{`Acme: ann done mfa.remove user ann, factor "totp" "", userAgent "" "Go-http-client/1.1"`}},
+	}
 }
 
 func (h *recorder) withPasswords() []step {

@@ -151,10 +151,23 @@ const (
 // RecordAlso records what the action did to another object: an action on many
 // objects has an event for each, so that the trail of each object is complete.
 func (tx *Tx) RecordAlso(ctx context.Context, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	return tx.InsertEvent(ctx, tx.also(done, on, changes))
+}
+
+// NotifyAlso is RecordAlso with a notice of that event to a canonical address.
+func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to string, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+	also := tx.also(done, on, changes)
+	if err := tx.InsertEvent(ctx, also); err != nil {
+		return err
+	}
+	return tx.QueueMail(ctx, kind, to, also.ID)
+}
+
+func (tx *Tx) also(done doorward.Action, on doorward.Object, changes []doorward.Change) doorward.Event {
 	also := tx.event
 	also.ID, also.Action, also.Target = doorward.NewID(doorward.PrefixEvent), done, on
 	also.Changes = append([]doorward.Change{}, changes...)
-	return tx.InsertEvent(ctx, also)
+	return also
 }
 
 // RecordAlsoBy is RecordAlso for an action of somebody other than the caller, who
@@ -274,7 +287,7 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 // it is now.
 func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (doorward.Caller, error) {
 	verb, _ := doorward.Lookup(op.Action)
-	if verb.By == doorward.ByProof || op.On.TenantID == "" {
+	if verb.By == doorward.ByProof && proofRules[op.Action] == never || op.On.TenantID == "" {
 		return by, nil
 	}
 	if err := tx.LockTenant(ctx, op.On.TenantID); err != nil {
@@ -290,7 +303,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 			return by, err
 		}
 	}
-	return by, CanAt(&by, tx.Now, op.Action, on).Err()
+	return by, proved(&by.Principal, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
 }
 
 // asNow returns the caller as the session, or the API key, and the membership are now.
@@ -366,12 +379,12 @@ func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.
 		}
 		w.decisions.made(due, &by.Principal, action, by.Decided, r, d)
 	}
-	return d
+	return proved(&by.Principal, action, &on, w.db.Now(), d)
 }
 
 // Check is CanCheckAt for a request that a service asks about, which is taken as a decision.
 func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
-	d := CanCheckAt(p, action, r)
+	d := ProvedFor(p, w.db.Now, CanCheckAt(p, action, r))
 	if due := w.decisions.Due(p, d); due.Any() {
 		w.decisions.Made(due, p, action, r, d)
 	}
@@ -385,14 +398,18 @@ func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, action doorward
 }
 
 // Refused records err if it means forbidden, and returns it. The last OWNER's
-// attempt to leave is recorded too. Conflicts and absent objects are no refusals.
+// attempt to leave is recorded too. Conflicts and absent objects are no refusals, and
+// neither is asking for another proof, after which people go on.
 func (w *Writer) Refused(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
 	var e *doorward.Error
-	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner {
+	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || asksForMore[e.Code] {
 		return err
 	}
 	return w.record(ctx, by, action, on, e)
 }
+
+// asksForMore are the codes that ask for another proof.
+var asksForMore = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true}
 
 // Upkeep writes without a decision or a record. Never for an action of a caller.
 func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {

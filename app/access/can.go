@@ -40,6 +40,8 @@ const (
 	// ReasonPolicy: a policy of the tenant or of the operator refuses it, or one of the
 	// operator permits it.
 	ReasonPolicy Reason = "policy"
+	// ReasonStepUp: the user's identity was not proved recently, or not by a second factor.
+	ReasonStepUp Reason = "step-up"
 	// ReasonUnknown: there is no such permission to ask for.
 	ReasonUnknown Reason = "unknown"
 )
@@ -57,6 +59,8 @@ type Decision struct {
 	of       doorward.Action // permission through which the object would be changed
 	policy   *doorward.PolicyRefusal
 	permit   *doorward.PolicyPermit
+	proof    *doorward.ProofNeeded
+	stepUp   bool // the model demands a recent proof for the action
 }
 
 // Policy is the policy that refuses; nil for other reasons.
@@ -114,10 +118,13 @@ func CanCheck(p *doorward.Principal, action doorward.Action) Decision {
 // CanCheckAt is CanCheck for the request that a service asks about. It may be nil where
 // Asks is false.
 func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
-	if !p.Rules.Model().IsPermission(action) {
+	verb, known := p.Rules.Model().Lookup(action)
+	if !known || !verb.IsPermission() {
 		return no(ReasonUnknown)
 	}
-	return can(p, action, &ownTenant, r)
+	d := can(p, action, &ownTenant, r)
+	d.stepUp = verb.StepUp
+	return d
 }
 
 // CanAsk is CanCheckAt for all actions that roles grant, those that no service can ask for
@@ -465,6 +472,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.obstacle)
 	case ReasonPolicy:
 		return d.byPolicy()
+	case ReasonStepUp:
+		return d.needsProof()
 	case ReasonPerson:
 		return doorward.Fail(doorward.CodeNotForKeys, "")
 	case ReasonUnknown:

@@ -2,6 +2,7 @@ package apikey
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -40,6 +41,11 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 			tx.SkipEvent()
 			return nil
 		}
+		if widens(was, after) {
+			if err := tx.NeedProof(); err != nil {
+				return err
+			}
+		}
 		_, err := tx.UpdateAPIKey(ctx, after)
 		return err
 	})
@@ -47,6 +53,19 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 		return doorward.APIKey{}, doorward.Revocation{}, err
 	}
 	return after, held, nil
+}
+
+// widens reports whether a key can do more than it could, for longer, from more addresses,
+// or for somebody else.
+func widens(was, is doorward.APIKey) bool {
+	more := func(p doorward.Action) bool { return !slices.Contains(was.Permissions, p) }
+	outside := func(p netip.Prefix) bool {
+		return !slices.ContainsFunc(was.AllowedIPs, func(in netip.Prefix) bool { return in.Bits() <= p.Bits() && in.Contains(p.Addr()) })
+	}
+	return slices.ContainsFunc(is.Permissions, more) ||
+		len(was.AllowedIPs) > 0 && (len(is.AllowedIPs) == 0 || slices.ContainsFunc(is.AllowedIPs, outside)) ||
+		is.ExpiresAt.After(was.ExpiresAt) || is.OwnerID != was.OwnerID ||
+		was.Status != doorward.APIKeyActive && is.Status == doorward.APIKeyActive
 }
 
 // recordEdit adds the differences to the event and reports whether there are any.

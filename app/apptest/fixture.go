@@ -69,6 +69,7 @@ type Fixture struct {
 	Nodes []*app.App
 	Log   logtest.Journal // of all nodes
 
+	keys string // the folder of the master key
 	stop []func()
 	mail *mailbox
 	made int
@@ -109,7 +110,7 @@ func OnEachClock[C Clock](t *testing.T, limits credential.Limits, newClock func(
 // New returns an installation with the engine's nodes, which ends with the test.
 func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *Fixture {
 	t.Helper()
-	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t)}
+	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keys: t.TempDir()}
 	for range e.Nodes {
 		f.AddNode(limits, now)
 	}
@@ -128,7 +129,7 @@ func (f *Fixture) AddNode(limits credential.Limits, now doorward.Clock) {
 // start returns one process, which answers checks from memory, as in production.
 func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
-		LinkURL:  "http://localhost:8080",
+		LinkURL: "http://localhost:8080", Name: "Doorward", MasterKey: keyFile(f.keys),
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MinLease,
 		TenantHold: TenantHold, KeepDecisions: 7 * 24 * time.Hour, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
@@ -231,7 +232,7 @@ func (f *Fixture) SignIn(email, password string) Person {
 	r, err := SignedIn(f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, ""))
 	f.NoError(err)
 	by := Anonymous(0).As(r.User)
-	by.SessionID = r.Session.ID
+	by.Principal = doorward.PrincipalOf(r.User, r.Session)
 	return Person{by, r.User, r.Token}
 }
 

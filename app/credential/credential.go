@@ -69,12 +69,9 @@ type Proof struct {
 // caller, too_many_attempts, unavailable.
 func (v *Verifier) Check(ctx context.Context, by doorward.Caller, address, password string) (Proof, error) {
 	email := canonical(address)
-	attempt, err := v.reserve(ctx, by, email)
+	attempt, err := v.begin(ctx, by, email)
 	if err != nil {
-		if attempt.busy { // refused only for attempts in flight: nothing to record
-			return Proof{}, err
-		}
-		return Proof{}, v.limited(ctx, by, email, attempt, err)
+		return Proof{}, err
 	}
 	proof, correct, err := v.compare(ctx, email, password)
 	if err != nil {
@@ -86,6 +83,23 @@ func (v *Verifier) Check(ctx context.Context, by doorward.Caller, address, passw
 	}
 	proof.verifier, proof.by, proof.attempt = v, by, attempt
 	return proof, nil
+}
+
+// Begin reserves an attempt at a proof other than the password, in the same limits. The
+// Proof is settled, ended or refused like that of a password. Errors: too_many_attempts,
+// unavailable.
+func (v *Verifier) Begin(ctx context.Context, by doorward.Caller, account doorward.Account) (Proof, error) {
+	attempt, err := v.begin(ctx, by, account.Email)
+	return Proof{Account: account, verifier: v, by: by, attempt: attempt}, err
+}
+
+// begin reserves the attempt, and records that it was refused.
+func (v *Verifier) begin(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
+	attempt, err := v.reserve(ctx, by, email)
+	if err != nil && !attempt.busy { // refused only for attempts in flight: nothing to record
+		err = v.limited(ctx, by, email, attempt, err)
+	}
+	return attempt, err
 }
 
 // compare looks the account up and compares the password. A correct one is hashed
@@ -106,18 +120,35 @@ func (v *Verifier) compare(ctx context.Context, email, password string) (p Proof
 // under LockAccount. An outdated hash is replaced, unless the password has changed
 // since, which LockAccount reports.
 func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
-	if p.newHash != "" {
-		if _, err := tx.SetPassword(ctx, p.Account.ID, p.Account.PasswordHash, p.newHash); err != nil {
-			return err
-		}
+	if err := p.rehash(ctx, tx); err != nil {
+		return err
 	}
 	return p.attempt.settle(ctx, tx)
 }
 
+// Pause ends the attempt without an outcome, in the transaction that asks for another
+// proof: the password neither counts as a failure nor clears the counter, or a second
+// factor could be guessed for ever between right passwords. An outdated hash is replaced.
+func (p Proof) Pause(ctx context.Context, tx *store.Tx) error {
+	if err := p.rehash(ctx, tx); err != nil || p.attempt.id == "" {
+		return err
+	}
+	_, err := tx.DeleteAttempt(ctx, p.attempt.id)
+	return err
+}
+
+func (p Proof) rehash(ctx context.Context, tx *store.Tx) error {
+	if p.newHash == "" {
+		return nil
+	}
+	_, err := tx.SetPassword(ctx, p.Account.ID, p.Account.PasswordHash, p.newHash)
+	return err
+}
+
 // End ends the attempt by the result of the action, and returns that result, or
 // the fault that kept the attempt from being counted. Without an error the attempt
-// is settled already, an unavailable one releases it, any other counts as a
-// failure.
+// is settled already, an unavailable one and a challenge that is over release it, any
+// other counts as a failure.
 func (p Proof) End(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	switch {
@@ -125,7 +156,7 @@ func (p Proof) End(ctx context.Context, err error) error {
 		return err
 	case err == nil:
 		return nil
-	case errors.As(err, &reason) && reason.Kind() != doorward.KindUnavailable:
+	case errors.As(err, &reason) && reason.Kind() != doorward.KindUnavailable && reason.Code != doorward.CodeChallengeOver:
 		return cmp.Or(p.verifier.fail(ctx, p.attempt, nil), p.attempt.withAllowance(err))
 	}
 	p.verifier.release(ctx, p.attempt)

@@ -24,14 +24,14 @@ func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string,
 	})
 }
 
-// Refuse counts the attempt of a correct password that permits nothing as a
-// failure, and records it in one transaction, as for a wrong password: another
-// commit would tell the two apart. It returns the reason, or the fault that kept
+// Refuse counts the attempt of a correct password that permits nothing, or of a wrong
+// second factor, as a failure, and records it as a refusal of the action in one
+// transaction, as for a wrong password: another commit would tell the two apart. It returns the reason, or the fault that kept
 // it from being counted. Don't pass the proof to End then.
-func (p Proof) Refuse(ctx context.Context, on doorward.Object, reason *doorward.Error) error {
+func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	refusal := *reason
 	refusal.Allowance = p.attempt.allowance
-	return p.verifier.writer.RefuseWith(p.by, doorward.SessionRefuse, on, &refusal, func(record access.Record) error {
+	return p.verifier.writer.RefuseWith(p.by, action, on, &refusal, func(record access.Record) error {
 		return p.verifier.fail(ctx, p.attempt, record)
 	})
 }

@@ -2,14 +2,17 @@
 //
 // A sign-in has three steps: a proof (the password, in WithPassword), the choice of a
 // tenant, and complete, which opens the session. A valid proof ends in an [Outcome],
-// which callers switch on. There is one proof today and one outcome. A second factor
-// belongs at the beginning of complete: nothing is settled before, so an incomplete
-// sign-in clears no counter and makes no browser a known one.
+// which callers switch on: a session, or a challenge for the second factor, which
+// WithSecond answers (second.go), or FirstFactor where the tenant demands one and the
+// account has none. A challenge settles nothing: the password has cleared no counter and
+// made no browser a known one.
 package login
 
 import (
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -17,18 +20,20 @@ import (
 
 // Login is the feature. Make it with New.
 type Login struct {
+	writer   *access.Writer
 	db       *store.DB
 	verifier *credential.Verifier
 	sessions *session.Sessions
+	factors  *factor.Factors
 }
 
 // New returns the feature.
-func New(db *store.DB, verifier *credential.Verifier, sessions *session.Sessions) *Login {
-	return &Login{db, verifier, sessions}
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, sessions *session.Sessions, factors *factor.Factors) *Login {
+	return &Login{writer, db, verifier, sessions, factors}
 }
 
-// Outcome is the result of a valid proof: today always SignedIn. The set is closed,
-// and a caller handles each type in a type switch of its own.
+// Outcome is the result of a valid proof. The set is closed, and a caller handles each
+// type in a type switch of its own.
 type Outcome interface{ isOutcome() }
 
 // SignedIn is a complete sign-in.
@@ -44,7 +49,17 @@ type SignedIn struct {
 	Allowance *doorward.Allowance
 }
 
-func (SignedIn) isOutcome() {}
+// SecondNeeded is a correct password of an account with a second factor, which the
+// challenge asks for.
+type SecondNeeded struct{ factor.Begun }
+
+// EnrolmentNeeded is a correct password of an account without a second factor, which the
+// tenant demands. Confirming the first one with the challenge completes the sign-in.
+type EnrolmentNeeded struct{ factor.Begun }
+
+func (SignedIn) isOutcome()        {}
+func (SecondNeeded) isOutcome()    {}
+func (EnrolmentNeeded) isOutcome() {}
 
 // invalid is the one answer for every cause that lies with the caller.
 func invalid() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCredentials, "") }

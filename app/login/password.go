@@ -36,21 +36,22 @@ type tenantChoice struct {
 
 // complete opens the session, settles the attempt and stores the browser, in one
 // transaction: a password that permits nothing is a failed attempt, and only a
-// browser that has signed in becomes known.
+// browser that has signed in becomes known. Without a second factor that is needed, all
+// of it is rolled back, and a challenge is made.
 func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, in tenantChoice) (Outcome, error) {
-	device, remembered := secret.New(), false
+	device, isNew := secret.New(), false
 	opened, err := l.sessions.Open(ctx, by, proof.Account, in.tenantID, doorward.Assurance{}, func(tx *access.Tx) (err error) {
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
 			return err
 		}
-		remembered, err = rememberBrowser(ctx, tx, by, proof.Account, device.Hash())
+		_, isNew, err = rememberBrowser(ctx, tx, by, proof.Account, device.Hash())
 		return err
 	})
-	if err = proof.End(ctx, err); err != nil {
-		return nil, err
+	if err != nil {
+		return l.askForMore(ctx, by, proof, in.tenantID, "", err)
 	}
 	done := SignedIn{Opened: opened, Choice: in.others, Allowance: proof.Allowance()}
-	if remembered {
+	if isNew {
 		done.Device = &device
 	}
 	return done, nil
@@ -66,7 +67,7 @@ func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenant
 	if reason == nil {
 		return tenantChoice{user.TenantID, hasOther(memberships, user.TenantID)}, nil
 	}
-	return tenantChoice{}, proof.Refuse(ctx, doorward.Object{Type: "user", ID: proof.Account.ID, TenantID: user.TenantID}, reason)
+	return tenantChoice{}, proof.Refuse(ctx, doorward.SessionRefuse, doorward.Object{Type: "user", ID: proof.Account.ID, TenantID: user.TenantID}, reason)
 }
 
 // hasOther reports whether a session can be opened in a tenant besides the one.
@@ -118,18 +119,22 @@ func preferred(memberships []doorward.User, tenantID string) []doorward.User {
 // devicesPerUser bounds the rows of one account.
 const devicesPerUser = 20
 
-// rememberBrowser records the use of a known browser. A new one is stored under
-// the hash, which it reports, and the owner of the account gets a notice.
-func rememberBrowser(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (bool, error) {
+// rememberBrowser records the use of a known browser. A new one is stored under the hash,
+// which isNew reports, and the owner of the account gets a notice. device is the hash by
+// which the browser is known now; nil if it is not.
+func rememberBrowser(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (device []byte, isNew bool, err error) {
 	known, err := credential.KnownDevices(ctx, tx.Reader, by, account.Email, tx.Now)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	if len(known) > 0 {
-		return false, tx.UseDevice(ctx, known[0].Hash)
+		return known[0].Hash, false, tx.UseDevice(ctx, known[0].Hash)
 	}
 	if err := notifyNewBrowser(ctx, tx, account); err != nil {
-		return false, err
+		return nil, false, err
 	}
-	return tx.InsertDevice(ctx, hash[:], account.ID, devicesPerUser, tx.Now.Add(-doorward.DeviceLife))
+	if isNew, err = tx.InsertDevice(ctx, hash[:], account.ID, devicesPerUser, tx.Now.Add(-doorward.DeviceLife)); isNew {
+		device = hash[:]
+	}
+	return device, isNew, err
 }

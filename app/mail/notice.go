@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
 
@@ -40,6 +42,13 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailAPIKeyLeaked:      (*Mail).composeLeak,
 	store.MailOperatorKeyLeaked: (*Mail).composeOperatorLeak,
 	store.MailServiceKeyLeaked:  (*Mail).composeOperatorLeak,
+
+	store.MailFactorAdded:    (*Mail).composeSecurity,
+	store.MailFactorRemoved:  (*Mail).composeSecurity,
+	store.MailFactorsRemoved: (*Mail).composeSecurity,
+	store.MailRecoveryCodes:  (*Mail).composeSecurity,
+	store.MailRecoveryUsed:   (*Mail).composeSecurity,
+	store.MailFactorsReset:   (*Mail).composeFactorsReset,
 }
 
 // composeSecurity makes notices about an account. They have no text that others
@@ -55,8 +64,48 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	return renderMail(row.Kind, locale, variables{
 		Email: row.Recipient, Site: m.site(), At: minute(e.At), IP: e.IP,
 		Browser: nameOf(browsers, agent), System: nameOf(systems, agent),
-		ByMail: e.Action == doorward.PasswordReset,
+		ByMail: e.Action == doorward.PasswordReset, Factor: cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From),
+		CodesLeft: changeOf(e, "recoveryCodes").To,
 	}), err
+}
+
+// composeFactorsReset makes the mail with the code by which a person sets factors up anew.
+// It is obsolete once the person is no longer an active member of the tenant whose
+// administrator has asked for it. A second try has another code; both work.
+func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	member, err := tx.User(ctx, e.Target.TenantID, e.Target.ID)
+	if err == nil && (member.Status != doorward.UserActive || member.Email != row.Recipient) {
+		err = store.ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	actor, err := actorOf(ctx, tx, e)
+	if err != nil {
+		return nil, err
+	}
+	token, err := newFactorToken(ctx, tx, member)
+	if err != nil {
+		return nil, err
+	}
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return renderMail(row.Kind, locale, variables{
+		Name: member.Name, Tenant: member.TenantName, Actor: actor, Email: member.Email, Site: m.site(), At: minute(e.At),
+		Link: m.baseURL + "/factors/reset#token=" + token, Code: token, Until: minute(tx.Now.Add(doorward.FactorResetLife)),
+	}), err
+}
+
+// newFactorToken makes the code of the mail and stores its hash.
+func newFactorToken(ctx context.Context, tx *store.Tx, member doorward.User) (string, error) {
+	token := secret.New()
+	hash := token.Hash()
+	return token.Reveal(), tx.InsertChallenge(ctx, hash[:], store.Challenge{
+		Purpose: store.ChallengeOfReset, UserID: member.ID, TenantID: member.TenantID, EndsAt: tx.Now.Add(doorward.FactorResetLife),
+	})
 }
 
 // composeMembership makes notices of another user's change to a membership.

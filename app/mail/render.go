@@ -37,6 +37,8 @@ type variables struct {
 	Owner      string // of the key, by name and address; empty for somebody who has left
 	LastUsed   string // empty: never
 	RotateBy   bool   // the key ends because its owner has changed
+	Factor     string // totp or passkey; empty for other mails
+	CodesLeft  string // recovery codes that can still be used
 }
 
 // sanitized returns the variables, each safe in one line.
@@ -44,7 +46,7 @@ func (v variables) sanitized() variables {
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.NewEmail, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
-		&v.Key, &v.Hint, &v.Owner, &v.LastUsed,
+		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft,
 	} {
 		*s = oneLine(*s)
 	}

@@ -1,13 +1,14 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -76,12 +77,14 @@ func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) erro
 	return err
 }
 
-// Switch opens a session of the caller in another tenant and ends the current one.
-// The new session keeps the time of the login, since switching takes no password.
-// Errors are those of a login, and besides not_found without an active membership
-// there, login_too_old when the limit of that tenant has passed since the login,
-// and unauthenticated when the current session has ended.
-func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Opened, error) {
+// Switch opens a session of the caller in another tenant and ends the current one,
+// by.SessionID. The new session keeps the time and the proofs of the login, since
+// switching takes no password; proved are the methods of a second factor that has just
+// been proved, if any. also runs under the lock on the account, as with Open. Errors are
+// those of Open, and besides not_found without an active membership there, login_too_old
+// when the limit of that tenant has passed since the login, and unauthenticated when the
+// current session has ended.
+func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string, proved []string, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, by.ID, tenantID)
 	revocation, err := s.writer.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
@@ -92,13 +95,17 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err := unchanged(ctx, tx, account, ended()); err != nil {
 			return notMember(err)
 		}
-		if err := opened.resume(ctx, tx, by.SessionID); err != nil {
+		if err := also(tx); err != nil {
+			return err
+		}
+		old, err := opened.resume(ctx, tx, by.SessionID, proved)
+		if err != nil {
 			return err
 		}
 		if err := opened.admit(ctx, tx); err != nil {
 			return notMember(err)
 		}
-		if err := s.replace(ctx, tx, opened.Session, by.SessionID); err != nil {
+		if err := s.replace(ctx, tx, opened.Session, old); err != nil {
 			return err
 		}
 		return s.insert(ctx, tx, opened.Session, hash)
@@ -117,30 +124,34 @@ func notMember(err error) error {
 }
 
 // resume gives the session the login of another one: its time, and its proofs (OWASP ASVS
-// 5.0, 7.3.2: at its absolute limit a session needs a new authentication).
-func (o *Opened) resume(ctx context.Context, tx *access.Tx, id string) error {
+// 5.0, 7.3.2: at its absolute limit a session needs a new authentication). It returns that
+// one.
+func (o *Opened) resume(ctx context.Context, tx *access.Tx, id string, proved []string) (doorward.Session, error) {
 	old, err := tx.Session(ctx, id)
-	if errors.Is(err, store.ErrNone) {
-		return ended()
+	if errors.Is(err, store.ErrNone) || err == nil && old.Session.UserID != o.Session.UserID {
+		return old.Session, ended()
 	}
 	o.Session.CreatedAt, o.Session.Assurance = old.Session.CreatedAt, old.Session.Assurance
-	return err
+	if len(proved) > 0 {
+		o.Session.Assurance = o.Session.Proved(tx.Now, proved...)
+	}
+	return old.Session, err
 }
 
-// replace ends the session of the id. It runs before the insertion, so that a user at the
+// replace ends the old session. It runs before the insertion, so that a user at the
 // limit of sessions loses only the old one.
-func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened doorward.Session, id string) error {
+func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened, old doorward.Session) error {
 	if !tx.Now.Before(opened.ExpiresAt(s.limits)) {
 		return doorward.Fail(doorward.CodeLoginTooOld, "")
 	}
-	was, err := tx.DeleteSession(ctx, id)
+	was, err := tx.DeleteSession(ctx, old.ID)
 	if err == nil && !was { // another call ended it while this one waited for the row
 		err = ended()
 	}
 	if err != nil {
 		return err
 	}
-	return tx.RecordAlso(ctx, doorward.SessionEnd, doorward.Object{Type: "session", ID: id, TenantID: tx.By.TenantID})
+	return tx.RecordAlso(ctx, doorward.SessionEnd, object(old))
 }
 
 // ended is the error for an ended session, also for one that a change of the
@@ -181,7 +192,10 @@ func (o *Opened) admit(ctx context.Context, tx *access.Tx) (err error) {
 	o.Session.Role, o.Session.JoinedAt = o.User.Role, o.User.CreatedAt
 	tenant, err := tx.Tenant(ctx, o.Session.TenantID)
 	o.Session.Tenant = tenant.Settings
-	return cmp.Or(err, o.assured(tx.Now))
+	if err != nil {
+		return err
+	}
+	return o.assured(ctx, tx)
 }
 
 // begin makes now the time of the login and of its proofs.
@@ -197,19 +211,32 @@ func (o *Opened) begin(now time.Time) {
 }
 
 // assured is nil if the session has the second factor that the account has, or that the
-// tenant demands by now.
-func (o *Opened) assured(now time.Time) error {
-	if o.Session.Satisfies() {
+// tenant demands by now. A browser in which a factor was proved stands in for it, for as
+// long as the tenant allows.
+func (o *Opened) assured(ctx context.Context, tx *access.Tx) (err error) {
+	if o.Session.Remembered = false; o.Session.AAL > 1 {
 		return nil
 	}
 	if o.User.Factors > 0 {
-		return doorward.Fail(doorward.CodeMFARequired, "")
+		if o.Session.Remembered, err = remembered(ctx, tx, o.Session.Tenant.SecondFactor, o.User.Email); err == nil && !o.Session.Remembered {
+			err = doorward.Fail(doorward.CodeMFARequired, "")
+		}
+		return err
 	}
 	by, demanded := o.Session.Tenant.SecondFactor.From(o.User.Role, o.User.CreatedAt)
-	if demanded && !now.Before(by) {
+	if demanded && !tx.Now.Before(by) {
 		return doorward.Fail(doorward.CodeMFAEnrolmentRequired, "")
 	}
 	return nil
+}
+
+// remembered reports whether the caller's browser stands in for the second factor.
+func remembered(ctx context.Context, tx *access.Tx, demand doorward.SecondFactor, email string) (bool, error) {
+	if demand.RememberDays == 0 {
+		return false, nil
+	}
+	known, err := credential.KnownDevices(ctx, tx.Reader, tx.By, email, tx.Now)
+	return slices.ContainsFunc(known, func(d store.KnownDevice) bool { return demand.Remembers(d.SecondAt, tx.Now) }), err
 }
 
 // membership returns the user as a member of the session's tenant if both are

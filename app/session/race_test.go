@@ -52,7 +52,7 @@ func TestOneSwitch(t *testing.T) {
 		var o apptest.Opened
 		errs := apptest.Concurrently(8, func(i int) error {
 			to := []string{joined.TenantID, zeta.ID}[i%2]
-			return o.Add(f.Node(i).Sessions.Switch(f.Context(), guest.Caller, to))
+			return o.Add(f.Node(i).Sessions.Switch(f.Context(), guest.Caller, to, nil, apptest.NoExtraWrites))
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeUnauthenticated: 7})
 		if f.IsValid(guest.Token) || f.CountValid(&o) != 1 {
@@ -74,11 +74,11 @@ func switchesCross(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta s
 	f.WantCodes(apptest.Concurrently(2, func(i int) error {
 		by, there := both[i].Caller, []string{zeta, acme, zeta}[i:]
 		for n := range apptest.Rounds(20, 40) {
-			opened, err := f.Node(i).Sessions.Switch(f.Context(), by, there[n%2])
+			opened, err := f.Node(i).Sessions.Switch(f.Context(), by, there[n%2], nil, apptest.NoExtraWrites)
 			if err != nil {
 				return err
 			}
-			by.SessionID = opened.Session.ID
+			by.Principal = doorward.PrincipalOf(opened.User, opened.Session)
 		}
 		return nil
 	}), apptest.Codes{"": 2})
@@ -88,9 +88,9 @@ func switchesCross(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta s
 // moved is the person after a switch to the tenant.
 func moved(f *apptest.Fixture, p apptest.Person, tenantID string) apptest.Person {
 	f.Helper()
-	s, err := f.Node(0).Sessions.Switch(f.Context(), p.Caller, tenantID)
+	s, err := f.Node(0).Sessions.Switch(f.Context(), p.Caller, tenantID, nil, apptest.NoExtraWrites)
 	f.NoError(err)
 	by := p.Caller.As(s.User)
-	by.SessionID = s.Session.ID
+	by.Principal = doorward.PrincipalOf(s.User, s.Session)
 	return apptest.Person{Caller: by, Token: s.Token}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -181,12 +182,18 @@ type exportedSettings struct {
 	InvitationDays         int      `json:"invitationDays,omitempty"`
 	AllowedEmailDomains    []string `json:"allowedEmailDomains,omitempty"`
 	Accent                 string   `json:"accent,omitempty"`
+	MFA                    string   `json:"mfa,omitempty"`
+	MFARoles               []string `json:"mfaRoles,omitempty"`
+	MFAGraceDays           int      `json:"mfaGraceDays,omitempty"`
+	MFARememberDays        int      `json:"mfaRememberDays,omitempty"`
+	StepUpMinutes          int64    `json:"stepUpMinutes,omitempty"`
 }
 
 func tenantOf(t doorward.Tenant, logo []byte) exportedTenant {
 	s := t.Settings
 	out := exportedTenant{ID: t.ID, Name: t.Name, Status: string(t.Status), CreatedAt: t.CreatedAt, ClosedAt: t.ClosedAt, Settings: exportedSettings{
 		int64(s.SessionIdle / time.Minute), int64(s.SessionAbsolute / time.Minute), s.InvitationDays, s.AllowedDomains, t.Brand.Accent,
+		demanded(s.SecondFactor), strings.Fields(RoleNames(t)), s.SecondFactor.GraceDays, s.SecondFactor.RememberDays, int64(s.StepUp / time.Minute),
 	}}
 	if len(logo) > 0 {
 		out.Logo = &exportedLogo{"image/png", logo}

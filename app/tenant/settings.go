@@ -29,6 +29,11 @@ type Edit struct {
 	SessionAbsoluteMinutes *int64
 	InvitationDays         *int64
 	AllowedEmailDomains    *[]string // empty: all
+	MFA                    *string   // of second factors: optional or required
+	MFARoles               *[]string // that the demand covers; empty: all
+	MFAGraceDays           *int64    // until sessions without a factor end
+	MFARememberDays        *int64    // for which a browser stands in for the factor; 0: it doesn't
+	StepUpMinutes          *int64    // the longest age of a proof for sensitive actions
 	Accent                 *string   // a colour like "#3b4ccf"; empty: that of the installation
 	// KeepEffective ignores numbers that equal those in force: a form sends all fields,
 	// and must not turn the installation's values into the tenant's own.
@@ -41,9 +46,9 @@ type Edit struct {
 // Number is a setting of a tenant that is a number.
 type Number struct {
 	Name      string  // in the API and in forms
-	Section   string  // of the settings, for pages: sessions or invitations
+	Section   string  // of the settings, for pages: sessions, invitations or factors
 	Effective int64   // the tenant's own, or else the installation's
-	Max       int64   // the installation's limit; the minimum is 1
+	Min, Max  int64   // the installation's limits
 	Edit      **int64 // the field of the Edit
 
 	unit, event string
@@ -54,22 +59,48 @@ type Number struct {
 // Numbers describes the settings of the tenant that are numbers, and where e changes
 // them. A new one is an entry here, and a field of Edit.
 func (t *Tenants) Numbers(e *Edit, of *doorward.Tenant) []Number {
+	return append(t.limits(e, of), factorNumbers(e, of)...)
+}
+
+func (t *Tenants) limits(e *Edit, of *doorward.Tenant) []Number {
 	s, limits := &of.Settings, t.Limits(*of)
 	return []Number{
 		{
 			Name: "sessionIdleMinutes", Section: "sessions", Edit: &e.SessionIdleMinutes, unit: "minutes",
-			Effective: Minutes(limits.Idle), Max: Minutes(t.sessions.Idle),
+			Effective: Minutes(limits.Idle), Min: 1, Max: Minutes(t.sessions.Idle),
 			event: "sessionIdle", own: s.SessionIdle.String(), set: func(n int64) { s.SessionIdle = time.Duration(n) * time.Minute },
 		},
 		{
 			Name: "sessionAbsoluteMinutes", Section: "sessions", Edit: &e.SessionAbsoluteMinutes, unit: "minutes",
-			Effective: Minutes(limits.Absolute), Max: Minutes(t.sessions.Absolute),
+			Effective: Minutes(limits.Absolute), Min: 1, Max: Minutes(t.sessions.Absolute),
 			event: "sessionAbsolute", own: s.SessionAbsolute.String(), set: func(n int64) { s.SessionAbsolute = time.Duration(n) * time.Minute },
 		},
 		{
 			Name: "invitationDays", Section: "invitations", Edit: &e.InvitationDays, unit: "days",
-			Effective: int64(s.MaxInvitationDays()), Max: doorward.InvitationDaysMax,
+			Effective: int64(s.MaxInvitationDays()), Min: 1, Max: doorward.InvitationDaysMax,
 			event: "invitationDays", own: fmt.Sprint(s.MaxInvitationDays()), set: func(n int64) { s.InvitationDays = int(n) },
+		},
+	}
+}
+
+func factorNumbers(e *Edit, of *doorward.Tenant) []Number {
+	s := &of.Settings
+	f := &s.SecondFactor
+	return []Number{
+		{
+			Name: "mfaGraceDays", Section: "factors", Edit: &e.MFAGraceDays, unit: "days",
+			Effective: int64(f.GraceDays), Max: doorward.MaxGraceDays,
+			event: "mfaGraceDays", own: fmt.Sprint(f.GraceDays), set: func(n int64) { f.GraceDays = int(n) },
+		},
+		{
+			Name: "mfaRememberDays", Section: "factors", Edit: &e.MFARememberDays, unit: "days",
+			Effective: int64(f.RememberDays), Max: doorward.MaxRememberDays,
+			event: "mfaRememberDays", own: fmt.Sprint(f.RememberDays), set: func(n int64) { f.RememberDays = int(n) },
+		},
+		{
+			Name: "stepUpMinutes", Section: "factors", Edit: &e.StepUpMinutes, unit: "minutes",
+			Effective: Minutes(s.MaxProofAge()), Min: 1, Max: Minutes(doorward.MaxStepUp),
+			event: "stepUp", own: s.MaxProofAge().String(), set: func(n int64) { s.StepUp = time.Duration(n) * time.Minute },
 		},
 	}
 }
@@ -104,6 +135,9 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 			asked = t.withoutEffective(e, before)
 		}
 		after = t.apply(asked, before)
+		if err := t.demand(asked, before, &after, tx.Now); err != nil {
+			return err
+		}
 		if err := t.checkIdle(asked, after); err != nil {
 			return err
 		}
@@ -138,13 +172,19 @@ func unchanged(now doorward.Tenant, versions []string) error {
 }
 
 // replace stores the settings and ends the sessions beyond the tighter absolute
-// limit, so that they don't return when it is loosened. Idle sessions are ended
+// limit, and those without the second factor that is, or was, demanded of them, so that
+// they don't return when it is loosened. Idle sessions are ended
 // when they are used, see package session.
 func (t *Tenants) replace(ctx context.Context, tx *access.Tx, before, after doorward.Tenant) error {
 	if err := tx.EditTenant(ctx, after); err != nil {
 		return err
 	}
 	limit := min(t.Limits(before).Absolute, t.Limits(after).Absolute)
+	for _, settings := range []doorward.TenantSettings{before.Settings, after.Settings} {
+		if err := endUnproved(ctx, tx, after.ID, settings.SecondFactor); err != nil {
+			return err
+		}
+	}
 	return tx.DeleteAgedSessions(ctx, after.ID, tx.Now.Add(-limit))
 }
 
@@ -154,10 +194,10 @@ func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 		faults = append(faults, doorward.NeedName("/name", *e.Name, "Give the tenant a name.")...)
 	}
 	for _, n := range t.Numbers(e, &doorward.Tenant{}) {
-		if typed := *n.Edit; typed != nil && (*typed < 1 || *typed > n.Max) {
+		if typed := *n.Edit; typed != nil && (*typed < n.Min || *typed > n.Max) {
 			faults = append(faults, doorward.FieldError{
 				Pointer: "/settings/" + n.Name, Code: "out_of_range",
-				Message: fmt.Sprintf("A tenant can only be stricter than the installation: 1 to %d %s.", n.Max, n.unit),
+				Message: fmt.Sprintf("A tenant can only be stricter than the installation: %d to %d %s.", n.Min, n.Max, n.unit),
 			})
 		}
 	}
@@ -238,6 +278,8 @@ func (t *Tenants) recordChanges(tx *access.Tx, before, after doorward.Tenant) bo
 		record(number.event, oldNumbers[i].own, number.own)
 	}
 	record("allowedEmailDomains", strings.Join(before.Settings.AllowedDomains, " "), strings.Join(after.Settings.AllowedDomains, " "))
+	record("mfa", Demand(before.Settings.SecondFactor), Demand(after.Settings.SecondFactor))
+	record("mfaRoles", RoleNames(before), RoleNames(after))
 	record("accent", before.Brand.Accent, after.Brand.Accent)
 	return changed
 }

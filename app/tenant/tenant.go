@@ -22,14 +22,16 @@ type Tenants struct {
 	db       *store.DB
 	sessions store.SessionLifetime
 	hold     time.Duration
+	canSeal  func() error
 	log      *slog.Logger
 	logoSlot chan struct{} // one image is decoded at a time
 }
 
 // New returns the feature. Tenants may tighten the limits of sessions. One that
-// is closed from now on is destroyed after the hold.
-func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, hold time.Duration, log *slog.Logger) *Tenants {
-	return &Tenants{writer, db, sessions, hold, log, make(chan struct{}, 1)}
+// is closed from now on is destroyed after the hold. canSeal is nil when people can set up
+// second factors, which a tenant may demand then.
+func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, hold time.Duration, canSeal func() error, log *slog.Logger) *Tenants {
+	return &Tenants{writer, db, sessions, hold, canSeal, log, make(chan struct{}, 1)}
 }
 
 // Created is a new tenant with the invitation of its first OWNER. Token opens

@@ -19,7 +19,7 @@ func signInHere(f *apptest.Fixture, email, password string) apptest.Person {
 	r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), email, password, ""))
 	f.NoError(err)
 	by := apptest.Anonymous(0).As(r.User)
-	by.SessionID = r.Session.ID
+	by.Principal = doorward.PrincipalOf(r.User, r.Session)
 	if r.Device != nil {
 		hash := r.Device.Hash()
 		by.Devices = [][]byte{hash[:]}

@@ -161,7 +161,7 @@ func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, previous 
 }
 
 // endAll ends the sessions, API keys, invitations and resets that depend on the
-// membership.
+// membership, and all proofs that were begun or remembered.
 func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (ended doorward.Ended, err error) {
 	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, on.TenantID, on.ID); err != nil {
 		return ended, err
@@ -173,6 +173,9 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, k
 		return ended, err
 	}
 	tx.RecordEnded(ended)
+	if err := tx.ForgetProofs(ctx, on.ID); err != nil {
+		return ended, err
+	}
 	left, err := tx.CountActiveMemberships(ctx, on.ID)
 	if err != nil || left > 0 {
 		return ended, err

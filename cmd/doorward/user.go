@@ -13,8 +13,8 @@ import (
 )
 
 func userCommand() *cobra.Command {
-	return group("user", "List people, import them, suspend and resume them, change their roles",
-		userListCommand(), userImportCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand())
+	return group("user", "List people, import them, suspend and resume them, change their roles, reset their second factors",
+		userListCommand(), userImportCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand(), userResetMFACommand())
 }
 
 // userView is a membership in the output for programs.
@@ -112,6 +112,22 @@ func userResumeCommand() *cobra.Command {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is active in %s.\n", u.Email, u.TenantName)
+		return nil
+	})
+}
+
+func userResetMFACommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "reset-mfa EMAIL", Short: "Remove somebody's second factors and end all their sessions",
+		Example: "  doorward user reset-mfa ann@acme.example",
+		Args:    oneArg("EMAIL"),
+	}
+	return onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		ended, err := n.App.Factors.ResetAt(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s has no second factor now. Sessions ended: %d.\n", args[0], ended.Sessions)
 		return nil
 	})
 }

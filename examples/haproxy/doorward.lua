@@ -11,7 +11,7 @@ local asked = {
 	"upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol",
 }
 
-local identity = { "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key", "x-auth-assertion" }
+local identity = { "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key", "x-auth-assertion", "x-auth-aal" }
 
 -- What the client is told of a refusal, beside status and body.
 local told = {

@@ -73,6 +73,7 @@ type identity struct {
 	Email   string `json:"email"`
 	Session string `json:"session"`
 	Key     string `json:"key"`
+	AAL     string `json:"aal"`
 	// Assertion says the same, signed; empty without --assertion-audience.
 	Assertion string `json:"assertion"`
 }
@@ -124,6 +125,6 @@ func identityOf(h http.Header) identity {
 	return identity{
 		User: h.Get("X-Auth-User"), Tenant: h.Get("X-Auth-Tenant"), Role: h.Get("X-Auth-Role"),
 		Email: h.Get("X-Auth-Email"), Session: h.Get("X-Auth-Session"), Key: h.Get("X-Auth-Key"),
-		Assertion: h.Get("X-Auth-Assertion"),
+		Assertion: h.Get("X-Auth-Assertion"), AAL: h.Get("X-Auth-AAL"),
 	}
 }

@@ -173,7 +173,7 @@ var spellings = []func(string) string{
 }
 
 // names are the headers of the check's answer.
-var names = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion"}
+var names = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion", "X-Auth-AAL"}
 
 // identity forges each header in each spelling, alone and twice.
 func (p Probe) identity(ctx context.Context) Finding {

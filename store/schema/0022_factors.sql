@@ -11,9 +11,11 @@ ALTER TABLE sessions ADD COLUMN remembered BOOLEAN NOT NULL DEFAULT FALSE; -- th
 -- Confirmed factors of the account that are not disabled. It changes with them, in the
 -- same transaction.
 ALTER TABLE users ADD COLUMN factors BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE users ADD COLUMN passkeys BIGINT NOT NULL DEFAULT 0; -- of these
 
--- Until when the browser stands in for the second factor; 0: it does not.
-ALTER TABLE devices ADD COLUMN second_until BIGINT NOT NULL DEFAULT 0;
+-- When a second factor was proved in the browser, which then stands in for it, for as long
+-- as a tenant allows; 0: it does not.
+ALTER TABLE devices ADD COLUMN second_at BIGINT NOT NULL DEFAULT 0;
 
 -- What a tenant demands. mfa_since is NULL where second factors are optional.
 ALTER TABLE tenants ADD COLUMN mfa_since BIGINT;

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -54,6 +55,11 @@ func factors(f *fixture) {
 		f.wantChange(tx.RenameFactor(ctx, ann.ID, code.ID, "Tablet"))
 		noError(f, tx.CountFactors(ctx, ann.ID))
 	})
+	acme := f.tenant("Acme")
+	f.join(acme, ann, doorward.RoleUser)
+	f.join(acme, bob, doorward.RoleUser)
+	equal(f, f.value(f.Read().CountMembersFactors(ctx, acme.ID)), store.FactorCount{People: 2, Without: 1})
+	equal(f, f.value(f.Read().CountMembersFactors(ctx, "tnt_none")), store.FactorCount{})
 	now := f.value(f.Read().Factors(ctx, ann.ID)).([]store.Factor)
 	equal(f, now[0].LastStep, int64(8))
 	equal(f, now[0].Name, "Tablet")
@@ -141,6 +147,69 @@ func challenges(f *fixture) {
 	})
 }
 
+// forgottenProofs: challenges, enrolments and trust in browsers end together, and what is
+// confirmed stays.
+func forgottenProofs(f *fixture) {
+	ctx := f.Context()
+	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
+	key := f.factor(ann, doorward.Passkey)
+	for _, a := range []doorward.Account{ann, bob} {
+		f.factor(a, doorward.TOTP)
+		f.wantChange(f.remember(a.Email, a.ID), nil)
+		f.write(func(tx *store.Tx) {
+			noError(f, tx.RememberSecond(ctx, []byte(a.Email)))
+			noError(f, tx.InsertChallenge(ctx, []byte(a.Email), store.Challenge{Purpose: "login", UserID: a.ID, EndsAt: tx.Now.Add(time.Hour)}))
+		})
+	}
+	f.write(func(tx *store.Tx) { noError(f, tx.ForgetProofs(ctx, ann.ID)) })
+	equal(f, f.value(f.Read().Factors(ctx, ann.ID)), []store.Factor{key})
+	equal(f, f.value(f.Read().CountSeconds(ctx, ann.ID, time.Time{})), 0)
+	f.wantNone(f.Read().Challenge(ctx, []byte(ann.Email), "login", 5, f.clock.read()))
+	equal(f, len(f.value(f.Read().Factors(ctx, bob.ID)).([]store.Factor)), 1)
+	equal(f, f.value(f.Read().CountSeconds(ctx, bob.ID, time.Time{})), 1)
+	f.value(f.Read().Challenge(ctx, []byte(bob.Email), "login", 5, f.clock.read()))
+}
+
+// unprovedSessions: of a tenant's demand, those without a second factor end, of the roles
+// and of those who joined in time.
+func unprovedSessions(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	sessions := map[string]doorward.Session{}
+	add := func(name string, role doorward.Role, how doorward.Assurance) {
+		s := f.session(f.member(acme, name+"@acme.example", role))
+		s.Assurance = how
+		f.write(func(tx *store.Tx) {
+			f.wantChange(tx.ProveSession(ctx, store.StoredSession{Hash: hashOf(s), Session: s}))
+		})
+		sessions[name] = s
+	}
+	weak, strong := doorward.Assurance{AAL: 1}, doorward.Assurance{AAL: 2}
+	add("user", doorward.RoleUser, weak)
+	add("admin", doorward.RoleAdmin, weak)
+	add("strong", doorward.RoleUser, strong)
+	joined := f.clock.read()
+	f.clock.move(time.Minute)
+	add("late", doorward.RoleUser, weak)
+	left := func(names ...string) {
+		f.Helper()
+		for name, s := range sessions {
+			if _, err := f.Read().Session(ctx, s.ID); (err == nil) != slices.Contains(names, name) {
+				f.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	end := func(roles ...doorward.Role) {
+		f.write(func(tx *store.Tx) { noError(f, tx.DeleteUnprovedSessions(ctx, acme.ID, roles, joined)) })
+	}
+	end(doorward.RoleViewer, "USE")
+	left("user", "admin", "strong", "late")
+	end(doorward.RoleOwner, doorward.RoleUser)
+	left("admin", "strong", "late")
+	end()
+	left("strong", "late")
+}
+
 // provedSessions: new proofs of a session, and browsers that stand in for a factor.
 func provedSessions(f *fixture) {
 	ctx := f.Context()
@@ -152,16 +221,26 @@ func provedSessions(f *fixture) {
 		f.wantNoChange(tx.ProveSession(ctx, store.StoredSession{Session: doorward.Session{ID: "ses_none"}}))
 	})
 	equal(f, f.value(f.Read().Session(ctx, s.ID)), store.Credential{Session: s, User: ann})
+	s.ProvedAt, s.LastSeenAt = noon.Add(time.Hour), noon.Add(time.Hour)
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.RenewSession(ctx, s, []byte("new")))
+		f.wantNoChange(tx.RenewSession(ctx, doorward.Session{ID: "ses_none"}, []byte("other")))
+	})
+	f.wantNone(f.Read().SessionByToken(ctx, hashOf(s)))
+	equal(f, f.value(f.Read().SessionByToken(ctx, []byte("new"))), store.Credential{Session: s, User: ann})
 
 	f.wantChange(f.remember("1", ann.ID), nil)
-	until := func() time.Time {
+	since := func() time.Time {
 		known, err := f.Read().KnownDevices(ctx, ann.Email, [][]byte{[]byte("1")}, time.Time{})
 		noError(f, err)
-		return known[0].SecondUntil
+		return known[0].SecondAt
 	}
-	equal(f, until(), time.Time{})
-	f.write(func(tx *store.Tx) { noError(f, tx.RememberSecond(ctx, []byte("1"), noon.Add(time.Hour))) })
-	equal(f, until().Equal(noon.Add(time.Hour)), true)
+	now := f.clock.read()
+	equal(f, since(), time.Time{})
+	f.write(func(tx *store.Tx) { noError(f, tx.RememberSecond(ctx, []byte("1"))) })
+	equal(f, since().Equal(now), true)
+	equal(f, f.value(f.Read().CountSeconds(ctx, ann.ID, now.Add(-1000))), 1)
+	equal(f, f.value(f.Read().CountSeconds(ctx, ann.ID, now)), 0)
 	f.write(func(tx *store.Tx) { noError(f, tx.ForgetSeconds(ctx, ann.ID)) })
-	equal(f, until(), time.Time{})
+	equal(f, since(), time.Time{})
 }

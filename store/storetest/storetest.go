@@ -65,6 +65,8 @@ var cases = []struct {
 	{"stranded resets", strandedResets},
 	{"sessions", sessions},
 	{"proved sessions", provedSessions},
+	{"forgotten proofs", forgottenProofs},
+	{"unproved sessions", unprovedSessions},
 	{"factors", factors},
 	{"the end of factors", endOfFactors},
 	{"challenges", challenges},

@@ -14,7 +14,7 @@ type changeEmailInput struct {
 var docChangeEmail = front.Doc{
 	ID: "changeEmail", Tag: "Account", Summary: "Ask for another address of one's own account",
 	Description: "202 for every well-formed address, whether it has an account or not. The new address gets a mail with a code, which is valid for 30 minutes and once, and only the newest; nothing changes before it is confirmed. The present address gets a mail with a code that undoes the change for 7 days. At most 3 mails an hour to one address, 10 for one account, and 30 requests an hour and client address.",
-	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) changeEmail(ctx context.Context, c *front.Call, in changeEmailInput) (front.None, error) {

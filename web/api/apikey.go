@@ -97,7 +97,7 @@ func (a *api) viewIssued(_ *front.Call, made apikey.Issued) issuedKey {
 var docCreateAPIKey = front.Doc{
 	ID: "createApiKey", Tag: "API keys", Summary: "Create an API key",
 	Description: "For a server that uses the platform without a person. The key may do what its permissions, its role and its owner's role all allow, and ends when the owner leaves. The secret is in this answer only.",
-	Errors:      []doorward.Code{doorward.CodeTooManyKeys},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyKeys},
 }
 
 func (a *api) createAPIKey(ctx context.Context, c *front.Call, in createAPIKeyInput) (apikey.Issued, error) {
@@ -122,7 +122,7 @@ var docEditAPIKey = front.Doc{
 	ID: "editApiKey", Tag: "API keys", Summary: "Change, disable or enable an API key",
 	Description: "All changes or none. Effective on every node before the answer. Nobody changes keys whose role is above their own. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeKeyEnded, doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeKeyEnded, doorward.CodePreconditionFailed},
 }
 
 func (a *api) editAPIKey(ctx context.Context, c *front.Call, in editAPIKeyInput) (front.APIKey, error) {
@@ -148,7 +148,7 @@ func (rotateInput) OptionalBody() {}
 var docRotateAPIKey = front.Doc{
 	ID: "rotateApiKey", Tag: "API keys", Summary: "Give an API key a new secret",
 	Description: "The key stays the same, with the same end; for the grace it has two secrets. The present secret ends at the earliest of the grace, the end of the key and `rotateBy`. One that an earlier rotation has replaced ends at once.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeKeyEnded},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeKeyEnded},
 }
 
 func (a *api) rotateAPIKey(ctx context.Context, c *front.Call, in rotateInput) (apikey.Issued, error) {

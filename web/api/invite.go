@@ -34,7 +34,7 @@ type invitationView struct {
 var docInvite = front.Doc{
 	ID: "invite", Tag: "Invitations", Summary: "Invite a person to the tenant",
 	Description: "Queues a mail with a link and a code. Nobody can invite to a role above their own. The answer doesn't reveal whether the address has an account elsewhere.",
-	Errors:      []doorward.Code{doorward.CodeInvitationPending, doorward.CodeAlreadyMember, doorward.CodeResendTooSoon},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvitationPending, doorward.CodeAlreadyMember, doorward.CodeResendTooSoon},
 }
 
 func (a *api) invite(ctx context.Context, c *front.Call, in inviteInput) (doorward.Invitation, error) {

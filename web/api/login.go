@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/front"
@@ -23,6 +24,7 @@ type signedIn struct {
 	ExpiresAt     time.Time  `json:"expiresAt" doc:"When the session ends even if it is used"`
 	IdleExpiresAt time.Time  `json:"idleExpiresAt" doc:"When the session ends if it isn't used"`
 	User          front.User `json:"user"`
+	AAL           int        `json:"aal,omitempty" enum:"2" doc:"Assurance level of the session, after a second factor"`
 }
 
 var docLogin = front.Doc{
@@ -30,7 +32,7 @@ var docLogin = front.Doc{
 	Description: "Opens a session and sets the cookie `JSESSIONID`. All faults of the address or the password give the same 401. The 403 codes come only after a correct password.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCredentials, doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen,
-		doorward.CodeTenantClosing, doorward.CodeTooManyAttempts,
+		doorward.CodeTenantClosing, doorward.CodeTooManyAttempts, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired,
 	},
 }
 
@@ -54,6 +56,10 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 		}
 		c.Limited(o.Allowance)
 		return a.open(c, o.Opened), nil
+	case login.SecondNeeded:
+		return signedIn{}, asking(doorward.CodeMFARequired, o.Begun)
+	case login.EnrolmentNeeded:
+		return signedIn{}, asking(doorward.CodeMFAEnrolmentRequired, o.Begun)
 	}
 	panic(fmt.Sprintf("api: no answer to the outcome %T", outcome))
 }
@@ -64,10 +70,49 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 	c.SetSession(o.Token)
 	c.Known(c.Caller.As(o.User))
 	limits := a.app.Sessions.Limits()
-	return signedIn{
+	in := signedIn{
 		Token: o.Token.Reveal(), ExpiresAt: o.Session.ExpiresAt(limits), IdleExpiresAt: o.Session.IdleExpiresAt(limits),
 		User: front.ViewUser(o.User),
 	}
+	if o.Session.AAL > 1 {
+		in.AAL = o.Session.AAL
+	}
+	return in
+}
+
+// asking is the error that asks for another proof.
+func asking(code doorward.Code, b factor.Begun) error {
+	return &doorward.Error{Code: code, Challenge: &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt}}
+}
+
+type secondInput struct {
+	Challenge      string `json:"challenge" doc:"Of the answer with the code mfa_required"`
+	Code           string `json:"code,omitempty" example:"492039" doc:"Of the authenticator app (method totp)"`
+	RecoveryCode   string `json:"recoveryCode,omitempty" example:"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF" doc:"Method recovery; each is good once"`
+	RememberDevice bool   `json:"rememberDevice,omitempty" doc:"Whether the browser, by its cookie doorward_device, stands in for the second factor for as long as the tenant allows"`
+}
+
+var docSecond = front.Doc{
+	ID: "loginSecond", Tag: "Sessions", Summary: "Sign in with the second factor",
+	Description: "Completes a login, or a switch to another tenant, that was answered with `mfa_required`. One of `code` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for 5 minutes and 5 tries.",
+	Errors: []doorward.Code{
+		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
+		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+	},
+}
+
+func (a *api) loginSecond(ctx context.Context, c *front.Call, in secondInput) (signedIn, error) {
+	if err := required(field{"/challenge", in.Challenge}, field{"/code", in.Code + in.RecoveryCode}); err != nil {
+		return signedIn{}, err
+	}
+	if in.Code != "" && in.RecoveryCode != "" {
+		return signedIn{}, doorward.Invalid("/recoveryCode", "invalid", "Send one answer: a code, or a recovery code.")
+	}
+	outcome, err := a.app.Login.WithSecond(ctx, c.Caller, in.Challenge, factor.Answer{Code: in.Code, RecoveryCode: in.RecoveryCode}, in.RememberDevice)
+	if err != nil {
+		return signedIn{}, err
+	}
+	return a.signIn(c, outcome)
 }
 
 var docLogout = front.Doc{

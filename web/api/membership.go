@@ -64,17 +64,17 @@ type switchInput struct {
 
 var docSwitchTenant = front.Doc{
 	ID: "switchTenant", Tag: "Sessions", Summary: "Switch to another tenant",
-	Description: "Opens a session in the other tenant and ends the one of the request. The new one keeps the login time of the old one as its `createdAt`, from which the other tenant's limit runs.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLoginTooOld, doorward.CodeTenantFrozen, doorward.CodeTenantClosing},
+	Description: "Opens a session in the other tenant and ends the one of the request. The new one keeps the login time of the old one as its `createdAt`, from which the other tenant's limit runs. Where that tenant asks for a second factor, the answer is `mfa_required` with a challenge that login/second completes; until then the session of the request stays.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLoginTooOld, doorward.CodeTenantFrozen, doorward.CodeTenantClosing, doorward.CodeMFARequired, doorward.CodeMFAEnrolmentRequired},
 }
 
 func (a *api) switchTenant(ctx context.Context, c *front.Call, in switchInput) (signedIn, error) {
 	if err := required(field{"/tenantId", in.TenantID}); err != nil {
 		return signedIn{}, err
 	}
-	opened, err := a.app.Sessions.Switch(ctx, c.Caller, in.TenantID)
+	outcome, err := a.app.Login.Switch(ctx, c.Caller, in.TenantID)
 	if err != nil {
 		return signedIn{}, err
 	}
-	return a.open(c, opened), nil
+	return a.signIn(c, outcome)
 }

@@ -81,7 +81,7 @@ type createRoleInput struct {
 var docCreateRole = front.Doc{
 	ID: "createRole", Tag: "Roles", Summary: "Create a role",
 	Description: "With permissions that one has oneself. The role can then be given like a built-in one.",
-	Errors:      []doorward.Code{doorward.CodeTooManyRoles},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyRoles},
 }
 
 func (a *api) createRole(ctx context.Context, c *front.Call, in createRoleInput) (role.Role, error) {
@@ -98,7 +98,7 @@ var docEditRole = front.Doc{
 	ID: "editRole", Tag: "Roles", Summary: "Change a role",
 	Description: "All changes or none. Effective on every node before the answer, for the people and API keys that have the role. The built-in roles can't be changed, nor roles whose rank is above one's own. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed},
 }
 
 func (a *api) editRole(ctx context.Context, c *front.Call, in editRoleInput) (roleView, error) {
@@ -117,7 +117,7 @@ var docDeleteRole = front.Doc{
 	Query: []front.Parameter{
 		{Name: "replaceBy", Description: "Name of the role that takes its place", Example: "VIEWER"},
 	},
-	Errors: []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeRoleInUse},
+	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeRoleInUse},
 }
 
 func (a *api) deleteRole(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

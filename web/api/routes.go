@@ -27,11 +27,23 @@ func Routes(a *app.App) []front.Route {
 		front.On("POST /api/v2/auth/accept-invitation", front.Optional(), front.JSON(http.StatusOK, h.acceptInvitation), docAcceptInvitation),
 
 		front.On("POST /api/v2/auth/login", front.Public(), front.JSON(http.StatusOK, h.login).OpensSession(), docLogin),
+		front.On("POST /api/v2/auth/login/second", front.Public(), front.JSON(http.StatusOK, h.loginSecond).OpensSession(), docSecond),
 		front.On("POST /api/v2/auth/logout", front.Public(), front.JSON(http.StatusNoContent, h.logout).EndsSession(), docLogout),
 		front.On("GET /api/v2/auth/session", front.SignedIn().WhileClosing(), front.JSON(http.StatusOK, h.session), docSession),
 		front.On("GET /api/v2/auth/memberships", front.SignedIn(), front.JSON(http.StatusOK, h.memberships), docMemberships),
 		front.On("DELETE /api/v2/auth/memberships/{tenantId}", front.SignedIn(), front.JSON(http.StatusNoContent, h.leaveTenant).EndsSession(), docLeaveTenant),
 		front.On("POST /api/v2/auth/switch-tenant", front.SignedIn(), front.JSON(http.StatusOK, h.switchTenant).OpensSession(), docSwitchTenant),
+
+		front.On("GET /api/v2/auth/factors", front.SignedIn(), front.JSON(http.StatusOK, h.factors), docFactors),
+		front.On("POST /api/v2/auth/factors/totp", front.Optional(), front.JSON(http.StatusCreated, h.enrolTOTP), docEnrolTOTP),
+		front.On("POST /api/v2/auth/factors/totp/confirm", front.Optional(), front.JSON(http.StatusOK, h.confirmTOTP).OpensSession(), docConfirmTOTP),
+		front.On("POST /api/v2/auth/factors/recovery", front.SignedIn(), front.JSON(http.StatusOK, h.makeRecoveryCodes), docRecoveryCodes),
+		front.On("POST /api/v2/auth/factors/reset", front.Public(), front.JSON(http.StatusNoContent, h.beginAnew), docBeginAnew),
+		front.On("PATCH /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusOK, h.renameFactor), docRenameFactor),
+		front.On("DELETE /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.removeFactor), docRemoveFactor),
+
+		front.On("POST /api/v2/auth/step-up/begin", front.SignedIn(), front.JSON(http.StatusOK, h.beginStepUp), docBeginStepUp),
+		front.On("POST /api/v2/auth/step-up/finish", front.SignedIn(), front.JSON(http.StatusOK, h.finishStepUp).OpensSession(), docFinishStepUp),
 
 		front.On("GET /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusOK, h.sessions), docSessions),
 		front.On("DELETE /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusNoContent, h.endOtherSessions), docEndOtherSessions),
@@ -50,6 +62,8 @@ func Routes(a *app.App) []front.Route {
 		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.editUser).EndsSession(), docEditUser),
 		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.removeUser).EndsSession(), docRemoveUser),
 		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusOK, h.signOutUser).EndsSession(), docSignOutUser),
+
+		front.On("POST /api/v2/users/{id}/mfa/reset", front.Allowed(doorward.UserManage).For(doorward.MFAReset), front.JSON(http.StatusAccepted, h.resetMFA), docResetMFA),
 
 		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitations), docInvitations),
 		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitation), docInvitation),

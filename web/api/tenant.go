@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -27,6 +28,11 @@ type settingsView struct {
 	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes" example:"720"`
 	InvitationDays         int      `json:"invitationDays" example:"14" doc:"The most that an invitation may be valid for"`
 	AllowedEmailDomains    []string `json:"allowedEmailDomains" example:"[\"acme.example\"]" doc:"Of addresses that may be invited; empty: all"`
+	MFA                    string   `json:"mfa" enum:"optional,required" doc:"Whether members need a second factor"`
+	MFARoles               []string `json:"mfaRoles" example:"[\"ADMIN\"]" doc:"The roles that mfa covers; empty: all"`
+	MFAGraceDays           int      `json:"mfaGraceDays" doc:"For how many days members sign in without one, from the demand or from joining, whichever is later"`
+	MFARememberDays        int      `json:"mfaRememberDays" doc:"For how many days a browser stands in for the second factor; 0: it does not"`
+	StepUpMinutes          int64    `json:"stepUpMinutes" example:"10" doc:"The longest age of a proof of identity for sensitive actions"`
 	Accent                 string   `json:"accent" example:"#3b4ccf" doc:"Of buttons and links on the tenant's pages; empty: that of the installation"`
 }
 
@@ -45,6 +51,9 @@ func (a *api) viewTenant(c *front.Call, t doorward.Tenant) tenantView {
 			SessionIdleMinutes: tenant.Minutes(limits.Idle), SessionAbsoluteMinutes: tenant.Minutes(limits.Absolute),
 			InvitationDays: t.Settings.MaxInvitationDays(), AllowedEmailDomains: append([]string{}, t.Settings.AllowedDomains...),
 			Accent: t.Brand.Accent,
+			MFA:    tenant.Demand(t.Settings.SecondFactor), MFARoles: append([]string{}, strings.Fields(tenant.RoleNames(t))...),
+			MFAGraceDays: t.Settings.SecondFactor.GraceDays, MFARememberDays: t.Settings.SecondFactor.RememberDays,
+			StepUpMinutes: tenant.Minutes(t.Settings.MaxProofAge()),
 		},
 	}
 	if l := t.Brand.Logo; l.Hash != "" {
@@ -77,6 +86,11 @@ type settingsInput struct {
 	SessionAbsoluteMinutes *front.Int `json:"sessionAbsoluteMinutes,omitempty" minimum:"1" example:"720"`
 	InvitationDays         *front.Int `json:"invitationDays,omitempty" minimum:"1" maximum:"30" example:"14"`
 	AllowedEmailDomains    *[]string  `json:"allowedEmailDomains,omitempty" maxItems:"100" example:"[\"acme.example\"]" doc:"Empty: all"`
+	MFA                    *string    `json:"mfa,omitempty" enum:"optional,required" doc:"Whether members need a second factor"`
+	MFARoles               *[]string  `json:"mfaRoles,omitempty" example:"[\"ADMIN\"]" doc:"The roles that mfa covers; empty: all. Where it covers more roles than before, the days of grace begin anew"`
+	MFAGraceDays           *front.Int `json:"mfaGraceDays,omitempty" minimum:"0" maximum:"30" example:"7"`
+	MFARememberDays        *front.Int `json:"mfaRememberDays,omitempty" minimum:"0" maximum:"30" example:"14"`
+	StepUpMinutes          *front.Int `json:"stepUpMinutes,omitempty" minimum:"1" maximum:"60" example:"10"`
 	Accent                 *string    `json:"accent,omitempty" example:"#3b4ccf" doc:"# and six hexadecimal digits; empty: that of the installation"`
 }
 
@@ -89,7 +103,7 @@ var docEditTenant = front.Doc{
 	ID: "editTenant", Tag: "Tenants", Summary: "Change name and settings of the tenant",
 	Description: "Stricter limits also apply to open sessions, on every node before the answer. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodePreconditionFailed, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput) (tenantView, error) {
@@ -97,6 +111,8 @@ func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput)
 	if s := in.Settings; s != nil {
 		e.SessionIdleMinutes, e.SessionAbsoluteMinutes = (*int64)(s.SessionIdleMinutes), (*int64)(s.SessionAbsoluteMinutes)
 		e.InvitationDays, e.AllowedEmailDomains, e.Accent = (*int64)(s.InvitationDays), s.AllowedEmailDomains, s.Accent
+		e.MFA, e.MFARoles, e.StepUpMinutes = s.MFA, s.MFARoles, (*int64)(s.StepUpMinutes)
+		e.MFAGraceDays, e.MFARememberDays = (*int64)(s.MFAGraceDays), (*int64)(s.MFARememberDays)
 	}
 	t, err := a.app.Tenants.Edit(ctx, c.Caller, e)
 	if err != nil {
@@ -122,6 +138,7 @@ type closeInput struct {
 var docCloseTenant = front.Doc{
 	ID: "closeTenant", Tag: "Tenants", Summary: "Close the tenant",
 	Description: "Ends all sessions and keys at once, on every node before the answer. The data is destroyed at `destroyedAt`; until then an OWNER may log in and restore the tenant, and everything else there is 403 `tenant_closing`.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired},
 }
 
 func (a *api) closeTenant(ctx context.Context, c *front.Call, in closeInput) (tenantView, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -20,6 +21,33 @@ type settings struct {
 	Domains  string // one per line
 	Picked   string // the accent in force, for the picker
 	MostSent int    // bytes of a logo
+
+	// Of second factors: whether the tenant demands one, of which roles, and how many of
+	// its people have none.
+	Demanded        bool
+	Covered         []coveredRole
+	People, Without int
+}
+
+// coveredRole is a role, and whether the demand names it.
+type coveredRole struct {
+	Role doorward.Role
+	Is   bool
+}
+
+// addFactors fills in what the page says of second factors. A form that is shown again
+// shows what was chosen.
+func (s *settings) addFactors(c *ui.Call) {
+	demand := s.Tenant.Settings.SecondFactor
+	s.Demanded = !demand.Since.IsZero()
+	is := func(r doorward.Role) bool { return slices.Contains(demand.Roles, r) }
+	if chosen := c.Values("mfaRoles"); c.Value("name") != "" {
+		s.Demanded = c.Value("mfa") != ""
+		is = func(r doorward.Role) bool { return slices.Contains(chosen, string(r)) }
+	}
+	for _, r := range s.Tenant.Rules.Roles() {
+		s.Covered = append(s.Covered, coveredRole{r, is(r)})
+	}
 }
 
 // NumbersOf returns the settings that the page shows in the section.
@@ -33,10 +61,19 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	note := forgetStale(c)
-	return ui.View{Page: "settings", Wide: true, Note: note, Scripts: []string{"settings.js"}, Body: settings{
+	page := settings{
 		pageData: s, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: picked(c, s.Tenant), MostSent: doorward.MaxLogoSent,
-	}}, nil
+	}
+	page.addFactors(c)
+	if access.CanInTenantAt(&c.Caller, c.Now(), doorward.SettingsManage).Allowed {
+		count, err := h.app.Factors.CountMembers(ctx, c.Caller)
+		if err != nil {
+			return ui.View{}, err
+		}
+		page.People, page.Without = count.People, count.Without
+	}
+	return ui.View{Page: "settings", Wide: true, Note: note, Scripts: []string{"settings.js"}, Body: page}, nil
 }
 
 // forgetStale drops typed values, except those of names, after somebody else's
@@ -58,8 +95,18 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	name := c.Value("name")
 	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
 	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, KeepEffective: true, Versions: version(c)}
+	if hasFactors := c.Values("mfaGraceDays") != nil; hasFactors { // else it is the form of the version before
+		mfa, roles := tenant.Optional, c.Values("mfaRoles")
+		if c.Value("mfa") != "" {
+			mfa = tenant.Required
+		}
+		e.MFA, e.MFARoles = &mfa, &roles
+	}
 	var faults []doorward.FieldError
 	for _, field := range h.app.Tenants.Numbers(&e, &doorward.Tenant{}) {
+		if field.Section == "factors" && c.Values(field.Name) == nil {
+			continue
+		}
 		n, err := strconv.ParseInt(strings.TrimSpace(c.Value(field.Name)), 10, 64)
 		if err != nil {
 			faults = append(faults, doorward.FieldError{Pointer: "/" + field.Name, Code: "out_of_range", Message: "Give a whole number."})

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,10 +48,12 @@ func Documented(a *app.App) []front.Route {
 
 var docCheck = front.Doc{
 	ID: "checkAccess", Tag: "Access", Summary: "Ask whether a request may pass",
-	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session or key is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action and the audience, is the client's own query and isn't read. The seven headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.",
+	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session or key is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action and the audience, is the client's own query and isn't read. The eight headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.",
 	Query: []front.Parameter{
 		{Name: "action", Description: "A permission that the role must grant, and the key have", Example: "message.send"},
 		{Name: "resource", Description: "Only `deferred`: the service behind the gateway asks again, with the resource, so that a policy that needs it doesn't refuse here", Enum: []string{"deferred"}},
+		{Name: "maxAge", Description: "The longest age, in seconds, of the user's last proof of identity: by a second factor if the user has one, else by the password. Older is 403 `step_up_required`. API keys are never asked", Example: "600"},
+		{Name: "aal", Description: "The least assurance level of the proof: 2 is a second factor or a passkey", Enum: []string{"1", "2"}},
 		{Name: "aud", Description: "The audience of the assertion, one of `--assertion-audience`; without it the first", Example: "https://messages.example.com"},
 	},
 	Headers: []front.Parameter{
@@ -60,9 +63,10 @@ var docCheck = front.Doc{
 		{Name: "X-Auth-Email", Description: "Address of the user; empty for a key"},
 		{Name: "X-Auth-Session", Description: "Id of the session, which is no credential; empty for a key"},
 		{Name: "X-Auth-Key", Description: "Id of the API key; empty for a session"},
+		{Name: "X-Auth-AAL", Description: "Assurance level of the session: 2 after a second factor or a passkey, else 1; empty for a key"},
 		{Name: "X-Auth-Assertion", Description: "With `--assertion-audience` a signed JSON Web Token that says the same, for services that verify it by `/.well-known/jwks.json`; good for 30 seconds. Empty without"},
 	},
-	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeUnknownAudience, doorward.CodeCrossOrigin, doorward.CodeInvalidQuery, doorward.CodeDeniedByPolicy},
+	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeUnknownAudience, doorward.CodeCrossOrigin, doorward.CodeInvalidQuery, doorward.CodeDeniedByPolicy, doorward.CodeStepUpRequired},
 }
 
 type checker struct {
@@ -96,12 +100,18 @@ func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 	return http.StatusOK
 }
 
+// identityHeaders is the number of headers that setIdentity sets.
+const identityHeaders = 8
+
+// levels are the values of X-Auth-AAL.
+var levels = [...]string{"", "1", "2"}
+
 // identityOf returns the values for setIdentity.
-func identityOf(p *doorward.Principal, assertion string) *[7]string {
+func identityOf(p *doorward.Principal, assertion string) *[identityHeaders]string {
 	if p.Kind == doorward.ByKey {
-		return &[7]string{"", p.TenantID, string(p.Role), "", "", p.ID, assertion}
+		return &[identityHeaders]string{"", p.TenantID, string(p.Role), "", "", p.ID, assertion, ""}
 	}
-	return &[7]string{p.ID, p.TenantID, string(p.Role), p.Email, p.SessionID, "", assertion}
+	return &[identityHeaders]string{p.ID, p.TenantID, string(p.Role), p.Email, p.SessionID, "", assertion, levels[min(p.AAL, 2)]}
 }
 
 // unreadBodyTimeout is how long to wait for the rest of an unread body.
@@ -132,14 +142,14 @@ func (c *checker) refuse(w http.ResponseWriter, r *http.Request, p doorward.Prin
 	default:
 		counts.Unavailable.Inc()
 	}
-	setIdentity(w.Header(), &[7]string{})
+	setIdentity(w.Header(), &[identityHeaders]string{})
 	c.site.Refuse(w, r, doorward.Caller{Principal: p}, err)
 	return front.Status(front.AsError(err).Code)
 }
 
-// setIdentity sets the seven headers, also empty ones, so that a gateway that copies them
+// setIdentity sets the eight headers, also empty ones, so that a gateway that copies them
 // always overwrites what the client sent. The values share one allocation.
-func setIdentity(h http.Header, v *[7]string) {
+func setIdentity(h http.Header, v *[identityHeaders]string) {
 	h["X-Auth-User"] = v[0:1:1]
 	h["X-Auth-Tenant"] = v[1:2:2]
 	h["X-Auth-Role"] = v[2:3:3]
@@ -147,6 +157,7 @@ func setIdentity(h http.Header, v *[7]string) {
 	h["X-Auth-Session"] = v[4:5:5]
 	h["X-Auth-Key"] = v[5:6:6]
 	h["X-Auth-Assertion"] = v[6:7:7]
+	h["X-Auth-Aal"] = v[7:8:8]
 }
 
 // identify finds the caller in memory, or else in the database.
@@ -184,6 +195,9 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 	if err == nil && q.asked {
 		err = c.decide(r, p, q).Err()
 	}
+	if err == nil && q.proof {
+		err = access.Proved(p, q.aal, q.maxAge, c.site.App.Now(), access.Decision{Allowed: true}).Err()
+	}
 	if err != nil || len(c.audiences) == 0 {
 		return "", err
 	}
@@ -196,7 +210,7 @@ func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) access
 	if access.Asks(p, q.action) {
 		return c.site.App.Access.Check(p, q.action, c.request(r, q))
 	}
-	d := access.CanCheck(p, q.action)
+	d := access.ProvedFor(p, c.site.App.Now, access.CanCheck(p, q.action))
 	decisions := c.site.App.Access.Decisions()
 	if due := decisions.Due(p, d); due.Any() {
 		decisions.Made(due, p, q.action, c.request(r, q), d)
@@ -221,6 +235,8 @@ const (
 	deferred     = "&" + resourceName + "=" + deferredName
 	resourceName = "resource"
 	deferredName = "deferred"
+	maxAgeName   = "maxAge"
+	aalName      = "aal"
 )
 
 // query is what a check asks.
@@ -229,6 +245,10 @@ type query struct {
 	asked    bool // for an action
 	audience int  // of the assertion
 	deferred bool // see deferred
+
+	proof  bool // a proof of the user's identity is asked for, by age or level
+	maxAge time.Duration
+	aal    int
 }
 
 // read returns what the query asks. Text after original= is the client's and is ignored.
@@ -251,7 +271,7 @@ func (c *checker) read(text string) (q query, err error) {
 	}
 	values, err := url.ParseQuery(text)
 	if err != nil || !known(values) {
-		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\" and \"resource\", in small letters, and no other; \"resource\" is \"deferred\". What a gateway appends of the client's own query stands behind \"&original=\", right after them.")
+		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\", \"resource\", \"maxAge\" and \"aal\", and no other; \"resource\" is \"deferred\". What a gateway appends of the client's own query stands behind \"&original=\", right after them.")
 	}
 	if actions := values["action"]; len(actions) > 0 {
 		q.action, q.asked = doorward.Action(actions[0]), true
@@ -260,6 +280,9 @@ func (c *checker) read(text string) (q query, err error) {
 		}
 	}
 	q.deferred = len(values[resourceName]) > 0
+	if err := q.readProof(values); err != nil {
+		return q, err
+	}
 	if named := values[audienceName]; len(named) > 0 {
 		number, found := c.site.App.Assertions.Find(named[0])
 		if len(named) > 1 || !found {
@@ -268,6 +291,29 @@ func (c *checker) read(text string) (q query, err error) {
 		q.audience = number
 	}
 	return q, nil
+}
+
+// readProof reads what is asked of the proof of the user's identity. Errors: invalid_query.
+func (q *query) readProof(values url.Values) error {
+	ages, levels := values[maxAgeName], values[aalName]
+	if len(ages)+len(levels) == 0 {
+		return nil
+	}
+	q.proof, q.maxAge, q.aal = true, doorward.AnyAge, 1
+	if len(ages) > 0 {
+		seconds, err := strconv.ParseUint(ages[0], 10, 31)
+		if err != nil || len(ages) > 1 {
+			return doorward.Fail(doorward.CodeInvalidQuery, "\"maxAge\" is the age of the proof in seconds, such as 600, and appears once.")
+		}
+		q.maxAge = time.Duration(seconds) * time.Second
+	}
+	if len(levels) > 0 {
+		if len(levels) > 1 || levels[0] != "1" && levels[0] != "2" {
+			return doorward.Fail(doorward.CodeInvalidQuery, "\"aal\" is the assurance level, 1 or 2, and appears once.")
+		}
+		q.aal = int(levels[0][0] - '0')
+	}
+	return nil
 }
 
 // readPlain reads the usual forms ACTION and ACTION&aud=AUDIENCE without allocation, and
@@ -310,7 +356,9 @@ func spellings(audiences []string) map[string]int {
 // known reports whether all names are parameters of a check.
 func known(values url.Values) bool {
 	for name := range values {
-		if name != "action" && name != audienceName && name != resourceName && name != originalName {
+		switch name {
+		case "action", audienceName, resourceName, originalName, maxAgeName, aalName:
+		default:
 			return false
 		}
 	}

@@ -30,7 +30,7 @@ type person struct {
 
 var roles = []string{"OWNER", "ADMIN", "USER", "VIEWER"}
 
-var identityNames = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion"}
+var identityNames = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion", "X-Auth-Aal"}
 
 func start(t *testing.T, options ...doorwardtest.Option) *server {
 	t.Helper()
@@ -43,7 +43,7 @@ func start(t *testing.T, options ...doorwardtest.Option) *server {
 		}
 		d.people[role] = person{p, map[string]string{
 			"X-Auth-User": p.ID, "X-Auth-Tenant": acme.ID, "X-Auth-Role": role, "X-Auth-Email": p.Email,
-			"X-Auth-Session": sessionOf(t, p), "X-Auth-Key": "", "X-Auth-Assertion": "",
+			"X-Auth-Session": sessionOf(t, p), "X-Auth-Key": "", "X-Auth-Assertion": "", "X-Auth-Aal": "1",
 		}}
 	}
 	return d

@@ -56,7 +56,7 @@ func describes(t *testing.T, got object, p person) {
 	if got["active"] != true || user == nil || session == nil {
 		t.Fatalf("%v, want an active session", got)
 	}
-	is := map[string]string{"X-Auth-Key": "", "X-Auth-Assertion": ""}
+	is := map[string]string{"X-Auth-Key": "", "X-Auth-Assertion": "", "X-Auth-Aal": fmt.Sprint(session["aal"])}
 	for name, value := range map[string]any{
 		"X-Auth-User": user["id"], "X-Auth-Tenant": user["tenantId"], "X-Auth-Role": user["role"], "X-Auth-Email": user["email"], "X-Auth-Session": session["id"],
 	} {

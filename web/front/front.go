@@ -61,7 +61,7 @@ func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *S
 	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
 	metrics := telemetry.New()
 	return &Site{
-		App: a, Metrics: metrics, Brand: Brand{Name: "Doorward"}, Cookie: SessionCookie, unknown: metrics.Route("other", "none"),
+		App: a, Metrics: metrics, Brand: Brand{Name: DefaultName}, Cookie: SessionCookie, unknown: metrics.Route("other", "none"),
 		base: base, proxies: proxies, headers: headersOf(base), secure: !plain, log: log,
 	}
 }
@@ -132,6 +132,9 @@ type Parameter struct {
 	Enum        []string
 	Example     string
 }
+
+// DefaultName is what the pages call the installation unless it has a name of its own.
+const DefaultName = "Doorward"
 
 // answerWithin bounds the work on a request. Every answer comes within 3 s.
 const answerWithin = 2700 * time.Millisecond

@@ -70,11 +70,23 @@ func (c *Call) Refuse(err error) Problem {
 	if e.Kind() == doorward.KindUnauthenticated {
 		h.Set("WWW-Authenticate", `Bearer realm="doorward"`)
 	}
+	if e.Proof != nil {
+		h.Set("WWW-Authenticate", stepUpChallenge(*e.Proof))
+	}
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
 	c.Limited(e.Allowance)
 	return c.site.problem(c.R, e)
+}
+
+// stepUpChallenge is the challenge of RFC 9470, section 3.
+func stepUpChallenge(n doorward.ProofNeeded) string {
+	text := `Bearer realm="doorward", error="insufficient_user_authentication", error_description="A recent proof of the user's identity is required", acr_values="` + n.ACR() + `"`
+	if age := n.Seconds(); age != nil {
+		text += `, max_age="` + strconv.FormatInt(*age, 10) + `"`
+	}
+	return text
 }
 
 // AsError returns err as an error for the caller.
@@ -102,6 +114,11 @@ type Problem struct {
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it"`
+	Challenge    string                `json:"challenge,omitempty" doc:"With the codes mfa_required and mfa_enrolment_required: to be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
+	Methods      []string              `json:"methods,omitempty" doc:"With a challenge, and with the code step_up_required: password, totp, recovery or passkey"`
+	ACR          string                `json:"acr,omitempty" doc:"With the code step_up_required: aal1, or aal2 for a second factor or a passkey"`
+	MaxAge       *int64                `json:"maxAge,omitempty" doc:"With the code step_up_required: the longest age of the proof in seconds; absent if any age does"`
+	ExpiresAt    *time.Time            `json:"expiresAt,omitempty" doc:"With a challenge: until when it can be answered"`
 }
 
 // Problem returns the problem for err.
@@ -119,6 +136,12 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	}
 	if e.Policy != nil {
 		p.PolicyID, p.Reason = e.Policy.PolicyID, e.Policy.Reason
+	}
+	if n := e.Proof; n != nil {
+		p.ACR, p.MaxAge, p.Methods = n.ACR(), n.Seconds(), n.Methods
+	}
+	if e.Challenge != nil {
+		p.Challenge, p.Methods, p.ExpiresAt = e.Challenge.Token.Reveal(), e.Challenge.Methods, &e.Challenge.ExpiresAt
 	}
 	if p.Detail == "" {
 		p.Detail = about.Help

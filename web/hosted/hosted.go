@@ -6,10 +6,13 @@
 // session's token is in a cookie that scripts can't read.
 //
 //	login.go    /login, /login/tenant, /logout
+//	second.go   /login/second, /login/enrol
+//	security.go /account/security, /factors/reset
 //	mail.go     /forgot, /reset
 //	accept.go   /accept
 //	account.go  /account
 //	email.go    /confirm-email, /undo-email
+//	stepup.go   /step-up, to prove a session anew
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
 package hosted
 
@@ -40,6 +43,11 @@ func Routes(a *app.App) []front.Route {
 		page("POST /login", front.Public(), set.Take("/login", h.login, h.loginAgain)),
 		page("GET /login/tenant", ui.SignedIn().WhileClosing(), set.Show(h.showTenants)),
 		page("POST /login/tenant", ui.SignedIn().WhileClosing(), set.Take("/login/tenant", h.chooseTenant, h.showTenants)),
+		page("GET /login/second", front.Public(), set.Show(h.showSecond)),
+		page("POST /login/second", front.Public(), set.Take("/login/second", h.second, h.showSecond)),
+		page("GET /login/enrol", front.Public(), set.Show(h.showEnrolment)),
+		page("POST /login/enrol", front.Public(), set.Open("/login/enrol", h.beginEnrolment, h.showEnrolment)),
+		page("POST /login/enrol/confirm", front.Public(), set.Take("/login/enrol", h.confirmEnrolment, h.pendingEnrolment)),
 		page("POST /logout", front.Public(), set.Take("/login", h.logout, h.loginAgain)),
 
 		page("GET /forgot", front.Public(), set.Show(h.showForgot)),
@@ -61,6 +69,18 @@ func Routes(a *app.App) []front.Route {
 		page("POST /accept/register", front.Optional(), set.Take("/accept", h.register, h.openInvitation)),
 		page("POST /accept/join", front.Optional(), set.Take("/accept", h.join, h.openInvitation)),
 
+		page("GET /factors/reset", front.Public(), set.Show(h.askFactorCode)),
+		page("POST /factors/reset", front.Public(), set.Open("/factors/reset", h.openFactorReset, h.refusedFactorReset)),
+		page("POST /factors/reset/confirm", front.Public(), set.Take("/factors/reset", h.beginAnew, h.openFactorReset)),
+
+		page("GET "+securityPage, ui.SignedIn(), set.Show(h.showSecurity)),
+		page("POST /account/security/totp", ui.SignedIn(), set.Open(securityPage, h.beginTOTP, h.showSecurity)),
+		page("POST /account/security/totp/confirm", ui.SignedIn(), set.Take(securityPage, h.confirmTOTP, h.pendingTOTP)),
+		page("POST /account/security/recovery", ui.SignedIn(), set.Take(securityPage, h.makeRecoveryCodes, h.showSecurity)),
+		page("POST /account/security/rename", ui.SignedIn(), set.Take(securityPage, h.renameFactor, h.showSecurity)),
+		page("POST /account/security/remove", ui.SignedIn(), set.Take(securityPage, h.removeFactor, h.showSecurity)),
+		page("POST /recovery-codes.txt", front.Public(), front.Raw(recoveryFile)),
+
 		page("GET /account", ui.SignedIn(), set.Show(h.showAccount)),
 		page("POST /account/name", ui.SignedIn(), set.Take(accountPage, h.rename, h.showAccount)),
 		page("POST /account/password", ui.SignedIn(), set.Take(accountPage, h.changePassword, h.showAccount)),
@@ -70,6 +90,9 @@ func Routes(a *app.App) []front.Route {
 		page("GET /account/leave/{tenantId}", ui.SignedIn(), set.Show(h.showLeave)),
 		page("POST /account/leave/{tenantId}", ui.SignedIn(), set.Take(accountPage, h.leave, h.showLeave)),
 		page("GET /.well-known/change-password", front.Optional(), set.Show(h.toPassword)),
+
+		page("GET /step-up", ui.SignedIn(), set.Show(h.showStepUp)),
+		page("POST /step-up", ui.SignedIn(), set.Take("/step-up", h.proveSession, h.showStepUp)),
 
 		page("GET /closing", ui.SignedIn().WhileClosing(), set.Show(h.showClosing)),
 		page("POST /closing/restore", ui.SignedIn().WhileClosing(), set.Take("/closing", h.restore, h.showClosing)),

@@ -64,7 +64,7 @@ func (b browser) ask(method, path string, form url.Values) answer {
 }
 
 // is requires a status, a redirect and words on the page.
-func (a answer) is(t *testing.T, status int, to string, words ...string) {
+func (a answer) is(t *testing.T, status int, to string, words ...string) answer {
 	t.Helper()
 	if a.status != status || a.to != to {
 		t.Errorf("answered %d to %q, want %d to %q", a.status, a.to, status, to)
@@ -74,6 +74,7 @@ func (a answer) is(t *testing.T, status int, to string, words ...string) {
 			t.Errorf("no %q on the page:\n%s", w, a.body)
 		}
 	}
+	return a
 }
 
 const (
@@ -84,12 +85,14 @@ const (
 )
 
 // private are the pages that need a session.
-var private = []string{"/account", "/account/leave/tnt_x", "/login/tenant", "/closing"}
+var private = []string{"/account", "/account/leave/tnt_x", "/login/tenant", "/closing", "/account/security"}
 
 // acts are the forms on them.
 var acts = map[string]string{
 	"/login/tenant": "/login/tenant", "/account/name": "/account", "/account/password": "/account", "/account/sessions/end": "/account",
 	"/account/sessions/end-others": "/account", "/account/leave/tnt_x": "/account", "/closing/restore": "/closing",
+	"/account/security/totp": "/account/security", "/account/security/totp/confirm": "/account/security", "/account/security/recovery": "/account/security",
+	"/account/security/rename": "/account/security", "/account/security/remove": "/account/security",
 }
 
 func TestPagesOfAnAccountLeadToTheLogin(t *testing.T) {

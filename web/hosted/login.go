@@ -48,20 +48,27 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := required(c, "email", "password"); err != nil {
 		return ui.View{}, err
 	}
+	by := replacing(c)
+	outcome, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.SetCookie(addressCookie, "", 0)
+	return signIn(c, by, outcome)
+}
+
+// replacing is the caller, whose session replaces those of the browser.
+func replacing(c *ui.Call) doorward.Caller {
 	by := c.Caller
 	for _, session := range c.Sessions() {
 		hash := session.Hash()
 		by.Replaced = append(by.Replaced, hash[:])
 	}
-	outcome, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
-	if err != nil {
-		return ui.View{}, err
-	}
-	return signIn(c, by, outcome), nil
+	return by
 }
 
 // signIn redirects according to the outcome of a correct proof.
-func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
+func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, error) {
 	switch o := outcome.(type) {
 	case login.SignedIn:
 		if o.Device != nil {
@@ -71,11 +78,16 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
 		c.Revoked(o.Revocation)
 		c.SetSession(o.Token)
 		c.Known(by.As(o.User))
-		c.SetCookie(addressCookie, "", 0)
 		if o.Choice {
-			return c.WithReturnTo("/login/tenant")
+			return c.WithReturnTo("/login/tenant"), nil
 		}
-		return land(c, o.User.TenantStatus)
+		return land(c, o.User.TenantStatus), nil
+	case login.SecondNeeded:
+		keepChallenge(c, o.Begun)
+		return c.WithReturnTo("/login/second"), nil
+	case login.EnrolmentNeeded:
+		keepChallenge(c, o.Begun)
+		return c.WithReturnTo("/login/enrol"), nil
 	}
 	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
 }
@@ -130,13 +142,11 @@ func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if c.Value("tenantId") == c.Caller.TenantID {
 		return land(c, c.Caller.TenantStatus), nil
 	}
-	opened, err := h.app.Sessions.Switch(ctx, c.Caller, c.Value("tenantId"))
+	outcome, err := h.app.Login.Switch(ctx, c.Caller, c.Value("tenantId"))
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Revoked(opened.Revocation)
-	c.SetSession(opened.Token)
-	return land(c, opened.User.TenantStatus), nil
+	return signIn(c, c.Caller, outcome)
 }
 
 func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -7,11 +7,13 @@ import (
 	"image/png"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/web/ui"
@@ -87,6 +89,9 @@ func samples() []uitest.Sample {
 		{Name: "login-registered", View: ui.View{Page: "login", Done: "done.registered"}, Frame: ui.Frame{Form: refused.Form}},
 		{Name: "tenants", View: ui.View{Page: "tenants", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}},
 		{Name: "tenants-joined", View: ui.View{Page: "tenants", Done: "done.choose", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}, Frame: ui.Frame{Return: there}},
+		{Name: "step-up", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "step-up-code", View: ui.View{Page: "step-up", Body: stepUp{ByCode: true}}, Frame: ui.Frame{Caller: ann, Return: "/docs"}},
+		{Name: "step-up-done", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}, Done: "done.proved"}, Frame: ui.Frame{Caller: ann}},
 		{Name: "forgot", View: ui.View{Page: "forgot"}},
 		{Name: "sent", View: ui.View{Page: "sent"}},
 		{Name: "code-reset", View: askCode("reset")},
@@ -105,6 +110,16 @@ func samples() []uitest.Sample {
 		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
 		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: there}},
 		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: branded}, Frame: ui.Frame{Caller: ann}},
+		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: there}},
+		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
+		{Name: "second-recovery", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Recovery: true}}},
+		{Name: "enrol", View: ui.View{Page: "enrol", Body: acme.Email}},
+		{Name: "totp", View: sampleTOTP()},
+		{Name: "codes", View: ui.View{Page: "codes", Body: recovery{slices.Repeat([]string{"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF"}, 10), "/account/security"}}},
+		{Name: "security", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: ui.Frame{Caller: ann}},
+		{Name: "security-none", View: ui.View{Page: "security", Wide: true, Body: factor.Own{}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "anew", View: ui.View{Page: "anew", Body: anew{token, acme.Email}}},
+		{Name: "code-anew", View: askFactorCode()},
 		{Name: "leave", View: ui.View{Page: "leave", Body: acme}},
 		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: trouble}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
@@ -120,6 +135,7 @@ var trouble = struct {
 func endedSamples() (all []uitest.Sample) {
 	for code, next := range map[doorward.Code]string{
 		doorward.CodeResetExpired: "/forgot", doorward.CodeResetUsed: "/forgot",
+		doorward.CodeChallengeOver:  "/login",
 		doorward.CodeInvitationUsed: "/login", doorward.CodeAlreadyMember: "/login",
 		doorward.CodeInvitationExpired: "", doorward.CodeInvitationRevoked: "", doorward.CodeTenantFrozen: "", doorward.CodeTenantClosing: "",
 	} {
@@ -131,6 +147,19 @@ func endedSamples() (all []uitest.Sample) {
 		}
 	}
 	return all
+}
+
+func sampleTOTP() ui.View {
+	v, _ := newEnrolment(factor.Enrolment{ID: "mfa_1", Seed: []byte("12345678901234567890"), URI: "otpauth://totp/Acme:ann?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"}, confirmTOTP, "QR")
+	return v
+}
+
+func sampleFactors() factor.Own {
+	used := noon.Add(-time.Hour)
+	return factor.Own{RecoveryCodes: 9, Remembered: 1, Factors: []doorward.Factor{
+		{ID: "mfa_1", Kind: doorward.TOTP, Name: "Authenticator app", CreatedAt: noon.AddDate(0, -1, 0), LastUsedAt: &used},
+		{ID: "mfa_2", Kind: doorward.Passkey, Name: "Telefon", CreatedAt: noon, Synced: true, DisabledAt: &used},
+	}}
 }
 
 func sampleAccount() account {

@@ -53,6 +53,12 @@ func (c *Call) Back() View {
 	return View{to: to}
 }
 
+// Next is the address that Back redirects to, for a link.
+func (c *Call) Next() string {
+	to, _ := c.destination()
+	return to
+}
+
 // Show returns the endpoint of a page.
 func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return front.Raw(func(ctx context.Context, fc *front.Call) error {
@@ -213,6 +219,7 @@ type Frame struct {
 	RequestID string
 	Fault     string // why the form is shown again, unless a field shows it
 	Alert     bool   // the form is shown again
+	StepUp    bool   // it needs a recent proof of identity first
 	Posted    bool   // the page is the answer to a form
 	Upload    bool   // the form was one with a file
 	Form      url.Values
@@ -310,7 +317,7 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	if !errors.As(c.fault, &e) {
 		return nil
 	}
-	f.Alert = true
+	f.Alert, f.StepUp = true, e.Code == doorward.CodeStepUpRequired
 	shortest := c.Site().App.PasswordRules.MinLength
 	for _, fault := range e.Fields {
 		name := fieldOf(fault.Pointer)

@@ -19,7 +19,7 @@ type Field struct {
 	New          int    // a new password's least length in code points; else 0
 	Words        string // words that a new password may not contain, separated by line breaks
 	Max          int    // length of the value; 0 for any
-	Most         int64  // value of a number
+	Least, Most  int64  // values of a number
 }
 
 // fieldOf is the name of the field that a JSON Pointer such as "/settings/name"
@@ -58,6 +58,8 @@ func (f *Field) set(attribute string, to any) error {
 		f.Focus, _ = to.(bool)
 	case attribute == "new":
 		f.New, _ = to.(int)
+	case attribute == "least":
+		f.Least, _ = to.(int64)
 	case attribute == "most":
 		f.Most, _ = to.(int64)
 	case attribute == "max":

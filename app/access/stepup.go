@@ -1,0 +1,114 @@
+package access
+
+import (
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// proofRule says of whom an action demands a recent proof of identity.
+type proofRule uint8
+
+const (
+	never proofRule = iota
+	// ofAll: of everybody.
+	ofAll
+	// ofStrong: of those who have a second factor, or whose tenant demands one.
+	ofStrong
+)
+
+// proofRules are the sensitive actions. What gives a role of at least ADMIN is in ruleOf.
+var proofRules = map[doorward.Action]proofRule{
+	doorward.APIKeyCreate:  ofAll,
+	doorward.APIKeyRotate:  ofAll,
+	doorward.PolicyUpdate:  ofAll,
+	doorward.PolicyRestore: ofAll,
+	doorward.RoleCreate:    ofAll,
+	doorward.RoleUpdate:    ofAll,
+	doorward.RoleDelete:    ofAll,
+	doorward.TenantClose:   ofStrong,
+
+	doorward.MFAEnrol:  ofAll,
+	doorward.MFARemove: ofAll,
+
+	doorward.AccountEmail: ofAll, // to ask for it: who confirms or undoes it has no session
+}
+
+func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) proofRule {
+	switch action {
+	case doorward.UserInvite, doorward.UserRole:
+		if given := p.Rules.Rank(on.Granted); !doorward.RoleAdmin.Outranks(given) && on.Granted != "" {
+			return ofStrong
+		}
+	}
+	return proofRules[action]
+}
+
+// proved is d, or the refusal of a sensitive action whose caller has not proved their
+// identity recently. Keys, services and operators are never asked.
+func proved(p *doorward.Principal, action doorward.Action, on *doorward.Object, now time.Time, d Decision) Decision {
+	if !d.Allowed || p.Kind != doorward.ByUser || p.SessionID == "" {
+		return d
+	}
+	rule := ruleOf(p, action, on)
+	if rule == never || rule == ofStrong && !p.HasFactor && !p.DemandsFactor {
+		return d
+	}
+	return Proved(p, 1, p.MaxProofAge, now, d)
+}
+
+// Proved is d, or a refusal if the user's proof of identity is older than maxAge or of a
+// lower assurance level. Who has a second factor always needs a proof by that: a browser
+// that was remembered proves nothing.
+func Proved(p *doorward.Principal, aal int, maxAge time.Duration, now time.Time, d Decision) Decision {
+	at := p.AuthAt
+	if p.HasFactor {
+		aal = 2
+	}
+	if aal > 1 {
+		at = p.FactorAt
+	}
+	if !d.Allowed || p.Kind != doorward.ByUser || !at.IsZero() && now.Sub(at) <= maxAge {
+		return d
+	}
+	return Decision{Reason: ReasonStepUp, proof: &doorward.ProofNeeded{AAL: aal, MaxAge: maxAge, Methods: methodsOf(p, aal)}}
+}
+
+// ProvedFor is what a service is told: d, the answer of CanCheckAt, or a refusal if the
+// model demands a recent proof for the action.
+func ProvedFor(p *doorward.Principal, now func() time.Time, d Decision) Decision {
+	if !d.stepUp {
+		return d
+	}
+	return Proved(p, 1, p.MaxProofAge, now(), d)
+}
+
+// NeedProof refuses, as for a sensitive action, the part of an action that is one: widening
+// what an API key may do, for example.
+func (tx *Tx) NeedProof() error {
+	p := &tx.By.Principal
+	if p.SessionID == "" {
+		return nil
+	}
+	return Proved(p, 1, p.MaxProofAge, tx.Now, yes(ReasonProof)).Err()
+}
+
+func methodsOf(p *doorward.Principal, aal int) []string {
+	methods := []string{}
+	if aal < 2 {
+		methods = append(methods, doorward.ByPassword)
+	}
+	if p.HasCode {
+		methods = append(methods, doorward.ByCode)
+	}
+	if p.HasPasskey {
+		methods = append(methods, doorward.ByPasskey)
+	}
+	return methods
+}
+
+func (d Decision) needsProof() *doorward.Error {
+	e := doorward.Fail(doorward.CodeStepUpRequired, "")
+	e.Proof = d.proof
+	return e
+}

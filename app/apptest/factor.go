@@ -1,0 +1,82 @@
+package apptest
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/internal/totp"
+	"github.com/doorward/doorward/store"
+)
+
+// keyFile is where the nodes find their master key once UseMasterKey has made it.
+func keyFile(dir string) masterkey.File {
+	return masterkey.File{Path: filepath.Join(dir, "master.key"), Optional: true}
+}
+
+// UseMasterKey gives the installation a master key.
+func (f *Fixture) UseMasterKey() {
+	f.Helper()
+	for _, n := range f.Nodes {
+		f.NoError(n.MasterKey.Load(f.Context()))
+	}
+}
+
+// Authenticator is an authenticator app.
+type Authenticator struct {
+	ID       string // of the factor
+	Seed     []byte
+	Recovery []string
+	last     int64
+}
+
+// Code returns the next code that was not returned before. There are three at any time:
+// those of the step before, of now, and of the one after.
+func (a *Authenticator) Code(now time.Time) string {
+	a.last = max(a.last+1, totp.Step(now)-1)
+	return totp.Code(a.Seed, a.last)
+}
+
+// Enrol sets up an authenticator app for the person.
+func (f *Fixture) Enrol(p Person) *Authenticator {
+	f.Helper()
+	f.UseMasterKey()
+	e, err := f.Node(0).Factors.Enrol(f.Context(), p.Caller, "")
+	f.NoError(err)
+	a := &Authenticator{ID: e.ID, Seed: e.Seed}
+	done, err := f.Node(0).Factors.Confirm(f.Context(), p.Caller, e.ID, a.Code(f.DB.Now()))
+	f.NoError(err)
+	a.Recovery = done.RecoveryCodes
+	return a
+}
+
+// Challenge signs in with the password and returns the challenge for the second factor.
+func (f *Fixture) Challenge(by doorward.Caller, p Person) factor.Begun {
+	f.Helper()
+	o, err := f.Node(0).Login.WithPassword(f.Context(), by, p.User.Email, FirstPassword, p.User.TenantID)
+	f.NoError(err)
+	switch o := o.(type) {
+	case login.SecondNeeded:
+		return o.Begun
+	case login.EnrolmentNeeded:
+		return o.Begun
+	}
+	f.Fatalf("the password alone ends in %T", o)
+	return factor.Begun{}
+}
+
+// EditTenant changes the settings of the person's tenant.
+func (f *Fixture) EditTenant(p Person, edit func(*doorward.TenantSettings)) {
+	f.Helper()
+	f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
+		tenant, err := tx.Tenant(f.Context(), p.User.TenantID)
+		if err != nil {
+			return err
+		}
+		edit(&tenant.Settings)
+		return tx.EditTenant(f.Context(), tenant)
+	}))
+}

@@ -1,0 +1,112 @@
+package factor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/totp"
+	"github.com/doorward/doorward/store"
+)
+
+// Answer is what a person proves a factor with: one of these.
+type Answer struct {
+	Code         string // of an authenticator app
+	RecoveryCode string
+}
+
+// Method is the one by which the answer was given.
+func (a Answer) Method() string {
+	if a.RecoveryCode != "" {
+		return doorward.ByRecovery
+	}
+	return doorward.ByCode
+}
+
+// Match is an answer that was right when it was judged. Use it in the transaction of what
+// it permits.
+type Match struct {
+	Methods []string // for Assurance.AMR
+	use     useFunc
+}
+
+// useFunc gets the tenant whose trail records the use.
+type useFunc func(ctx context.Context, tx *access.Tx, tenantID string) error
+
+// Use uses the answer up. The trail of the tenant records that a recovery code was used.
+// Errors: invalid_code when another request was quicker, unavailable.
+func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
+	return m.use(ctx, tx, tenantID)
+}
+
+// wrong is the error of a wrong answer.
+func wrong() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
+
+// Try counts a try of the challenge and judges the answer. Errors: challenge_over,
+// invalid_code, unavailable.
+func (f *Factors) Try(ctx context.Context, c Challenge, a Answer) (Match, error) {
+	if err := f.Count(ctx, c); err != nil {
+		return Match{}, err
+	}
+	return f.Judge(ctx, c.UserID, a)
+}
+
+// Judge looks for the factor of the account that the answer is of. The caller bounds the
+// tries. Errors: invalid_code, unavailable.
+func (f *Factors) Judge(ctx context.Context, userID string, a Answer) (Match, error) {
+	if a.RecoveryCode != "" {
+		return judgeRecovery(userID, a.RecoveryCode)
+	}
+	all, err := f.db.Read().Factors(ctx, userID)
+	if err != nil {
+		return Match{}, err
+	}
+	for _, one := range all {
+		if one.Kind != doorward.TOTP || !one.Usable() {
+			continue
+		}
+		seed, err := f.seed(ctx, one)
+		if err != nil {
+			return Match{}, err
+		}
+		if step, ok := totp.Match(seed, a.Code, f.db.Now(), one.LastStep); ok {
+			return Match{[]string{doorward.MethodCode}, useCode(one, step)}, nil
+		}
+	}
+	return Match{}, wrong()
+}
+
+func useCode(one store.Factor, step int64) useFunc {
+	return func(ctx context.Context, tx *access.Tx, _ string) error {
+		return isRight(tx.UseCode(ctx, one.ID, step))
+	}
+}
+
+// judgeRecovery leaves it to Use whether the account has the code: there is nothing to
+// compare before.
+func judgeRecovery(userID, code string) (Match, error) {
+	hash, ok := hashOfRecovery(code)
+	if !ok {
+		return Match{}, wrong()
+	}
+	return Match{[]string{doorward.MethodCode}, func(ctx context.Context, tx *access.Tx, tenantID string) error {
+		if err := isRight(tx.UseRecoveryCode(ctx, userID, hash)); err != nil {
+			return err
+		}
+		return recovered(ctx, tx, userID, tenantID)
+	}}, nil
+}
+
+func isRight(is bool, err error) error {
+	if err == nil && !is {
+		err = wrong()
+	}
+	return err
+}
+
+// isUnavailable reports whether the error is a fault of the server's.
+func isUnavailable(err error) bool {
+	var e *doorward.Error
+	return !errors.As(err, &e) || e.Kind() == doorward.KindUnavailable
+}

@@ -1,0 +1,251 @@
+package factor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/totp"
+	"github.com/doorward/doorward/store"
+)
+
+// EnrolmentLife is how long a TOTP that was begun can be confirmed.
+const EnrolmentLife = time.Hour
+
+// Enrolment is a TOTP that is being set up. The seed is shown only here.
+type Enrolment struct {
+	ID   string
+	Seed []byte
+	URI  string // for the authenticator app
+}
+
+// Confirmed is what confirming a factor has made.
+type Confirmed struct {
+	Factor        doorward.Factor
+	RecoveryCodes []string // of the first factor; shown only here
+}
+
+// Enrol begins setting up a TOTP for the caller; the name may be empty. Errors:
+// validation_failed, master_key_missing, too_many_factors.
+func (f *Factors) Enrol(ctx context.Context, by doorward.Caller, name string) (Enrolment, error) {
+	return f.enrol(ctx, by, doorward.MFAEnrol, doorward.Account{ID: by.ID, Email: by.Email}, by.TenantID, name)
+}
+
+// EnrolBy is Enrol by a challenge, for a person who needs a factor to sign in. Errors:
+// challenge_over, and those of Enrol.
+func (f *Factors) EnrolBy(ctx context.Context, by doorward.Caller, token, name string) (Enrolment, error) {
+	c, account, err := f.Open(ctx, token, ForEnrolment)
+	if err != nil {
+		return Enrolment{}, err
+	}
+	who := doorward.User{ID: account.ID, Email: account.Email}
+	return f.enrol(ctx, by.As(who), doorward.MFAChallenge, account, c.TenantID, name)
+}
+
+// enrol replaces an enrolment that was begun before: nobody confirms two at a time.
+func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, tenantID, name string) (Enrolment, error) {
+	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
+		return Enrolment{}, doorward.InvalidFields(faults...)
+	}
+	seed := totp.NewSeed()
+	e := Enrolment{ID: doorward.NewID(doorward.PrefixFactor), Seed: seed, URI: totp.URI(f.issuer, account.Email, seed)}
+	_, err := f.writer.Do(ctx, by, action, ofPerson(account.ID, tenantID), func(tx *access.Tx) error {
+		tx.SkipEvent() // until it is confirmed, it is nothing
+		if err := hasRoom(ctx, tx, account.ID); err != nil {
+			return err
+		}
+		sealed, err := f.master.Seal(ctx, tx.Tx, seedPlace(e.ID), seed)
+		if err != nil {
+			return err
+		}
+		_, err = tx.InsertFactor(ctx, store.Factor{SeedSealed: sealed, Factor: doorward.Factor{
+			ID: e.ID, UserID: account.ID, Kind: doorward.TOTP, Name: cmp.Or(name, defaultName), CreatedAt: tx.Now,
+		}})
+		return err
+	})
+	return e, err
+}
+
+// defaultName is that of a TOTP until its person names it.
+const defaultName = "Authenticator app"
+
+// hasRoom locks the account and ends its other enrolments. Errors: too_many_factors.
+func hasRoom(ctx context.Context, tx *access.Tx, userID string) error {
+	if _, err := tx.LockAccount(ctx, userID); err != nil {
+		return err
+	}
+	if err := tx.DeleteUnconfirmedFactors(ctx, userID); err != nil {
+		return err
+	}
+	all, err := tx.Factors(ctx, userID)
+	if err == nil && len(all) >= doorward.MaxFactors {
+		err = doorward.Fail(doorward.CodeTooManyFactors, "")
+	}
+	return err
+}
+
+// Pending returns an enrolment of the caller's that was begun, to show it again. Errors:
+// not_found.
+func (f *Factors) Pending(ctx context.Context, by doorward.Caller, id string) (Enrolment, error) {
+	return f.pendingOf(ctx, doorward.Account{ID: by.ID, Email: by.Email}, id)
+}
+
+// PendingBy is Pending by a challenge. Errors: challenge_over, not_found.
+func (f *Factors) PendingBy(ctx context.Context, token, id string) (Enrolment, error) {
+	_, account, err := f.Open(ctx, token, ForEnrolment)
+	if err != nil {
+		return Enrolment{}, err
+	}
+	return f.pendingOf(ctx, account, id)
+}
+
+func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id string) (Enrolment, error) {
+	seed, err := f.pending(ctx, account.ID, id)
+	return Enrolment{ID: id, Seed: seed, URI: totp.URI(f.issuer, account.Email, seed)}, err
+}
+
+// Confirm ends the enrolment of the caller's TOTP by its first code, and raises the
+// session to assurance level 2. Errors: not_found, validation_failed with /code wrong.
+func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
+	step, err := f.judgeFirst(ctx, by.ID, id, code)
+	if doorward.HasCode(err, doorward.CodeInvalidCode) {
+		err = doorward.Invalid("/code", "wrong", "This is not the code that the app shows now.")
+	}
+	if err != nil {
+		return Confirmed{}, err
+	}
+	var done Confirmed
+	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
+		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
+			return err
+		}
+		if done, err = f.confirm(ctx, tx, by.ID, id, step); err != nil {
+			return err
+		}
+		tx.Changed("factor", "", string(done.Factor.Kind))
+		if len(done.RecoveryCodes) > 0 {
+			tx.Changed("recoveryCodes", "", strconv.Itoa(len(done.RecoveryCodes)))
+		}
+		if err := notify(ctx, tx, store.MailFactorAdded, by.Email); err != nil {
+			return err
+		}
+		return prove(ctx, tx, by)
+	})
+	return done, err
+}
+
+// prove raises the caller's session after a proof by a code.
+func prove(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
+	all, err := tx.UserSessions(ctx, by.ID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(s store.StoredSession) bool { return s.Session.ID == by.SessionID })
+	if i < 0 {
+		return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	}
+	s := all[i]
+	s.Session.Assurance = s.Session.Proved(tx.Now, doorward.MethodCode)
+	_, err = tx.ProveSession(ctx, s)
+	return err
+}
+
+// judgeFirst judges the first code of a TOTP that is being set up. Errors: not_found,
+// invalid_code, unavailable.
+func (f *Factors) judgeFirst(ctx context.Context, userID, id, code string) (step int64, err error) {
+	seed, err := f.pending(ctx, userID, id)
+	if err != nil {
+		return 0, err
+	}
+	step, ok := totp.Match(seed, code, f.db.Now(), 0)
+	if !ok {
+		return 0, wrong()
+	}
+	return step, nil
+}
+
+// pending returns the seed of a TOTP that is being set up. Errors: not_found.
+func (f *Factors) pending(ctx context.Context, userID, id string) ([]byte, error) {
+	all, err := f.db.Read().Factors(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(one store.Factor) bool {
+		return one.ID == id && one.Kind == doorward.TOTP && one.ConfirmedAt == nil
+	})
+	if i < 0 || !f.db.Now().Before(all[i].CreatedAt.Add(EnrolmentLife)) {
+		return nil, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return f.seed(ctx, all[i])
+}
+
+// confirm makes the factor one that can be used, and makes recovery codes with the first.
+// The caller has locked the account. Errors: not_found.
+func (f *Factors) confirm(ctx context.Context, tx *access.Tx, userID, id string, step int64) (Confirmed, error) {
+	if err := found(tx.ConfirmFactor(ctx, userID, id, step)); err != nil {
+		return Confirmed{}, err
+	}
+	one, err := lockOwn(ctx, tx, userID, id)
+	if err != nil {
+		return Confirmed{}, err
+	}
+	done := Confirmed{Factor: one.Factor}
+	left, err := f.changed(ctx, tx, userID)
+	if err == nil && left == 1 {
+		done.RecoveryCodes, err = replaceCodes(ctx, tx, userID)
+	}
+	return done, err
+}
+
+// FirstFactor is the confirmation of a first factor that completes a login.
+type FirstFactor struct {
+	factors *Factors
+	c       Challenge
+	id      string
+	step    int64
+}
+
+// TryFirst counts a try of the challenge, and judges the first code of the TOTP. Errors:
+// challenge_over, not_found, invalid_code, unavailable.
+func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (FirstFactor, error) {
+	if err := f.Count(ctx, c); err != nil {
+		return FirstFactor{}, err
+	}
+	step, err := f.judgeFirst(ctx, c.UserID, id, code)
+	return FirstFactor{f, c, id, step}, err
+}
+
+// Confirm confirms the factor in the transaction that opens the session, under the lock on
+// the account. Somebody who only knows the password can't add a factor to an account that
+// has one by then: that is challenge_over.
+func (x FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed, error) {
+	account, err := tx.Account(ctx, x.c.UserID)
+	if err == nil && account.Factors > 0 {
+		err = Over()
+	}
+	if err != nil {
+		return Confirmed{}, err
+	}
+	done, err := x.factors.confirm(ctx, tx, account.ID, x.id, x.step)
+	if err != nil {
+		return done, err
+	}
+	return done, tx.NotifyAlso(ctx, store.MailFactorAdded, account.Email, doorward.MFAEnrol, ofPerson(account.ID, x.c.TenantID),
+		doorward.Change{Field: "factor", To: string(done.Factor.Kind)},
+		doorward.Change{Field: "recoveryCodes", To: strconv.Itoa(len(done.RecoveryCodes))},
+		doorward.Change{Field: access.FieldUserAgent, To: tx.By.UserAgent})
+}
+
+// Sweep deletes challenges whose time has passed and enrolments that were not confirmed.
+func (f *Factors) Sweep(ctx context.Context) error {
+	return f.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		if err := tx.DeleteEndedChallenges(ctx); err != nil {
+			return err
+		}
+		return tx.DeleteOldEnrolments(ctx, tx.Now.Add(-EnrolmentLife))
+	})
+}

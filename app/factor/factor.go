@@ -1,0 +1,218 @@
+// Package factor has what people prove themselves with besides the password: codes of an
+// authenticator app, and recovery codes.
+//
+// A proof in two steps has a challenge in between: a token that the person gets, of which
+// the database keeps the hash. It is good once, for one purpose and one account, for
+// doorward.ChallengeLife and doorward.ChallengeTries tries. Each try is counted before it
+// is judged, and what was found is used up by conditional statements in the transaction
+// of what it permits, so that an answer is good once on all nodes:
+//
+//	c, account, err := factors.Open(ctx, token, factor.ForLogin)
+//	proof, err := verifier.Begin(ctx, by, account) // counts in the account's limits
+//	match, err := factors.Try(ctx, c, answer)
+//	… // in the transaction, under the lock on the account:
+//	err = factors.Take(ctx, tx, c)
+//	err = match.Use(ctx, tx)
+//	err = proof.Settle(ctx, tx.Tx)
+//
+// Every change of factors is announced to all nodes, ends browsers that stand in for a
+// factor, and sends the person a mail.
+package factor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+)
+
+// Factors is the feature. Make it with New.
+type Factors struct {
+	writer   *access.Writer
+	db       *store.DB
+	verifier *credential.Verifier
+	master   *masterkey.Keys
+	sessions store.SessionLifetime
+	issuer   string
+}
+
+// New returns the feature. Authenticator apps show the issuer. sessions decides which
+// sessions have expired and are not counted.
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, sessions store.SessionLifetime, issuer string) *Factors {
+	return &Factors{writer, db, verifier, master, sessions, issuer}
+}
+
+// Own is what a person has.
+type Own struct {
+	Factors       []doorward.Factor // that are confirmed, the oldest first
+	RecoveryCodes int               // that are left
+	Remembered    int               // browsers that may stand in for a factor
+}
+
+// Of returns what the caller has. Errors: unavailable.
+func (f *Factors) Of(ctx context.Context, by doorward.Caller) (Own, error) {
+	read := f.db.Read()
+	all, err := read.Factors(ctx, by.ID)
+	if err != nil {
+		return Own{}, err
+	}
+	own := Own{}
+	for _, one := range all {
+		if one.ConfirmedAt != nil {
+			own.Factors = append(own.Factors, one.Factor)
+		}
+	}
+	if own.RecoveryCodes, err = read.CountRecoveryCodes(ctx, by.ID); err != nil {
+		return Own{}, err
+	}
+	own.Remembered, err = read.CountSeconds(ctx, by.ID, f.db.Now().AddDate(0, 0, -doorward.MaxRememberDays))
+	return own, err
+}
+
+// Rename names a factor of the caller's. Errors: validation_failed, not_found.
+func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name string) (doorward.Factor, error) {
+	faults := doorward.CheckName("/name", name)
+	if name == "" {
+		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give it a name."})
+	}
+	if len(faults) > 0 {
+		return doorward.Factor{}, doorward.InvalidFields(faults...)
+	}
+	var renamed doorward.Factor
+	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
+		was, err := lockOwn(ctx, tx, by.ID, id)
+		if err != nil {
+			return err
+		}
+		if renamed = was.Factor; renamed.Name == name {
+			tx.SkipEvent()
+			return nil
+		}
+		tx.Changed("factorRenamed", "", string(renamed.Kind)) // what people call their devices is not for the trail
+		renamed.Name = name
+		return found(tx.RenameFactor(ctx, by.ID, id, name))
+	})
+	return renamed, err
+}
+
+// Remove removes a factor of the caller's, and with the last one the recovery codes.
+// Errors: not_found; mfa_required_here for the last one while a tenant demands one.
+func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
+	return f.writer.Do(ctx, by, doorward.MFARemove, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
+		was, err := lockOwn(ctx, tx, by.ID, id)
+		if err != nil {
+			return err
+		}
+		if err := found(tx.DeleteFactor(ctx, by.ID, id)); err != nil {
+			return err
+		}
+		left, err := f.changed(ctx, tx, by.ID)
+		if err != nil {
+			return err
+		}
+		if left == 0 && was.Usable() {
+			if err := lastOne(ctx, tx, by.ID); err != nil {
+				return err
+			}
+		}
+		tx.Changed("factor", string(was.Kind), "")
+		return notify(ctx, tx, store.MailFactorRemoved, by.Email)
+	})
+}
+
+// lastOne removes the recovery codes with the last factor, unless a tenant demands one.
+func lastOne(ctx context.Context, tx *access.Tx, userID string) error {
+	memberships, err := tx.Memberships(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, m := range memberships {
+		tenant, err := tx.Tenant(ctx, m.TenantID)
+		if err != nil {
+			return err
+		}
+		if tenant.Settings.SecondFactor.Covers(m.Role) {
+			return doorward.Fail(doorward.CodeMFARequiredHere, "")
+		}
+	}
+	return tx.SetRecoveryCodes(ctx, userID, nil)
+}
+
+// changed follows each change of an account's factors: it counts them, which all nodes
+// hear of, and ends challenges and browsers that stand in for one. It returns how many can
+// be used.
+func (f *Factors) changed(ctx context.Context, tx *access.Tx, userID string) (left int, err error) {
+	if err := tx.CountFactors(ctx, userID); err != nil {
+		return 0, err
+	}
+	if err := tx.EndChallenges(ctx, userID); err != nil {
+		return 0, err
+	}
+	if err := tx.ForgetSeconds(ctx, userID); err != nil {
+		return 0, err
+	}
+	account, err := tx.Account(ctx, userID)
+	return account.Factors, err
+}
+
+// notify tells the person what was done to the account, and from where.
+func notify(ctx context.Context, tx *access.Tx, kind store.MailKind, email string) error {
+	tx.RecordUserAgent()
+	return tx.Notify(ctx, kind, email)
+}
+
+// lockOwn locks the account and returns its factor. Errors: not_found.
+func lockOwn(ctx context.Context, tx *access.Tx, userID, id string) (store.Factor, error) {
+	if _, err := tx.LockAccount(ctx, userID); err != nil {
+		return store.Factor{}, err
+	}
+	all, err := tx.Factors(ctx, userID)
+	i := slices.IndexFunc(all, func(one store.Factor) bool { return one.ID == id && one.ConfirmedAt != nil })
+	if err == nil && i < 0 {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err != nil {
+		return store.Factor{}, err
+	}
+	return all[i], nil
+}
+
+func found(was bool, err error) error {
+	if err == nil && !was {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return err
+}
+
+func ofPerson(userID, tenantID string) doorward.Object {
+	return doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
+}
+
+// seedPlace is where a seed lies.
+func seedPlace(id string) seal.Place {
+	return seal.Place{Table: "factors", ID: id, Column: "seed_sealed"}
+}
+
+// seed opens the seed of a TOTP. A master key that is missing now is a fault of the
+// server's, since the seed was sealed with one. Errors: unavailable.
+func (f *Factors) seed(ctx context.Context, one store.Factor) ([]byte, error) {
+	seed, err := f.master.Open(ctx, seedPlace(one.ID), one.SeedSealed)
+	if err != nil && !isUnavailable(err) {
+		err = doorward.Unavailable(err)
+	}
+	return seed, err
+}
+
+// CountMembers counts the people of the caller's tenant by whether they have a factor.
+// Errors: forbidden, unavailable.
+func (f *Factors) CountMembers(ctx context.Context, by doorward.Caller) (store.FactorCount, error) {
+	if err := f.writer.Require(ctx, by, doorward.SettingsManage, by.Tenant()); err != nil {
+		return store.FactorCount{}, err
+	}
+	return f.db.Read().CountMembersFactors(ctx, by.TenantID)
+}

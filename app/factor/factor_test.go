@@ -1,0 +1,262 @@
+package factor_test
+
+import (
+	"encoding/base32"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/store"
+)
+
+// TestFirstFactor: a TOTP counts once it is confirmed. The first one makes recovery codes
+// and raises the session, on all nodes at once.
+func TestFirstFactor(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		before := len(f.Subjects(ann.User.Email))
+		if _, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, ""); apptest.Code(err) != doorward.CodeMasterKeyMissing {
+			f.Fatalf("without a master key: %v", err)
+		}
+		f.UseMasterKey()
+		replaced, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, "")
+		f.NoError(err)
+		e, err := f.Node(1).Factors.Enrol(f.Context(), ann.Caller, "")
+		f.NoError(err)
+		f.SignIn(ann.User.Email, apptest.FirstPassword) // nothing is confirmed
+		a := &apptest.Authenticator{Seed: e.Seed}
+		confirm := func(id, code string) (factor.Confirmed, doorward.Code) {
+			done, err := f.Node(1).Factors.Confirm(f.Context(), ann.Caller, id, code)
+			return done, apptest.Code(err)
+		}
+		if _, got := confirm(replaced.ID, a.Code(f.DB.Now())); got != doorward.CodeNotFound {
+			f.Errorf("the enrolment that was replaced: %q", got)
+		}
+		if _, got := confirm(e.ID, "000000"); got != doorward.CodeValidationFailed {
+			f.Errorf("a wrong code: %q", got)
+		}
+		done, got := confirm(e.ID, a.Code(f.DB.Now()))
+		if got != "" || len(done.RecoveryCodes) != doorward.RecoveryCodes || !done.Factor.Usable() {
+			f.Fatalf("confirming: %q, %+v", got, done)
+		}
+		for i := range f.Nodes {
+			p, err := f.Node(i).Sessions.Check(f.Context(), ann.Token)
+			if err != nil || p.AAL != 2 || !p.HasFactor || p.FactorAt.IsZero() {
+				f.Errorf("node %d: %+v, %v", i, p, err)
+			}
+		}
+		f.Enrol(ann)
+		own, err := f.Node(0).Factors.Of(f.Context(), ann.Caller)
+		if err != nil || len(own.Factors) != 2 || own.RecoveryCodes != doorward.RecoveryCodes {
+			f.Errorf("%+v, %v", own, err)
+		}
+		if got := f.Subjects(ann.User.Email)[before:]; len(got) != 2 {
+			f.Errorf("mails: %q", got)
+		}
+	})
+}
+
+// TestRecoveryCodesAreRandom: 120 bits each, in groups, and stored as hashes.
+func TestRecoveryCodesAreRandom(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		codes := f.Enrol(ann).Recovery
+		more, err := f.Node(0).Factors.NewRecoveryCodes(f.Context(), ann.Caller)
+		f.NoError(err)
+		seen := map[string]bool{}
+		for _, code := range append(codes, more...) {
+			bits, err := base32.StdEncoding.DecodeString(strings.ReplaceAll(code, "-", ""))
+			if err != nil || len(bits) != 15 || len(strings.Split(code, "-")) != 6 || seen[code] {
+				f.Errorf("%q: %v", code, err)
+			}
+			seen[code] = true
+		}
+		if got := judge(f, ann, factor.Answer{RecoveryCode: codes[0]}); got != doorward.CodeInvalidCode {
+			f.Errorf("a code that was replaced: %q", got)
+		}
+		if got := judge(f, ann, factor.Answer{RecoveryCode: strings.ToLower(strings.ReplaceAll(more[0], "-", " "))}); got != "" {
+			f.Errorf("typed in another way: %q", got)
+		}
+		if got := judge(f, ann, factor.Answer{RecoveryCode: more[0]}); got != doorward.CodeInvalidCode {
+			f.Errorf("a second time: %q", got)
+		}
+	})
+}
+
+// judge answers a new challenge.
+func judge(f *apptest.Fixture, p apptest.Person, a factor.Answer) doorward.Code {
+	f.Helper()
+	begun := f.Challenge(apptest.Anonymous(1), p)
+	return apptest.Code(apptest.ErrorOf(f.Node(1).Login.WithSecond(f.Context(), apptest.Anonymous(1), begun.Token.Reveal(), a, false)))
+}
+
+// TestLastFactor: the last factor stays while a tenant of the person demands one, whichever
+// the session is in. With it go the recovery codes.
+func TestLastFactor(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		_, boss := f.Tenant()
+		_, token := f.Invite(boss, ann.User.Email, doorward.RoleViewer)
+		_, err := f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")
+		f.NoError(err)
+		a, b := f.Enrol(ann), f.Enrol(ann)
+		remove := func(id string) doorward.Code {
+			return apptest.Code(apptest.ErrorOf(f.Node(0).Factors.Remove(f.Context(), ann.Caller, id)))
+		}
+		demand := func(roles ...doorward.Role) {
+			f.EditTenant(boss, func(s *doorward.TenantSettings) {
+				s.SecondFactor = doorward.SecondFactor{Since: f.DB.Now(), Roles: roles, GraceDays: 30}
+			})
+		}
+		demand(doorward.RoleViewer)
+		if got := remove(a.ID); got != "" {
+			f.Errorf("one of two: %q", got)
+		}
+		if got := remove(b.ID); got != doorward.CodeMFARequiredHere {
+			f.Errorf("the last one: %q", got)
+		}
+		demand(doorward.RoleOwner)
+		if got := remove(b.ID); got != "" {
+			f.Errorf("the last one, not demanded of the role: %q", got)
+		}
+		if got := remove(b.ID); got != doorward.CodeNotFound {
+			f.Errorf("again: %q", got)
+		}
+		if n := f.CountRows("recovery_codes"); n != 0 {
+			f.Errorf("%d recovery codes are left", n)
+		}
+		f.SignIn(ann.User.Email, apptest.FirstPassword)
+	})
+}
+
+// TestOthersFactors: nobody renames, removes or confirms a factor of somebody else.
+func TestOthersFactors(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		_, bob := f.Tenant()
+		a := f.Enrol(ann)
+		n := f.Node(0).Factors
+		pending, err := n.Enrol(f.Context(), ann.Caller, "")
+		f.NoError(err)
+		next := &apptest.Authenticator{Seed: pending.Seed}
+		for what, err := range map[string]error{
+			"rename":  apptest.ErrorOf(n.Rename(f.Context(), bob.Caller, a.ID, "mine")),
+			"remove":  apptest.ErrorOf(n.Remove(f.Context(), bob.Caller, a.ID)),
+			"confirm": apptest.ErrorOf(n.Confirm(f.Context(), bob.Caller, pending.ID, next.Code(f.DB.Now()))),
+			"codes":   apptest.ErrorOf(n.NewRecoveryCodes(f.Context(), bob.Caller)),
+		} {
+			if apptest.Code(err) != doorward.CodeNotFound {
+				f.Errorf("%s: %v", what, err)
+			}
+		}
+		for name, want := range map[string]doorward.Code{"": doorward.CodeValidationFailed, "a\nb": doorward.CodeValidationFailed, "Phone": ""} {
+			if got := apptest.Code(apptest.ErrorOf(n.Rename(f.Context(), ann.Caller, a.ID, name))); got != want {
+				f.Errorf("%q: %q", name, got)
+			}
+		}
+	})
+}
+
+// TestMaxFactors: an account has twenty factors at most, and one enrolment.
+func TestMaxFactors(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		f.Enrol(ann)
+		for i := range doorward.MaxFactors {
+			at := f.DB.Now()
+			_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+				_, err := tx.InsertFactor(f.Context(), store.Factor{CredentialID: fmt.Append(nil, i), Factor: doorward.Factor{
+					ID: fmt.Sprint("mfa_", i), UserID: ann.User.ID, Kind: doorward.Passkey, CreatedAt: at, ConfirmedAt: &at,
+				}})
+				return err
+			})
+			f.NoError(err)
+		}
+		if _, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, ""); apptest.Code(err) != doorward.CodeTooManyFactors {
+			f.Errorf("%v", err)
+		}
+	})
+}
+
+// TestOldEnrolments: an enrolment is over after an hour, and swept.
+func TestOldEnrolments(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, ann := f.Tenant()
+		f.UseMasterKey()
+		e, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, "")
+		f.NoError(err)
+		clock.Move(factor.EnrolmentLife)
+		a := &apptest.Authenticator{Seed: e.Seed}
+		if _, err := f.Node(0).Factors.Confirm(f.Context(), ann.Caller, e.ID, a.Code(f.DB.Now())); apptest.Code(err) != doorward.CodeNotFound {
+			f.Errorf("after an hour: %v", err)
+		}
+		f.NoError(f.Node(0).Sweep(f.Context()))
+		if n := f.CountRows("factors"); n != 0 {
+			f.Errorf("%d are left", n)
+		}
+	})
+}
+
+// TestReset: an administrator's reset ends the sessions in the tenant, and only the mail
+// and the password remove the factors; it looks the same for everybody.
+func TestReset(t *testing.T) {
+	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		ann, bob := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
+		f.Enrol(ann)
+		for _, p := range []apptest.Person{ann, bob} {
+			ended, err := f.Node(1).Factors.Reset(f.Context(), owner.Caller, p.User)
+			if err != nil || ended.Sessions != 1 || f.IsValid(p.Token) {
+				f.Fatalf("%+v, %v", ended, err)
+			}
+		}
+		for who, by := range map[string]apptest.Person{"oneself": owner, "above": f.Join(owner, doorward.RoleAdmin)} {
+			if _, err := f.Node(0).Factors.Reset(f.Context(), by.Caller, owner.User); apptest.Code(err) != doorward.CodeForbidden {
+				f.Errorf("%s: %v", who, err)
+			}
+		}
+		token := f.MailToken(ann.User.Email)
+		anew := func(token, password string) doorward.Code {
+			return apptest.Code(apptest.ErrorOf(f.Node(0).Factors.BeginAnew(f.Context(), apptest.Anonymous(3), token, password)))
+		}
+		if got := anew(token, apptest.Password(9)); got != doorward.CodeInvalidCredentials {
+			f.Errorf("a wrong password: %q", got)
+		}
+		if f.Challenge(apptest.Anonymous(3), ann).Token.Reveal() == "" || f.Account(ann).Factors != 1 {
+			f.Error("the factor is gone before the person has confirmed it")
+		}
+		clock.Move(doorward.FactorResetLife - time.Minute)
+		f.WantCodes(apptest.Concurrently(8, func(i int) error {
+			return apptest.ErrorOf(f.Node(i).Factors.BeginAnew(f.Context(), apptest.Anonymous(i), token, apptest.FirstPassword))
+		}), apptest.Codes{"": 1, doorward.CodeChallengeOver: 7})
+		f.SignIn(ann.User.Email, apptest.FirstPassword)
+		late := f.MailToken(bob.User.Email)
+		clock.Move(time.Minute + time.Second)
+		if got := anew(late, apptest.FirstPassword); got != doorward.CodeChallengeOver {
+			f.Errorf("after a day: %q", got)
+		}
+	})
+}
+
+// TestOperatorsReset: at once, with all sessions.
+func TestOperatorsReset(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		f.Enrol(ann)
+		ended, err := f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, strings.ToUpper(ann.User.Email))
+		if err != nil || ended.Sessions != 1 || f.IsValid(ann.Token) {
+			f.Errorf("%+v, %v", ended, err)
+		}
+		f.SignIn(ann.User.Email, apptest.FirstPassword)
+		for _, who := range []string{"nobody@example.com", "nobody"} {
+			if _, err := f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, who); apptest.Code(err) != doorward.CodeNotFound {
+				f.Errorf("%s: %v", who, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package factor
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// A recovery code has 120 bits, so that its SHA-256 can be stored as it is: nobody finds
+// it from that. People type it, in groups of four characters.
+const (
+	recoveryBytes = 15
+	recoveryChars = recoveryBytes * 8 / 5
+	recoveryGroup = 4
+)
+
+// newRecoveryCodes returns codes as people get them, and their hashes.
+func newRecoveryCodes() (codes []string, hashes [][]byte) {
+	for range doorward.RecoveryCodes {
+		random := make([]byte, recoveryBytes)
+		_, _ = rand.Read(random) // never fails
+		text := base32.StdEncoding.EncodeToString(random)
+		hash := sha256.Sum256([]byte(text))
+		codes, hashes = append(codes, grouped(text)), append(hashes, hash[:])
+	}
+	return codes, hashes
+}
+
+func grouped(text string) string {
+	var groups []string
+	for ; text != ""; text = text[recoveryGroup:] {
+		groups = append(groups, text[:recoveryGroup])
+	}
+	return strings.Join(groups, "-")
+}
+
+// typed removes what people add to a code: spaces and hyphens.
+var typed = strings.NewReplacer(" ", "", "-", "", "\t", "")
+
+// hashOfRecovery returns the hash of a code as it was typed, and false if it can be none.
+func hashOfRecovery(code string) ([]byte, bool) {
+	if len(code) > 4*recoveryChars {
+		return nil, false
+	}
+	text := strings.ToUpper(typed.Replace(code))
+	if len(text) != recoveryChars {
+		return nil, false
+	}
+	hash := sha256.Sum256([]byte(text))
+	return hash[:], true
+}
+
+// NewRecoveryCodes replaces the caller's recovery codes and returns the new ones, which are
+// not shown again. Errors: conflict without a factor.
+func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]string, error) {
+	var codes []string
+	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
+		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
+			return err
+		}
+		left, err := f.changed(ctx, tx, by.ID)
+		if err != nil {
+			return err
+		}
+		if left == 0 {
+			return doorward.Fail(doorward.CodeNotFound, "There is no second factor yet. The first one makes recovery codes.")
+		}
+		if codes, err = replaceCodes(ctx, tx, by.ID); err != nil {
+			return err
+		}
+		tx.Changed("recoveryCodes", "", strconv.Itoa(len(codes)))
+		return notify(ctx, tx, store.MailRecoveryCodes, by.Email)
+	})
+	return codes, err
+}
+
+func replaceCodes(ctx context.Context, tx *access.Tx, userID string) ([]string, error) {
+	codes, hashes := newRecoveryCodes()
+	return codes, tx.SetRecoveryCodes(ctx, userID, hashes)
+}
+
+// recovered records that a recovery code was used, and tells the person.
+func recovered(ctx context.Context, tx *access.Tx, userID, tenantID string) error {
+	account, err := tx.Account(ctx, userID)
+	if err != nil {
+		return err
+	}
+	left, err := tx.CountRecoveryCodes(ctx, userID)
+	if err != nil {
+		return err
+	}
+	return tx.NotifyAlso(ctx, store.MailRecoveryUsed, account.Email, doorward.MFARecover, ofPerson(userID, tenantID),
+		doorward.Change{Field: "recoveryCodes", From: strconv.Itoa(left + 1), To: strconv.Itoa(left)},
+		doorward.Change{Field: access.FieldUserAgent, To: tx.By.UserAgent})
+}

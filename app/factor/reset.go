@@ -1,0 +1,177 @@
+package factor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/internal/mailaddr"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// Reset lets a member set factors up anew. It ends the member's sessions in the tenant and
+// sends a code to the member's own address: an administrator of one tenant doesn't remove
+// what protects the account in another. The result is the same whether the member has
+// factors. Errors: forbidden, also for oneself; not_found.
+func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
+	var ended doorward.Ended
+	revocation, err := f.writer.DoAll(ctx, by, f.onMember(ctx, target, func(tx *access.Tx, member doorward.User) (err error) {
+		if member.ID == by.ID {
+			return doorward.Fail(doorward.CodeForbidden, "One doesn't reset one's own factors: remove them, or ask another administrator.")
+		}
+		if ended.Sessions, err = tx.DeleteMemberSessions(ctx, f.sessions, member.TenantID, member.ID); err != nil {
+			return err
+		}
+		tx.RecordEnded(ended)
+		if err := tx.ForgetProofs(ctx, member.ID); err != nil {
+			return err
+		}
+		return tx.Notify(ctx, store.MailFactorsReset, member.Email)
+	}))
+	ended.Revocation = revocation
+	return ended, err
+}
+
+// onMember is the operation mfa.reset on a member as it is under the locks.
+func (f *Factors) onMember(ctx context.Context, target doorward.User, write func(*access.Tx, doorward.User) error) access.Operation {
+	current := func(read store.Reader) (doorward.User, error) {
+		member, err := read.User(ctx, target.TenantID, target.ID)
+		if errors.Is(err, store.ErrNone) {
+			err = doorward.Fail(doorward.CodeNotFound, "")
+		}
+		return member, err
+	}
+	on := ofPerson(target.ID, target.TenantID)
+	on.Held = target.Role
+	return access.Operation{
+		Action: doorward.MFAReset, On: on,
+		ReadObject: func(tx *store.Tx) (doorward.Object, error) {
+			member, err := current(tx.Reader)
+			on := on
+			on.Held = member.Role
+			return on, err
+		},
+		Write: func(tx *access.Tx) error {
+			member, err := current(tx.Reader)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.LockAccount(ctx, member.ID); err != nil {
+				return err
+			}
+			return write(tx, member)
+		},
+	}
+}
+
+// BeginAnew removes all factors and recovery codes of the account by the code of the mail
+// and the password. Errors: challenge_over, invalid_credentials, too_many_attempts.
+func (f *Factors) BeginAnew(ctx context.Context, by doorward.Caller, token, password string) (doorward.Revocation, error) {
+	c, account, err := f.openReset(ctx, token)
+	if err != nil {
+		return doorward.Revocation{}, err
+	}
+	proof, err := f.verifier.Check(ctx, by, account.Email, password)
+	if err != nil {
+		return doorward.Revocation{}, err
+	}
+	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
+	revocation, err := f.writer.Do(ctx, by, doorward.MFARecover, ofPerson(account.ID, c.TenantID), func(tx *access.Tx) error {
+		same, err := tx.LockAccountWithHash(ctx, account.ID, proof.Account.PasswordHash)
+		if err == nil && !same {
+			err = doorward.Fail(doorward.CodeInvalidCredentials, "")
+		}
+		if err != nil {
+			return err
+		}
+		if err := isLeft(tx.TakeChallenge(ctx, c.hash[:])); err != nil {
+			return err
+		}
+		if err := proof.Settle(ctx, tx.Tx); err != nil {
+			return err
+		}
+		return f.removeAll(ctx, tx, account)
+	})
+	return revocation, proof.End(ctx, err)
+}
+
+// openReset returns the challenge of a mail and its account. A password that has changed
+// since is no cause to refuse: the new one is asked for.
+func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorward.Account, error) {
+	parsed, err := secret.Parse(token)
+	if err != nil {
+		return Challenge{}, doorward.Account{}, Over()
+	}
+	c := Challenge{hash: parsed.Hash()}
+	if c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], store.ChallengeOfReset, doorward.ChallengeTries, f.db.Now()); err != nil {
+		return c, doorward.Account{}, overIfNone(err)
+	}
+	account, err := f.db.Read().Account(ctx, c.UserID)
+	return c, account, overIfNone(err)
+}
+
+// ShowReset returns the address of the account that the code of a mail is for. Errors:
+// challenge_over.
+func (f *Factors) ShowReset(ctx context.Context, token string) (string, error) {
+	_, account, err := f.openReset(ctx, token)
+	return account.Email, err
+}
+
+// removeAll removes the account's factors and recovery codes, and tells the person.
+func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+	if err := tx.DeleteFactors(ctx, account.ID); err != nil {
+		return err
+	}
+	if _, err := f.changed(ctx, tx, account.ID); err != nil {
+		return err
+	}
+	return notify(ctx, tx, store.MailFactorsRemoved, account.Email)
+}
+
+// ResetAt is the operator's reset of an account by its address: it removes all factors at
+// once, and ends all sessions. Errors: not_found.
+func (f *Factors) ResetAt(ctx context.Context, by doorward.Caller, address string) (doorward.Ended, error) {
+	var ended doorward.Ended
+	account, err := f.byAddress(ctx, address)
+	if err != nil {
+		return ended, err
+	}
+	home, err := credential.Home(ctx, f.db.Read(), account.ID, "")
+	if err != nil {
+		return ended, err
+	}
+	revocation, err := f.writer.Do(ctx, by, doorward.MFAReset, ofPerson(account.ID, home), func(tx *access.Tx) error {
+		ended = doorward.Ended{}
+		if held, err := tx.LockAccount(ctx, account.ID); err != nil || !held {
+			return found(held, err)
+		}
+		sessions, err := tx.DeleteUserSessions(ctx, f.sessions, account.ID, "")
+		if err != nil {
+			return err
+		}
+		for _, n := range sessions {
+			ended.Sessions += n
+		}
+		if err := tx.RecordEndedByTenant(ctx, account.ID, sessions); err != nil {
+			return err
+		}
+		return f.removeAll(ctx, tx, account)
+	})
+	ended.Revocation = revocation
+	return ended, err
+}
+
+func (f *Factors) byAddress(ctx context.Context, address string) (doorward.Account, error) {
+	email, err := mailaddr.Parse(address)
+	if err != nil {
+		return doorward.Account{}, doorward.Fail(doorward.CodeNotFound, "This is %s.", err)
+	}
+	account, err := f.db.Read().AccountByEmail(ctx, email)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeNotFound, "No account has this address.")
+	}
+	return account, err
+}

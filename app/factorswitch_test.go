@@ -1,0 +1,130 @@
+package app_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/store"
+)
+
+// prover is a member of two tenants with a second factor who has begun to sign in to the
+// other one, to set up another factor, and has a browser that stands in for the factor.
+type prover struct {
+	holder
+	codes     []string
+	challenge factor.Begun
+}
+
+func newProver(f *apptest.Fixture) prover {
+	f.Helper()
+	p := prover{holder: newHolder(f, true)}
+	p.codes = f.Enrol(p.ann).Recovery
+	there := p.ann
+	there.User = p.there.User
+	p.challenge = f.Challenge(apptest.Anonymous(1), there)
+	_, err := f.Node(0).Factors.Enrol(f.Context(), p.ann.Caller, "")
+	f.NoError(err)
+	_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error { return tx.RememberSecond(f.Context(), p.device) })
+	f.NoError(err)
+	return p
+}
+
+// left says what is left: the challenge, the enrolment, the browser.
+func (p prover) left(f *apptest.Fixture, i int) string {
+	f.Helper()
+	own, err := f.Node(i).Factors.Of(f.Context(), p.ann.Caller)
+	f.NoError(err)
+	_, err = f.Node(i).Login.WithSecond(f.Context(), apptest.Anonymous(1), p.challenge.Token.Reveal(), factor.Answer{Code: "000000"}, false)
+	return fmt.Sprint(apptest.Code(err) == doorward.CodeInvalidCode, f.Int(`SELECT count(*) FROM factors WHERE confirmed_at IS NULL`) == 1, own.Remembered == 1)
+}
+
+// TestKillSwitchOfSecondFactors: what ends a membership, resets or changes factors or the
+// password ends challenges and browsers that stand in for a factor, on all nodes; what
+// also may be the work of a thief ends enrolments, too.
+func TestKillSwitchOfSecondFactors(t *testing.T) {
+	const nothing, all, allButEnrolment = "true true true", "false false false", "false true false"
+	for name, c := range map[string]struct {
+		do   func(*apptest.Fixture, prover) error
+		want string
+	}{
+		"nothing":   {func(*apptest.Fixture, prover) error { return nil }, nothing},
+		"suspended": {func(f *apptest.Fixture, p prover) error { return edited(byOwner, suspended)(f, p.holder) }, all},
+		"demoted":   {func(f *apptest.Fixture, p prover) error { return edited(byOwner, demoted)(f, p.holder) }, nothing},
+		"removed": {func(f *apptest.Fixture, p prover) error {
+			_, err := f.Node(0).Users.Remove(f.Context(), p.owner.Caller, p.ann.User, user.Handover{}, nil)
+			return err
+		}, all},
+		"left": {func(f *apptest.Fixture, p prover) error {
+			_, err := f.Node(0).Users.Leave(f.Context(), p.ann.Caller, p.ann.User.TenantID)
+			return err
+		}, all},
+		"reset": {func(f *apptest.Fixture, p prover) error {
+			_, err := f.Node(0).Factors.Reset(f.Context(), p.owner.Caller, p.ann.User)
+			return err
+		}, all},
+		"new recovery codes": {func(f *apptest.Fixture, p prover) error {
+			return apptest.ErrorOf(f.Node(0).Factors.NewRecoveryCodes(f.Context(), p.ann.Caller))
+		}, allButEnrolment},
+		"another password": {func(f *apptest.Fixture, p prover) error {
+			return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), p.ann.Caller, apptest.FirstPassword, apptest.Password(5), apptest.Password(5)))
+		}, allButEnrolment},
+		"signed out elsewhere": {func(f *apptest.Fixture, p prover) error {
+			return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), p.ann.Caller))
+		}, allButEnrolment},
+	} {
+		t.Run(name, func(t *testing.T) {
+			apptest.OnEach(t, func(f *apptest.Fixture) {
+				p := newProver(f)
+				f.NoError(c.do(f, p))
+				if got := p.left(f, 1); got != c.want {
+					f.Errorf("left are challenge, enrolment, browser: %s, want %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestFactorsEndWithTheLastMembership: who comes back by an invitation, which proves the
+// mailbox alone, has no factor of before.
+func TestFactorsEndWithTheLastMembership(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		f.Enrol(ann)
+		_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, ann.User, user.Handover{}, nil)
+		f.NoError(err)
+		if n := f.CountRows("factors") + f.CountRows("recovery_codes"); n != 0 || f.Account(ann).Factors != 0 {
+			f.Errorf("%d factors and recovery codes are left", n)
+		}
+		_, token := f.Invite(owner, ann.User.Email, doorward.RoleUser)
+		_, err = f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.FirstPassword, apptest.FirstPassword)
+		f.NoError(err)
+		f.SignIn(ann.User.Email, apptest.FirstPassword)
+	})
+}
+
+// The code in the mail of a reset is not sent to somebody who was suspended since.
+func TestResetOfSuspended(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		f.Enrol(ann)
+		before := len(f.Subjects(ann.User.Email))
+		_, err := f.Node(0).Factors.Reset(f.Context(), owner.Caller, ann.User)
+		f.NoError(err)
+		f.NoError(f.Node(0).Users.Resume(f.Context(), owner.Caller, ann.User))
+		_, err = f.Node(0).Users.Suspend(f.Context(), owner.Caller, ann.User)
+		f.NoError(err)
+		clock.Move(time.Second)
+		for _, subject := range f.Subjects(ann.User.Email)[before:] {
+			if subject == "Set up your second factor anew" {
+				f.Error("the code was sent")
+			}
+		}
+	})
+}

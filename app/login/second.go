@@ -1,0 +1,208 @@
+package login
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/internal/secret"
+)
+
+// askForMore makes a challenge where a session was refused for want of a second factor,
+// and ends the attempt without an outcome. Other causes end the attempt.
+func (l *Login) askForMore(ctx context.Context, by doorward.Caller, proof credential.Proof, tenantID, sessionID string, cause error) (Outcome, error) {
+	purpose := factor.ForLogin
+	switch {
+	case doorward.HasCode(cause, doorward.CodeMFARequired):
+	case doorward.HasCode(cause, doorward.CodeMFAEnrolmentRequired):
+		purpose = factor.ForEnrolment
+	default:
+		return nil, proof.End(ctx, cause)
+	}
+	begun, err := l.begin(ctx, by, proof, purpose, tenantID, sessionID)
+	if err = proof.End(ctx, err); err != nil {
+		return nil, err
+	}
+	if purpose == factor.ForEnrolment {
+		return EnrolmentNeeded{begun}, nil
+	}
+	return SecondNeeded{begun}, nil
+}
+
+func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.Proof, purpose factor.Purpose, tenantID, sessionID string) (begun factor.Begun, err error) {
+	account := proof.Account
+	who := by.As(doorward.User{ID: account.ID, Email: account.Email})
+	on := doorward.Object{Type: "user", ID: account.ID, TenantID: tenantID}
+	_, err = l.writer.Do(ctx, who, doorward.MFAChallenge, on, func(tx *access.Tx) error {
+		if err := proof.Pause(ctx, tx.Tx); err != nil {
+			return err
+		}
+		begun, err = l.factors.Begin(ctx, tx, purpose, account, tenantID, sessionID)
+		return err
+	})
+	return begun, err
+}
+
+// Switch opens a session of the caller in another tenant and ends the current one; see
+// session.Sessions.Switch. Where that tenant asks for a second factor, the challenge
+// completes the switch and the current session stays until then.
+func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Outcome, error) {
+	opened, err := l.sessions.Switch(ctx, by, tenantID, nil, func(*access.Tx) error { return nil })
+	if err == nil {
+		return SignedIn{Opened: opened}, nil
+	}
+	if !doorward.HasCode(err, doorward.CodeMFARequired) && !doorward.HasCode(err, doorward.CodeMFAEnrolmentRequired) {
+		return nil, err
+	}
+	account, readErr := l.db.Read().Account(ctx, by.ID)
+	if readErr != nil {
+		return nil, readErr
+	}
+	return l.askForMore(ctx, by, credential.Proof{Account: account}, tenantID, by.SessionID, err)
+}
+
+// WithSecond completes a sign-in by the answer to its challenge. remember makes the
+// browser stand in for the factor, where the tenant allows it. Errors: challenge_over,
+// invalid_code, too_many_attempts, and those of WithPassword about the tenant.
+func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string, answer factor.Answer, remember bool) (Outcome, error) {
+	a, err := l.resume(ctx, by, token, factor.ForLogin)
+	if err != nil {
+		return nil, err
+	}
+	match, err := l.factors.Try(ctx, a.c, answer)
+	if err != nil {
+		return nil, a.refuse(ctx, err)
+	}
+	a.remember = remember
+	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, a.c.TenantID) })
+}
+
+// WithFirst completes a sign-in by the first code of the TOTP that the challenge has let
+// the person set up. Errors: not_found for an enrolment that is over, and those of
+// WithSecond.
+func (l *Login) WithFirst(ctx context.Context, by doorward.Caller, token, id, code string) (Outcome, factor.Confirmed, error) {
+	a, err := l.resume(ctx, by, token, factor.ForEnrolment)
+	if err != nil {
+		return nil, factor.Confirmed{}, err
+	}
+	first, err := l.factors.TryFirst(ctx, a.c, id, code)
+	if err != nil {
+		return nil, factor.Confirmed{}, a.refuse(ctx, err)
+	}
+	var done factor.Confirmed
+	outcome, err := l.finish(ctx, a, []string{doorward.MethodCode}, func(tx *access.Tx) (err error) {
+		done, err = first.Confirm(ctx, tx)
+		return err
+	})
+	return outcome, done, err
+}
+
+// Asked is what a page says about a challenge.
+type Asked struct {
+	Email        string
+	Methods      []string
+	RememberDays int // for which the browser can stand in for the factor
+}
+
+// Asked describes the challenge of a token. Errors: challenge_over.
+func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose) (Asked, error) {
+	c, account, err := l.factors.Open(ctx, token, purpose)
+	if err != nil {
+		return Asked{}, err
+	}
+	tenant, err := l.db.Read().Tenant(ctx, c.TenantID)
+	return Asked{account.Email, c.Methods, tenant.Settings.SecondFactor.RememberDays}, err
+}
+
+// answering is a sign-in that goes on by a challenge.
+type answering struct {
+	by       doorward.Caller
+	c        factor.Challenge
+	proof    credential.Proof
+	remember bool
+}
+
+// resume opens the challenge and reserves an attempt.
+func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, purpose factor.Purpose) (answering, error) {
+	c, account, err := l.factors.Open(ctx, token, purpose)
+	if err != nil {
+		return answering{}, err
+	}
+	proof, err := l.verifier.Begin(ctx, by, account)
+	return answering{by: by, c: c, proof: proof}, err
+}
+
+// refuse counts a wrong answer as a failure and records it. Other errors end the attempt.
+func (a answering) refuse(ctx context.Context, err error) error {
+	var reason *doorward.Error
+	if errors.As(err, &reason) && reason.Code == doorward.CodeInvalidCode {
+		on := doorward.Object{Type: "user", ID: a.c.UserID, TenantID: a.c.TenantID}
+		return a.proof.Refuse(ctx, doorward.MFARefuse, on, reason)
+	}
+	return a.proof.End(ctx, err)
+}
+
+// finish opens the session, or switches to it. In the same transaction the challenge and
+// the answer are used up, the attempt is settled and the browser becomes a known one.
+func (l *Login) finish(ctx context.Context, a answering, methods []string, use func(*access.Tx) error) (Outcome, error) {
+	device, isNew := secret.New(), false
+	opened, err := l.open(ctx, a, methods, func(tx *access.Tx) (err error) {
+		if err := l.factors.Take(ctx, tx, a.c); err != nil {
+			return err
+		}
+		if err := use(tx); err != nil {
+			return err
+		}
+		if err := a.proof.Settle(ctx, tx.Tx); err != nil {
+			return err
+		}
+		isNew, err = a.rememberBrowser(ctx, tx, device.Hash())
+		return err
+	})
+	if err != nil {
+		return nil, a.refuse(ctx, err)
+	}
+	memberships, err := l.db.Read().Memberships(ctx, a.c.UserID)
+	if err != nil {
+		return nil, err
+	}
+	done := SignedIn{Opened: opened, Choice: a.c.SessionID == "" && hasOther(memberships, a.c.TenantID), Allowance: a.proof.Allowance()}
+	if isNew {
+		done.Device = &device
+	}
+	return done, nil
+}
+
+// open opens a session, or one in place of the session that was to switch to the tenant.
+func (l *Login) open(ctx context.Context, a answering, methods []string, also func(*access.Tx) error) (session.Opened, error) {
+	account := a.proof.Account
+	if a.c.SessionID == "" {
+		how := doorward.Assurance{AMR: []string{doorward.MethodPassword}}.Proved(l.db.Now(), methods...)
+		return l.sessions.Open(ctx, a.by, account, a.c.TenantID, how, also)
+	}
+	by := a.by.As(doorward.User{ID: account.ID, Email: account.Email})
+	by.SessionID = a.c.SessionID
+	opened, err := l.sessions.Switch(ctx, by, a.c.TenantID, methods, also)
+	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
+		err = factor.Over()
+	}
+	return opened, err
+}
+
+// rememberBrowser is rememberBrowser of a sign-in with a password, and makes the browser
+// stand in for the factor if the person wants that and the tenant allows it.
+func (a answering) rememberBrowser(ctx context.Context, tx *access.Tx, hash secret.Hash) (isNew bool, err error) {
+	device, isNew, err := rememberBrowser(ctx, tx, a.by, a.proof.Account, hash)
+	if err != nil || !a.remember || device == nil {
+		return isNew, err
+	}
+	tenant, err := tx.Tenant(ctx, a.c.TenantID)
+	if err != nil || tenant.Settings.SecondFactor.RememberDays == 0 {
+		return isNew, err
+	}
+	return isNew, tx.RememberSecond(ctx, device)
+}

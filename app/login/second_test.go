@@ -1,0 +1,378 @@
+package login_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/internal/secret"
+)
+
+// second answers the challenge on node i.
+func second(f *apptest.Fixture, i int, by doorward.Caller, b factor.Begun, a factor.Answer) (login.SignedIn, error) {
+	return apptest.SignedIn(f.Node(i).Login.WithSecond(f.Context(), by, b.Token.Reveal(), a, false))
+}
+
+func code(f *apptest.Fixture, i int, b factor.Begun, a factor.Answer) doorward.Code {
+	return apptest.Code(apptest.ErrorOf(second(f, i, apptest.Anonymous(i), b, a)))
+}
+
+// reenter signs in with a code, and returns the caller.
+func reenter(f *apptest.Fixture, p apptest.Person, a *apptest.Authenticator) doorward.Caller {
+	f.Helper()
+	in, err := second(f, 0, apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), p), factor.Answer{Code: a.Code(f.DB.Now())})
+	f.NoError(err)
+	by := apptest.Anonymous(1).As(in.User)
+	by.Principal = doorward.PrincipalOf(in.User, in.Session)
+	return by
+}
+
+// onThreeNodes runs the test on SQLite and on three nodes over PostgreSQL.
+func onThreeNodes(t *testing.T, test func(*apptest.Fixture, *apptest.MovedClock)) {
+	for _, e := range apptest.Engines {
+		if e.Name == apptest.Postgres.Name {
+			e.Nodes = 3
+		}
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			clock := apptest.NewMovedClock()
+			test(apptest.New(t, e, apptest.ProductionLimits, clock.Now), clock)
+		})
+	}
+}
+
+// TestSecondStep: after the password a challenge, after the code a session of level 2. The
+// challenge is good once, and a code is, too.
+func TestSecondStep(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
+		_, ann := f.Tenant()
+		a := f.Enrol(ann)
+		refused := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`)
+		b := f.Challenge(apptest.Anonymous(1), ann)
+		if fmt.Sprint(b.Methods) != "[totp recovery]" || b.ExpiresAt.Sub(f.DB.Now()) > doorward.ChallengeLife {
+			f.Errorf("%+v", b)
+		}
+		answer := factor.Answer{Code: a.Code(f.DB.Now())}
+		in, err := second(f, 1, apptest.Anonymous(1), b, answer)
+		if err != nil || in.Session.AAL != 2 || fmt.Sprint(in.Session.AMR) != "[pwd otp mfa]" || in.Device == nil {
+			f.Fatalf("%+v, %v", in.Session, err)
+		}
+		for i := range f.Nodes {
+			if p, err := f.Node(i).Sessions.Check(f.Context(), in.Token); err != nil || p.AAL != 2 || p.FactorAt.IsZero() {
+				f.Errorf("node %d: %+v, %v", i, p, err)
+			}
+		}
+		if got := code(f, 2, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
+			f.Errorf("the challenge again: %q", got)
+		}
+		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), ann), answer); got != doorward.CodeInvalidCode {
+			f.Errorf("the code again: %q", got)
+		}
+		f.RecordDue()
+		if got := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`) - refused; got != 1 {
+			f.Errorf("%d refusals are recorded, want only that of the code", got)
+		}
+		if got := f.Int(`SELECT count(*) FROM events WHERE action = 'mfa.refuse'`); got != 1 {
+			f.Errorf("%d events mfa.refuse", got)
+		}
+		if got := f.Int(`SELECT count(*) FROM events WHERE action = 'mfa.challenge'`); got != 2 {
+			f.Errorf("%d events mfa.challenge", got)
+		}
+		if n := inFlight(f); n != 0 {
+			f.Errorf("%d attempts are in flight", n)
+		}
+	})
+}
+
+// TestOneCodeAtOnce: of 32 uses of one code at once, over all nodes and with a challenge
+// each, exactly one passes; the same for a recovery code, and for one challenge.
+func TestOneCodeAtOnce(t *testing.T) {
+	for _, e := range apptest.Engines {
+		if e.Name == apptest.Postgres.Name {
+			e.Nodes = 3
+		}
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			f := apptest.New(t, e, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
+			_, ann := f.Tenant()
+			a := f.Enrol(ann)
+			var challenges []factor.Begun
+			for range 32 {
+				challenges = append(challenges, f.Challenge(apptest.Anonymous(1), ann))
+			}
+			for name, answer := range map[string]factor.Answer{"code": {Code: a.Code(f.DB.Now())}, "recovery code": {RecoveryCode: a.Recovery[0]}} {
+				got := apptest.CountCodes(apptest.Concurrently(32, func(i int) error {
+					return apptest.ErrorOf(second(f, i, apptest.Anonymous(i), challenges[i], answer))
+				}))
+				if got[""] != 1 || got[doorward.CodeInvalidCode]+got[doorward.CodeChallengeOver] != 31 {
+					f.Errorf("%s: %v", name, got)
+				}
+			}
+			one := f.Challenge(apptest.Anonymous(1), ann)
+			got := apptest.CountCodes(apptest.Concurrently(32, func(i int) error {
+				return apptest.ErrorOf(second(f, i, apptest.Anonymous(i), one, factor.Answer{RecoveryCode: a.Recovery[1+i%9]}))
+			}))
+			if got[""] != 1 || got[doorward.CodeChallengeOver] != 31 {
+				f.Errorf("one challenge: %v", got)
+			}
+			if n := f.Int(`SELECT count(*) FROM recovery_codes`); n != doorward.RecoveryCodes-2 {
+				f.Errorf("%d recovery codes are left", n)
+			}
+			f.WantNoDeadlocks()
+		})
+	}
+}
+
+// TestFiveTries: a challenge has five tries, over all nodes; the right code is too late
+// then. Each wrong one counts in the limit of the account, and right passwords in between
+// don't clear it.
+func TestFiveTries(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, ann := f.Tenant()
+		a := f.Enrol(ann)
+		b := f.Challenge(apptest.Anonymous(1), ann)
+		for i := range doorward.ChallengeTries {
+			if got := code(f, i, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
+				f.Fatalf("try %d: %q", i, got)
+			}
+		}
+		if got := code(f, 0, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
+			f.Errorf("the sixth try: %q", got)
+		}
+		if n := f.CountFailures("account:" + ann.User.Email); n != doorward.ChallengeTries {
+			f.Errorf("%d failures are counted", n)
+		}
+		clock.Move(time.Minute)
+		b = f.Challenge(apptest.Anonymous(2), ann)
+		if n := f.CountFailures("account:" + ann.User.Email); n != doorward.ChallengeTries {
+			f.Errorf("after the right password %d failures are counted", n)
+		}
+		if got := code(f, 1, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
+			f.Errorf("%q", got)
+		}
+		if got := f.TryLogin(ann.User.Email, apptest.FirstPassword); got != doorward.CodeTooManyAttempts {
+			f.Errorf("a password right after too many wrong codes: %q", got)
+		}
+		clock.Move(time.Hour)
+		if got := code(f, 2, f.Challenge(apptest.Anonymous(2), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
+			f.Errorf("the right code: %q", got)
+		}
+		if n := f.CountFailures("account:" + ann.User.Email); n != 0 {
+			f.Errorf("after the sign-in %d failures are counted", n)
+		}
+	})
+}
+
+// TestFalseChallenges: a challenge is good for its purpose, its account and its time, and
+// not beyond a change of the password or of the factors.
+func TestFalseChallenges(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		ann, bob, eve := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
+		a := f.Enrol(ann)
+		f.Enrol(bob)
+		over := func(why string, b factor.Begun) {
+			f.Helper()
+			if got := code(f, 1, b, factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeChallengeOver {
+				f.Errorf("%s: %q", why, got)
+			}
+		}
+		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), bob), factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeInvalidCode {
+			f.Errorf("another account's challenge: %q", got)
+		}
+		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.Since = f.DB.Now().Add(-time.Second) })
+		over("of another purpose", f.Challenge(apptest.Anonymous(1), eve))
+		b := f.Challenge(apptest.Anonymous(1), ann)
+		clock.Move(doorward.ChallengeLife)
+		over("late", b)
+		b = f.Challenge(apptest.Anonymous(1), ann)
+		_, err := f.Node(0).Factors.NewRecoveryCodes(f.Context(), ann.Caller)
+		f.NoError(err)
+		over("after a change of the factors", b)
+		b = f.Challenge(apptest.Anonymous(1), ann)
+		_, err = f.Node(0).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, apptest.Password(7), apptest.Password(7))
+		f.NoError(err)
+		over("after a change of the password", b)
+		clock.Move(doorward.ChallengeLife)
+		f.NoError(f.Node(0).Sweep(f.Context()))
+		if n := f.CountRows("challenges"); n != 0 {
+			f.Errorf("%d challenges are left", n)
+		}
+	})
+}
+
+// TestRememberedBrowser: a browser stands in for the factor for the tenant's days, with
+// level 1; not in a tenant that allows none, nor after a change of the factors.
+func TestRememberedBrowser(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, ann := f.Tenant()
+		a := f.Enrol(ann)
+		days := func(n int) {
+			f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = n })
+		}
+		remember := func() doorward.Caller {
+			f.Helper()
+			o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, true)
+			in, err := apptest.SignedIn(o, err)
+			f.NoError(err)
+			hash, by := in.Device.Hash(), apptest.Anonymous(1)
+			by.Devices = [][]byte{hash[:]}
+			return by
+		}
+		enters := func(by doorward.Caller, want bool) {
+			f.Helper()
+			o, err := f.Node(1).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, "")
+			f.NoError(err)
+			in, entered := o.(login.SignedIn)
+			if entered != want || entered && (in.Session.AAL != 1 || !in.Session.Remembered || !in.Session.FactorAt.IsZero()) {
+				f.Errorf("%T, %+v", o, in.Session)
+			}
+		}
+		enters(remember(), false) // the tenant allows none
+		days(2)
+		clock.Move(time.Hour)
+		by := remember()
+		enters(by, true)
+		enters(apptest.Anonymous(1), false)
+		days(0)
+		enters(by, false)
+		days(1)
+		clock.Move(24*time.Hour - time.Minute)
+		enters(by, true)
+		clock.Move(time.Minute)
+		enters(by, false)
+		days(30)
+		enters(by, true)
+		_, err := f.Node(0).Factors.NewRecoveryCodes(f.Context(), reenter(f, ann, a))
+		f.NoError(err)
+		enters(by, false)
+	})
+}
+
+// TestEnrolmentAtLogin: where the tenant demands a factor, somebody without one sets it up
+// between the password and the session, and only the first one.
+func TestEnrolmentAtLogin(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		f.UseMasterKey()
+		f.EditTenant(owner, func(s *doorward.TenantSettings) {
+			s.SecondFactor = doorward.SecondFactor{Since: f.DB.Now(), Roles: []doorward.Role{doorward.RoleUser}, GraceDays: 2}
+		})
+		f.SignIn(ann.User.Email, apptest.FirstPassword)
+		clock.Move(48 * time.Hour)
+		f.SignIn(owner.User.Email, apptest.FirstPassword)
+		first, other := f.Challenge(apptest.Anonymous(1), ann), f.Challenge(apptest.Anonymous(2), ann)
+		enrol := func(b factor.Begun) *apptest.Authenticator {
+			f.Helper()
+			e, err := f.Node(1).Factors.EnrolBy(f.Context(), apptest.Anonymous(1), b.Token.Reveal(), "")
+			f.NoError(err)
+			return &apptest.Authenticator{ID: e.ID, Seed: e.Seed}
+		}
+		confirm := func(i int, b factor.Begun, id, code string) (login.SignedIn, factor.Confirmed, error) {
+			o, done, err := f.Node(i).Login.WithFirst(f.Context(), apptest.Anonymous(i), b.Token.Reveal(), id, code)
+			in, err := apptest.SignedIn(o, err)
+			return in, done, err
+		}
+		a := enrol(first)
+		if _, _, err := confirm(0, first, a.ID, "000000"); apptest.Code(err) != doorward.CodeInvalidCode {
+			f.Errorf("a wrong code: %v", err)
+		}
+		in, done, err := confirm(1, first, a.ID, a.Code(f.DB.Now()))
+		if err != nil || in.Session.AAL != 2 || len(done.RecoveryCodes) != doorward.RecoveryCodes {
+			f.Fatalf("%+v, %+v, %v", in.Session, done, err)
+		}
+		if p, err := f.Node(2).Sessions.Check(f.Context(), in.Token); err != nil || p.AAL != 2 || !p.HasFactor {
+			f.Errorf("%+v, %v", p, err)
+		}
+		if _, err := f.Node(0).Factors.EnrolBy(f.Context(), apptest.Anonymous(2), other.Token.Reveal(), ""); apptest.Code(err) != doorward.CodeChallengeOver {
+			f.Errorf("a second factor by the password alone: %v", err)
+		}
+		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
+			f.Errorf("the next login: %q", got)
+		}
+	})
+}
+
+// TestGraceEnds: sessions of level 1 end with the days of grace, on all nodes.
+func TestGraceEnds(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		ann, bob := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleViewer)
+		a := f.Enrol(owner)
+		f.EditTenant(owner, func(s *doorward.TenantSettings) {
+			s.SecondFactor = doorward.SecondFactor{Since: f.DB.Now(), Roles: []doorward.Role{doorward.RoleUser, doorward.RoleOwner}, GraceDays: 1}
+		})
+		clock.Move(23*time.Hour + 30*time.Minute)
+		in, err := second(f, 0, apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), owner), factor.Answer{Code: a.Code(f.DB.Now())})
+		f.NoError(err)
+		covered, spared := f.SignIn(ann.User.Email, apptest.FirstPassword), f.SignIn(bob.User.Email, apptest.FirstPassword)
+		want := func(left int) {
+			f.Helper()
+			for i := range f.Nodes {
+				for _, token := range []secret.Token{in.Token, spared.Token} {
+					if _, err := f.Node(i).Sessions.Check(f.Context(), token); err != nil {
+						f.Errorf("node %d ends another one: %v", i, err)
+					}
+				}
+				if _, err := f.Node(i).Sessions.Check(f.Context(), covered.Token); (err == nil) != (left > 0) {
+					f.Errorf("node %d: %v", i, err)
+				}
+			}
+			if got, err := f.Node(0).Sessions.Own(f.Context(), covered.Caller); err != nil || len(got) != left {
+				f.Errorf("%d sessions are listed, %v", len(got), err)
+			}
+		}
+		want(1)
+		clock.Move(29 * time.Minute)
+		want(1)
+		clock.Move(time.Minute)
+		want(0)
+	})
+}
+
+// TestSwitchIntoStricterTenant: switching asks for the factor, and the challenge switches.
+// The session stays until then.
+func TestSwitchIntoStricterTenant(t *testing.T) {
+	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, ann := f.Tenant()
+		_, boss := f.Tenant()
+		_, token := f.Invite(boss, ann.User.Email, doorward.RoleUser)
+		_, err := f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")
+		f.NoError(err)
+		a := f.Enrol(ann)
+		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 30 })
+		o, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: a.Code(f.DB.Now())}, true)
+		in, err := apptest.SignedIn(o, err)
+		f.NoError(err)
+		hash, by := in.Device.Hash(), apptest.Anonymous(1)
+		by.Devices = [][]byte{hash[:]}
+		weak, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, ann.User.TenantID))
+		f.NoError(err)
+		as := by.As(weak.User)
+		as.Principal = doorward.PrincipalOf(weak.User, weak.Session)
+		o, err = f.Node(1).Login.Switch(f.Context(), as, boss.User.TenantID)
+		needed, ok := o.(login.SecondNeeded)
+		if err != nil || !ok || !f.IsValid(weak.Token) {
+			f.Fatalf("%T, %v", o, err)
+		}
+		done, err := second(f, 2, apptest.Anonymous(1), needed.Begun, factor.Answer{RecoveryCode: a.Recovery[0]})
+		if err != nil || done.Session.TenantID != boss.User.TenantID || done.Session.AAL != 2 || !done.Session.CreatedAt.Equal(weak.Session.CreatedAt) {
+			f.Fatalf("%+v, %v", done.Session, err)
+		}
+		if f.IsValid(weak.Token) || !f.IsValid(done.Token) {
+			f.Error("the sessions are the wrong ones")
+		}
+		strong := by.As(done.User)
+		strong.Principal = doorward.PrincipalOf(done.User, done.Session)
+		back, err := apptest.SignedIn(f.Node(0).Login.Switch(f.Context(), strong, ann.User.TenantID))
+		if err != nil || back.Session.AAL != 2 {
+			f.Errorf("back with the factor: %+v, %v", back.Session, err)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package login
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/session"
+)
+
+// BeginStepUp makes a challenge by which the caller proves their session anew: with a
+// second factor if the account has one, else with the password.
+func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (begun factor.Begun, err error) {
+	account, err := l.db.Read().Account(ctx, by.ID)
+	if err != nil {
+		return begun, err
+	}
+	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, ofSession(by), func(tx *access.Tx) (err error) {
+		begun, err = l.factors.Begin(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)
+		return err
+	})
+	return begun, err
+}
+
+func ofSession(by doorward.Caller) doorward.Object {
+	return doorward.Object{Type: "session", ID: by.SessionID, TenantID: by.TenantID}
+}
+
+// Evidence is what a person proves a session anew with: one of these.
+type Evidence struct {
+	Password string // of an account without a second factor
+	factor.Answer
+}
+
+// StepUp proves the caller's session anew by the answer to its challenge: the session goes
+// on under a new token, and the old one ends on all nodes. No other session changes.
+// Errors: challenge_over, validation_failed with /password or /code wrong,
+// too_many_attempts, unauthenticated when the session has ended.
+func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, with Evidence) (session.Opened, error) {
+	c, account, err := l.factors.Open(ctx, token, factor.ForStepUp)
+	if err == nil && (c.SessionID != by.SessionID || c.UserID != by.ID) {
+		err = factor.Over()
+	}
+	if err != nil {
+		return session.Opened{}, err
+	}
+	if with.Password != "" {
+		return l.stepUpByPassword(ctx, by, c, account, with.Password)
+	}
+	return l.stepUpByFactor(ctx, by, c, account, with.Answer)
+}
+
+func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, password string) (session.Opened, error) {
+	if !c.Takes(doorward.ByPassword) {
+		return session.Opened{}, wrong("/password", "The password isn't enough here: the account has a second factor. Prove that.")
+	}
+	if err := l.factors.Count(ctx, c); err != nil {
+		return session.Opened{}, err
+	}
+	proof, err := l.verifier.Check(ctx, by, account.Email, password)
+	if doorward.HasCode(err, doorward.CodeInvalidCredentials) {
+		e := wrong("/password", "This is not the password you have now.")
+		e.Allowance = doorward.AllowanceOf(err)
+		return session.Opened{}, e
+	}
+	if err != nil {
+		return session.Opened{}, err
+	}
+	proved := func(a doorward.Assurance, tx *access.Tx) doorward.Assurance {
+		a.ProvedAt = tx.Now
+		return a
+	}
+	opened, err := l.renew(ctx, by, c, proof, proved, func(*access.Tx) error { return nil })
+	return opened, proof.End(ctx, err)
+}
+
+func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, answer factor.Answer) (session.Opened, error) {
+	if !c.Takes(answer.Method()) {
+		return session.Opened{}, wrongCode()
+	}
+	proof, err := l.verifier.Begin(ctx, by, account)
+	if err != nil {
+		return session.Opened{}, err
+	}
+	a := answering{by: by, c: c, proof: proof}
+	match, err := l.factors.Try(ctx, c, answer)
+	if err != nil {
+		return session.Opened{}, codeFault(a.refuse(ctx, err))
+	}
+	proved := func(was doorward.Assurance, tx *access.Tx) doorward.Assurance {
+		return was.Proved(tx.Now, match.Methods...)
+	}
+	opened, err := l.renew(ctx, by, c, proof, proved, func(tx *access.Tx) error { return match.Use(ctx, tx, by.TenantID) })
+	if err != nil {
+		return session.Opened{}, codeFault(a.refuse(ctx, err))
+	}
+	return opened, nil
+}
+
+// renew uses challenge and answer up and settles the attempt, in the transaction in which
+// the session gets its new token.
+func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof credential.Proof,
+	proved func(doorward.Assurance, *access.Tx) doorward.Assurance, use func(*access.Tx) error,
+) (session.Opened, error) {
+	return l.sessions.Renew(ctx, by, proof.Account, proved, func(tx *access.Tx) error {
+		if err := l.factors.Take(ctx, tx, c); err != nil {
+			return err
+		}
+		if err := use(tx); err != nil {
+			return err
+		}
+		return proof.Settle(ctx, tx.Tx)
+	})
+}
+
+func wrong(pointer, message string) *doorward.Error {
+	return doorward.Invalid(pointer, "wrong", message)
+}
+
+func wrongCode() *doorward.Error {
+	return wrong("/code", "This is not a code that the app shows now, or it was used before. Type the next one.")
+}
+
+// codeFault makes a wrong answer a fault of the form: the session is valid, and a valid
+// session is never told 401.
+func codeFault(err error) error {
+	var e *doorward.Error
+	if !errors.As(err, &e) || e.Code != doorward.CodeInvalidCode {
+		return err
+	}
+	fault := wrongCode()
+	fault.Allowance = e.Allowance
+	return fault
+}

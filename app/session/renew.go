@@ -1,0 +1,49 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// Renew gives the caller's session a new token after another proof of identity (OWASP,
+// Session Management Cheat Sheet, "Renew the Session ID After Any Privilege Level
+// Change"). The old token ends on all nodes; the session's limits stay. proved returns
+// the assurance after the proof. also runs in the same transaction, under the lock on the
+// account.
+//
+// Errors: unauthenticated when the session has ended, or the password has changed.
+func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorward.Account, proved func(doorward.Assurance, *access.Tx) doorward.Assurance, also func(*access.Tx) error) (Opened, error) {
+	mark := s.registry.Mark()
+	opened := Opened{Token: secret.New()}
+	hash := opened.Token.Hash()
+	on := doorward.Object{Type: "session", ID: by.SessionID, TenantID: by.TenantID}
+	revocation, err := s.writer.Do(ctx, by, doorward.SessionStepUp, on, func(tx *access.Tx) error {
+		if err := unchanged(ctx, tx, account, ended()); err != nil {
+			return err
+		}
+		if err := also(tx); err != nil {
+			return err
+		}
+		now, err := tx.Session(ctx, by.SessionID)
+		if errors.Is(err, store.ErrNone) {
+			return ended()
+		}
+		if err != nil {
+			return err
+		}
+		opened.Session, opened.User = now.Session, now.User
+		opened.Session.Assurance, opened.Session.LastSeenAt = proved(now.Session.Assurance, tx), tx.Now
+		was, err := tx.RenewSession(ctx, opened.Session, hash[:])
+		if err == nil && !was {
+			err = ended()
+		}
+		return err
+	})
+	opened.Revocation = revocation
+	return opened, s.keep(opened, hash, mark, err)
+}

@@ -1,0 +1,103 @@
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// The values of the setting mfa.
+const (
+	Optional = "optional"
+	Required = "required"
+)
+
+// Demand is the setting mfa.
+func Demand(f doorward.SecondFactor) string {
+	if f.Since.IsZero() {
+		return Optional
+	}
+	return Required
+}
+
+// RoleNames are the roles that the tenant's demand for second factors covers, separated by
+// spaces; none for all.
+func RoleNames(t doorward.Tenant) string {
+	var names []string
+	for _, r := range t.Settings.SecondFactor.Roles {
+		names = append(names, string(r))
+	}
+	return strings.Join(names, " ")
+}
+
+// demand applies what the edit says about second factors. The days of grace begin anew
+// where roles are covered that were not. Errors: validation_failed, master_key_missing when
+// people could set up no factor.
+func (t *Tenants) demand(e Edit, before doorward.Tenant, after *doorward.Tenant, now time.Time) error {
+	was, f := before.Settings.SecondFactor, &after.Settings.SecondFactor
+	if e.MFARoles != nil {
+		roles, faults := checkRoles(*e.MFARoles, before.Rules)
+		if len(faults) > 0 {
+			return doorward.InvalidFields(faults...)
+		}
+		f.Roles = roles
+	}
+	required := !was.Since.IsZero()
+	if e.MFA != nil {
+		if *e.MFA != Optional && *e.MFA != Required {
+			return doorward.Invalid("/settings/mfa", "invalid", "Second factors are optional or required.")
+		}
+		required = *e.MFA == Required
+	}
+	switch {
+	case !required:
+		f.Since = time.Time{}
+	case was.Since.IsZero() || !covers(was, *f):
+		f.Since = now
+		return t.canSeal()
+	}
+	return nil
+}
+
+// covers reports whether the demand covers all roles that the next one does.
+func covers(was, next doorward.SecondFactor) bool {
+	if len(was.Roles) == 0 {
+		return true
+	}
+	return len(next.Roles) > 0 && !slices.ContainsFunc(next.Roles, func(r doorward.Role) bool { return !slices.Contains(was.Roles, r) })
+}
+
+// checkRoles returns the roles in one order, each once, or their faults.
+func checkRoles(typed []string, rules *doorward.Rules) (roles []doorward.Role, faults []doorward.FieldError) {
+	for i, name := range typed {
+		r := doorward.Role(name)
+		if !rules.Has(r) {
+			faults = append(faults, doorward.FieldError{Pointer: fmt.Sprintf("/settings/mfaRoles/%d", i), Code: "invalid", Message: rules.RolesHelp()})
+		}
+		roles = append(roles, r)
+	}
+	slices.Sort(roles)
+	return slices.Compact(roles), faults
+}
+
+// endUnproved ends the sessions of assurance level 1 that the demand no longer spares.
+func endUnproved(ctx context.Context, tx *access.Tx, tenantID string, f doorward.SecondFactor) error {
+	grace := time.Duration(f.GraceDays) * 24 * time.Hour
+	if f.Since.IsZero() || tx.Now.Before(f.Since.Add(grace)) {
+		return nil
+	}
+	return tx.DeleteUnprovedSessions(ctx, tenantID, f.Roles, tx.Now.Add(-grace))
+}
+
+// demanded is the setting mfa in an export, which leaves out what is optional.
+func demanded(f doorward.SecondFactor) string {
+	if f.Since.IsZero() {
+		return ""
+	}
+	return Required
+}

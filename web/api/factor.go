@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/internal/qrsvg"
+	"github.com/doorward/doorward/internal/totp"
+	"github.com/doorward/doorward/web/front"
+)
+
+// factorView is a second factor as its person sees it.
+type factorView struct {
+	ID         string              `json:"id" example:"mfa_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+	Type       doorward.FactorKind `json:"type" enum:"totp,passkey"`
+	Name       string              `json:"name"`
+	CreatedAt  time.Time           `json:"createdAt"`
+	LastUsedAt *time.Time          `json:"lastUsedAt,omitempty" doc:"Absent before the first use"`
+	Synced     *bool               `json:"synced,omitempty" doc:"Of a passkey: whether it is synced between devices"`
+	DisabledAt *time.Time          `json:"disabledAt,omitempty" doc:"Of a passkey that was found to be cloned: since when it can't be used"`
+}
+
+func viewFactor(f doorward.Factor) factorView {
+	v := factorView{ID: f.ID, Type: f.Kind, Name: f.Name, CreatedAt: f.CreatedAt, LastUsedAt: f.LastUsedAt, DisabledAt: f.DisabledAt}
+	if f.Kind == doorward.Passkey {
+		v.Synced = &f.Synced
+	}
+	return v
+}
+
+type factorList struct {
+	Items         []factorView `json:"items"`
+	RecoveryCodes int          `json:"recoveryCodes" doc:"How many recovery codes are left"`
+}
+
+var docFactors = front.Doc{
+	ID: "listFactors", Tag: "Second factors", Summary: "List one's own second factors",
+	Description: "The oldest first, without those that are being set up.",
+}
+
+func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorList, error) {
+	own, err := a.app.Factors.Of(ctx, c.Caller)
+	out := factorList{Items: make([]factorView, 0, len(own.Factors)), RecoveryCodes: own.RecoveryCodes}
+	for _, f := range own.Factors {
+		out.Items = append(out.Items, viewFactor(f))
+	}
+	return out, err
+}
+
+type enrolInput struct {
+	Challenge string `json:"challenge,omitempty" doc:"Of the answer with the code mfa_enrolment_required, instead of a session"`
+	Name      string `json:"name,omitempty" example:"Phone" doc:"At most 100 characters"`
+}
+
+type enrolment struct {
+	ID     string `json:"id" example:"mfa_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+	Secret string `json:"secret" doc:"In base32, for apps that can't scan the picture; shown only here" example:"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"`
+	URI    string `json:"uri" doc:"For authenticator apps: otpauth://totp/…"`
+	QR     string `json:"qr" doc:"The address as a QR code: an SVG image"`
+}
+
+var docEnrolTOTP = front.Doc{
+	ID: "enrolTOTP", Tag: "Second factors", Summary: "Set up an authenticator app",
+	Description: "Makes a secret for time-based codes (RFC 6238: SHA-1, 30 seconds, 6 digits). It is a second factor once its first code has confirmed it, within an hour. Another call replaces one that was not confirmed.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeChallengeOver, doorward.CodeMasterKeyMissing, doorward.CodeTooManyFactors},
+}
+
+func (a *api) enrolTOTP(ctx context.Context, c *front.Call, in enrolInput) (enrolment, error) {
+	begin := func() (factor.Enrolment, error) { return a.app.Factors.EnrolBy(ctx, c.Caller, in.Challenge, in.Name) }
+	if in.Challenge == "" {
+		if err := signedInNow(c); err != nil {
+			return enrolment{}, err
+		}
+		begin = func() (factor.Enrolment, error) { return a.app.Factors.Enrol(ctx, c.Caller, in.Name) }
+	}
+	e, err := begin()
+	if err != nil {
+		return enrolment{}, err
+	}
+	picture, err := qrsvg.Draw(e.URI, "QR code")
+	return enrolment{ID: e.ID, Secret: totp.Base32(e.Seed), URI: e.URI, QR: picture}, err
+}
+
+// signedInNow requires a session where a challenge could have stood in for one.
+func signedInNow(c *front.Call) error {
+	if c.Caller.Kind != doorward.ByUser {
+		return doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	return nil
+}
+
+type confirmInput struct {
+	ID        string `json:"id" example:"mfa_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+	Code      string `json:"code" example:"492039" doc:"That the app shows"`
+	Challenge string `json:"challenge,omitempty" doc:"Of the answer with the code mfa_enrolment_required, instead of a session"`
+}
+
+type confirmed struct {
+	Factor        factorView `json:"factor"`
+	RecoveryCodes []string   `json:"recoveryCodes,omitempty" doc:"With the first factor: ten codes, each good once in place of a factor; shown only here"`
+	// With a challenge, the answer of a login.
+	Token         string      `json:"token,omitempty" doc:"With a challenge: the session identifier; shown only here" minLength:"43" maxLength:"43"`
+	ExpiresAt     *time.Time  `json:"expiresAt,omitempty" doc:"With a challenge: when the session ends even if it is used"`
+	IdleExpiresAt *time.Time  `json:"idleExpiresAt,omitempty" doc:"With a challenge: when the session ends if it isn't used"`
+	User          *front.User `json:"user,omitempty" doc:"With a challenge: who has signed in"`
+	AAL           int         `json:"aal,omitempty" enum:"2" doc:"With a challenge: assurance level of the session"`
+}
+
+var docConfirmTOTP = front.Doc{
+	ID: "confirmTOTP", Tag: "Second factors", Summary: "Confirm an authenticator app by its first code",
+	Description: "The app is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Browsers that stood in for a factor no longer do, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.",
+	Errors: []doorward.Code{
+		doorward.CodeStepUpRequired,
+		doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
+		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+	},
+}
+
+func (a *api) confirmTOTP(ctx context.Context, c *front.Call, in confirmInput) (confirmed, error) {
+	if err := required(field{"/id", in.ID}, field{"/code", in.Code}); err != nil {
+		return confirmed{}, err
+	}
+	if in.Challenge != "" {
+		return a.confirmAndSignIn(ctx, c, in)
+	}
+	if err := signedInNow(c); err != nil {
+		return confirmed{}, err
+	}
+	done, err := a.app.Factors.Confirm(ctx, c.Caller, in.ID, in.Code)
+	return confirmed{Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes}, err
+}
+
+func (a *api) confirmAndSignIn(ctx context.Context, c *front.Call, in confirmInput) (confirmed, error) {
+	outcome, done, err := a.app.Login.WithFirst(ctx, c.Caller, in.Challenge, in.ID, in.Code)
+	if err != nil {
+		return confirmed{}, err
+	}
+	s, err := a.signIn(c, outcome)
+	return confirmed{
+		Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes,
+		Token: s.Token, ExpiresAt: &s.ExpiresAt, IdleExpiresAt: &s.IdleExpiresAt, User: &s.User, AAL: s.AAL,
+	}, err
+}
+
+type renameFactorInput struct {
+	Name string `json:"name" example:"Phone" doc:"At most 100 characters"`
+}
+
+var docRenameFactor = front.Doc{
+	ID: "renameFactor", Tag: "Second factors", Summary: "Rename one of one's own second factors",
+	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
+}
+
+func (a *api) renameFactor(ctx context.Context, c *front.Call, in renameFactorInput) (factorView, error) {
+	id, err := c.ID("id", doorward.PrefixFactor)
+	if err != nil {
+		return factorView{}, err
+	}
+	f, err := a.app.Factors.Rename(ctx, c.Caller, id, in.Name)
+	return viewFactor(f), err
+}
+
+var docRemoveFactor = front.Doc{
+	ID: "removeFactor", Tag: "Second factors", Summary: "Remove one of one's own second factors",
+	Description: "With the last one the recovery codes end. Browsers that stood in for a factor no longer do, and the person gets a mail.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeMFARequiredHere},
+}
+
+func (a *api) removeFactor(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	id, err := c.ID("id", doorward.PrefixFactor)
+	if err != nil {
+		return front.None{}, err
+	}
+	revocation, err := a.app.Factors.Remove(ctx, c.Caller, id)
+	c.Revoked(revocation)
+	return front.None{}, err
+}
+
+type recoveryCodes struct {
+	Codes []string `json:"codes" doc:"Ten, each good once in place of a second factor; shown only here"`
+}
+
+var docRecoveryCodes = front.Doc{
+	ID: "makeRecoveryCodes", Tag: "Second factors", Summary: "Make new recovery codes",
+	Description: "The codes before no longer work. 404 without a second factor.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
+}
+
+func (a *api) makeRecoveryCodes(ctx context.Context, c *front.Call, _ front.None) (recoveryCodes, error) {
+	codes, err := a.app.Factors.NewRecoveryCodes(ctx, c.Caller)
+	return recoveryCodes{codes}, err
+}
+
+var docResetMFA = front.Doc{
+	ID: "resetUserFactors", Tag: "People", Summary: "Let a person set up second factors anew",
+	Description: "Ends the person's sessions in this tenant and sends the person a mail, valid for 24 hours, with a code that removes all second factors together with the password. The answer is the same whether the person has any. Not on oneself.",
+	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound},
+}
+
+func (a *api) resetMFA(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	target, err := changedMember(c)
+	if err != nil {
+		return front.None{}, err
+	}
+	ended, err := a.app.Factors.Reset(ctx, c.Caller, target)
+	c.Revoked(ended.Revocation)
+	return front.None{}, err
+}
+
+type beginAnewInput struct {
+	Token    string `json:"token" doc:"Of the mail"`
+	Password string `json:"password" format:"password" example:"four quiet green llamas"`
+}
+
+var docBeginAnew = front.Doc{
+	ID: "resetFactors", Tag: "Second factors", Summary: "Remove one's second factors with the code of a mail",
+	Description: "For a person for whom an administrator has asked for it. Removes all second factors and recovery codes, so that the next login needs the password alone, or sets up a factor where the tenant demands one.",
+	Errors:      []doorward.Code{doorward.CodeInvalidCredentials, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts},
+}
+
+func (a *api) beginAnew(ctx context.Context, c *front.Call, in beginAnewInput) (front.None, error) {
+	if err := required(field{"/token", in.Token}, field{"/password", in.Password}); err != nil {
+		return front.None{}, err
+	}
+	revocation, err := a.app.Factors.BeginAnew(ctx, c.Caller, in.Token, in.Password)
+	c.Revoked(revocation)
+	return front.None{}, err
+}

@@ -1,0 +1,251 @@
+package web_test
+
+import (
+	"encoding/base32"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/internal/totp"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store/dbtest"
+)
+
+const (
+	secondPath       = "POST /api/v2/auth/login/second"
+	totpPath         = "POST /api/v2/auth/factors/totp"
+	confirmPath      = "POST /api/v2/auth/factors/totp/confirm"
+	resetFactorsPath = "POST /api/v2/auth/factors/reset"
+)
+
+// masterKey gives the server a master key.
+func masterKey(t *testing.T) doorwardtest.Option {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "master.key")
+	if _, err := seal.Create(path); err != nil {
+		t.Fatal(err)
+	}
+	return func(c *node.Config) { c.MasterKeyFile = path }
+}
+
+// authenticator is an authenticator app.
+type authenticator struct {
+	id, secret string
+	recovery   []string
+	now        func() time.Time
+	last       int64
+}
+
+// code returns a code that was not returned before; there are three at a time.
+func (a *authenticator) code(t *testing.T) string {
+	t.Helper()
+	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(a.secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.last = max(a.last+1, totp.Step(a.now())-1)
+	return totp.Code(seed, a.last)
+}
+
+// enrolTOTP sets up an authenticator app for the person of a session.
+func (s *server) enrolTOTP(t *testing.T, token string) *authenticator {
+	t.Helper()
+	e := s.send(t, totpPath, m{}, as(token)).ok(http.StatusCreated)
+	a := &authenticator{id: e.text("id"), secret: e.text("secret"), now: s.clock.now}
+	done := s.send(t, confirmPath, m{"id": a.id, "code": a.code(t)}, as(token)).ok(http.StatusOK)
+	if codes, ok := done.at("recoveryCodes").([]any); ok {
+		for _, code := range codes {
+			a.recovery = append(a.recovery, code.(string))
+		}
+	}
+	return a
+}
+
+// The way of a second factor through the API.
+func TestSecondFactor(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "ADMIN")
+		mails := d.newMails(t, ann.Email)
+		e := d.send(t, totpPath, m{}, as(ann.Token())).ok(http.StatusCreated)
+		if uri := e.text("uri"); !strings.HasPrefix(uri, "otpauth://totp/Doorward:") || !strings.Contains(uri, "secret="+e.text("secret")) {
+			t.Errorf("the address for apps is %s", uri)
+		}
+		d.send(t, confirmPath, m{"id": e.text("id"), "code": "000000"}, as(ann.Token())).invalid("/code", "wrong")
+		a := d.enrolTOTP(t, ann.Token())
+		if len(a.recovery) != 10 {
+			t.Errorf("recovery codes: %q", a.recovery)
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).is("session.aal", 2.0)
+		list := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).ok(http.StatusOK).names("", "items", "recoveryCodes").is("recoveryCodes", 10.0)
+		if one := list.at("items").([]any)[0].(m); one["id"] != a.id || one["type"] != "totp" || one["name"] == "" || one["lastUsedAt"] == nil {
+			t.Errorf("%v", one)
+		}
+		if strings.Contains(string(list.body), a.secret) {
+			t.Error("the secret is shown again")
+		}
+
+		asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_required")
+		if left := asked.instant("expiresAt").Sub(d.clock.now()); left <= 0 || left > 5*time.Minute || len(asked.cookies()) > 0 {
+			t.Errorf("%v left, cookies %q", left, asked.cookies())
+		}
+		challenge := asked.text("challenge")
+		d.send(t, secondPath, m{"challenge": challenge, "code": "000000"}).fails(http.StatusUnauthorized, "invalid_code")
+		in := d.send(t, secondPath, m{"challenge": challenge, "code": a.code(t)}).ok(http.StatusOK).names("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0)
+		d.send(t, "GET /api/v2/auth/session", nil, as(in.text("token"))).is("session.aal", 2.0).ok(http.StatusOK)
+		d.send(t, secondPath, m{"challenge": challenge, "code": a.code(t)}).fails(http.StatusGone, "challenge_over")
+
+		codes := d.send(t, "POST /api/v2/auth/factors/recovery", nil, as(in.text("token"))).ok(http.StatusOK).names("", "codes")
+		challenge = d.login(t, ann.Email, password).text("challenge")
+		d.send(t, secondPath, m{"challenge": challenge, "recoveryCode": a.recovery[0]}).fails(http.StatusUnauthorized, "invalid_code")
+		d.send(t, secondPath, m{"challenge": challenge, "recoveryCode": codes.at("codes").([]any)[0]}).ok(http.StatusOK)
+
+		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"ADMIN"}}}).ok(http.StatusOK)
+		d.send(t, "DELETE /api/v2/auth/factors/"+a.id, nil, as(in.text("token"))).fails(http.StatusConflict, "mfa_required_here")
+		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "optional"}}).ok(http.StatusOK)
+		d.send(t, "PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, as(in.text("token"))).ok(http.StatusOK).is("name", "Phone")
+		d.send(t, "DELETE /api/v2/auth/factors/"+a.id, nil, as(in.text("token"))).ok(http.StatusNoContent)
+		d.login(t, ann.Email, password).ok(http.StatusOK).names("", "token", "expiresAt", "idleExpiresAt", "user")
+		d.deliver(t)
+		var subjects []string
+		for _, mail := range mails() {
+			subjects = append(subjects, mail.Subject)
+		}
+		for _, want := range []string{"was added", "New recovery codes", "recovery code was used", "was removed"} {
+			if !strings.Contains(strings.Join(subjects, "\n"), want) {
+				t.Errorf("no mail says %q: %q", want, subjects)
+			}
+		}
+	}, masterKey(t))
+}
+
+// Where a tenant demands a factor, the first one is set up at the login, and an
+// administrator's reset leads there again.
+func TestDemandedFactor(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		tag := d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}, "mfaRememberDays": 7}}).ok(http.StatusOK).header.Get("ETag")
+		if now := d.send(t, "GET /api/v2/tenant", nil, as(acme.Owner.Token())).header.Get("ETag"); now != tag {
+			t.Errorf("the version is %s, the answer said %s", now, tag)
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
+		challenge := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
+		d.send(t, secondPath, m{"challenge": challenge, "code": "000000"}).fails(http.StatusGone, "challenge_over")
+		e := d.send(t, totpPath, m{"challenge": challenge}).ok(http.StatusCreated)
+		a := &authenticator{id: e.text("id"), secret: e.text("secret"), now: d.clock.now}
+		d.send(t, confirmPath, m{"challenge": challenge, "id": a.id, "code": "000000"}).fails(http.StatusUnauthorized, "invalid_code")
+		in := d.send(t, confirmPath, m{"challenge": challenge, "id": a.id, "code": a.code(t)}).ok(http.StatusOK).is("aal", 2.0).is("user.email", ann.Email)
+		if len(in.cookies()) == 0 || len(in.at("recoveryCodes").([]any)) != 10 {
+			t.Errorf("%s", in.body)
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(in.text("token"))).ok(http.StatusOK)
+
+		asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_required")
+		done := d.send(t, secondPath, m{"challenge": asked.text("challenge"), "code": a.code(t), "rememberDevice": true}).ok(http.StatusOK)
+		device, _, _ := strings.Cut(cookieNamed(done, "doorward_device"), ";")
+		again := d.login(t, ann.Email, password, cookie(device)).ok(http.StatusOK)
+		d.send(t, "GET /api/v2/auth/session", nil, as(again.text("token"))).is("session.aal", 1.0)
+
+		d.send(t, "POST /api/v2/users/"+ann.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
+		d.send(t, "GET /api/v2/auth/session", nil, as(again.text("token"))).fails(http.StatusUnauthorized, "unauthenticated")
+		d.login(t, ann.Email, password, cookie(device)).fails(http.StatusForbidden, "mfa_required")
+		token := d.code(t, ann.Email)
+		d.send(t, resetFactorsPath, m{"token": token, "password": "wrong"}).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.send(t, resetFactorsPath, m{"token": token, "password": password}).ok(http.StatusNoContent)
+		d.send(t, resetFactorsPath, m{"token": token, "password": password}).fails(http.StatusGone, "challenge_over")
+		d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required")
+	}, masterKey(t))
+}
+
+// What needs a master key says so without one.
+func TestFactorsWithoutMasterKey(t *testing.T) {
+	t.Parallel()
+	d := start(t, doorwardtest.Database(dbtest.Postgres(t)))
+	owner := d.Tenant("Acme").Owner
+	d.send(t, totpPath, m{}, as(owner.Token())).fails(http.StatusConflict, "master_key_missing")
+	d.patchTenant(t, owner.Token(), m{"settings": m{"mfa": "required"}}).fails(http.StatusConflict, "master_key_missing")
+	d.patchTenant(t, owner.Token(), m{"settings": m{"mfa": "demanded"}}).invalid("/settings/mfa", "invalid")
+	d.patchTenant(t, owner.Token(), m{"settings": m{"mfaRoles": []string{"USER", "NONE"}}}).invalid("/settings/mfaRoles/1", "invalid")
+}
+
+// What refuses the second step besides the factor: the tenant, a suspension in between,
+// and the limits on attempts.
+func TestSecondStepIsRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, ben := acme.Join("ann@acme.example", "USER"), acme.Join("ben@acme.example", "USER")
+		a := d.enrolTOTP(t, ann.Token())
+		ask := func(code string) m {
+			t.Helper()
+			return m{"challenge": d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_required").text("challenge"), "code": code}
+		}
+		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
+		first := d.login(t, ben.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
+		e := d.send(t, totpPath, m{"challenge": first}).ok(http.StatusCreated)
+		b := &authenticator{id: e.text("id"), secret: e.text("secret"), now: d.clock.now}
+		late := ask(a.code(t))
+		for status, code := range map[doorward.TenantStatus]string{doorward.TenantFrozen: "tenant_frozen", doorward.TenantClosing: "tenant_closing"} {
+			d.setTenant(t, acme, status)
+			d.send(t, secondPath, late).fails(http.StatusForbidden, code)
+			d.send(t, confirmPath, m{"challenge": first, "id": b.id, "code": b.code(t)}).fails(http.StatusForbidden, code)
+		}
+		d.setTenant(t, acme, doorward.TenantActive)
+		d.suspend(t, acme.ID, ann.ID)
+		d.send(t, secondPath, late).fails(http.StatusGone, "challenge_over")
+		d.patchUser(t, acme.Owner, ann.ID, m{"status": "active"}).ok(http.StatusOK)
+		d.Advance(time.Hour)
+		late = ask("000000")
+		d.send(t, secondPath, late).fails(http.StatusUnauthorized, "invalid_code")
+		d.send(t, secondPath, late).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.send(t, "POST /api/v2/users/"+ann.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
+		d.send(t, resetFactorsPath, m{"token": d.code(t, ann.Email), "password": password}).fails(http.StatusTooManyRequests, "too_many_attempts")
+	}, masterKey(t), doorwardtest.LoginLimits(3, 1000))
+}
+
+// Switching into a tenant that asks for more leads through a challenge; the session stays
+// until that is answered.
+func TestSwitchAsksForMore(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.enrol(t, globex, ann, "USER")
+		weak := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
+		d.patchTenant(t, globex.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
+		asked := d.send(t, switchPath, m{"tenantId": globex.ID}, as(weak)).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
+		d.send(t, sessionPath, nil, as(weak)).ok(http.StatusOK)
+		e := d.send(t, totpPath, m{"challenge": asked}).ok(http.StatusCreated)
+		a := &authenticator{id: e.text("id"), secret: e.text("secret"), now: d.clock.now}
+		d.send(t, confirmPath, m{"challenge": asked, "id": a.id, "code": a.code(t)}).ok(http.StatusOK).is("user.tenantId", globex.ID)
+		d.send(t, sessionPath, nil, as(weak)).fails(http.StatusUnauthorized, "unauthenticated")
+
+		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfaRememberDays": 7}}).ok(http.StatusOK)
+		in := d.send(t, secondPath, m{"challenge": d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).text("challenge"), "code": a.code(t), "rememberDevice": true}).ok(http.StatusOK)
+		device, _, _ := strings.Cut(cookieNamed(in, "doorward_device"), ";")
+		weak = d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}, cookie(device)).ok(http.StatusOK).text("token")
+		asked = d.send(t, switchPath, m{"tenantId": globex.ID}, as(weak), cookie(device)).fails(http.StatusForbidden, "mfa_required").text("challenge")
+		d.Advance(time.Minute)
+		d.send(t, secondPath, m{"challenge": asked, "code": a.code(t)}).ok(http.StatusOK).is("user.tenantId", globex.ID).is("aal", 2.0)
+	}, masterKey(t))
+}
+
+// What is wrong with a request about factors.
+func TestFactorsRefuse(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+		a := d.enrolTOTP(t, ann.Token())
+		d.send(t, "PATCH /api/v2/auth/factors/"+a.id, m{"name": ""}, as(ann.Token())).invalid("/name", "required")
+		d.send(t, confirmPath, m{"id": a.id, "code": "123456"}, as(ann.Token())).fails(http.StatusNotFound, "not_found")
+		d.send(t, confirmPath, m{"id": a.id, "code": "123456"}).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, totpPath, m{"name": strings.Repeat("x", 101)}, as(ann.Token())).invalid("/name", "out_of_range")
+		for range doorward.MaxFactors - 1 {
+			d.enrolTOTP(t, ann.Token())
+		}
+		d.send(t, totpPath, m{}, as(ann.Token())).fails(http.StatusConflict, "too_many_factors")
+	}, masterKey(t))
+}

@@ -1,0 +1,144 @@
+package hosted
+
+import (
+	"context"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/internal/qrsvg"
+	"github.com/doorward/doorward/internal/totp"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// challengeCookie keeps the challenge between the steps of a login, in the browser that
+// has begun it: a query would appear in logs.
+const challengeCookie = "doorward_challenge"
+
+func keepChallenge(c *ui.Call, b factor.Begun) {
+	c.SetCookie(challengeCookie, b.Token.Reveal(), int(doorward.ChallengeLife.Seconds()))
+}
+
+func challenge(c *ui.Call) string {
+	cookie, err := c.R.Cookie(challengeCookie)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// secondStep is the second step of a login.
+type secondStep struct {
+	Email        string
+	Recovery     bool // asks for a recovery code
+	App, Codes   bool // what the person has
+	RememberDays int
+}
+
+func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
+	asked, err := h.app.Login.Asked(ctx, challenge(c), factor.ForLogin)
+	if err != nil {
+		return challengeIsOver(c, err)
+	}
+	s := secondStep{
+		Email: asked.Email, RememberDays: asked.RememberDays,
+		App: slices.Contains(asked.Methods, doorward.ByCode), Codes: slices.Contains(asked.Methods, doorward.ByRecovery),
+	}
+	s.Recovery = s.Codes && (!s.App || c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery")
+	return ui.View{Page: "second", Returns: true, Body: s}, nil
+}
+
+// challengeIsOver leads back to the login.
+func challengeIsOver(c *ui.Call, err error) (ui.View, error) {
+	if !doorward.HasCode(err, doorward.CodeChallengeOver) {
+		return ui.View{}, err
+	}
+	c.SetCookie(challengeCookie, "", 0)
+	return ended(doorward.CodeChallengeOver, "/login"), nil
+}
+
+func (h *hosted) second(ctx context.Context, c *ui.Call) (ui.View, error) {
+	name, answer := "code", factor.Answer{Code: c.Value("code")}
+	if c.Value("with") == "recovery" {
+		name, answer = "recoveryCode", factor.Answer{RecoveryCode: c.Value("recoveryCode")}
+	}
+	if err := required(c, name); err != nil {
+		return ui.View{}, err
+	}
+	by := replacing(c)
+	outcome, err := h.app.Login.WithSecond(ctx, by, challenge(c), answer, c.Value("remember") != "")
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.SetCookie(challengeCookie, "", 0)
+	return signIn(c, by, outcome)
+}
+
+// enrolment shows an authenticator app that is being set up.
+type enrolment struct {
+	Action  string // path of the form that confirms it
+	ID      string
+	Secret  string // in groups, to type it
+	URI     template.URL
+	Picture template.HTML
+}
+
+func newEnrolment(e factor.Enrolment, action, title string) (ui.View, error) {
+	picture, err := qrsvg.Draw(e.URI, title)
+	return ui.View{Page: "totp", Returns: true, Body: enrolment{
+		action, e.ID, inGroups(totp.Base32(e.Seed)), template.URL(e.URI), template.HTML(picture), //nolint:gosec // both are made here
+	}}, err
+}
+
+func inGroups(text string) string {
+	var groups []string
+	for some := range slices.Chunk([]byte(text), 4) {
+		groups = append(groups, string(some))
+	}
+	return strings.Join(groups, " ")
+}
+
+func (h *hosted) showEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
+	asked, err := h.app.Login.Asked(ctx, challenge(c), factor.ForEnrolment)
+	if err != nil {
+		return challengeIsOver(c, err)
+	}
+	return ui.View{Page: "enrol", Returns: true, Body: asked.Email}, nil
+}
+
+const confirmEnrolment = "/login/enrol/confirm"
+
+func (h *hosted) beginEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
+	e, err := h.app.Factors.EnrolBy(ctx, c.Caller, challenge(c), "")
+	if err != nil {
+		return ui.View{}, err
+	}
+	return newEnrolment(e, confirmEnrolment, "QR")
+}
+
+// pendingEnrolment shows the app once more after a wrong code.
+func (h *hosted) pendingEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
+	e, err := h.app.Factors.PendingBy(ctx, challenge(c), c.Value("id"))
+	if err != nil {
+		return challengeIsOver(c, err)
+	}
+	return newEnrolment(e, confirmEnrolment, "QR")
+}
+
+func (h *hosted) confirmEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "code"); err != nil {
+		return ui.View{}, err
+	}
+	by := replacing(c)
+	outcome, done, err := h.app.Login.WithFirst(ctx, by, challenge(c), c.Value("id"), c.Value("code"))
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.SetCookie(challengeCookie, "", 0)
+	if _, err := signIn(c, by, outcome); err != nil {
+		return ui.View{}, err
+	}
+	return ui.View{Page: "codes", Carries: true, Body: recovery{done.RecoveryCodes, c.Next()}}, nil
+}

@@ -1,0 +1,158 @@
+package hosted
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// securityPage is the path of the page of one's own second factors.
+const securityPage = "/account/security"
+
+func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) {
+	own, err := h.app.Factors.Of(ctx, c.Caller)
+	return ui.View{Page: "security", Wide: true, Body: own}, err
+}
+
+const confirmTOTP = "/account/security/totp/confirm"
+
+func (h *hosted) beginTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
+	e, err := h.app.Factors.Enrol(ctx, c.Caller, "")
+	if err != nil {
+		return ui.View{}, err
+	}
+	return newEnrolment(e, confirmTOTP, "QR")
+}
+
+// pendingTOTP shows the app once more after a wrong code.
+func (h *hosted) pendingTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
+	e, err := h.app.Factors.Pending(ctx, c.Caller, c.Value("id"))
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		return h.showSecurity(ctx, c)
+	}
+	if err != nil {
+		return ui.View{}, err
+	}
+	return newEnrolment(e, confirmTOTP, "QR")
+}
+
+func (h *hosted) confirmTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "code"); err != nil {
+		return ui.View{}, err
+	}
+	done, err := h.app.Factors.Confirm(ctx, c.Caller, c.Value("id"), c.Value("code"))
+	if err != nil {
+		return ui.View{}, err
+	}
+	if len(done.RecoveryCodes) == 0 {
+		return c.To(securityPage + "?done=factor"), nil
+	}
+	return h.showCodes(c, done.RecoveryCodes), nil
+}
+
+// recovery are recovery codes that are shown once, and where to go on.
+type recovery struct {
+	Codes []string
+	Next  string
+}
+
+// Text is the content of the file to download.
+func (r recovery) Text() string { return strings.Join(r.Codes, "\n") }
+
+func (h *hosted) showCodes(c *ui.Call, codes []string) ui.View {
+	return ui.View{Page: "codes", Body: recovery{codes, c.Site().BasePath() + securityPage}}
+}
+
+func (h *hosted) makeRecoveryCodes(ctx context.Context, c *ui.Call) (ui.View, error) {
+	codes, err := h.app.Factors.NewRecoveryCodes(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	return h.showCodes(c, codes), nil
+}
+
+// codesOf is the form of what recoveryFile returns, and of nothing else.
+var codesOf = regexp.MustCompile(`^(?:[A-Z2-7]{4}(?:-[A-Z2-7]{4}){5}\r?\n?){1,10}$`)
+
+// recoveryFile returns the codes that a page has shown as a file: they are shown once, so
+// the page sends them along.
+func recoveryFile(_ context.Context, c *front.Call) error {
+	form, err := c.Form()
+	if err != nil {
+		return err
+	}
+	text := form.Get("codes")
+	if !codesOf.MatchString(text) {
+		return doorward.Invalid("/codes", "invalid", "These are no recovery codes.")
+	}
+	h := c.W.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="recovery-codes.txt"`)
+	_, _ = c.W.Write([]byte(strings.ReplaceAll(text, "\r\n", "\n") + "\n")) // a client that is gone needs no answer
+	return nil
+}
+
+func (h *hosted) renameFactor(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if _, err := h.app.Factors.Rename(ctx, c.Caller, c.Value("id"), c.Value("name")); err != nil {
+		return ui.View{}, err
+	}
+	return c.To(securityPage + "?done=renamed"), nil
+}
+
+func (h *hosted) removeFactor(ctx context.Context, c *ui.Call) (ui.View, error) {
+	revocation, err := h.app.Factors.Remove(ctx, c.Caller, c.Value("id"))
+	c.Revoked(revocation)
+	if err != nil {
+		return ui.View{}, err
+	}
+	return c.To(securityPage + "?done=removed"), nil
+}
+
+// anew is the form for the password, with which the code of a mail removes all factors.
+type anew struct{ Token, Email string }
+
+func askFactorCode() ui.View {
+	return ui.View{Page: "code", Title: "anew.title", Scripts: taking, Body: asking{"/factors/reset", "anew"}}
+}
+
+func (h *hosted) askFactorCode(context.Context, *ui.Call) (ui.View, error) {
+	return askFactorCode(), nil
+}
+
+func (h *hosted) openFactorReset(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "token"); err != nil {
+		return askFactorCode(), err
+	}
+	token := codeIn(c.Value("token"))
+	email, err := h.app.Factors.ShowReset(ctx, token)
+	if err != nil {
+		return h.refusedOr(c, err, h.refusedFactorReset)
+	}
+	return ui.View{Page: "anew", Scripts: taking, Body: anew{token, email}}, nil
+}
+
+func (h *hosted) refusedFactorReset(_ context.Context, c *ui.Call) (ui.View, error) {
+	return askFactorCode(), nil
+}
+
+func (h *hosted) beginAnew(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "password"); err != nil {
+		return ui.View{}, err
+	}
+	token := codeIn(c.Value("token"))
+	email, err := h.app.Factors.ShowReset(ctx, token)
+	if err != nil {
+		return ui.View{}, err
+	}
+	revocation, err := h.app.Factors.BeginAnew(ctx, c.Caller, token, c.Value("password"))
+	c.Revoked(revocation)
+	if err != nil {
+		return ui.View{}, err
+	}
+	remember(c, email)
+	return c.To("/login?done=anew"), nil
+}

@@ -1,0 +1,147 @@
+package hosted_test
+
+import (
+	"encoding/base32"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/totp"
+)
+
+var (
+	secretOnPage = regexp.MustCompile(`<code class="secret" translate="no">([A-Z2-7 ]+)</code>`)
+	idOnPage     = regexp.MustCompile(`name="id" value="(mfa_[a-z2-7]+)"`)
+	codeOnPage   = regexp.MustCompile(`<li><code>([A-Z2-7-]+)</code></li>`)
+)
+
+// phone is an authenticator app that was set up from a page.
+type phone struct {
+	id   string
+	seed []byte
+	last int64
+}
+
+func scan(t *testing.T, page answer) *phone {
+	t.Helper()
+	secret, id := secretOnPage.FindStringSubmatch(page.body), idOnPage.FindStringSubmatch(page.body)
+	if secret == nil || id == nil || !strings.Contains(page.body, "<svg") || !strings.Contains(page.body, `href="otpauth://totp/`) {
+		t.Fatalf("no app can be set up from %s", page.body)
+	}
+	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(secret[1], " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &phone{id: id[1], seed: seed}
+}
+
+// code returns one that was not returned before; there are three at a time.
+func (p *phone) code(s *doorwardtest.Server) string {
+	p.last = max(p.last+1, totp.Step(s.Node.App.Now())-1)
+	return totp.Code(p.seed, p.last)
+}
+
+func codes(page answer) (all []string) {
+	for _, found := range codeOnPage.FindAllStringSubmatch(page.body, -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+// Setting up an app, signing in with it and with a recovery code, and removing it, in the
+// pages and without scripts.
+func TestSecondFactorOnPages(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	acme.Join(ann, "USER")
+	if status, body := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"mfaRememberDays":7}}`)); status != 200 {
+		t.Fatal(string(body))
+	}
+	b := open(t, s)
+	b.signIn(ann)
+	b.get("/account").is(t, 200, "", `href="/account/security"`)
+	b.get("/account/security").is(t, 200, "", "There is none yet")
+	p := scan(t, b.send("/account/security/totp").is(t, 200, "", "Set up the app"))
+	again := b.send("/account/security/totp/confirm", "id", p.id, "code", "000000").is(t, 422, "", "not the code that the app shows")
+	if same := scan(t, again); string(same.seed) != string(p.seed) {
+		t.Error("a wrong code makes another secret")
+	}
+	page := b.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "", "Your recovery codes")
+	recovery := codes(page)
+	if len(recovery) != doorward.RecoveryCodes {
+		t.Fatalf("recovery codes: %q", recovery)
+	}
+	file := b.send("/recovery-codes.txt", "codes", strings.Join(recovery, "\r\n")).is(t, 200, "")
+	if file.body != strings.Join(recovery, "\n")+"\n" || !strings.HasPrefix(file.header.Get("Content-Disposition"), "attachment") || !strings.HasPrefix(file.header.Get("Content-Type"), "text/plain") {
+		t.Errorf("the file is %q, with %v", file.body, file.header)
+	}
+	b.send("/recovery-codes.txt", "codes", "<script>").is(t, 422, "")
+	b.get("/account/security").is(t, 200, "", "Authenticator app", "Codes left: 10")
+
+	b = open(t, s)
+	b.get("/login/second").is(t, 200, "", "This took too long")
+	b.send("/login", "email", ann, "password", secret, "return", "/docs").is(t, 303, "/login/second?return=%2Fdocs")
+	b.get("/account").is(t, 303, "/login?return=%2Faccount")
+	b.get("/login/second?return=%2Fdocs").is(t, 200, "", "Code from the app", "for 7 days", "with=recovery")
+	b.send("/login/second", "code", "000000", "return", "/docs").is(t, 401, "", "not right")
+	b.send("/login/second", "code", p.code(s), "remember", "1", "return", "/docs").is(t, 303, "/docs")
+	b.get("/account/security").is(t, 200, "", "Browsers: 1")
+	b.send("/logout").is(t, 303, "/login?done=signed-out")
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/account") // the browser is remembered
+
+	b = open(t, s)
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/login/second")
+	b.get("/login/second?with=recovery").is(t, 200, "", "Recovery code")
+	b.send("/login/second", "with", "recovery", "recoveryCode", "x").is(t, 401, "", "Recovery code", "not right")
+	b.send("/login/second", "with", "recovery", "recoveryCode", strings.ToLower(recovery[0])).is(t, 303, "/account")
+	b.get("/account/security").is(t, 200, "", "Codes left: 9")
+	b.send("/account/security/rename", "id", p.id, "name", "My <b>phone").is(t, 303, "/account/security?done=renamed")
+	b.get("/account/security").is(t, 200, "", "My &lt;b&gt;phone")
+	if more := codes(b.send("/account/security/recovery").is(t, 200, "")); len(more) != doorward.RecoveryCodes || more[0] == recovery[0] {
+		t.Errorf("new codes: %q", more)
+	}
+	b.send("/account/security/remove", "id", p.id).is(t, 303, "/account/security?done=removed")
+	b.get("/account/security?done=removed").is(t, 200, "", "is removed", "There is none yet")
+	open(t, s).send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+}
+
+// Where a tenant demands a factor, the login leads through setting one up; the code of an
+// administrator's mail leads there again.
+func TestDemandedFactorOnPages(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	user := acme.Join(ann, "USER")
+	if status, body := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"mfa":"required","mfaRoles":["USER"]}}`)); status != 200 {
+		t.Fatal(string(body))
+	}
+	b := open(t, s)
+	b.get("/login/enrol").is(t, 200, "", "This took too long")
+	b.send("/login", "email", ann, "password", secret, "return", "/docs").is(t, 303, "/login/enrol?return=%2Fdocs")
+	b.get("/login/enrol?return=%2Fdocs").is(t, 200, "", "demands a second factor")
+	p := scan(t, b.send("/login/enrol", "return", "/docs").is(t, 200, ""))
+	if same := scan(t, b.send("/login/enrol/confirm", "id", p.id, "code", "000000", "return", "/docs").is(t, 401, "", "not right")); same.id != p.id {
+		t.Error("a wrong code makes another secret")
+	}
+	b.send("/login/enrol/confirm", "id", p.id, "code", p.code(s), "return", "/docs").is(t, 200, "", "Your recovery codes", `href="/docs"`)
+	b.get("/account/security").is(t, 200, "", "Codes left: 10")
+	b.send("/account/security/remove", "id", p.id).is(t, 409, "", "demands a second factor")
+
+	if status, body := acme.Owner.Post(fmt.Sprintf("/api/v2/users/%s/mfa/reset", user.ID), nil); status != 202 {
+		t.Fatal(status, string(body))
+	}
+	code := s.Code(ann)
+	b = open(t, s)
+	b.get("/factors/reset").is(t, 200, "", "enter the code")
+	b.send("/factors/reset", "token", absent).is(t, 410, "", "not known")
+	b.send("/factors/reset", "token", code).is(t, 200, "", "removes all second factors")
+	b.send("/factors/reset/confirm", "token", code, "password", "wrong").is(t, 401, "", "not the password")
+	b.send("/factors/reset/confirm", "token", code, "password", secret).is(t, 303, "/login?done=anew")
+	b.get("/login?done=anew").is(t, 200, "", "are removed")
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/login/enrol")
+	s.Advance(doorward.ChallengeLife + time.Second)
+	b.get("/login/enrol").is(t, 200, "", "This took too long")
+}

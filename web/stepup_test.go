@@ -1,0 +1,148 @@
+package web_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// stepUp proves the person's session anew and returns its new token.
+func (s *server) stepUp(t *testing.T, token string) string {
+	t.Helper()
+	begun := s.send(t, "POST /api/v2/auth/step-up/begin", nil, as(token)).ok(http.StatusOK)
+	return s.send(t, "POST /api/v2/auth/step-up/finish", m{"challenge": begun.text("challenge"), "password": password}, as(token)).ok(http.StatusOK).text("token")
+}
+
+// TestStepUp: ten minutes after the login sensitive actions are refused, until the session
+// is proved anew; all others go on.
+func TestStepUp(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		bob := acme.Join("bob@acme.example", "USER")
+		keyID, _ := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}})
+		role := d.send(t, "POST /api/v2/roles", m{"name": "CLERK", "permissions": []string{"user.read", "tenant.read"}}, as(acme.Owner.Token())).ok(201).text("id")
+		owner, other := acme.Owner.Token(), d.token(t, acme.Owner.Email)
+		sensitive := []struct {
+			route string
+			body  m
+		}{
+			{changeEmailPath, m{"email": "new@acme.example"}},
+			{"POST " + keysPath, m{"name": "sync", "permissions": []string{"user.read"}}},
+			{"POST " + keysPath + "/" + keyID + "/rotate", m{}},
+			{"PATCH " + keysPath + "/" + keyID, m{"permissions": []string{"user.read", "message.read"}}},
+			{"PATCH " + keysPath + "/" + keyID, m{"expiresInDays": 365}},
+			{"POST /api/v2/roles", m{"name": "OTHER", "permissions": []string{"user.read"}}},
+			{"PATCH /api/v2/roles/" + role, m{"name": "CLERKS"}},
+			{"DELETE /api/v2/roles/" + role, nil},
+			{"PUT /api/v2/policy", m{"text": "", "mode": "enforce"}},
+			{"POST /api/v2/auth/factors/totp", m{}},
+		}
+		usual := []struct {
+			route string
+			body  m
+		}{
+			{"GET " + keysPath, nil},
+			{"PATCH " + keysPath + "/" + keyID, m{"name": "another name"}},
+			{"PATCH " + keysPath + "/" + keyID, m{"status": "disabled"}},
+			{"POST /api/v2/auth/invite", m{"email": "ann@acme.example", "role": "ADMIN"}}, // as it always was, without factors
+			{"PATCH /api/v2/users/" + bob.ID, m{"role": "ADMIN"}},
+			{"DELETE /api/v2/sessions", nil},
+		}
+		d.Advance(9*time.Minute + 50*time.Second)
+		d.send(t, "POST "+keysPath, m{"name": "in time", "permissions": []string{"user.read"}}, as(owner)).ok(201)
+		d.Advance(11 * time.Second)
+		for _, x := range sensitive {
+			a := d.send(t, x.route, x.body, as(owner), with("If-Match", "*")).fails(http.StatusForbidden, "step_up_required")
+			a.is("acr", "aal1").is("maxAge", 600.0)
+			if got := a.at("methods"); !has(got, "password") {
+				t.Errorf("%s: the methods are %v", x.route, got)
+			}
+			if h := a.header.Get("WWW-Authenticate"); !strings.Contains(h, `acr_values="aal1", max_age="600"`) {
+				t.Errorf("%s: WWW-Authenticate is %s", x.route, h)
+			}
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(owner)).ok(200) // a valid session stays one
+		fresh := d.stepUp(t, owner)
+		d.send(t, "GET /api/v2/auth/session", nil, as(owner)).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "POST "+keysPath, m{"name": "sync", "permissions": []string{"user.read"}}, as(other)).fails(http.StatusForbidden, "step_up_required")
+		d.send(t, "POST "+keysPath, m{"name": "sync", "permissions": []string{"user.read"}}, as(fresh)).ok(201)
+		d.Advance(11 * time.Minute)
+		for _, x := range usual {
+			if a := d.send(t, x.route, x.body, as(fresh)); a.status >= 300 {
+				t.Errorf("%s: %d %s", x.route, a.status, a.body)
+			}
+		}
+	})
+}
+
+// TestCheckAsksForAProof: by age, by level, and by the model for its own actions.
+func TestCheckAsksForAProof(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		operator := bearer(d.operatorKey(t))
+		d.send(t, "PUT "+modelPath, m{"text": "actions:\n  invoice.read: {roles: [OWNER]}\n  invoice.pay: {roles: [OWNER, ADMIN], stepUp: true}\n"}, operator, with("If-Match", "*")).ok(200)
+		_, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"user.read", "invoice.pay"}})
+		check := func(query string, who opt, want string) {
+			t.Helper()
+			a := d.send(t, "GET /api/v2/access/check"+query, nil, who)
+			got := a.text("code")
+			if a.status == 200 {
+				got = "200 " + a.header.Get("X-Auth-Aal")
+			}
+			if got != want {
+				t.Errorf("a check%s is answered %s, want %s", query, got, want)
+			}
+		}
+		owner := as(acme.Owner.Token())
+		check("?action=invoice.pay", owner, "200 1")
+		check("?maxAge=600", owner, "200 1")
+		check("?action=invoice.read&maxAge=600&aal=1", owner, "200 1")
+		check("?action=invoice.read&aal=2", owner, "step_up_required")
+		d.Advance(10*time.Minute + time.Second)
+		check("?action=invoice.pay", owner, "step_up_required")
+		check("?action=invoice.read", owner, "200 1")
+		check("?action=invoice.read&maxAge=600", owner, "step_up_required")
+		check("?action=invoice.read&maxAge=900", owner, "200 1")
+		check("?maxAge=0", owner, "step_up_required")
+		check("?action=invoice.pay&maxAge=3600", owner, "step_up_required")
+		for _, bad := range []string{"?maxAge=", "?maxAge=-1", "?maxAge=1.5", "?maxAge=1&maxAge=2", "?aal=3", "?aal=", "?aal=1&aal=2", "?maxage=600", "?action=invoice.read&AAL=2", "?maxAge=99999999999"} {
+			check(bad, owner, "invalid_query")
+		}
+		check("?action=invoice.pay&maxAge=0&aal=2", bearer(key), "200 ") // keys are never asked
+		introspect := func(want bool) {
+			t.Helper()
+			d.send(t, "POST /api/v2/access/introspect", m{"credential": acme.Owner.Token(), "action": "invoice.pay"}, operator).ok(200).is("allowed", want)
+		}
+		introspect(false)
+		acme.Owner.Login()
+		introspect(true)
+		check("?action=invoice.pay", as(acme.Owner.Token()), "200 1")
+	})
+}
+
+// TestStepUpFaults: a wrong proof is a fault of the form, never a 401.
+func TestStepUpFaults(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		bob := acme.Join("bob@acme.example", "USER")
+		begun := func(p *doorwardtest.Person) string {
+			return d.send(t, "POST /api/v2/auth/step-up/begin", nil, as(p.Token())).ok(200).text("challenge")
+		}
+		finish := func(p *doorwardtest.Person, body m) answer {
+			return d.send(t, "POST /api/v2/auth/step-up/finish", body, as(p.Token()))
+		}
+		token := begun(acme.Owner)
+		finish(acme.Owner, m{"challenge": token, "password": "two green trees"}).invalid("/password", "wrong")
+		finish(acme.Owner, m{"challenge": token, "code": "123456"}).invalid("/code", "wrong")
+		finish(bob, m{"challenge": token, "password": password}).fails(http.StatusGone, "challenge_over")
+		finish(acme.Owner, m{"challenge": token, "password": password}).ok(200)
+		acme.Owner.Login()
+		finish(acme.Owner, m{"challenge": token, "password": password}).fails(http.StatusGone, "challenge_over")
+		late := begun(acme.Owner)
+		d.Advance(5 * time.Minute)
+		finish(acme.Owner, m{"challenge": late, "password": password}).fails(http.StatusGone, "challenge_over")
+	})
+}

@@ -52,7 +52,7 @@ const (
 	PasswordChange   Action = "password.change"
 	PasswordReset    Action = "password.reset"
 	PasswordForgot   Action = "password.forgot"
-	AccountEmail     Action = "account.email"   // a change of the address was asked for, made or undone
+	AccountEmail     Action = "account.email"   // a change of the address was asked for, confirmed or undone
 	SessionStepUp    Action = "session.step_up" // its user has proved anew who they are
 	MFAEnrol         Action = "mfa.enrol"       // a second factor was set up, or recovery codes were made
 	MFARemove        Action = "mfa.remove"      // a second factor was removed

@@ -146,7 +146,7 @@ var problems = []Problem{
 	{CodeInvitationNotPending, KindConflict, "Invitation not pending", "This invitation has been accepted, was revoked, or has expired, and that is final. Invite the person again."},
 	{CodeRateLimited, KindTooMany, "Rate limit of the key", "The API key has used up the requests a second that it may send. Wait for the seconds in Retry-After, or ask an administrator of the tenant for a higher limit."},
 	{CodeResendTooSoon, KindTooMany, "Sent again too soon", "The last mail of this invitation was sent a moment ago, or the address has reached today's limit, by this invitation or by others of the tenant. Wait for the seconds in Retry-After."},
-	{CodeAccountExists, KindConflict, "Account exists", "The address has an account already. A change of one's address needs one without an account. An invitation never changes the password of an account: accept with POST /api/v2/auth/accept-invitation, signed in or with the account's current password; if that is forgotten, ask for a reset. The invitation stays valid."},
+	{CodeAccountExists, KindConflict, "Account exists", "The address has an account already. Of an invitation: it never changes a password, so accept with POST /api/v2/auth/accept-invitation, signed in or with the account's current password; if that is forgotten, ask for a reset. The invitation stays valid. Of a change of the address: choose another one."},
 	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation is for another address than the one signed in. Log out and accept as the invited person."},
 
 	{CodeInvalidCredentials, KindUnauthenticated, "Invalid credentials", "The address and password do not belong together, or there is no such account; the answer is the same for all causes. Check both, or reset the password."},
@@ -179,9 +179,8 @@ var problems = []Problem{
 	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the complete code from the mail, or ask for a new mail."},
 	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},
 	{CodeResetUsed, KindGone, "Reset already used", "This password reset was used before. Ask for a new mail if the password is still unknown."},
-
-	{CodeEmailChangeNotFound, KindNotFound, "Change of address not found", "No change of an address has this token. Copy the complete code from the newest mail."},
-	{CodeEmailChangeOver, KindGone, "Change of address over", "This change of an address can't be confirmed or undone any more. The code in the mail to the new address is good once, for 30 minutes, and only until the password changes, all other browsers are signed out, or another change is asked for. The one in the mail to the old address is good once, for 7 days. Sign in and ask for the change again."},
+	{CodeEmailChangeNotFound, KindNotFound, "Change of address not found", "No change of an address has this code. Copy the complete code from the mail."},
+	{CodeEmailChangeOver, KindGone, "Change of address over", "This change was confirmed or undone before, is too old (30 minutes to confirm it, 7 days to undo it), was replaced by a newer one, or the password was changed since. Sign in and ask for it again."},
 }
 
 var problemOf = func() map[Code]Problem {

@@ -7,19 +7,18 @@ import (
 
 // The prefixes of ids.
 const (
-	PrefixUser        = "usr_"
-	PrefixTenant      = "tnt_"
-	PrefixInvitation  = "inv_"
-	PrefixSession     = "ses_"
-	PrefixKey         = "key_"
-	PrefixEvent       = "evt_"
-	PrefixDecision    = "dec_"
-	PrefixMail        = "msg_"
-	PrefixReset       = "rst_"
-	PrefixEmailChange = "emc_"
-	PrefixEmailUndo   = "emu_"
-	PrefixRequest     = "req_"
-	PrefixRole        = "rol_"
+	PrefixUser       = "usr_"
+	PrefixTenant     = "tnt_"
+	PrefixInvitation = "inv_"
+	PrefixSession    = "ses_"
+	PrefixKey        = "key_"
+	PrefixEvent      = "evt_"
+	PrefixDecision   = "dec_"
+	PrefixMail       = "msg_"
+	PrefixReset      = "rst_"
+	PrefixChange     = "chg_" // of an address
+	PrefixRequest    = "req_"
+	PrefixRole       = "rol_"
 )
 
 // NewID returns a new opaque id with the prefix and 130 random bits, in lower

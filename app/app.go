@@ -88,8 +88,8 @@ type App struct {
 	Sessions    *session.Sessions
 	Invitations *invite.Invitations
 	Passwords   *password.Passwords
-	Accounts    *account.Accounts
 	Users       *user.Users
+	Accounts    *account.Accounts
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
 	MasterKey   *masterkey.Keys
@@ -154,8 +154,8 @@ func New(db *store.DB, s Settings) *App {
 		Sessions:     sessions,
 		Invitations:  invite.New(writer, db, verifier, passwords, s.InviteResendWait),
 		Passwords:    password.New(writer, db, verifier, passwords, life),
-		Accounts:     account.New(writer, db, verifier, life),
 		Users:        user.New(writer, db, life),
+		Accounts:     account.New(writer, db, verifier, life),
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, master.Ready, s.Log),
 		Keys:         operatorKeys,
 		MasterKey:    master,
@@ -296,7 +296,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		return nil
 	}
 	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx), a.Factors.Sweep(ctx),
-		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Accounts.Sweep(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
+		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }
 
 // Model is the list of actions that the installation has now. Errors: unavailable.

@@ -2,192 +2,173 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
 )
 
-// EmailChange is a change of an account's address: asked for, made, or undone.
+// EmailChange is a change of the address of an account, asked for or done.
 type EmailChange struct {
-	ID         string // subject of the tokens that confirm it
-	UndoID     string // subject of the tokens that undo it
+	ID         string
 	UserID     string
-	From, To   string // canonical addresses
-	Generation int64  // of the account's credentials when it was asked for
+	Old, New   string // canonical addresses
+	Generation int64  // of the account when it was asked for
 	CreatedAt  time.Time
-	ExpiresAt  *time.Time // for confirming; nil until the mail is made
-	UndoUntil  time.Time
-	Confirmed  *time.Time
-	Undone     *time.Time
+	// ConfirmUntil is 1970 until the mail to the new address is made.
+	ConfirmUntil time.Time
+	ConfirmedAt  *time.Time
+	ReplacedAt   *time.Time // it can't be confirmed any more
+	UndoUntil    time.Time
+	UndoneAt     *time.Time // it can't be undone any more
 }
 
 func emailChangeColumns(c *EmailChange) []any {
 	return []any{
-		&c.ID, &c.UndoID, &c.UserID, &c.From, &c.To, &c.Generation, (*storedTime)(&c.CreatedAt),
-		nullableTime{&c.ExpiresAt},
-		(*storedTime)(&c.UndoUntil),
-		nullableTime{&c.Confirmed},
-		nullableTime{&c.Undone},
+		&c.ID, &c.UserID, &c.Old, &c.New, &c.Generation, (*storedTime)(&c.CreatedAt), (*storedTime)(&c.ConfirmUntil),
+		nullableTime{&c.ConfirmedAt}, nullableTime{&c.ReplacedAt}, (*storedTime)(&c.UndoUntil), nullableTime{&c.UndoneAt},
 	}
 }
 
-const (
-	selectEmailChange = `SELECT c.id, c.undo_id, c.user_id, c.old_email, c.new_email, c.generation, c.created_at,
-  c.expires_at, c.undo_until, c.confirmed_at, c.undone_at FROM email_changes c `
+const selectEmailChange = `SELECT e.id, e.user_id, e.old_email, e.new_email, e.generation, e.created_at, e.confirm_until,
+  e.confirmed_at, e.replaced_at, e.undo_until, e.undone_at FROM email_changes e `
 
-	sqlEmailChange           = selectEmailChange + `WHERE c.id = $1`
-	sqlEmailChangeByToken    = selectEmailChange + `JOIN link_tokens l ON l.subject_id = c.id WHERE l.hash = $1 AND l.retired_at IS NULL`
-	sqlEmailChangeByUndo     = selectEmailChange + `JOIN link_tokens l ON l.subject_id = c.undo_id WHERE l.hash = $1 AND l.retired_at IS NULL`
-	sqlEmailChangesOf        = selectEmailChange + `WHERE c.user_id = $1 ORDER BY c.created_at, c.id`
-	sqlInsertEmailChange     = `INSERT INTO email_changes (id, undo_id, user_id, old_email, new_email, generation, created_at, undo_until) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-	sqlStartEmailChange      = `UPDATE email_changes SET expires_at = $1 WHERE id = $2 AND expires_at IS NULL`
-	sqlExpireEmailChanges    = `UPDATE email_changes SET expires_at = $1 WHERE user_id = $2 AND confirmed_at IS NULL AND (expires_at IS NULL OR expires_at > $1)`
-	sqlConfirmEmailChange    = `UPDATE email_changes SET confirmed_at = $1, undo_until = $2 WHERE id = $3 AND confirmed_at IS NULL AND undone_at IS NULL AND expires_at > $1`
-	sqlUndoEmailChange       = `UPDATE email_changes SET undone_at = $1 WHERE id = $2 AND undone_at IS NULL AND undo_until > $1`
-	sqlUndoLaterEmailChanges = `UPDATE email_changes SET undone_at = $1 WHERE user_id = $2 AND created_at >= $3 AND undone_at IS NULL`
+const (
+	sqlEmailChange       = selectEmailChange + `WHERE e.id = $1`
+	sqlEmailChangeByCode = selectEmailChange + `JOIN link_tokens l ON l.subject_id = e.id WHERE l.hash = $1 AND l.retired_at IS NULL`
+	sqlEmailChangeByUndo = selectEmailChange + `JOIN link_tokens l ON l.subject_id = 'undo:' || e.id WHERE l.hash = $1 AND l.retired_at IS NULL`
 )
+
+// UndoSubject is the subject of the tokens that undo the change. Those that confirm it
+// have its id.
+func (c EmailChange) UndoSubject() string { return "undo:" + c.ID }
 
 // EmailChange returns the change, or ErrNone.
 func (r Reader) EmailChange(ctx context.Context, id string) (EmailChange, error) {
 	return one(ctx, r, emailChangeColumns, sqlEmailChange, id)
 }
 
-// EmailChangeByToken returns the change that a token of the hash confirms, or ErrNone.
-func (r Reader) EmailChangeByToken(ctx context.Context, hash []byte) (EmailChange, error) {
-	return one(ctx, r, emailChangeColumns, sqlEmailChangeByToken, hash)
+// EmailChangeByCode returns the change that a token hash confirms, or ErrNone.
+func (r Reader) EmailChangeByCode(ctx context.Context, hash []byte) (EmailChange, error) {
+	return one(ctx, r, emailChangeColumns, sqlEmailChangeByCode, hash)
 }
 
-// EmailChangeByUndo returns the change that a token of the hash undoes, or ErrNone.
+// EmailChangeByUndo returns the change that a token hash undoes, or ErrNone.
 func (r Reader) EmailChangeByUndo(ctx context.Context, hash []byte) (EmailChange, error) {
 	return one(ctx, r, emailChangeColumns, sqlEmailChangeByUndo, hash)
 }
 
-// EmailChanges returns the changes of an account that are kept, the oldest first.
-func (r Reader) EmailChanges(ctx context.Context, userID string) ([]EmailChange, error) {
-	return list(ctx, r, emailChangeColumns, sqlEmailChangesOf, userID)
-}
+const (
+	sqlReplaceEmailChanges = `UPDATE email_changes SET replaced_at = $1 WHERE user_id = $2 AND confirmed_at IS NULL AND replaced_at IS NULL`
+	sqlInsertEmailChange   = `INSERT INTO email_changes (id, user_id, old_email, new_email, generation, created_at, undo_until)
+VALUES ($1, $2, $3, $4, $5, $6, $7)`
+)
 
-// InsertEmailChange adds a change that was asked for.
+// InsertEmailChange adds a change that is to be confirmed, and ends earlier ones that are
+// not confirmed. They can still be undone.
 func (tx *Tx) InsertEmailChange(ctx context.Context, c EmailChange) error {
-	return tx.run(ctx, sqlInsertEmailChange, c.ID, c.UndoID, c.UserID, c.From, c.To, c.Generation, micros(c.CreatedAt), micros(c.UndoUntil))
+	if err := tx.ReplaceEmailChanges(ctx, c.UserID); err != nil {
+		return err
+	}
+	return tx.run(ctx, sqlInsertEmailChange, c.ID, c.UserID, c.Old, c.New, c.Generation, micros(c.CreatedAt), micros(c.UndoUntil))
 }
 
-// StartEmailChange sets until when the change can be confirmed, unless that is set.
+// ReplaceEmailChanges ends the user's changes that are not confirmed.
+func (tx *Tx) ReplaceEmailChanges(ctx context.Context, userID string) error {
+	return tx.run(ctx, sqlReplaceEmailChanges, micros(tx.Now), userID)
+}
+
+const sqlStartEmailChange = `UPDATE email_changes SET confirm_until = $1 WHERE id = $2 AND confirm_until = 0`
+
+// StartEmailChange sets until when the change can be confirmed, unless it is set.
 func (tx *Tx) StartEmailChange(ctx context.Context, id string, until time.Time) error {
 	return tx.run(ctx, sqlStartEmailChange, micros(until), id)
 }
 
-// ExpireEmailChanges ends the account's changes that are not confirmed yet. They can
-// still be undone.
-func (tx *Tx) ExpireEmailChanges(ctx context.Context, userID string) error {
-	return tx.run(ctx, sqlExpireEmailChanges, micros(tx.Now), userID)
-}
+const sqlConfirmEmailChange = `UPDATE email_changes SET confirmed_at = $1, undo_until = $2
+WHERE id = $3 AND confirmed_at IS NULL AND replaced_at IS NULL AND undone_at IS NULL AND confirm_until > $1`
 
-// ConfirmEmailChange marks the change as made, to be undone until an instant, and
-// reports whether it was open.
+// ConfirmEmailChange marks the change as done and reports whether it was open: of
+// concurrent callers, one succeeds.
 func (tx *Tx) ConfirmEmailChange(ctx context.Context, id string, undoUntil time.Time) (bool, error) {
 	return tx.affected(ctx, sqlConfirmEmailChange, micros(tx.Now), micros(undoUntil), id)
 }
 
-// UndoEmailChange marks the change, and all later ones of the account, as undone, and
-// reports whether it could be undone.
+const (
+	sqlUndoEmailChange = `UPDATE email_changes SET undone_at = $1 WHERE id = $2 AND undone_at IS NULL AND undo_until > $1`
+	// Whoever has the address of a later change must not undo this undoing.
+	sqlUndoLaterChanges = `UPDATE email_changes SET undone_at = $1, replaced_at = coalesce(replaced_at, $1)
+WHERE user_id = $2 AND created_at >= $3 AND undone_at IS NULL`
+)
+
+// UndoEmailChange marks the change and all later ones of the account as undone, and
+// reports whether it could be undone: of concurrent callers, one succeeds.
 func (tx *Tx) UndoEmailChange(ctx context.Context, c EmailChange) (bool, error) {
 	undone, err := tx.affected(ctx, sqlUndoEmailChange, micros(tx.Now), c.ID)
 	if err != nil || !undone {
 		return false, err
 	}
-	return true, tx.run(ctx, sqlUndoLaterEmailChanges, micros(tx.Now), c.UserID, micros(c.CreatedAt))
-}
-
-const sqlSetEmail = `UPDATE users SET email = $1, revision = revision + 1 WHERE id = $2`
-
-// SetEmail gives the account another canonical address, and reports whether that was
-// free. The caller has locked the account, and the tenants of its memberships.
-//
-// A row that is inserted and deleted again holds the address: whoever inserts or takes it
-// at the same time waits for this transaction.
-func (tx *Tx) SetEmail(ctx context.Context, memberships []doorward.User, id, email string) (bool, error) {
-	holder := doorward.NewID(doorward.PrefixUser)
-	free, err := tx.affected(ctx, sqlInsertAccount, holder, email, "", micros(tx.Now), "")
-	if err != nil || !free {
+	if err := tx.ReplaceEmailChanges(ctx, c.UserID); err != nil {
 		return false, err
 	}
-	if err := tx.run(ctx, sqlDeleteAccount, holder); err != nil {
-		return false, err
-	}
-	for _, m := range memberships {
-		m.Email = email
-		if err := tx.RenameUser(ctx, m, m.Name); err != nil {
-			return false, err
-		}
-	}
-	tx.announce(ChangeUser, id)
-	return true, tx.run(ctx, sqlSetEmail, email, id)
+	return true, tx.run(ctx, sqlUndoLaterChanges, micros(tx.Now), c.UserID, micros(c.CreatedAt))
 }
 
 const (
-	sqlEndedEmailChanges  = selectEmailChange + `WHERE c.undo_until <= $1 LIMIT $2`
-	sqlDeleteChangeTokens = `DELETE FROM link_tokens WHERE subject_id IN ($1, $2)`
-	sqlDeleteEmailChange  = `DELETE FROM email_changes WHERE id = $1`
+	sqlSetEmail = `UPDATE users SET email = $1, revision = revision + 1 WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = $1)`
+	sqlResearch = `UPDATE memberships SET search = $1 WHERE tenant_id = $2 AND user_id = $3`
 )
 
-// DeleteEndedEmailChanges deletes changes that can no longer be undone, with their tokens.
-// It returns how many, at most limit.
-func (tx *Tx) DeleteEndedEmailChanges(ctx context.Context, limit int) (int, error) {
-	ended, err := list(ctx, tx.Reader, emailChangeColumns, sqlEndedEmailChanges, micros(tx.Now), limit)
+// ErrTaken: another account has the address.
+var ErrTaken = errors.New("store: another account has the address")
+
+// SetEmail changes the address of an account, also in the lists of its tenants. The
+// transaction must end with the error ErrTaken.
+func (tx *Tx) SetEmail(ctx context.Context, userID, email string) error {
+	tx.announce(ChangeUser, userID)
+	set, err := tx.affected(ctx, sqlSetEmail, email, userID)
+	if postgresDuplicate(err) || err == nil && !set {
+		return ErrTaken
+	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return len(ended), tx.deleteEmailChanges(ctx, ended)
-}
-
-func (tx *Tx) deleteEmailChanges(ctx context.Context, all []EmailChange) error {
-	for _, c := range all {
-		if err := tx.run(ctx, sqlDeleteChangeTokens, c.ID, c.UndoID); err != nil {
-			return err
-		}
-		if err := tx.run(ctx, sqlDeleteEmailChange, c.ID); err != nil {
-			return err
+	memberships, err := tx.Memberships(ctx, userID)
+	for _, m := range memberships {
+		if err == nil {
+			err = tx.run(ctx, sqlResearch, searchable(email, m.Name), m.TenantID, userID)
 		}
 	}
-	return nil
-}
-
-// Browser is a known browser of an account.
-type Browser struct {
-	CreatedAt time.Time
-	UsedAt    time.Time // the last sign-in, to a day; the zero Time: none after the first
-}
-
-func browserColumns(b *Browser) []any {
-	return []any{(*storedTime)(&b.CreatedAt), optionalTime{&b.UsedAt}}
+	return err
 }
 
 const (
-	sqlBrowsersOf    = `SELECT created_at, used_at FROM devices WHERE user_id = $1 ORDER BY created_at`
-	sqlInvitationsTo = selectInvitation + `WHERE i.email = $1 ORDER BY i.created_at, i.id`
-	sqlAPIKeysOf     = selectAPIKey + `WHERE k.owner_id = $2 ORDER BY k.created_at, k.id`
-	sqlMailsTo       = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
-FROM mails WHERE recipient = $1 AND recipient <> '' ORDER BY created_at, id`
+	oldEmailChanges            = `(SELECT id FROM email_changes WHERE undo_until <= $1 ORDER BY undo_until, id LIMIT $2)`
+	sqlDeleteOldEmailTokens    = `DELETE FROM link_tokens WHERE subject_id IN ` + oldEmailChanges
+	sqlDeleteOldEmailUndos     = `DELETE FROM link_tokens WHERE subject_id IN (SELECT 'undo:' || o.id FROM ` + oldEmailChanges + ` o)`
+	sqlDeleteOldEmailChanges   = `DELETE FROM email_changes WHERE id IN ` + oldEmailChanges
+	sqlDeleteEmailChangeTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM email_changes WHERE user_id = $1
+  UNION SELECT 'undo:' || id FROM email_changes WHERE user_id = $1)`
+	// The mails of a change go to other addresses than the account's, too.
+	sqlDeleteEmailChangeMails = `DELETE FROM mails WHERE subject_id IN (SELECT id FROM email_changes WHERE user_id = $1)`
 )
 
-// Browsers returns the known browsers of an account, the oldest first.
-func (r Reader) Browsers(ctx context.Context, userID string) ([]Browser, error) {
-	return list(ctx, r, browserColumns, sqlBrowsersOf, userID)
+// DeleteOldEmailChanges deletes changes that can no longer be undone, with their tokens,
+// and returns how many, at most limit.
+func (tx *Tx) DeleteOldEmailChanges(ctx context.Context, limit int) (int64, error) {
+	for _, query := range []string{sqlDeleteOldEmailTokens, sqlDeleteOldEmailUndos} {
+		if err := tx.run(ctx, query, micros(tx.Now), limit); err != nil {
+			return 0, err
+		}
+	}
+	return tx.exec(ctx, sqlDeleteOldEmailChanges, micros(tx.Now), limit)
 }
 
-// InvitationsTo returns the invitations of a canonical address in all tenants, the oldest
-// first.
-func (r Reader) InvitationsTo(ctx context.Context, email string) ([]doorward.Invitation, error) {
-	return list(ctx, r, invitationColumns, sqlInvitationsTo, email)
+// FormerEmails returns the addresses that the account has had, or was to have, within the
+// time in which changes can be undone.
+func (r Reader) FormerEmails(ctx context.Context, a doorward.Account) ([]string, error) {
+	return list(ctx, r, textColumn, sqlFormerEmails, a.ID, a.Email)
 }
 
-// APIKeysOf returns the API keys that a user owns in all tenants, the oldest first.
-func (r Reader) APIKeysOf(ctx context.Context, userID string, now time.Time) ([]doorward.APIKey, error) {
-	return list(ctx, r, apiKeyColumns, sqlAPIKeysOf, micros(now), userID)
-}
-
-// MailsTo returns the mails to a canonical address that are kept, the oldest first.
-func (r Reader) MailsTo(ctx context.Context, email string) ([]Mail, error) {
-	return list(ctx, r, mailColumns, sqlMailsTo, email)
-}
+const sqlFormerEmails = `SELECT old_email AS email FROM email_changes WHERE user_id = $1 AND old_email <> $2
+UNION SELECT new_email FROM email_changes WHERE user_id = $1 AND new_email <> $2`

@@ -83,14 +83,7 @@ WHERE invited_by = $1`
 // of the audit trail.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
-	changes, err := tx.EmailChanges(ctx, a.ID)
-	if err != nil {
-		return err
-	}
-	if err := tx.deleteEmailChanges(ctx, changes); err != nil {
-		return err
-	}
-	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteDecisionsOf, sqlDeleteAccount} {
+	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteEmailChangeTokens, sqlDeleteEmailChangeMails, sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteDecisionsOf, sqlDeleteAccount} {
 		if err := tx.run(ctx, query, a.ID); err != nil {
 			return err
 		}
@@ -106,7 +99,7 @@ func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 
 // DeleteCounters deletes the counters that are named after the account.
 func (tx *Tx) DeleteCounters(ctx context.Context, a doorward.Account) error {
-	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email, "newcomers:" + a.ID, "devices:" + a.ID, "change:" + a.Email, "changes:" + a.ID} {
+	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email, "newcomers:" + a.ID, "devices:" + a.ID, "change-email:" + a.ID} {
 		if err := tx.ClearThrottle(ctx, bucket); err != nil {
 			return err
 		}

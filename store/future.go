@@ -15,9 +15,6 @@ WHERE state = 'PENDING' AND expires_at > $2 + days * 86400000000`
 	sqlClampResets = `UPDATE resets SET expires_at = $1 + (expires_at - created_at), created_at = $1
 WHERE used_at IS NULL AND created_at > $2`
 
-	sqlClampEmailChanges = `UPDATE email_changes SET expires_at = $1 + (expires_at - created_at), undo_until = $1 + (undo_until - created_at), created_at = $1
-WHERE undone_at IS NULL AND created_at > $2`
-
 	sqlClampThrottles = `UPDATE throttles SET until = CASE WHEN until > since THEN $1 + (until - since) ELSE until END, since = $1
 WHERE since > $2`
 
@@ -44,7 +41,7 @@ WHERE created_at > $2 AND status <> 'revoked'`
 const maxAnnounced = 100
 
 // ClampFuture corrects times that lie in the future by more than ClockTolerance:
-// of sessions, whose number it returns, API keys, invitations, resets, changes of addresses, delays after failed
+// of sessions, whose number it returns, API keys, invitations, resets, delays after failed
 // attempts, queued mails, and answers kept for an Idempotency-Key.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
@@ -68,7 +65,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 			tx.announce(ChangeAll, "")
 		}
 	}
-	for _, query := range []string{sqlClampInvitations, sqlClampResets, sqlClampEmailChanges, sqlClampThrottles, sqlClampMails, sqlClampCalls} {
+	for _, query := range []string{sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err
 		}

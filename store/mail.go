@@ -12,16 +12,12 @@ type MailKind string
 
 // The kinds of mails.
 const (
-	MailInvitation   MailKind = "invitation"    // SubjectID is the invitation
-	MailReset        MailKind = "reset"         // Recipient asked for a reset; whether there is an account shows at delivery
-	MailEmailConfirm MailKind = "email_confirm" // the new address of an account; SubjectID is the change
+	MailInvitation MailKind = "invitation" // SubjectID is the invitation
+	MailReset      MailKind = "reset"      // Recipient asked for a reset; whether there is an account shows at delivery
 
 	// Notices of what has happened; SubjectID is the audit event of it.
 	MailPasswordChanged   MailKind = "password_changed"
-	MailSignedIn          MailKind = "signed_in"      // from a browser that is not known
-	MailEmailChanging     MailKind = "email_changing" // to the old address: a change was asked for
-	MailEmailChanged      MailKind = "email_changed"  // to the old address
-	MailEmailUndone       MailKind = "email_undone"   // to the address that is no longer the account's
+	MailSignedIn          MailKind = "signed_in" // from a browser that is not known
 	MailRoleChanged       MailKind = "role_changed"
 	MailSuspended         MailKind = "suspended"
 	MailRemoved           MailKind = "removed"
@@ -29,19 +25,25 @@ const (
 	MailAPIKeyLeaked      MailKind = "apikey_leaked"   // somebody has found an API key, and has ended it
 	MailOperatorKeyLeaked MailKind = "operator_key_leaked"
 	MailServiceKeyLeaked  MailKind = "service_key_leaked"
-	MailFactorAdded       MailKind = "factor_added"
-	MailFactorRemoved     MailKind = "factor_removed"
-	MailFactorsRemoved    MailKind = "factors_removed" // all, after a reset
-	MailFactorsReset      MailKind = "factors_reset"   // an administrator lets the recipient begin anew; with a code
-	MailRecoveryCodes     MailKind = "recovery_codes"  // new ones were made
-	MailRecoveryUsed      MailKind = "recovery_used"   // one stood in for a factor
+
+	// Mails about a change of the address; SubjectID is the change.
+	MailEmailConfirm   MailKind = "email_confirm"   // to the new address, with the code
+	MailEmailRequested MailKind = "email_requested" // to the old one, with a link that undoes it
+	MailEmailChanged   MailKind = "email_changed"   // likewise, once it is confirmed
+	MailEmailRestored  MailKind = "email_restored"  // to the new one: it was undone
+	MailFactorAdded    MailKind = "factor_added"
+	MailFactorRemoved  MailKind = "factor_removed"
+	MailFactorsRemoved MailKind = "factors_removed" // all, after a reset
+	MailFactorsReset   MailKind = "factors_reset"   // an administrator lets the recipient begin anew; with a code
+	MailRecoveryCodes  MailKind = "recovery_codes"  // new ones were made
+	MailRecoveryUsed   MailKind = "recovery_used"   // one stood in for a factor
 )
 
 // MailKinds are all that this version can send.
 var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
-	MailEmailConfirm, MailEmailChanging, MailEmailChanged, MailEmailUndone,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
+	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
 }
 
@@ -57,8 +59,11 @@ var kindsToSend = func() string {
 // Urgent reports whether a person waits for a mail of the kind, or must learn of
 // an attack at once.
 func (k MailKind) Urgent() bool {
-	return k == MailReset || k == MailPasswordChanged || k == MailSignedIn ||
-		k == MailEmailConfirm || k == MailEmailChanging || k == MailEmailChanged
+	switch k {
+	case MailReset, MailPasswordChanged, MailSignedIn, MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored:
+		return true
+	}
+	return false
 }
 
 // Mail is a queued mail. It holds no text and no token: both are made when it is
@@ -116,9 +121,9 @@ func (r Reader) DueMails(ctx context.Context, after Mail, now time.Time, limit i
 	return list(ctx, r, mailColumns, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
 }
 
-// The kinds are those of MailKind.Urgent, and of the index mails_urgent_kinds.
+// The kinds are those of MailKind.Urgent, and of the index mails_urgent_account.
 const sqlDueUrgentMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
-FROM mails WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in', 'email_confirm', 'email_changing', 'email_changed') AND (next_at, id) > ($1, $2) AND next_at <= $3
+FROM mails WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in', 'email_confirm', 'email_requested', 'email_changed', 'email_restored') AND (next_at, id) > ($1, $2) AND next_at <= $3
 ORDER BY next_at, id LIMIT $4`
 
 // DueUrgentMails is DueMails for urgent mails only. Other mails don't slow it

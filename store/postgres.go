@@ -135,6 +135,13 @@ func postgresBehind(err error) bool {
 	return errors.As(err, &e) && e.Code == "55P03" || postgresTransient(err)
 }
 
+// postgresDuplicate: unique_violation. In SQLite writers wait for each other, so that a
+// condition of the statement decides.
+func postgresDuplicate(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "23505"
+}
+
 // postgresFull: disk_full.
 func postgresFull(err error) bool {
 	var e *pgconn.PgError

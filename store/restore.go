@@ -10,17 +10,13 @@ import (
 const (
 	sqlRetireAllTokens = `UPDATE link_tokens SET retired_at = $1 WHERE retired_at IS NULL`
 	sqlExpireAllResets = `UPDATE resets SET expires_at = $1 WHERE used_at IS NULL AND expires_at > $1`
-
-	sqlExpireAllEmailChanges = `UPDATE email_changes SET expires_at = $1, undo_until = $1 WHERE undo_until > $1`
 )
 
 // RetireAllTokens invalidates all links in mails, and returns how many.
 // Invitations remain and can be sent again.
 func (tx *Tx) RetireAllTokens(ctx context.Context) (int64, error) {
-	for _, query := range []string{sqlExpireAllResets, sqlExpireAllEmailChanges} {
-		if err := tx.run(ctx, query, micros(tx.Now)); err != nil {
-			return 0, err
-		}
+	if err := tx.run(ctx, sqlExpireAllResets, micros(tx.Now)); err != nil {
+		return 0, err
 	}
 	return tx.exec(ctx, sqlRetireAllTokens, micros(tx.Now))
 }
@@ -28,14 +24,15 @@ func (tx *Tx) RetireAllTokens(ctx context.Context) (int64, error) {
 const (
 	sqlSkipGenerations   = `UPDATE users SET credential_generation = credential_generation + 1048576, revision = revision + 1`
 	sqlEndAllDevices     = `DELETE FROM devices`
+	sqlEndAllChallenges  = `DELETE FROM challenges`
 	sqlEndDeviceCounters = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 )
 
-// EndAllTrust ends the trust in all known browsers. After a restore, trust that
+// EndAllTrust ends the trust in all known browsers, and all proofs that were begun. After a restore, trust that
 // was ended since the backup would be back. Generations skip a range, so that
 // numbers used since the backup are not used again.
 func (tx *Tx) EndAllTrust(ctx context.Context) error {
-	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices} {
+	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices, sqlEndAllChallenges} {
 		if err := tx.run(ctx, query); err != nil {
 			return err
 		}

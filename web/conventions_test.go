@@ -160,9 +160,9 @@ var endpoints = map[string][]string{
 	"/api/v2/auth/reset-password":         {"POST"},
 	"/api/v2/auth/change-password":        {"POST"},
 	"/api/v2/auth/change-email":           {"POST"},
+	"/api/v2/auth/account/export":         {"GET", "HEAD"},
 	"/api/v2/auth/change-email/confirm":   {"POST"},
 	"/api/v2/auth/undo-email":             {"POST"},
-	"/api/v2/auth/account/export":         {"GET", "HEAD"},
 	"/api/v2/auth/step-up/begin":          {"POST"},
 	"/api/v2/auth/step-up/finish":         {"POST"},
 

@@ -203,7 +203,7 @@ func TestSecondStepIsRefused(t *testing.T) {
 		late = ask("000000")
 		d.send(t, secondPath, late).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, secondPath, late).fails(http.StatusTooManyRequests, "too_many_attempts")
-		d.send(t, "POST /api/v2/users/"+ann.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
+		d.send(t, "POST /api/v2/users/"+ann.ID+"/mfa/reset", nil, as(acme.Owner.Login())).ok(http.StatusAccepted)
 		d.send(t, resetFactorsPath, m{"token": d.code(t, ann.Email), "password": password}).fails(http.StatusTooManyRequests, "too_many_attempts")
 	}, masterKey(t), doorwardtest.LoginLimits(3, 1000))
 }

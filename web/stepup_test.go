@@ -29,7 +29,6 @@ func TestStepUp(t *testing.T) {
 			route string
 			body  m
 		}{
-			{changeEmailPath, m{"email": "new@acme.example"}},
 			{"POST " + keysPath, m{"name": "sync", "permissions": []string{"user.read"}}},
 			{"POST " + keysPath + "/" + keyID + "/rotate", m{}},
 			{"PATCH " + keysPath + "/" + keyID, m{"permissions": []string{"user.read", "message.read"}}},

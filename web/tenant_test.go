@@ -374,8 +374,9 @@ func (s *server) whileClosing(t *testing.T, token, key string) {
 	allowed := []string{
 		"GET /api/v2/auth/session", "GET /api/v2/tenant", "POST /api/v2/tenant/restore",
 		"POST /api/v2/auth/logout", "POST /api/v2/auth/login", "POST /api/v2/auth/complete-registration",
-		"POST /api/v2/auth/forgot-password", "POST /api/v2/auth/reset-password", "POST /api/v2/auth/change-email/confirm", "POST /api/v2/auth/undo-email", "POST /api/v2/auth/report-key",
-		"POST /api/v2/auth/login/second", "POST /api/v2/auth/factors/reset", // don't use the session
+		"POST /api/v2/auth/forgot-password", "POST /api/v2/auth/reset-password", "POST /api/v2/auth/report-key",
+		"POST /api/v2/auth/login/second", "POST /api/v2/auth/factors/reset",
+		"POST /api/v2/auth/change-email/confirm", "POST /api/v2/auth/undo-email", // don't use the session
 	}
 	for path, methods := range endpoints {
 		for _, method := range methods {

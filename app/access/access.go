@@ -141,12 +141,8 @@ func (tx *Tx) Notify(ctx context.Context, kind store.MailKind, to string) error 
 // investigations.
 func (tx *Tx) RecordUserAgent() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
 
-const (
-	// FieldUserAgent is the field of events that RecordUserAgent fills.
-	FieldUserAgent = "userAgent"
-	// FieldEmailChange is the field of events that names a change of an account's address.
-	FieldEmailChange = "emailChange"
-)
+// FieldUserAgent is the field of events that RecordUserAgent fills.
+const FieldUserAgent = "userAgent"
 
 // RecordAlso records what the action did to another object: an action on many
 // objects has an event for each, so that the trail of each object is complete.

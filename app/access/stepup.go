@@ -28,10 +28,9 @@ var proofRules = map[doorward.Action]proofRule{
 	doorward.RoleDelete:    ofAll,
 	doorward.TenantClose:   ofStrong,
 
-	doorward.MFAEnrol:  ofAll,
-	doorward.MFARemove: ofAll,
-
-	doorward.AccountEmail: ofAll, // to ask for it: who confirms or undoes it has no session
+	doorward.AccountEmail: ofAll,
+	doorward.MFAEnrol:     ofAll,
+	doorward.MFARemove:    ofAll,
 }
 
 func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) proofRule {

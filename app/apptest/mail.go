@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -56,21 +55,6 @@ func (f *Fixture) MailToken(email string) (token string) {
 	}
 	if token == "" {
 		f.Fatalf("no mail with a token for %s", email)
-	}
-	return token
-}
-
-// MailTokenUnder is MailToken for links to the path.
-func (f *Fixture) MailTokenUnder(email, path string) (token string) {
-	f.Helper()
-	f.NoError(f.Node(0).Mail.Deliver(f.Context()))
-	for _, message := range f.mail.to(email) {
-		if _, link, found := strings.Cut(message.Text, path+"#token="); found {
-			token = tokenInLink.FindStringSubmatch("#token=" + link)[1]
-		}
-	}
-	if token == "" {
-		f.Fatalf("no mail with a link to %s for %s", path, email)
 	}
 	return token
 }

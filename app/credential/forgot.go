@@ -9,48 +9,61 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Limits of mails that people ask for: to one address, by one client network, and about
-// one account.
+// Limits of password resets: mails to one address, and requests of one client
+// network.
 const (
 	forgotHits       = 3
 	forgotPerNetwork = 30
-	changesPerUser   = 10
 	forgotWindow     = time.Hour
 )
 
-// mailCounter is one of the counters of requests for a mail.
-type mailCounter struct {
+// forgotCounter is one of the counters of requests for a reset.
+type forgotCounter struct {
 	bucket string
 	limit  int
 }
 
-// forgotCounters returns the counters of resets in the order of their locks, that of the
+// forgotCounters returns the counters in the order of their locks, that of the
 // address last. There is none for the network if the limit per client address is
 // off.
-func (v *Verifier) forgotCounters(by doorward.Caller, email string) []mailCounter {
-	return append(v.networkCounter(by), mailCounter{"forgot:" + email, forgotHits})
-}
-
-// changeCounters is forgotCounters for mails that confirm the caller's new address.
-func (v *Verifier) changeCounters(by doorward.Caller, email string) []mailCounter {
-	return append(v.networkCounter(by), mailCounter{"changes:" + by.ID, changesPerUser}, mailCounter{"change:" + email, forgotHits})
-}
-
-func (v *Verifier) networkCounter(by doorward.Caller) []mailCounter {
+func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
+	counters := []forgotCounter{{"forgot:" + email, forgotHits}}
 	if v.limits.PerIP == 0 {
-		return nil
+		return counters
 	}
-	return []mailCounter{{"forgotten:" + Network(by.IP), forgotPerNetwork}}
+	return append([]forgotCounter{{"forgotten:" + Network(by.IP), forgotPerNetwork}}, counters...)
+}
+
+// changesPerAccount are the changes of the address that a person may ask for within
+// forgotWindow: each sends a mail to the present address.
+const changesPerAccount = 10
+
+// emailChangeCounters are those of a reset for the new address, after that of the account,
+// so that mails to one address have one limit.
+func (v *Verifier) emailChangeCounters(by doorward.Caller, email string) []forgotCounter {
+	return append([]forgotCounter{{"change-email:" + by.ID, changesPerAccount}}, v.forgotCounters(by, email)...)
+}
+
+// CheckEmailChangeLimits is CheckForgotLimits for a change of the caller's address to
+// email.
+func (v *Verifier) CheckEmailChangeLimits(ctx context.Context, by doorward.Caller, email string) error {
+	return v.checkCounters(ctx, v.emailChangeCounters(by, email))
+}
+
+// CountEmailChange is CountForgot for a change of the caller's address to email.
+func (v *Verifier) CountEmailChange(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) error {
+	_, err := count(ctx, tx, v.emailChangeCounters(by, email))
+	return err
 }
 
 // CheckForgotLimits reports whether another reset may be requested. It only reads,
 // so that a request beyond the limits is cheap. Errors: too_many_attempts, the
 // same for addresses without an account.
 func (v *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, email string) error {
-	return v.checkMails(ctx, v.forgotCounters(by, email))
+	return v.checkCounters(ctx, v.forgotCounters(by, email))
 }
 
-func (v *Verifier) checkMails(ctx context.Context, counters []mailCounter) error {
+func (v *Verifier) checkCounters(ctx context.Context, counters []forgotCounter) error {
 	read, now := v.db.Read(), v.db.Now()
 	for _, c := range counters {
 		t, err := read.Throttle(ctx, c.bucket)
@@ -72,10 +85,11 @@ func (v *Verifier) checkMails(ctx context.Context, counters []mailCounter) error
 // the address. Errors are those of CheckForgotLimits; the transaction must then be
 // rolled back.
 func (v *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
-	return countMails(ctx, tx, v.forgotCounters(by, email))
+	return count(ctx, tx, v.forgotCounters(by, email))
 }
 
-func countMails(ctx context.Context, tx *store.Tx, counters []mailCounter) (nth int, err error) {
+// count hits the counters and returns the number of the last one.
+func count(ctx context.Context, tx *store.Tx, counters []forgotCounter) (nth int, err error) {
 	for _, c := range counters {
 		t, err := tx.HitThrottle(ctx, c.bucket, forgotWindow)
 		if err == nil && t.Hits > c.limit {
@@ -87,15 +101,4 @@ func countMails(ctx context.Context, tx *store.Tx, counters []mailCounter) (nth 
 		nth = t.Hits
 	}
 	return nth, nil
-}
-
-// CheckChangeLimits is CheckForgotLimits for a mail that confirms the caller's new address.
-func (v *Verifier) CheckChangeLimits(ctx context.Context, by doorward.Caller, email string) error {
-	return v.checkMails(ctx, v.changeCounters(by, email))
-}
-
-// CountChange is CountForgot for a mail that confirms the caller's new address.
-func (v *Verifier) CountChange(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) error {
-	_, err := countMails(ctx, tx, v.changeCounters(by, email))
-	return err
 }

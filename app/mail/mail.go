@@ -8,7 +8,6 @@
 //
 //	mail.go       the queue, the mails with a link
 //	notice.go     kinds of mails; the notices of what has happened
-//	account.go    the mails about a change of an account's address
 //	render.go     the variables filled in, as plain text and as HTML
 //	style.go      colour and logo of the HTML
 //	catalogue.go  texts by language, from text/*.yaml

@@ -25,7 +25,6 @@ type variables struct {
 	Code       string
 	Until      string
 	Email      string // of the person who gets the mail
-	NewEmail   string // the address that the account is to have, or has
 	Site       string // the base URL, without the scheme so that it is no link
 	At         string
 	IP         string
@@ -45,7 +44,7 @@ type variables struct {
 func (v variables) sanitized() variables {
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
-		&v.Email, &v.NewEmail, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
+		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
 		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft,
 	} {
 		*s = oneLine(*s)

@@ -74,8 +74,8 @@ func eachMail(t *testing.T, check func(t *testing.T, kind store.MailKind, value 
 
 // linked are the mails with a link, and coded those that have a code, too.
 var (
-	linked = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailAPIKeyExpiring: true}
-	coded  = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true}
+	linked = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailAPIKeyExpiring: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true}
+	coded  = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true}
 )
 
 // Whatever the values are, mail servers accept the mail, and its subject is one

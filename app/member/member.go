@@ -96,7 +96,10 @@ func lock(ctx context.Context, tx *access.Tx, email string) (a Account, err erro
 	if _, err = tx.LockAccount(ctx, a.ID); err != nil {
 		return a, err
 	}
-	if a.Account, err = tx.Account(ctx, a.ID); err != nil || a.PasswordHash != "" {
+	if a.Account, err = tx.Account(ctx, a.ID); err == nil && a.Email != email { // it has got another address since
+		err = store.ErrNone
+	}
+	if err != nil || a.PasswordHash != "" {
 		return a, err
 	}
 	memberships, err := tx.CountMemberships(ctx, a.ID)

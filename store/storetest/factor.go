@@ -168,6 +168,8 @@ func forgottenProofs(f *fixture) {
 	equal(f, len(f.value(f.Read().Factors(ctx, bob.ID)).([]store.Factor)), 1)
 	equal(f, f.value(f.Read().CountSeconds(ctx, bob.ID, time.Time{})), 1)
 	f.value(f.Read().Challenge(ctx, []byte(bob.Email), "login", 5, f.clock.read()))
+	f.write(func(tx *store.Tx) { noError(f, tx.EndAllTrust(ctx)) })
+	f.wantNone(f.Read().Challenge(ctx, []byte(bob.Email), "login", 5, f.clock.read()))
 }
 
 // unprovedSessions: of a tenant's demand, those without a second factor end, of the roles

@@ -224,64 +224,6 @@ func strandedResets(f *fixture) {
 	})
 }
 
-func emailChanges(f *fixture) {
-	ctx := f.Context()
-	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
-	const week = 7 * 24 * time.Hour
-	asked := func(a doorward.Account, to string) store.EmailChange {
-		now := f.clock.read()
-		c := store.EmailChange{ID: f.id("emc_"), UndoID: f.id("emu_"), UserID: a.ID, From: a.Email, To: to, Generation: 7, CreatedAt: now, UndoUntil: now.Add(week)}
-		f.write(func(tx *store.Tx) {
-			noError(f, tx.InsertEmailChange(ctx, c))
-			noError(f, tx.InsertLinkToken(ctx, []byte(c.ID), c.ID))
-			noError(f, tx.InsertLinkToken(ctx, []byte(c.UndoID), c.UndoID))
-		})
-		return c
-	}
-	first := asked(ann, "ann@elsewhere.example")
-	f.clock.move(time.Second)
-	second, bobs := asked(ann, "ann@third.example"), asked(bob, "bob@elsewhere.example")
-	equal(f, f.value(f.Read().EmailChange(ctx, first.ID)), first)
-	equal(f, f.value(f.Read().EmailChangeByToken(ctx, []byte(first.ID))), first)
-	equal(f, f.value(f.Read().EmailChangeByUndo(ctx, []byte(first.UndoID))), first)
-	f.wantNone(f.Read().EmailChangeByToken(ctx, []byte(first.UndoID)))
-	f.wantNone(f.Read().EmailChangeByUndo(ctx, []byte(first.ID)))
-	equal(f, f.value(f.Read().EmailChanges(ctx, ann.ID)), []store.EmailChange{first, second})
-	f.write(func(tx *store.Tx) {
-		f.wantNoChange(tx.ConfirmEmailChange(ctx, first.ID, tx.Now)) // its mail is not made yet
-		until := tx.Now.Add(time.Minute)
-		for _, c := range []store.EmailChange{first, second, bobs} {
-			noError(f, tx.StartEmailChange(ctx, c.ID, until))
-			noError(f, tx.StartEmailChange(ctx, c.ID, until.Add(time.Hour))) // the first time counts
-		}
-	})
-	f.clock.move(time.Minute - time.Microsecond)
-	f.write(func(tx *store.Tx) {
-		f.wantChange(tx.ConfirmEmailChange(ctx, first.ID, tx.Now.Add(week)))
-		f.wantNoChange(tx.ConfirmEmailChange(ctx, first.ID, tx.Now.Add(week)))
-		noError(f, tx.ExpireEmailChanges(ctx, ann.ID))
-		f.wantNoChange(tx.ConfirmEmailChange(ctx, second.ID, tx.Now.Add(week)))
-	})
-	f.clock.move(time.Microsecond)
-	f.write(func(tx *store.Tx) {
-		f.wantNoChange(tx.ConfirmEmailChange(ctx, bobs.ID, tx.Now.Add(week))) // exactly at its end
-		f.wantChange(tx.UndoEmailChange(ctx, first))
-		f.wantNoChange(tx.UndoEmailChange(ctx, first))
-		f.wantNoChange(tx.UndoEmailChange(ctx, second)) // later, so undone with the first
-		f.wantNoChange(tx.SetEmail(ctx, nil, ann.ID, bob.Email))
-		f.wantChange(tx.SetEmail(ctx, nil, ann.ID, "ann@elsewhere.example"))
-	})
-	f.value(f.Read().AccountByEmail(ctx, "ann@elsewhere.example"))
-	f.wantNone(f.Read().AccountByEmail(ctx, ann.Email))
-	f.clock.move(week - time.Minute)
-	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteEndedEmailChanges(ctx, 2)), 2)
-		equal(f, f.value(tx.DeleteEndedEmailChanges(ctx, 2)), 0)
-	})
-	f.value(f.Read().EmailChange(ctx, first.ID)) // confirmed, so kept longer
-	f.wantNone(f.Read().EmailChangeByUndo(ctx, []byte(bobs.UndoID)))
-}
-
 func resets(f *fixture) {
 	ctx := f.Context()
 	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")

@@ -2,49 +2,76 @@ package api
 
 import (
 	"context"
+	"net/http"
+	"reflect"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/account"
 	"github.com/doorward/doorward/web/front"
 )
 
 type changeEmailInput struct {
-	Email string `json:"email" format:"email" example:"ann@acme.example" doc:"The new address"`
+	Email string `json:"email" format:"email" example:"ann.lee@acme.example"`
 }
 
 var docChangeEmail = front.Doc{
-	ID: "changeEmail", Tag: "Account", Summary: "Ask for another address of one's own account",
-	Description: "202 for every well-formed address, whether it has an account or not. The new address gets a mail with a code, which is valid for 30 minutes and once, and only the newest; nothing changes before it is confirmed. The present address gets a mail with a code that undoes the change for 7 days. At most 3 mails an hour to one address, 10 for one account, and 30 requests an hour and client address.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyAttempts},
+	ID: "changeEmail", Tag: "Account", Summary: "Ask for another address of one's account",
+	Description: "202 for every well-formed address, whether it has an account or not. The address changes once it is confirmed with the code that is mailed to it, within 30 minutes. The present address gets a mail with which it can undo the change for 7 days. At most 3 mails an hour and address, and 10 changes an hour and account. A newer request, a new password, and the end of all other sessions void it.",
+	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }
 
 func (a *api) changeEmail(ctx context.Context, c *front.Call, in changeEmailInput) (front.None, error) {
 	return front.None{}, a.app.Accounts.ChangeEmail(ctx, c.Caller, in.Email)
 }
 
-type emailCodeInput struct {
+type emailTokenInput struct {
 	Token string `json:"token" doc:"The code of the mail"`
 }
 
 var docConfirmEmail = front.Doc{
-	ID: "confirmEmail", Tag: "Account", Summary: "Confirm a new address with the code of a mail",
-	Description: "Effective on every node before the answer. Sessions go on. Reset links that were sent to the former address stop working, and it gets a mail with a code that undoes the change for 7 days. With 409 the code stays usable.",
-	Errors:      []doorward.Code{doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists},
+	ID: "confirmEmail", Tag: "Account", Summary: "Confirm a new address with the code of the mail to it",
+	Description: "Sessions stay. 403 if a tenant of the person allows only addresses of other domains.",
+	Errors:      []doorward.Code{doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden},
 }
 
-func (a *api) confirmEmail(ctx context.Context, c *front.Call, in emailCodeInput) (front.None, error) {
-	revocation, err := a.app.Accounts.Confirm(ctx, c.Caller, in.Token)
+func (a *api) confirmEmail(ctx context.Context, c *front.Call, in emailTokenInput) (front.None, error) {
+	revocation, err := a.app.Accounts.ConfirmEmail(ctx, c.Caller, in.Token)
 	c.Revoked(revocation)
 	return front.None{}, err
 }
 
 var docUndoEmail = front.Doc{
-	ID: "undoEmail", Tag: "Account", Summary: "Undo a change of an address with the code of a mail",
-	Description: "The account has the address back that it had before, whether the change was confirmed or not, and later changes are undone, too. Ends all sessions of the person. No browser that has signed in before is known any more. The address gets a mail with a reset link. 409 if somebody else has an account with the address by now.",
+	ID: "undoEmail", Tag: "Account", Summary: "Undo a change of the address with the code of the mail to the old one",
+	Description: "Sets the old address back, ends all sessions of the person and the trust in browsers, and mails a link for a new password. Works for 7 days, also before the change is confirmed; later changes end with it. 409 if another account has the old address by now.",
 	Errors:      []doorward.Code{doorward.CodeEmailChangeNotFound, doorward.CodeEmailChangeOver, doorward.CodeAccountExists},
 }
 
-func (a *api) undoEmail(ctx context.Context, c *front.Call, in emailCodeInput) (front.None, error) {
-	revocation, err := a.app.Accounts.Undo(ctx, c.Caller, in.Token)
+func (a *api) undoEmail(ctx context.Context, c *front.Call, in emailTokenInput) (front.None, error) {
+	revocation, err := a.app.Accounts.UndoEmail(ctx, c.Caller, in.Token)
 	c.Revoked(revocation)
 	return front.None{}, err
+}
+
+var docExportAccount = front.Doc{
+	ID: "exportAccount", Tag: "Account", Summary: "Everything that is held about oneself",
+	Description: "The account, memberships, sessions, known browsers, second factors, API keys owned, invitations and mails to the address, and audit events by the person or about the person, in all tenants. It holds no secrets. An answer that is cut off is no valid JSON: ask again.",
+}
+
+// exportAccount documents its answer, and streams it.
+func (a *api) exportAccount() front.Endpoint {
+	e := front.Raw(func(ctx context.Context, c *front.Call) error {
+		begun := false
+		err := a.app.Accounts.Export(ctx, c.Caller, func() {
+			begun = true
+			c.W.Header().Set("Content-Type", "application/json")
+			c.W.Header().Set("Content-Disposition", `attachment; filename="account.json"`)
+			c.W.WriteHeader(http.StatusOK)
+		}, c.W)
+		if err != nil && begun {
+			panic(http.ErrAbortHandler) // the client must not take it for complete
+		}
+		return err
+	})
+	e.Out = reflect.TypeFor[account.Held]()
+	return e
 }

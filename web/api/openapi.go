@@ -65,7 +65,7 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "Policies", Description: "What a tenant refuses although a role allows it."},
 			{Name: "Model", Description: "The platform's own actions, for the operator."},
 			{Name: "Passwords", Description: "Forgotten and changed passwords."},
-			{Name: "Account", Description: "One's own account: its address, and what is held about it."},
+			{Name: "Account", Description: "One's own account: its address, what is held about it, and its end."},
 			{Name: "Access", Description: "Checks for the other services of the platform."},
 		},
 		Components: &huma.Components{

@@ -109,11 +109,10 @@ func Routes(a *app.App) []front.Route {
 
 		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),
 		front.On("POST /api/v2/auth/reset-password", front.Public(), front.JSON(http.StatusNoContent, h.resetPassword), docResetPassword),
-		front.On("POST /api/v2/auth/change-password", front.SignedIn(), front.JSON(http.StatusNoContent, h.changePassword), docChangePassword),
-
 		front.On("POST /api/v2/auth/change-email", front.SignedIn(), front.JSON(http.StatusAccepted, h.changeEmail), docChangeEmail),
 		front.On("POST /api/v2/auth/change-email/confirm", front.Public(), front.JSON(http.StatusNoContent, h.confirmEmail), docConfirmEmail),
 		front.On("POST /api/v2/auth/undo-email", front.Public(), front.JSON(http.StatusNoContent, h.undoEmail), docUndoEmail),
-		front.On("GET /api/v2/auth/account/export", front.SignedIn(), front.JSON(http.StatusOK, h.exportAccount), docExportAccount),
+		front.On("GET /api/v2/auth/account/export", front.SignedIn(), h.exportAccount(), docExportAccount),
+		front.On("POST /api/v2/auth/change-password", front.SignedIn(), front.JSON(http.StatusNoContent, h.changePassword), docChangePassword),
 	}
 }

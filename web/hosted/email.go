@@ -7,86 +7,99 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// changeEmail reveals nothing: the next page is the same for every address.
 func (h *hosted) changeEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := h.app.Accounts.ChangeEmail(ctx, c.Caller, c.Value("email")); err != nil {
 		return ui.View{}, err
 	}
-	return c.To("/account?done=email"), nil
+	return c.To("/account?done=email-sent"), nil
 }
 
-// moving is the question whether an address is to change.
-type moving struct{ Token, From, To string }
+// The pages behind the links of mails about a change of the address. Neither link does
+// anything by itself: programs that read mail open links, too.
+const (
+	confirmEmail = "confirm-email"
+	undoEmail    = "undo-email"
+)
+
+// emailChange is a change to be confirmed or undone.
+type emailChange struct {
+	Words        string // beginning of the keys of the messages; also the path
+	Token, Email string
+}
 
 func (h *hosted) askConfirmCode(context.Context, *ui.Call) (ui.View, error) {
-	return askCode("confirm-email"), nil
+	return askCode(confirmEmail), nil
 }
 
 func (h *hosted) askUndoCode(context.Context, *ui.Call) (ui.View, error) {
-	return askCode("undo-email"), nil
+	return askCode(undoEmail), nil
 }
 
-// openConfirm asks whether the address is to be confirmed: what only opens links, such as
-// a mail filter, must not do it.
 func (h *hosted) openConfirm(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return h.openMove(ctx, c, "confirm-email", h.app.Accounts.ShowChange, h.refusedConfirm)
+	return h.openEmailChange(ctx, c, confirmEmail, h.app.Accounts.ShowConfirm, h.refusedConfirm)
 }
 
 func (h *hosted) openUndo(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return h.openMove(ctx, c, "undo-email", h.app.Accounts.ShowUndo, h.refusedUndo)
+	return h.openEmailChange(ctx, c, undoEmail, h.app.Accounts.ShowUndo, h.refusedUndo)
 }
 
-func (h *hosted) openMove(ctx context.Context, c *ui.Call, name string, show func(context.Context, string) (string, string, error), refused func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
-	if c.Refused() == doorward.CodeAccountExists { // the token is good, and no use
-		return refused(ctx, c)
-	}
+func (h *hosted) openEmailChange(ctx context.Context, c *ui.Call, words string, show func(context.Context, string) (string, error), refused func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
 	if err := required(c, "token"); err != nil {
-		return askCode(name), err
+		return askCode(words), err
 	}
 	token := codeIn(c.Value("token"))
-	from, to, err := show(ctx, token)
+	email, err := show(ctx, token)
 	if err != nil {
 		return h.refusedOr(c, err, refused)
 	}
-	return ui.View{Page: name, Scripts: taking, Body: moving{token, from, to}}, nil
+	return ui.View{Page: "email", Title: words + ".title", Scripts: taking, Body: emailChange{words, token, email}}, nil
 }
 
 func (h *hosted) refusedConfirm(_ context.Context, c *ui.Call) (ui.View, error) {
-	return refusedMove(c, "confirm-email"), nil
+	return refusedEmailChange(c, confirmEmail), nil
 }
 
 func (h *hosted) refusedUndo(_ context.Context, c *ui.Call) (ui.View, error) {
-	return refusedMove(c, "undo-email"), nil
+	return refusedEmailChange(c, undoEmail), nil
 }
 
-func refusedMove(c *ui.Call, name string) ui.View {
-	switch code := c.Refused(); code {
-	case doorward.CodeEmailChangeOver, doorward.CodeAccountExists:
-		return overMove(name, code)
+func refusedEmailChange(c *ui.Call, words string) ui.View {
+	switch c.Refused() {
+	case doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden:
+		return endedEmailChange(c.Refused(), words)
 	}
-	return askCode(name)
+	return askCode(words)
 }
 
-func overMove(name string, code doorward.Code) ui.View {
-	key := "over." + name + "." + string(code)
-	return ui.View{Page: "over", Scripts: taking, Title: key + ".title", Body: over{key, "/login"}}
+func endedEmailChange(code doorward.Code, words string) ui.View {
+	key := "over." + words + "." + string(code)
+	return ui.View{Page: "over", Scripts: taking, Title: key + ".title", Body: over{key, ""}}
 }
 
 func (h *hosted) confirmEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
-	revocation, err := h.app.Accounts.Confirm(ctx, c.Caller, codeIn(c.Value("token")))
+	revocation, err := h.app.Accounts.ConfirmEmail(ctx, c.Caller, codeIn(c.Value("token")))
 	c.Revoked(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
-	return c.To("/login?done=confirm-email"), nil
+	if c.Caller.Kind == doorward.ByUser {
+		return c.To("/account?done=email-changed"), nil
+	}
+	return c.To("/login?done=email-changed"), nil
 }
 
 func (h *hosted) undoEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
-	revocation, err := h.app.Accounts.Undo(ctx, c.Caller, codeIn(c.Value("token")))
+	token := codeIn(c.Value("token"))
+	email, err := h.app.Accounts.ShowUndo(ctx, token)
+	if err != nil {
+		return ui.View{}, err
+	}
+	revocation, err := h.app.Accounts.UndoEmail(ctx, c.Caller, token)
 	c.Revoked(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.ClearSession() // it may be one of those that have ended
-	return c.To("/login?done=undo-email"), nil
+	remember(c, email)
+	c.ClearSession() // ended, if it was of this account
+	return c.To("/login?done=email-undone"), nil
 }

@@ -9,9 +9,9 @@
 //	second.go   /login/second, /login/enrol
 //	security.go /account/security, /factors/reset
 //	mail.go     /forgot, /reset
+//	email.go    /confirm-email, /undo-email
 //	accept.go   /accept
 //	account.go  /account
-//	email.go    /confirm-email, /undo-email
 //	stepup.go   /step-up, to prove a session anew
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
 package hosted
@@ -59,7 +59,7 @@ func Routes(a *app.App) []front.Route {
 
 		page("GET /confirm-email", front.Public(), set.Show(h.askConfirmCode)),
 		page("POST /confirm-email", front.Public(), set.Open("/confirm-email", h.openConfirm, h.refusedConfirm)),
-		page("POST /confirm-email/now", front.Public(), set.Take("/confirm-email", h.confirmEmail, h.openConfirm)),
+		page("POST /confirm-email/now", front.Optional(), set.Take("/confirm-email", h.confirmEmail, h.openConfirm)),
 		page("GET /undo-email", front.Public(), set.Show(h.askUndoCode)),
 		page("POST /undo-email", front.Public(), set.Open("/undo-email", h.openUndo, h.refusedUndo)),
 		page("POST /undo-email/now", front.Public(), set.Take("/undo-email", h.undoEmail, h.openUndo)),
@@ -83,8 +83,8 @@ func Routes(a *app.App) []front.Route {
 
 		page("GET /account", ui.SignedIn(), set.Show(h.showAccount)),
 		page("POST /account/name", ui.SignedIn(), set.Take(accountPage, h.rename, h.showAccount)),
-		page("POST /account/password", ui.SignedIn(), set.Take(accountPage, h.changePassword, h.showAccount)),
 		page("POST /account/email", ui.SignedIn(), set.Take(accountPage, h.changeEmail, h.showAccount)),
+		page("POST /account/password", ui.SignedIn(), set.Take(accountPage, h.changePassword, h.showAccount)),
 		page("POST /account/sessions/end", ui.SignedIn(), set.Take(accountPage, h.endSession, h.showAccount)),
 		page("POST /account/sessions/end-others", ui.SignedIn(), set.Take(accountPage, h.endOthers, h.showAccount)),
 		page("GET /account/leave/{tenantId}", ui.SignedIn(), set.Show(h.showLeave)),

@@ -97,10 +97,10 @@ func samples() []uitest.Sample {
 		{Name: "code-reset", View: askCode("reset")},
 		{Name: "code-accept", View: askCode("accept")},
 		{Name: "reset", View: ui.View{Page: "reset", Body: resetting{token, acme.Email, 12, identity(acme.Email, "Acme")}}},
-		{Name: "code-confirm-email", View: askCode("confirm-email")},
-		{Name: "code-undo-email", View: askCode("undo-email")},
-		{Name: "confirm-email", View: ui.View{Page: "confirm-email", Body: moving{token, acme.Email, "ann@globex.example"}}},
-		{Name: "undo-email", View: ui.View{Page: "undo-email", Body: moving{token, acme.Email, "ann@globex.example"}}},
+		{Name: "code-confirm-email", View: askCode(confirmEmail)},
+		{Name: "code-undo-email", View: askCode(undoEmail)},
+		{Name: "confirm-email", View: ui.View{Page: "email", Title: "confirm-email.title", Body: emailChange{confirmEmail, token, acme.Email}}},
+		{Name: "undo-email", View: ui.View{Page: "email", Title: "undo-email.title", Body: emailChange{undoEmail, token, acme.Email}}},
 		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: there}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: branded}},
@@ -141,9 +141,9 @@ func endedSamples() (all []uitest.Sample) {
 	} {
 		all = append(all, uitest.Sample{Name: "over-" + string(code), View: ended(code, next)})
 	}
-	for _, name := range []string{"confirm-email", "undo-email"} {
-		for _, code := range []doorward.Code{doorward.CodeEmailChangeOver, doorward.CodeAccountExists} {
-			all = append(all, uitest.Sample{Name: "over-" + name + "-" + string(code), View: overMove(name, code)})
+	for _, code := range []doorward.Code{doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden} {
+		for _, words := range []string{confirmEmail, undoEmail} {
+			all = append(all, uitest.Sample{Name: "over-" + words + "-" + string(code), View: endedEmailChange(code, words)})
 		}
 	}
 	return all

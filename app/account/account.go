@@ -1,0 +1,45 @@
+// Package account lets people change the address of their account and read what is held
+// about them.
+//
+// The address is what a forgotten password is replaced with, so a change needs the new
+// mailbox, and whoever has the old one can undo it for a week: see email.go.
+package account
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/store"
+)
+
+// Accounts is the feature. Make it with New.
+type Accounts struct {
+	writer   *access.Writer
+	db       *store.DB
+	verifier *credential.Verifier
+	sessions store.SessionLifetime
+}
+
+// New returns the feature. sessions decides which sessions have expired and are not
+// counted.
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, sessions store.SessionLifetime) *Accounts {
+	return &Accounts{writer, db, verifier, sessions}
+}
+
+// sweepBatch bounds what one transaction deletes.
+const sweepBatch = 500
+
+// Sweep deletes changes of addresses that can no longer be undone.
+func (a *Accounts) Sweep(ctx context.Context) error {
+	for n := int64(sweepBatch); n == sweepBatch; {
+		err := a.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			n, err = tx.DeleteOldEmailChanges(ctx, sweepBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Held is what is held about a person. It has no secret: no password, no token, and no
+// hash of one. Names are those of the API where it has the same members.
+type Held struct {
+	ExportedAt  time.Time        `json:"exportedAt"`
+	Account     HeldAccount      `json:"account"`
+	Memberships []HeldMembership `json:"memberships"`
+	Sessions    []HeldSession    `json:"sessions"`
+	Browsers    []HeldBrowser    `json:"browsers"`
+	Factors     []HeldFactor     `json:"factors"`
+	APIKeys     []HeldAPIKey     `json:"apiKeys"`
+	Invitations []HeldInvitation `json:"invitations"`
+	Mails       []HeldMail       `json:"mails"`
+	AuditEvents []HeldEvent      `json:"auditEvents"`
+}
+
+// HeldAccount is the account.
+type HeldAccount struct {
+	ID           string    `json:"id"`
+	Email        string    `json:"email"`
+	FormerEmails []string  `json:"formerEmails" doc:"Addresses that changes of the last 7 days have replaced, or have asked for"`
+	Locale       string    `json:"locale,omitempty"`
+	CreatedAt    time.Time `json:"createdAt"`
+	HasPassword  bool      `json:"hasPassword"`
+}
+
+// HeldMembership is a membership.
+type HeldMembership struct {
+	TenantID    string     `json:"tenantId"`
+	TenantName  string     `json:"tenantName"`
+	Name        string     `json:"name"`
+	Role        string     `json:"role"`
+	Status      string     `json:"status"`
+	CreatedAt   time.Time  `json:"createdAt"`
+	LastLoginAt *time.Time `json:"lastLoginAt,omitempty"`
+}
+
+// HeldSession is a session.
+type HeldSession struct {
+	ID         string    `json:"id"`
+	TenantID   string    `json:"tenantId"`
+	CreatedAt  time.Time `json:"createdAt"`
+	LastSeenAt time.Time `json:"lastSeenAt"`
+	IP         string    `json:"ip"`
+	UserAgent  string    `json:"userAgent"`
+}
+
+// HeldBrowser is a known browser.
+type HeldBrowser struct {
+	CreatedAt  time.Time  `json:"createdAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
+}
+
+// HeldFactor is a second factor.
+type HeldFactor struct {
+	ID         string     `json:"id"`
+	Type       string     `json:"type"`
+	Name       string     `json:"name"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
+}
+
+// HeldAPIKey is an API key that the person owns.
+type HeldAPIKey struct {
+	ID         string     `json:"id"`
+	TenantID   string     `json:"tenantId"`
+	Name       string     `json:"name"`
+	Status     string     `json:"status"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	ExpiresAt  time.Time  `json:"expiresAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
+	LastUsedIP string     `json:"lastUsedIp,omitempty"`
+}
+
+// HeldInvitation is an invitation to the person's address.
+type HeldInvitation struct {
+	ID        string    `json:"id"`
+	TenantID  string    `json:"tenantId"`
+	Name      string    `json:"name"`
+	Role      string    `json:"role"`
+	Status    string    `json:"status"`
+	CreatedAt time.Time `json:"createdAt"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// HeldMail is a mail to the person's address that is queued or kept. It holds no text.
+type HeldMail struct {
+	ID        string    `json:"id"`
+	Kind      string    `json:"kind"`
+	State     string    `json:"state"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// HeldEvent is an audit event by the person, or about the person by others, of whom only
+// the kind and the id are named.
+type HeldEvent struct {
+	ID       string       `json:"id"`
+	At       time.Time    `json:"at"`
+	TenantID string       `json:"tenantId,omitempty"`
+	Action   string       `json:"action"`
+	Outcome  string       `json:"outcome"`
+	Actor    HeldParty    `json:"actor"`
+	Target   HeldParty    `json:"target"`
+	IP       string       `json:"ip,omitempty"`
+	Changes  []HeldChange `json:"changes"`
+}
+
+// HeldChange is one field before and after.
+type HeldChange doorward.Change
+
+// HeldParty is the actor or the target of an event.
+type HeldParty struct {
+	Type string `json:"type"`
+	ID   string `json:"id,omitempty"`
+}
+
+// eventBatch is how many events are in memory at once.
+const eventBatch = 500
+
+// Export calls begin and then writes what is held about the caller to w, as a Held in
+// JSON. Audit events, of which there may be many, are read while they are written. Errors:
+// unavailable, also after begin, and then the document is incomplete; those of w.
+func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(), w io.Writer) error {
+	return a.db.Snapshot(ctx, func(read store.Reader) error {
+		held, err := a.held(ctx, read, by.ID)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(held)
+		if err != nil {
+			return err
+		}
+		const tail = `]}` // of the empty list of events, which is the last member
+		begin()
+		if _, err := w.Write(text[:len(text)-len(tail)]); err != nil {
+			return err
+		}
+		out := &eventList{w: w}
+		for _, query := range []func(context.Context, string, doorward.Position, int) ([]doorward.Event, error){read.EventsBy, read.EventsAbout} {
+			if err := out.all(ctx, by.ID, query); err != nil {
+				return err
+			}
+		}
+		_, err = io.WriteString(w, tail)
+		return err
+	})
+}
+
+// eventList writes the items of a list.
+type eventList struct {
+	w      io.Writer
+	before string
+}
+
+func (l *eventList) all(ctx context.Context, userID string, query func(context.Context, string, doorward.Position, int) ([]doorward.Event, error)) error {
+	for after := (doorward.Position{}); ; {
+		events, err := query(ctx, userID, after, eventBatch)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			text, err := json.Marshal(heldEvent(e, userID))
+			if err != nil {
+				return err
+			}
+			if _, err := io.WriteString(l.w, l.before+string(text)); err != nil {
+				return err
+			}
+			l.before = ",\n"
+			after = doorward.Position{At: e.At.UnixMicro(), ID: e.ID}
+		}
+		if len(events) < eventBatch {
+			return nil
+		}
+	}
+}
+
+func heldEvent(e doorward.Event, userID string) HeldEvent {
+	out := HeldEvent{
+		ID: e.ID, At: e.At, TenantID: e.Target.TenantID, Action: string(e.Action), Outcome: string(e.Outcome),
+		Actor: HeldParty{string(e.ActorType), e.ActorID}, Target: HeldParty{e.Target.Type, e.Target.ID}, Changes: []HeldChange{},
+	}
+	for _, c := range e.Changes {
+		out.Changes = append(out.Changes, HeldChange(c))
+	}
+	if e.ActorID == userID {
+		out.IP = e.IP
+	}
+	return out
+}
+
+// held is everything but the events.
+func (a *Accounts) held(ctx context.Context, read store.Reader, userID string) (Held, error) {
+	now := a.db.Now()
+	h := Held{
+		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{}, Factors: []HeldFactor{},
+		APIKeys: []HeldAPIKey{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, AuditEvents: []HeldEvent{},
+	}
+	account, err := read.Account(ctx, userID)
+	if err != nil {
+		return h, err
+	}
+	former, err := read.FormerEmails(ctx, account)
+	if err != nil {
+		return h, err
+	}
+	h.Account = HeldAccount{account.ID, account.Email, append([]string{}, former...), account.Locale, account.CreatedAt, account.PasswordHash != ""}
+	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addAPIKeys, addMail} {
+		if err := add(ctx, read, &h, now); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+func addMemberships(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
+	all, err := read.Memberships(ctx, h.Account.ID)
+	for _, m := range all {
+		h.Memberships = append(h.Memberships, HeldMembership{m.TenantID, m.TenantName, m.Name, string(m.Role), string(m.Status), m.CreatedAt, m.LastLoginAt})
+	}
+	return err
+}
+
+// addAccess adds what lets the person in: sessions, known browsers, factors.
+func addAccess(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
+	sessions, err := read.UserSessions(ctx, h.Account.ID)
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		h.Sessions = append(h.Sessions, HeldSession{s.Session.ID, s.Session.TenantID, s.Session.CreatedAt, s.Session.LastSeenAt, s.Session.IP, s.Session.UserAgent})
+	}
+	browsers, err := read.Browsers(ctx, h.Account.ID)
+	if err != nil {
+		return err
+	}
+	for _, b := range browsers {
+		one := HeldBrowser{CreatedAt: b.CreatedAt}
+		if b.UsedAt.Unix() > 0 {
+			one.LastUsedAt = &b.UsedAt
+		}
+		h.Browsers = append(h.Browsers, one)
+	}
+	factors, err := read.Factors(ctx, h.Account.ID)
+	for _, f := range factors {
+		h.Factors = append(h.Factors, HeldFactor{f.ID, string(f.Kind), f.Name, f.CreatedAt, f.LastUsedAt})
+	}
+	return err
+}
+
+func addAPIKeys(ctx context.Context, read store.Reader, h *Held, now time.Time) error {
+	keys, err := read.OwnedAPIKeys(ctx, h.Account.ID, now)
+	for _, k := range keys {
+		h.APIKeys = append(h.APIKeys, HeldAPIKey{k.ID, k.TenantID, k.Name, string(k.StatusAt(now)), k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.LastUsedIP})
+	}
+	return err
+}
+
+func addMail(ctx context.Context, read store.Reader, h *Held, now time.Time) error {
+	invitations, err := read.InvitationsTo(ctx, h.Account.Email)
+	if err != nil {
+		return err
+	}
+	for _, i := range invitations {
+		h.Invitations = append(h.Invitations, HeldInvitation{i.ID, i.TenantID, i.Name, string(i.Role), string(i.StateAt(now)), i.CreatedAt, i.ExpiresAt})
+	}
+	mails, err := read.MailsTo(ctx, h.Account.Email)
+	for _, m := range mails {
+		h.Mails = append(h.Mails, HeldMail{m.ID, string(m.Kind), string(m.State), m.CreatedAt})
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+func emailChanges(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann, bob := f.member(acme, "ann@acme.example", doorward.RoleUser), f.account("bob@acme.example")
+	change := func(to string) store.EmailChange {
+		c := store.EmailChange{ID: f.id(doorward.PrefixChange), UserID: ann.ID, Old: ann.Email, New: to, CreatedAt: f.DB.Now(), ConfirmUntil: time.UnixMicro(0).UTC(), UndoUntil: f.DB.Now().Add(7 * day)}
+		f.write(func(tx *store.Tx) {
+			noError(f, tx.InsertEmailChange(ctx, c))
+			noError(f, tx.InsertLinkToken(ctx, []byte("confirm "+c.ID), c.ID))
+			noError(f, tx.InsertLinkToken(ctx, []byte("undo "+c.ID), c.UndoSubject()))
+		})
+		f.clock.move(time.Second)
+		return c
+	}
+	first, second := change("lee@acme.example"), change("lea@acme.example")
+
+	equal(f, f.value(f.Read().EmailChange(ctx, second.ID)), second)
+	equal(f, f.value(f.Read().EmailChangeByCode(ctx, []byte("confirm "+second.ID))), second)
+	equal(f, f.value(f.Read().EmailChangeByUndo(ctx, []byte("undo "+second.ID))), second)
+	f.wantNone(f.Read().EmailChangeByCode(ctx, []byte("undo "+second.ID)))
+	f.wantNone(f.Read().EmailChangeByUndo(ctx, []byte("confirm "+second.ID)))
+	f.wantNone(f.Read().EmailChange(ctx, "chg_none"))
+	equal(f, f.value(f.Read().FormerEmails(ctx, doorward.Account{ID: ann.ID, Email: ann.Email})), []string{"lea@acme.example", "lee@acme.example"})
+
+	f.write(func(tx *store.Tx) {
+		for _, c := range []store.EmailChange{first, second} {
+			f.wantNoChange(tx.ConfirmEmailChange(ctx, c.ID, c.UndoUntil)) // no mail has been made
+			noError(f, tx.StartEmailChange(ctx, c.ID, tx.Now.Add(time.Minute)))
+			noError(f, tx.StartEmailChange(ctx, c.ID, tx.Now.Add(time.Hour))) // it has a time
+		}
+		f.wantNoChange(tx.ConfirmEmailChange(ctx, first.ID, first.UndoUntil)) // replaced
+		f.wantChange(tx.ConfirmEmailChange(ctx, second.ID, second.UndoUntil))
+		f.wantNoChange(tx.ConfirmEmailChange(ctx, second.ID, second.UndoUntil))
+		noError(f, tx.SetEmail(ctx, ann.ID, second.New))
+	})
+	equal(f, f.value(f.Read().Account(ctx, ann.ID)).(doorward.Account).Email, second.New)
+	found := f.value(f.Read().UserPage(ctx, acme.ID, store.UserFilter{Text: "lea@"}, doorward.Window{Limit: 9})).(doorward.Page[doorward.User])
+	equal(f, len(found.Items), 1)
+	if err := f.try(ctx, func(tx *store.Tx) error { return tx.SetEmail(ctx, ann.ID, bob.Email) }); !errors.Is(err, store.ErrTaken) {
+		f.Errorf("an address that is taken: %v", err)
+	}
+
+	f.clock.move(time.Second)
+	third := change("mallory@acme.example")
+	f.write(func(tx *store.Tx) { // undoing the second ends the third, and leaves the first
+		f.wantChange(tx.UndoEmailChange(ctx, second))
+		f.wantNoChange(tx.UndoEmailChange(ctx, second))
+		f.wantNoChange(tx.UndoEmailChange(ctx, third))
+		noError(f, tx.StartEmailChange(ctx, third.ID, tx.Now.Add(time.Minute)))
+		f.wantNoChange(tx.ConfirmEmailChange(ctx, third.ID, third.UndoUntil))
+		f.wantChange(tx.UndoEmailChange(ctx, first))
+	})
+
+	late := change("late@acme.example")
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.StartEmailChange(ctx, late.ID, tx.Now.Add(time.Second)))
+		noError(f, tx.ReplaceEmailChanges(ctx, "usr_none"))
+	})
+	f.clock.move(time.Minute)
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.ConfirmEmailChange(ctx, late.ID, late.UndoUntil))
+		equal(f, f.value(tx.DeleteOldEmailChanges(ctx, 10)), int64(0))
+	})
+	f.clock.move(8 * day)
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.UndoEmailChange(ctx, late))
+		equal(f, f.value(tx.DeleteOldEmailChanges(ctx, 3)), int64(3))
+		equal(f, f.value(tx.DeleteOldEmailChanges(ctx, 3)), int64(1))
+	})
+	f.wantNone(f.Read().EmailChange(ctx, late.ID))
+}
+
+// oneAddress: of accounts that want one address at once, one gets it.
+func oneAddress(f *fixture) {
+	ctx := f.Context()
+	const n = 8
+	var accounts []doorward.Account
+	for range n {
+		accounts = append(accounts, f.account(f.id("a")+"@acme.example"))
+	}
+	won := 0
+	for _, err := range together(n, func(i int) error {
+		return f.try(ctx, func(tx *store.Tx) error { return tx.SetEmail(ctx, accounts[i].ID, "wanted@acme.example") })
+	}) {
+		switch {
+		case err == nil:
+			won++
+		case !errors.Is(err, store.ErrTaken):
+			f.Error(err)
+		}
+	}
+	if won != 1 {
+		f.Errorf("%d accounts have got the address", won)
+	}
+}
+
+func heldAbout(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	key := f.apiKey(ann, "Reports")
+	inv := f.invitation(acme, "bob@acme.example")
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
+		f.wantChange(tx.InsertDevice(ctx, []byte("browser"), ann.ID, 9, noon.Add(-day)))
+	})
+	for range 3 {
+		by := f.event(acme.ID, ann.ID)
+		by.ID, by.ActorID, by.Target.ID = f.id("evt_"), ann.ID, "usr_bob"
+		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, by)) })
+	}
+	ids := func(events []doorward.Event, err error) (all []string) {
+		noError(f, err)
+		for _, e := range events {
+			all = append(all, e.ID)
+		}
+		return all
+	}
+	for _, query := range []func(context.Context, string, doorward.Position, int) ([]doorward.Event, error){f.Read().EventsBy, f.Read().EventsAbout} {
+		first, err := query(ctx, ann.ID, doorward.Position{}, 2)
+		noError(f, err)
+		last := first[1]
+		all := ids(query(ctx, ann.ID, doorward.Position{At: last.At.UnixMicro(), ID: last.ID}, 9))
+		equal(f, append(ids(first, nil), all...), ids(query(ctx, ann.ID, doorward.Position{}, 9)))
+		equal(f, len(all), 1)
+	}
+	owned, err := f.Read().OwnedAPIKeys(ctx, ann.ID, f.DB.Now())
+	noError(f, err)
+	equal(f, []string{owned[0].ID}, []string{key.ID})
+	equal(f, f.value(f.Read().InvitationsTo(ctx, inv.Email)), []doorward.Invitation{inv})
+	mails, err := f.Read().MailsTo(ctx, ann.Email)
+	noError(f, err)
+	equal(f, len(mails), 1)
+	browsers, err := f.Read().Browsers(ctx, ann.ID)
+	noError(f, err)
+	equal(f, len(browsers), 1)
+}

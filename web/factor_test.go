@@ -249,3 +249,29 @@ func TestFactorsRefuse(t *testing.T) {
 		d.send(t, totpPath, m{}, as(ann.Token())).fails(http.StatusConflict, "too_many_factors")
 	}, masterKey(t))
 }
+
+// Each of these needs a recent proof by the factor of somebody who has one.
+func TestFactorsNeedARecentProof(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		bob := acme.Join("bob@acme.example", "USER")
+		owner := acme.Owner.Token()
+		d.enrolTOTP(t, owner)
+		pending := d.send(t, totpPath, m{}, as(owner)).ok(http.StatusCreated)
+		a := &authenticator{id: pending.text("id"), secret: pending.text("secret"), now: d.clock.now}
+		d.Advance(11 * time.Minute)
+		for route, body := range map[string]m{
+			totpPath:                                 {},
+			confirmPath:                              {"id": a.id, "code": a.code(t)},
+			"POST /api/v2/auth/factors/recovery":     nil,
+			"PATCH /api/v2/auth/factors/mfa_x":       {"name": "x"},
+			"DELETE /api/v2/auth/factors/mfa_x":      nil,
+			"PATCH /api/v2/users/" + bob.ID:          {"role": "ADMIN"},
+			"DELETE /api/v2/tenant":                  {"confirm": "Acme"},
+			"POST /api/v2/auth/invite":               {"email": "x@acme.example", "role": "ADMIN"},
+			"POST /api/v2/policy/versions/1/restore": nil,
+		} {
+			d.send(t, route, body, as(owner)).fails(http.StatusForbidden, "step_up_required")
+		}
+	}, masterKey(t))
+}

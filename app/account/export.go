@@ -27,10 +27,10 @@ type Held struct {
 
 // HeldAccount is the account.
 type HeldAccount struct {
-	ID           string    `json:"id"`
+	ID           string    `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Email        string    `json:"email"`
 	FormerEmails []string  `json:"formerEmails" doc:"Addresses that changes of the last 7 days have replaced, or have asked for"`
-	Locale       string    `json:"locale,omitempty"`
+	Locale       string    `json:"locale,omitempty" example:"en"`
 	CreatedAt    time.Time `json:"createdAt"`
 	HasPassword  bool      `json:"hasPassword"`
 }
@@ -39,20 +39,20 @@ type HeldAccount struct {
 type HeldMembership struct {
 	TenantID    string     `json:"tenantId"`
 	TenantName  string     `json:"tenantName"`
-	Name        string     `json:"name"`
-	Role        string     `json:"role"`
-	Status      string     `json:"status"`
+	Name        string     `json:"name" example:"Ann Lee"`
+	Role        string     `json:"role" example:"USER"`
+	Status      string     `json:"status" example:"active"`
 	CreatedAt   time.Time  `json:"createdAt"`
 	LastLoginAt *time.Time `json:"lastLoginAt,omitempty"`
 }
 
 // HeldSession is a session.
 type HeldSession struct {
-	ID         string    `json:"id"`
+	ID         string    `json:"id" example:"ses_2kq7m5x3yh4n6rj7wd2c5tpae7"`
 	TenantID   string    `json:"tenantId"`
 	CreatedAt  time.Time `json:"createdAt"`
 	LastSeenAt time.Time `json:"lastSeenAt"`
-	IP         string    `json:"ip"`
+	IP         string    `json:"ip" example:"192.0.2.7"`
 	UserAgent  string    `json:"userAgent"`
 }
 
@@ -64,55 +64,55 @@ type HeldBrowser struct {
 
 // HeldFactor is a second factor.
 type HeldFactor struct {
-	ID         string     `json:"id"`
-	Type       string     `json:"type"`
-	Name       string     `json:"name"`
+	ID         string     `json:"id" example:"mfa_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Type       string     `json:"type" example:"totp"`
+	Name       string     `json:"name" example:"Ann Lee"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
 // HeldAPIKey is an API key that the person owns.
 type HeldAPIKey struct {
-	ID         string     `json:"id"`
+	ID         string     `json:"id" example:"key_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	TenantID   string     `json:"tenantId"`
-	Name       string     `json:"name"`
-	Status     string     `json:"status"`
+	Name       string     `json:"name" example:"Ann Lee"`
+	Status     string     `json:"status" example:"active"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	ExpiresAt  time.Time  `json:"expiresAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
-	LastUsedIP string     `json:"lastUsedIp,omitempty"`
+	LastUsedIP string     `json:"lastUsedIp,omitempty" example:"192.0.2.7"`
 }
 
 // HeldInvitation is an invitation to the person's address.
 type HeldInvitation struct {
-	ID        string    `json:"id"`
+	ID        string    `json:"id" example:"inv_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	TenantID  string    `json:"tenantId"`
-	Name      string    `json:"name"`
-	Role      string    `json:"role"`
-	Status    string    `json:"status"`
+	Name      string    `json:"name" example:"Ann Lee"`
+	Role      string    `json:"role" example:"USER"`
+	Status    string    `json:"status" example:"active"`
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
 // HeldMail is a mail to the person's address that is queued or kept. It holds no text.
 type HeldMail struct {
-	ID        string    `json:"id"`
-	Kind      string    `json:"kind"`
-	State     string    `json:"state"`
+	ID        string    `json:"id" example:"msg_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Kind      string    `json:"kind" example:"reset"`
+	State     string    `json:"state" example:"sent"`
 	CreatedAt time.Time `json:"createdAt"`
 }
 
 // HeldEvent is an audit event by the person, or about the person by others, of whom only
 // the kind and the id are named.
 type HeldEvent struct {
-	ID       string       `json:"id"`
+	ID       string       `json:"id" example:"evt_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	At       time.Time    `json:"at"`
 	TenantID string       `json:"tenantId,omitempty"`
-	Action   string       `json:"action"`
-	Outcome  string       `json:"outcome"`
+	Action   string       `json:"action" example:"session.open"`
+	Outcome  string       `json:"outcome" example:"done"`
 	Actor    HeldParty    `json:"actor"`
 	Target   HeldParty    `json:"target"`
-	IP       string       `json:"ip,omitempty"`
+	IP       string       `json:"ip,omitempty" example:"192.0.2.7"`
 	Changes  []HeldChange `json:"changes"`
 }
 
@@ -121,8 +121,8 @@ type HeldChange doorward.Change
 
 // HeldParty is the actor or the target of an event.
 type HeldParty struct {
-	Type string `json:"type"`
-	ID   string `json:"id,omitempty"`
+	Type string `json:"type" example:"totp"`
+	ID   string `json:"id,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 }
 
 // eventBatch is how many events are in memory at once.

@@ -57,8 +57,8 @@ type enrolInput struct {
 type enrolment struct {
 	ID     string `json:"id" example:"mfa_7vkq2m5x3yh4n6rj7wd2c5tpae"`
 	Secret string `json:"secret" doc:"In base32, for apps that can't scan the picture; shown only here" example:"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"`
-	URI    string `json:"uri" doc:"For authenticator apps: otpauth://totp/…"`
-	QR     string `json:"qr" doc:"The address as a QR code: an SVG image"`
+	URI    string `json:"uri" doc:"For authenticator apps" example:"otpauth://totp/Doorward:ann@acme.example?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Doorward"`
+	QR     string `json:"qr" doc:"The address as a QR code: an SVG image" example:"<svg xmlns=…></svg>"`
 }
 
 var docEnrolTOTP = front.Doc{

@@ -64,6 +64,7 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "Tenants", Description: "One's own tenant; for the operator, all tenants."},
 			{Name: "Policies", Description: "What a tenant refuses although a role allows it."},
 			{Name: "Model", Description: "The platform's own actions, for the operator."},
+			{Name: "Second factors", Description: "Authenticator apps and recovery codes: one's own, and those that a login asks for."},
 			{Name: "Passwords", Description: "Forgotten and changed passwords."},
 			{Name: "Account", Description: "One's own account: its address, what is held about it, and its end."},
 			{Name: "Access", Description: "Checks for the other services of the platform."},

@@ -216,6 +216,9 @@ var understood = map[string]string{
 	"explainAccess": "validation_failed", // names only the action, since there are three ways to say who
 	"putPolicy":     "precondition_failed", "confirmPolicy": "not_found", "restorePolicyVersion": "not_found",
 	"acceptInvitation": "invitation_not_found", "completeRegistration": "invitation_not_found", "resetPassword": "reset_not_found",
+	"enrolTOTP": "challenge_over", "confirmTOTP": "not_found", "renameFactor": "not_found", "removeFactor": "not_found", "makeRecoveryCodes": "not_found",
+	"resetFactors": "challenge_over", "resetUserFactors": "not_found",
+	"loginSecond": "validation_failed", "finishStepUp": "validation_failed", // both answers are named, and one is taken
 	"confirmEmail": "email_change_not_found", "undoEmail": "email_change_not_found",
 	"invite": "already_member", "changePassword": "validation_failed", "restoreTenant": "tenant_not_closing", "closeTenant": "validation_failed",
 	"setTenantLogo": "logo_refused", // there is no file

@@ -34,6 +34,7 @@ var stock = map[string]any{
 	"createdAt": "2026-03-02T09:30:00Z", "lastSeenAt": "2026-03-02T09:41:12Z", "lastLoginAt": "2026-03-02T09:30:00Z",
 	"idleExpiresAt": "2026-03-02T10:41:12Z", "expiresAt": "2026-03-03T09:30:00Z",
 	"credential": "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc", "ip": "192.0.2.7", "userAgent": "Mozilla/5.0 (X11; Linux x86_64)",
+	"challenge": "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc", "methods": []string{doorward.ByCode}, "codes": []string{"LMZQ-N52V-JN4T-IZ5G-T5WR-VE44"}, "formerEmails": []string{"ann@acme.example"},
 	"pointer": "/password", "code": "too_short", "message": "The password needs at least 12 characters.",
 	"invitedBy": "usr_5tqm7x3yh4n6rj7wd2c5tpae7k",
 	"assertion": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c3JfMSJ9.c2lnbmF0dXJl",

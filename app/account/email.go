@@ -307,6 +307,9 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 	if err := tx.RaiseGeneration(ctx, account.ID, nil); err != nil {
 		return err
 	}
+	if err := tx.ClearThrottle(ctx, "newcomers:"+account.ID); err != nil { // later logins send notices again
+		return err
+	}
 	return tx.ExpireResets(ctx, account.ID)
 }
 

@@ -269,6 +269,7 @@ func TestFactorsNeedARecentProof(t *testing.T) {
 			"PATCH /api/v2/users/" + bob.ID:          {"role": "ADMIN"},
 			"DELETE /api/v2/tenant":                  {"confirm": "Acme"},
 			"POST /api/v2/auth/invite":               {"email": "x@acme.example", "role": "ADMIN"},
+			"POST /api/v2/auth/invite/bulk":          {"invitations": []m{{"email": "y@acme.example", "role": "USER"}, {"email": "x@acme.example", "role": "OWNER"}}},
 			"POST /api/v2/policy/versions/1/restore": nil,
 		} {
 			d.send(t, route, body, as(owner)).fails(http.StatusForbidden, "step_up_required")

@@ -26,7 +26,10 @@ type EmailChange struct {
 func emailChangeColumns(c *EmailChange) []any {
 	return []any{
 		&c.ID, &c.UserID, &c.Old, &c.New, &c.Generation, (*storedTime)(&c.CreatedAt), (*storedTime)(&c.ConfirmUntil),
-		nullableTime{&c.ConfirmedAt}, nullableTime{&c.ReplacedAt}, (*storedTime)(&c.UndoUntil), nullableTime{&c.UndoneAt},
+		nullableTime{&c.ConfirmedAt},
+		nullableTime{&c.ReplacedAt},
+		(*storedTime)(&c.UndoUntil),
+		nullableTime{&c.UndoneAt},
 	}
 }
 

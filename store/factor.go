@@ -18,7 +18,10 @@ type Factor struct {
 
 func factorColumns(f *Factor) []any {
 	return []any{
-		&f.ID, &f.UserID, &f.Kind, &f.Name, (*storedTime)(&f.CreatedAt), nullableTime{&f.ConfirmedAt}, nullableTime{&f.LastUsedAt}, nullableTime{&f.DisabledAt},
+		&f.ID, &f.UserID, &f.Kind, &f.Name, (*storedTime)(&f.CreatedAt),
+		nullableTime{&f.ConfirmedAt},
+		nullableTime{&f.LastUsedAt},
+		nullableTime{&f.DisabledAt},
 		&f.Synced, &f.SeedSealed, &f.LastStep, &f.CredentialID, &f.Credential,
 	}
 }

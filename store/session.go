@@ -24,7 +24,9 @@ func credentialColumns(c *Credential) []any {
 func sessionColumns(s *doorward.Session) []any {
 	return []any{
 		&s.ID, &s.UserID, &s.TenantID, (*storedTime)(&s.CreatedAt), (*storedTime)(&s.LastSeenAt), &s.IP, &s.UserAgent,
-		&s.AAL, (*words)(&s.AMR), (*storedTime)(&s.ProvedAt), optionalTime{&s.FactorAt}, &s.Remembered, &s.Role, (*storedTime)(&s.JoinedAt),
+		&s.AAL, (*words)(&s.AMR), (*storedTime)(&s.ProvedAt),
+		optionalTime{&s.FactorAt},
+		&s.Remembered, &s.Role, (*storedTime)(&s.JoinedAt),
 	}
 }
 

@@ -19,8 +19,14 @@ func tenantColumns(t *doorward.Tenant) []any {
 func settingsColumns(s *doorward.TenantSettings) []any {
 	f := &s.SecondFactor
 	return []any{
-		nullableDuration{&s.SessionIdle}, nullableDuration{&s.SessionAbsolute}, nullableInt{&s.InvitationDays}, (*words)(&s.AllowedDomains),
-		optionalTime{&f.Since}, roleWords{&f.Roles}, &f.GraceDays, &f.RememberDays, minutes{&s.StepUp},
+		nullableDuration{&s.SessionIdle},
+		nullableDuration{&s.SessionAbsolute},
+		nullableInt{&s.InvitationDays},
+		(*words)(&s.AllowedDomains),
+		optionalTime{&f.Since},
+		roleWords{&f.Roles},
+		&f.GraceDays, &f.RememberDays,
+		minutes{&s.StepUp},
 	}
 }
 

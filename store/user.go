@@ -66,7 +66,8 @@ func userColumns(u *doorward.User) []any {
 	return append([]any{
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
-		nullableTime{&u.LastLoginAt}, &u.Factors, &u.Passkeys,
+		nullableTime{&u.LastLoginAt},
+		&u.Factors, &u.Passkeys,
 	}, rulesColumns(&u.Rules)...)
 }
 

@@ -288,8 +288,12 @@ func sampledPolicyVersion(page string) ui.View {
 func sampledSettings() settings {
 	return settings{
 		pageData: sheets, Numbers: []tenant.Number{
-			{Name: "sessionIdleMinutes", Section: "sessions", Effective: 60, Max: 60}, {Name: "sessionAbsoluteMinutes", Section: "sessions", Effective: 1440, Max: 1440}, {Name: "invitationDays", Section: "invitations", Effective: 30, Min: 1, Max: 30},
-			{Name: "mfaGraceDays", Section: "factors", Effective: 7, Max: 30}, {Name: "mfaRememberDays", Section: "factors", Effective: 14, Max: 30}, {Name: "stepUpMinutes", Section: "factors", Effective: 10, Min: 1, Max: 60},
+			{Name: "sessionIdleMinutes", Section: "sessions", Effective: 60, Max: 60},
+			{Name: "sessionAbsoluteMinutes", Section: "sessions", Effective: 1440, Max: 1440},
+			{Name: "invitationDays", Section: "invitations", Effective: 30, Min: 1, Max: 30},
+			{Name: "mfaGraceDays", Section: "factors", Effective: 7, Max: 30},
+			{Name: "mfaRememberDays", Section: "factors", Effective: 14, Max: 30},
+			{Name: "stepUpMinutes", Section: "factors", Effective: 10, Min: 1, Max: 60},
 		},
 		Domains: "acme.example", Picked: ui.Default, MostSent: doorward.MaxLogoSent,
 		Demanded: true, Covered: []coveredRole{{doorward.RoleOwner, true}, {doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}}, People: 12, Without: 3,

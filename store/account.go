@@ -39,12 +39,12 @@ const selectEmailChange = `SELECT e.id, e.user_id, e.old_email, e.new_email, e.g
 const (
 	sqlEmailChange       = selectEmailChange + `WHERE e.id = $1`
 	sqlEmailChangeByCode = selectEmailChange + `JOIN link_tokens l ON l.subject_id = e.id WHERE l.hash = $1 AND l.retired_at IS NULL`
-	sqlEmailChangeByUndo = selectEmailChange + `JOIN link_tokens l ON l.subject_id = 'undo:' || e.id WHERE l.hash = $1 AND l.retired_at IS NULL`
+	sqlEmailChangeByUndo = selectEmailChange + `JOIN link_tokens l ON l.subject_id = 'undo_' || e.id WHERE l.hash = $1 AND l.retired_at IS NULL`
 )
 
 // UndoSubject is the subject of the tokens that undo the change. Those that confirm it
 // have its id.
-func (c EmailChange) UndoSubject() string { return "undo:" + c.ID }
+func (c EmailChange) UndoSubject() string { return "undo_" + c.ID }
 
 // EmailChange returns the change, or ErrNone.
 func (r Reader) EmailChange(ctx context.Context, id string) (EmailChange, error) {
@@ -148,10 +148,10 @@ func (tx *Tx) SetEmail(ctx context.Context, userID, email string) error {
 const (
 	oldEmailChanges            = `(SELECT id FROM email_changes WHERE undo_until <= $1 ORDER BY undo_until, id LIMIT $2)`
 	sqlDeleteOldEmailTokens    = `DELETE FROM link_tokens WHERE subject_id IN ` + oldEmailChanges
-	sqlDeleteOldEmailUndos     = `DELETE FROM link_tokens WHERE subject_id IN (SELECT 'undo:' || o.id FROM ` + oldEmailChanges + ` o)`
+	sqlDeleteOldEmailUndos     = `DELETE FROM link_tokens WHERE subject_id IN (SELECT 'undo_' || o.id FROM ` + oldEmailChanges + ` o)`
 	sqlDeleteOldEmailChanges   = `DELETE FROM email_changes WHERE id IN ` + oldEmailChanges
 	sqlDeleteEmailChangeTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM email_changes WHERE user_id = $1
-  UNION SELECT 'undo:' || id FROM email_changes WHERE user_id = $1)`
+  UNION SELECT 'undo_' || id FROM email_changes WHERE user_id = $1)`
 	// The mails of a change go to other addresses than the account's, too.
 	sqlDeleteEmailChangeMails = `DELETE FROM mails WHERE subject_id IN (SELECT id FROM email_changes WHERE user_id = $1)`
 )

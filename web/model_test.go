@@ -48,7 +48,8 @@ func TestFaultsOfModel(t *testing.T) {
 		put(m{"text": 1}).fails(400, "invalid_body")
 		d.send(t, "PUT "+modelPath, m{"text": 1}, key).fails(400, "invalid_body")
 		d.send(t, "PUT "+modelPath, m{"text": "actions: ["}, key).fails(428, "precondition_required")
-		put(m{"text": "actions: {}\n#" + strings.Repeat("x", 100<<10)}).ok(200) // more than other bodies may have
+		put(m{"text": "actions: {}\n#" + strings.Repeat("x", 100<<10)}).ok(200)               // more than other bodies may have
+		put(m{"text": strings.Repeat("#", 1<<20-100), "other": 1}).fails(400, "invalid_body") // read whole, up to the limit
 		put(m{"text": strings.Repeat("#", 1<<20)}).fails(413, "body_too_large")
 		put(m{"text": "actions: {}\npolicies: permit(principal, action, resource);"}).fails(422, "validation_failed")
 	})

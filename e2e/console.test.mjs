@@ -156,7 +156,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.waitForSelector("#answer.bad");
 				await owner.look("console-explain-refused");
 				await owner.page.locator("#answer a[href*='#L']").click();
-				assert.equal(await owner.page.locator(".code li:target").count(), 1);
+				await owner.page.waitForSelector(".code li:target");
 				await owner.send("/console/policy", { text: "", confirmMinutes: "" });
 				await owner.page.waitForSelector(".notice.good");
 			});

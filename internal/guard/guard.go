@@ -1,0 +1,228 @@
+// Package guard makes HTTP requests to addresses that customers have typed, without
+// reaching anything internal by them.
+//
+//	client := guard.New(guard.Options{Allow: prefixes})
+//	if err := client.Check(ctx, url); err != nil { … }  // before it is stored
+//	answer, err := client.Do(request)                    // at every attempt
+//
+// It guarantees:
+//
+//   - The address that is really dialled is judged, after names are resolved, so neither
+//     an odd spelling of an address nor a name whose answer changes gets around it. Only
+//     public addresses pass, and those of Options.Allow. See address.go.
+//   - Only https is spoken, unless Options.Local allows http on loopback names.
+//   - Redirects are answers, and are not followed.
+//   - Proxies of the environment are ignored. With Options.Proxy requests go through that
+//     proxy, which then has to judge names; addresses are still judged here.
+//   - An answer is read to AnswerMax bytes, and its headers to HeaderMax. A body that comes
+//     too slowly is cut off, since the status is known by then.
+//   - Connections are not kept, so an endpoint holds nothing between requests.
+//
+// The caller bounds the time of a request by its context.
+package guard
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// AnswerMax is how many bytes of an answer's body are read.
+	AnswerMax = 16 << 10
+	// HeaderMax bounds the headers of an answer, in bytes.
+	HeaderMax = 16 << 10
+	// bodyWait is how long a body may take once the status is known.
+	bodyWait = 2 * time.Second
+	// lookupWait bounds the resolving of a name in Check.
+	lookupWait = time.Second
+)
+
+// Options configure a Client.
+type Options struct {
+	Allow []netip.Prefix // of internal addresses that may be dialled
+	Proxy *url.URL       // that all requests go through; nil: none
+	// Local allows http on loopback names, such as localhost: for development.
+	Local bool
+	// Resolver resolves names; nil: that of this machine.
+	Resolver *net.Resolver
+}
+
+// Client makes guarded requests. It is safe for use by several goroutines.
+type Client struct {
+	options Options
+	http    http.Client
+}
+
+// New returns a Client.
+func New(o Options) *Client {
+	c := &Client{options: o}
+	c.http = http.Client{
+		Transport: &http.Transport{
+			Proxy: c.proxy, DialContext: c.dial,
+			DisableKeepAlives: true, DisableCompression: true,
+			MaxResponseHeaderBytes: HeaderMax,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c
+}
+
+// RefusedError says that an address or a URL is not allowed.
+type RefusedError struct{ What string }
+
+// Error names it.
+func (e *RefusedError) Error() string { return e.What + " is not allowed as a destination" }
+
+// IsRefused reports whether the guard refused a destination, and not the destination itself.
+func IsRefused(err error) bool {
+	var refused *RefusedError
+	return errors.As(err, &refused)
+}
+
+// Answer is what a destination has answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte // at most AnswerMax bytes
+}
+
+// Do makes the request. Errors: one that IsRefused recognises, those of the network, that
+// of the request's context.
+func (c *Client) Do(r *http.Request) (Answer, error) {
+	if err := c.judge(r.URL); err != nil {
+		return Answer{}, err
+	}
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), localKey{}, c.isLocal(r.URL)))
+	defer cancel()
+	res, err := c.http.Do(r.WithContext(ctx))
+	if err != nil {
+		return Answer{}, withoutURL(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // nothing was written
+	defer time.AfterFunc(bodyWait, cancel).Stop()
+	body, _ := io.ReadAll(io.LimitReader(res.Body, AnswerMax)) // the status alone counts
+	return Answer{Status: res.StatusCode, Header: res.Header, Body: body}, nil
+}
+
+// localKey marks the context of a request that may go to this machine.
+type localKey struct{}
+
+// withoutURL is the cause alone: the URL of http.Client's errors may hold a secret.
+func withoutURL(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// Check returns an error that IsRefused recognises for a URL that can't be used now: by its
+// scheme, its address, or what its name resolves to. A name that doesn't resolve passes,
+// since every attempt is judged again.
+func (c *Client) Check(ctx context.Context, u *url.URL) error {
+	if err := c.judge(u); err != nil || c.options.Proxy != nil || c.isLocal(u) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupWait)
+	defer cancel()
+	addrs, err := c.resolver().LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	for _, a := range addrs {
+		if !c.allows(a.Unmap()) { // a resolver may map addresses of IPv4
+			return &RefusedError{"the address " + a.String()}
+		}
+	}
+	return nil
+}
+
+// judge refuses what needs no resolving: the scheme, and an address instead of a name.
+func (c *Client) judge(u *url.URL) error {
+	switch {
+	case c.isLocal(u):
+		return nil
+	case u.Scheme != "https":
+		return &RefusedError{u.Scheme + " instead of https"}
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil && !c.allows(a) {
+		return &RefusedError{"the address " + a.String()}
+	}
+	return nil
+}
+
+// isLocal reports whether the URL is http on a loopback name, where that is allowed.
+func (c *Client) isLocal(u *url.URL) bool {
+	host := strings.ToLower(u.Hostname())
+	a, err := netip.ParseAddr(host)
+	return c.options.Local && u.Scheme == "http" &&
+		(host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.IsLoopback())
+}
+
+func (c *Client) proxy(r *http.Request) (*url.URL, error) {
+	if c.isLocal(r.URL) {
+		return nil, nil //nolint:nilnil // http.Transport: no proxy
+	}
+	return c.options.Proxy, nil
+}
+
+// dial connects to the proxy as it is, and to everything else if it is allowed.
+func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{Resolver: c.options.Resolver, ControlContext: c.control}
+	if c.isProxy(address) {
+		dialer.ControlContext = nil
+	}
+	return dialer.DialContext(ctx, network, address)
+}
+
+func (c *Client) isProxy(address string) bool {
+	p := c.options.Proxy
+	if p == nil {
+		return false
+	}
+	port := p.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[p.Scheme]
+	}
+	return address == net.JoinHostPort(p.Hostname(), port)
+}
+
+// control is called with the address of each connection before it is made.
+func (c *Client) control(ctx context.Context, network, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil || network != "tcp4" && network != "tcp6" {
+		return &RefusedError{fmt.Sprintf("%s %s", network, address)}
+	}
+	local, _ := ctx.Value(localKey{}).(bool)
+	if a := to.Addr(); !c.allows(a) && (!local || !a.IsLoopback()) {
+		return &RefusedError{"the address " + a.String()}
+	}
+	return nil
+}
+
+func (c *Client) allows(a netip.Addr) bool {
+	for _, p := range c.options.Allow {
+		if p.Contains(a.Unmap()) && a.Zone() == "" {
+			return true
+		}
+	}
+	return IsPublic(a)
+}
+
+func (c *Client) resolver() *net.Resolver {
+	if c.options.Resolver != nil {
+		return c.options.Resolver
+	}
+	return net.DefaultResolver
+}

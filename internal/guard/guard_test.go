@@ -1,0 +1,336 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// TestIsPublic: no spelling or translation of an internal address is public, and nothing of
+// what is reserved.
+func TestIsPublic(t *testing.T) {
+	for _, text := range []string{
+		"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.254", "100.100.100.200", "127.0.0.1", "127.255.0.1",
+		"168.63.129.16", "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.170", "192.0.2.1", "192.31.196.1",
+		"192.52.193.1", "192.88.99.1", "192.168.1.1", "192.175.48.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1",
+		"224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255",
+		"::", "::1", "::127.0.0.1", "::8.8.8.8", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:8.8.8.8", "::ffff:0:127.0.0.1",
+		"64:ff9b::127.0.0.1", "64:ff9b::8.8.8.8", "64:ff9b:1::10.0.0.1", "100::1", "100:0:0:1::1", "2001::1", "2001:0:7f00:1::", "2001:2::1",
+		"2001:10::1", "2001:20::1", "2001:db8::1", "2002:7f00:1::1", "2002:a00:1::", "2002:808:808::1", "2620:4f:8000::1", "3fff::1",
+		"5f00::1", "4000::1", "fc00::1", "fd12:3456:789a::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "2606:4700::1%eth0", "fec0::1", "ff02::1", "ff0e::1",
+	} {
+		if IsPublic(netip.MustParseAddr(text)) {
+			t.Errorf("%s is public", text)
+		}
+	}
+	for _, text := range []string{"1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "198.17.0.1", "198.20.0.1", "223.255.255.254", "2001:200::1", "2001:4860:4860::8888", "2606:4700::1111", "2a00:1450::1"} {
+		if !IsPublic(netip.MustParseAddr(text)) {
+			t.Errorf("%s is not public", text)
+		}
+	}
+	if IsPublic(netip.Addr{}) {
+		t.Error("no address is public")
+	}
+}
+
+// TestSpellings: an internal address in a URL is never connected to, however it is written.
+func TestSpellings(t *testing.T) {
+	server, accepted := countingServer()
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	for _, host := range []string{
+		"127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "0177.1", "127.0.0.1.", "0", "0.0.0.0",
+		"localhost", "LOCALHOST", "localhost.", "a.localhost", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:7f00:1]",
+		"[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[fe80::1%25lo]", "[::1%25lo]", "①②⑦.0.0.1", "127。0。0。1",
+	} {
+		u, err := url.Parse("https://" + host + ":" + port + "/")
+		if err != nil {
+			continue // it can't be stored, either
+		}
+		if err := get(t, New(Options{}), u.String()); err == nil {
+			t.Errorf("%s was answered", host)
+		}
+	}
+	if n := accepted(); n > 0 {
+		t.Errorf("there were %d connections", n)
+	}
+}
+
+// countingServer returns a server, and how many connections it has accepted.
+func countingServer() (*httptest.Server, func() int64) {
+	var n atomic.Int64
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			n.Add(1)
+		}
+	}
+	s.StartTLS()
+	return s, n.Load
+}
+
+func get(t *testing.T, c *Client, to string) error {
+	t.Helper()
+	_, err := answer(t, c, to)
+	return err
+}
+
+func answer(t *testing.T, c *Client, to string) (Answer, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader("{}"))
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.Do(r)
+}
+
+// nameServer answers every question for an IPv4 address with the next of its addresses, and
+// at the end with the last.
+type nameServer struct {
+	addrs []string
+	asked atomic.Int64
+}
+
+func (n *nameServer) resolver(t *testing.T) *net.Resolver {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go n.serve(conn)
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+func (n *nameServer) serve(conn net.PacketConn) {
+	buffer := make([]byte, 1500)
+	for {
+		size, from, err := conn.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(buffer[:size]) != nil {
+			continue
+		}
+		m.Response, m.RecursionAvailable = true, true
+		m.Additionals = nil
+		if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
+			at := min(int(n.asked.Add(1)), len(n.addrs)) - 1
+			m.Answers = []dnsmessage.Resource{{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+				Body:   &dnsmessage.AResource{A: netip.MustParseAddr(n.addrs[at]).As4()},
+			}}
+		}
+		out, _ := m.Pack()
+		_, _ = conn.WriteTo(out, from)
+	}
+}
+
+// TestRebinding: a name that answers with a public address when it is checked, and with an
+// internal one when it is dialled, reaches nothing.
+func TestRebinding(t *testing.T) {
+	server, accepted := countingServer()
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	names := &nameServer{addrs: []string{"93.184.215.14", "127.0.0.1"}}
+	c := New(Options{Resolver: names.resolver(t)})
+	u, _ := url.Parse("https://rebinding.example:" + port + "/")
+	if err := c.Check(t.Context(), u); err != nil {
+		t.Fatalf("the first answer is public: %v", err)
+	}
+	if err := get(t, c, u.String()); !IsRefused(err) {
+		t.Errorf("the second answer is internal, and the error is %v", err)
+	}
+	if err := c.Check(t.Context(), u); !IsRefused(err) {
+		t.Errorf("Check accepts a name with an internal address: %v", err)
+	}
+	if n := accepted(); n > 0 || names.asked.Load() < 3 {
+		t.Errorf("%d connections, %d questions", n, names.asked.Load())
+	}
+}
+
+// TestCheck: https alone, unless it is http on a loopback name in development.
+func TestCheck(t *testing.T) {
+	for _, test := range []struct {
+		local bool
+		url   string
+		fine  bool
+	}{
+		{false, "https://does-not-resolve.invalid/", true},
+		{false, "http://does-not-resolve.invalid/", false},
+		{false, "https://8.8.8.8/", true},
+		{false, "https://10.1.2.3/", false},
+		{false, "https://[::ffff:8.8.8.8]/", false},
+		{false, "https://localhost/", false},
+		{false, "http://localhost:8081/", false},
+		{false, "ftp://8.8.8.8/", false},
+		{true, "http://localhost:8081/", true},
+		{true, "http://hooks.localhost:8081/", true},
+		{true, "http://127.0.0.1:8081/", true},
+		{true, "http://[::1]:8081/", true},
+		{true, "https://127.0.0.1:8081/", false},
+		{true, "http://10.0.0.1/", false},
+		{true, "http://8.8.8.8/", false},
+	} {
+		u, _ := url.Parse(test.url)
+		err := New(Options{Local: test.local}).Check(t.Context(), u)
+		if test.fine != (err == nil) || err != nil && !IsRefused(err) {
+			t.Errorf("local %v, %s: %v", test.local, test.url, err)
+		}
+	}
+}
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// TestAllow: what the operator allows is dialled, and nothing else that is internal.
+func TestAllow(t *testing.T) {
+	server, _ := countingServer()
+	defer server.Close()
+	// The certificate isn't trusted: that it was asked for shows the connection.
+	c := New(Options{Allow: loopback})
+	if err := get(t, c, server.URL); err == nil || IsRefused(err) {
+		t.Errorf("an allowed address: %v", err)
+	}
+	if err := get(t, c, "https://192.168.1.1/"); !IsRefused(err) {
+		t.Errorf("an address that is not allowed: %v", err)
+	}
+	u, _ := url.Parse("https://127.0.0.1/")
+	if err := c.Check(t.Context(), u); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRedirects are answers: nothing is followed, not even to an allowed address.
+func TestRedirects(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		var requests atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			http.Redirect(w, r, "/again", status)
+		}))
+		got, err := answer(t, New(Options{Local: true}), server.URL)
+		server.Close()
+		if err != nil || got.Status != status || requests.Load() != 1 {
+			t.Errorf("%d: %v, %v after %d requests", status, got.Status, err, requests.Load())
+		}
+	}
+}
+
+// TestEnvironmentProxies are not used, and the operator's proxy is.
+func TestEnvironmentProxies(t *testing.T) {
+	var asked atomic.Value
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r.Method + " " + r.Host)
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	defer proxy.Close()
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"} {
+		t.Setenv(name, proxy.URL)
+	}
+	names := &nameServer{addrs: []string{"127.0.0.1"}}
+	if err := get(t, New(Options{Resolver: names.resolver(t)}), "https://a.example/"); !IsRefused(err) || asked.Load() != nil {
+		t.Errorf("without a proxy of the operator: %v, it was asked for %v", err, asked.Load())
+	}
+	u, _ := url.Parse(proxy.URL)
+	c := New(Options{Proxy: u})
+	if err := get(t, c, "https://a.example/"); err == nil || asked.Load() != "CONNECT a.example:443" {
+		t.Errorf("with one: %v, it was asked for %v", err, asked.Load())
+	}
+	asked = atomic.Value{}
+	if err := get(t, c, "https://169.254.169.254/"); !IsRefused(err) || asked.Load() != nil {
+		t.Errorf("an internal address through the proxy: %v, it was asked for %v", err, asked.Load())
+	}
+}
+
+// TestHostileAnswers: endless headers, bodies and interim answers, and slow ones, end in
+// time, and cost little memory.
+func TestHostileAnswers(t *testing.T) {
+	endless := func(w io.Writer, text string) {
+		for {
+			if _, err := io.WriteString(w, text); err != nil {
+				return
+			}
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		serve  func(net.Conn)
+		status int // 0: an error
+		body   int
+	}{
+		{"a body without end", func(c net.Conn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
+			endless(c, strings.Repeat("x", 1<<16))
+		}, 200, AnswerMax},
+		{"a chunked body without end", func(c net.Conn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n")
+			endless(c, "1\r\nx\r\n")
+		}, 500, AnswerMax},
+		{"a body that hangs", func(c net.Conn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 204 No\r\n\r\n")
+			_, _ = io.Copy(io.Discard, c)
+		}, 204, 0},
+		{"a body that comes by the byte", func(c net.Conn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")
+			_, _ = io.Copy(io.Discard, c)
+		}, 200, 3},
+		{"a compressed body stays as it is", func(c net.Conn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc")
+		}, 200, 3},
+		{"headers without end", func(c net.Conn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n")
+			endless(c, "A: "+strings.Repeat("x", 1000)+"\r\n")
+		}, 0, 0},
+		{"interim answers without end", func(c net.Conn) { endless(c, "HTTP/1.1 103 Hints\r\n\r\n") }, 0, 0},
+		{"a status line without end", func(c net.Conn) { endless(c, "HTTP/1.1 200 OKOKOKOK") }, 0, 0},
+		{"nothing", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, 0, 0},
+		{"no HTTP", func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n") }, 0, 0},
+		{"the end", func(net.Conn) {}, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close() //nolint:errcheck // the test is over
+			go func() {
+				conn, err := listener.Accept()
+				if err == nil {
+					test.serve(conn)
+					_ = conn.Close()
+				}
+			}()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			got, err := answer(t, New(Options{Local: true}), fmt.Sprintf("http://%s/", listener.Addr()))
+			runtime.ReadMemStats(&after)
+			if got.Status != test.status || len(got.Body) != test.body || (err == nil) != (test.status > 0) {
+				t.Errorf("status %d, %d bytes, %v", got.Status, len(got.Body), err)
+			}
+			if took := time.Since(began); took > 6*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
+				t.Errorf("it used %d bytes", used)
+			}
+		})
+	}
+}

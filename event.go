@@ -35,6 +35,7 @@ type Change struct {
 // Event is one event of the audit trail. It holds no secret.
 type Event struct {
 	ID         string
+	Seq        int64 // its number in the trail of its tenant, from 1 without gaps; 0 before it is written
 	At         time.Time
 	Action     Action
 	Outcome    Outcome

@@ -46,7 +46,6 @@ func (c Chain) Genesis() []byte {
 // someone may have tampered with them.
 type Link struct {
 	doorward.Event
-	Seq     int64
 	Hash    []byte // nil for an event from before chains existed
 	salt    []byte
 	digest  []byte
@@ -58,7 +57,7 @@ func linkColumns(l *Link) []any {
 	return []any{
 		&e.ID, (*storedTime)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
 		&e.Target.Type, &e.Target.ID, &e.Target.TenantID, &e.IP, &e.RequestID, &l.changes,
-		&l.Seq, &l.salt, &l.digest, &l.Hash,
+		&e.Seq, &l.salt, &l.digest, &l.Hash,
 	}
 }
 
@@ -108,7 +107,8 @@ func number(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n
 
 // appendLink makes the event the next link of the chain.
 func (c *Chain) appendLink(e doorward.Event, changes []byte) Link {
-	l := Link{Event: e, Seq: c.Last + 1, changes: string(changes), salt: make([]byte, saltSize)}
+	e.Seq = c.Last + 1
+	l := Link{Event: e, changes: string(changes), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(l.salt) // never fails
 	l.digest = l.personal()
 	l.Hash = l.Sum(c.Head)

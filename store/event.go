@@ -30,6 +30,7 @@ func eventColumns(e *doorward.Event) []any {
 		&e.ID, (*storedTime)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
 		&e.Target.Type, &e.Target.ID, &e.Target.TenantID, &e.IP, &e.RequestID,
 		jsonColumn[[]doorward.Change]{&e.Changes},
+		&e.Seq,
 	}
 }
 
@@ -58,23 +59,15 @@ type EventFilter struct {
 	Request string // id
 }
 
-// numbered is an event with its place in its chain.
-type numbered struct {
-	doorward.Event
-	seq int64
-}
-
-func numberedColumns(n *numbered) []any { return append([]any{&n.seq}, eventColumns(&n.Event)...) }
-
 const (
-	selectNumbered = `SELECT seq, ` + columnsOfEvent + ` FROM events
+	selectEvent = `SELECT ` + columnsOfEvent + `, seq FROM events
 `
 	eventFilter = `  AND at >= $3 AND at < $4
   AND ($5 = '' OR action = $5) AND ($6 = '' OR actor_id = $6 OR actor_email = $6) AND ($7 = '' OR target_id = $7)
   AND ($8 = '' OR outcome = $8) AND ($9 = '' OR request_id = $9)
 `
-	sqlEventPage       = selectNumbered + `WHERE tenant_id = $1 AND seq < $2` + eventFilter + `ORDER BY seq DESC LIMIT $10`
-	sqlEventPageBefore = selectNumbered + `WHERE tenant_id = $1 AND seq > $2` + eventFilter + `ORDER BY seq LIMIT $10`
+	sqlEventPage       = selectEvent + `WHERE tenant_id = $1 AND seq < $2` + eventFilter + `ORDER BY seq DESC LIMIT $10`
+	sqlEventPageBefore = selectEvent + `WHERE tenant_id = $1 AND seq > $2` + eventFilter + `ORDER BY seq LIMIT $10`
 )
 
 // EventPage returns events of the tenant, the newest first. Positions are numbers
@@ -93,14 +86,9 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	if f.To != nil {
 		to = micros(*f.To)
 	}
-	rows, err := list(ctx, r, numberedColumns, query, tenantID, seq, from, to, string(f.Action), f.Actor, f.Target,
+	rows, err := list(ctx, r, eventColumns, query, tenantID, seq, from, to, string(f.Action), f.Actor, f.Target,
 		string(f.Outcome), f.Request, w.Limit+1)
-	some := page(rows, w, func(n numbered) doorward.Position { return doorward.Position{At: n.seq, ID: n.ID} })
-	all := doorward.Page[doorward.Event]{Prev: some.Prev, Next: some.Next}
-	for _, n := range some.Items {
-		all.Items = append(all.Items, n.Event)
-	}
-	return all, err
+	return page(rows, w, func(e doorward.Event) doorward.Position { return doorward.Position{At: e.Seq, ID: e.ID} }), err
 }
 
 const sqlRedactEvents = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL
@@ -132,7 +120,7 @@ func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 	return n, tx.run(ctx, sqlDeleteChain, tenantID)
 }
 
-const sqlEvent = `SELECT ` + columnsOfEvent + ` FROM events WHERE id = $1`
+const sqlEvent = selectEvent + `WHERE id = $1`
 
 // Event returns the event, or ErrNone.
 func (r Reader) Event(ctx context.Context, id string) (doorward.Event, error) {

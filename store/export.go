@@ -34,7 +34,7 @@ func (r Reader) EachInvitation(ctx context.Context, tenantID string, fn func(doo
 	return each(ctx, r, invitationColumns, fn, sqlEachInvitation, tenantID)
 }
 
-const sqlEachEvent = `SELECT ` + columnsOfEvent + ` FROM events WHERE tenant_id = $1 ORDER BY seq, id`
+const sqlEachEvent = selectEvent + `WHERE tenant_id = $1 ORDER BY seq, id`
 
 // EachEvent is EachMember for the tenant's audit trail, the oldest first; for an empty
 // id that of the installation.

@@ -49,10 +49,8 @@ func (r Reader) Browsers(ctx context.Context, userID string) ([]Browser, error) 
 }
 
 const (
-	sqlEventsBy = `SELECT ` + columnsOfEvent + ` FROM events
-WHERE actor_id = $1 AND (at, id) > ($2, $3) ORDER BY at, id LIMIT $4`
-	sqlEventsAbout = `SELECT ` + columnsOfEvent + ` FROM events
-WHERE target_id = $1 AND actor_id <> $1 AND (at, id) > ($2, $3) ORDER BY at, id LIMIT $4`
+	sqlEventsBy    = selectEvent + `WHERE actor_id = $1 AND (at, id) > ($2, $3) ORDER BY at, id LIMIT $4`
+	sqlEventsAbout = selectEvent + `WHERE target_id = $1 AND actor_id <> $1 AND (at, id) > ($2, $3) ORDER BY at, id LIMIT $4`
 )
 
 // EventsBy returns events by the user in any trail, the oldest first, after an At and an

@@ -610,6 +610,7 @@ func events(f *fixture) {
 	e2.ID, e2.At = "evt_0", f.clock.move(time.Second)
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e2)) })
 
+	e.Seq, e2.Seq, bare.Seq = 1, 2, 1
 	equal(f, f.value(Events(ctx, f.Read(), "tnt_1")), []doorward.Event{e, e2})
 	equal(f, f.value(Events(ctx, f.Read(), "")), []doorward.Event{bare})
 	equal(f, f.value(Events(ctx, f.Read(), "tnt_2")), []doorward.Event(nil))

@@ -22,6 +22,9 @@ func (f *fixture) event(tenantID, target string) doorward.Event {
 		Changes: []doorward.Change{{Field: "role", From: "USER", To: "ADMIN"}},
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(f.Context(), e)) })
+	chain, err := f.Read().Chain(f.Context(), tenantID)
+	noError(f, err)
+	e.Seq = chain.Last
 	return e
 }
 
@@ -106,6 +109,7 @@ func chainsOfEvents(f *fixture) {
 			e.ID, e.Target.TenantID = f.id("evt_"), tenantID
 			noError(f, tx.InsertEvent(ctx, e))
 			if tenantID == "tnt_1" {
+				e.Seq = 4
 				all = append(all, e)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 type eventView struct {
 	ID        string           `json:"id" example:"evt_3mq7m5x3yh4n6rj7wd2c5tpae7"`
+	Seq       int64            `json:"seq,omitempty" example:"1042" doc:"Its number in the trail of its tenant, from 1 without gaps; only in the answers of GET /api/v2/events"`
 	At        time.Time        `json:"at" example:"2026-03-02T09:41:12Z"`
 	Action    doorward.Action  `json:"action" example:"user.role"`
 	Outcome   doorward.Outcome `json:"outcome" enum:"done,refused"`

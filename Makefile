@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz chaos upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha faults
+.PHONY: help run test test-fast race model fuzz chaos upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha faults clients
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ pages: ## every page with canned data in artifacts/pages, for design work: hoste
 
 e2e: ## the pages in a real Chromium (needs node, npm, chromium); pictures in artifacts/screenshots
 	scripts/e2e.sh
+
+clients: ## clients that three generators make from the OpenAPI document, on a real server (needs node, npm; the first run takes minutes)
+	scripts/clients.sh
 
 lint: ## vet, staticcheck, gofumpt, tidy and verified modules, the OpenAPI document
 	scripts/lint.sh

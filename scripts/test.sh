@@ -116,6 +116,7 @@ step tests tests
 wait "$lane"
 lane=
 cat "$lane_log"
+step clients scripts/clients.sh
 step pages env E2E_QUICK=1 scripts/e2e.sh
 
 failed=$(sed -n 's/^FAILED //p' "$results")

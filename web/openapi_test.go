@@ -77,8 +77,62 @@ func parseSpec(text []byte) (*spec, error) {
 	if err := doc.Validate(context.Background()); err != nil {
 		return nil, fmt.Errorf("the OpenAPI document: %w", err)
 	}
+	closeAnswers(doc)
 	s, _ := specs.LoadOrStore(key, &spec{doc: doc, problem: doc.Components.Schemas["Problem"], passed: map[[sha256.Size]byte]bool{}})
 	return s.(*spec), nil
+}
+
+// closeAnswers makes the document as strict as this version of the server keeps it. It
+// leaves open what later versions may add: members of answers, and codes of problems.
+func closeAnswers(doc *openapi3.T) {
+	closed := map[string]bool{}
+	for _, item := range doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			for status, res := range op.Responses.Map() {
+				if status == "429" || status == "503" {
+					demand(res.Value, "Retry-After")
+				}
+				for mediaType, media := range res.Value.Content {
+					closeSchema(closed, media.Schema)
+					if mediaType == "application/problem+json" {
+						media.Schema = &openapi3.SchemaRef{Value: &openapi3.Schema{AllOf: openapi3.SchemaRefs{media.Schema, codeOf(media.Examples)}}}
+					}
+				}
+			}
+		}
+	}
+}
+
+// demand makes a header of a response required, of this response alone.
+func demand(res *openapi3.Response, name string) {
+	h := *res.Headers[name].Value
+	h.Required = true
+	res.Headers[name] = &openapi3.HeaderRef{Value: &h}
+}
+
+func closeSchema(closed map[string]bool, ref *openapi3.SchemaRef) {
+	if ref == nil || ref.Ref != "" && closed[ref.Ref] {
+		return
+	}
+	closed[ref.Ref] = true
+	sc := ref.Value
+	if len(sc.Properties) > 0 && sc.AdditionalProperties.Has == nil && sc.AdditionalProperties.Schema == nil {
+		sc.AdditionalProperties.Has = new(bool)
+	}
+	closeSchema(closed, sc.Items)
+	closeSchema(closed, sc.AdditionalProperties.Schema)
+	for _, member := range sc.Properties {
+		closeSchema(closed, member)
+	}
+}
+
+// codeOf restricts the code of a problem to those of the examples.
+func codeOf(examples openapi3.Examples) *openapi3.SchemaRef {
+	code := &openapi3.Schema{}
+	for name := range examples {
+		code.Enum = append(code.Enum, name)
+	}
+	return &openapi3.SchemaRef{Value: &openapi3.Schema{Properties: openapi3.Schemas{"code": {Value: code}}}}
 }
 
 // route finds the operation of a request below a base path; a HEAD is a GET.
@@ -304,8 +358,8 @@ func TestWrongDocumentsAreNoticed(t *testing.T) {
 		{"the status", "\"200\": {", "\"201\": {"},
 		{"the media type", `"application/json": {`, `"application/jsons": {`},
 		{"a header that is missing", `"#/components/headers/X-Request-Id"`, `"#/components/headers/Retry-After"`},
-		{"a code that isn't listed", `"invalid_credentials"`, `"valid_credentials"`},
-		{"the form of a header", `"Bearer realm=\"doorward\""`, `"Basic"`},
+		{"a code that isn't listed", "\"invalid_credentials\": {\n                    \"$ref\"", "\"valid_credentials\": {\n                    \"$ref\""},
+		{"the form of a header", `"^Bearer realm=\"doorward\""`, `"^Basic"`},
 	}
 	for i, w := range wrongs {
 		text := bytes.ReplaceAll(right, []byte(w.from), []byte(w.to))

@@ -25,11 +25,15 @@ type document struct {
 			Headers     map[string]any
 			Content     map[string]struct {
 				Schema struct {
-					Ref        string `json:"$ref"`
-					Properties struct{ Code struct{ Enum []string } }
+					Ref string `json:"$ref"`
 				}
+				Examples map[string]any
 			}
 		}
+	}
+	Components struct {
+		Schemas         map[string]map[string]any
+		SecuritySchemes map[string]any
 	}
 }
 
@@ -63,10 +67,10 @@ func TestDocumentIsTheSameEachTime(t *testing.T) {
 // explicit empty one: a missing one would look like an oversight.
 func TestDocumentSaysWhoMayCall(t *testing.T) {
 	d := describe(t)
-	session, bearer, key, none := map[string][]string{"session": {}}, map[string][]string{"bearer": {}}, map[string][]string{"key": {}}, map[string][]string{}
+	session, bearer, key, none := map[string][]string{"sessionCookie": {}}, map[string][]string{"sessionToken": {}}, map[string][]string{"tenantKey": {}}, map[string][]string{}
 	want := map[string][]map[string][]string{
 		front.Public().Name(): {none}, front.Optional().Name(): {session, bearer, none}, front.SignedIn().Name(): {session, bearer},
-		front.OperatorOnly().Name(): {{"operator": {}}}, front.KeyOnly().Name(): {key}, front.SignedInOrKey().Name(): {session, bearer, key},
+		front.OperatorOnly().Name(): {{"operatorKey": {}}}, front.KeyOnly().Name(): {key}, front.SignedInOrKey().Name(): {session, bearer, key},
 	}
 	ids := map[string]bool{}
 	for _, r := range api.Routes(nil) {
@@ -80,7 +84,7 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 			security = want[front.SignedInOrKey().Name()]
 		}
 		if r.Guard.Service() != "" {
-			security = append(slices.Clone(security), map[string][]string{"service": {}})
+			security = append(slices.Clone(security), map[string][]string{"serviceKey": {}})
 		}
 		if diff := cmp.Diff(security, op.Security); diff != "" {
 			t.Errorf("%s %s: security:\n%s", r.Method, r.Path, diff)
@@ -88,7 +92,8 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 	}
 }
 
-// The codes of a status are in its description for people, in its schema for programs.
+// The codes of a status are in its description for people, and among its examples for
+// programs. They are no enum: a client must accept a new one.
 func TestDocumentListsTheCodesTwice(t *testing.T) {
 	for path, item := range describe(t).Paths {
 		for method, op := range item {
@@ -96,10 +101,10 @@ func TestDocumentListsTheCodesTwice(t *testing.T) {
 				if status < "400" {
 					continue
 				}
-				schema := r.Content["application/problem+json"].Schema
+				problem := r.Content["application/problem+json"]
 				read := strings.Split(strings.ReplaceAll(r.Description, "`", ""), ", ")
-				if !slices.Equal(read, schema.Properties.Code.Enum) || schema.Ref != "#/components/schemas/Problem" {
-					t.Errorf("%s %s %s: %q in words, %+v for programs", method, path, status, r.Description, schema)
+				if !slices.Equal(read, slices.Sorted(maps.Keys(problem.Examples))) || problem.Schema.Ref != "#/components/schemas/Problem" {
+					t.Errorf("%s %s %s: %q in words, %+v for programs", method, path, status, r.Description, problem)
 				}
 			}
 		}
@@ -134,4 +139,35 @@ func orElse(names []string, otherwise string) []string {
 		return []string{otherwise}
 	}
 	return names
+}
+
+// Generators make types of schemas and of credentials, whose names must not clash.
+func TestNoSchemaIsNamedAsACredential(t *testing.T) {
+	c := describe(t).Components
+	for scheme := range c.SecuritySchemes {
+		for schema := range c.Schemas {
+			if strings.EqualFold(scheme, schema) {
+				t.Errorf("%s is the name of a schema and of a kind of credential", schema)
+			}
+		}
+	}
+	if len(c.SecuritySchemes) < 5 || len(c.Schemas) < 50 {
+		t.Errorf("%d kinds of credentials, %d schemas: the test reads the wrong thing", len(c.SecuritySchemes), len(c.Schemas))
+	}
+}
+
+// What only requests use is closed, as the server refuses unknown members there; what
+// answers use is open, so that a member of a later version breaks no client.
+func TestAnswersAreOpen(t *testing.T) {
+	schemas := describe(t).Components.Schemas
+	for _, name := range []string{"Problem", "FieldError", "User", "Session", "SignedIn", "Invitation", "InvitationList", "Settings", "Event", "Change", "Challenge", "APIKey", "PreviousSecret"} {
+		if _, isClosed := schemas[name]["additionalProperties"]; isClosed || schemas[name] == nil {
+			t.Errorf("%s of answers is %v", name, schemas[name])
+		}
+	}
+	for _, name := range []string{"LoginInput", "InviteInput", "BulkInput", "BulkOffer", "SettingsInput"} {
+		if schemas[name]["additionalProperties"] != false {
+			t.Errorf("%s of requests is open", name)
+		}
+	}
 }

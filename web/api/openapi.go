@@ -32,8 +32,18 @@ func Document(routes []front.Route, baseURL, cookie, version string) ([]byte, er
 			d.add(r)
 		}
 	}
+	d.openAnswers()
 	return json.MarshalIndent(d.spec, "", "  ")
 }
+
+// The names of the kinds of credentials.
+const (
+	sessionCookie = "sessionCookie"
+	sessionToken  = "sessionToken"
+	operatorKey   = "operatorKey"
+	serviceKey    = "serviceKey"
+	tenantKey     = "tenantKey"
+)
 
 type document struct {
 	cookie  string // name of the session cookie
@@ -70,14 +80,16 @@ func newDocument(baseURL, cookie, version string) document {
 			{Name: "Access", Description: "Checks for the other services of the platform."},
 		},
 		Components: &huma.Components{
-			Schemas: schemas,
-			Headers: headers,
+			Schemas:  schemas,
+			Headers:  headers,
+			Examples: map[string]*huma.Example{},
+			// Generators make types of these names too: none is that of a schema.
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				"session":  {Type: "apiKey", In: "cookie", Name: cookie, Description: "The token of a login."},
-				"bearer":   {Type: "http", Scheme: "bearer", Description: "The token of a login, in place of the cookie, from callers that are no browsers."},
-				"operator": {Type: "http", Scheme: "bearer", Description: "An operator key, dwo_…"},
-				"service":  {Type: "http", Scheme: "bearer", Description: "A key of one of the platform's own services, dws_…, that has the permission. Inside a tenant the header Doorward-Tenant names it."},
-				"key":      {Type: "http", Scheme: "bearer", Description: "An API key of a tenant, dwk_…, as far as its permissions go."},
+				sessionCookie: {Type: "apiKey", In: "cookie", Name: cookie, Description: "The token of a login."},
+				sessionToken:  {Type: "http", Scheme: "bearer", Description: "The token of a login, in place of the cookie, from callers that are no browsers."},
+				operatorKey:   {Type: "http", Scheme: "bearer", Description: "An operator key, dwo_…"},
+				serviceKey:    {Type: "http", Scheme: "bearer", Description: "A key of one of the platform's own services, dws_…, that has the permission. Inside a tenant the header Doorward-Tenant names it."},
+				tenantKey:     {Type: "http", Scheme: "bearer", Description: "An API key of a tenant, dwk_…, as far as its permissions go."},
 			},
 		},
 	}}
@@ -98,11 +110,13 @@ var headers = map[string]*huma.Header{
 	},
 	"WWW-Authenticate": {
 		Description: "How to authenticate (RFC 9110, section 11.6.1)",
-		Required:    true, Schema: &huma.Schema{Type: "string", Enum: []any{`Bearer realm="doorward"`}},
+		Required:    true, Schema: &huma.Schema{Type: "string", Pattern: `^Bearer realm="doorward"`},
 	},
+	// Not required, though 429 and 503 always have it: ogen makes code that doesn't compile
+	// of two sets of headers that differ only in that. The tests of web demand it there.
 	"Retry-After": {
 		Description: "Seconds to wait before the next attempt",
-		Required:    true, Schema: &huma.Schema{Type: "integer", Minimum: new(1.0)},
+		Schema:      &huma.Schema{Type: "integer", Minimum: new(1.0)},
 	},
 }
 
@@ -160,20 +174,20 @@ func (d document) add(r front.Route) {
 // security writes an empty requirement for public routes: an empty list would
 // be dropped on encoding.
 func security(g front.Guard) []map[string][]string {
-	session, bearer, none := map[string][]string{"session": {}}, map[string][]string{"bearer": {}}, map[string][]string{}
+	session, bearer, none := map[string][]string{sessionCookie: {}}, map[string][]string{sessionToken: {}}, map[string][]string{}
 	switch g.Name() {
 	case front.Public().Name():
 		return []map[string][]string{none}
 	case front.Optional().Name():
 		return []map[string][]string{session, bearer, none}
 	case front.OperatorOnly().Name():
-		return append([]map[string][]string{{"operator": {}}}, services(g)...)
+		return append([]map[string][]string{{operatorKey: {}}}, services(g)...)
 	case front.KeyOnly().Name():
-		return []map[string][]string{{"key": {}}}
+		return []map[string][]string{{tenantKey: {}}}
 	}
 	all := []map[string][]string{session, bearer}
 	if g.TakesKeys() {
-		all = append(all, map[string][]string{"key": {}})
+		all = append(all, map[string][]string{tenantKey: {}})
 	}
 	return append(all, services(g)...)
 }
@@ -182,7 +196,7 @@ func services(g front.Guard) []map[string][]string {
 	if g.Service() == "" {
 		return nil
 	}
-	return []map[string][]string{{"service": {}}}
+	return []map[string][]string{{serviceKey: {}}}
 }
 
 func pathParameters(path string) []*huma.Param {
@@ -261,7 +275,7 @@ func (d document) success(r front.Route) *huma.Response {
 	if r.Endpoint.Creates {
 		res.Headers[front.IdempotencyReplayed] = &huma.Header{
 			Description: "`true` if this answer was given to an earlier request with the same Idempotency-Key; else absent",
-			Schema:      &huma.Schema{Type: "string", Enum: []any{"true"}},
+			Schema:      &huma.Schema{Type: "string", Examples: []any{"true"}},
 		}
 	}
 	for _, h := range r.Doc.Headers {
@@ -342,22 +356,21 @@ func (d document) addErrors(op *huma.Operation, codes []doorward.Code) {
 }
 
 // failure describes the answers with the status: a problem with one of the codes,
-// listed in the schema and in the description.
+// each with an example and named in the description. The codes are no enum: a client
+// must take a new one for what its status says.
 func (d document) failure(status int, codes []doorward.Code) *huma.Response {
 	var names []string
-	only := &huma.Schema{}
+	examples := map[string]*huma.Example{}
 	for _, c := range codes {
 		names = append(names, fmt.Sprintf("`%s`", c))
-		only.Enum = append(only.Enum, string(c))
+		examples[string(c)] = d.addExample(c)
 	}
-	problem := d.schemas.Schema(reflect.TypeFor[front.Problem](), true, "")
-	problem.Properties = map[string]*huma.Schema{"code": only}
 	headers := headersOf(status)
 	if slices.Contains(codes, doorward.CodeIdempotencyInProgress) {
-		headers["Retry-After"] = &huma.Header{Description: "Seconds to wait, with the code `idempotency_in_progress`", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0)}}
+		headers["Retry-After"] = refer("Retry-After")
 	}
 	return &huma.Response{
 		Description: strings.Join(names, ", "), Headers: headers,
-		Content: map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
+		Content: map[string]*huma.MediaType{problemType: {Schema: d.schemas.Schema(reflect.TypeFor[front.Problem](), true, ""), Examples: examples}},
 	}
 }

@@ -165,11 +165,11 @@ func (s *spec) curl(method, path string, o *operation) []token {
 	}
 	out = append(out, token{"", s.server() + path})
 	switch {
-	case o.takes("session"), o.endsSession():
+	case o.takes("sessionCookie"), o.endsSession():
 		out = append(out, token{"", " \\\n  -b "}, token{classString, `"` + s.cookie() + `=$TOKEN"`})
-	case o.takes("operator"):
+	case o.takes("operatorKey"):
 		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $KEY"`})
-	case o.takes("key"):
+	case o.takes("tenantKey"):
 		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $API_KEY"`})
 	}
 	if slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.Name == "If-Match" && p.Required }) {

@@ -22,7 +22,7 @@ type spec struct {
 }
 
 // cookie returns the name of the session cookie.
-func (s *spec) cookie() string { return s.Components.SecuritySchemes["session"].Name }
+func (s *spec) cookie() string { return s.Components.SecuritySchemes["sessionCookie"].Name }
 
 type operation struct {
 	OperationID, Summary, Description string

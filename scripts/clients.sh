@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Tries clients that are made from the OpenAPI document: make clients. Each of three
+# generators makes one; it must compile, and then sign in with a wrong and with the right
+# password, invite somebody and list the invitations of a real server.
+#
+# What is installed stays in the user's cache folder, what is generated in
+# artifacts/clients, so that only the first run takes minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/doorward
+made=$root/artifacts/clients
+
+mkdir -p "$made/oapi/api" "$made/ogen/api" "$made/typescript"
+go build -o artifacts/doorward ./cmd/doorward
+artifacts/doorward openapi >"$made/openapi.json"
+
+# packages FOLDER prints the folder with the npm packages of a lock file. Exactly those are
+# installed, and nothing of them may run at installation.
+packages() {
+	local kept
+	kept=$cache/npm-$(sha256sum "$1/package-lock.json" | cut -c 1-16)
+	if [ ! -d "$kept" ]; then
+		mkdir -p "$cache"
+		rm -rf "$kept.new"
+		mkdir "$kept.new"
+		cp "$1/package.json" "$1/package-lock.json" "$kept.new"
+		npm ci --prefix "$kept.new" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+		mv "$kept.new" "$kept"
+	fi
+	echo "$kept/node_modules"
+}
+
+serve() {
+	folder=$(mktemp -d)
+	trap 'kill "$server" 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT
+	(cd "$folder" && exec "$root/artifacts/doorward" dev --listen localhost:0 --log-level error \
+		--password-memory-kib 1024 --password-time 1) >"$folder/said" 2>"$folder/log" &
+	server=$!
+	until address=$(sed -n 's/.* is ready at //p' "$folder/said") && [ -n "$address" ]; do
+		kill -0 "$server" || { cat "$folder/log" >&2 && exit 1; }
+		sleep 0.1
+	done
+	password=$(sed -n 's/.*password of all four: //p' "$folder/said")
+}
+
+generate_go() { # NAME COMMAND...
+	cp "tools/clients/testdata/$1/main.go" "$made/$1/main.go"
+	(cd "$made" && "${@:2}") >"$made/$1.log" 2>&1 || { cat "$made/$1.log" >&2 && return 1; }
+	go -C "$made" build -o "$made/$1/$1" "./$1"
+	"$made/$1/$1" "$address" "$password"
+	echo "$1: its client compiles and works"
+}
+
+typescript() {
+	ln -sfn "$(packages tools/clients)" "$made/typescript/node_modules"
+	cp tools/clients/testdata/calls.ts tools/clients/tsconfig.json tools/clients/package.json "$made/typescript"
+	(
+		cd "$made/typescript"
+		node_modules/.bin/openapi-typescript ../openapi.json --output api.d.ts >/dev/null 2>&1
+		node_modules/.bin/tsc
+		node calls.js "$address" "$password"
+	)
+	echo "openapi-typescript: its types compile and work"
+}
+
+serve
+cp tools/clients/go.mod tools/clients/go.sum tools/clients/*.yaml tools/clients/runtime.go "$made"
+typescript
+generate_go oapi go tool oapi-codegen -config oapi.yaml openapi.json
+generate_go ogen go tool ogen -config ogen.yaml -clean -package api -target ogen/api openapi.json

@@ -1,0 +1,30 @@
+// Calls a Doorward with openapi-fetch and the types that openapi-typescript makes.
+import assert from "node:assert/strict";
+import createClient from "openapi-fetch";
+import type { components, paths } from "./api.js";
+
+const [address = "", password = ""] = process.argv.slice(2);
+const email = "owner@acme.example";
+const client = createClient<paths>({ baseUrl: address });
+
+const wrong = await client.POST("/api/v2/auth/login", { body: { email, password: "not the password" } });
+assert.equal(wrong.response.status, 401);
+const problem: components["schemas"]["Problem"] | undefined = wrong.error;
+assert.equal(problem?.code, "invalid_credentials");
+
+const login = await client.POST("/api/v2/auth/login", { body: { email, password } });
+assert.ok(login.data, JSON.stringify(login.error));
+client.use({
+	onRequest({ request }) {
+		request.headers.set("Authorization", `Bearer ${login.data.token}`);
+		return request;
+	},
+});
+
+const invited = await client.POST("/api/v2/auth/invite", { body: { email: "typescript@acme.example", role: "USER" } });
+assert.ok(invited.data, JSON.stringify(invited.error));
+const by: string | null = invited.data.invitedBy;
+assert.equal(by, login.data.user.id);
+
+const list = await client.GET("/api/v2/invitations", { params: { query: { status: "PENDING" } } });
+assert.ok(list.data?.items.some((one) => one.email === "typescript@acme.example"), JSON.stringify(list.error));

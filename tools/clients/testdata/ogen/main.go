@@ -1,0 +1,78 @@
+// Command ogen calls a Doorward with the client that ogen makes.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"github.com/ogen-go/ogen/ogenerrors"
+
+	"github.com/doorward/doorward/tools/clients/ogen/api"
+)
+
+// token is the one kind of credential that these calls have.
+type token string
+
+func (t token) SessionToken(context.Context, api.OperationName) (api.SessionToken, error) {
+	if t == "" {
+		return api.SessionToken{}, ogenerrors.ErrSkipClientSecurity
+	}
+	return api.SessionToken{Token: string(t)}, nil
+}
+
+func (token) SessionCookie(context.Context, api.OperationName) (api.SessionCookie, error) {
+	return api.SessionCookie{}, ogenerrors.ErrSkipClientSecurity
+}
+
+func (token) OperatorKey(context.Context, api.OperationName) (api.OperatorKey, error) {
+	return api.OperatorKey{}, ogenerrors.ErrSkipClientSecurity
+}
+
+func (token) ServiceKey(context.Context, api.OperationName) (api.ServiceKey, error) {
+	return api.ServiceKey{}, ogenerrors.ErrSkipClientSecurity
+}
+
+func (token) TenantKey(context.Context, api.OperationName) (api.TenantKey, error) {
+	return api.TenantKey{}, ogenerrors.ErrSkipClientSecurity
+}
+
+func main() {
+	ctx, address, password := context.Background(), os.Args[1], os.Args[2]
+	c, err := api.NewClient(address, token(""))
+	check(err)
+
+	wrong, err := c.Login(ctx, &api.LoginInput{Email: "owner@acme.example", Password: "not the password"})
+	check(err)
+	// Its type is named after the first operation with such an answer, which may change.
+	if p, ok := wrong.(interface{ GetResponse() api.Problem }); !ok || p.GetResponse().Code != "invalid_credentials" {
+		log.Fatalf("a wrong password: %#v", wrong)
+	}
+
+	login, err := c.Login(ctx, &api.LoginInput{Email: "owner@acme.example", Password: password})
+	check(err)
+	in, ok := login.(*api.SignedInHeaders)
+	if !ok {
+		log.Fatalf("login: %#v", login)
+	}
+	c, err = api.NewClient(address, token(in.Response.Token))
+	check(err)
+
+	invited, err := c.Invite(ctx, &api.InviteInput{Email: "ogen@acme.example", Role: "USER"}, api.InviteParams{})
+	check(err)
+	if i, ok := invited.(*api.InvitationHeaders); !ok || i.Response.InvitedBy.Null {
+		log.Fatalf("invite: %#v", invited)
+	}
+
+	list, err := c.ListInvitations(ctx, api.ListInvitationsParams{})
+	check(err)
+	if l, ok := list.(*api.InvitationListHeaders); !ok || len(l.Response.Items) == 0 {
+		log.Fatalf("list: %#v", list)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+)
+
+const problemType = "application/problem+json"
+
+// growing are the members of answers whose sets of values grow with Doorward. Their
+// values are examples, so that no client refuses a new one.
+var growing = map[string]string{"Actor": "type", "Because": "kind", "Factor": "type"}
+
+// openAnswers lets answers have members that the document doesn't list: one that a
+// later version adds is no fault to a client made from this one. Requests stay closed,
+// as the server refuses unknown names.
+func (d document) openAnswers() {
+	for name, sc := range d.answered() {
+		if sc.AdditionalProperties == false {
+			sc.AdditionalProperties = nil
+		}
+		if member := sc.Properties[growing[name]]; member != nil {
+			member.Examples, member.Enum = member.Enum, nil
+		}
+	}
+}
+
+// answered returns the named schemas that answers use.
+func (d document) answered() map[string]*huma.Schema {
+	found := map[string]*huma.Schema{}
+	for res := range d.responses() {
+		for _, media := range res.Content {
+			d.collect(found, media.Schema)
+		}
+	}
+	return found
+}
+
+func (d document) responses() iter.Seq[*huma.Response] {
+	return func(yield func(*huma.Response) bool) {
+		for _, item := range d.spec.Paths {
+			for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Patch, item.Delete} {
+				if op == nil {
+					continue
+				}
+				for _, res := range op.Responses {
+					if !yield(res) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// collect adds the named schemas that sc refers to.
+func (d document) collect(found map[string]*huma.Schema, sc *huma.Schema) {
+	if sc == nil {
+		return
+	}
+	if name, isRef := strings.CutPrefix(sc.Ref, "#/components/schemas/"); isRef {
+		if found[name] != nil {
+			return
+		}
+		sc = d.schemas.SchemaFromRef(sc.Ref)
+		found[name] = sc
+	}
+	d.collect(found, sc.Items)
+	for _, member := range sc.Properties {
+		d.collect(found, member)
+	}
+	if values, isMap := sc.AdditionalProperties.(*huma.Schema); isMap {
+		d.collect(found, values)
+	}
+}
+
+// addExample returns a reference to an example of a problem with the code.
+func (d document) addExample(code doorward.Code) *huma.Example {
+	about := code.Problem()
+	d.spec.Components.Examples[string(code)] = &huma.Example{Summary: about.Title, Value: map[string]any{
+		"type": d.spec.Servers[0].URL + front.ProblemPath(code), "title": about.Title, "status": front.Status(code),
+		"detail": about.Help, "instance": "/api/v2/", "code": code, "requestId": "req_7d2c5tpae7kq2m5x3yh4n6rj7w",
+	}}
+	return &huma.Example{Ref: "#/components/examples/" + string(code)}
+}

@@ -16,14 +16,14 @@ import (
 // other one, to set up another factor, and has a browser that stands in for the factor.
 type prover struct {
 	holder
-	codes     []string
+	id        string // of the factor
 	challenge factor.Begun
 }
 
 func newProver(f *apptest.Fixture) prover {
 	f.Helper()
 	p := prover{holder: newHolder(f, true)}
-	p.codes = f.Enrol(p.ann).Recovery
+	p.id = f.Enrol(p.ann).ID
 	there := p.ann
 	there.User = p.there.User
 	p.challenge = f.Challenge(apptest.Anonymous(1), there)
@@ -69,6 +69,9 @@ func TestKillSwitchOfSecondFactors(t *testing.T) {
 		}, all},
 		"new recovery codes": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.NewRecoveryCodes(f.Context(), p.ann.Caller))
+		}, allButEnrolment},
+		"renamed": {func(f *apptest.Fixture, p prover) error {
+			return apptest.ErrorOf(f.Node(0).Factors.Rename(f.Context(), p.ann.Caller, p.id, "Phone"))
 		}, allButEnrolment},
 		"another password": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), p.ann.Caller, apptest.FirstPassword, apptest.Password(5), apptest.Password(5)))

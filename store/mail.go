@@ -33,6 +33,7 @@ const (
 	MailEmailRestored  MailKind = "email_restored"  // to the new one: it was undone
 	MailFactorAdded    MailKind = "factor_added"
 	MailFactorRemoved  MailKind = "factor_removed"
+	MailFactorRenamed  MailKind = "factor_renamed"
 	MailFactorsRemoved MailKind = "factors_removed" // all, after a reset
 	MailFactorsReset   MailKind = "factors_reset"   // an administrator lets the recipient begin anew; with a code
 	MailRecoveryCodes  MailKind = "recovery_codes"  // new ones were made
@@ -44,7 +45,7 @@ var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
-	MailFactorAdded, MailFactorRemoved, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
+	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
 }
 
 // kindsToSend are the MailKinds as sqlDueMails looks for one of them.

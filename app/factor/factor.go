@@ -74,7 +74,8 @@ func (f *Factors) Of(ctx context.Context, by doorward.Caller) (Own, error) {
 	return own, err
 }
 
-// Rename names a factor of the caller's. Errors: validation_failed, not_found.
+// Rename names a factor of the caller's. Like every change it ends browsers that stand in
+// for a factor: a thief who renames one wants its person to remove another. Errors: validation_failed, not_found.
 func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name string) (doorward.Factor, error) {
 	faults := doorward.CheckName("/name", name)
 	if name == "" {
@@ -95,7 +96,13 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 		}
 		tx.Changed("factorRenamed", "", string(renamed.Kind)) // what people call their devices is not for the trail
 		renamed.Name = name
-		return found(tx.RenameFactor(ctx, by.ID, id, name))
+		if err := found(tx.RenameFactor(ctx, by.ID, id, name)); err != nil {
+			return err
+		}
+		if _, err := f.changed(ctx, tx, by.ID); err != nil {
+			return err
+		}
+		return notify(ctx, tx, store.MailFactorRenamed, by.Email)
 	})
 	return renamed, err
 }

@@ -45,6 +45,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailEmailRestored:  (*Mail).composeEmailRestored,
 	store.MailFactorAdded:    (*Mail).composeSecurity,
 	store.MailFactorRemoved:  (*Mail).composeSecurity,
+	store.MailFactorRenamed:  (*Mail).composeSecurity,
 	store.MailFactorsRemoved: (*Mail).composeSecurity,
 	store.MailRecoveryCodes:  (*Mail).composeSecurity,
 	store.MailRecoveryUsed:   (*Mail).composeSecurity,
@@ -64,7 +65,7 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	return renderMail(row.Kind, locale, variables{
 		Email: row.Recipient, Site: m.site(), At: minute(e.At), IP: e.IP,
 		Browser: nameOf(browsers, agent), System: nameOf(systems, agent),
-		ByMail: e.Action == doorward.PasswordReset, Factor: cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From),
+		ByMail: e.Action == doorward.PasswordReset, Factor: cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From, changeOf(e, "factorRenamed").To),
 		CodesLeft: changeOf(e, "recoveryCodes").To,
 	}), err
 }

@@ -150,6 +150,7 @@ type renameFactorInput struct {
 
 var docRenameFactor = front.Doc{
 	ID: "renameFactor", Tag: "Second factors", Summary: "Rename one of one's own second factors",
+	Description: "Browsers that stood in for a factor no longer do, and the person gets a mail.",
 	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 
@@ -184,7 +185,7 @@ type recoveryCodes struct {
 
 var docRecoveryCodes = front.Doc{
 	ID: "makeRecoveryCodes", Tag: "Second factors", Summary: "Make new recovery codes",
-	Description: "The codes before no longer work. 404 without a second factor.",
+	Description: "The codes before no longer work, browsers that stood in for a factor no longer do, and the person gets a mail. 404 without a second factor.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 

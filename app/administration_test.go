@@ -120,7 +120,7 @@ func TestAdministrationIsRecorded(t *testing.T) {
 			{func() error { _, _, err := users.Edit(ctx, owner.Caller, bob.User, whole); return err }, nil},
 			{func() error { return users.Resume(ctx, owner.Caller, bob.User) }, []string{"done user.resume user status suspended active"}},
 			{func() error { _, err := users.SignOut(ctx, owner.Caller, bob.User); return err }, []string{"done user.signout user"}},
-			{func() error { bob = f.SignIn(bob.User.Email, apptest.FirstPassword); return nil }, []string{"done session.open session"}},
+			{func() error { bob = f.SignIn(bob.User.Email, apptest.FirstPassword); return nil }, []string{"done session.open session userAgent  "}},
 			{func() error { return refused(users.SetRole(ctx, bob.Caller, owner.User, doorward.RoleUser)) }, []string{"refused user.manage user reason  forbidden role OWNER USER"}},
 			{func() error {
 				_, err := users.Remove(ctx, bob.Caller, owner.User, user.Handover{}, nil)

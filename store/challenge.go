@@ -108,27 +108,46 @@ func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte)
 }
 
 const (
-	sqlRememberSecond = `UPDATE devices SET second_at = $2 WHERE hash = $1`
-	sqlForgetSeconds  = `UPDATE devices SET second_at = 0 WHERE user_id = $1`
-	sqlCountSeconds   = `SELECT count(*) FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
-WHERE u.id = $1 AND d.second_at <> 0 AND d.second_at > $2`
+	sqlRememberSecond = `UPDATE devices SET second_at = $2, ip = $3, user_agent = $4 WHERE hash = $1`
+	sqlForgetSeconds  = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE user_id = $1`
+	sqlForgetSecond   = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE user_id = $1 AND hash = $2 AND second_at <> 0`
+	sqlSeconds        = `SELECT d.hash, d.second_at, d.ip, d.user_agent
+FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
+WHERE u.id = $1 AND d.second_at <> 0 AND d.second_at > $2 ORDER BY d.second_at DESC`
 )
 
 // RememberSecond makes a known browser stand in for the second factor, which has just been
-// proved in it.
-func (tx *Tx) RememberSecond(ctx context.Context, device []byte) error {
-	return tx.run(ctx, sqlRememberSecond, device, micros(tx.Now))
+// proved in it, from an address.
+func (tx *Tx) RememberSecond(ctx context.Context, device []byte, ip, userAgent string) error {
+	return tx.run(ctx, sqlRememberSecond, device, micros(tx.Now), ip, userAgent)
 }
 
-// CountSeconds counts the browsers of the account in which a second factor was proved
-// since an instant, and that stand in for it.
-func (r Reader) CountSeconds(ctx context.Context, userID string, since time.Time) (int, error) {
-	return one(ctx, r, countColumn, sqlCountSeconds, userID, micros(since))
+// Second is a known browser that stands in for the second factor.
+type Second struct {
+	Hash      []byte // of its cookie
+	ProvedAt  time.Time
+	IP        string // both as of then; empty for what an older version has written
+	UserAgent string
+}
+
+func secondColumns(s *Second) []any {
+	return []any{&s.Hash, (*storedTime)(&s.ProvedAt), &s.IP, &s.UserAgent}
+}
+
+// Seconds returns the browsers of the account in which a second factor was proved since an
+// instant, and that stand in for it, the latest first.
+func (r Reader) Seconds(ctx context.Context, userID string, since time.Time) ([]Second, error) {
+	return list(ctx, r, secondColumns, sqlSeconds, userID, micros(since))
 }
 
 // ForgetSeconds ends that for all browsers of the account.
 func (tx *Tx) ForgetSeconds(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlForgetSeconds, userID)
+}
+
+// ForgetSecond ends that for one browser, and reports whether it stood in for the factor.
+func (tx *Tx) ForgetSecond(ctx context.Context, userID string, device []byte) (bool, error) {
+	return tx.affected(ctx, sqlForgetSecond, userID, device)
 }
 
 // ForgetProofs ends what was begun or remembered of the account's second factors:

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -35,13 +38,16 @@ func (r Reader) MailsTo(ctx context.Context, email string) ([]Mail, error) {
 type Browser struct {
 	CreatedAt time.Time
 	UsedAt    time.Time // to the day; 1970 for not again
+	SecondAt  time.Time // see KnownDevice; IP and UserAgent are as of then
+	IP        string
+	UserAgent string
 }
 
 func browserColumns(b *Browser) []any {
-	return []any{(*storedTime)(&b.CreatedAt), (*storedTime)(&b.UsedAt)}
+	return []any{(*storedTime)(&b.CreatedAt), (*storedTime)(&b.UsedAt), optionalTime{&b.SecondAt}, &b.IP, &b.UserAgent}
 }
 
-const sqlBrowsers = `SELECT created_at, used_at FROM devices WHERE user_id = $1 ORDER BY created_at`
+const sqlBrowsers = `SELECT created_at, used_at, second_at, ip, user_agent FROM devices WHERE user_id = $1 ORDER BY created_at`
 
 // Browsers returns the known browsers of the user, the oldest first.
 func (r Reader) Browsers(ctx context.Context, userID string) ([]Browser, error) {
@@ -62,4 +68,28 @@ func (r Reader) EventsBy(ctx context.Context, userID string, after doorward.Posi
 // EventsAbout is EventsBy for events about the user by others.
 func (r Reader) EventsAbout(ctx context.Context, userID string, after doorward.Position, limit int) ([]doorward.Event, error) {
 	return list(ctx, r, eventColumns, sqlEventsAbout, userID, after.At, after.ID, limit)
+}
+
+const (
+	sqlLatestEventsBy = `SELECT ` + columnsOfEvent + ` FROM events
+WHERE actor_id = $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`
+	sqlLatestEventsAbout = `SELECT ` + columnsOfEvent + ` FROM events
+WHERE target_id = $1 AND actor_id <> $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`
+)
+
+// LatestEvents returns events of the actions by the user or about the user, in any trail,
+// since an instant, the newest first.
+func (r Reader) LatestEvents(ctx context.Context, userID string, actions []doorward.Action, since time.Time, limit int) ([]doorward.Event, error) {
+	names := " "
+	for _, a := range actions {
+		names += string(a) + " "
+	}
+	all, err := list(ctx, r, eventColumns, sqlLatestEventsBy, userID, micros(since), names, limit)
+	if err != nil {
+		return nil, err
+	}
+	about, err := list(ctx, r, eventColumns, sqlLatestEventsAbout, userID, micros(since), names, limit)
+	all = append(all, about...)
+	slices.SortStableFunc(all, func(a, b doorward.Event) int { return cmp.Or(b.At.Compare(a.At), strings.Compare(b.ID, a.ID)) })
+	return all[:min(limit, len(all))], err
 }

@@ -127,6 +127,7 @@ var meanings = map[string]string{
 	"confirmUntil":        "when the version of the policies ends unless it is confirmed",
 	"policy":              "the id of the policy that refused",
 	"restored":            "the version of the policies whose text holds again",
+	"rememberedBrowsers":  "in how many browsers the person isn't asked for the second factor, before and after some are asked again",
 	"requestedEmail":      "the address that an account is to have, once it is confirmed",
 	"role":                "the role; of what was refused, the one it would have been",
 	"sessionAbsolute":     "a setting of the tenant",

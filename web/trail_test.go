@@ -414,14 +414,14 @@ func (h *recorder) withSessions() []step {
 			h.token = h.keep(h.server.token(h.t, h.bob.Email))
 			h.session = h.ask("GET /api/v2/auth/session", nil, as(h.token)).text("session.id")
 		}, []string{
-			"Acme: bob done session.open session ses",
+			`Acme: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a step-up", func() {
 			begun := h.ask("POST /api/v2/auth/step-up/begin", nil, as(h.token)).ok(200)
 			h.token = h.keep(h.ask("POST /api/v2/auth/step-up/finish", m{"challenge": h.keep(begun.text("challenge")), "password": password}, as(h.token)).ok(200).text("token"))
 		}, []string{
 			"Acme: bob done mfa.challenge session ses",
-			"Acme: bob done session.step_up session ses",
+			`Acme: bob done session.step_up session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a wrong password", func() { h.login(h.t, h.bob.Email, h.keep(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
 			`Acme: anonymous refused session.refuse user bob, reason "" "invalid_credentials"`,
@@ -435,7 +435,7 @@ func (h *recorder) withSessions() []step {
 			h.token = h.keep(h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, as(h.token)).ok(200).text("token"))
 		}, []string{
 			"Acme: bob done session.end session ses",
-			"Zeta: bob done session.open session ses",
+			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a tenant of others", func() {
 			h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, h.as(h.owner)).fails(404, "not_found")
@@ -446,7 +446,7 @@ func (h *recorder) withSessions() []step {
 			h.ask("DELETE /api/v2/sessions/"+h.session, nil, as(bob2)).ok(204)
 			h.token = bob2
 		}, []string{
-			"Zeta: bob done session.open session ses",
+			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			"Zeta: bob done session.end session ses",
 		}},
 		{"all other sessions", func() { h.ask("DELETE /api/v2/sessions", nil, as(h.token)).ok(204) }, []string{
@@ -457,7 +457,7 @@ func (h *recorder) withSessions() []step {
 			h.token = h.keep(h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, as(h.token)).ok(200).text("token"))
 		}, []string{
 			"Zeta: bob done session.end session ses",
-			"Zeta: bob done session.open session ses",
+			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
 	}
 }
@@ -481,20 +481,35 @@ func (h *recorder) withFactors() []step {
 			h.ask("PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, h.as(h.ann)).ok(200)
 		}, []string{
 			`Acme: ann done mfa.enrol user ann, factor "" "totp", recoveryCodes "" "10", userAgent "" "Go-http-client/1.1"`,
-			`Acme: ann done mfa.enrol user ann, factorRenamed "" "totp"`,
+			`Acme: ann done mfa.enrol user ann, factorRenamed "" "totp", userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"the password alone", func() {
 			begun = h.keep(h.login(h.t, h.ann.Email, password).fails(403, "mfa_required").text("challenge"))
 		}, []string{"Acme: ann done mfa.challenge user ann"}},
 		{"a wrong code", func() {
 			h.ask(secondPath, m{"challenge": begun, "code": "000000"}).fails(401, "invalid_code")
-		}, []string{`Acme: anonymous refused mfa.refuse user ann, reason "" "invalid_code"`}},
+		}, []string{`Acme: anonymous refused mfa.refuse user ann, reason "" "invalid_code", userAgent "" "Go-http-client/1.1"`}},
 		{"a recovery code", func() {
 			h.tokens[h.ann.ID] = h.keep(h.ask(secondPath, m{"challenge": begun, "recoveryCode": a.recovery[0]}).ok(200).text("token"))
 		}, []string{
 			`Acme: ann done mfa.recover user ann, recoveryCodes "10" "9", userAgent "" "Go-http-client/1.1"`,
-			"Acme: ann done session.open session ses",
+			`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
+		{"a browser that isn't asked, and is again", func() {
+			by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.ByUser, ID: h.ann.ID, Email: h.ann.Email, TenantID: h.acme.ID}, IP: "192.0.2.1", RequestID: "req_here"}
+			_, err := h.Node.DB.Write(h.t.Context(), func(tx *store.Tx) error {
+				if _, err := tx.InsertDevice(h.t.Context(), []byte("a browser"), by.ID, 20, time.Time{}); err != nil {
+					return err
+				}
+				return tx.RememberSecond(h.t.Context(), []byte("a browser"), "", "")
+			})
+			if err == nil {
+				err = h.Node.App.Factors.Forget(h.t.Context(), by, "")
+			}
+			if err != nil {
+				h.t.Error(err)
+			}
+		}, []string{`Acme: ann done session.end user ann, rememberedBrowsers "1" "0"`}},
 		{"a reset", func() {
 			h.ask("POST /api/v2/users/"+h.ann.ID+"/mfa/reset", nil, h.as(h.owner)).ok(202)
 			reset = h.keep(h.server.code(h.t, h.ann.Email))
@@ -659,7 +674,7 @@ func (h *recorder) withTheTenant() []step {
 			h.closeTenant(h.t, h.owner, h.acme.ID, "Acme II")
 		}, []string{
 			`Acme: ann refused tenant.destroy tenant Acme, reason "" "forbidden"`,
-			"Acme: OWNER done session.open session ses",
+			`Acme: OWNER done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "3"`,
 		}},
 		{"while it is closing", func() {
@@ -668,7 +683,7 @@ func (h *recorder) withTheTenant() []step {
 				h.t.Errorf("answered %d while the tenant is closing", status)
 			}
 		}, []string{
-			"Acme: OWNER done session.open session ses",
+			`Acme: OWNER done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			`Acme: OWNER refused request.refuse endpoint GET /api/v2/users, reason "" "tenant_closing"`,
 		}},
 		{"restored", func() { h.ask("POST /api/v2/tenant/restore", nil, as(h.token)).ok(200) }, []string{

@@ -139,7 +139,11 @@ func (tx *Tx) Notify(ctx context.Context, kind store.MailKind, to string) error 
 
 // RecordUserAgent adds the client's user agent to the event, for notices and
 // investigations.
-func (tx *Tx) RecordUserAgent() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
+func (tx *Tx) RecordUserAgent() {
+	if !slices.ContainsFunc(tx.event.Changes, func(c doorward.Change) bool { return c.Field == FieldUserAgent }) {
+		tx.Changed(FieldUserAgent, "", tx.By.UserAgent)
+	}
+}
 
 // FieldUserAgent is the field of events that RecordUserAgent fills.
 const FieldUserAgent = "userAgent"

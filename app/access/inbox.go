@@ -369,6 +369,9 @@ func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, rea
 	if reason.Policy != nil {
 		ev.Changes = append(ev.Changes, doorward.Change{Field: "policy", To: reason.Policy.PolicyID})
 	}
+	if action == doorward.MFARefuse { // its person looks for what they don't recognise
+		ev.Changes = append(ev.Changes, doorward.Change{Field: FieldUserAgent, To: by.UserAgent})
+	}
 	subject := strings.Join([]string{on.TenantID, on.Type, on.ID, string(on.Held), string(on.Granted)}, " ")
 	return store.InboxRow{Source: SourceOf(by), Action: action, Reason: reason.Code, Subject: subject, Event: ev}
 }

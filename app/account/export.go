@@ -60,6 +60,10 @@ type HeldSession struct {
 type HeldBrowser struct {
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
+	// Of one that isn't asked for the second factor: when and from where that was proved.
+	SecondFactorAt *time.Time `json:"secondFactorAt,omitempty" doc:"When a second factor was proved in the browser, which isn't asked for one until a tenant's limit; absent: it is asked"`
+	IP             string     `json:"ip,omitempty" example:"192.0.2.7" doc:"As of then"`
+	UserAgent      string     `json:"userAgent,omitempty" doc:"As of then"`
 }
 
 // HeldFactor is a second factor.
@@ -246,9 +250,12 @@ func addAccess(ctx context.Context, read store.Reader, h *Held, _ time.Time) err
 		return err
 	}
 	for _, b := range browsers {
-		one := HeldBrowser{CreatedAt: b.CreatedAt}
+		one := HeldBrowser{CreatedAt: b.CreatedAt, IP: b.IP, UserAgent: b.UserAgent}
 		if b.UsedAt.Unix() > 0 {
 			one.LastUsedAt = &b.UsedAt
+		}
+		if !b.SecondAt.IsZero() {
+			one.SecondFactorAt = &b.SecondAt
 		}
 		h.Browsers = append(h.Browsers, one)
 	}

@@ -51,7 +51,7 @@ func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, mas
 type Own struct {
 	Factors       []doorward.Factor // that are confirmed, the oldest first
 	RecoveryCodes int               // that are left
-	Remembered    int               // browsers that may stand in for a factor
+	Remembered    []Browser         // that stand in for a factor, the latest first
 }
 
 // Of returns what the caller has. Errors: unavailable.
@@ -70,7 +70,7 @@ func (f *Factors) Of(ctx context.Context, by doorward.Caller) (Own, error) {
 	if own.RecoveryCodes, err = read.CountRecoveryCodes(ctx, by.ID); err != nil {
 		return Own{}, err
 	}
-	own.Remembered, err = read.CountSeconds(ctx, by.ID, f.db.Now().AddDate(0, 0, -doorward.MaxRememberDays))
+	own.Remembered, err = f.browsers(ctx, read, by)
 	return own, err
 }
 

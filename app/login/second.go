@@ -204,5 +204,5 @@ func (a answering) rememberBrowser(ctx context.Context, tx *access.Tx, hash secr
 	if err != nil || tenant.Settings.SecondFactor.RememberDays == 0 {
 		return isNew, err
 	}
-	return isNew, tx.RememberSecond(ctx, device)
+	return isNew, tx.RememberSecond(ctx, device, a.by.IP, a.by.UserAgent)
 }

@@ -40,6 +40,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 		if err := endReplaced(ctx, tx, account.ID, by.Replaced); err != nil {
 			return err
 		}
+		tx.RecordUserAgent()
 		return s.insert(ctx, tx, opened.Session, hash)
 	})
 	opened.Revocation = revocation
@@ -105,6 +106,7 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err := opened.admit(ctx, tx); err != nil {
 			return notMember(err)
 		}
+		tx.RecordUserAgent()
 		if err := s.replace(ctx, tx, opened.Session, old); err != nil {
 			return err
 		}

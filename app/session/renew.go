@@ -36,6 +36,7 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 		if err != nil {
 			return err
 		}
+		tx.RecordUserAgent()
 		opened.Session, opened.User = now.Session, now.User
 		opened.Session.Assurance, opened.Session.LastSeenAt = proved(now.Session.Assurance, tx), tx.Now
 		was, err := tx.RenewSession(ctx, opened.Session, hash[:])

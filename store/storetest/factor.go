@@ -157,16 +157,16 @@ func forgottenProofs(f *fixture) {
 		f.factor(a, doorward.TOTP)
 		f.wantChange(f.remember(a.Email, a.ID), nil)
 		f.write(func(tx *store.Tx) {
-			noError(f, tx.RememberSecond(ctx, []byte(a.Email)))
+			noError(f, tx.RememberSecond(ctx, []byte(a.Email), "", ""))
 			noError(f, tx.InsertChallenge(ctx, []byte(a.Email), store.Challenge{Purpose: "login", UserID: a.ID, EndsAt: tx.Now.Add(time.Hour)}))
 		})
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.ForgetProofs(ctx, ann.ID)) })
 	equal(f, f.value(f.Read().Factors(ctx, ann.ID)), []store.Factor{key})
-	equal(f, f.value(f.Read().CountSeconds(ctx, ann.ID, time.Time{})), 0)
+	equal(f, len(f.value(f.Read().Seconds(ctx, ann.ID, time.Time{})).([]store.Second)), 0)
 	f.wantNone(f.Read().Challenge(ctx, []byte(ann.Email), "login", 5, f.clock.read()))
 	equal(f, len(f.value(f.Read().Factors(ctx, bob.ID)).([]store.Factor)), 1)
-	equal(f, f.value(f.Read().CountSeconds(ctx, bob.ID, time.Time{})), 1)
+	equal(f, len(f.value(f.Read().Seconds(ctx, bob.ID, time.Time{})).([]store.Second)), 1)
 	f.value(f.Read().Challenge(ctx, []byte(bob.Email), "login", 5, f.clock.read()))
 	f.write(func(tx *store.Tx) { noError(f, tx.EndAllTrust(ctx)) })
 	f.wantNone(f.Read().Challenge(ctx, []byte(bob.Email), "login", 5, f.clock.read()))
@@ -212,6 +212,37 @@ func unprovedSessions(f *fixture) {
 	left("strong", "late")
 }
 
+// latestEvents: by the user and about the user, of some actions, in any trail.
+func latestEvents(f *fixture) {
+	ctx := f.Context()
+	now := f.clock.read()
+	add := func(id string, at time.Duration, action doorward.Action, actor, target, tenant string) {
+		f.write(func(tx *store.Tx) {
+			tx.InsertPastEvent(doorward.Event{
+				ID: id, At: now.Add(at), Action: action, Outcome: doorward.Done, ActorType: doorward.ByUser, ActorID: actor,
+				Target: doorward.Object{Type: "user", ID: target, TenantID: tenant},
+			})
+		})
+	}
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	add("evt_1", 0, doorward.MFAEnrol, "usr_ann", "usr_ann", acme.ID)
+	add("evt_2", time.Second, doorward.MFAReset, "usr_owner", "usr_ann", zeta.ID)
+	add("evt_3", 2*time.Second, doorward.MFARemove, "usr_ann", "usr_ann", zeta.ID)
+	add("evt_4", 3*time.Second, doorward.UserRole, "usr_ann", "usr_bob", acme.ID)
+	add("evt_5", 4*time.Second, doorward.MFAEnrol, "usr_bob", "usr_bob", acme.ID)
+	latest := func(since time.Duration, limit int) (ids string) {
+		all, err := f.Read().LatestEvents(ctx, "usr_ann", []doorward.Action{doorward.MFAEnrol, doorward.MFAReset, doorward.MFARemove}, now.Add(since), limit)
+		noError(f, err)
+		for _, e := range all {
+			ids += e.ID
+		}
+		return ids
+	}
+	equal(f, latest(-time.Second, 5), "evt_3evt_2evt_1")
+	equal(f, latest(-time.Second, 2), "evt_3evt_2")
+	equal(f, latest(0, 5), "evt_3evt_2")
+}
+
 // provedSessions: new proofs of a session, and browsers that stand in for a factor.
 func provedSessions(f *fixture) {
 	ctx := f.Context()
@@ -239,10 +270,21 @@ func provedSessions(f *fixture) {
 	}
 	now := f.clock.read()
 	equal(f, since(), time.Time{})
-	f.write(func(tx *store.Tx) { noError(f, tx.RememberSecond(ctx, []byte("1"))) })
+	f.write(func(tx *store.Tx) { noError(f, tx.RememberSecond(ctx, []byte("1"), "192.0.2.7", "a browser")) })
 	equal(f, since().Equal(now), true)
-	equal(f, f.value(f.Read().CountSeconds(ctx, ann.ID, now.Add(-1000))), 1)
-	equal(f, f.value(f.Read().CountSeconds(ctx, ann.ID, now)), 0)
+	one := []store.Second{{Hash: []byte("1"), ProvedAt: now, IP: "192.0.2.7", UserAgent: "a browser"}}
+	equal(f, f.value(f.Read().Seconds(ctx, ann.ID, now.Add(-1000))), any(one))
+	equal(f, f.value(f.Read().Seconds(ctx, ann.ID, now)), any([]store.Second(nil)))
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.ForgetSecond(ctx, ann.ID, []byte("2")))
+		f.wantNoChange(tx.ForgetSecond(ctx, "usr_none", []byte("1")))
+		f.wantChange(tx.ForgetSecond(ctx, ann.ID, []byte("1")))
+		f.wantNoChange(tx.ForgetSecond(ctx, ann.ID, []byte("1")))
+		noError(f, tx.RememberSecond(ctx, []byte("1"), "192.0.2.7", "a browser"))
+	})
 	f.write(func(tx *store.Tx) { noError(f, tx.ForgetSeconds(ctx, ann.ID)) })
 	equal(f, since(), time.Time{})
+	browsers, err := f.Read().Browsers(ctx, ann.ID)
+	noError(f, err)
+	equal(f, browsers[0].IP+browsers[0].UserAgent, "")
 }

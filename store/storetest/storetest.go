@@ -66,6 +66,7 @@ var cases = []struct {
 	{"stranded resets", strandedResets},
 	{"sessions", sessions},
 	{"proved sessions", provedSessions},
+	{"the latest events of a person", latestEvents},
 	{"forgotten proofs", forgottenProofs},
 	{"unproved sessions", unprovedSessions},
 	{"factors", factors},

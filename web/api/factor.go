@@ -151,7 +151,7 @@ type renameFactorInput struct {
 var docRenameFactor = front.Doc{
 	ID: "renameFactor", Tag: "Second factors", Summary: "Rename one of one's own second factors",
 	Description: "Browsers that stood in for a factor no longer do, and the person gets a mail.",
-	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 
 func (a *api) renameFactor(ctx context.Context, c *front.Call, in renameFactorInput) (factorView, error) {

@@ -12,9 +12,15 @@ type account struct {
 	User     doorward.User
 	Shortest int
 	Words    string
-	Sessions []sessionRow
-	Others   bool // other sessions, or other browsers that are known
 	Tenants  []tenantRow
+	ownSessions
+}
+
+// ownSessions is the list of one's sessions, on two pages.
+type ownSessions struct {
+	Sessions []sessionRow
+	Others   bool   // other sessions, or other browsers that are known
+	At       string // path of the page
 }
 
 type sessionRow struct {
@@ -33,16 +39,10 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	sessions, err := h.app.Sessions.Own(ctx, c.Caller)
-	if err != nil {
+	a := newAccount(c.Caller, memberships)
+	if a.ownSessions, err = h.sessions(ctx, c, memberships, accountPage); err != nil {
 		return ui.View{}, err
 	}
-	others, err := h.app.Sessions.OtherBrowsers(ctx, c.Caller)
-	if err != nil {
-		return ui.View{}, err
-	}
-	a := newAccount(c.Caller, memberships, sessions)
-	a.Others = len(sessions) > 1 || others > 0
 	a.Shortest = h.app.PasswordRules.MinLength
 	t, err := h.only(ctx, memberships)
 	return ui.View{Page: "account", Wide: true, Body: a, Tenant: t}, err
@@ -57,26 +57,43 @@ func (h *hosted) only(ctx context.Context, memberships []doorward.User) (doorwar
 	return h.app.Tenants.Get(ctx, memberships[0].TenantID)
 }
 
-func newAccount(by doorward.Caller, memberships []doorward.User, sessions []doorward.Session) account {
-	a := account{User: doorward.User{ID: by.ID, Email: by.Email}}
+// sessions lists the caller's sessions for the page at the path.
+func (h *hosted) sessions(ctx context.Context, c *ui.Call, memberships []doorward.User, at string) (ownSessions, error) {
+	sessions, err := h.app.Sessions.Own(ctx, c.Caller)
+	if err != nil {
+		return ownSessions{}, err
+	}
+	others, err := h.app.Sessions.OtherBrowsers(ctx, c.Caller)
+	return ownSessions{sessionRows(c.Caller, memberships, sessions), len(sessions) > 1 || others > 0, at}, err
+}
+
+// sessionRows has the current session first.
+func sessionRows(by doorward.Caller, memberships []doorward.User, sessions []doorward.Session) (rows []sessionRow) {
 	tenantNames := map[string]string{}
-	var words []string
 	for _, m := range memberships {
 		tenantNames[m.TenantID] = m.TenantName
+	}
+	for _, s := range sessions {
+		row := sessionRow{s, tenantNames[s.TenantID], s.ID == by.SessionID}
+		if row.Current {
+			rows = append([]sessionRow{row}, rows...)
+			continue
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func newAccount(by doorward.Caller, memberships []doorward.User) account {
+	a := account{User: doorward.User{ID: by.ID, Email: by.Email}}
+	var words []string
+	for _, m := range memberships {
 		words = append(words, m.Name, m.TenantName)
 		current := m.TenantID == by.TenantID
 		if current {
 			a.User = m
 		}
 		a.Tenants = append(a.Tenants, tenantRow{m, current, len(usable([]doorward.User{m})) == 1})
-	}
-	for _, s := range sessions {
-		row := sessionRow{s, tenantNames[s.TenantID], s.ID == by.SessionID}
-		if row.Current {
-			a.Sessions = append([]sessionRow{row}, a.Sessions...)
-			continue
-		}
-		a.Sessions = append(a.Sessions, row)
 	}
 	a.Words = identity(by.Email, words...)
 	return a
@@ -101,6 +118,11 @@ func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error
 
 // endSession succeeds if the session has already ended.
 func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return h.endSessionAt(ctx, c, accountPage)
+}
+
+// endSessionAt ends the session that the form at the page names.
+func (h *hosted) endSessionAt(ctx context.Context, c *ui.Call, page string) (ui.View, error) {
 	id := c.Value("id")
 	revocation, err := h.app.Sessions.EndOwn(ctx, c.Caller, id)
 	c.Revoked(revocation)
@@ -111,16 +133,20 @@ func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 		c.ClearSession()
 		return c.To("/login?done=signed-out"), nil
 	}
-	return c.To("/account?done=session"), nil
+	return c.To(page + "?done=session"), nil
 }
 
 func (h *hosted) endOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return h.endOthersAt(ctx, c, accountPage)
+}
+
+func (h *hosted) endOthersAt(ctx context.Context, c *ui.Call, page string) (ui.View, error) {
 	revocation, err := h.app.Sessions.EndOthers(ctx, c.Caller)
 	c.Revoked(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
-	return c.To("/account?done=sessions"), nil
+	return c.To(page + "?done=sessions"), nil
 }
 
 // showLeave asks for confirmation: only an invitation can undo it.

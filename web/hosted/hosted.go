@@ -8,6 +8,7 @@
 //	login.go    /login, /login/tenant, /logout
 //	second.go   /login/second, /login/enrol
 //	security.go /account/security, /factors/reset
+//	activity.go remembered browsers, sessions and recent events of /account/security
 //	mail.go     /forgot, /reset
 //	email.go    /confirm-email, /undo-email
 //	accept.go   /accept
@@ -79,6 +80,10 @@ func Routes(a *app.App) []front.Route {
 		page("POST /account/security/recovery", ui.SignedIn(), set.Take(securityPage, h.makeRecoveryCodes, h.showSecurity)),
 		page("POST /account/security/rename", ui.SignedIn(), set.Take(securityPage, h.renameFactor, h.showSecurity)),
 		page("POST /account/security/remove", ui.SignedIn(), set.Take(securityPage, h.removeFactor, h.showSecurity)),
+		page("POST /account/security/sessions/end", ui.SignedIn(), set.Take(securityPage, h.endSecuritySession, h.showSecurity)),
+		page("POST /account/security/sessions/end-others", ui.SignedIn(), set.Take(securityPage, h.endSecurityOthers, h.showSecurity)),
+		page("POST /account/security/browsers/forget", ui.SignedIn(), set.Take(securityPage, h.forgetBrowser, h.showSecurity)),
+		page("POST /account/security/browsers/forget-all", ui.SignedIn(), set.Take(securityPage, h.forgetBrowsers, h.showSecurity)),
 		page("POST /recovery-codes.txt", front.Public(), front.Raw(recoveryFile)),
 
 		page("GET /account", ui.SignedIn(), set.Show(h.showAccount)),

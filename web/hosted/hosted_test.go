@@ -19,10 +19,11 @@ import (
 type browser struct {
 	*testing.T
 	*http.Client
-	url string
+	url   string
+	agent string // User-Agent; empty for the client's own
 }
 
-func open(t *testing.T, s *doorwardtest.Server) browser { return browser{t, s.Client(), s.URL} }
+func open(t *testing.T, s *doorwardtest.Server) browser { return browser{t, s.Client(), s.URL, ""} }
 
 type answer struct {
 	status   int
@@ -50,6 +51,9 @@ func (b browser) ask(method, path string, form url.Values) answer {
 	if form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	if b.agent != "" {
+		req.Header.Set("User-Agent", b.agent)
 	}
 	res, err := b.Do(req)
 	if err != nil {
@@ -93,6 +97,8 @@ var acts = map[string]string{
 	"/account/sessions/end-others": "/account", "/account/leave/tnt_x": "/account", "/closing/restore": "/closing",
 	"/account/security/totp": "/account/security", "/account/security/totp/confirm": "/account/security", "/account/security/recovery": "/account/security",
 	"/account/security/rename": "/account/security", "/account/security/remove": "/account/security",
+	"/account/security/sessions/end": "/account/security", "/account/security/sessions/end-others": "/account/security",
+	"/account/security/browsers/forget": "/account/security", "/account/security/browsers/forget-all": "/account/security",
 }
 
 func TestPagesOfAnAccountLeadToTheLogin(t *testing.T) {

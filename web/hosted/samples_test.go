@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	accounts "github.com/doorward/doorward/app/account"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/tenant"
@@ -117,7 +118,7 @@ func samples() []uitest.Sample {
 		{Name: "totp", View: sampleTOTP()},
 		{Name: "codes", View: ui.View{Page: "codes", Body: recovery{slices.Repeat([]string{"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF"}, 10), "/account/security"}}},
 		{Name: "security", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: ui.Frame{Caller: ann}},
-		{Name: "security-none", View: ui.View{Page: "security", Wide: true, Body: factor.Own{}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "security-none", View: ui.View{Page: "security", Wide: true, Body: security{ownSessions: sampleSessions([]doorward.User{acme}, securityPage)}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "anew", View: ui.View{Page: "anew", Body: anew{token, acme.Email}}},
 		{Name: "code-anew", View: askFactorCode()},
 		{Name: "leave", View: ui.View{Page: "leave", Body: acme}},
@@ -154,22 +155,64 @@ func sampleTOTP() ui.View {
 	return v
 }
 
-func sampleFactors() factor.Own {
+func sampleFactors() security {
 	used := noon.Add(-time.Hour)
-	return factor.Own{RecoveryCodes: 9, Remembered: 1, Factors: []doorward.Factor{
+	own := factor.Own{RecoveryCodes: 9, Factors: []doorward.Factor{
 		{ID: "mfa_1", Kind: doorward.TOTP, Name: "Authenticator app", CreatedAt: noon.AddDate(0, -1, 0), LastUsedAt: &used},
 		{ID: "mfa_2", Kind: doorward.Passkey, Name: "Telefon", CreatedAt: noon, Synced: true, DisabledAt: &used},
+	}, Remembered: []factor.Browser{
+		{ID: "00f1", Current: true, ProvedAt: noon.Add(-time.Hour), Until: noon.AddDate(0, 0, 30), IP: "203.0.113.9", UserAgent: firefox},
+		{ID: "00f2", ProvedAt: noon.AddDate(0, 0, -9), Until: noon.AddDate(0, 0, 21)},
 	}}
+	return security{own, sampleSessions([]doorward.User{acme, globex}, securityPage), sampleRecent()}
+}
+
+const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0"
+
+// sampleRecent has an event of every text.
+func sampleRecent() []recentEvent {
+	var all []accounts.Recent
+	for at, what := range map[doorward.Action][]string{
+		doorward.SessionOpen: {""}, doorward.SessionStepUp: {""}, doorward.PasswordChange: {""}, doorward.PasswordReset: {""},
+		doorward.AccountEmail: {"", accounts.Confirmed, accounts.Undone}, doorward.MFARefuse: {""}, doorward.MFARecover: {"", accounts.Codes},
+		doorward.MFAEnrol:  {"", string(doorward.TOTP), string(doorward.Passkey), accounts.Renamed, accounts.Codes},
+		doorward.MFARemove: {"", string(doorward.TOTP), string(doorward.Passkey)},
+	} {
+		for _, w := range what {
+			all = append(all, accounts.Recent{At: noon.Add(-time.Duration(len(all)) * time.Hour), Action: at, What: w, Times: 1 + len(all)%2, IP: "2001:db8:4a1c:12::7f", UserAgent: firefox})
+		}
+	}
+	all = append(all, accounts.Recent{At: noon.AddDate(0, 0, -3), Action: doorward.MFAReset, Times: 1, ByOthers: true})
+	return describeAll(all)
+}
+
+// TestEveryRecentEventHasAText: an Action that the feature returns has one.
+func TestEveryRecentEventHasAText(t *testing.T) {
+	sampled := map[doorward.Action]bool{}
+	for _, e := range sampleRecent() {
+		sampled[e.Action] = true
+	}
+	for _, action := range accounts.RecentActions {
+		if !sampled[action] {
+			t.Errorf("%s is in no sample: give it a text and a sample", action)
+		}
+	}
 }
 
 func sampleAccount() account {
-	a := newAccount(ann, []doorward.User{acme, globex, initech}, []doorward.Session{
+	memberships := []doorward.User{acme, globex, initech}
+	a := newAccount(ann, memberships)
+	a.ownSessions = sampleSessions(memberships, accountPage)
+	a.Shortest = 12
+	return a
+}
+
+func sampleSessions(memberships []doorward.User, at string) ownSessions {
+	return ownSessions{sessionRows(ann, memberships, []doorward.Session{
 		{ID: "ses_2", TenantID: "tnt_globex", CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-3 * time.Hour), IP: "2001:db8:4a1c:12::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 		{ID: "ses_1", TenantID: "tnt_acme", CreatedAt: noon.Add(-time.Hour), LastSeenAt: noon, IP: "203.0.113.9", UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0"},
 		{ID: "ses_3", TenantID: "tnt_acme", CreatedAt: noon.Add(-9 * 24 * time.Hour), LastSeenAt: noon.Add(-8 * 24 * time.Hour), IP: "203.0.113.9", UserAgent: ""},
-	})
-	a.Shortest = 12
-	return a
+	}), true, at}
 }
 
 // TestPagesRender renders every page with canned data, in every language, without a

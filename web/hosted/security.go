@@ -15,7 +15,11 @@ const securityPage = "/account/security"
 
 func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) {
 	own, err := h.app.Factors.Of(ctx, c.Caller)
-	return ui.View{Page: "security", Wide: true, Body: own}, err
+	if err != nil {
+		return ui.View{}, err
+	}
+	s, err := h.withActivity(ctx, c, own)
+	return ui.View{Page: "security", Wide: true, Body: s}, err
 }
 
 const confirmTOTP = "/account/security/totp/confirm"

@@ -89,7 +89,7 @@ func TestSecondFactorOnPages(t *testing.T) {
 	b.get("/login/second?return=%2Fdocs").is(t, 200, "", "Code from the app", "for 7 days", "with=recovery")
 	b.send("/login/second", "code", "000000", "return", "/docs").is(t, 401, "", "not right")
 	b.send("/login/second", "code", p.code(s), "remember", "1", "return", "/docs").is(t, 303, "/docs")
-	b.get("/account/security").is(t, 200, "", "Browsers: 1")
+	b.get("/account/security").is(t, 200, "", "Ask again")
 	b.send("/logout").is(t, 303, "/login?done=signed-out")
 	b.send("/login", "email", ann, "password", secret).is(t, 303, "/account") // the browser is remembered
 

@@ -127,6 +127,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"count":        c.count, // count "key" n
 		"ago":          func(f Frame, at time.Time) (string, error) { return c.ago(f.Now.Sub(at)) },
 		"day":          c.day,
+		"moment":       c.moment,
 		"lasting":      c.lasting,
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions

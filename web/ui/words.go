@@ -63,6 +63,15 @@ func (c catalogue) day(at time.Time) (string, error) {
 	return c.say("date", "day", at.UTC().Day(), "month", month, "year", at.UTC().Year())
 }
 
+// moment returns a date and a time of day in words, to the minute.
+func (c catalogue) moment(at time.Time) (string, error) {
+	date, err := c.day(at)
+	if err != nil {
+		return "", err
+	}
+	return c.say("moment", "date", date, "time", at.UTC().Format("15:04"))
+}
+
 // The substrings that identify browsers and systems; the first match counts,
 // because most browsers also name their predecessors.
 var (

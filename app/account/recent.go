@@ -1,0 +1,90 @@
+package account
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// Recent is an event that its person should recognise.
+type Recent struct {
+	At     time.Time
+	Action doorward.Action
+	// What is the kind of factor concerned, or another word for what of the Action's it
+	// was; it may be empty.
+	What      string
+	Times     int    // more than 1 for similar refusals
+	ByOthers  bool   // an administrator or the operator did it; then the rest is empty
+	IP        string // from where
+	UserAgent string
+}
+
+// The values of Recent.What besides kinds of factors.
+const (
+	Renamed   = "renamed"
+	Codes     = "codes"
+	Confirmed = "confirmed"
+	Undone    = "undone"
+)
+
+// RecentActions are the actions that change how somebody signs in, or by which
+// somebody has.
+var RecentActions = []doorward.Action{
+	doorward.SessionOpen, doorward.SessionStepUp, doorward.PasswordChange, doorward.PasswordReset, doorward.AccountEmail,
+	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset,
+}
+
+// Bounds of Recent.
+const (
+	recentLife = 30 * 24 * time.Hour
+	recentMost = 20
+)
+
+// Recent returns what happened last to the caller's account, in any tenant, the newest
+// first. Errors: unavailable.
+func (a *Accounts) Recent(ctx context.Context, by doorward.Caller) ([]Recent, error) {
+	events, err := a.db.Read().LatestEvents(ctx, by.ID, RecentActions, a.db.Now().Add(-recentLife), recentMost)
+	var all []Recent
+	for _, e := range events {
+		all = append(all, recent(e, by.ID))
+	}
+	// What is done to the account is in the trail of each of its tenants.
+	return slices.Compact(all), err
+}
+
+func recent(e doorward.Event, userID string) Recent {
+	r := Recent{At: e.At, Action: e.Action, Times: e.Times(), What: what(e)}
+	if r.ByOthers = e.ActorID != userID && e.ActorType != doorward.Anonymous; !r.ByOthers {
+		r.IP, r.UserAgent = e.IP, changeOf(e, access.FieldUserAgent).To
+	}
+	return r
+}
+
+func what(e doorward.Event) string {
+	factor, email := changeOf(e, "factor"), changeOf(e, "email")
+	switch {
+	case factor.To+factor.From != "":
+		return factor.To + factor.From
+	case changeOf(e, "factorRenamed").To != "":
+		return Renamed
+	case changeOf(e, "recoveryCodes").To != "":
+		return Codes
+	case email.To != "" && email.To == email.From: // undone before it was confirmed
+		return Undone
+	case email.To != "":
+		return Confirmed
+	}
+	return ""
+}
+
+func changeOf(e doorward.Event, field string) doorward.Change {
+	for _, c := range e.Changes {
+		if c.Field == field {
+			return c
+		}
+	}
+	return doorward.Change{}
+}

@@ -1,0 +1,75 @@
+package hosted
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	accounts "github.com/doorward/doorward/app/account"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// security is the content of the page of one's own security: what one signs in with, from
+// where, and what happened last.
+type security struct {
+	factor.Own
+	ownSessions
+	Recent []recentEvent
+}
+
+// recentEvent is an event, and the key of the message that describes it.
+type recentEvent struct {
+	accounts.Recent
+	Key string
+}
+
+func (h *hosted) withActivity(ctx context.Context, c *ui.Call, own factor.Own) (security, error) {
+	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
+	if err != nil {
+		return security{}, err
+	}
+	sessions, err := h.sessions(ctx, c, memberships, securityPage)
+	if err != nil {
+		return security{}, err
+	}
+	recent, err := h.app.Accounts.Recent(ctx, c.Caller)
+	return security{own, sessions, describeAll(recent)}, err
+}
+
+func describeAll(recent []accounts.Recent) (all []recentEvent) {
+	for _, r := range recent {
+		key := "recent." + string(r.Action)
+		if r.What != "" {
+			key += "." + r.What
+		}
+		all = append(all, recentEvent{r, key})
+	}
+	return all
+}
+
+func (h *hosted) endSecuritySession(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return h.endSessionAt(ctx, c, securityPage)
+}
+
+func (h *hosted) endSecurityOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return h.endOthersAt(ctx, c, securityPage)
+}
+
+func (h *hosted) forgetBrowser(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "id"); err != nil { // an empty one would stand for all
+		return ui.View{}, err
+	}
+	return forgot(c, h.app.Factors.Forget(ctx, c.Caller, c.Value("id")))
+}
+
+func (h *hosted) forgetBrowsers(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return forgot(c, h.app.Factors.Forget(ctx, c.Caller, ""))
+}
+
+// forgot succeeds if the browser has already been forgotten.
+func forgot(c *ui.Call, err error) (ui.View, error) {
+	if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
+		return ui.View{}, err
+	}
+	return c.To(securityPage + "?done=forgotten"), nil
+}

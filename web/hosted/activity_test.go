@@ -1,0 +1,116 @@
+package hosted_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+var (
+	browserOnPage = regexp.MustCompile(`name="id" value="([0-9a-f]{16})"`)
+	sessionOnPage = regexp.MustCompile(`name="id" value="(ses_[a-z2-7]+)"`)
+)
+
+func idsOn(page answer, what *regexp.Regexp) (all []string) {
+	for _, found := range what.FindAllStringSubmatch(page.body, -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+// Browsers that aren't asked are listed one by one, with where the second step was done in
+// them, and each can be forgotten, or all.
+func TestRememberedBrowsersOnPages(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	acme.Join(ann, "USER")
+	remember := func(days string) {
+		t.Helper()
+		if status, body := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"mfaRememberDays":`+days+`}}`)); status != 200 {
+			t.Fatal(string(body))
+		}
+	}
+	remember("7")
+	first := open(t, s)
+	first.signIn(ann)
+	p := scan(t, first.send("/account/security/totp"))
+	first.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "")
+	first.get("/account/security").is(t, 200, "", "Every browser is asked")
+	var browsers []browser
+	for range 3 {
+		s.Advance(doorward.ChallengeLife) // for another code
+		b := open(t, s)
+		b.agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0"
+		b.send("/login", "email", ann, "password", secret).is(t, 303, "/login/second")
+		b.send("/login/second", "code", p.code(s), "remember", "1").is(t, 303, "/account")
+		browsers = append(browsers, b)
+	}
+	page := browsers[2].get("/account/security").is(t, 200, "", "<strong>Firefox on Linux</strong>", "Second step on", "127.0.0.1")
+	ids := idsOn(page, browserOnPage)
+	if len(ids) != 3 || strings.Count(page.body, "until <time") != 3 {
+		t.Fatalf("browsers are %q", ids)
+	}
+	first.send("/account/security/browsers/forget", "id", "").is(t, 422, "") // and not all of them
+	first.send("/account/security/browsers/forget", "id", ids[0]).is(t, 303, "/account/security?done=forgotten")
+	first.send("/account/security/browsers/forget", "id", ids[0]).is(t, 303, "/account/security?done=forgotten")
+	first.get("/account/security?done=forgotten").is(t, 200, "", "asked for again")
+	asked := func(want ...bool) {
+		t.Helper()
+		for i, b := range browsers {
+			to := "/account"
+			if want[i] {
+				to = "/login/second"
+			}
+			b.send("/login", "email", ann, "password", secret).is(t, 303, to)
+		}
+	}
+	asked(false, false, true) // the latest is the first on the page
+	remember("0")
+	first.get("/account/security").is(t, 200, "", "Every browser is asked")
+	remember("7")
+	first.send("/account/security/browsers/forget-all").is(t, 303, "/account/security?done=forgotten")
+	asked(true, true, true)
+}
+
+// The page of security has the sessions, and ends them; and what happened to the account,
+// with time, device and address, also what others did.
+func TestActivityOnPages(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	user := acme.Join(ann, "USER")
+	open(t, s).signIn(ann)
+	b := open(t, s)
+	b.agent = "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"
+	b.signIn(ann)
+	p := scan(t, b.send("/account/security/totp"))
+	b.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "")
+	b.send("/step-up", "code", p.code(s)).is(t, 303, "/step-up?done=proved")
+	b.send("/account/security/rename", "id", p.id, "name", "Phone").is(t, 303, "/account/security?done=renamed")
+	other := open(t, s)
+	other.send("/login", "email", ann, "password", secret).is(t, 303, "/login/second")
+	other.send("/login/second", "code", "000000").is(t, 401, "")
+	s.Node.App.Inbox.RecordPending(t.Context())
+	page := b.get("/account/security").is(t, 200, "",
+		"Signed in", "Authenticator app set up", "Proved again", "Second factor renamed", "Second step refused", "Safari on iPhone", "UTC</time>", "127.0.0.1")
+	sessions := idsOn(page, sessionOnPage)
+	if len(sessions) < 2 {
+		t.Fatalf("sessions are %q", sessions)
+	}
+	b.send("/account/security/sessions/end", "id", sessions[1]).is(t, 303, "/account/security?done=session")
+	b.send("/account/security/sessions/end-others").is(t, 303, "/account/security?done=sessions")
+	if left := idsOn(b.get("/account/security"), sessionOnPage); len(left) != 1 || left[0] != sessions[0] {
+		t.Errorf("sessions are %q", left)
+	}
+	if status, body := acme.Owner.Post("/api/v2/users/"+user.ID+"/mfa/reset", nil); status != 202 {
+		t.Fatal(string(body))
+	}
+	b = open(t, s)
+	code := s.Code(ann)
+	b.send("/factors/reset/confirm", "token", code, "password", secret).is(t, 303, "/login?done=anew")
+	b.signIn(ann)
+	b.get("/account/security").is(t, 200, "", "Second factors reset", "by an administrator or the operator", "All second factors removed, with the code of a mail")
+	b.get("/account/security?lang=de").is(t, 200, "", "Was zuletzt geschah", "Uhr UTC", "durch einen Administrator")
+}

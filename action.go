@@ -92,6 +92,8 @@ const (
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
 	InstallationMove    Action = "installation.move"    // its database was moved to another server
 	ModelApply          Action = "model.apply"          // the platform has other actions
+
+	InstallationMaintenance Action = "installation.maintenance" // changes are paused, or no longer
 )
 
 // Authority says what makes an action allowed.
@@ -116,6 +118,9 @@ type Verb struct {
 	Through Action
 	// WhileClosing reports whether it is allowed in a closing tenant.
 	WhileClosing bool
+	// WhilePaused reports whether it is allowed while the operator has paused changes:
+	// what a login needs, and what ends access.
+	WhilePaused bool
 	// NoKeys: API keys can't have the permission.
 	NoKeys bool
 	// Platform: it is an action of the platform, not of Doorward.
@@ -159,7 +164,7 @@ var own = []Verb{
 	grants(UserRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
 	whileClosing(grants(TenantRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
 	grants(UserInvite, RoleOwner, RoleAdmin),
-	grants(UserManage, RoleOwner, RoleAdmin),
+	whilePaused(grants(UserManage, RoleOwner, RoleAdmin)), // by itself it changes nothing
 	grants(SettingsManage, RoleOwner, RoleAdmin),
 	notForKeys(grants(APIKeyManage, RoleOwner, RoleAdmin)),
 	grants(WebhookManage, RoleOwner, RoleAdmin),
@@ -171,18 +176,18 @@ var own = []Verb{
 	notForKeys(grants(SSOManage, RoleOwner)),
 
 	through(UserManage, UserRole),
-	through(UserManage, UserSuspend),
+	whilePaused(through(UserManage, UserSuspend)),
 	through(UserManage, UserResume),
 	through(UserManage, UserRemove),
 	through(UserManage, UserRename),
-	through(UserManage, UserSignOut),
+	whilePaused(through(UserManage, UserSignOut)),
 	through(UserManage, MFAReset),
-	through(UserInvite, InvitationRevoke),
+	whilePaused(through(UserInvite, InvitationRevoke)),
 	through(UserInvite, InvitationResend),
 	through(APIKeyManage, APIKeyCreate),
 	through(APIKeyManage, APIKeyUpdate),
 	through(APIKeyManage, APIKeyRotate),
-	through(APIKeyManage, APIKeyRevoke),
+	whilePaused(through(APIKeyManage, APIKeyRevoke)),
 	through(RoleManage, RoleCreate),
 	through(RoleManage, RoleUpdate),
 	through(RoleManage, RoleDelete),
@@ -193,10 +198,10 @@ var own = []Verb{
 	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),
 
-	{Action: SessionOpen, By: ByProof},
-	{Action: SessionRefuse, By: ByProof},
-	{Action: RequestRefuse, By: ByProof},
-	{Action: SessionEnd, By: ByProof},
+	whilePaused(Verb{Action: SessionOpen, By: ByProof}),
+	whilePaused(Verb{Action: SessionRefuse, By: ByProof}),
+	whilePaused(Verb{Action: RequestRefuse, By: ByProof}),
+	whilePaused(Verb{Action: SessionEnd, By: ByProof}),
 	{Action: InvitationAccept, By: ByProof},
 	{Action: UserLeave, By: ByProof},
 	{Action: UserProfile, By: ByProof},
@@ -204,22 +209,22 @@ var own = []Verb{
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
 	{Action: AccountEmail, By: ByProof},
-	{Action: SessionStepUp, By: ByProof},
+	whilePaused(Verb{Action: SessionStepUp, By: ByProof}),
 	{Action: MFAEnrol, By: ByProof},
 	{Action: MFARemove, By: ByProof},
-	{Action: MFAChallenge, By: ByProof},
-	{Action: MFARefuse, By: ByProof},
-	{Action: MFARecover, By: ByProof},
-	{Action: APIKeyLeak, By: ByProof},
-	{Action: APIKeyRefuse, By: ByProof},
+	whilePaused(Verb{Action: MFAChallenge, By: ByProof}),
+	whilePaused(Verb{Action: MFARefuse, By: ByProof}),
+	whilePaused(Verb{Action: MFARecover, By: ByProof}),
+	whilePaused(Verb{Action: APIKeyLeak, By: ByProof}),
+	whilePaused(Verb{Action: APIKeyRefuse, By: ByProof}),
 
 	{Action: TenantCreate, By: ByOperator},
-	{Action: TenantFreeze, By: ByOperator},
+	whilePaused(Verb{Action: TenantFreeze, By: ByOperator}),
 	{Action: TenantThaw, By: ByOperator},
 	{Action: TenantExport, By: ByOperator},
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
-	{Action: KeyRevoke, By: ByOperator},
+	whilePaused(Verb{Action: KeyRevoke, By: ByOperator}),
 	{Action: KeyEnable, By: ByOperator},
 	{Action: MasterKeyRotate, By: ByOperator},
 	{Action: SigningKeyRotate, By: ByOperator},
@@ -229,6 +234,7 @@ var own = []Verb{
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},
 	{Action: ModelApply, By: ByOperator},
+	{Action: InstallationMaintenance, By: ByOperator},
 }
 
 // messaging are the actions of a messaging platform. A model takes their place.
@@ -257,6 +263,12 @@ func through(permission, action Action) Verb {
 // whileClosing marks an action that is allowed while the tenant is closing.
 func whileClosing(v Verb) Verb {
 	v.WhileClosing = true
+	return v
+}
+
+// whilePaused marks an action that is allowed while the operator has paused changes.
+func whilePaused(v Verb) Verb {
+	v.WhilePaused = true
 	return v
 }
 

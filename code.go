@@ -49,6 +49,7 @@ const (
 	CodeValidationFailed Code = "validation_failed"
 	CodeUnavailable      Code = "unavailable"
 	CodeInternal         Code = "internal_error"
+	CodeMaintenance      Code = "maintenance"
 	CodeTooManyAttempts  Code = "too_many_attempts"
 	CodeRateLimited      Code = "rate_limited"
 	CodeLogoRefused      Code = "logo_refused"
@@ -134,6 +135,7 @@ var problems = []Problem{
 	{CodeValidationFailed, KindInvalid, "Invalid values", "The form is right, but one or more values are missing or can't be accepted. \"errors\" lists each with a pointer, a code and a message."},
 	{CodeLogoRefused, KindInvalid, "Logo refused", "The image can't be used as a logo; \"errors\" says why: it is an SVG (svg), can't be read as the type it was sent as (invalid), has too many pixels (out_of_range), or too much detail even when scaled down (too_detailed). A PNG of at most 512 by 128 pixels with few colours always does."},
 	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't answer right now, usually because its database doesn't answer or password hashing is at its limit. The credential may still be valid. Try again after the seconds in Retry-After."},
+	{CodeMaintenance, KindUnavailable, "Changes are paused", "The operator has paused changes, for the reason in \"reason\" if one was given. Signing in, access checks, and everything that ends access go on. Try again later."},
 	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Give the operator the request id; the log has the cause."},
 	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait. If the attempts have blocked an account, a password reset by mail unblocks it."},
 

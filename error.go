@@ -22,6 +22,8 @@ type Error struct {
 	InvitationID string
 	// Policy is the one that refuses; nil for other reasons.
 	Policy *PolicyRefusal
+	// Reason is why the operator has paused changes, with maintenance.
+	Reason string
 	// Proof is what is needed with step_up_required; nil otherwise.
 	Proof *ProofNeeded
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and

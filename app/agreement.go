@@ -24,6 +24,9 @@ func (a *App) Join(ctx context.Context) error {
 		err = a.clampFuture(ctx)
 	}
 	if err == nil {
+		_, err = a.Access.Maintenance(ctx)
+	}
+	if err == nil {
 		err = a.Assertions.Prepare(ctx)
 	}
 	if doorward.HasCode(err, doorward.CodeUnavailable) {

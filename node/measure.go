@@ -156,6 +156,7 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		{Name: "doorward_inbox_oldest_seconds", Help: "How long the oldest row that is due has waited to be recorded.", Value: due},
 		{Name: "doorward_inbox_set_aside", Help: "Rows of the inbox that could not be recorded. They are tried again every hour and stay.", Value: float64(v.InboxAside)},
 		{Name: "doorward_last_backup_timestamp_seconds", Help: "When a backup was last completed, in Unix time; 0 if never.", Value: backup},
+		{Name: "doorward_maintenance", Help: "1 while the operator has paused changes.", Value: float64(v.Paused)},
 	}
 }
 

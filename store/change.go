@@ -12,13 +12,14 @@ type ChangeKind string
 
 // The kinds of changes.
 const (
-	ChangeSession ChangeKind = "session" // Subject is the token hash in hex: the session has ended
-	ChangeUser    ChangeKind = "user"    // Subject is the user id: sessions or memberships have changed
-	ChangeTenant  ChangeKind = "tenant"  // Subject is the tenant id: its status or settings have changed
-	ChangeAll     ChangeKind = "all"     // no Subject: everything that was read before is invalid
-	ChangeSigning ChangeKind = "signing" // no Subject: assertions are signed with another key
-	ChangeFlush   ChangeKind = "flush"   // Subject is the token hash in hex: every node is to write its last use
-	ChangeNodes   ChangeKind = "nodes"   // no Subject: a node has joined or left, or was removed; it ends nothing
+	ChangeSession     ChangeKind = "session"     // Subject is the token hash in hex: the session has ended
+	ChangeUser        ChangeKind = "user"        // Subject is the user id: sessions or memberships have changed
+	ChangeTenant      ChangeKind = "tenant"      // Subject is the tenant id: its status or settings have changed
+	ChangeAll         ChangeKind = "all"         // no Subject: everything that was read before is invalid
+	ChangeSigning     ChangeKind = "signing"     // no Subject: assertions are signed with another key
+	ChangeFlush       ChangeKind = "flush"       // Subject is the token hash in hex: every node is to write its last use
+	ChangeMaintenance ChangeKind = "maintenance" // no Subject: changes are paused, or no longer; it ends nothing
+	ChangeNodes       ChangeKind = "nodes"       // no Subject: a node has joined or left, or was removed; it ends nothing
 )
 
 // Change tells every node what to remove from memory.

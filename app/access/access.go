@@ -40,13 +40,15 @@ type Writer struct {
 	lease *lease.Lease
 	inbox *Inbox
 
+	pauses    *pauses
 	decisions *Decisions
 }
 
 // New returns a Writer to db. When a method of it returns, what it has ended is
 // ended on every node, by way of the lease.
 func New(db *store.DB, l *lease.Lease) *Writer {
-	w := &Writer{db: db, lease: l}
+	w := &Writer{db: db, lease: l, pauses: &pauses{db: db, lease: l}}
+	l.Follow(w.pauses.apply, w.pauses.forget)
 	w.inbox, w.decisions = newInbox(w), newDecisions(w)
 	return w
 }
@@ -202,18 +204,26 @@ func (w *Writer) Do(ctx context.Context, by doorward.Caller, action doorward.Act
 // decision and record, or none. All are decided before any is performed, so that a
 // caller who gives up a role can use it in another operation of the same call.
 //
-// While the clock is wrong nothing is written: the error is unavailable.
+// While the clock is wrong nothing is written: the error is unavailable. While the
+// operator has paused changes it is maintenance, but for what RefusePaused exempts.
 func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Operation) (doorward.Revocation, error) {
 	if err := w.db.Clock().Err(); err != nil {
 		return doorward.Revocation{}, err
 	}
 	at, err := w.authorizeAll(by, operations)
+	began := w.pauses.changesSeen()
+	if err == nil {
+		err = w.refuseAnyPaused(ctx, by, operations)
+	}
 	var revocation doorward.Revocation
 	idle, ended := false, false
 	if err == nil {
 		revocation, ended, err = w.write(ctx, at.Action, func(tx *store.Tx) (err error) {
 			if at, idle, err = performAll(ctx, tx, by, operations); idle {
 				tx.ForceDurable()
+			}
+			if err == nil && began != w.pauses.changesSeen() {
+				err = w.refuseAnyPausedSince(ctx, tx, by, operations)
 			}
 			return err
 		})

@@ -115,3 +115,52 @@ func (i *Installation) Moved(ctx context.Context, by doorward.Caller, from, to s
 	})
 	return err
 }
+
+// Maintenance says whether changes are paused. Errors: unavailable.
+func (i *Installation) Maintenance(ctx context.Context) (store.Maintenance, error) {
+	return i.writer.Maintenance(ctx)
+}
+
+// PauseChanges refuses changes on every node until ResumeChanges, with the reason, which
+// may be empty and replaces the one before. Signing in, checks, and what ends access go on.
+// Errors: validation_failed.
+func (i *Installation) PauseChanges(ctx context.Context, by doorward.Caller, reason string) error {
+	if err := access.CheckReason(reason); err != nil {
+		return err
+	}
+	_, err := i.writer.Do(ctx, by, doorward.InstallationMaintenance, object, func(tx *access.Tx) error {
+		was, err := tx.Maintenance(ctx)
+		switch {
+		case err != nil:
+			return err
+		case was.On && was.Reason == reason:
+			tx.SkipEvent()
+			return nil
+		}
+		tx.Changed("maintenance", onOff(was.On), onOff(true))
+		tx.Changed("reason", was.Reason, reason)
+		return tx.StartMaintenance(ctx, reason)
+	})
+	return err
+}
+
+// ResumeChanges ends a pause.
+func (i *Installation) ResumeChanges(ctx context.Context, by doorward.Caller) error {
+	_, err := i.writer.Do(ctx, by, doorward.InstallationMaintenance, object, func(tx *access.Tx) error {
+		was, err := tx.EndMaintenance(ctx)
+		if !was {
+			tx.SkipEvent()
+			return err
+		}
+		tx.Changed("maintenance", onOff(true), onOff(false))
+		return err
+	})
+	return err
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}

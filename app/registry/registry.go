@@ -262,7 +262,7 @@ func (r *Registry) Forget(c store.Change) {
 			raise(&r.revoked.at[slotOf(h)], n)
 			r.drop(h)
 		}
-	case store.ChangeFlush, store.ChangeSigning: // end nothing
+	case store.ChangeFlush, store.ChangeSigning, store.ChangeMaintenance: // end nothing
 	default: // ChangeAll, or a kind of a newer version
 		raise(&r.revoked.all, n)
 	}

@@ -12,8 +12,12 @@ import (
 
 // Sweep destroys the data of tenants whose hold is over. Of each there remains one
 // event in the trail of the installation, without personal data. It can be
-// interrupted at any point and continues the next time, on any node.
+// interrupted at any point and continues the next time, on any node. Nothing is destroyed
+// while the operator has paused changes.
 func (t *Tenants) Sweep(ctx context.Context) error {
+	if m, err := t.writer.Maintenance(ctx); err != nil || m.On {
+		return err
+	}
 	setDestroyAt := func(tx *store.Tx) error { return tx.SetDestroyAt(ctx, max(t.hold, legacyHold)) }
 	if err := t.writer.Upkeep(ctx, setDestroyAt); err != nil {
 		return err

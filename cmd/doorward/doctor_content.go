@@ -15,7 +15,7 @@ import (
 
 // checkContent checks a database whose schema is up to date.
 func checkContent(ctx context.Context, db *store.DB) (all []finding) {
-	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkSpace, checkPages, checkTrails, checkQueue, checkModel} {
+	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkMaintenance, checkSpace, checkPages, checkTrails, checkQueue, checkModel} {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		if f, says := check(ctx, db); says {
 			all = append(all, f)
@@ -42,6 +42,20 @@ func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 		f.remedy = "Another program holds the lock for writing. \"fuser -v\" on the file and its -wal shows which; end it."
 	default:
 		f.remedy = "Make sure that the user of the server may write to the database and its folder, and that it is not a standby or on a read-only file system."
+	}
+	return f, true
+}
+
+// checkMaintenance reports a pause that somebody may have forgotten.
+func checkMaintenance(ctx context.Context, db *store.DB) (finding, bool) {
+	m, err := db.Read().Maintenance(ctx)
+	f := finding{what: "maintenance", fine: "changes are not paused"}
+	switch {
+	case err != nil:
+		f.wrong, f.code = cause(err), exitUnavailable
+	case m.On:
+		f.wrong, f.code = describeMaintenance(m), exitFailed
+		f.remedy = "\"doorward maintenance off\" resumes them. Until then changes are answered with 503 maintenance."
 	}
 	return f, true
 }

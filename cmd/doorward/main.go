@@ -80,7 +80,7 @@ unreachable or its schema incompatible.`,
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as of "doorward version"
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), modelCommand(), explainCommand(), auditCommand(),
-		backupCommand(), restoreCommand(), moveCommand(),
+		maintenanceCommand(), backupCommand(), restoreCommand(), moveCommand(),
 		migrateCommand(), passwordsCommand(), doctorCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	finish(root)
 	return root

@@ -120,6 +120,7 @@ var cases = []struct {
 	{"a change that invalidates all", invalidateAll},
 	{"done since", doneSince},
 	{"vitals", vitals},
+	{"maintenance", maintenance},
 	{"the inbox", inbox},
 	{"the inbox round-robin", inboxRoundRobin},
 	{"what is set aside in the inbox", inboxAside},

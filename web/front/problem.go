@@ -113,7 +113,7 @@ type Problem struct {
 	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"Each fault of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
-	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it"`
+	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
 	Challenge    string                `json:"challenge,omitempty" doc:"With the codes mfa_required and mfa_enrolment_required: to be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
 	Methods      []string              `json:"methods,omitempty" doc:"With a challenge, and with the code step_up_required: password, totp, recovery or passkey"`
 	ACR          string                `json:"acr,omitempty" doc:"With the code step_up_required: aal1, or aal2 for a second factor or a passkey"`
@@ -136,6 +136,9 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	}
 	if e.Policy != nil {
 		p.PolicyID, p.Reason = e.Policy.PolicyID, e.Policy.Reason
+	}
+	if e.Reason != "" {
+		p.Reason = e.Reason
 	}
 	if n := e.Proof; n != nil {
 		p.ACR, p.MaxAge, p.Methods = n.ACR(), n.Seconds(), n.Methods

@@ -218,6 +218,7 @@ type Frame struct {
 	Return    string // the checked return address; empty unless View.Returns or Carries
 	RequestID string
 	Fault     string // why the form is shown again, unless a field shows it
+	Paused    string // why nothing can be changed now; empty: it can
 	Alert     bool   // the form is shown again
 	StepUp    bool   // it needs a recent proof of identity first
 	Posted    bool   // the page is the answer to a form
@@ -265,6 +266,9 @@ func (c *Call) frame(v View) (Frame, error) {
 		View: v, Base: c.Site().BasePath(), Home: c.Site().Home, Brand: c.Site().Brand, Language: c.Language, Languages: c.choices(),
 		Caller: c.Caller, Now: c.Now(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
+	}
+	if m := c.Site().App.Access.KnownMaintenance(); m.On {
+		f.Paused = p.words.paused(m.Reason)
 	}
 	if v.Returns || v.Carries {
 		f.Return = c.ReturnTo()
@@ -324,6 +328,10 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 		f.Faults[name] = words.first(fault.Message, []string{"fault." + name + "." + fault.Code, "fault." + fault.Code}, "min", shortest)
 	}
 	if len(e.Fields) > 0 {
+		return nil
+	}
+	if e.Code == doorward.CodeMaintenance {
+		f.Fault = words.paused(e.Reason)
 		return nil
 	}
 	about := e.Code.Problem()

@@ -13,6 +13,9 @@ func SignedIn() front.Guard { return front.SignedIn() }
 // correctable reports whether the person can correct the error on the page of the form.
 func correctable(err error) bool {
 	e := front.AsError(err)
+	if e.Code == doorward.CodeMaintenance {
+		return true // the form keeps what was written, to be sent later
+	}
 	switch e.Kind() {
 	case doorward.KindInternal, doorward.KindUnavailable, doorward.KindMalformed:
 		return false
@@ -90,6 +93,9 @@ func (c *Call) explain(err error) bool {
 		Text:    p.words.first(about.Help, []string{key + ".text"}, "wait", wait),
 		Again:   about.Kind == doorward.KindUnavailable,
 		Support: about.Kind == doorward.KindInternal || about.Kind == doorward.KindUnavailable,
+	}
+	if e.Code == doorward.CodeMaintenance {
+		m.Text, m.Support = p.words.paused(e.Reason), false
 	}
 	m.Home = !m.Again
 	c.Refuse(err)

@@ -3,7 +3,17 @@ package ui
 import (
 	"strings"
 	"time"
+
+	"github.com/doorward/doorward"
 )
+
+// paused says that the operator has paused changes, and why.
+func (c catalogue) paused(reason string) string {
+	if reason == "" {
+		return c.first(doorward.CodeMaintenance.Problem().Help, []string{"error.maintenance.text"})
+	}
+	return c.first(reason, []string{"error.maintenance.reason"}, "reason", reason)
+}
 
 // wait returns how long to wait in words, rounded up so that it is never too short.
 func (c catalogue) wait(d time.Duration) (string, error) {

@@ -1,0 +1,23 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/doorward/doorward"
+)
+
+// While changes are paused, pages say so and why, and a refused form keeps what was
+// written.
+func TestPagesWhileChangesArePaused(t *testing.T) {
+	h := build(t)
+	if err := h.Node.App.Installation.PauseChanges(t.Context(), doorward.OperatorAtTerminal(), "We <move>."); err != nil {
+		t.Fatal(err)
+	}
+	b := h.as(t, "OWNER")
+	b.get("/console/people", http.StatusOK, "The operator has paused changes: We &lt;move&gt;.")
+	b.post("/console/invitations/new", url.Values{"people": {"cid@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}, http.StatusServiceUnavailable,
+		"The operator has paused changes: We &lt;move&gt;.", "cid@acme.example</textarea>")
+	b.get("/console/people?lang=de", http.StatusOK, "Der Betreiber hat Änderungen angehalten: We &lt;move&gt;.")
+}

@@ -17,6 +17,13 @@ func (s *server) pauseChanges(t *testing.T, reason string) {
 	}
 }
 
+func (s *server) resumeChanges(t *testing.T) {
+	t.Helper()
+	if err := s.Node.App.Installation.ResumeChanges(t.Context(), doorward.OperatorAtTerminal()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // While changes are paused they are 503 with the reason, after what the role forbids and
 // before anything is written. Signing in, checks, and ending access go on.
 func TestPausedChanges(t *testing.T) {
@@ -63,9 +70,7 @@ func TestPausedChanges(t *testing.T) {
 		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "frozen"}, operator).ok(http.StatusOK)
 		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, operator).fails(http.StatusServiceUnavailable, "maintenance")
 
-		if err := d.Node.App.Installation.ResumeChanges(t.Context(), doorward.OperatorAtTerminal()); err != nil {
-			t.Fatal(err)
-		}
+		d.resumeChanges(t)
 		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, operator).ok(http.StatusOK)
 		d.send(t, "POST /api/v2/auth/invite", invitation, as(d.login(t, acme.Owner.Email, doorwardtest.Password).text("token")), with("Idempotency-Key", "one")).ok(http.StatusCreated)
 	})

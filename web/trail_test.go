@@ -191,6 +191,16 @@ func (h *recorder) atTheDoor() []step {
 			`-: operator done key.create key key, name "" "test 2"`,
 			`-: operator done key.revoke key key, name "test 2" ""`,
 		}},
+		{"a pause of changes", func() {
+			h.pauseChanges(h.t, "We move.")
+			h.pauseChanges(h.t, "We move.")
+			for range 2 {
+				h.resumeChanges(h.t)
+			}
+		}, []string{
+			`-: operator done installation.maintenance installation -, maintenance "off" "on", reason "" "We move."`,
+			`-: operator done installation.maintenance installation -, maintenance "on" "off"`,
+		}},
 		{"a tenant by API", func() {
 			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(h.key)).ok(201)
 		}, []string{

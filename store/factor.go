@@ -156,6 +156,30 @@ func (r Reader) CountMembersFactors(ctx context.Context, tenantID string) (Facto
 	return one(ctx, r, columns, sqlCountMembersFactors, tenantID)
 }
 
+// RoleCount is a role and how many have it.
+type RoleCount struct {
+	Role  doorward.Role
+	Count int
+}
+
+const sqlCountWithoutFactor = `SELECT m.role, count(*) FROM memberships m JOIN users u ON u.id = m.user_id
+WHERE m.tenant_id = $1 AND u.factors = 0 AND ($2 = '' OR replace($2, ' ' || m.role || ' ', '') <> $2) GROUP BY m.role`
+
+// CountWithoutFactor counts the members of the roles, or of all if there are none, who have
+// no second factor, by role.
+func (r Reader) CountWithoutFactor(ctx context.Context, tenantID string, roles []doorward.Role) ([]RoleCount, error) {
+	columns := func(c *RoleCount) []any { return []any{&c.Role, &c.Count} }
+	return list(ctx, r, columns, sqlCountWithoutFactor, tenantID, roleList(roles))
+}
+
+const sqlMembersWithoutFactor = selectUser + `WHERE m.tenant_id = $1 AND u.factors = 0 AND ($2 = '' OR replace($2, ' ' || m.role || ' ', '') <> $2)
+ORDER BY m.created_at, u.id LIMIT $3`
+
+// MembersWithoutFactor returns the first of those whom CountWithoutFactor counts.
+func (r Reader) MembersWithoutFactor(ctx context.Context, tenantID string, roles []doorward.Role, limit int) ([]doorward.User, error) {
+	return list(ctx, r, userColumns, sqlMembersWithoutFactor, tenantID, roleList(roles), limit)
+}
+
 const (
 	sqlDeleteRecoveryCodes = `DELETE FROM recovery_codes WHERE user_id = $1`
 	sqlInsertRecoveryCode  = `INSERT INTO recovery_codes (hash, user_id, created_at) VALUES ($1, $2, $3)`

@@ -300,11 +300,24 @@ const sqlDeleteUnprovedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND
 // members with the roles, or all if there are none, who joined at an instant or before.
 func (tx *Tx) DeleteUnprovedSessions(ctx context.Context, tenantID string, roles []doorward.Role, joined time.Time) error {
 	tx.announce(ChangeTenant, tenantID)
-	names := ""
+	return tx.run(ctx, sqlDeleteUnprovedSessions, tenantID, micros(joined), roleList(roles))
+}
+
+// roleList is a list for statements that look for one of its roles; empty for all roles.
+func roleList(roles []doorward.Role) (names string) {
 	for _, r := range roles {
 		names += " " + string(r) + " "
 	}
-	return tx.run(ctx, sqlDeleteUnprovedSessions, tenantID, micros(joined), names)
+	return names
+}
+
+const sqlCountUnprovedSessions = `SELECT count(*) FROM sessions s JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
+WHERE s.tenant_id = $1 AND s.aal < 2 AND NOT s.remembered AND ($2 = '' OR replace($2, ' ' || m.role || ' ', '') <> $2)`
+
+// CountUnprovedSessions counts what DeleteUnprovedSessions would end, whenever the members
+// joined.
+func (r Reader) CountUnprovedSessions(ctx context.Context, tenantID string, roles []doorward.Role) (int, error) {
+	return one(ctx, r, countColumn, sqlCountUnprovedSessions, tenantID, roleList(roles))
 }
 
 const sqlDeleteAgedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND created_at <= $2`

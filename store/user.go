@@ -119,18 +119,27 @@ func (r Reader) AllUsers(ctx context.Context) ([]doorward.User, error) {
 type UserFilter struct {
 	Role   doorward.Role
 	Status doorward.UserStatus
+	Factor string // WithFactor or WithoutFactor
 	Text   string // part of the address or the name, ignoring letter case
 }
+
+// Values of UserFilter.Factor: members who have a second factor, or have none.
+const (
+	WithFactor    = "any"
+	WithoutFactor = "none"
+)
 
 // No LIKE: the databases differ in escapes and letter case. A text contains a part
 // if removing the part changes it.
 const userFilter = `WHERE m.tenant_id = $1
-  AND ($2 = '' OR m.role = $2) AND ($3 = '' OR m.status = $3) AND ($4 = '' OR replace(m.search, $4, '') <> m.search)
+  AND ($2 = '' OR m.role = $2) AND ($3 = '' OR m.status = $3)
+  AND ($4 = '' OR EXISTS (SELECT 1 FROM users f WHERE f.id = m.user_id AND (f.factors = 0) = ($4 = 'none')))
+  AND ($5 = '' OR replace(m.search, $5, '') <> m.search)
 `
 
 var userPages = pages[doorward.User]{
-	next:    selectUser + userFilter + `AND (m.created_at, m.user_id) > ($5, $6) ORDER BY m.created_at, m.user_id LIMIT $7`,
-	before:  selectUser + userFilter + `AND (m.created_at, m.user_id) < ($5, $6) ORDER BY m.created_at DESC, m.user_id DESC LIMIT $7`,
+	next:    selectUser + userFilter + `AND (m.created_at, m.user_id) > ($6, $7) ORDER BY m.created_at, m.user_id LIMIT $8`,
+	before:  selectUser + userFilter + `AND (m.created_at, m.user_id) < ($6, $7) ORDER BY m.created_at DESC, m.user_id DESC LIMIT $8`,
 	columns: userColumns,
 	at: func(u doorward.User) doorward.Position {
 		return doorward.Position{At: micros(u.CreatedAt), ID: u.ID}
@@ -139,7 +148,7 @@ var userPages = pages[doorward.User]{
 
 // UserPage returns members of the tenant, the oldest membership first.
 func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w doorward.Window) (doorward.Page[doorward.User], error) {
-	return userPages.read(ctx, r, w, tenantID, string(f.Role), string(f.Status), searchable(f.Text))
+	return userPages.read(ctx, r, w, tenantID, string(f.Role), string(f.Status), f.Factor, searchable(f.Text))
 }
 
 // searchable folds letter case, for stored text and for queries.

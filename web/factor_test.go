@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/base32"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -231,6 +232,25 @@ func TestSwitchAsksForMore(t *testing.T) {
 		asked = d.send(t, switchPath, m{"tenantId": globex.ID}, as(weak), cookie(device)).fails(http.StatusForbidden, "mfa_required").text("challenge")
 		d.Advance(time.Minute)
 		d.send(t, secondPath, m{"challenge": asked, "code": a.code(t)}).ok(http.StatusOK).is("user.tenantId", globex.ID).is("aal", 2.0)
+	}, masterKey(t))
+}
+
+// Who manages people can list who has no second factor, and nobody else.
+func TestPeopleWithoutFactor(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.enrolTOTP(t, ann.Token())
+		who := func(filter string) string {
+			t.Helper()
+			r := d.send(t, "GET /api/v2/users?factor="+filter, nil, as(acme.Owner.Token())).ok(http.StatusOK)
+			return fmt.Sprint(strings.Count(string(r.body), `"email"`), strings.Contains(string(r.body), ann.Email))
+		}
+		if got := who("none") + " " + who("any") + " " + who(""); got != "1 false 1 true 2 true" {
+			t.Error(got)
+		}
+		d.send(t, "GET /api/v2/users?factor=some", nil, as(acme.Owner.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
+		d.send(t, "GET /api/v2/users?factor=none", nil, as(ann.Token())).fails(http.StatusForbidden, "forbidden")
 	}, masterKey(t))
 }
 

@@ -21,10 +21,11 @@ func (u *Users) Get(ctx context.Context, by doorward.Caller, id string) (doorwar
 }
 
 // Filter selects members; empty fields select all.
-type Filter struct{ Role, Status, Text string }
+type Filter struct{ Role, Status, Factor, Text string }
 
 // List returns members of the caller's tenant, the oldest membership first.
-// Errors: validation_failed.
+// Only who may manage people can ask who has a second factor. Errors: validation_failed,
+// forbidden.
 func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.User], error) {
 	var faults []doorward.FieldError
 	if f.Role != "" && !by.Rules.Has(doorward.Role(f.Role)) {
@@ -33,10 +34,18 @@ func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 	if s := doorward.UserStatus(f.Status); s != "" && s != doorward.UserActive && s != doorward.UserSuspended {
 		faults = append(faults, doorward.FieldError{Parameter: "status", Code: "invalid", Message: "The status is active or suspended."})
 	}
+	if f.Factor != "" && f.Factor != store.WithFactor && f.Factor != store.WithoutFactor {
+		faults = append(faults, doorward.FieldError{Parameter: "factor", Code: "invalid", Message: "People have any factor, or none."})
+	}
 	if len(faults) > 0 {
 		return doorward.Page[doorward.User]{}, doorward.InvalidFields(faults...)
 	}
-	chosen := store.UserFilter{Role: doorward.Role(f.Role), Status: doorward.UserStatus(f.Status), Text: f.Text}
+	if f.Factor != "" {
+		if err := u.writer.Require(ctx, by, doorward.UserManage, by.Tenant()); err != nil {
+			return doorward.Page[doorward.User]{}, err
+		}
+	}
+	chosen := store.UserFilter{Role: doorward.Role(f.Role), Status: doorward.UserStatus(f.Status), Factor: f.Factor, Text: f.Text}
 	return u.db.Read().UserPage(ctx, by.TenantID, chosen, w)
 }
 

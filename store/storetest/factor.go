@@ -60,6 +60,19 @@ func factors(f *fixture) {
 	f.join(acme, bob, doorward.RoleUser)
 	equal(f, f.value(f.Read().CountMembersFactors(ctx, acme.ID)), store.FactorCount{People: 2, Without: 1})
 	equal(f, f.value(f.Read().CountMembersFactors(ctx, "tnt_none")), store.FactorCount{})
+	for role, want := range map[doorward.Role]int{doorward.RoleUser: 1, "USE": 0} {
+		some := f.value(f.Read().MembersWithoutFactor(ctx, acme.ID, []doorward.Role{role}, 9)).([]doorward.User)
+		counted := f.value(f.Read().CountWithoutFactor(ctx, acme.ID, []doorward.Role{role})).([]store.RoleCount)
+		if len(some) != want || len(counted) != want || want == 1 && (some[0].ID != bob.ID || counted[0] != store.RoleCount{Role: role, Count: 1}) {
+			f.Errorf("%s: %v, %v", role, some, counted)
+		}
+	}
+	for filter, want := range map[string]string{store.WithFactor: ann.ID, store.WithoutFactor: bob.ID} {
+		page := f.value(f.Read().UserPage(ctx, acme.ID, store.UserFilter{Factor: filter}, doorward.Window{Limit: 9})).(doorward.Page[doorward.User])
+		if len(page.Items) != 1 || page.Items[0].ID != want {
+			f.Errorf("with the filter %s: %+v", filter, page.Items)
+		}
+	}
 	now := f.value(f.Read().Factors(ctx, ann.ID)).([]store.Factor)
 	equal(f, now[0].LastStep, int64(8))
 	equal(f, now[0].Name, "Tablet")
@@ -204,6 +217,9 @@ func unprovedSessions(f *fixture) {
 	end := func(roles ...doorward.Role) {
 		f.write(func(tx *store.Tx) { noError(f, tx.DeleteUnprovedSessions(ctx, acme.ID, roles, joined)) })
 	}
+	equal(f, f.value(f.Read().CountUnprovedSessions(ctx, acme.ID, nil)), 3)
+	equal(f, f.value(f.Read().CountUnprovedSessions(ctx, acme.ID, []doorward.Role{doorward.RoleUser})), 2)
+	equal(f, f.value(f.Read().CountUnprovedSessions(ctx, acme.ID, []doorward.Role{"USE"})), 0)
 	end(doorward.RoleViewer, "USE")
 	left("user", "admin", "strong", "late")
 	end(doorward.RoleOwner, doorward.RoleUser)

@@ -33,13 +33,14 @@ var docUsers = front.Doc{
 	Query: []front.Parameter{
 		{Name: "role", Description: "Only people with this role, built in or made by the tenant", Example: "USER"},
 		{Name: "status", Description: "Only people with this status", Enum: []string{"active", "suspended"}},
+		{Name: "factor", Description: "Only people who have any second factor that can be used, or none; for those who manage people", Enum: []string{"any", "none"}},
 		{Name: "q", Description: "Only people whose address or name contains this, ignoring letter case", Example: "ann"},
 	},
 }
 
 func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList, error) {
 	var f user.Filter
-	for name, to := range map[string]*string{"role": &f.Role, "status": &f.Status, "q": &f.Text} {
+	for name, to := range map[string]*string{"role": &f.Role, "status": &f.Status, "factor": &f.Factor, "q": &f.Text} {
 		var err error
 		if *to, err = c.Filter(name); err != nil {
 			return userList{}, err

@@ -36,6 +36,9 @@ var memberActions = map[string]memberAction{
 	"sign-out": {ends: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		return h.app.Users.SignOut(ctx, c.Caller, u)
 	}},
+	"reset-factors": {ends: true, danger: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+		return h.app.Factors.Reset(ctx, c.Caller, u)
+	}},
 	"remove": {ends: true, danger: true, gone: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		return h.app.Users.Remove(ctx, c.Caller, u, handover(c), version(c))
 	}},
@@ -80,8 +83,11 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	q.Affected = view(stake)
-	if q.Act == "sign-out" {
+	if q.Act == "sign-out" || q.Act == "reset-factors" {
 		q.Affected.Invitations, q.Affected.Keys = 0, 0
+	}
+	if q.Act == "reset-factors" && p.Self {
+		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if q.Act == "role" {
 		switch q.To = asked(c); {

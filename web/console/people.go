@@ -11,7 +11,7 @@ import (
 )
 
 // peopleFilters are the filters of the list: those of the API.
-var peopleFilters = []string{"q", "role", "status"}
+var peopleFilters = []string{"q", "role", "status", "factor"}
 
 // people is the content of the list.
 type people struct {
@@ -30,13 +30,16 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	f := user.Filter{Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), Status: r.Filter.Get("status")}
+	f := user.Filter{Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), Status: r.Filter.Get("status"), Factor: r.Filter.Get("factor")}
 	found, err := h.app.Users.List(ctx, c.Caller, f, w)
 	if err == nil {
 		err = r.ending(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: people{s, r, highestFirst(c.Caller.Rules), found.Items}, Wide: true}), err)
 }
+
+// Factors are the values of the filter by second factors.
+func (people) Factors() []string { return []string{"none", "any"} }
 
 // highestFirst lists the roles of a tenant.
 func highestFirst(rules *doorward.Rules) []doorward.Role {

@@ -66,6 +66,8 @@ func samples() []uitest.Sample {
 		{Name: "audit", View: wide("audit", trail{pageData: sheets, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
 		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
+		{Name: "demand", View: ui.View{Page: "demand", Body: sampledDemand()}, Frame: owner},
+		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson(), Act: "reset-factors", Danger: true, Ends: true, Affected: ended{Sessions: 2}}}, Frame: owner},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Affected: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []permission{describe(nil, doorward.UserInvite), describe(nil, doorward.AuditRead)}}}, Frame: owner},
 		{Name: "keys", View: wide("keys", apiKeys{sheets, list, keyStatuses, sampledKeys()}), Frame: owner},
@@ -282,6 +284,13 @@ func sampledPolicyVersion(page string) ui.View {
 	all := sampledPolicyVersions()
 	return ui.View{Page: page, Wide: true, Body: policyVersionPage{
 		pageData: sheets, It: all[2], Now: all[0], Before: 1, Made: linediff.Compare("", all[2].Text), Would: linediff.Compare(all[0].Text, all[2].Text),
+	}}
+}
+
+func sampledDemand() demand {
+	return demand{pageData: sheets, More: 12, Hit: tenant.Hit{
+		ByRole: []store.RoleCount{{Role: doorward.RoleAdmin, Count: 2}, {Role: doorward.RoleUser, Count: 12}},
+		People: members[:2], Count: 14, Sessions: 3, At: noon.AddDate(0, 0, 7),
 	}}
 }
 

@@ -116,6 +116,12 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if len(faults) > 0 {
 		return ui.View{}, doorward.InvalidFields(faults...)
 	}
+	if c.Value("confirmed") == "" {
+		hit, err := h.app.Tenants.PreviewDemand(ctx, c.Caller, e)
+		if err != nil || hit.Count > 0 {
+			return h.askDemand(ctx, c, hit, onFields(err))
+		}
+	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, e)
 	c.Revoked(edited.Revocation)
 	return done(c, "/console/settings", "saved", nil), onFields(err)

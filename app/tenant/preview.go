@@ -1,0 +1,68 @@
+package tenant
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Hit is whom a demand for second factors concerns.
+type Hit struct {
+	ByRole   []store.RoleCount // members without a factor, the most powerful role first
+	People   []doorward.User   // the first of them
+	Count    int               // all of them
+	Sessions int               // without a second factor, which end then
+	// At is when they end, for members of today: in the past or now, at once.
+	At time.Time
+}
+
+// shownPeople bounds Hit.People.
+const shownPeople = 100
+
+// PreviewDemand says whom the edit's demand for second factors would concern. It is empty
+// if the edit demands none, or what is in force already. Errors: forbidden,
+// validation_failed, master_key_missing.
+func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit) (Hit, error) {
+	if err := t.writer.Require(ctx, by, doorward.SettingsManage, by.Tenant()); err != nil {
+		return Hit{}, err
+	}
+	if faults := t.check(&e); len(faults) > 0 {
+		return Hit{}, doorward.InvalidFields(faults...)
+	}
+	read, now := t.db.Read(), t.db.Now()
+	before, err := find(ctx, read, by.TenantID)
+	if err != nil {
+		return Hit{}, err
+	}
+	after := t.apply(e, before)
+	if err := t.demand(e, before, &after, now); err != nil {
+		return Hit{}, err
+	}
+	was, next := before.Settings.SecondFactor, after.Settings.SecondFactor
+	if next.Since.IsZero() || !was.Since.IsZero() && covers(was, next) && next.GraceDays >= was.GraceDays {
+		return Hit{}, nil
+	}
+	return hit(ctx, read, by, next)
+}
+
+func hit(ctx context.Context, read store.Reader, by doorward.Caller, f doorward.SecondFactor) (h Hit, err error) {
+	h.At = f.Since.AddDate(0, 0, f.GraceDays)
+	if h.ByRole, err = read.CountWithoutFactor(ctx, by.TenantID, f.Roles); err != nil {
+		return h, err
+	}
+	order := by.Rules.Roles()
+	slices.SortFunc(h.ByRole, func(a, b store.RoleCount) int { return slices.Index(order, b.Role) - slices.Index(order, a.Role) })
+	for _, c := range h.ByRole {
+		h.Count += c.Count
+	}
+	if h.People, err = read.MembersWithoutFactor(ctx, by.TenantID, f.Roles, shownPeople); err != nil {
+		return h, err
+	}
+	slices.SortStableFunc(h.People, func(a, b doorward.User) int { return strings.Compare(a.Email, b.Email) })
+	h.Sessions, err = read.CountUnprovedSessions(ctx, by.TenantID, f.Roles)
+	return h, err
+}

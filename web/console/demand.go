@@ -1,0 +1,25 @@
+package console
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// demand is the page that says whom a demand for second factors concerns, before the
+// settings are saved. It sends their form once more.
+type demand struct {
+	pageData
+	Hit    tenant.Hit
+	More   int // people who are not shown
+	AtOnce bool
+}
+
+func (h *console) askDemand(ctx context.Context, c *ui.Call, hit tenant.Hit, err error) (ui.View, error) {
+	if err != nil {
+		return ui.View{}, err
+	}
+	s, err := h.pageData(ctx, c)
+	return ui.View{Page: "demand", Body: demand{s, hit, hit.Count - len(hit.People), !hit.At.After(c.Now())}}, err
+}

@@ -1,0 +1,71 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// Before a demand for second factors is saved, a page says whom it concerns, and saves
+// nothing; who has a factor is not among them. A change that concerns nobody anew is saved
+// at once.
+func TestDemandIsPreviewed(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	acme.Join("ann@acme.example", "USER")
+	acme.Join("vera@acme.example", "VIEWER")
+	owner := open(t, s, acme.Owner)
+	form := url.Values{
+		"name": {"Acme"}, "sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "invitationDays": {"7"},
+		"mfa": {"required"}, "mfaRoles": {"USER"}, "mfaGraceDays": {"7"}, "mfaRememberDays": {"0"}, "stepUpMinutes": {"10"},
+	}
+	send := func(status int, words ...string) string {
+		t.Helper()
+		return owner.post("/console/settings", form, status, words...)
+	}
+	mfa := func() bool {
+		_, body := acme.Owner.Get("/api/v2/tenant")
+		return strings.Contains(string(body), `"mfa":"required"`)
+	}
+	page := send(http.StatusOK, "Demand a second factor?", "1 member that this covers", "User: 1", "ann@acme.example", "without one until", "1 session without a second factor ends then", `name="mfaGraceDays" value="7"`)
+	if strings.Contains(page, "vera@") || mfa() {
+		t.Error("the page shows others, or has saved the demand")
+	}
+	form.Set("mfaGraceDays", "0")
+	send(http.StatusOK, "no days of grace", "1 session without a second factor ends at once")
+	form.Set("confirmed", "1")
+	send(http.StatusSeeOther)
+	if !mfa() {
+		t.Error("the demand is not saved")
+	}
+	form.Del("confirmed")
+	send(http.StatusSeeOther) // the same again
+	form.Add("mfaRoles", "VIEWER")
+	send(http.StatusOK, "2 members that this covers", "Viewer: 1")
+}
+
+// Administrators see who has no second factor, list them, and reset factors on a page that
+// says what comes of it.
+func TestFactorsOfPeople(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	ann := acme.Join("ann@acme.example", "USER")
+	owner := open(t, s, acme.Owner)
+	owner.get("/console/people", http.StatusOK, "No second factor", `name="factor"`)
+	owner.get("/console/people?factor=none", http.StatusOK, "ann@acme.example")
+	if strings.Contains(owner.get("/console/people?factor=any", http.StatusOK), "ann@acme.example") {
+		t.Error("ann has no factor")
+	}
+	if page := open(t, s, ann).get("/console/people", http.StatusOK); strings.Contains(page, "No second factor") || strings.Contains(page, `name="factor"`) {
+		t.Error("everybody sees who has no factor")
+	}
+	path := "/console/people/" + ann.ID
+	owner.get(path, http.StatusOK, "The person has none", path+"/reset-factors")
+	owner.get(path+"/reset-factors", http.StatusOK, "Reset second factors?", "1 session ends", "valid for 24 hours")
+	owner.post(path+"/reset-factors", url.Values{}, http.StatusSeeOther)
+	s.Code(ann.Email)
+	owner.get("/console/people/"+acme.Owner.ID+"/reset-factors", http.StatusNotFound)
+}

@@ -7,18 +7,22 @@ import (
 )
 
 // Position is a place in a list: that of the row with this number (a time in Unix
-// microseconds, or a sequence) and id. The zero Position is the start.
+// microseconds, or a sequence) or, in a list that is sorted by a text, this key, and the
+// id. The zero Position is the start.
 type Position struct {
-	At int64
-	ID string
+	At  int64
+	Key string
+	ID  string
 }
 
 // Window is the requested part of a list: the rows after a row, or immediately
 // before one.
 type Window struct {
 	After  Position
-	Before Position // in place of After, unless it is the zero Position; not of tenants
+	Before Position // in place of After, unless it is the zero Position
 	Limit  int      // rows at most
+	Sort   string   // what the list is sorted by, with - before it in reverse; empty: its usual order
+	Count  bool     // also return Page.Total
 }
 
 // Back reports whether the window lies before a row.
@@ -29,7 +33,11 @@ type Page[T any] struct {
 	Items []T
 	Prev  *Position // where the previous page ends; nil on the first page
 	Next  *Position // where the next page starts; nil on the last page
+	Total int       // rows of the whole list, if Window.Count; MaxTotal+1 for more than MaxTotal
 }
+
+// MaxTotal is how far the rows of a list are counted.
+const MaxTotal = 10_000
 
 // version is a hash of a state's content, so that equal states have equal versions
 // and no column has to count.

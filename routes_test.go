@@ -139,8 +139,13 @@ var refusals = map[string][]refusal{
 	"PATCH /api/v2/users/{id}": {
 		{why: "nobody", who: "OWNER", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound},
 	},
-	"DELETE /api/v2/users/{id}":          {{why: "nobody", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/users/{id}/sessions": {{why: "nobody", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/users/{id}":                {{why: "nobody", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/users/{id}/sessions":       {{why: "nobody", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/users/{id}/sessions":          {{why: "nobody", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/users/{id}/sessions/{sid}": {{why: "nobody", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/users/bulk":                  {{why: "nobody to change", who: "ADMIN", body: `{"ids":[]}`, status: 422, code: doorward.CodeValidationFailed}},
+	"POST /api/v2/invitations/resend":          {{why: "no ids", who: "ADMIN", body: `{"ids":[]}`, status: 422, code: doorward.CodeValidationFailed}},
+	"POST /api/v2/invitations/revoke":          {{why: "no ids", who: "ADMIN", body: `{"ids":[]}`, status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/invitations": {
 		{why: "no such state", who: "ADMIN", query: "status=pending", status: 422, code: doorward.CodeValidationFailed},
 		{why: "a cursor that is none", who: "ADMIN", query: "cursor=x", status: 400, code: doorward.CodeInvalidCursor},
@@ -340,6 +345,9 @@ var makesNothing = []string{
 	"POST /api/v2/auth/step-up/finish",
 	"POST /api/v2/auth/factors/recovery", // replaces the codes before
 	"POST /api/v2/users/{id}/mfa/reset",  // the code of each mail does the same
+	"POST /api/v2/users/bulk",            // says what is to be so
+	"POST /api/v2/invitations/resend",    // a minute passes between two mails
+	"POST /api/v2/invitations/revoke",
 	"POST /api/v2/tenant/restore",
 	"POST /api/v2/policy/confirm",
 	"POST /api/v2/policy/plan",

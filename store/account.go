@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/fold"
 )
 
 // EmailChange is a change of the address of an account, asked for or done.
@@ -119,7 +120,7 @@ func (tx *Tx) UndoEmailChange(ctx context.Context, c EmailChange) (bool, error) 
 
 const (
 	sqlSetEmail = `UPDATE users SET email = $1, revision = revision + 1 WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = $1)`
-	sqlResearch = `UPDATE memberships SET search = $1 WHERE tenant_id = $2 AND user_id = $3`
+	sqlResearch = `UPDATE memberships SET search = $1, email_key = $2 WHERE tenant_id = $3 AND user_id = $4`
 )
 
 // ErrTaken: another account has the address.
@@ -139,7 +140,7 @@ func (tx *Tx) SetEmail(ctx context.Context, userID, email string) error {
 	memberships, err := tx.Memberships(ctx, userID)
 	for _, m := range memberships {
 		if err == nil {
-			err = tx.run(ctx, sqlResearch, searchable(email, m.Name), m.TenantID, userID)
+			err = tx.run(ctx, sqlResearch, searchable(email, m.Name), fold.Key(email), m.TenantID, userID)
 		}
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/fold"
 )
 
 // KeyCredential is an API key with everything that a check of one of its secrets needs.
@@ -147,28 +148,33 @@ func (r Reader) APIKeyBySecret(ctx context.Context, hash []byte, now time.Time) 
 type APIKeyFilter struct {
 	Owner  string                // a user's id
 	Status doorward.APIKeyStatus // as it is now
-	Text   string                // part of the name, ignoring letter case
+	Text   string                // words of the name, without regard to case and accents
 }
 
-const selectAPIKeysIn = selectAPIKey + `WHERE k.tenant_id = $2 AND ($3 = '' OR k.owner_id = $3)
+var apiKeyPages = newPages(listing[doorward.APIKey]{
+	head:  selectAPIKey,
+	count: `FROM api_keys k `,
+	where: `WHERE k.tenant_id = $2 AND ($3 = '' OR k.owner_id = $3)
   AND ($4 = '' OR $4 = CASE WHEN k.status <> 'revoked' AND k.ends_at <= $1 THEN 'expired' ELSE k.status END)
-  AND ($5 = '' OR replace(k.search, $5, '') <> k.search)
-`
-
-var apiKeyPages = pages[doorward.APIKey]{
-	next: selectAPIKeysIn + `  AND ((k.created_at, k.id) < ($6, $7) OR $6 = 0)
-ORDER BY k.created_at DESC, k.id DESC LIMIT $8`,
-	before: selectAPIKeysIn + `  AND (k.created_at, k.id) > ($6, $7)
-ORDER BY k.created_at, k.id LIMIT $8`,
+` + contains("k.search", 5),
+	args:    4 + maxWords,
 	columns: apiKeyColumns,
-	at: func(k doorward.APIKey) doorward.Position {
-		return doorward.Position{At: micros(k.CreatedAt), ID: k.ID}
+	id:      "k.id",
+	idOf:    func(k doorward.APIKey) string { return k.ID },
+	orders: []order[doorward.APIKey]{
+		{name: "createdAt", column: "k.created_at", number: func(k doorward.APIKey) int64 { return micros(k.CreatedAt) }},
+		{name: "name", column: "k.name_key", key: func(k doorward.APIKey) string { return fold.Key(k.Name) }},
+		{name: "expiresAt", column: "k.expires_at", number: func(k doorward.APIKey) int64 { return micros(k.ExpiresAt) }},
+		{name: "lastUsedAt", column: "coalesce(k.last_used_at, 0)", number: func(k doorward.APIKey) int64 { return microsOrNone(k.LastUsedAt) }},
 	},
-}
+	usual: "-createdAt",
+})
 
-// APIKeyPage returns keys of the tenant as they are at now, the newest first.
+// APIKeyPage returns keys of the tenant as they are at now, usually the newest first.
+// Errors: validation_failed, of the order.
 func (r Reader) APIKeyPage(ctx context.Context, tenantID string, f APIKeyFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.APIKey], error) {
-	return apiKeyPages.read(ctx, r, w, micros(now), tenantID, f.Owner, string(f.Status), searchable(f.Text))
+	args := []any{micros(now), tenantID, f.Owner, string(f.Status)}
+	return apiKeyPages.read(ctx, r, w, append(args, searched(f.Text)...)...)
 }
 
 const sqlCountLiveAPIKeys = `SELECT count(*) FROM api_keys WHERE ` + liveAPIKey + ` AND tenant_id = $2`
@@ -187,8 +193,8 @@ func (r Reader) CountLiveAPIKeysOf(ctx context.Context, tenantID, ownerID string
 
 const (
 	sqlInsertAPIKey = `INSERT INTO api_keys (id, tenant_id, name, search, role, permissions, status, owner_id, created_by, created_at,
-  expires_at, rotate_by, ends_at, allowed_ips, per_second, noticed_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $10)`
+  expires_at, rotate_by, ends_at, allowed_ips, per_second, noticed_at, name_key)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $10, $16)`
 	sqlInsertAPIKeySecret = `INSERT INTO api_key_secrets (hash, key_id, hint, created_at) VALUES ($1, $2, $3, $4)`
 )
 
@@ -196,7 +202,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $10)`
 func (tx *Tx) InsertAPIKey(ctx context.Context, k doorward.APIKey, hash []byte) error {
 	err := tx.run(ctx, sqlInsertAPIKey, k.ID, k.TenantID, k.Name, searchable(k.Name), k.Role, joined(k.Permissions, actionText), k.Status,
 		k.OwnerID, k.CreatedBy, micros(k.CreatedAt), micros(k.ExpiresAt), nullableMicros(k.RotateBy), micros(k.EndsAt()),
-		joined(k.AllowedIPs, doorward.AddressText), k.PerSecond)
+		joined(k.AllowedIPs, doorward.AddressText), k.PerSecond, fold.Key(k.Name))
 	if err != nil {
 		return err
 	}
@@ -211,7 +217,7 @@ func nullableMicros(t *time.Time) any {
 }
 
 const sqlUpdateAPIKey = `UPDATE api_keys SET name = $3, search = $4, permissions = $5, status = $6, owner_id = $7, expires_at = $8, rotate_by = $9,
-  ends_at = $10, allowed_ips = $11, per_second = $12, noticed_at = CASE WHEN expires_at <> $8 THEN $1 ELSE noticed_at END
+  ends_at = $10, allowed_ips = $11, per_second = $12, noticed_at = CASE WHEN expires_at <> $8 THEN $1 ELSE noticed_at END, name_key = $13
 WHERE id = $2 AND ` + liveAPIKey
 
 // UpdateAPIKey writes what can be edited, and reports whether the key had not ended.
@@ -221,7 +227,7 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error)
 		return false, err
 	}
 	return tx.affected(ctx, sqlUpdateAPIKey, micros(tx.Now), k.ID, k.Name, searchable(k.Name), joined(k.Permissions, actionText), k.Status,
-		k.OwnerID, micros(k.ExpiresAt), nullableMicros(k.RotateBy), micros(k.EndsAt()), joined(k.AllowedIPs, doorward.AddressText), k.PerSecond)
+		k.OwnerID, micros(k.ExpiresAt), nullableMicros(k.RotateBy), micros(k.EndsAt()), joined(k.AllowedIPs, doorward.AddressText), k.PerSecond, fold.Key(k.Name))
 }
 
 const sqlAPIKeyHashes = `SELECT hash FROM api_key_secrets WHERE key_id = $2 AND (ends_at IS NULL OR ends_at > $1)`

@@ -59,36 +59,36 @@ type EventFilter struct {
 	Request string // id
 }
 
-const (
-	selectEvent = `SELECT ` + columnsOfEvent + `, seq FROM events
+const selectEvent = `SELECT ` + columnsOfEvent + `, seq FROM events
 `
-	eventFilter = `  AND at >= $3 AND at < $4
-  AND ($5 = '' OR action = $5) AND ($6 = '' OR actor_id = $6 OR actor_email = $6) AND ($7 = '' OR target_id = $7)
-  AND ($8 = '' OR outcome = $8) AND ($9 = '' OR request_id = $9)
-`
-	sqlEventPage       = selectEvent + `WHERE tenant_id = $1 AND seq < $2` + eventFilter + `ORDER BY seq DESC LIMIT $10`
-	sqlEventPageBefore = selectEvent + `WHERE tenant_id = $1 AND seq > $2` + eventFilter + `ORDER BY seq LIMIT $10`
-)
 
-// EventPage returns events of the tenant, the newest first. Positions are numbers
-// in its chain, so pages stay stable while events are added.
+var eventPages = newPages(listing[doorward.Event]{
+	head:  selectEvent,
+	count: "FROM events ",
+	where: `WHERE tenant_id = $1 AND at >= $2 AND at < $3
+  AND ($4 = '' OR action = $4) AND ($5 = '' OR actor_id = $5 OR actor_email = $5) AND ($6 = '' OR target_id = $6)
+  AND ($7 = '' OR outcome = $7) AND ($8 = '' OR request_id = $8)
+`,
+	args:    8,
+	columns: eventColumns,
+	id:      "id",
+	idOf:    func(e doorward.Event) string { return e.ID },
+	orders:  []order[doorward.Event]{{name: "at", column: "seq", number: func(e doorward.Event) int64 { return e.Seq }}},
+	usual:   "-at",
+})
+
+// EventPage returns events of the tenant, usually the newest first. Positions are numbers
+// in its chain, so pages stay stable while events are added. Errors: validation_failed, of
+// the order.
 func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w doorward.Window) (doorward.Page[doorward.Event], error) {
-	query, seq, from, to := sqlEventPage, boundary(w).At, int64(math.MinInt64), int64(math.MaxInt64)
-	switch {
-	case w.Back():
-		query = sqlEventPageBefore
-	case w.After == doorward.Position{}:
-		seq = math.MaxInt64
-	}
+	from, to := int64(math.MinInt64), int64(math.MaxInt64)
 	if f.From != nil {
 		from = micros(*f.From)
 	}
 	if f.To != nil {
 		to = micros(*f.To)
 	}
-	rows, err := list(ctx, r, eventColumns, query, tenantID, seq, from, to, string(f.Action), f.Actor, f.Target,
-		string(f.Outcome), f.Request, w.Limit+1)
-	return page(rows, w, func(e doorward.Event) doorward.Position { return doorward.Position{At: e.Seq, ID: e.ID} }), err
+	return eventPages.read(ctx, r, w, tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request)
 }
 
 const sqlRedactEvents = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL

@@ -15,6 +15,9 @@ func Raw(ctx context.Context, tx *Tx, query string) error { return tx.run(ctx, q
 // MigrationLock is the lock in PostgreSQL of a node that migrates.
 const MigrationLock = migrationLock
 
+// EveryList are the statements that read lists.
+func EveryList() []string { return everyList }
+
 // SchemaNeeded is the schema that this binary needs.
 var SchemaNeeded = schemaNeeded
 

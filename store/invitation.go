@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/fold"
 )
 
 func invitationColumns(i *doorward.Invitation) []any {
@@ -73,28 +74,37 @@ func (tx *Tx) RetireTokens(ctx context.Context, subjectID string) error {
 type InvitationFilter struct {
 	State    doorward.InvitationState // at the instant
 	Delivery doorward.Delivery        // of the newest mail
+	Role     doorward.Role
+	Text     string // words of the address or the name, without regard to case and accents
 }
 
-const selectInvitationsIn = selectInvitation + `WHERE i.tenant_id = $1
+var invitationPages = newPages(listing[doorward.Invitation]{
+	head:  selectInvitation,
+	count: `FROM invitations i `,
+	where: `WHERE i.tenant_id = $1
   AND ($2 = '' OR $2 = CASE WHEN i.state = 'PENDING' AND i.expires_at <= $3 THEN 'EXPIRED' ELSE i.state END)
   AND ($4 = '' OR $4 = coalesce((SELECT y.state FROM mails y WHERE y.subject_id = i.id ORDER BY y.created_at DESC, y.id DESC LIMIT 1), 'queued'))
-`
-
-var invitationPages = pages[doorward.Invitation]{
-	next: selectInvitationsIn + `  AND ((i.created_at, i.id) < ($5, $6) OR $5 = 0)
-ORDER BY i.created_at DESC, i.id DESC LIMIT $7`,
-	before: selectInvitationsIn + `  AND (i.created_at, i.id) > ($5, $6)
-ORDER BY i.created_at, i.id LIMIT $7`,
+  AND ($5 = '' OR i.role = $5)
+` + contains("i.search", 6),
+	args:    5 + maxWords,
 	columns: invitationColumns,
-	at: func(i doorward.Invitation) doorward.Position {
-		return doorward.Position{At: micros(i.CreatedAt), ID: i.ID}
+	id:      "i.id",
+	idOf:    func(i doorward.Invitation) string { return i.ID },
+	orders: []order[doorward.Invitation]{
+		{name: "createdAt", column: "i.created_at", number: func(i doorward.Invitation) int64 { return micros(i.CreatedAt) }},
+		{name: "expiresAt", column: "i.expires_at", number: func(i doorward.Invitation) int64 { return micros(i.ExpiresAt) }},
+		{name: "name", column: "i.name_key", key: func(i doorward.Invitation) string { return fold.Key(i.Name) }},
+		{name: "email", column: "i.email_key", key: func(i doorward.Invitation) string { return fold.Key(i.Email) }},
+		{name: "role", column: rankOf("i.role"), number: func(i doorward.Invitation) int64 { return rank(i.Role) }},
 	},
-}
+	usual: "-createdAt",
+})
 
 // InvitationPage returns invitations of the tenant as they stand at the instant,
-// the newest first.
+// usually the newest first. Errors: validation_failed, of the order.
 func (r Reader) InvitationPage(ctx context.Context, tenantID string, f InvitationFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
-	return invitationPages.read(ctx, r, w, tenantID, string(f.State), micros(now), string(f.Delivery))
+	args := []any{tenantID, string(f.State), micros(now), string(f.Delivery), string(f.Role)}
+	return invitationPages.read(ctx, r, w, append(args, searched(f.Text)...)...)
 }
 
 const sqlRevokeInvitation = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1
@@ -132,14 +142,15 @@ func (r Reader) PendingInvitation(ctx context.Context, tenantID, email string) (
 	return one(ctx, r, invitationColumns, sqlPendingInvitation, tenantID, email)
 }
 
-const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at, days, service_key_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant_id, email) WHERE state = 'PENDING' DO NOTHING`
+const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at, days, service_key_id, search, name_key, email_key)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (tenant_id, email) WHERE state = 'PENDING' DO NOTHING`
 
 // InsertInvitation adds the invitation and reports whether there was no
 // pending one for the address.
 func (tx *Tx) InsertInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
 	return tx.affected(ctx, sqlInsertInvitation, i.ID, i.TenantID, i.Email, i.Role, i.Name, i.Locale, i.State,
-		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt), i.Days, i.ServiceKeyID)
+		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt), i.Days, i.ServiceKeyID,
+		searchable(i.Email, i.Name), fold.Key(i.Name), fold.Key(i.Email))
 }
 
 const sqlRetireExpiredInvitation = `UPDATE invitations SET state = 'EXPIRED'

@@ -71,10 +71,8 @@ func (r Reader) EventsAbout(ctx context.Context, userID string, after doorward.P
 }
 
 const (
-	sqlLatestEventsBy = `SELECT ` + columnsOfEvent + ` FROM events
-WHERE actor_id = $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`
-	sqlLatestEventsAbout = `SELECT ` + columnsOfEvent + ` FROM events
-WHERE target_id = $1 AND actor_id <> $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`
+	sqlLatestEventsBy    = selectEvent + `WHERE actor_id = $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`
+	sqlLatestEventsAbout = selectEvent + `WHERE target_id = $1 AND actor_id <> $1 AND at > $2 AND replace($3, ' ' || action || ' ', '') <> $3 ORDER BY at DESC, id DESC LIMIT $4`
 )
 
 // LatestEvents returns events of the actions by the user or about the user, in any trail,

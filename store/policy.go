@@ -124,16 +124,22 @@ func (r Reader) PolicyVersion(ctx context.Context, tenantID string, version int6
 	return one(ctx, r, policyColumns, sqlPolicyVersion, tenantID, version)
 }
 
-var policyPages = pages[PolicyVersion]{
-	next:    selectPolicy + `WHERE tenant_id = $1 AND ((version, tenant_id) < ($2, $3) OR $2 = 0) ORDER BY version DESC LIMIT $4`,
-	before:  selectPolicy + `WHERE tenant_id = $1 AND (version, tenant_id) > ($2, $3) ORDER BY version LIMIT $4`,
+var policyPages = newPages(listing[PolicyVersion]{
+	head:    selectPolicy,
+	count:   "FROM policies ",
+	where:   "WHERE tenant_id = $1\n",
+	args:    1,
 	columns: policyColumns,
-	at: func(v PolicyVersion) doorward.Position {
-		return doorward.Position{At: v.Version, ID: v.TenantID}
+	id:      "tenant_id",
+	idOf:    func(v PolicyVersion) string { return v.TenantID },
+	orders: []order[PolicyVersion]{
+		{name: "version", column: "version", number: func(v PolicyVersion) int64 { return v.Version }},
 	},
-}
+	usual: "-version",
+})
 
-// PolicyPage returns versions of the tenant's policies, the newest first.
+// PolicyPage returns versions of the tenant's policies, usually the newest first. Errors:
+// validation_failed, of the order.
 func (r Reader) PolicyPage(ctx context.Context, tenantID string, w doorward.Window) (doorward.Page[PolicyVersion], error) {
 	return policyPages.read(ctx, r, w, tenantID)
 }

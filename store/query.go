@@ -73,31 +73,6 @@ func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorw
 	return p
 }
 
-// pages is a list that is read in pages, in one order forward and in the other one back.
-type pages[T any] struct {
-	next, before string // queries; their last arguments are the position and the limit
-	columns      columns[T]
-	at           func(T) doorward.Position
-}
-
-// read returns the page in the window of the rows that args select.
-func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ...any) (doorward.Page[T], error) {
-	query, at := p.next, boundary(w)
-	if w.Back() {
-		query = p.before
-	}
-	rows, err := list(ctx, r, p.columns, query, append(args, at.At, at.ID, w.Limit+1)...)
-	return page(rows, w, p.at), err
-}
-
-// boundary is the row at which the window starts, or ends.
-func boundary(w doorward.Window) doorward.Position {
-	if w.Back() {
-		return w.Before
-	}
-	return w.After
-}
-
 // exec runs a statement and returns how many rows it changed.
 func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return rows.Exec(ctx, tx.Conn, query, args...)
@@ -168,6 +143,14 @@ func microsOrZero(t time.Time) int64 {
 		return 0
 	}
 	return micros(t)
+}
+
+// microsOrNone is microsOrZero for a time that may be absent.
+func microsOrNone(t *time.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return micros(*t)
 }
 
 // nullable stores an empty string as NULL, and textOrNone scans it back.

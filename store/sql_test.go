@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/parser"
@@ -52,8 +53,14 @@ func readSource(t *testing.T) source {
 			s.statements[name] = text(t, consts, consts[name])
 		}
 	}
+	for i, query := range store.EveryList() {
+		s.statements[fmt.Sprint(listed, i)], s.used[fmt.Sprint(listed, i)] = query, true
+	}
 	return s
 }
+
+// listed begins the names of the statements of lists, which are made of parts.
+const listed = "list "
 
 var statement = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
 
@@ -234,7 +241,8 @@ func ordersByText(query string) bool {
 func TestStatementsKeepTheRules(t *testing.T) {
 	for name, query := range readSource(t).statements {
 		for _, r := range rules {
-			if r.breaks(query) {
+			sorted := strings.HasPrefix(name, listed) && r.name == "order by time, number or id" // store/list.go says what its columns are
+			if r.breaks(query) && !sorted {
 				t.Errorf("%s breaks the rule %q: %s:\n%s", name, r.name, r.remedy, query)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/fold"
 )
 
 func tenantColumns(t *doorward.Tenant) []any {
@@ -121,24 +122,36 @@ func (r Reader) Tenants(ctx context.Context) ([]doorward.Tenant, error) {
 }
 
 // A text contains an id if removing it makes the text shorter, see sqlDueMails.
-const sqlTenantPage = selectTenant + `WHERE (t.created_at, t.id) > ($1, $2)
-  AND ($3 = '' OR replace($3, ' ' || t.id || ' ', '') <> $3) ORDER BY t.created_at, t.id LIMIT $4`
+var tenantPages = newPages(listing[doorward.Tenant]{
+	head:    selectTenant,
+	count:   `FROM tenants t `,
+	where:   "WHERE ($1 = '' OR replace($1, ' ' || t.id || ' ', '') <> $1)\n",
+	args:    1,
+	columns: tenantColumns,
+	id:      "t.id",
+	idOf:    func(t doorward.Tenant) string { return t.ID },
+	orders: []order[doorward.Tenant]{
+		{name: "createdAt", column: "t.created_at", number: func(t doorward.Tenant) int64 { return micros(t.CreatedAt) }},
+		{name: "name", column: "t.name_key", key: func(t doorward.Tenant) string { return fold.Key(t.Name) }},
+	},
+	usual: "createdAt",
+})
 
-// TenantPage returns tenants, the oldest first; with ids only these.
+// TenantPage returns tenants, usually the oldest first; with ids only these. Errors:
+// validation_failed, of the order.
 func (r Reader) TenantPage(ctx context.Context, only []string, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
 	ids := ""
 	for _, id := range only {
 		ids += " " + id + " "
 	}
-	rows, err := list(ctx, r, tenantColumns, sqlTenantPage, w.After.At, w.After.ID, ids, w.Limit+1)
-	return page(rows, w, func(t doorward.Tenant) doorward.Position { return doorward.Position{At: micros(t.CreatedAt), ID: t.ID} }), err
+	return tenantPages.read(ctx, r, w, ids)
 }
 
-const sqlInsertTenant = `INSERT INTO tenants (id, name, status, created_at) VALUES ($1, $2, $3, $4)`
+const sqlInsertTenant = `INSERT INTO tenants (id, name, status, created_at, name_key) VALUES ($1, $2, $3, $4, $5)`
 
 // InsertTenant adds the tenant.
 func (tx *Tx) InsertTenant(ctx context.Context, t doorward.Tenant) error {
-	return tx.run(ctx, sqlInsertTenant, t.ID, t.Name, t.Status, micros(t.CreatedAt))
+	return tx.run(ctx, sqlInsertTenant, t.ID, t.Name, t.Status, micros(t.CreatedAt), fold.Key(t.Name))
 }
 
 const sqlLockTenant = `UPDATE tenants SET revision = revision + 1 WHERE id = $1`
@@ -196,8 +209,8 @@ func (tx *Tx) RestoreTenant(ctx context.Context, id string) (bool, error) {
 }
 
 const sqlEditTenant = `UPDATE tenants SET name = $1, session_idle = $2, session_absolute = $3, invitation_days = $4, allowed_domains = $5,
-  accent = $6, mfa_since = $7, mfa_roles = $8, mfa_grace_days = $9, mfa_remember_days = $10, step_up_minutes = $11
-WHERE id = $12`
+  accent = $6, mfa_since = $7, mfa_roles = $8, mfa_grace_days = $9, mfa_remember_days = $10, step_up_minutes = $11, name_key = $12
+WHERE id = $13`
 
 // EditTenant replaces name, settings and accent.
 func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
@@ -205,7 +218,7 @@ func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
 	s, f := t.Settings, t.Settings.SecondFactor
 	return tx.run(ctx, sqlEditTenant, t.Name, orNull(s.SessionIdle.Microseconds()), orNull(s.SessionAbsolute.Microseconds()),
 		orNull(int64(s.InvitationDays)), strings.Join(s.AllowedDomains, " "), t.Brand.Accent,
-		orNull(microsOrZero(f.Since)), joinRoles(f.Roles), f.GraceDays, f.RememberDays, int64(s.StepUp/time.Minute), t.ID)
+		orNull(microsOrZero(f.Since)), joinRoles(f.Roles), f.GraceDays, f.RememberDays, int64(s.StepUp/time.Minute), fold.Key(t.Name), t.ID)
 }
 
 // orNull stores 0 as NULL.

@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"strings"
-
-	"golang.org/x/text/unicode/norm"
+	"fmt"
+	"slices"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/fold"
 )
 
 func accountColumns(a *doorward.Account) []any {
@@ -120,7 +120,7 @@ type UserFilter struct {
 	Role   doorward.Role
 	Status doorward.UserStatus
 	Factor string // WithFactor or WithoutFactor
-	Text   string // part of the address or the name, ignoring letter case
+	Text   string // words of the address or the name, without regard to case and accents
 }
 
 // Values of UserFilter.Factor: members who have a second factor, or have none.
@@ -129,39 +129,57 @@ const (
 	WithoutFactor = "none"
 )
 
-// No LIKE: the databases differ in escapes and letter case. A text contains a part
-// if removing the part changes it.
-const userFilter = `WHERE m.tenant_id = $1
+var userPages = newPages(listing[doorward.User]{
+	head:  selectUser,
+	count: `FROM memberships m `,
+	where: `WHERE m.tenant_id = $1
   AND ($2 = '' OR m.role = $2) AND ($3 = '' OR m.status = $3)
   AND ($4 = '' OR EXISTS (SELECT 1 FROM users f WHERE f.id = m.user_id AND (f.factors = 0) = ($4 = 'none')))
-  AND ($5 = '' OR replace(m.search, $5, '') <> m.search)
-`
-
-var userPages = pages[doorward.User]{
-	next:    selectUser + userFilter + `AND (m.created_at, m.user_id) > ($6, $7) ORDER BY m.created_at, m.user_id LIMIT $8`,
-	before:  selectUser + userFilter + `AND (m.created_at, m.user_id) < ($6, $7) ORDER BY m.created_at DESC, m.user_id DESC LIMIT $8`,
+` + contains("m.search", 5),
+	args:    4 + maxWords,
 	columns: userColumns,
-	at: func(u doorward.User) doorward.Position {
-		return doorward.Position{At: micros(u.CreatedAt), ID: u.ID}
+	id:      "m.user_id",
+	idOf:    func(u doorward.User) string { return u.ID },
+	orders: []order[doorward.User]{
+		{name: "createdAt", column: "m.created_at", number: func(u doorward.User) int64 { return micros(u.CreatedAt) }},
+		{name: "name", column: "m.name_key", key: func(u doorward.User) string { return fold.Key(u.Name) }},
+		{name: "email", column: "m.email_key", key: func(u doorward.User) string { return fold.Key(u.Email) }},
+		{name: "role", column: rankOf("m.role"), number: func(u doorward.User) int64 { return rank(u.Role) }},
+		{name: "status", column: `CASE m.status WHEN 'active' THEN 0 ELSE 1 END`, number: func(u doorward.User) int64 {
+			if u.Status == doorward.UserActive {
+				return 0
+			}
+			return 1
+		}},
+		{name: "lastLoginAt", column: "coalesce(m.last_login_at, 0)", number: func(u doorward.User) int64 { return microsOrNone(u.LastLoginAt) }},
 	},
+	usual: "createdAt",
+})
+
+// rankOf is the rank of the role in a column; that of custom roles is not known here.
+func rankOf(column string) string {
+	text := "CASE " + column
+	for _, role := range doorward.Roles {
+		text += fmt.Sprintf(" WHEN '%s' THEN %d", role, rank(role))
+	}
+	return text + " ELSE 0 END"
 }
 
-// UserPage returns members of the tenant, the oldest membership first.
+func rank(role doorward.Role) int64 { return int64(slices.Index(doorward.Roles, role) + 1) }
+
+// UserPage returns members of the tenant, usually the oldest membership first. Errors:
+// validation_failed, of the order.
 func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w doorward.Window) (doorward.Page[doorward.User], error) {
-	return userPages.read(ctx, r, w, tenantID, string(f.Role), string(f.Status), f.Factor, searchable(f.Text))
+	return userPages.read(ctx, r, w, append([]any{tenantID, string(f.Role), string(f.Status), f.Factor}, searched(f.Text)...)...)
 }
 
-// searchable folds letter case, for stored text and for queries.
-func searchable(parts ...string) string {
-	return strings.ToLower(norm.NFC.String(strings.Join(parts, " ")))
-}
-
-const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, search, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, user_id) DO NOTHING`
+const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, search, created_at, name_key, email_key)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (tenant_id, user_id) DO NOTHING`
 
 // InsertMembership adds u to its tenant and reports whether it wasn't in it.
 func (tx *Tx) InsertMembership(ctx context.Context, u doorward.User) (bool, error) {
-	return tx.affected(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, searchable(u.Email, u.Name), micros(u.CreatedAt))
+	return tx.affected(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, searchable(u.Email, u.Name), micros(u.CreatedAt),
+		fold.Key(u.Name), fold.Key(u.Email))
 }
 
 const sqlRecordLogin = `UPDATE memberships SET last_login_at = $1 WHERE tenant_id = $2 AND user_id = $3 AND status = 'active'`
@@ -198,11 +216,11 @@ func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, to doorw
 	return tx.affected(ctx, sqlSetUserRole, to, tenantID, userID)
 }
 
-const sqlRenameUser = `UPDATE memberships SET name = $1, search = $2 WHERE tenant_id = $3 AND user_id = $4`
+const sqlRenameUser = `UPDATE memberships SET name = $1, search = $2, name_key = $3 WHERE tenant_id = $4 AND user_id = $5`
 
 // RenameUser changes the member's name in its tenant.
 func (tx *Tx) RenameUser(ctx context.Context, u doorward.User, name string) error {
-	return tx.run(ctx, sqlRenameUser, name, searchable(u.Email, name), u.TenantID, u.ID)
+	return tx.run(ctx, sqlRenameUser, name, searchable(u.Email, name), fold.Key(name), u.TenantID, u.ID)
 }
 
 const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2`

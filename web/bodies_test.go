@@ -57,6 +57,9 @@ var bodyEndpoints = []bodyEndpoint{
 	{"PATCH /api/v2/auth/factors/mfa_absent", m{"name": "X"}, "owner"},
 
 	{"/api/v2/auth/invite/bulk", m{"invitations": []m{}}, "owner"},
+	{"/api/v2/users/bulk", m{"ids": []string{}, "role": "NONE", "status": "none", "remove": true}, "owner"},
+	{"/api/v2/invitations/resend", m{"ids": []string{}}, "owner"},
+	{"/api/v2/invitations/revoke", m{"ids": []string{}}, "owner"},
 	{"PATCH /api/v2/users/usr_absent", m{"role": "NONE", "status": "none", "name": "X"}, "owner"},
 	{"PATCH /api/v2/tenant", m{"name": "X", "settings": m{"sessionIdleMinutes": 9999}}, "owner"},
 	{"DELETE /api/v2/tenant", m{"confirm": "acme"}, "owner"},
@@ -244,6 +247,9 @@ func TestMissingMembers(t *testing.T) {
 		switch k.path {
 		case "/api/v2/auth/invite/bulk":
 			post(t, m{}).invalid("/invitations", "out_of_range")
+			return
+		case "/api/v2/users/bulk", "/api/v2/invitations/resend", "/api/v2/invitations/revoke":
+			post(t, m{}).invalid("/ids", "out_of_range")
 			return
 		case planPath: // an empty text is one
 			post(t, m{}).invalid("/text", "required")

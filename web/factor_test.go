@@ -291,6 +291,8 @@ func TestFactorsNeedARecentProof(t *testing.T) {
 			"POST /api/v2/auth/invite":               {"email": "x@acme.example", "role": "ADMIN"},
 			"POST /api/v2/auth/invite/bulk":          {"invitations": []m{{"email": "y@acme.example", "role": "USER"}, {"email": "x@acme.example", "role": "OWNER"}}},
 			"POST /api/v2/policy/versions/1/restore": nil,
+			"POST /api/v2/users/bulk":                {"ids": []string{bob.ID}, "role": "ADMIN"},
+			"GET /api/v2/users?format=csv":           nil,
 		} {
 			d.send(t, route, body, as(owner)).fails(http.StatusForbidden, "step_up_required")
 		}

@@ -62,6 +62,12 @@ func databaseRequests(email string) map[string]m {
 		"PATCH /api/v2/users/usr_x":             {"name": "Ann"},
 		"DELETE /api/v2/users/usr_x":            nil,
 		"DELETE /api/v2/users/usr_x/sessions":   nil,
+		"GET /api/v2/users/usr_x/sessions":      nil,
+		"POST /api/v2/users/bulk":               {"ids": []string{"usr_x"}, "remove": true},
+		"POST /api/v2/invitations/resend":       {"ids": []string{"inv_x"}},
+		"POST /api/v2/invitations/revoke":       {"ids": []string{"inv_x"}},
+
+		"DELETE /api/v2/users/usr_x/sessions/ses_x": nil,
 
 		"GET /api/v2/api-keys":                   nil,
 		"POST /api/v2/api-keys":                  {"name": "Reports", "permissions": []string{"report.read"}},

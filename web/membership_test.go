@@ -23,7 +23,7 @@ func TestMemberships(t *testing.T) {
 			m{"tenantId": globex.ID, "tenantName": "Globex", "role": "ADMIN", "status": "suspended", "current": false},
 			m{"tenantId": initech.ID, "tenantName": "Initech", "role": "OWNER", "status": "active", "current": false},
 		}
-		if diff := cmp.Diff(want, a.names("", "items").at("items")); diff != "" {
+		if diff := cmp.Diff(want, a.names("", "items", "total").at("items")); diff != "" {
 			t.Errorf("memberships:\n%s", diff)
 		}
 	})
@@ -164,7 +164,7 @@ func TestOwnSessions(t *testing.T) {
 		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		own := func(token string) (ids []string, current int) {
 			t.Helper()
-			items, _ := d.send(t, "GET /api/v2/sessions", nil, as(token)).ok(http.StatusOK).names("", "items").at("items").([]any)
+			items, _ := d.send(t, "GET /api/v2/sessions", nil, as(token)).ok(http.StatusOK).names("", "items", "total").at("items").([]any)
 			for _, item := range items {
 				ids = append(ids, item.(m)["id"].(string))
 				if item.(m)["current"] == true {

@@ -65,7 +65,7 @@ func TestListUsers(t *testing.T) {
 		acme := d.Tenant("Acme")
 		d.Tenant("Globex").Join("else@globex.example", "USER")
 		ann := acme.Join("ann@acme.example", "VIEWER")
-		a := d.send(t, "GET /api/v2/users", nil, as(ann.Token())).ok(http.StatusOK).names("", "items")
+		a := d.send(t, "GET /api/v2/users", nil, as(ann.Token())).ok(http.StatusOK).names("", "items", "total")
 		items, _ := a.at("items").([]any)
 		if len(items) != 2 || items[0].(m)["id"] != acme.Owner.ID || items[1].(m)["id"] != ann.ID {
 			t.Fatalf("the people are %s", a.body)

@@ -427,7 +427,7 @@ func TestOperatorsManageTenants(t *testing.T) {
 		d.send(t, "POST /api/v2/tenants", m{"name": "\u200b", "ownerEmail": "none"}, key).invalid("/name", "required", "/ownerEmail", "invalid")
 
 		globex := d.Tenant("Globex")
-		list := d.send(t, "GET /api/v2/tenants", nil, key).ok(http.StatusOK).names("", "items")
+		list := d.send(t, "GET /api/v2/tenants", nil, key).ok(http.StatusOK).names("", "items", "total")
 		items := list.at("items").([]any)
 		if len(items) != 2 || items[0].(m)["id"] != id || items[1].(m)["id"] != globex.ID {
 			t.Errorf("the tenants are %s", list.body)

@@ -74,3 +74,35 @@ func (s *Sent) keepOwnFault(tx *access.Tx, err error) error {
 	s.Err = e
 	return nil
 }
+
+// Outcome is what became of one of several invitations.
+type Outcome struct {
+	ID  string
+	Err error // as Resend or Revoke returns it
+}
+
+// ResendAll is Resend for several invitations, each in its own transaction, see
+// access.EachAlone. Errors: unavailable if nothing was done.
+func (i *Invitations) ResendAll(ctx context.Context, by doorward.Caller, ids []string) ([]Outcome, error) {
+	return outcomes(ctx, ids, func(id string) error {
+		_, err := i.Resend(ctx, by, id)
+		return err
+	})
+}
+
+// RevokeAll is Revoke for several invitations. Errors: as of ResendAll.
+func (i *Invitations) RevokeAll(ctx context.Context, by doorward.Caller, ids []string) ([]Outcome, error) {
+	return outcomes(ctx, ids, func(id string) error { return i.Revoke(ctx, by, id) })
+}
+
+func outcomes(ctx context.Context, ids []string, do func(id string) error) ([]Outcome, error) {
+	errs, err := access.EachAlone(ctx, ids, func(_ int, id string) error { return do(id) })
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Outcome, len(ids))
+	for n, id := range ids {
+		all[n] = Outcome{id, errs[n]}
+	}
+	return all, nil
+}

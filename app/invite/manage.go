@@ -15,18 +15,23 @@ import (
 type Filter struct {
 	State    string // as it is now
 	Delivery string // of the newest mail
+	Role     string
+	Text     string // words of the address or the name
 }
 
 // List returns invitations of the caller's tenant, the newest first. Errors:
 // validation_failed.
 func (i *Invitations) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
-	chosen := store.InvitationFilter{State: doorward.InvitationState(f.State), Delivery: doorward.Delivery(f.Delivery)}
+	chosen := store.InvitationFilter{State: doorward.InvitationState(f.State), Delivery: doorward.Delivery(f.Delivery), Role: doorward.Role(f.Role), Text: f.Text}
 	var faults []doorward.FieldError
 	if f.State != "" && !slices.Contains(states, chosen.State) {
 		faults = append(faults, doorward.FieldError{Parameter: "status", Code: "invalid", Message: "An invitation is PENDING, ACCEPTED, REVOKED or EXPIRED, in capitals."})
 	}
 	if f.Delivery != "" && !slices.Contains(deliveries, chosen.Delivery) {
 		faults = append(faults, doorward.FieldError{Parameter: "delivery", Code: "invalid", Message: "The mail of an invitation is queued, sent or failed."})
+	}
+	if f.Role != "" && !by.Rules.Has(chosen.Role) {
+		faults = append(faults, doorward.FieldError{Parameter: "role", Code: "invalid", Message: by.Rules.RolesHelp()})
 	}
 	if len(faults) > 0 {
 		return doorward.Page[doorward.Invitation]{}, doorward.InvalidFields(faults...)

@@ -29,6 +29,27 @@ func (s *Sessions) Of(ctx context.Context, by doorward.Caller, member doorward.U
 	return slices.DeleteFunc(all, func(x doorward.Session) bool { return x.TenantID != by.TenantID }), err
 }
 
+// EndOf ends one session of a member in the caller's tenant. Errors: forbidden, not_found,
+// also for a session in another tenant.
+func (s *Sessions) EndOf(ctx context.Context, by doorward.Caller, member doorward.User, id string) (doorward.Revocation, error) {
+	on := doorward.Object{Type: "user", ID: member.ID, TenantID: member.TenantID, Held: member.Role}
+	return s.writer.Do(ctx, by, doorward.UserSignOut, on, func(tx *access.Tx) error {
+		row, err := tx.Session(ctx, id)
+		if errors.Is(err, store.ErrNone) || err == nil && (row.Session.UserID != member.ID || row.Session.TenantID != member.TenantID) {
+			return doorward.Fail(doorward.CodeNotFound, "")
+		}
+		if err != nil {
+			return err
+		}
+		ended, err := tx.DeleteSession(ctx, id)
+		if err == nil && !ended { // another call ended it while this one waited for the row
+			err = doorward.Fail(doorward.CodeNotFound, "")
+		}
+		tx.Changed("session", id, "")
+		return err
+	})
+}
+
 func (s *Sessions) live(ctx context.Context, userID string) ([]doorward.Session, error) {
 	rows, err := s.db.Read().UserSessions(ctx, userID)
 	var live []doorward.Session

@@ -11,16 +11,18 @@ import (
 type apiKeyList struct {
 	Items      []front.APIKey `json:"items"`
 	NextCursor string         `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	front.Total
 }
 
 var docAPIKeys = front.Doc{
 	ID: "listApiKeys", Tag: "API keys", Summary: "List the tenant's API keys",
 	Description: "The newest first, ended ones included. Pages neither repeat nor skip keys when others are added.",
 	List:        true,
+	Sort:        []string{"createdAt", "name", "expiresAt", "lastUsedAt"},
 	Query: []front.Parameter{
 		{Name: "owner", Description: "Only keys of this owner, the id of a user", Example: "usr_5tqm7x3yh4n6rj7wd2c5tpae7k"},
 		{Name: "status", Description: "Only keys that are in this state now", Enum: []string{"active", "disabled", "expired", "revoked"}},
-		{Name: "q", Description: "Only keys whose name contains this, ignoring letter case", Example: "reports"},
+		{Name: "q", Description: "Only keys whose name contains these words, in any order, without regard to case and accents", Example: "reports"},
 	},
 }
 
@@ -40,7 +42,7 @@ func (a *api) apiKeys(ctx context.Context, c *front.Call, _ front.None) (apiKeyL
 	if err != nil {
 		return apiKeyList{}, err
 	}
-	out, now := apiKeyList{Items: make([]front.APIKey, 0, len(page.Items))}, a.app.Now()
+	out, now := apiKeyList{Items: make([]front.APIKey, 0, len(page.Items)), Total: front.ViewTotal(page)}, a.app.Now()
 	for _, k := range page.Items {
 		out.Items = append(out.Items, front.ViewAPIKey(k, now))
 	}

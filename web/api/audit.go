@@ -56,12 +56,14 @@ func viewEvent(e doorward.Event) eventView {
 type eventList struct {
 	Items      []eventView `json:"items"`
 	NextCursor string      `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	front.Total
 }
 
 var docAuditEvents = front.Doc{
 	ID: "listAuditEvents", Tag: "Audit", Summary: "List what was done and refused in the tenant",
 	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON; text that a spreadsheet would take for a formula begins with an apostrophe.",
 	List:        true,
+	Sort:        []string{"at"},
 	Query: []front.Parameter{
 		{Name: "action", Description: "Only events of this action", Example: "user.role"},
 		{Name: "actor", Description: "Only events by this user or key: the id, or the address of a user", Example: "ann@acme.example"},
@@ -70,7 +72,7 @@ var docAuditEvents = front.Doc{
 		{Name: "to", Description: "Only events before this time (RFC 3339)", Example: "2031-05-07T12:00:00Z"},
 		{Name: "outcome", Description: "Only events with this outcome", Enum: []string{"done", "refused"}},
 		{Name: "request", Description: "Only events of the request with this id, as in X-Request-Id"},
-		{Name: "format", Description: "Format of the answer; json if absent", Enum: []string{"json", "csv"}},
+		csvFormat,
 	},
 }
 
@@ -83,7 +85,7 @@ func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (eve
 	if err != nil {
 		return eventList{}, err
 	}
-	out := eventList{Items: make([]eventView, 0, len(page.Items))}
+	out := eventList{Items: make([]eventView, 0, len(page.Items)), Total: front.ViewTotal(page)}
 	for _, e := range page.Items {
 		out.Items = append(out.Items, viewEvent(e))
 	}

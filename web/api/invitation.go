@@ -13,25 +13,26 @@ import (
 type invitationList struct {
 	Items      []invitationView `json:"items"`
 	NextCursor string           `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	front.Total
 }
 
 var docInvitations = front.Doc{
 	ID: "listInvitations", Tag: "Invitations", Summary: "List the tenant's invitations",
-	Description: "The newest first. Pages neither repeat nor skip invitations when others are added or removed.",
+	Description: "Usually the newest first. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets; text that a spreadsheet would take for a formula begins with an apostrophe.",
 	List:        true,
+	Sort:        []string{"createdAt", "expiresAt", "name", "email", "role"},
 	Query: []front.Parameter{
+		csvFormat,
+		{Name: "q", Description: "Only invitations whose address or name contains these words, in any order, without regard to case and accents", Example: "ann"},
+		{Name: "role", Description: "Only invitations to this role, built in or made by the tenant", Example: "USER"},
 		{Name: "status", Description: "Only invitations in this state", Enum: []string{"PENDING", "ACCEPTED", "REVOKED", "EXPIRED"}},
 		{Name: "delivery", Description: "Only invitations whose newest mail is in this state", Enum: []string{"queued", "sent", "failed"}},
 	},
 }
 
 func (a *api) invitations(ctx context.Context, c *front.Call, _ front.None) (invitationList, error) {
-	var f invite.Filter
-	var err error
-	if f.State, err = c.Filter("status"); err != nil {
-		return invitationList{}, err
-	}
-	if f.Delivery, err = c.Filter("delivery"); err != nil {
+	f, err := invitationFilter(c)
+	if err != nil {
 		return invitationList{}, err
 	}
 	window, err := c.Window(ctx)
@@ -42,12 +43,30 @@ func (a *api) invitations(ctx context.Context, c *front.Call, _ front.None) (inv
 	if err != nil {
 		return invitationList{}, err
 	}
-	out, now := invitationList{Items: make([]invitationView, 0, len(page.Items))}, a.app.Now()
+	out, now := invitationList{Items: make([]invitationView, 0, len(page.Items)), Total: front.ViewTotal(page)}, a.app.Now()
 	for _, i := range page.Items {
 		out.Items = append(out.Items, viewInvitation(i, now))
 	}
 	out.NextCursor, err = c.Cursor(ctx, page.Next)
 	return out, err
+}
+
+func (a *api) invitationRows(ctx context.Context, c *front.Call, w doorward.Window) ([][]string, *doorward.Position, error) {
+	f, err := invitationFilter(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	page, err := a.app.Invitations.List(ctx, c.Caller, f, w)
+	return front.InvitationRows(page.Items, a.app.Now()), page.Next, err
+}
+
+func invitationFilter(c *front.Call) (f invite.Filter, err error) {
+	for name, to := range map[string]*string{"q": &f.Text, "role": &f.Role, "status": &f.State, "delivery": &f.Delivery} {
+		if *to, err = c.Filter(name); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
 }
 
 var docInvitation = front.Doc{

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/fold"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -17,15 +19,24 @@ type membershipView struct {
 
 type membershipList struct {
 	Items []membershipView `json:"items"`
+	front.Total
 }
 
 var docMemberships = front.Doc{
 	ID: "listMemberships", Tag: "Sessions", Summary: "List the tenants one belongs to",
-	Description: "The oldest membership first.",
+	Description: "Usually the oldest membership first.",
+	Sort:        []string{"tenantName"},
+}
+
+var membershipOrders = map[string]front.Order[membershipView]{
+	"tenantName": func(a, b membershipView) int { return cmp.Compare(fold.Key(a.TenantName), fold.Key(b.TenantName)) },
 }
 
 func (a *api) memberships(ctx context.Context, c *front.Call, _ front.None) (membershipList, error) {
 	all, err := a.app.Users.Memberships(ctx, c.Caller)
+	if err != nil {
+		return membershipList{}, err
+	}
 	out := membershipList{Items: make([]membershipView, 0, len(all))}
 	for _, m := range all {
 		out.Items = append(out.Items, membershipView{
@@ -33,6 +44,7 @@ func (a *api) memberships(ctx context.Context, c *front.Call, _ front.None) (mem
 			Current: m.TenantID == c.Caller.TenantID,
 		})
 	}
+	out.Total, err = front.Sorted(c, out.Items, membershipOrders)
 	return out, err
 }
 

@@ -225,6 +225,13 @@ func parameters(r front.Route) []*huma.Param {
 		}
 		all = append(all, &huma.Param{Name: q.Name, In: "query", Description: q.Description, Schema: schema})
 	}
+	if r.Doc.Sort != nil {
+		schema := &huma.Schema{Type: "string"}
+		for _, name := range r.Doc.Sort {
+			schema.Enum = append(schema.Enum, name, "-"+name)
+		}
+		all = append(all, &huma.Param{Name: "sort", In: "query", Description: "What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents", Schema: schema})
+	}
 	if r.Doc.List {
 		all = append(all, limit(r),
 			&huma.Param{Name: "cursor", In: "query", Description: "The nextCursor of the previous page", Schema: &huma.Schema{Type: "string"}})
@@ -325,8 +332,11 @@ func implied(r front.Route) []doorward.Code {
 	if r.Doc.MustMatch {
 		codes = append(codes, doorward.CodePreconditionRequired, doorward.CodePreconditionFailed)
 	}
+	if r.Doc.Sort != nil {
+		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeValidationFailed)
+	}
 	if r.Doc.List {
-		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
+		codes = append(codes, doorward.CodeInvalidCursor)
 	}
 	if r.Endpoint.Creates {
 		codes = append(codes, doorward.CodeInvalidIdempotencyKey, doorward.CodeIdempotencyInProgress)

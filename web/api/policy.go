@@ -116,12 +116,14 @@ func (a *api) policySchema(ctx context.Context, _ *front.Call, _ front.None) (po
 type policyList struct {
 	Items      []policyView `json:"items" nullable:"false"`
 	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	front.Total
 }
 
 var docPolicyVersions = front.Doc{
 	ID: "listPolicyVersions", Tag: "Policies", Summary: "List all versions of the tenant's policies",
 	Description: "The newest first. A version with `confirmUntil` in the past was never confirmed, and has ended.",
 	List:        true,
+	Sort:        []string{"version"},
 }
 
 func (a *api) policyVersions(ctx context.Context, c *front.Call, _ front.None) (policyList, error) {
@@ -133,7 +135,7 @@ func (a *api) policyVersions(ctx context.Context, c *front.Call, _ front.None) (
 	if err != nil {
 		return policyList{}, err
 	}
-	out := policyList{Items: make([]policyView, 0, len(page.Items))}
+	out := policyList{Items: make([]policyView, 0, len(page.Items)), Total: front.ViewTotal(page)}
 	for _, v := range page.Items {
 		out.Items = append(out.Items, viewPolicy(v))
 	}

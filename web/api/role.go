@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/doorward/doorward"
@@ -21,6 +22,7 @@ type roleView struct {
 
 type roleList struct {
 	Items []roleView `json:"items"`
+	front.Total
 }
 
 func viewRole(r role.Role) roleView {
@@ -31,19 +33,25 @@ func viewNewRole(_ *front.Call, r role.Role) roleView { return viewRole(r) }
 
 var docRoles = front.Doc{
 	ID: "listRoles", Tag: "Roles", Summary: "List the roles of the tenant",
-	Description: "The four built-in roles and those that the tenant has made, at most 50; the lowest rank first.",
-	Errors:      []doorward.Code{doorward.CodeInvalidQuery},
+	Description: "The four built-in roles and those that the tenant has made, at most 50; usually the lowest rank first.",
+	Sort:        []string{"name", "members"},
+}
+
+var roleOrders = map[string]front.Order[roleView]{
+	"name":    func(a, b roleView) int { return cmp.Compare(a.Name, b.Name) },
+	"members": func(a, b roleView) int { return cmp.Compare(a.Members, b.Members) },
 }
 
 func (a *api) roles(ctx context.Context, c *front.Call, _ front.None) (roleList, error) {
-	if err := c.OnlyKnown(); err != nil {
+	all, err := a.app.Roles.List(ctx, c.Caller)
+	if err != nil {
 		return roleList{}, err
 	}
-	all, err := a.app.Roles.List(ctx, c.Caller)
 	out := roleList{Items: make([]roleView, 0, len(all))}
 	for _, r := range all {
 		out.Items = append(out.Items, viewRole(r))
 	}
+	out.Total, err = front.Sorted(c, out.Items, roleOrders)
 	return out, err
 }
 

@@ -21,7 +21,7 @@ type api struct{ app *app.App }
 // Routes returns the routes of the API over the features of a.
 func Routes(a *app.App) []front.Route {
 	h := &api{a}
-	return []front.Route{
+	return append([]front.Route{
 		front.On("POST /api/v2/auth/invite", front.Allowed(doorward.UserInvite), front.Create(http.StatusCreated, h.invite, viewNewInvitation), docInvite),
 		front.On("POST /api/v2/auth/complete-registration", front.Public(), front.JSON(http.StatusOK, h.completeRegistration), docCompleteRegistration),
 		front.On("POST /api/v2/auth/accept-invitation", front.Optional(), front.JSON(http.StatusOK, h.acceptInvitation), docAcceptInvitation),
@@ -56,20 +56,6 @@ func Routes(a *app.App) []front.Route {
 		front.On("DELETE /api/v2/tenant/logo", front.Allowed(doorward.SettingsManage), front.JSON(http.StatusNoContent, h.removeLogo), docRemoveLogo),
 		front.On("DELETE /api/v2/tenant", front.Allowed(doorward.TenantDestroy), front.JSON(http.StatusAccepted, h.closeTenant).EndsSession(), docCloseTenant),
 		front.On("POST /api/v2/tenant/restore", front.Allowed(doorward.TenantDestroy).For(doorward.TenantRestore).WhileClosing(), front.JSON(http.StatusOK, h.restoreTenant), docRestoreTenant),
-
-		front.On("GET /api/v2/users", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.users), docUsers),
-		front.On("GET /api/v2/users/{id}", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.user), docUser),
-		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.editUser).EndsSession(), docEditUser),
-		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.removeUser).EndsSession(), docRemoveUser),
-		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusOK, h.signOutUser).EndsSession(), docSignOutUser),
-
-		front.On("POST /api/v2/users/{id}/mfa/reset", front.Allowed(doorward.UserManage).For(doorward.MFAReset), front.JSON(http.StatusAccepted, h.resetMFA), docResetMFA),
-
-		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitations), docInvitations),
-		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitation), docInvitation),
-		front.On("POST /api/v2/invitations/{id}/resend", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, h.resendInvitation, h.viewInvitationNow), docResendInvitation),
-		front.On("DELETE /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusNoContent, h.revokeInvitation), docRevokeInvitation),
-		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, h.inviteBulk, viewSent), docInviteBulk),
 
 		front.On("GET /api/v2/api-keys", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusOK, h.apiKeys), docAPIKeys),
 		front.On("POST /api/v2/api-keys", front.Allowed(doorward.APIKeyManage), front.Create(http.StatusCreated, h.createAPIKey, h.viewIssued), docCreateAPIKey),
@@ -114,5 +100,30 @@ func Routes(a *app.App) []front.Route {
 		front.On("POST /api/v2/auth/undo-email", front.Public(), front.JSON(http.StatusNoContent, h.undoEmail), docUndoEmail),
 		front.On("GET /api/v2/auth/account/export", front.SignedIn(), h.exportAccount(), docExportAccount),
 		front.On("POST /api/v2/auth/change-password", front.SignedIn(), front.JSON(http.StatusNoContent, h.changePassword), docChangePassword),
+	}, h.people()...)
+}
+
+// people are the routes about the members of a tenant and about invitations.
+func (a *api) people() []front.Route {
+	return []front.Route{
+		front.On("GET /api/v2/users", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, a.users).OrCSV(a.userRows), docUsers),
+		front.On("GET /api/v2/users/{id}", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, a.user), docUser),
+		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, a.editUser).EndsSession(), docEditUser),
+		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, a.removeUser).EndsSession(), docRemoveUser),
+		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusOK, a.signOutUser).EndsSession(), docSignOutUser),
+
+		front.On("GET /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, a.userSessions), docUserSessions),
+		front.On("DELETE /api/v2/users/{id}/sessions/{sid}", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusNoContent, a.endUserSession).EndsSession(), docEndUserSession),
+		front.On("POST /api/v2/users/bulk", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, a.bulkUsers).EndsSession(), docBulkUsers),
+
+		front.On("POST /api/v2/users/{id}/mfa/reset", front.Allowed(doorward.UserManage).For(doorward.MFAReset), front.JSON(http.StatusAccepted, a.resetMFA), docResetMFA),
+
+		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, a.invitations).OrCSV(a.invitationRows), docInvitations),
+		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, a.invitation), docInvitation),
+		front.On("POST /api/v2/invitations/{id}/resend", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, a.resendInvitation, a.viewInvitationNow), docResendInvitation),
+		front.On("DELETE /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusNoContent, a.revokeInvitation), docRevokeInvitation),
+		front.On("POST /api/v2/invitations/resend", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, a.resendInvitations), docResendAll),
+		front.On("POST /api/v2/invitations/revoke", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, a.revokeInvitations), docRevokeAll),
+		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, a.inviteBulk, viewSent), docInviteBulk),
 	}
 }

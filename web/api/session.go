@@ -24,19 +24,29 @@ func (a *api) session(ctx context.Context, c *front.Call, _ front.None) (current
 
 type sessionList struct {
 	Items []front.Session `json:"items"`
+	front.Total
 }
 
 var docSessions = front.Doc{
 	ID: "listSessions", Tag: "Sessions", Summary: "List one's own sessions",
-	Description: "In all tenants, the newest first; `current` is the one of the request.",
+	Description: "In all tenants, usually the newest first; `current` is the one of the request.",
+	Sort:        sessionSorts,
 }
 
 func (a *api) sessions(ctx context.Context, c *front.Call, _ front.None) (sessionList, error) {
 	all, err := a.app.Sessions.Own(ctx, c.Caller)
-	out := sessionList{Items: make([]front.Session, 0, len(all))}
+	if err != nil {
+		return sessionList{}, err
+	}
+	return a.viewSessions(c, all)
+}
+
+func (a *api) viewSessions(c *front.Call, all []doorward.Session) (out sessionList, err error) {
+	out.Items = make([]front.Session, 0, len(all))
 	for _, s := range all {
 		out.Items = append(out.Items, front.ViewSession(s, s.ID == c.Caller.SessionID, a.app.Sessions.Limits()))
 	}
+	out.Total, err = front.Sorted(c, out.Items, sessionOrders)
 	return out, err
 }
 

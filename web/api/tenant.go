@@ -191,12 +191,14 @@ func (a *api) viewCreated(c *front.Call, made tenant.Created) createdTenant {
 type tenantList struct {
 	Items      []tenantView `json:"items"`
 	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	front.Total
 }
 
 var docTenants = front.Doc{
 	ID: "listTenants", Tag: "Tenants", Summary: "List the tenants of the installation",
 	Description: "The oldest first.",
 	List:        true,
+	Sort:        []string{"createdAt", "name"},
 }
 
 func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (tenantList, error) {
@@ -208,7 +210,7 @@ func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (tenantL
 	if err != nil {
 		return tenantList{}, err
 	}
-	out := tenantList{Items: make([]tenantView, 0, len(page.Items))}
+	out := tenantList{Items: make([]tenantView, 0, len(page.Items)), Total: front.ViewTotal(page)}
 	for _, t := range page.Items {
 		out.Items = append(out.Items, a.viewTenant(c, t))
 	}

@@ -24,27 +24,31 @@ type memberView struct {
 type userList struct {
 	Items      []memberView `json:"items"`
 	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	front.Total
 }
+
+// csvFormat chooses a file in place of JSON.
+var csvFormat = front.Parameter{Name: "format", Description: "Format of the answer; json if absent", Enum: []string{"json", "csv"}}
 
 var docUsers = front.Doc{
 	ID: "listUsers", Tag: "People", Summary: "List the people of the tenant",
-	Description: "The oldest membership first. Pages neither repeat nor skip people when others are added or removed.",
+	Description: "Usually the oldest membership first. Pages neither repeat nor skip people when others are added or removed. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity; text that a spreadsheet would take for a formula begins with an apostrophe.",
 	List:        true,
+	Sort:        []string{"createdAt", "name", "email", "role", "status", "lastLoginAt"},
 	Query: []front.Parameter{
 		{Name: "role", Description: "Only people with this role, built in or made by the tenant", Example: "USER"},
 		{Name: "status", Description: "Only people with this status", Enum: []string{"active", "suspended"}},
 		{Name: "factor", Description: "Only people who have any second factor that can be used, or none; for those who manage people", Enum: []string{"any", "none"}},
-		{Name: "q", Description: "Only people whose address or name contains this, ignoring letter case", Example: "ann"},
+		csvFormat,
+		{Name: "q", Description: "Only people whose address or name contains these words, in any order, without regard to case and accents", Example: "ann"},
 	},
+	Errors: []doorward.Code{doorward.CodeStepUpRequired},
 }
 
 func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList, error) {
-	var f user.Filter
-	for name, to := range map[string]*string{"role": &f.Role, "status": &f.Status, "factor": &f.Factor, "q": &f.Text} {
-		var err error
-		if *to, err = c.Filter(name); err != nil {
-			return userList{}, err
-		}
+	f, err := userFilter(c)
+	if err != nil {
+		return userList{}, err
 	}
 	window, err := c.Window(ctx)
 	if err != nil {
@@ -54,7 +58,7 @@ func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList,
 	if err != nil {
 		return userList{}, err
 	}
-	out := userList{Items: make([]memberView, 0, len(page.Items))}
+	out := userList{Items: make([]memberView, 0, len(page.Items)), Total: front.ViewTotal(page)}
 	for _, u := range page.Items {
 		out.Items = append(out.Items, memberView{
 			ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
@@ -62,6 +66,24 @@ func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList,
 	}
 	out.NextCursor, err = c.Cursor(ctx, page.Next)
 	return out, err
+}
+
+func userFilter(c *front.Call) (f user.Filter, err error) {
+	for name, to := range map[string]*string{"role": &f.Role, "status": &f.Status, "factor": &f.Factor, "q": &f.Text} {
+		if *to, err = c.Filter(name); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+func (a *api) userRows(ctx context.Context, c *front.Call, w doorward.Window) ([][]string, *doorward.Position, error) {
+	f, err := userFilter(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	page, err := a.app.Users.Export(ctx, c.Caller, f, w)
+	return front.UserRows(page.Items), page.Next, err
 }
 
 var docUser = front.Doc{

@@ -22,6 +22,7 @@ type Call struct {
 	site    *Site
 	query   []Parameter // the route's query parameters
 	list    bool        // whether it also has those of a list
+	sorts   []string    // what its list sorts by
 	maxBody int         // bytes; 0: MaxBody
 	values  url.Values  // see parameters
 }

@@ -119,6 +119,7 @@ type Doc struct {
 	Query       []Parameter
 	Headers     []Parameter     // of its answer when it succeeds
 	List        bool            // it also takes a limit and a cursor
+	Sort        []string        // what it sorts by, if it is a list; the first is the usual order
 	Versioned   bool            // its answer has an ETag
 	Conditional bool            // it takes If-Match; implied by a JSON body and an ETag
 	MustMatch   bool            // it needs If-Match, see Call.NeedVersions
@@ -174,7 +175,7 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 // serve runs the steps between routing and the endpoint.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	r = s.traceRequest(r, route)
-	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List, maxBody: route.Endpoint.Most}
+	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List, sorts: route.Doc.Sort, maxBody: route.Endpoint.Most}
 	if route.Endpoint.Foreign {
 		c.keepVisibleID()
 	}
@@ -183,7 +184,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)
 		c.Known(c.Caller)
 	}
-	if err == nil && route.Doc.List {
+	if err == nil && (route.Doc.List || route.Doc.Sort != nil) {
 		err = c.OnlyKnown()
 	}
 	if err == nil {

@@ -64,6 +64,9 @@ func (c *Call) queryNames() (names []string) {
 	for _, p := range c.query {
 		names = append(names, p.Name)
 	}
+	if c.sorts != nil {
+		names = append(names, "sort")
+	}
 	if c.list {
 		names = append(names, "limit", "cursor")
 	}
@@ -112,13 +115,25 @@ func badParameter(name, code, message string) error {
 	return doorward.InvalidFields(doorward.FieldError{Parameter: name, Code: code, Message: message})
 }
 
-// Window returns the part of a list that the request asks for by limit and
-// cursor. Errors: invalid_query, validation_failed, invalid_cursor.
-func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
-	return c.WindowUpTo(ctx, defaultLimit, maxLimit)
+// Sort returns what the request wants the list sorted by, with - before it in reverse;
+// empty for the usual order. Errors: invalid_query, validation_failed.
+func (c *Call) Sort() (string, error) {
+	sort, err := c.Filter("sort")
+	if err == nil && sort != "" && c.sorts != nil && !slices.Contains(c.sorts, strings.TrimPrefix(sort, "-")) {
+		err = badParameter("sort", "invalid", "The list sorts by "+strings.Join(c.sorts, ", ")+"; with - before it in reverse.")
+	}
+	return sort, err
 }
 
-// WindowUpTo is Window with another default and maximum size of a page.
+// Window returns the part of a list that the request asks for by sort, limit and cursor,
+// and counts the whole list. Errors: invalid_query, validation_failed, invalid_cursor.
+func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
+	w, err := c.WindowUpTo(ctx, defaultLimit, maxLimit)
+	w.Count = true
+	return w, err
+}
+
+// WindowUpTo is Window with another default and maximum size of a page, without a count.
 func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (doorward.Window, error) {
 	w := doorward.Window{Limit: usual}
 	limit, err := c.Filter("limit")
@@ -132,6 +147,9 @@ func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (doorward.Window
 		if w.Limit < 1 || w.Limit > most {
 			return w, badParameter("limit", "out_of_range", "Ask for 1 to "+strconv.Itoa(most)+" rows.")
 		}
+	}
+	if w.Sort, err = c.Sort(); err != nil {
+		return w, err
 	}
 	w.After, err = c.place(ctx, "cursor")
 	return w, err
@@ -164,6 +182,9 @@ func (c *Call) Cursor(ctx context.Context, next *doorward.Position) (string, err
 		return "", nil
 	}
 	text := append(binary.AppendVarint(nil, next.At), next.ID...)
+	if next.Key != "" {
+		text = append(append(text, 0), next.Key...) // an id has no NUL
+	}
 	mac, err := c.signature(ctx, text)
 	return base64.RawURLEncoding.EncodeToString(append(mac, text...)), err
 }
@@ -194,7 +215,8 @@ func (c *Call) OpenCursor(ctx context.Context, cursor string) (doorward.Position
 	if n <= 0 || !hmac.Equal(mac, raw[:signatureSize]) {
 		return doorward.Position{}, doorward.Fail(doorward.CodeInvalidCursor, "")
 	}
-	return doorward.Position{At: at, ID: string(raw[signatureSize+n:])}, nil
+	id, key, _ := strings.Cut(string(raw[signatureSize+n:]), "\x00")
+	return doorward.Position{At: at, ID: id, Key: key}, nil
 }
 
 func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
@@ -215,7 +237,7 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 // doesn't invalidate older cursors.
 func (c *Call) filters() string {
 	sent, known := c.R.URL.Query(), url.Values{}
-	for _, p := range c.query {
+	for _, p := range append(slices.Clip(c.query), Parameter{Name: "sort"}) {
 		if value := sent.Get(p.Name); value != "" {
 			known.Set(p.Name, value)
 		}

@@ -41,9 +41,9 @@ type conn interface {
 	driver.Validator
 }
 
-// maxIdle bounds the statements that a connection caches. Package store has some two
+// maxIdle bounds the statements that a connection caches. Package store has some four
 // hundred; one beyond is prepared for each use.
-const maxIdle = 256
+const maxIdle = 512
 
 // cachingConn caches the statements that it has prepared. database/sql uses it from one
 // goroutine at a time. A statement leaves the cache while it runs: the same text may be

@@ -1,0 +1,73 @@
+package user
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// Outcome is what became of one of several members.
+type Outcome struct {
+	ID    string
+	Ended doorward.Ended
+	Err   error // as the change of that member alone would return it
+}
+
+// Bulk is one change of several members: exactly one of its fields is set.
+type Bulk struct {
+	Role   *doorward.Role
+	Status *doorward.UserStatus
+	Remove bool
+}
+
+const oneOfThem = "Send exactly one of role, status and remove: true."
+
+func (b Bulk) faults(rules *doorward.Rules) []doorward.FieldError {
+	chosen := 0
+	for _, is := range []bool{b.Role != nil, b.Status != nil, b.Remove} {
+		if is {
+			chosen++
+		}
+	}
+	switch {
+	case chosen < 1:
+		return []doorward.FieldError{{Pointer: "/role", Code: "required", Message: oneOfThem}}
+	case chosen > 1:
+		return []doorward.FieldError{{Pointer: "/role", Code: "invalid", Message: oneOfThem}}
+	}
+	return Edit{Role: b.Role, Status: b.Status}.faults(rules)
+}
+
+// ChangeAll changes several members of the caller's tenant, each in its own transaction,
+// see access.EachAlone. Errors: validation_failed; step_up_required and unavailable if
+// nothing was done.
+func (u *Users) ChangeAll(ctx context.Context, by doorward.Caller, ids []string, b Bulk) ([]Outcome, error) {
+	if faults := b.faults(by.Rules); len(faults) > 0 {
+		return nil, doorward.InvalidFields(faults...)
+	}
+	outcomes := make([]Outcome, len(ids))
+	errs, err := access.EachAlone(ctx, ids, func(i int, id string) (err error) {
+		outcomes[i].Ended, err = u.changeOne(ctx, by, id, b)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		outcomes[i].ID, outcomes[i].Err = id, errs[i]
+	}
+	return outcomes, nil
+}
+
+func (u *Users) changeOne(ctx context.Context, by doorward.Caller, id string, b Bulk) (doorward.Ended, error) {
+	target, err := u.Get(ctx, by, id)
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	if b.Remove {
+		return u.Remove(ctx, by, target, Handover{}, nil)
+	}
+	_, ended, err := u.Edit(ctx, by, target, Edit{Role: b.Role, Status: b.Status})
+	return ended, err
+}

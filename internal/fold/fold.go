@@ -1,0 +1,57 @@
+// Package fold makes texts comparable for people: without regard to case, accents and
+// width. It is computed by the program, since no function of the databases does the same
+// on both.
+//
+//	fold.Text("Müller, Straße")  // "muller, strasse"
+//	fold.Words("  Haddad Carla") // "haddad", "carla"
+//	fold.Key("Élodie")           // sorts in any collation as "elodie" does by its bytes
+package fold
+
+import (
+	"encoding/hex"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// plain has the letters with a stroke or joined ones, which Unicode doesn't decompose.
+var plain = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ħ", "h", "ŧ", "t", "ð", "d", "þ", "th", "æ", "ae", "œ", "oe", "ı", "i")
+
+// Text decomposes the text (NFKD), drops its marks and folds letter case, so that ß is ss.
+func Text(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	folded := plain.Replace(cases.Fold().String(norm.NFKD.String(s)))
+	unmarked := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(folded)) // folding may have composed anew
+	return norm.NFC.String(unmarked)
+}
+
+// isPlain reports whether folding leaves the text as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 || s[i] >= 'A' && s[i] <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// Words returns the words of the text, folded.
+func Words(s string) []string { return strings.Fields(Text(s)) }
+
+// keyBytes bounds a key: texts that differ only after that many bytes sort as equal.
+const keyBytes = 64
+
+// Key returns the folded text in hexadecimal digits, which every collation sorts alike.
+func Key(s string) string {
+	folded := strings.TrimSpace(Text(s))
+	return hex.EncodeToString([]byte(folded[:min(len(folded), keyBytes)]))
+}

@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/fold"
+)
+
+// listing describes a list that is read in pages, in several orders, forward and back.
+type listing[T any] struct {
+	head    string // SELECT … FROM, to which where belongs
+	count   string // FROM of the same rows, without what only columns need
+	where   string // WHERE with the parameters $1 to $args
+	args    int
+	columns columns[T]
+	id      string // column that decides between equal rows
+	idOf    func(T) string
+	orders  []order[T]
+	usual   string // see doorward.Window.Sort
+}
+
+// order is one that a list can be sorted by. Its column is a number, or a key of package
+// fold: names collate differently in the databases. It is never NULL.
+type order[T any] struct {
+	name   string
+	column string
+	number func(T) int64  // what the column has
+	key    func(T) string // in place of number
+}
+
+// at is where the row stands in the order.
+func (o order[T]) at(row T, id string) doorward.Position {
+	if o.key != nil {
+		return doorward.Position{Key: o.key(row), ID: id}
+	}
+	return doorward.Position{At: o.number(row), ID: id}
+}
+
+// boundary is the parameter that the column is compared with.
+func (o order[T]) boundary(p doorward.Position) any {
+	if o.key != nil {
+		return p.Key
+	}
+	return p.At
+}
+
+// pages is a listing with its statements.
+type pages[T any] struct {
+	listing[T]
+	statements map[string]statements // by the name of the order
+	total      string
+}
+
+// statements read a list in one order.
+type statements struct{ up, down, after, before string }
+
+// countUpTo stops counting at a limit.
+const countUpTo = `SELECT count(*) FROM (SELECT 1 AS one %s%s LIMIT %d) counted`
+
+// everyList has the statements of all lists, for the test that prepares them.
+var everyList []string
+
+func newPages[T any](l listing[T]) pages[T] {
+	p := pages[T]{listing: l, statements: map[string]statements{}}
+	p.total = fmt.Sprintf(countUpTo, l.count, l.where, doorward.MaxTotal+1)
+	everyList = append(everyList, p.total)
+	for _, o := range l.orders {
+		beyond := fmt.Sprintf("%%s  AND (%s, %s) %%s ($%d, $%d) ", o.column, l.id, l.args+1, l.args+2)
+		ordered := fmt.Sprintf("ORDER BY %s%%[1]s, %s%%[1]s LIMIT $%%d", o.column, l.id)
+		s := statements{
+			up:     l.head + l.where + fmt.Sprintf(ordered, "", l.args+1),
+			down:   l.head + l.where + fmt.Sprintf(ordered, " DESC", l.args+1),
+			after:  fmt.Sprintf(beyond, l.head+l.where, ">") + fmt.Sprintf(ordered, "", l.args+3),
+			before: fmt.Sprintf(beyond, l.head+l.where, "<") + fmt.Sprintf(ordered, " DESC", l.args+3),
+		}
+		p.statements[o.name] = s
+		everyList = append(everyList, s.up, s.down, s.after, s.before)
+	}
+	return p
+}
+
+// names returns what the list can be sorted by.
+func (p pages[T]) names() (all []string) {
+	for _, o := range p.orders {
+		all = append(all, o.name)
+	}
+	return all
+}
+
+// read returns the page in the window of the rows that args select.
+func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ...any) (doorward.Page[T], error) {
+	o, down, err := p.order(w.Sort)
+	if err != nil {
+		return doorward.Page[T]{}, err
+	}
+	query, args := p.statement(o, w, down), slices.Clip(args)
+	if at := boundary(w); at != (doorward.Position{}) {
+		args = append(args, o.boundary(at), at.ID)
+	}
+	rows, err := list(ctx, r, p.columns, query, append(args, w.Limit+1)...)
+	if err != nil {
+		return doorward.Page[T]{}, err
+	}
+	found := page(rows, w, func(row T) doorward.Position { return o.at(row, p.idOf(row)) })
+	if w.Count {
+		found.Total, err = one(ctx, r, countColumn, p.total, args[:p.args]...)
+	}
+	return found, err
+}
+
+// order is the one that a window asks for, and whether it is reversed.
+func (p pages[T]) order(sort string) (o order[T], down bool, err error) {
+	if sort == "" {
+		sort = p.usual
+	}
+	name, down := strings.CutPrefix(sort, "-")
+	i := slices.IndexFunc(p.orders, func(o order[T]) bool { return o.name == name })
+	if i < 0 {
+		return o, down, doorward.InvalidFields(doorward.FieldError{
+			Parameter: "sort", Code: "invalid", Message: "The list sorts by " + strings.Join(p.names(), ", ") + ", and with - before it in reverse.",
+		})
+	}
+	return p.orders[i], down, nil
+}
+
+func (p pages[T]) statement(o order[T], w doorward.Window, down bool) string {
+	s := p.statements[o.name]
+	if w.Back() {
+		down = !down
+	}
+	switch {
+	case boundary(w) == doorward.Position{} && down:
+		return s.down
+	case boundary(w) == doorward.Position{}:
+		return s.up
+	case down:
+		return s.before
+	}
+	return s.after
+}
+
+// boundary is the row at which the window starts, or ends.
+func boundary(w doorward.Window) doorward.Position {
+	if w.Back() {
+		return w.Before
+	}
+	return w.After
+}
+
+// maxWords bounds the words of a search. What follows counts as one word with the last.
+const maxWords = 6
+
+// contains is the condition that the column contains each of maxWords words, the
+// parameters from $first on; empty ones select all. It has no LIKE: the databases differ in
+// escapes and letter case. A text contains a part if removing the part changes it.
+func contains(column string, first int) string {
+	var all strings.Builder
+	for i := range maxWords {
+		fmt.Fprintf(&all, "  AND ($%[2]d = '' OR replace(%[1]s, $%[2]d, '') <> %[1]s)\n", column, first+i)
+	}
+	return all.String()
+}
+
+// searched returns the parameters of contains.
+func searched(text string) []any {
+	words := fold.Words(text)
+	if len(words) > maxWords {
+		words = append(words[:maxWords-1:maxWords-1], strings.Join(words[maxWords-1:], " "))
+	}
+	all := make([]any, maxWords)
+	for i := range all {
+		all[i] = ""
+		if i < len(words) {
+			all[i] = words[i]
+		}
+	}
+	return all
+}
+
+// searchable is what a row is found by. The space before it says that it is folded: a node
+// of the version before writes none, and fillLists does it again.
+func searchable(parts ...string) string { return " " + fold.Text(strings.Join(parts, " ")) }
+
+const (
+	unfoldedMember     = `substr(m.search, 1, 1) <> ' '`
+	sqlUnfoldedMembers = `SELECT m.tenant_id, m.user_id, u.email, m.name FROM memberships m JOIN users u ON u.id = m.user_id
+WHERE ` + unfoldedMember + ` ORDER BY m.user_id, m.tenant_id LIMIT $1`
+	sqlFoldMember = `UPDATE memberships SET search = $1, name_key = $2, email_key = $3
+WHERE tenant_id = $4 AND user_id = $5 AND name = $6`
+
+	sqlUnfoldedInvitations = `SELECT i.tenant_id, i.id, i.email, i.name FROM invitations i WHERE substr(i.search, 1, 1) <> ' ' ORDER BY i.id LIMIT $1`
+	sqlFoldInvitation      = `UPDATE invitations SET search = $1, name_key = $2, email_key = $3 WHERE tenant_id = $4 AND id = $5 AND name = $6`
+
+	sqlUnfoldedAPIKeys = `SELECT k.tenant_id, k.id, '', k.name FROM api_keys k WHERE substr(k.search, 1, 1) <> ' ' ORDER BY k.id LIMIT $1`
+	sqlFoldAPIKey      = `UPDATE api_keys SET search = $1, name_key = $2 WHERE tenant_id = $3 AND id = $4 AND name = $5`
+
+	sqlUnfoldedTenants = `SELECT t.id, t.id, '', t.name FROM tenants t WHERE t.name_key = '' ORDER BY t.id LIMIT $1`
+	sqlFoldTenant      = `UPDATE tenants SET name_key = $1 WHERE id = $2 AND name = $3`
+)
+
+// unfolded is a row of a list that can't be searched or sorted by name yet.
+type unfolded struct{ tenantID, id, email, name string }
+
+func unfoldedColumns(u *unfolded) []any { return []any{&u.tenantID, &u.id, &u.email, &u.name} }
+
+// FoldLists makes up to limit rows of each list searchable that are not, because they were
+// written before migration 0026 or by a node of the version before. It returns how many of
+// a list it found at most.
+func (tx *Tx) FoldLists(ctx context.Context, limit int) (most int, err error) {
+	for _, l := range []struct {
+		query string
+		write func(unfolded) error
+	}{
+		{sqlUnfoldedMembers, func(u unfolded) error {
+			return tx.run(ctx, sqlFoldMember, searchable(u.email, u.name), fold.Key(u.name), fold.Key(u.email), u.tenantID, u.id, u.name)
+		}},
+		{sqlUnfoldedInvitations, func(u unfolded) error {
+			return tx.run(ctx, sqlFoldInvitation, searchable(u.email, u.name), fold.Key(u.name), fold.Key(u.email), u.tenantID, u.id, u.name)
+		}},
+		{sqlUnfoldedAPIKeys, func(u unfolded) error {
+			return tx.run(ctx, sqlFoldAPIKey, searchable(u.name), fold.Key(u.name), u.tenantID, u.id, u.name)
+		}},
+		{sqlUnfoldedTenants, func(u unfolded) error {
+			return tx.run(ctx, sqlFoldTenant, fold.Key(u.name), u.id, u.name)
+		}},
+	} {
+		all, err := list(ctx, tx.Reader, unfoldedColumns, l.query, limit)
+		for _, u := range all {
+			if err == nil {
+				err = l.write(u)
+			}
+		}
+		if err != nil {
+			return most, err
+		}
+		most = max(most, len(all))
+	}
+	return most, nil
+}

@@ -1,0 +1,35 @@
+package front
+
+import (
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// UserRows are the rows of a file of people; the first has the names of the columns.
+func UserRows(all []doorward.User) [][]string {
+	rows := [][]string{{"id", "email", "name", "role", "status", "createdAt", "lastLoginAt"}}
+	for _, u := range all {
+		rows = append(rows, []string{u.ID, u.Email, u.Name, string(u.Role), string(u.Status), cell(&u.CreatedAt), cell(u.LastLoginAt)})
+	}
+	return rows
+}
+
+// InvitationRows are the rows of a file of invitations, as they are at an instant.
+func InvitationRows(all []doorward.Invitation, now time.Time) [][]string {
+	rows := [][]string{{"id", "email", "name", "role", "status", "delivery", "invitedBy", "createdAt", "expiresAt", "acceptedAt", "revokedAt"}}
+	for _, i := range all {
+		rows = append(rows, []string{
+			i.ID, i.Email, i.Name, string(i.Role), string(i.StateAt(now)), string(i.Delivery), i.InvitedBy,
+			cell(&i.CreatedAt), cell(&i.ExpiresAt), cell(i.AcceptedAt), cell(i.RevokedAt),
+		})
+	}
+	return rows
+}
+
+func cell(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return at.Format(time.RFC3339Nano)
+}

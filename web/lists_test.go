@@ -1,0 +1,202 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// outcomesOf returns the status and the code of each item.
+func outcomesOf(a answer) (got []string) {
+	items, _ := a.at("items").([]any)
+	for _, item := range items {
+		problem, _ := item.(m)["problem"].(m)
+		code, _ := problem["code"].(string)
+		got = append(got, strings.TrimSpace(fmt.Sprint(item.(m)["status"], " ", code)))
+	}
+	return got
+}
+
+func wantOutcomes(t *testing.T, a answer, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, outcomesOf(a)); diff != "" {
+		t.Errorf("the outcomes:\n%s\n%s", diff, a.body)
+	}
+}
+
+func TestListsSearchAndSort(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := as(acme.Owner.Token())
+		for n, name := range []string{"Zoë Straße", "Jürgen Müller", "Carla Haddad", "Élodie"} {
+			p := acme.Join(fmt.Sprintf("p%d@acme.example", n), "USER")
+			d.patchUser(t, acme.Owner, p.ID, m{"name": name}).ok(http.StatusOK)
+			d.offered(t, acme.Owner, fmt.Sprintf("i%d@acme.example", n), []string{"USER", "VIEWER"}[n%2], 3)
+		}
+		for query, want := range map[string][]string{
+			"role=USER&sort=name":                 {"Carla Haddad", "Élodie", "Jürgen Müller", "Zoë Straße"},
+			"role=USER&sort=-name":                {"Zoë Straße", "Jürgen Müller", "Élodie", "Carla Haddad"},
+			"role=USER&sort=-createdAt":           {"Élodie", "Carla Haddad", "Jürgen Müller", "Zoë Straße"},
+			"role=USER&sort=email":                {"Zoë Straße", "Jürgen Müller", "Carla Haddad", "Élodie"},
+			"q=muller":                            {"Jürgen Müller"},
+			"q=strasse":                           {"Zoë Straße"},
+			"q=" + url.QueryEscape(" HADDAD car"): {"Carla Haddad"},
+			"q=elodie":                            {"Élodie"},
+		} {
+			got, _ := d.page(t, "/api/v2/users?"+query, "name", owner)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s:\n%s", query, diff)
+			}
+			if a := d.send(t, "GET /api/v2/users?"+query+"&limit=1", nil, owner).ok(http.StatusOK); a.at("total") != float64(len(want)) || a.at("totalAtLeast") != nil {
+				t.Errorf("%s has the total %v, want %d", query, a.at("total"), len(want))
+			}
+		}
+		for _, list := range []string{"users", "invitations", "api-keys", "audit-events", "policy/versions", "sessions", "auth/memberships", "roles"} {
+			d.send(t, "GET /api/v2/"+list+"?sort=size", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+			d.send(t, "GET /api/v2/"+list+"?srot=name", nil, owner).fails(http.StatusBadRequest, "invalid_query")
+			if d.send(t, "GET /api/v2/"+list, nil, owner).ok(http.StatusOK).at("total") == nil {
+				t.Errorf("%s has no total", list)
+			}
+		}
+		cursor := d.send(t, "GET /api/v2/users?sort=name&limit=1", nil, owner).ok(http.StatusOK).text("nextCursor")
+		d.send(t, "GET /api/v2/users?sort=-name&limit=1&cursor="+cursor, nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
+		d.send(t, "GET /api/v2/users?limit=1&cursor="+cursor, nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
+		if got := d.allPages(t, "/api/v2/users", "name", 1, func(int) {}, owner); len(got) != 5 {
+			t.Errorf("%d people in pages of one", len(got))
+		}
+		for query, want := range map[string]int{"role=VIEWER": 2, "q=i3": 1, "q=I3&role=USER": 0, "status=PENDING&sort=email": 4} {
+			if got, _ := d.page(t, "/api/v2/invitations?"+query, "email", owner); len(got) != want {
+				t.Errorf("%s: %v", query, got)
+			}
+		}
+		d.send(t, "GET /api/v2/invitations?role=NONE", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+	})
+}
+
+func TestListsAsCSV(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := as(acme.Owner.Token())
+		bob := acme.Join("bob@acme.example", "USER")
+		d.patchUser(t, acme.Owner, bob.ID, m{"name": "=HYPERLINK(\"x\")"}).ok(http.StatusOK)
+		d.offered(t, acme.Owner, "cat@acme.example", "USER", 3)
+		read := func(path string) [][]string {
+			a := d.send(t, "GET "+path, nil, owner).ok(http.StatusOK)
+			rows, err := csv.NewReader(bytes.NewReader(a.body)).ReadAll()
+			if err != nil || !strings.HasPrefix(a.header.Get("Content-Type"), "text/csv") {
+				t.Fatalf("%s: %v %v", path, err, a.header)
+			}
+			return rows
+		}
+		people := read("/api/v2/users?format=csv&role=USER")
+		if len(people) != 2 || people[1][0] != bob.ID || people[1][2] != "'=HYPERLINK(\"x\")" {
+			t.Errorf("the people are %q", people)
+		}
+		if invited := read("/api/v2/invitations?format=csv&q=cat"); len(invited) != 2 || invited[1][1] != "cat@acme.example" || invited[1][4] != "PENDING" {
+			t.Errorf("the invitations are %q", invited)
+		}
+		d.Advance(15 * time.Minute)
+		d.send(t, "GET /api/v2/users?format=csv", nil, owner).fails(http.StatusForbidden, "step_up_required")
+		d.send(t, "GET /api/v2/invitations?format=csv", nil, owner).ok(http.StatusOK)
+	})
+}
+
+func TestBulkOfPeople(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, other := d.Tenant("Acme"), d.Tenant("Globex").Join("else@globex.example", "USER")
+		admin := acme.Join("admin@acme.example", "ADMIN")
+		var ids []string
+		var people []*doorwardtest.Person
+		for n := range 3 {
+			people = append(people, acme.Join(fmt.Sprintf("p%d@acme.example", n), "USER"))
+			ids = append(ids, people[n].ID)
+		}
+		token := people[0].Token()
+		bulk := func(by *doorwardtest.Person, body m) answer {
+			t.Helper()
+			return d.send(t, "POST /api/v2/users/bulk", body, as(by.Token()))
+		}
+		mixed := append(slices.Clone(ids), acme.Owner.ID, other.ID, "none")
+		wantOutcomes(t, bulk(admin, m{"ids": mixed, "status": "suspended"}).ok(http.StatusOK),
+			"200", "200", "200", "403 forbidden", "404 not_found", "404 not_found")
+		d.send(t, "GET /api/v2/auth/session", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
+		wantOutcomes(t, bulk(admin, m{"ids": ids, "status": "active"}).ok(http.StatusOK), "200", "200", "200")
+		wantOutcomes(t, bulk(admin, m{"ids": ids, "role": "VIEWER"}).ok(http.StatusOK), "200", "200", "200")
+		wantOutcomes(t, bulk(acme.Owner, m{"ids": []string{acme.Owner.ID, ids[0]}, "role": "USER"}).ok(http.StatusOK), "409 last_owner", "200")
+		wantOutcomes(t, bulk(admin, m{"ids": []string{ids[2], ids[2]}, "remove": true}).ok(http.StatusOK), "200", "404 not_found")
+		bulk(admin, m{"ids": ids}).invalid("/role", "required")
+		bulk(admin, m{"ids": ids, "role": "USER", "remove": true}).invalid("/role", "invalid")
+		bulk(admin, m{"ids": ids, "role": "NONE"}).invalid("/role", "invalid")
+		bulk(admin, m{"ids": make([]string, 101), "remove": true}).invalid("/ids", "out_of_range")
+		events, _ := d.page(t, "/api/v2/audit-events?action=user.suspend", "outcome", as(acme.Owner.Token()))
+		slices.Sort(events)
+		if diff := cmp.Diff([]string{"done", "done", "done"}, events); diff != "" {
+			t.Errorf("the trail has:\n%s", diff)
+		}
+	})
+}
+
+func TestBulkOfInvitations(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		admin := acme.Join("admin@acme.example", "ADMIN")
+		var ids []string
+		for n, role := range []string{"USER", "VIEWER", "OWNER"} {
+			ids = append(ids, d.offered(t, acme.Owner, fmt.Sprintf("i%d@acme.example", n), role, 3).text("id"))
+		}
+		ids = append(ids, "inv_none")
+		bulk := func(what string) answer {
+			t.Helper()
+			return d.send(t, "POST /api/v2/invitations/"+what, m{"ids": ids}, as(admin.Token())).ok(http.StatusOK)
+		}
+		d.Advance(2 * time.Minute)
+		wantOutcomes(t, bulk("resend"), "200", "200", "403 forbidden", "404 not_found")
+		wantOutcomes(t, bulk("resend"), "429 resend_too_soon", "429 resend_too_soon", "403 forbidden", "404 not_found")
+		wantOutcomes(t, bulk("revoke"), "204", "204", "403 forbidden", "404 not_found")
+		wantOutcomes(t, bulk("revoke"), "409 invitation_not_pending", "409 invitation_not_pending", "403 forbidden", "404 not_found")
+	})
+}
+
+func TestSessionsOfAPerson(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		bob := acme.Join("bob@acme.example", "USER")
+		d.enrol(t, globex, bob, "USER")
+		admin := as(acme.Join("admin@acme.example", "ADMIN").Token())
+		login := func(tenantID string) string {
+			return d.send(t, loginPath, m{"email": bob.Email, "password": password, "tenantId": tenantID}).ok(http.StatusOK).text("token")
+		}
+		first, second := bob.Token(), login(acme.ID)
+		elsewhere := login(globex.ID)
+		path := "/api/v2/users/" + bob.ID + "/sessions"
+		ids, _ := d.page(t, path+"?sort=createdAt", "id", admin)
+		if len(ids) < 2 {
+			t.Fatalf("the sessions are %v", ids)
+		}
+		foreign := d.send(t, "GET /api/v2/auth/session", nil, as(elsewhere)).ok(http.StatusOK).text("session.id")
+		mine := d.send(t, "GET /api/v2/auth/session", nil, as(second)).ok(http.StatusOK).text("session.id")
+		if slices.Contains(ids, foreign) || !slices.Contains(ids, mine) {
+			t.Errorf("the sessions are %v", ids)
+		}
+		d.send(t, "DELETE "+path+"/"+foreign, nil, admin).fails(http.StatusNotFound, "not_found")
+		d.send(t, "DELETE "+path+"/"+mine, nil, admin).ok(http.StatusNoContent)
+		d.send(t, "DELETE "+path+"/"+mine, nil, admin).fails(http.StatusNotFound, "not_found")
+		d.send(t, "GET /api/v2/auth/session", nil, as(second)).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/v2/auth/session", nil, as(first)).ok(http.StatusOK)
+		d.send(t, "GET /api/v2/users/"+acme.Owner.ID+"/sessions", nil, admin).fails(http.StatusForbidden, "forbidden")
+		d.send(t, "GET "+path, nil, as(first)).fails(http.StatusForbidden, "forbidden")
+		if events, _ := d.page(t, "/api/v2/audit-events?action=user.signout", "id", as(acme.Owner.Token())); len(events) != 1 {
+			t.Errorf("%d sign-outs are in the trail", len(events))
+		}
+	})
+}

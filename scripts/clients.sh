@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tries clients that are made from the OpenAPI document: make clients. Each of three
 # generators makes one; it must compile, and then sign in with a wrong and with the right
-# password, invite somebody and list the invitations of a real server.
+# password, invite somebody and list the invitations of a real server. After that, the
+# clients of this repository run their own tests, on servers of their own.
 #
 # What is installed stays in the user's cache folder, what is generated in
 # artifacts/clients, so that only the first run takes minutes.
@@ -69,3 +70,20 @@ cp tools/clients/go.mod tools/clients/go.sum tools/clients/*.yaml tools/clients/
 typescript
 generate_go oapi go tool oapi-codegen -config oapi.yaml openapi.json
 generate_go ogen go tool ogen -config ogen.yaml -clean -package api -target ogen/api openapi.json
+
+javascript() {
+	ln -sfn "$(packages clients/js)" clients/js/node_modules
+	local modules=clients/js/node_modules
+	$modules/.bin/openapi-typescript "$made/openapi.json" --output "$made/api.d.ts" >/dev/null 2>&1
+	diff -q "$made/api.d.ts" clients/js/src/api.d.ts || {
+		echo "clients/js/src/api.d.ts is not what the document says: cp artifacts/clients/api.d.ts clients/js/src" >&2
+		return 1
+	}
+	(
+		cd clients/js
+		node_modules/.bin/tsc
+		# Node looks for packages beside the real folder of a link.
+		DOORWARD=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=60000 test/*.test.mjs
+	)
+}
+javascript

@@ -1,0 +1,111 @@
+// Who is signed in, for React. The page is served from Doorward's origin, so the browser
+// sends the session cookie, which is HttpOnly: no script sees a token.
+
+import { createContext, createElement, useCallback, useContext, useEffect, useMemo, useSyncExternalStore } from "react";
+
+/** createStore keeps the answer to "who am I". A state is {status, user, session}; status is
+ * "loading", "signed-in", "signed-out" or, while that can't be told, "unavailable". */
+export function createStore({ baseUrl = "", fetch: send = (...args) => globalThis.fetch(...args) } = {}) {
+	let state = { status: "loading" };
+	let asked = 0;
+	let timer;
+	const listeners = new Set();
+	const set = (next) => {
+		state = next;
+		listeners.forEach((listener) => listener());
+	};
+	const call = (path, options) => send(baseUrl + path, { credentials: "same-origin", cache: "no-store", ...options });
+
+	async function refresh() {
+		const mine = ++asked;
+		clearTimeout(timer);
+		let response, body;
+		try {
+			response = await call("/api/v2/auth/session");
+			body = await response.json();
+		} catch { /* no answer */ }
+		if (mine !== asked) return state; // a later question has been asked
+		if (response?.ok && body?.user) {
+			set({ status: "signed-in", user: body.user, session: body.session });
+		} else if (response?.status === 401 && body?.code === "unauthenticated") {
+			set({ status: "signed-out" });
+		} else {
+			// A fault says nothing about the session: what is shown stays, and we ask again.
+			if (!state.user) set({ status: "unavailable" });
+			const seconds = Number(response?.headers.get("retry-after")) || 2;
+			if (listeners.size) timer = setTimeout(refresh, 1000 * seconds * (1 + Math.random() / 2));
+		}
+		return state;
+	}
+
+	async function signOut() {
+		const response = await call("/api/v2/auth/logout", { method: "POST" });
+		if (response.status !== 204) throw new Error(`signing out: ${response.status}`);
+		asked++;
+		set({ status: "signed-out" });
+	}
+
+	/** request is fetch that leads to the page of a step-up when the answer asks for one. */
+	async function request(path, options) {
+		const response = await call(path, options);
+		if (response.status === 403 && (await response.clone().json().catch(() => ({}))).code === "step_up_required") stepUp();
+		if (response.status === 401) void refresh();
+		return response;
+	}
+
+	const lead = (page, to = location.href) => location.assign(`${baseUrl}${page}?return=${encodeURIComponent(to)}`);
+	const signIn = (to) => lead("/login", to);
+	const stepUp = (to) => lead("/step-up", to);
+
+	return {
+		getState: () => state,
+		subscribe(listener) {
+			listeners.add(listener);
+			return () => {
+				listeners.delete(listener);
+				if (!listeners.size) clearTimeout(timer);
+			};
+		},
+		refresh, signOut, signIn, stepUp, request,
+	};
+}
+
+const Context = createContext(undefined);
+
+/** DoorwardProvider asks once, and again when the page is shown after a while. */
+export function DoorwardProvider({ baseUrl, store, children }) {
+	const used = useMemo(() => store ?? createStore({ baseUrl }), [store, baseUrl]);
+	useEffect(() => {
+		const look = () => { if (document.visibilityState === "visible") void used.refresh(); };
+		look();
+		document.addEventListener("visibilitychange", look);
+		window.addEventListener("pageshow", look);
+		return () => {
+			document.removeEventListener("visibilitychange", look);
+			window.removeEventListener("pageshow", look);
+		};
+	}, [used]);
+	return createElement(Context.Provider, { value: used }, children);
+}
+
+/** useSession returns {status, user, session, can, refresh, signIn, signOut, stepUp, request}. */
+export function useSession() {
+	const store = useContext(Context);
+	if (!store) throw new Error("useSession needs a DoorwardProvider above it");
+	const state = useSyncExternalStore(store.subscribe, store.getState, store.getState);
+	const can = useCallback((action) => Boolean(state.user?.permissions.includes(action)), [state]);
+	return useMemo(() => {
+		const { refresh, signIn, signOut, stepUp, request } = store;
+		return { ...state, can, refresh, signIn, signOut, stepUp, request };
+	}, [store, state, can]);
+}
+
+/** SignedIn shows its children to who is signed in, else the fallback. */
+export const SignedIn = ({ children, fallback = null }) => (useSession().status === "signed-in" ? children : fallback);
+
+/** SignedOut shows its children when it is certain that nobody is signed in. */
+export const SignedOut = ({ children }) => (useSession().status === "signed-out" ? children : null);
+
+/** RequirePermission shows its children to who may do the action. It hides; what protects is
+ * the service behind, which checks each request. */
+export const RequirePermission = ({ action, children, fallback = null }) => (useSession().can(action) ? children : fallback);

@@ -1,0 +1,22 @@
+/** Identity is who is calling. Of a server with an API key only tenantId, role and keyId
+ * are set, of a person all but keyId; the others are empty. */
+export interface Identity {
+	userId: string;
+	/** The tenant whose data the caller may see, and no other. */
+	tenantId: string;
+	role: string;
+	email: string;
+	/** For logs; no credential. */
+	sessionId: string;
+	keyId: string;
+	/** 2 after a second factor or a passkey, else 1; 0 of a server. */
+	aal: number;
+}
+
+export interface CheckOptions {
+	/** "introspection" asks with the key of the client. */
+	via?: "check" | "introspection";
+	/** How old the proof of the session may be, in seconds; only with "check". */
+	maxAge?: number;
+	aal?: 1 | 2;
+}

@@ -1,0 +1,64 @@
+// What a call rejects with. Only an answer that is Doorward's own problem is taken for a
+// decision: a 401 of something else at its address says nothing about the credential.
+
+/** DoorwardError is a problem (RFC 9457). code is stable; new codes may be added, so
+ * treat one that you don't know by its class. */
+export class DoorwardError extends Error {
+	constructor(problem, options) {
+		super(problem.detail ?? problem.title ?? problem.code, options);
+		this.name = this.constructor.name;
+		this.problem = problem;
+		this.status = problem.status;
+		this.code = problem.code;
+		this.requestId = problem.requestId;
+		this.errors = problem.errors ?? [];
+		this.retryAfter = options?.retryAfter;
+	}
+}
+
+/** Malformed is 400, 405, 413, 415 and 428: a defect of the program that calls. */
+export class Malformed extends DoorwardError {}
+/** Unauthenticated is 401: there is no valid credential. */
+export class Unauthenticated extends DoorwardError {}
+/** Forbidden is 403: the caller is known, and may not do it. */
+export class Forbidden extends DoorwardError {}
+/** StepUpRequired is 403 with the code step_up_required: prove the session anew. */
+export class StepUpRequired extends Forbidden {}
+/** SecondFactorRequired is 403 with the code mfa_required or mfa_enrolment_required. */
+export class SecondFactorRequired extends Forbidden {}
+/** NotFound is 404: absent, or in another tenant. */
+export class NotFound extends DoorwardError {}
+/** Conflict is 409 and 412: the state doesn't allow it. */
+export class Conflict extends DoorwardError {}
+/** Gone is 410: it was valid once. */
+export class Gone extends DoorwardError {}
+/** Invalid is 422: errors says which members. */
+export class Invalid extends DoorwardError {}
+/** RateLimited is 429: retryAfter says after how many seconds to try again. */
+export class RateLimited extends DoorwardError {}
+/** Unavailable is everything else: Doorward is down, slow or can't tell now, or something
+ * else answers at its address. It says nothing about the credential, so its status is 503
+ * whatever came. */
+export class Unavailable extends DoorwardError {
+	constructor(problem, options) {
+		super({ code: "unavailable", ...problem, status: 503 }, options);
+	}
+}
+
+const classes = {
+	400: Malformed, 405: Malformed, 413: Malformed, 415: Malformed, 428: Malformed,
+	401: Unauthenticated, 403: Forbidden, 404: NotFound, 409: Conflict, 412: Conflict,
+	410: Gone, 422: Invalid, 429: RateLimited,
+};
+const special = { step_up_required: StepUpRequired, mfa_required: SecondFactorRequired, mfa_enrolment_required: SecondFactorRequired };
+
+/** errorOf returns the error for an answer that is no success. */
+export function errorOf(response, problem) {
+	const seconds = Number(response.headers.get("retry-after") ?? NaN);
+	const options = Number.isFinite(seconds) ? { retryAfter: seconds } : {};
+	const own = (response.headers.get("content-type") ?? "").startsWith("application/problem+json");
+	if (!own || typeof problem?.code !== "string" || problem.status !== response.status) {
+		return new Unavailable({ detail: `Something that isn't Doorward answers with ${response.status}.` }, options);
+	}
+	return new (special[problem.code] ?? classes[response.status] ?? Unavailable)(problem, options);
+}

@@ -1,0 +1,19 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Client, DoorwardError } from "./index.js";
+import type { CheckOptions, Identity } from "./check.js";
+
+export type { Identity } from "./check.js";
+
+declare module "node:http" {
+	interface IncomingMessage {
+		/** Who is calling, behind protect. */
+		doorward?: Identity;
+	}
+}
+
+type Next = (error?: unknown) => void;
+
+export declare function protect(client: Client, action?: string, options?: CheckOptions & {
+	/** Answers a refused request in place of a problem; it must answer or call next. */
+	onRefused?: (error: DoorwardError, req: IncomingMessage, res: ServerResponse, next: Next) => void;
+}): (req: IncomingMessage, res: ServerResponse, next: Next) => Promise<void>;

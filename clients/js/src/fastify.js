@@ -1,0 +1,21 @@
+// A hook for Fastify.
+
+import { check, refusal, withoutIdentity } from "./check.js";
+import { DoorwardError } from "./errors.js";
+
+/** protect returns an onRequest hook that lets a request pass whose caller may do the
+ * action; without an action, one that is signed in. Handlers find the caller in
+ * request.doorward. */
+export function protect(client, action, { onRefused, ...options } = {}) {
+	return async (request, reply) => {
+		try {
+			request.doorward = await check(client, request.raw, action, { ip: request.ip, ...options });
+			withoutIdentity(request.raw.headers);
+		} catch (error) {
+			if (!(error instanceof DoorwardError)) throw error;
+			if (onRefused) return onRefused(error, request, reply);
+			const { status, headers, body } = refusal(error);
+			return reply.code(status).headers(headers).send(body);
+		}
+	};
+}

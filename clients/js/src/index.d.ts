@@ -1,0 +1,95 @@
+import type { components, paths } from "./api.js";
+
+export type Schemas = components["schemas"];
+export type User = Schemas["User"];
+export type Session = Schemas["Session"];
+export type Invitation = Schemas["Invitation"];
+export type Tenant = Schemas["Tenant"];
+export type Problem = Partial<Schemas["Problem"]> & { status: number; code: string };
+export type FieldError = Schemas["FieldError"];
+
+type Operation<P extends keyof paths, M extends keyof paths[P]> = NonNullable<paths[P][M]>;
+type PathsWith<M extends string> = { [P in keyof paths]: M extends keyof paths[P] ? (paths[P][M] extends undefined ? never : P) : never }[keyof paths];
+type At<P extends keyof paths, M extends string> = M extends keyof paths[P] ? Operation<P, M> : never;
+
+type Body<O> = O extends { requestBody: { content: { "application/json": infer B } } } ? B
+	: O extends { requestBody?: { content: { "application/json": infer B } } } ? B | undefined : undefined;
+type Success<R> = { [S in keyof R]: S extends 200 | 201 | 202 | 204 ? (R[S] extends { content: { "application/json": infer A } } ? A : undefined) : never }[keyof R];
+export type Answer<O> = O extends { responses: infer R } ? Success<R> : never;
+type Query<O> = O extends { parameters: { query?: infer Q } } ? Q : never;
+type Params<O> = O extends { parameters: { path: infer P } } ? { params: P } : { params?: never };
+type Item<A> = A extends { items: (infer I)[]; } ? I : never;
+
+export interface Common {
+	headers?: Record<string, string>;
+	/** Repeats the request safely: for 24 hours the same key gets the first answer. */
+	idempotencyKey?: string;
+	/** The ETag of the version to change. */
+	ifMatch?: string;
+	/** The tenant, with the key of a service. */
+	tenant?: string;
+	signal?: AbortSignal;
+	/** Milliseconds; by default that of the client. */
+	timeout?: number;
+}
+export type Options<O> = Common & Params<O> & { query?: Query<O> };
+type Rest<O> = O extends { parameters: { path: object } } ? [options: Options<O>] : [options?: Options<O>];
+
+export interface ClientOptions {
+	/** Such as "https://auth.example" or "http://localhost:8080/platform". */
+	baseUrl: string;
+	/** The token of a session, or a key. */
+	credential?: string | undefined;
+	/** The key of this service (dws_…) or an operator key, for introspection. */
+	key?: string | undefined;
+	/** As Doorward has it in --cookie-name; by default JSESSIONID. */
+	cookieName?: string;
+	/** Milliseconds for one request; by default 5000. */
+	timeout?: number;
+	fetch?: typeof globalThis.fetch;
+}
+
+export declare class Client {
+	constructor(options: ClientOptions);
+	readonly baseUrl: string;
+	readonly cookieName: string;
+	as(credential: string | undefined): Client;
+	asService(): Client;
+	get<P extends PathsWith<"get">>(path: P, ...rest: Rest<At<P, "get">>): Promise<Answer<At<P, "get">>>;
+	post<P extends PathsWith<"post">>(path: P, body?: Body<At<P, "post">>, ...rest: Rest<At<P, "post">>): Promise<Answer<At<P, "post">>>;
+	put<P extends PathsWith<"put">>(path: P, body?: Body<At<P, "put">>, ...rest: Rest<At<P, "put">>): Promise<Answer<At<P, "put">>>;
+	patch<P extends PathsWith<"patch">>(path: P, body?: Body<At<P, "patch">>, ...rest: Rest<At<P, "patch">>): Promise<Answer<At<P, "patch">>>;
+	delete<P extends PathsWith<"delete">>(path: P, ...rest: Rest<At<P, "delete">>): Promise<Answer<At<P, "delete">>>;
+	/** For paths that these types don't know yet. */
+	request(method: string, path: string, options?: Common & { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }): Promise<unknown>;
+	send(method: string, path: string, options?: Common & { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }): Promise<{ status: number; headers: Headers; body: unknown }>;
+	list<P extends PathsWith<"get">>(path: P, ...rest: Rest<At<P, "get">>): AsyncGenerator<Item<Answer<At<P, "get">>>, void, void>;
+	login(input: Schemas["LoginInput"]): Promise<Schemas["SignedIn"]>;
+	session(): Promise<Schemas["Current"]>;
+	logout(): Promise<undefined>;
+	invite(input: Schemas["InviteInput"], options?: Common): Promise<Invitation>;
+}
+
+export declare class DoorwardError extends Error {
+	constructor(problem: Problem, options?: ErrorOptions & { retryAfter?: number });
+	readonly problem: Problem;
+	readonly status: number;
+	readonly code: string;
+	readonly requestId: string | undefined;
+	readonly errors: FieldError[];
+	/** Seconds. */
+	readonly retryAfter: number | undefined;
+}
+export declare class Malformed extends DoorwardError {}
+export declare class Unauthenticated extends DoorwardError {}
+export declare class Forbidden extends DoorwardError {}
+export declare class StepUpRequired extends Forbidden {}
+export declare class SecondFactorRequired extends Forbidden {}
+export declare class NotFound extends DoorwardError {}
+export declare class Conflict extends DoorwardError {}
+export declare class Gone extends DoorwardError {}
+export declare class Invalid extends DoorwardError {}
+export declare class RateLimited extends DoorwardError {}
+export declare class Unavailable extends DoorwardError {
+	constructor(problem: Partial<Problem>, options?: ErrorOptions & { retryAfter?: number });
+}

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { createElement as h } from "react";
+import { renderToString } from "react-dom/server";
+import { createStore, DoorwardProvider, RequirePermission, SignedIn, SignedOut, useSession } from "../react/index.js";
+import { password, start } from "./server.mjs";
+
+let server;
+before(async () => { server = await start(); });
+after(() => server.stop());
+
+/** browser is a fetch with a cookie jar, as a browser on Doorward's origin has it. */
+function browser() {
+	let cookie = "";
+	return async (path, options = {}) => {
+		const response = await fetch(server.url + path, { ...options, headers: { ...options.headers, cookie } });
+		for (const set of response.headers.getSetCookie()) if (set.startsWith("JSESSIONID=")) cookie = set.split(";")[0];
+		return response;
+	};
+}
+
+async function signedIn(role) {
+	const send = browser();
+	await send("/api/v2/auth/login", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ email: `${role}@acme.example`, password }) });
+	return send;
+}
+
+const page = (store) => renderToString(h(DoorwardProvider, { store },
+	h(SignedIn, { fallback: h("i", null, "in?") }, h(Name)), h(SignedOut, null, "out"),
+	h(RequirePermission, { action: "user.invite", fallback: h("i", null, "no invitations") }, "invite")));
+const Name = () => useSession().user.email;
+
+test("what is shown follows the session", async () => {
+	const store = createStore({ fetch: await signedIn("owner") });
+	assert.equal(page(store), "<i>in?</i><i>no invitations</i>");
+	assert.equal((await store.refresh()).status, "signed-in");
+	assert.equal(page(store).replace("<!-- -->", ""), "owner@acme.exampleinvite");
+	await store.signOut();
+	assert.equal(page(store), "<i>in?</i>out<i>no invitations</i>");
+	assert.equal((await store.refresh()).status, "signed-out");
+});
+
+test("a permission that the role doesn't grant hides", async () => {
+	const store = createStore({ fetch: await signedIn("viewer") });
+	await store.refresh();
+	assert.equal(page(store), "viewer@acme.example<i>no invitations</i>");
+});
+
+// A restart of Doorward signs nobody out.
+test("a fault changes nothing of what is shown", async () => {
+	const send = await signedIn("owner");
+	let answer = send;
+	const store = createStore({ fetch: (...args) => answer(...args) });
+	await store.refresh();
+	for (const fault of [
+		async () => { throw new TypeError("fetch failed"); },
+		async () => new Response('{"code":"unavailable","status":503}', { status: 503 }),
+		async () => new Response("<h1>401</h1>", { status: 401 }),
+		async () => new Response('{"code":"not_found"}', { status: 404 }),
+		async () => new Response("{}", { status: 200 }),
+	]) {
+		answer = fault;
+		assert.equal((await store.refresh()).status, "signed-in");
+		assert.equal((await createStore({ fetch: fault }).refresh()).status, "unavailable");
+	}
+	await assert.rejects(store.signOut());
+	assert.equal(store.getState().status, "signed-in");
+});
+
+test("an answer that asks for a step-up leads to its page and back", async () => {
+	let led;
+	globalThis.location = { href: "https://app.example/keys?page=2", assign: (to) => { led = to; } };
+	const ask = createStore({ baseUrl: "/platform", fetch: async () => new Response('{"code":"step_up_required"}', { status: 403 }) });
+	assert.equal((await ask.request("/api/v2/api-keys", { method: "POST" })).status, 403);
+	assert.equal(led, "/platform/step-up?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
+	led = undefined;
+	await createStore({ fetch: async () => new Response('{"code":"forbidden"}', { status: 403 }) }).request("/x");
+	assert.equal(led, undefined);
+	delete globalThis.location;
+});
+
+test("the kit has at most 4 KB compressed, and reads no token", async () => {
+	const text = await readFile(new URL("../react/index.js", import.meta.url));
+	const size = gzipSync(text).length;
+	assert.ok(size <= 4096, `${size} bytes`);
+	assert.doesNotMatch(String(text), /document\.cookie|localStorage|sessionStorage|authorization/i);
+});

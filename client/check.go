@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Request is the argument of [Client.Check].
@@ -20,6 +22,26 @@ type Request struct {
 	// Authorization (Bearer of it), Origin, Sec-Fetch-Site and X-Request-Id are
 	// read; it isn't changed.
 	Header http.Header
+	// Proof is how recently and how strongly the person must have proved who they are;
+	// the zero value demands nothing beyond the session. API keys are never asked.
+	Proof Proof
+}
+
+// Proof is a demand on the person's last proof of identity. What doesn't meet it is
+// refused with 403 step_up_required, and [Error.StepUp] says what is needed.
+type Proof struct {
+	MaxAge time.Duration // in whole seconds; 0: any age
+	AAL    int           // 2: by a second factor or a passkey; 0: any
+}
+
+// query are the parameters of a check.
+func (p Proof) query(q url.Values) {
+	if p.MaxAge > 0 {
+		q.Set("maxAge", strconv.FormatInt(max(1, int64(p.MaxAge/time.Second)), 10))
+	}
+	if p.AAL > 0 {
+		q.Set("aal", strconv.Itoa(p.AAL))
+	}
 }
 
 // Check asks whether the credential in q.Header is valid and may do q.Action, and
@@ -31,7 +53,7 @@ type Request struct {
 // or when the session didn't come by HTTP.
 func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
 	a, err := c.send(ctx, call{
-		method: http.MethodGet, path: checkPath(q.Action), header: q.header(c.cookie),
+		method: http.MethodGet, path: checkPath(q.Action, q.Proof), header: q.header(c.cookie),
 		refusals: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
 	})
 	if err != nil {
@@ -44,11 +66,15 @@ func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
 	return id, nil
 }
 
-func checkPath(action string) string {
-	if action == "" {
+func checkPath(action string, proof Proof) string {
+	q := url.Values{}
+	if action != "" {
+		q.Set("action", action)
+	}
+	if proof.query(q); len(q) == 0 {
 		return "/api/v2/access/check"
 	}
-	return "/api/v2/access/check?action=" + url.QueryEscape(action)
+	return "/api/v2/access/check?" + q.Encode()
 }
 
 // maxForwarded is the maximum length of a forwarded header. Valid values are shorter, so

@@ -38,8 +38,7 @@ type Error struct {
 	RetryAfter time.Duration
 
 	// StepUp, unless nil, is the proof that is needed: with Status 403 and the code
-	// "step_up_required". Lead a browser to /step-up?return= of Doorward's
-	// public address.
+	// "step_up_required". Lead a browser to [StepUpURL].
 	StepUp *StepUp
 
 	kind, title string // type and title of the problem

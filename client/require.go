@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 )
 
 // Require returns middleware that lets a request pass if its caller may do action,
@@ -18,9 +20,16 @@ import (
 // An unknown action is refused to everybody (403 unknown_action) and logged as an
 // error of this service.
 func (c *Client) Require(action string) func(http.Handler) http.Handler {
+	return c.RequireProof(action, Proof{})
+}
+
+// RequireProof is Require for what also needs a recent proof of identity. Without it a
+// person is answered 403 step_up_required; a function set with [OnError] can lead browsers
+// to [StepUpURL].
+func (c *Client) RequireProof(action string, proof Proof) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id, err := c.Check(r.Context(), Request{Action: action, Method: r.Method, Header: r.Header})
+			id, err := c.Check(r.Context(), Request{Action: action, Method: r.Method, Header: r.Header, Proof: proof})
 			var e *Error
 			if errors.As(err, &e) {
 				c.logRefusal(r.Context(), action, e)
@@ -30,6 +39,13 @@ func (c *Client) Require(action string) func(http.Handler) http.Handler {
 			next.ServeHTTP(w, withIdentity(r, id))
 		})
 	}
+}
+
+// StepUpURL is the page on which a person proves their session anew, below Doorward's
+// public address, such as "https://platform.example". It leads back to returnTo, a path or
+// an address that Doorward allows; see --return-to.
+func StepUpURL(public, returnTo string) string {
+	return strings.TrimSuffix(public, "/") + "/step-up?return=" + url.QueryEscape(returnTo)
 }
 
 func withIdentity(r *http.Request, id Identity) *http.Request {

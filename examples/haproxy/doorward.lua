@@ -1,8 +1,9 @@
 -- The action "doorward" asks Doorward, at the address given, whether the request
 -- may do what the variable txn.action names. On yes it sets the identity headers
--- and the variable txn.allowed; a refusal it answers as Doorward does, but for who
--- isn't signed in with a redirect to txn.sign_in, if that is set. When it can do
--- neither, it does nothing, and haproxy.cfg refuses what isn't allowed.
+-- and the variable txn.allowed; a refusal it answers as Doorward does, but for a browser
+-- that opens a page, whose address is then in txn.page, with a redirect: to the login, or
+-- to a proof anew. When it can do neither, it does nothing, and haproxy.cfg refuses what
+-- isn't allowed.
 
 -- What Doorward needs to see: credentials, where a browser's request comes from,
 -- and whether it would open a WebSocket.
@@ -72,6 +73,18 @@ local function allow(txn, answer)
 	txn:set_var("txn.allowed", true)
 end
 
+-- The page for a browser that was refused, if there is one. What needs a recent proof is
+-- the 403 of RFC 9470.
+local function way_on(answer)
+	if answer.status == 401 then
+		return "/login?"
+	end
+	local challenge = values(answer.headers, "www-authenticate")[1] or ""
+	if answer.status == 403 and challenge:find("insufficient_user_authentication", 1, true) then
+		return "/step-up?"
+	end
+end
+
 core.register_action("doorward", { "http-req" }, function(txn, address)
 	local answer = core.httpclient():get({
 		url = "http://" .. address .. "/api/v2/access/check?action=" .. txn:get_var("txn.action"),
@@ -80,8 +93,8 @@ core.register_action("doorward", { "http-req" }, function(txn, address)
 	})
 	if answer.status == 200 then
 		allow(txn, answer)
-	elseif answer.status == 401 and txn:get_var("txn.sign_in") then
-		redirect(txn, txn:get_var("txn.sign_in"))
+	elseif txn:get_var("txn.page") and way_on(answer) then
+		redirect(txn, way_on(answer) .. txn:get_var("txn.page"))
 	elseif values(answer.headers, "content-type")[1] == "application/problem+json" then
 		refuse(txn, answer)
 	end

@@ -59,6 +59,7 @@ const (
 	MFAChallenge     Action = "mfa.challenge"   // the password was right, and a second factor is asked for
 	MFARefuse        Action = "mfa.refuse"      // an answer to that was wrong
 	MFARecover       Action = "mfa.recover"     // a recovery code stood in for the factor, or the code of a reset
+	MFAClone         Action = "mfa.clone"       // a passkey was found to be a copy, and was disabled
 	MFAReset         Action = "mfa.reset"       // an administrator lets a person begin anew
 	TenantUpdate     Action = "tenant.update"
 	TenantClose      Action = "tenant.close"
@@ -215,6 +216,7 @@ var own = []Verb{
 	whilePaused(Verb{Action: MFAChallenge, By: ByProof}),
 	whilePaused(Verb{Action: MFARefuse, By: ByProof}),
 	whilePaused(Verb{Action: MFARecover, By: ByProof}),
+	whilePaused(Verb{Action: MFAClone, By: ByProof}),
 	whilePaused(Verb{Action: APIKeyLeak, By: ByProof}),
 	whilePaused(Verb{Action: APIKeyRefuse, By: ByProof}),
 

@@ -72,6 +72,7 @@ const (
 	CodeChallengeOver        Code = "challenge_over"
 	CodeMFARequiredHere      Code = "mfa_required_here"
 	CodeTooManyFactors       Code = "too_many_factors"
+	CodePasskeysUnavailable  Code = "passkeys_unavailable"
 
 	CodeInvalidCredentials  Code = "invalid_credentials"
 	CodeMembershipSuspended Code = "membership_suspended"
@@ -157,6 +158,7 @@ var problems = []Problem{
 	{CodeInvalidCode, KindUnauthenticated, "Wrong code", "The code, the recovery code or the passkey's answer is not right, or was used before. A code of an authenticator app is good once, for about a minute: check the clock of the device and type the next one."},
 	{CodeChallengeOver, KindGone, "Challenge over", "The challenge was used, had too many wrong answers, is older than 5 minutes, or belongs to something else. Begin again."},
 	{CodeMFARequiredHere, KindConflict, "Second factor required here", "A tenant of the person demands a second factor, and this is the last one. Set up another one first."},
+	{CodePasskeysUnavailable, KindConflict, "Passkeys unavailable", "Browsers have passkeys only at a name over HTTPS, and over HTTP at localhost. The operator sets the address with --base-url."},
 	{CodeTooManyFactors, KindConflict, "Too many factors", "A person may have 20 second factors. Remove those that are no longer used."},
 	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
 	{CodeLoginTooOld, KindForbidden, "Login too old", "In the other tenant sessions end sooner than in this one, and that time has passed since the login of the session. The session stays valid here. Log in to the other tenant with the password: POST /api/v2/auth/login with its \"tenantId\"."},

@@ -149,6 +149,7 @@ var proofs = map[doorward.Action]string{
 	doorward.MFARemove:        "a session of the person whose factor it is",
 	doorward.MFAChallenge:     "the password of the account; for another tenant of one's own, the session",
 	doorward.MFARefuse:        "nothing: it is the record of a second factor that was wrong",
+	doorward.MFAClone:         "a passkey whose signature counter has not increased",
 	doorward.MFARecover:       "the password, and a recovery code or the code of a mail that an administrator has asked for",
 	doorward.APIKeyLeak:       "the API key, shown by the person or scanner that found it",
 	doorward.APIKeyRefuse:     "nothing: the API key is not valid, or not from that address",

@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -52,6 +53,7 @@ type Challenge struct {
 	Token     interface{ Reveal() string } // a secret.Token
 	Methods   []string
 	ExpiresAt time.Time
+	PublicKey json.RawMessage // WebAuthn's options, if it can be answered with a passkey
 }
 
 // AnyAge is a MaxAge that no proof exceeds.

@@ -80,6 +80,22 @@ var refusals = map[string][]refusal{
 		{why: "no such factor", who: "USER", body: `{"id":"mfa_x","code":"123456"}`, status: 404, code: doorward.CodeNotFound},
 		{why: "no such challenge", body: `{"id":"mfa_x","code":"123456","challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
 	},
+	"POST /api/v2/auth/passkey/begin": {
+		{why: "a frame of another site", header: [2]string{"Sec-Fetch-Site", "same-site"}, status: 403, code: doorward.CodeCrossOrigin},
+	},
+	"POST /api/v2/auth/passkey/finish": {
+		{why: "no such challenge", body: `{"challenge":` + absentToken + `,"credential":{"id":"x"}}`, status: 410, code: doorward.CodeChallengeOver},
+		{why: "no answer", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
+	},
+	"POST /api/v2/auth/factors/passkey/begin": {
+		{why: "nobody", body: `{}`, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "no such challenge", body: `{"challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
+	},
+	"POST /api/v2/auth/factors/passkey/finish": {
+		{why: "no such challenge", body: `{"challenge":` + absentToken + `,"credential":{"id":"x"}}`, status: 410, code: doorward.CodeChallengeOver},
+		{why: "no such challenge in a session", who: "USER", body: `{"challenge":` + absentToken + `,"credential":{"id":"x"}}`, status: 410, code: doorward.CodeChallengeOver},
+		{why: "no answer", who: "USER", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
+	},
 	"POST /api/v2/auth/factors/recovery": {{why: "no factor", who: "USER", status: 404, code: doorward.CodeNotFound}},
 	"POST /api/v2/auth/factors/reset": {
 		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x"}`, status: 410, code: doorward.CodeChallengeOver},

@@ -65,7 +65,7 @@ type Account struct {
 	// Generation of the credentials, increased when they are replaced. Browsers
 	// known under an earlier generation are no longer known.
 	Generation int64
-	Factors    int // second factors and passkeys that are confirmed and enabled
+	Factors    int // second factors and passkeys that are confirmed, also those that were disabled as copies
 }
 
 // User is an account as a member of one tenant: name, role and status belong
@@ -82,7 +82,7 @@ type User struct {
 	Rules        *Rules // of the tenant; nil: those of the built-in model
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time
-	Factors      int // of the account: second factors and passkeys that are confirmed and enabled
+	Factors      int // of the account: second factors and passkeys that are confirmed, also those that were disabled as copies
 	Passkeys     int // of these
 }
 

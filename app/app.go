@@ -145,7 +145,7 @@ func New(db *store.DB, s Settings) *App {
 	master := masterkey.New(writer, db, s.MasterKey)
 	assertions := assertion.New(writer, db, l, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
 	l.Follow(assertions.Apply, assertions.Forget)
-	factors := factor.New(writer, db, verifier, master, life, s.Name)
+	factors := factor.New(writer, db, verifier, master, life, s.Name, s.LinkURL)
 	operatorKeys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	return &App{
 		Access:       writer,

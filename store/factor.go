@@ -86,7 +86,7 @@ func (tx *Tx) UsePasskey(ctx context.Context, before, after Factor) (bool, error
 
 const sqlDisableFactor = `UPDATE factors SET disabled_at = $2 WHERE id = $1 AND disabled_at IS NULL`
 
-// DisableFactor reports whether the factor was in use. CountFactors comes after it.
+// DisableFactor reports whether the factor was in use.
 func (tx *Tx) DisableFactor(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlDisableFactor, id, micros(tx.Now))
 }
@@ -133,12 +133,13 @@ func (tx *Tx) DeleteFactors(ctx context.Context, userID string) error {
 }
 
 const sqlCountFactors = `UPDATE users SET
-  factors = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL),
-  passkeys = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.disabled_at IS NULL AND f.kind = 'passkey')
+  factors = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL),
+  passkeys = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.kind = 'passkey')
 WHERE id = $1`
 
 // CountFactors updates the numbers of factors at the account, and tells all nodes to read
-// its sessions again.
+// its sessions again. A disabled passkey counts: else who has its copy would need the
+// password alone.
 func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
 	tx.announce(ChangeUser, userID)
 	return tx.run(ctx, sqlCountFactors, userID)

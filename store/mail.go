@@ -38,6 +38,7 @@ const (
 	MailFactorsReset   MailKind = "factors_reset"   // an administrator lets the recipient begin anew; with a code
 	MailRecoveryCodes  MailKind = "recovery_codes"  // new ones were made
 	MailRecoveryUsed   MailKind = "recovery_used"   // one stood in for a factor
+	MailPasskeyCopied  MailKind = "passkey_copied"  // a passkey was found to be a copy, and was disabled
 )
 
 // MailKinds are all that this version can send.
@@ -46,6 +47,7 @@ var MailKinds = []MailKind{
 	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
+	MailPasskeyCopied,
 }
 
 // kindsToSend are the MailKinds as sqlDueMails looks for one of them.

@@ -33,6 +33,7 @@ var moments = map[doorward.Action]string{
 	doorward.MFARemove:           "somebody removes an own second factor",
 	doorward.MFAChallenge:        "a second factor is asked for after the password, or before going to another tenant; or somebody begins to prove a session anew",
 	doorward.MFARefuse:           "refused: a second factor was wrong",
+	doorward.MFAClone:            "a passkey was used whose signature counter has not increased, and is disabled; the use itself was refused",
 	doorward.MFARecover:          "a recovery code stood in for the second factor; or somebody removes all factors with the code of a mail that an administrator has asked for",
 	doorward.MFAReset:            "an administrator lets somebody set up second factors anew, or the operator removes them",
 	doorward.UserRole:            "a role is changed",
@@ -98,7 +99,7 @@ var meanings = map[string]string{
 	"email":               "the address that was invited; of an account, its address",
 	"endsAt":              "when the key ends",
 	"expiresAt":           "when the invitation or the key ends",
-	"factor":              "the kind of a second factor that was set up or removed: totp or passkey",
+	"factor":              "the kind of a second factor that was set up, or removed or disabled: totp or passkey",
 	"factorRenamed":       "the kind of a second factor that has another name; the names are not recorded",
 	"recoveryCodes":       "how many recovery codes can be used, before and after",
 	"mfa":                 "a setting of the tenant",
@@ -156,7 +157,7 @@ var elsewhere = []doorward.Event{
 // -update.
 func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
-	d := start(t, masterKey(t))
+	d := start(t, masterKey(t), hasPasskeys())
 	h := settle(t, d)
 	for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withAcceptances(), h.withSessions(), h.withFactors(),
 		h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {

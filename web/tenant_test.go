@@ -376,6 +376,7 @@ func (s *server) whileClosing(t *testing.T, token, key string) {
 		"POST /api/v2/auth/logout", "POST /api/v2/auth/login", "POST /api/v2/auth/complete-registration",
 		"POST /api/v2/auth/forgot-password", "POST /api/v2/auth/reset-password", "POST /api/v2/auth/report-key",
 		"POST /api/v2/auth/login/second", "POST /api/v2/auth/factors/reset",
+		"POST /api/v2/auth/passkey/begin", "POST /api/v2/auth/passkey/finish",
 		"POST /api/v2/auth/change-email/confirm", "POST /api/v2/auth/undo-email", // don't use the session
 	}
 	for path, methods := range endpoints {

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/passkey/passkeytest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
@@ -119,7 +120,7 @@ func TestOneEventForEachAct(t *testing.T) {
 		h.keepsSecrets()
 		h.keepsTenantsApart()
 		h.knowsAllActs()
-	}, masterKey(t))
+	}, masterKey(t), hasPasskeys())
 }
 
 // settle creates two tenants with people who are signed in.
@@ -483,6 +484,7 @@ func (h *recorder) enter(who *doorwardtest.Person, password string, in *doorward
 func (h *recorder) withFactors() []step {
 	var a *authenticator
 	var begun, reset string
+	key := passkeytest.New(passkeyOrigin)
 	return []step{
 		{"a second factor", func() {
 			a = h.enrolTOTP(h.t, h.tokens[h.ann.ID])
@@ -537,6 +539,23 @@ func (h *recorder) withFactors() []step {
 			h.news()
 			h.ask("DELETE /api/v2/auth/factors/"+a.id, nil, h.as(h.ann)).ok(204)
 		}, []string{`Acme: ann done mfa.remove user ann, factor "totp" "", userAgent "" "Go-http-client/1.1"`}},
+		{"a passkey", func() {
+			h.ask(beginPasskeyPath, nil, h.as(h.ann)).ok(200)
+			h.addPasskey(h.t, h.tokens[h.ann.ID], key)
+		}, []string{`Acme: ann done mfa.enrol user ann, factor "" "passkey", recoveryCodes "" "10", userAgent "" "Go-http-client/1.1"`}},
+		{"a passkey of nobody", func() {
+			begun := h.ask(beginAlonePath, nil).ok(200)
+			h.ask(finishAlonePath, m{"challenge": begun.text("challenge"), "credential": m{"id": "x"}}).fails(401, "invalid_code")
+		}, []string{`-: anonymous refused mfa.refuse user -, reason "" "invalid_code"`}},
+		{"the passkey alone", func() { h.tokens[h.ann.ID] = h.keep(h.alone(h.t, key).ok(200).text("token")) }, []string{`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`}},
+		{"a copy of it", func() {
+			stolen := key.Copy()
+			stolen.Counter--
+			h.alone(h.t, stolen).fails(401, "invalid_code")
+		}, []string{
+			`Acme: anonymous refused mfa.refuse user ann, reason "" "invalid_code"`,
+			`Acme: ann done mfa.clone user ann, factor "passkey" "", userAgent "" "Go-http-client/1.1"`,
+		}},
 	}
 }
 
@@ -685,7 +704,7 @@ func (h *recorder) withTheTenant() []step {
 		}, []string{
 			`Acme: ann refused tenant.destroy tenant Acme, reason "" "forbidden"`,
 			`Acme: OWNER done session.open session ses, userAgent "" "Go-http-client/1.1"`,
-			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "3"`,
+			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "4"`,
 		}},
 		{"while it is closing", func() {
 			h.token = h.keep(h.server.token(h.t, h.owner.Email))

@@ -93,9 +93,20 @@ func (v *Verifier) Begin(ctx context.Context, by doorward.Caller, account doorwa
 	return Proof{Account: account, verifier: v, by: by, attempt: attempt}, err
 }
 
+// BeginAnybody is Begin for a proof that says itself whose it is: it counts in the limit of
+// the client network only. Nobody can guess such a proof, and nobody locks a person out by
+// false ones.
+func (v *Verifier) BeginAnybody(ctx context.Context, by doorward.Caller) (Proof, error) {
+	attempt, err := v.reserve(ctx, func(tx *store.Tx, a *attempt) error { return v.admitClient(ctx, tx, a, by) })
+	if err != nil && !attempt.busy {
+		err = v.limited(ctx, by, "", attempt, err)
+	}
+	return Proof{verifier: v, by: by, attempt: attempt}, err
+}
+
 // begin reserves the attempt, and records that it was refused.
 func (v *Verifier) begin(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
-	attempt, err := v.reserve(ctx, by, email)
+	attempt, err := v.reserve(ctx, func(tx *store.Tx, a *attempt) error { return v.admit(ctx, tx, a, by, email) })
 	if err != nil && !attempt.busy { // refused only for attempts in flight: nothing to record
 		err = v.limited(ctx, by, email, attempt, err)
 	}

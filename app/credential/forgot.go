@@ -17,6 +17,24 @@ const (
 	forgotWindow     = time.Hour
 )
 
+// passkeysPerNetwork are the logins with a passkey alone that one client network may begin
+// within ipWindow. A browser begins one with each page of the login, so there are many more
+// than are finished; each is a row for some minutes.
+const passkeysPerNetwork = 1000
+
+// CountPasskeyBegin counts the beginning of a login with a passkey alone. Errors:
+// too_many_attempts; the transaction must then be rolled back.
+func (v *Verifier) CountPasskeyBegin(ctx context.Context, tx *store.Tx, by doorward.Caller) error {
+	if v.limits.PerIP == 0 {
+		return nil
+	}
+	t, err := tx.HitThrottle(ctx, "passkey:"+Network(by.IP), ipWindow)
+	if err == nil && t.Hits > passkeysPerNetwork {
+		err = tooMany(t.Since.Add(ipWindow).Sub(tx.Now))
+	}
+	return err
+}
+
 // forgotCounter is one of the counters of requests for a reset.
 type forgotCounter struct {
 	bucket string

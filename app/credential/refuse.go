@@ -36,6 +36,13 @@ func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.O
 	})
 }
 
+// RefuseUnknown is Refuse for a proof of which nobody knows whose it is.
+func (p Proof) RefuseUnknown(ctx context.Context, action doorward.Action, reason *doorward.Error) error {
+	return p.verifier.writer.RefuseAccountWith(p.by, action, "", reason, func(record access.Record) error {
+		return p.verifier.fail(ctx, p.attempt, record)
+	})
+}
+
 // limited is refuse for attempts beyond the limits. They cost the caller nothing
 // and may be many, so they are recorded by counter and not by client.
 func (v *Verifier) limited(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {

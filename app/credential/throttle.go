@@ -60,13 +60,13 @@ func (a attempt) wider() string { return a.ip + a.all }
 // also on several nodes, can't pass the limits between the check and the count.
 // While it is in flight, further attempts that would exceed the limits if it
 // failed must wait for a second. A refused attempt leaves no row.
-func (v *Verifier) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
+func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) error) (attempt, error) {
 	ctx, span := trace.Start(ctx, "attempt.reserve")
 	defer span.End()
 	id, a := doorward.NewID("att_"), attempt{}
 	err := v.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		a = attempt{id: id}
-		if err := v.admit(ctx, tx, &a, by, email); err != nil || a.own+a.wider() == "" {
+		if err := admit(tx, &a); err != nil || a.own+a.wider() == "" {
 			return err
 		}
 		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.own, Wider: a.wider()}, tx.Now.Add(attemptLife))

@@ -14,12 +14,16 @@ import (
 type Answer struct {
 	Code         string // of an authenticator app
 	RecoveryCode string
+	Passkey      []byte // WebAuthn's AuthenticationResponseJSON
 }
 
 // Method is the one by which the answer was given.
 func (a Answer) Method() string {
-	if a.RecoveryCode != "" {
+	switch {
+	case a.RecoveryCode != "":
 		return doorward.ByRecovery
+	case a.Passkey != nil:
+		return doorward.ByPasskey
 	}
 	return doorward.ByCode
 }
@@ -43,21 +47,23 @@ func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 // wrong is the error of a wrong answer.
 func wrong() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
 
-// Try counts a try of the challenge and judges the answer. Errors: challenge_over,
-// invalid_code, unavailable.
-func (f *Factors) Try(ctx context.Context, c Challenge, a Answer) (Match, error) {
+// Try counts a try of the challenge and judges the answer. A passkey that turns out to be
+// a copy is disabled. Errors: challenge_over, invalid_code, unavailable.
+func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a Answer) (Match, error) {
 	if err := f.Count(ctx, c); err != nil {
 		return Match{}, err
 	}
-	return f.Judge(ctx, c.UserID, a)
+	switch a.Method() {
+	case doorward.ByRecovery:
+		return judgeRecovery(c.UserID, a.RecoveryCode)
+	case doorward.ByPasskey:
+		return f.judgePasskey(ctx, by, c, a.Passkey)
+	}
+	return f.judgeCode(ctx, c.UserID, a.Code)
 }
 
-// Judge looks for the factor of the account that the answer is of. The caller bounds the
-// tries. Errors: invalid_code, unavailable.
-func (f *Factors) Judge(ctx context.Context, userID string, a Answer) (Match, error) {
-	if a.RecoveryCode != "" {
-		return judgeRecovery(userID, a.RecoveryCode)
-	}
+// judgeCode looks for the authenticator app of the account that the code is of.
+func (f *Factors) judgeCode(ctx context.Context, userID, code string) (Match, error) {
 	all, err := f.db.Read().Factors(ctx, userID)
 	if err != nil {
 		return Match{}, err
@@ -70,7 +76,7 @@ func (f *Factors) Judge(ctx context.Context, userID string, a Answer) (Match, er
 		if err != nil {
 			return Match{}, err
 		}
-		if step, ok := totp.Match(seed, a.Code, f.db.Now(), one.LastStep); ok {
+		if step, ok := totp.Match(seed, code, f.db.Now(), one.LastStep); ok {
 			return Match{[]string{doorward.MethodCode}, useCode(one, step)}, nil
 		}
 	}

@@ -2,12 +2,14 @@ package factor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/passkey"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -19,7 +21,9 @@ type Purpose string
 const (
 	ForLogin     Purpose = "login" // the second step of a login, or of switching to a tenant
 	ForStepUp    Purpose = "step-up"
-	ForEnrolment Purpose = "enrol" // setting up the first factor, which completes a login
+	ForEnrolment Purpose = "enrol"   // setting up the first factor, which completes a login
+	ForPasskey   Purpose = "passkey" // setting up a passkey in a session
+	ForAnybody   Purpose = "anybody" // a login with a passkey alone
 )
 
 // Begun is a challenge as the person gets it.
@@ -27,55 +31,100 @@ type Begun struct {
 	Token     secret.Token
 	Methods   []string
 	ExpiresAt time.Time
+	PublicKey json.RawMessage // WebAuthn's options, if it can be answered with a passkey
 }
 
 // Challenge is a challenge that a request has brought.
 type Challenge struct {
 	store.Challenge
-	hash secret.Hash
+	hash     secret.Hash
+	webauthn []byte // see challengeOf
 }
 
 // Begin makes a challenge for the account in the transaction that asks for the proof.
 // sessionID is the session that the proof replaces; it may be empty.
 func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (Begun, error) {
-	methods, err := offered(ctx, tx.Reader, purpose, account.ID)
+	own, err := f.readOwned(ctx, tx.Reader, account)
 	if err != nil {
 		return Begun{}, err
 	}
-	begun := Begun{Token: secret.New(), Methods: methods, ExpiresAt: tx.Now.Add(doorward.ChallengeLife)}
-	hash := begun.Token.Hash()
-	return begun, tx.InsertChallenge(ctx, hash[:], store.Challenge{
+	return f.begin(ctx, tx.Tx, store.Challenge{
 		Purpose: string(purpose), UserID: account.ID, TenantID: tenantID, SessionID: sessionID,
-		Generation: account.Generation, Methods: methods, EndsAt: begun.ExpiresAt,
-	})
+		Generation: account.Generation, Methods: own.offered(purpose, f.party.Usable()),
+	}, own.passkeys)
 }
 
-// offered are the methods by which the account can answer.
-func offered(ctx context.Context, read store.Reader, purpose Purpose, userID string) ([]string, error) {
-	if purpose == ForEnrolment {
-		return []string{doorward.ByCode}, nil
+// begin makes the challenge c, for one of the passkeys if it can be answered with one.
+func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, passkeys []passkey.Credential) (begun Begun, err error) {
+	begun = Begun{Token: secret.New(), Methods: c.Methods, ExpiresAt: tx.Now.Add(doorward.ChallengeLife)}
+	if c.Purpose != string(ForEnrolment) && c.Purpose != string(ForPasskey) && slices.Contains(c.Methods, doorward.ByPasskey) {
+		if begun.PublicKey, err = f.party.RequestOptions(challengeOf(begun.Token), passkeys); err != nil {
+			return begun, err
+		}
 	}
-	all, err := read.Factors(ctx, userID)
+	hash := begun.Token.Hash()
+	c.EndsAt = begun.ExpiresAt
+	return begun, tx.InsertChallenge(ctx, hash[:], c)
+}
+
+// owned is what an account can answer with.
+type owned struct {
+	account  doorward.Account
+	code     bool // an authenticator app
+	passkeys []passkey.Credential
+	recovery int // codes
+}
+
+func (f *Factors) readOwned(ctx context.Context, read store.Reader, account doorward.Account) (o owned, err error) {
+	all, err := read.Factors(ctx, account.ID)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	var methods []string
 	for _, one := range all {
-		if one.Usable() && one.Kind == doorward.TOTP {
-			methods = []string{doorward.ByCode}
+		if !one.Usable() {
+			continue
 		}
-	}
-	if purpose == ForStepUp {
-		if len(methods) == 0 {
-			methods = []string{doorward.ByPassword}
+		if one.Kind == doorward.TOTP {
+			o.code = true
+			continue
 		}
-		return methods, nil
+		c, err := passkey.Read(one.CredentialID, one.Credential)
+		if err != nil {
+			return o, err
+		}
+		o.passkeys = append(o.passkeys, c)
 	}
-	n, err := read.CountRecoveryCodes(ctx, userID)
-	if n > 0 {
+	o.account = account
+	o.recovery, err = read.CountRecoveryCodes(ctx, account.ID)
+	return o, err
+}
+
+// offered are the methods by which the account can answer; passkeys says whether browsers
+// have any at this server's address.
+func (o owned) offered(purpose Purpose, passkeys bool) []string {
+	first := purpose == ForEnrolment
+	var methods []string
+	if o.code || first {
+		methods = append(methods, doorward.ByCode)
+	}
+	if passkeys && (len(o.passkeys) > 0 || first) {
+		methods = append(methods, doorward.ByPasskey)
+	}
+	// A recovery code proves a session only for want of a factor: when the last one was
+	// disabled, to set up another.
+	if o.recovery > 0 && (purpose == ForLogin || purpose == ForStepUp && o.account.Factors > 0 && len(methods) == 0) {
 		methods = append(methods, doorward.ByRecovery)
 	}
-	return methods, err
+	if purpose == ForStepUp && o.account.Factors == 0 {
+		methods = []string{doorward.ByPassword}
+	}
+	return methods
+}
+
+// Offered are the methods by which the account can answer a challenge for the purpose.
+func (f *Factors) Offered(ctx context.Context, purpose Purpose, account doorward.Account) ([]string, error) {
+	own, err := f.readOwned(ctx, f.db.Read(), account)
+	return own.offered(purpose, f.party.Usable()), err
 }
 
 // Over is the error of a challenge that is not good for what was asked, or no longer.
@@ -84,19 +133,26 @@ func Over() *doorward.Error { return doorward.Fail(doorward.CodeChallengeOver, "
 // Open returns the challenge of a token, and its account as it is now. Errors:
 // challenge_over, also when the password has changed in between; unavailable.
 func (f *Factors) Open(ctx context.Context, token string, purpose Purpose) (Challenge, doorward.Account, error) {
-	parsed, err := secret.Parse(token)
+	c, err := f.read(ctx, token, purpose)
 	if err != nil {
-		return Challenge{}, doorward.Account{}, Over()
-	}
-	c := Challenge{hash: parsed.Hash()}
-	if c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], string(purpose), doorward.ChallengeTries, f.db.Now()); err != nil {
-		return c, doorward.Account{}, overIfNone(err)
+		return c, doorward.Account{}, err
 	}
 	account, err := f.db.Read().Account(ctx, c.UserID)
 	if err == nil && account.Generation != c.Generation {
 		err = Over()
 	}
 	return c, account, overIfNone(err)
+}
+
+// read returns the challenge of a token. Errors: challenge_over, unavailable.
+func (f *Factors) read(ctx context.Context, token string, purpose Purpose) (Challenge, error) {
+	parsed, err := secret.Parse(token)
+	if err != nil {
+		return Challenge{}, Over()
+	}
+	c := Challenge{hash: parsed.Hash(), webauthn: challengeOf(parsed)}
+	c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], string(purpose), doorward.ChallengeTries, f.db.Now())
+	return c, overIfNone(err)
 }
 
 func overIfNone(err error) error {

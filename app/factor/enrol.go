@@ -126,20 +126,25 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 		if done, err = f.confirm(ctx, tx, by.ID, id, step); err != nil {
 			return err
 		}
-		tx.Changed("factor", "", string(done.Factor.Kind))
-		if len(done.RecoveryCodes) > 0 {
-			tx.Changed("recoveryCodes", "", strconv.Itoa(len(done.RecoveryCodes)))
-		}
-		if err := notify(ctx, tx, store.MailFactorAdded, by.Email); err != nil {
-			return err
-		}
-		return prove(ctx, tx, by)
+		return record(ctx, tx, by, done, doorward.MethodCode)
 	})
 	return done, err
 }
 
-// prove raises the caller's session after a proof by a code.
-func prove(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
+// record records a new factor of the caller's, tells them, and raises their session.
+func record(ctx context.Context, tx *access.Tx, by doorward.Caller, done Confirmed, methods ...string) error {
+	tx.Changed("factor", "", string(done.Factor.Kind))
+	if len(done.RecoveryCodes) > 0 {
+		tx.Changed("recoveryCodes", "", strconv.Itoa(len(done.RecoveryCodes)))
+	}
+	if err := notify(ctx, tx, store.MailFactorAdded, by.Email); err != nil {
+		return err
+	}
+	return prove(ctx, tx, by, methods...)
+}
+
+// prove raises the caller's session after a proof by the methods.
+func prove(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) error {
 	all, err := tx.UserSessions(ctx, by.ID)
 	if err != nil {
 		return err
@@ -149,7 +154,7 @@ func prove(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
 		return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 	}
 	s := all[i]
-	s.Session.Assurance = s.Session.Proved(tx.Now, doorward.MethodCode)
+	s.Session.Assurance = s.Session.Proved(tx.Now, methods...)
 	_, err = tx.ProveSession(ctx, s)
 	return err
 }
@@ -193,20 +198,24 @@ func (f *Factors) confirm(ctx context.Context, tx *access.Tx, userID, id string,
 	if err != nil {
 		return Confirmed{}, err
 	}
-	done := Confirmed{Factor: one.Factor}
-	left, err := f.changed(ctx, tx, userID)
+	return f.added(ctx, tx, one.Factor)
+}
+
+// added follows each new factor: the first one makes recovery codes.
+func (f *Factors) added(ctx context.Context, tx *access.Tx, one doorward.Factor) (Confirmed, error) {
+	done := Confirmed{Factor: one}
+	left, err := f.changed(ctx, tx, one.UserID)
 	if err == nil && left == 1 {
-		done.RecoveryCodes, err = replaceCodes(ctx, tx, userID)
+		done.RecoveryCodes, err = replaceCodes(ctx, tx, one.UserID)
 	}
 	return done, err
 }
 
 // FirstFactor is the confirmation of a first factor that completes a login.
 type FirstFactor struct {
-	factors *Factors
+	Methods []string // for Assurance.AMR
 	c       Challenge
-	id      string
-	step    int64
+	confirm func(ctx context.Context, tx *access.Tx) (Confirmed, error)
 }
 
 // TryFirst counts a try of the challenge, and judges the first code of the TOTP. Errors:
@@ -216,7 +225,9 @@ func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (F
 		return FirstFactor{}, err
 	}
 	step, err := f.judgeFirst(ctx, c.UserID, id, code)
-	return FirstFactor{f, c, id, step}, err
+	return FirstFactor{[]string{doorward.MethodCode}, c, func(ctx context.Context, tx *access.Tx) (Confirmed, error) {
+		return f.confirm(ctx, tx, c.UserID, id, step)
+	}}, err
 }
 
 // Confirm confirms the factor in the transaction that opens the session, under the lock on
@@ -230,7 +241,7 @@ func (x FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed, err
 	if err != nil {
 		return Confirmed{}, err
 	}
-	done, err := x.factors.confirm(ctx, tx, account.ID, x.id, x.step)
+	done, err := x.confirm(ctx, tx)
 	if err != nil {
 		return done, err
 	}

@@ -1,5 +1,5 @@
-// Package factor has what people prove themselves with besides the password: codes of an
-// authenticator app, and recovery codes.
+// Package factor has what people prove themselves with besides the password, or in place of
+// it: codes of an authenticator app, passkeys, and recovery codes.
 //
 // A proof in two steps has a challenge in between: a token that the person gets, of which
 // the database keeps the hash. It is good once, for one purpose and one account, for
@@ -9,7 +9,7 @@
 //
 //	c, account, err := factors.Open(ctx, token, factor.ForLogin)
 //	proof, err := verifier.Begin(ctx, by, account) // counts in the account's limits
-//	match, err := factors.Try(ctx, c, answer)
+//	match, err := factors.Try(ctx, by, c, answer)
 //	… // in the transaction, under the lock on the account:
 //	err = factors.Take(ctx, tx, c)
 //	err = match.Use(ctx, tx)
@@ -27,6 +27,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/internal/passkey"
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 )
@@ -39,13 +40,17 @@ type Factors struct {
 	master   *masterkey.Keys
 	sessions store.SessionLifetime
 	issuer   string
+	party    *passkey.Party
 }
 
-// New returns the feature. Authenticator apps show the issuer. sessions decides which
-// sessions have expired and are not counted.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, sessions store.SessionLifetime, issuer string) *Factors {
-	return &Factors{writer, db, verifier, master, sessions, issuer}
+// New returns the feature. Authenticator apps and browsers show the issuer; passkeys are
+// of the base URL. sessions decides which sessions have expired and are not counted.
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, sessions store.SessionLifetime, issuer, baseURL string) *Factors {
+	return &Factors{writer, db, verifier, master, sessions, issuer, passkey.New(baseURL, issuer)}
 }
+
+// Passkeys reports whether browsers have passkeys at this server's address.
+func (f *Factors) Passkeys() bool { return f.party.Usable() }
 
 // Own is what a person has.
 type Own struct {
@@ -108,7 +113,8 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 }
 
 // Remove removes a factor of the caller's, and with the last one the recovery codes.
-// Errors: not_found; mfa_required_here for the last one while a tenant demands one.
+// Errors: not_found; mfa_required_here for the last one that can be used while a tenant
+// demands one.
 func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	return f.writer.Do(ctx, by, doorward.MFARemove, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
 		was, err := lockOwn(ctx, tx, by.ID, id)
@@ -122,8 +128,11 @@ func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (do
 		if err != nil {
 			return err
 		}
-		if left == 0 && was.Usable() {
-			if err := lastOne(ctx, tx, by.ID); err != nil {
+		if err := mayLack(ctx, tx, by.ID); err != nil {
+			return err
+		}
+		if left == 0 {
+			if err := tx.SetRecoveryCodes(ctx, by.ID, nil); err != nil {
 				return err
 			}
 		}
@@ -132,8 +141,13 @@ func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (do
 	})
 }
 
-// lastOne removes the recovery codes with the last factor, unless a tenant demands one.
-func lastOne(ctx context.Context, tx *access.Tx, userID string) error {
+// mayLack is nil while the account has a factor that can be used, or may be without: no
+// tenant demands one.
+func mayLack(ctx context.Context, tx *access.Tx, userID string) error {
+	all, err := tx.Factors(ctx, userID)
+	if err != nil || slices.ContainsFunc(all, func(one store.Factor) bool { return one.Usable() }) {
+		return err
+	}
 	memberships, err := tx.Memberships(ctx, userID)
 	if err != nil {
 		return err
@@ -147,12 +161,12 @@ func lastOne(ctx context.Context, tx *access.Tx, userID string) error {
 			return doorward.Fail(doorward.CodeMFARequiredHere, "")
 		}
 	}
-	return tx.SetRecoveryCodes(ctx, userID, nil)
+	return nil
 }
 
 // changed follows each change of an account's factors: it counts them, which all nodes
-// hear of, and ends challenges and browsers that stand in for one. It returns how many can
-// be used.
+// hear of, and ends challenges and browsers that stand in for one. It returns how many
+// there are.
 func (f *Factors) changed(ctx context.Context, tx *access.Tx, userID string) (left int, err error) {
 	if err := tx.CountFactors(ctx, userID); err != nil {
 		return 0, err

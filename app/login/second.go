@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/doorward/doorward"
@@ -73,7 +74,7 @@ func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string
 	if err != nil {
 		return nil, err
 	}
-	match, err := l.factors.Try(ctx, a.c, answer)
+	match, err := l.factors.Try(ctx, by, a.c, answer)
 	if err != nil {
 		return nil, a.refuse(ctx, err)
 	}
@@ -85,16 +86,29 @@ func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string
 // the person set up. Errors: not_found for an enrolment that is over, and those of
 // WithSecond.
 func (l *Login) WithFirst(ctx context.Context, by doorward.Caller, token, id, code string) (Outcome, factor.Confirmed, error) {
+	return l.withFirst(ctx, by, token, func(c factor.Challenge) (factor.FirstFactor, error) {
+		return l.factors.TryFirst(ctx, c, id, code)
+	})
+}
+
+// WithFirstPasskey is WithFirst by a passkey, whose name may be empty.
+func (l *Login) WithFirstPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, name string) (Outcome, factor.Confirmed, error) {
+	return l.withFirst(ctx, by, token, func(c factor.Challenge) (factor.FirstFactor, error) {
+		return l.factors.TryFirstPasskey(ctx, by, c, response, name)
+	})
+}
+
+func (l *Login) withFirst(ctx context.Context, by doorward.Caller, token string, try func(factor.Challenge) (factor.FirstFactor, error)) (Outcome, factor.Confirmed, error) {
 	a, err := l.resume(ctx, by, token, factor.ForEnrolment)
 	if err != nil {
 		return nil, factor.Confirmed{}, err
 	}
-	first, err := l.factors.TryFirst(ctx, a.c, id, code)
+	first, err := try(a.c)
 	if err != nil {
 		return nil, factor.Confirmed{}, a.refuse(ctx, err)
 	}
 	var done factor.Confirmed
-	outcome, err := l.finish(ctx, a, []string{doorward.MethodCode}, func(tx *access.Tx) (err error) {
+	outcome, err := l.finish(ctx, a, first.Methods, func(tx *access.Tx) (err error) {
 		done, err = first.Confirm(ctx, tx)
 		return err
 	})
@@ -105,7 +119,8 @@ func (l *Login) WithFirst(ctx context.Context, by doorward.Caller, token, id, co
 type Asked struct {
 	Email        string
 	Methods      []string
-	RememberDays int // for which the browser can stand in for the factor
+	RememberDays int             // for which the browser can stand in for the factor
+	PublicKey    json.RawMessage // WebAuthn's options, if it can be answered with a passkey
 }
 
 // Asked describes the challenge of a token. Errors: challenge_over.
@@ -114,8 +129,15 @@ func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose)
 	if err != nil {
 		return Asked{}, err
 	}
+	asked := Asked{Email: account.Email, Methods: c.Methods}
+	if purpose == factor.ForLogin {
+		if asked.PublicKey, err = l.factors.RequestOptions(ctx, c); err != nil {
+			return asked, err
+		}
+	}
 	tenant, err := l.db.Read().Tenant(ctx, c.TenantID)
-	return Asked{account.Email, c.Methods, tenant.Settings.SecondFactor.RememberDays}, err
+	asked.RememberDays = tenant.Settings.SecondFactor.RememberDays
+	return asked, err
 }
 
 // answering is a sign-in that goes on by a challenge.
@@ -124,6 +146,7 @@ type answering struct {
 	c        factor.Challenge
 	proof    credential.Proof
 	remember bool
+	alone    bool // with a passkey, without a password
 }
 
 // resume opens the challenge and reserves an attempt.
@@ -181,7 +204,11 @@ func (l *Login) finish(ctx context.Context, a answering, methods []string, use f
 func (l *Login) open(ctx context.Context, a answering, methods []string, also func(*access.Tx) error) (session.Opened, error) {
 	account := a.proof.Account
 	if a.c.SessionID == "" {
-		how := doorward.Assurance{AMR: []string{doorward.MethodPassword}}.Proved(l.db.Now(), methods...)
+		how := doorward.Assurance{}
+		if !a.alone {
+			how.AMR = []string{doorward.MethodPassword}
+		}
+		how = how.Proved(l.db.Now(), methods...)
 		return l.sessions.Open(ctx, a.by, account, a.c.TenantID, how, also)
 	}
 	by := a.by.As(doorward.User{ID: account.ID, Email: account.Email})

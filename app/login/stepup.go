@@ -13,16 +13,36 @@ import (
 
 // BeginStepUp makes a challenge by which the caller proves their session anew: with a
 // second factor if the account has one, else with the password.
-func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (begun factor.Begun, err error) {
+func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.Begun, error) {
+	return l.beginStepUp(ctx, by, func(*access.Tx) {})
+}
+
+// OfferStepUp is BeginStepUp for an answer that asks for the proof. It records nothing: the
+// person hasn't asked for the challenge.
+func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.Begun, error) {
+	return l.beginStepUp(ctx, by, (*access.Tx).SkipEvent)
+}
+
+func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(*access.Tx)) (begun factor.Begun, err error) {
 	account, err := l.db.Read().Account(ctx, by.ID)
 	if err != nil {
 		return begun, err
 	}
 	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, ofSession(by), func(tx *access.Tx) (err error) {
+		event(tx)
 		begun, err = l.factors.Begin(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)
 		return err
 	})
 	return begun, err
+}
+
+// StepUpMethods are those by which the caller can prove their session anew.
+func (l *Login) StepUpMethods(ctx context.Context, by doorward.Caller) ([]string, error) {
+	account, err := l.db.Read().Account(ctx, by.ID)
+	if err != nil {
+		return nil, err
+	}
+	return l.factors.Offered(ctx, factor.ForStepUp, account)
 }
 
 func ofSession(by doorward.Caller) doorward.Object {
@@ -37,7 +57,8 @@ type Evidence struct {
 
 // StepUp proves the caller's session anew by the answer to its challenge: the session goes
 // on under a new token, and the old one ends on all nodes. No other session changes.
-// Errors: challenge_over, validation_failed with /password or /code wrong,
+// Errors: challenge_over, validation_failed with /password, /code, /recoveryCode or
+// /credential wrong,
 // too_many_attempts, unauthenticated when the session has ended.
 func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, with Evidence) (session.Opened, error) {
 	c, account, err := l.factors.Open(ctx, token, factor.ForStepUp)
@@ -79,23 +100,23 @@ func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c fact
 
 func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, answer factor.Answer) (session.Opened, error) {
 	if !c.Takes(answer.Method()) {
-		return session.Opened{}, wrongCode()
+		return session.Opened{}, wrongAnswer(answer)
 	}
 	proof, err := l.verifier.Begin(ctx, by, account)
 	if err != nil {
 		return session.Opened{}, err
 	}
 	a := answering{by: by, c: c, proof: proof}
-	match, err := l.factors.Try(ctx, c, answer)
+	match, err := l.factors.Try(ctx, by, c, answer)
 	if err != nil {
-		return session.Opened{}, codeFault(a.refuse(ctx, err))
+		return session.Opened{}, faultOf(answer, a.refuse(ctx, err))
 	}
 	proved := func(was doorward.Assurance, tx *access.Tx) doorward.Assurance {
 		return was.Proved(tx.Now, match.Methods...)
 	}
 	opened, err := l.renew(ctx, by, c, proof, proved, func(tx *access.Tx) error { return match.Use(ctx, tx, by.TenantID) })
 	if err != nil {
-		return session.Opened{}, codeFault(a.refuse(ctx, err))
+		return session.Opened{}, faultOf(answer, a.refuse(ctx, err))
 	}
 	return opened, nil
 }
@@ -120,18 +141,25 @@ func wrong(pointer, message string) *doorward.Error {
 	return doorward.Invalid(pointer, "wrong", message)
 }
 
-func wrongCode() *doorward.Error {
+// wrongAnswer is the fault of the member that the answer was in.
+func wrongAnswer(a factor.Answer) *doorward.Error {
+	switch a.Method() {
+	case doorward.ByPasskey:
+		return wrong("/credential", "This passkey doesn't answer the challenge. Begin again.")
+	case doorward.ByRecovery:
+		return wrong("/recoveryCode", "This is no recovery code that is left, or the account has a factor to prove: prove that.")
+	}
 	return wrong("/code", "This is not a code that the app shows now, or it was used before. Type the next one.")
 }
 
-// codeFault makes a wrong answer a fault of the form: the session is valid, and a valid
+// faultOf makes a wrong answer a fault of the form: the session is valid, and a valid
 // session is never told 401.
-func codeFault(err error) error {
+func faultOf(a factor.Answer, err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Code != doorward.CodeInvalidCode {
 		return err
 	}
-	fault := wrongCode()
+	fault := wrongAnswer(a)
 	fault.Allowance = e.Allowance
 	return fault
 }

@@ -49,6 +49,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailFactorsRemoved: (*Mail).composeSecurity,
 	store.MailRecoveryCodes:  (*Mail).composeSecurity,
 	store.MailRecoveryUsed:   (*Mail).composeSecurity,
+	store.MailPasskeyCopied:  (*Mail).composeSecurity,
 	store.MailFactorsReset:   (*Mail).composeFactorsReset,
 }
 

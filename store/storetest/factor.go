@@ -26,8 +26,8 @@ func (f *fixture) factorsOf(a doorward.Account) int {
 	return f.value(f.Read().Account(f.Context(), a.ID)).(doorward.Account).Factors
 }
 
-// factors are found by account and credential, and counted at the account only while they
-// are confirmed and enabled.
+// factors are found by account and credential, and counted at the account once they are
+// confirmed, disabled or not.
 func factors(f *fixture) {
 	ctx := f.Context()
 	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
@@ -87,7 +87,7 @@ func factors(f *fixture) {
 		f.wantNoChange(tx.UsePasskey(ctx, used, key))
 		noError(f, tx.CountFactors(ctx, ann.ID))
 	})
-	equal(f, f.factorsOf(ann), 1)
+	equal(f, f.factorsOf(ann), 2) // it still counts
 }
 
 // endOfFactors: enrolments that were not finished end, and what is deleted is counted no

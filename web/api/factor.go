@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/internal/qrsvg"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/web/front"
@@ -137,6 +138,11 @@ func (a *api) confirmAndSignIn(ctx context.Context, c *front.Call, in confirmInp
 	if err != nil {
 		return confirmed{}, err
 	}
+	return a.confirmedAndSignedIn(c, outcome, done)
+}
+
+// confirmedAndSignedIn is the answer to a first factor that completes a login.
+func (a *api) confirmedAndSignedIn(c *front.Call, outcome login.Outcome, done factor.Confirmed) (confirmed, error) {
 	s, err := a.signIn(c, outcome)
 	return confirmed{
 		Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes,

@@ -82,19 +82,24 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 
 // asking is the error that asks for another proof.
 func asking(code doorward.Code, b factor.Begun) error {
-	return &doorward.Error{Code: code, Challenge: &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt}}
+	return &doorward.Error{Code: code, Challenge: toAnswer(b)}
+}
+
+func toAnswer(b factor.Begun) *doorward.Challenge {
+	return &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt, PublicKey: b.PublicKey}
 }
 
 type secondInput struct {
-	Challenge      string `json:"challenge" doc:"Of the answer with the code mfa_required"`
-	Code           string `json:"code,omitempty" example:"492039" doc:"Of the authenticator app (method totp)"`
-	RecoveryCode   string `json:"recoveryCode,omitempty" example:"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF" doc:"Method recovery; each is good once"`
-	RememberDevice bool   `json:"rememberDevice,omitempty" doc:"Whether the browser, by its cookie doorward_device, stands in for the second factor for as long as the tenant allows"`
+	Challenge      string         `json:"challenge" doc:"Of the answer with the code mfa_required"`
+	Code           string         `json:"code,omitempty" example:"492039" doc:"Of the authenticator app (method totp)"`
+	Credential     front.WebAuthn `json:"credential,omitempty" doc:"Method passkey: what the browser's PublicKeyCredential.toJSON() gives for the options publicKey"`
+	RecoveryCode   string         `json:"recoveryCode,omitempty" example:"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF" doc:"Method recovery; each is good once"`
+	RememberDevice bool           `json:"rememberDevice,omitempty" doc:"Whether the browser, by its cookie doorward_device, stands in for the second factor for as long as the tenant allows"`
 }
 
 var docSecond = front.Doc{
 	ID: "loginSecond", Tag: "Sessions", Summary: "Sign in with the second factor",
-	Description: "Completes a login, or a switch to another tenant, that was answered with `mfa_required`. One of `code` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for 5 minutes and 5 tries.",
+	Description: "Completes a login, or a switch to another tenant, that was answered with `mfa_required`. One of `code`, `credential` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for 5 minutes and 5 tries.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
 		doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
@@ -102,17 +107,32 @@ var docSecond = front.Doc{
 }
 
 func (a *api) loginSecond(ctx context.Context, c *front.Call, in secondInput) (signedIn, error) {
-	if err := required(field{"/challenge", in.Challenge}, field{"/code", in.Code + in.RecoveryCode}); err != nil {
+	answer, err := oneAnswer(in.Challenge, "", factor.Answer{Code: in.Code, RecoveryCode: in.RecoveryCode, Passkey: in.Credential.Text()})
+	if err != nil {
 		return signedIn{}, err
 	}
-	if in.Code != "" && in.RecoveryCode != "" {
-		return signedIn{}, doorward.Invalid("/recoveryCode", "invalid", "Send one answer: a code, or a recovery code.")
-	}
-	outcome, err := a.app.Login.WithSecond(ctx, c.Caller, in.Challenge, factor.Answer{Code: in.Code, RecoveryCode: in.RecoveryCode}, in.RememberDevice)
+	outcome, err := a.app.Login.WithSecond(ctx, c.Caller, in.Challenge, answer, in.RememberDevice)
 	if err != nil {
 		return signedIn{}, err
 	}
 	return a.signIn(c, outcome)
+}
+
+// oneAnswer requires the challenge and exactly one answer to it.
+func oneAnswer(challenge, password string, a factor.Answer) (factor.Answer, error) {
+	given := 0
+	for _, one := range []string{password, a.Code, a.RecoveryCode, string(a.Passkey)} {
+		if one != "" {
+			given++
+		}
+	}
+	if err := required(field{"/challenge", challenge}, field{"/code", password + a.Code + a.RecoveryCode + string(a.Passkey)}); err != nil {
+		return a, err
+	}
+	if given > 1 {
+		return a, doorward.Invalid("/code", "invalid", "Send one answer, by one of the methods.")
+	}
+	return a, nil
 }
 
 var docLogout = front.Doc{

@@ -21,13 +21,24 @@ type api struct{ app *app.App }
 // Routes returns the routes of the API over the features of a.
 func Routes(a *app.App) []front.Route {
 	h := &api{a}
-	return append([]front.Route{
+	routes := slices.Concat(h.signingIn(), h.administering(), h.people())
+	for i := range routes {
+		routes[i].Endpoint = routes[i].Endpoint.AmendErrors(h.withChallenge)
+	}
+	return routes
+}
+
+// signingIn are the routes of people: how they join, sign in, and prove who they are.
+func (h *api) signingIn() []front.Route {
+	return []front.Route{
 		front.On("POST /api/v2/auth/invite", front.Allowed(doorward.UserInvite), front.Create(http.StatusCreated, h.invite, viewNewInvitation), docInvite),
 		front.On("POST /api/v2/auth/complete-registration", front.Public(), front.JSON(http.StatusOK, h.completeRegistration), docCompleteRegistration),
 		front.On("POST /api/v2/auth/accept-invitation", front.Optional(), front.JSON(http.StatusOK, h.acceptInvitation), docAcceptInvitation),
 
 		front.On("POST /api/v2/auth/login", front.Public(), front.JSON(http.StatusOK, h.login).OpensSession(), docLogin),
 		front.On("POST /api/v2/auth/login/second", front.Public(), front.JSON(http.StatusOK, h.loginSecond).OpensSession(), docSecond),
+		front.On("POST /api/v2/auth/passkey/begin", front.Public(), front.JSON(http.StatusOK, h.beginPasskeyLogin), docBeginPasskeyLogin),
+		front.On("POST /api/v2/auth/passkey/finish", front.Public(), front.JSON(http.StatusOK, h.finishPasskeyLogin).OpensSession(), docFinishPasskeyLogin),
 		front.On("POST /api/v2/auth/logout", front.Public(), front.JSON(http.StatusNoContent, h.logout).EndsSession(), docLogout),
 		front.On("GET /api/v2/auth/session", front.SignedIn().WhileClosing(), front.JSON(http.StatusOK, h.session), docSession),
 		front.On("GET /api/v2/auth/memberships", front.SignedIn(), front.JSON(http.StatusOK, h.memberships), docMemberships),
@@ -37,6 +48,8 @@ func Routes(a *app.App) []front.Route {
 		front.On("GET /api/v2/auth/factors", front.SignedIn(), front.JSON(http.StatusOK, h.factors), docFactors),
 		front.On("POST /api/v2/auth/factors/totp", front.Optional(), front.JSON(http.StatusCreated, h.enrolTOTP), docEnrolTOTP),
 		front.On("POST /api/v2/auth/factors/totp/confirm", front.Optional(), front.JSON(http.StatusOK, h.confirmTOTP).OpensSession(), docConfirmTOTP),
+		front.On("POST /api/v2/auth/factors/passkey/begin", front.Optional(), front.JSON(http.StatusOK, h.beginPasskey), docBeginPasskey),
+		front.On("POST /api/v2/auth/factors/passkey/finish", front.Optional(), front.JSON(http.StatusOK, h.finishPasskey).OpensSession(), docFinishPasskey),
 		front.On("POST /api/v2/auth/factors/recovery", front.SignedIn(), front.JSON(http.StatusOK, h.makeRecoveryCodes), docRecoveryCodes),
 		front.On("POST /api/v2/auth/factors/reset", front.Public(), front.JSON(http.StatusNoContent, h.beginAnew), docBeginAnew),
 		front.On("PATCH /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusOK, h.renameFactor), docRenameFactor),
@@ -48,7 +61,12 @@ func Routes(a *app.App) []front.Route {
 		front.On("GET /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusOK, h.sessions), docSessions),
 		front.On("DELETE /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusNoContent, h.endOtherSessions), docEndOtherSessions),
 		front.On("DELETE /api/v2/sessions/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.endSession).EndsSession(), docEndSession),
+	}
+}
 
+// administering are the routes of tenants, of what is in them, and of the operator.
+func (h *api) administering() []front.Route {
+	return []front.Route{
 		front.On("GET /api/v2/tenant", front.Allowed(doorward.TenantRead).WhileClosing(), front.JSON(http.StatusOK, h.tenant), docTenant),
 		front.On("PATCH /api/v2/tenant", front.Allowed(doorward.SettingsManage), front.JSON(http.StatusOK, h.editTenant), docEditTenant),
 		front.On("PUT /api/v2/tenant/logo", front.Allowed(doorward.SettingsManage),
@@ -100,7 +118,7 @@ func Routes(a *app.App) []front.Route {
 		front.On("POST /api/v2/auth/undo-email", front.Public(), front.JSON(http.StatusNoContent, h.undoEmail), docUndoEmail),
 		front.On("GET /api/v2/auth/account/export", front.SignedIn(), h.exportAccount(), docExportAccount),
 		front.On("POST /api/v2/auth/change-password", front.SignedIn(), front.JSON(http.StatusNoContent, h.changePassword), docChangePassword),
-	}, h.people()...)
+	}
 }
 
 // people are the routes about the members of a tenant and about invitations.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -11,18 +12,19 @@ import (
 )
 
 type challengeView struct {
-	Challenge string    `json:"challenge" doc:"To be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
-	Methods   []string  `json:"methods" doc:"By which it can be answered: password without a second factor, else totp" example:"totp"`
-	ExpiresAt time.Time `json:"expiresAt"`
+	Challenge string         `json:"challenge" doc:"To be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
+	Methods   []string       `json:"methods" doc:"By which it can be answered: password, totp, passkey or recovery" example:"totp"`
+	ExpiresAt time.Time      `json:"expiresAt"`
+	PublicKey front.WebAuthn `json:"publicKey,omitempty" doc:"If a passkey can answer it: WebAuthn's options as JSON, for the browser's parseRequestOptionsFromJSON() or, to make a passkey, parseCreationOptionsFromJSON()"`
 }
 
 func viewBegun(b factor.Begun) challengeView {
-	return challengeView{b.Token.Reveal(), b.Methods, b.ExpiresAt}
+	return challengeView{b.Token.Reveal(), b.Methods, b.ExpiresAt, front.ViewWebAuthn(b.PublicKey)}
 }
 
 var docBeginStepUp = front.Doc{
 	ID: "beginStepUp", Tag: "Sessions", Summary: "Begin to prove the session anew",
-	Description: "For actions that are answered with `step_up_required`. Who has a second factor proves that, others the password.",
+	Description: "For actions that are answered with `step_up_required`. Who has a second factor proves that, others the password. The answer with that code has such a challenge, too.",
 }
 
 func (a *api) beginStepUp(ctx context.Context, c *front.Call, _ front.None) (challengeView, error) {
@@ -34,9 +36,11 @@ func (a *api) beginStepUp(ctx context.Context, c *front.Call, _ front.None) (cha
 }
 
 type stepUpInput struct {
-	Challenge string `json:"challenge" doc:"Of step-up/begin"`
-	Password  string `json:"password,omitempty" format:"password" doc:"Method password"`
-	Code      string `json:"code,omitempty" example:"492039" doc:"Of the authenticator app (method totp)"`
+	Challenge    string         `json:"challenge" doc:"Of step-up/begin, or of the answer with the code step_up_required"`
+	Password     string         `json:"password,omitempty" format:"password" doc:"Method password"`
+	Code         string         `json:"code,omitempty" example:"492039" doc:"Of the authenticator app (method totp)"`
+	Credential   front.WebAuthn `json:"credential,omitempty" doc:"Method passkey: what the browser's PublicKeyCredential.toJSON() gives"`
+	RecoveryCode string         `json:"recoveryCode,omitempty" example:"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF" doc:"Method recovery: only when the last factor was disabled as a copy, to set up another one"`
 }
 
 type renewed struct {
@@ -51,17 +55,31 @@ var docFinishStepUp = front.Doc{
 }
 
 func (a *api) finishStepUp(ctx context.Context, c *front.Call, in stepUpInput) (renewed, error) {
-	if err := required(field{"/challenge", in.Challenge}, field{"/code", in.Password + in.Code}); err != nil {
+	answer, err := oneAnswer(in.Challenge, in.Password, factor.Answer{Code: in.Code, RecoveryCode: in.RecoveryCode, Passkey: in.Credential.Text()})
+	if err != nil {
 		return renewed{}, err
 	}
-	if in.Password != "" && in.Code != "" {
-		return renewed{}, doorward.Invalid("/code", "invalid", "Send one answer: the password, or a code.")
-	}
-	o, err := a.app.Login.StepUp(ctx, c.Caller, in.Challenge, login.Evidence{Password: in.Password, Answer: factor.Answer{Code: in.Code}})
+	o, err := a.app.Login.StepUp(ctx, c.Caller, in.Challenge, login.Evidence{Password: in.Password, Answer: answer})
 	if err != nil {
 		return renewed{}, err
 	}
 	c.Revoked(o.Revocation)
 	c.SetSession(o.Token)
 	return renewed{o.Token.Reveal(), front.ViewSession(o.Session, true, a.app.Sessions.Limits())}, nil
+}
+
+// withChallenge adds a challenge to an error that asks a person for a recent proof, so that
+// the client can answer at once.
+func (a *api) withChallenge(ctx context.Context, c *front.Call, err error) error {
+	var e *doorward.Error
+	if !errors.As(err, &e) || e.Code != doorward.CodeStepUpRequired || c.Caller.Kind != doorward.ByUser {
+		return err
+	}
+	begun, fault := a.app.Login.OfferStepUp(ctx, c.Caller)
+	if fault != nil {
+		return fault
+	}
+	asked := *e
+	asked.Challenge = toAnswer(begun)
+	return &asked
 }

@@ -190,6 +190,9 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	if err == nil {
 		err = route.Endpoint.serve(r.Context(), c)
 	}
+	if err != nil && route.Endpoint.amend != nil {
+		err = route.Endpoint.amend(r.Context(), c, err)
+	}
 	switch {
 	case err == nil:
 	case route.Endpoint.fail != nil:

@@ -38,6 +38,25 @@ func (a *Attributes) UnmarshalJSON(b []byte) error {
 	return d.Decode((*map[string]any)(a))
 }
 
+// WebAuthn is an object of the API of browsers for passkeys, options for it or what its
+// toJSON() gives. It is passed on as it is.
+type WebAuthn map[string]any
+
+// ViewWebAuthn returns options of the server's own making; nil for none.
+func ViewWebAuthn(options json.RawMessage) (w WebAuthn) {
+	_ = json.Unmarshal(options, &w)
+	return w
+}
+
+// Text is the object as JSON; nil for none.
+func (w WebAuthn) Text() []byte {
+	if w == nil {
+		return nil
+	}
+	text, _ := json.Marshal(w) // it was decoded from JSON
+	return text
+}
+
 // Endpoint handles the requests of a route. Make it with JSON, Create, Bytes or Raw.
 type Endpoint struct {
 	Status int          // of a success
@@ -54,6 +73,7 @@ type Endpoint struct {
 	Foreign bool
 	serve   func(ctx context.Context, c *Call) error
 	fail    func(ctx context.Context, c *Call, err error) // nil: a problem
+	amend   func(ctx context.Context, c *Call, err error) error
 }
 
 // JSON returns the endpoint that decodes a body, calls fn and answers with
@@ -177,6 +197,13 @@ func Raw(fn func(ctx context.Context, c *Call) error) Endpoint {
 // the problem (RFC 9457).
 func (e Endpoint) WithErrorHandler(fn func(ctx context.Context, c *Call, err error)) Endpoint {
 	e.fail = fn
+	return e
+}
+
+// AmendErrors passes all errors of the guard and the endpoint through fn, before they are
+// answered.
+func (e Endpoint) AmendErrors(fn func(ctx context.Context, c *Call, err error) error) Endpoint {
+	e.amend = fn
 	return e
 }
 

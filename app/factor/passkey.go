@@ -1,0 +1,339 @@
+package factor
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/internal/passkey"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// challengeOf is the challenge that authenticators sign for a token. It follows from the
+// token, so that the database keeps nothing of it.
+func challengeOf(token secret.Token) []byte {
+	sum := sha256.Sum256([]byte("webauthn challenge of " + token.Reveal()))
+	return sum[:]
+}
+
+// usable is nil where browsers have passkeys. Errors: passkeys_unavailable.
+func (f *Factors) usable() error {
+	if !f.party.Usable() {
+		return doorward.Fail(doorward.CodePasskeysUnavailable, "")
+	}
+	return nil
+}
+
+// methodsOf are those of a proof by the passkey (RFC 8176).
+func methodsOf(c passkey.Credential) []string {
+	if c.BackupEligible {
+		return []string{doorward.MethodSynced, doorward.MethodPresent}
+	}
+	return []string{doorward.MethodDevice, doorward.MethodPresent}
+}
+
+// BeginAnybody makes a challenge for a login with a passkey alone, which says whose it is.
+// Errors: passkeys_unavailable.
+func (f *Factors) BeginAnybody(ctx context.Context, tx *store.Tx) (Begun, error) {
+	if err := f.usable(); err != nil {
+		return Begun{}, err
+	}
+	return f.begin(ctx, tx, store.Challenge{Purpose: string(ForAnybody), Methods: []string{doorward.ByPasskey}}, nil)
+}
+
+// OpenAnybody returns a challenge of BeginAnybody. Errors: challenge_over.
+func (f *Factors) OpenAnybody(ctx context.Context, token string) (Challenge, error) {
+	return f.read(ctx, token, ForAnybody)
+}
+
+// TryAnybody is Try for such a challenge. It returns the challenge as one of the account
+// that the passkey is of, whatever is wrong with the answer; without an account none is
+// known.
+func (f *Factors) TryAnybody(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Challenge, doorward.Account, Match, error) {
+	if err := f.Count(ctx, c); err != nil {
+		return c, doorward.Account{}, Match{}, err
+	}
+	answer, err := passkey.Parse(response)
+	if err != nil {
+		return c, doorward.Account{}, Match{}, wrong()
+	}
+	one, err := f.db.Read().FactorByCredential(ctx, answer.CredentialID)
+	if errors.Is(err, store.ErrNone) {
+		err = wrong()
+	}
+	if err != nil {
+		return c, doorward.Account{}, Match{}, err
+	}
+	account, err := f.db.Read().Account(ctx, one.UserID)
+	if err != nil {
+		return c, account, Match{}, err
+	}
+	c.UserID, c.Generation = account.ID, account.Generation
+	if answer.UserHandle == "" { // who signs in without a name says it with the passkey
+		return c, account, Match{}, wrong()
+	}
+	match, err := f.verify(ctx, by, c, one, answer)
+	return c, account, match, err
+}
+
+// judgePasskey looks for the passkey of the account that the answer is of.
+func (f *Factors) judgePasskey(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Match, error) {
+	answer, err := passkey.Parse(response)
+	if err != nil {
+		return Match{}, wrong()
+	}
+	one, err := f.db.Read().FactorByCredential(ctx, answer.CredentialID)
+	if errors.Is(err, store.ErrNone) || err == nil && one.UserID != c.UserID {
+		err = wrong()
+	}
+	if err != nil {
+		return Match{}, err
+	}
+	return f.verify(ctx, by, c, one, answer)
+}
+
+// verify judges the answer by the passkey.
+func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor, answer passkey.Answer) (Match, error) {
+	if !one.Usable() || !f.party.Usable() {
+		return Match{}, wrong()
+	}
+	was, err := passkey.Read(one.CredentialID, one.Credential)
+	if err != nil {
+		return Match{}, err
+	}
+	now, err := f.party.Verify(c.webauthn, one.UserID, was, answer)
+	switch {
+	case errors.Is(err, passkey.ErrCopied):
+		return Match{}, f.disable(ctx, by, c, one)
+	case err != nil:
+		return Match{}, wrong()
+	}
+	next := one
+	next.Credential, next.Synced = now.Text(), now.BackupEligible
+	return Match{methodsOf(now), func(ctx context.Context, tx *access.Tx, _ string) error {
+		return isRight(tx.UsePasskey(ctx, one, next))
+	}}, nil
+}
+
+// disable disables a passkey of which there is a copy, and tells its person: nobody knows
+// which of the two is theirs. The challenge is used up in the same transaction. So an
+// answer that is sent twice is not taken for a copy: its challenge is over the second
+// time. Errors: invalid_code, challenge_over.
+func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor) error {
+	account, err := f.db.Read().Account(ctx, one.UserID)
+	if err != nil {
+		return err
+	}
+	home, err := credential.Home(ctx, f.db.Read(), account.ID, c.TenantID)
+	if err != nil {
+		return err
+	}
+	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
+	_, err = f.writer.Do(ctx, by, doorward.MFAClone, ofPerson(account.ID, home), func(tx *access.Tx) error {
+		if _, err := tx.LockAccount(ctx, account.ID); err != nil {
+			return err
+		}
+		if err := f.Take(ctx, tx, c); err != nil {
+			return err
+		}
+		was, err := tx.DisableFactor(ctx, one.ID)
+		if err != nil {
+			return err
+		}
+		if !was { // another answer was quicker, or it was removed
+			tx.SkipEvent()
+			return nil
+		}
+		if _, err := f.changed(ctx, tx, account.ID); err != nil {
+			return err
+		}
+		tx.Changed("factor", string(one.Kind), "")
+		return notify(ctx, tx, store.MailPasskeyCopied, account.Email)
+	})
+	if err == nil {
+		err = wrong()
+	}
+	return err
+}
+
+// BeginPasskey begins setting up a passkey for the caller. Errors: passkeys_unavailable,
+// too_many_factors.
+func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun Begun, err error) {
+	if err := f.usable(); err != nil {
+		return begun, err
+	}
+	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
+		tx.SkipEvent() // until there is one, it is nothing
+		account, err := tx.Account(ctx, by.ID)
+		if err != nil {
+			return err
+		}
+		if err := hasRoom(ctx, tx, by.ID); err != nil {
+			return err
+		}
+		begun, err = f.begin(ctx, tx.Tx, store.Challenge{
+			Purpose: string(ForPasskey), UserID: by.ID, TenantID: by.TenantID, SessionID: by.SessionID,
+			Generation: account.Generation, Methods: []string{doorward.ByPasskey},
+		}, nil)
+		return err
+	})
+	if err == nil {
+		begun.PublicKey, err = f.creation(ctx, begun.Token, doorward.Account{ID: by.ID, Email: by.Email})
+	}
+	return begun, err
+}
+
+// BeginPasskeyBy is BeginPasskey by the challenge of an enrolment, for a person who needs a
+// factor to sign in. It makes no other challenge: the passkey answers the same one. Errors:
+// passkeys_unavailable, challenge_over.
+func (f *Factors) BeginPasskeyBy(ctx context.Context, token string) (Begun, error) {
+	return f.pendingPasskey(ctx, token, ForEnrolment)
+}
+
+// PendingPasskey shows an enrolment in a session once more. Errors: challenge_over.
+func (f *Factors) PendingPasskey(ctx context.Context, token string) (Begun, error) {
+	return f.pendingPasskey(ctx, token, ForPasskey)
+}
+
+func (f *Factors) pendingPasskey(ctx context.Context, text string, purpose Purpose) (Begun, error) {
+	c, account, err := f.Open(ctx, text, purpose)
+	if err == nil {
+		err = f.usable()
+	}
+	if err != nil {
+		return Begun{}, err
+	}
+	token, err := secret.Parse(text)
+	if err != nil {
+		return Begun{}, Over()
+	}
+	begun := Begun{Token: token, Methods: []string{doorward.ByPasskey}, ExpiresAt: c.EndsAt}
+	begun.PublicKey, err = f.creation(ctx, token, account)
+	return begun, err
+}
+
+// creation are the options to make a passkey, on another authenticator than those that the
+// account has.
+func (f *Factors) creation(ctx context.Context, token secret.Token, account doorward.Account) (json.RawMessage, error) {
+	all, err := f.db.Read().Factors(ctx, account.ID)
+	if err != nil {
+		return nil, err
+	}
+	var known []passkey.Credential
+	for _, one := range all {
+		if one.Kind != doorward.Passkey {
+			continue
+		}
+		c, err := passkey.Read(one.CredentialID, one.Credential)
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, c)
+	}
+	return f.party.CreationOptions(challengeOf(token), passkey.User{ID: account.ID, Name: account.Email}, known)
+}
+
+// ConfirmPasskey ends the setting up of the caller's passkey, and raises the session to
+// assurance level 2. The name may be empty. Errors: challenge_over, too_many_factors,
+// validation_failed with /credential wrong.
+func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, name string) (Confirmed, error) {
+	c, _, err := f.Open(ctx, token, ForPasskey)
+	if err == nil && (c.UserID != by.ID || c.SessionID != by.SessionID) {
+		err = Over()
+	}
+	if err != nil {
+		return Confirmed{}, err
+	}
+	made, err := f.made(ctx, by, c, response, name)
+	if err != nil {
+		return Confirmed{}, wrongCredential(err)
+	}
+	var done Confirmed
+	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
+		if err := hasRoom(ctx, tx, by.ID); err != nil {
+			return err
+		}
+		if err := f.Take(ctx, tx, c); err != nil {
+			return err
+		}
+		if done, err = f.insert(ctx, tx, made); err != nil {
+			return err
+		}
+		return record(ctx, tx, by, done, made.methods...)
+	})
+	return done, wrongCredential(err)
+}
+
+func wrongCredential(err error) error {
+	if doorward.HasCode(err, doorward.CodeInvalidCode) {
+		return doorward.Invalid("/credential", "wrong", "This is no new passkey for the challenge. Begin again.")
+	}
+	return err
+}
+
+// newPasskey is a passkey that can be inserted.
+type newPasskey struct {
+	store.Factor
+	methods []string
+}
+
+// made counts a try of the challenge, and judges the answer. Errors: validation_failed,
+// challenge_over, invalid_code.
+func (f *Factors) made(ctx context.Context, by doorward.Caller, c Challenge, response []byte, name string) (newPasskey, error) {
+	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
+		return newPasskey{}, doorward.InvalidFields(faults...)
+	}
+	if err := f.usable(); err != nil {
+		return newPasskey{}, err
+	}
+	if err := f.Count(ctx, c); err != nil {
+		return newPasskey{}, err
+	}
+	made, err := f.party.Register(c.webauthn, c.UserID, response)
+	if err != nil {
+		return newPasskey{}, wrong()
+	}
+	return newPasskey{store.Factor{CredentialID: made.ID, Credential: made.Text(), Factor: doorward.Factor{
+		ID: doorward.NewID(doorward.PrefixFactor), UserID: c.UserID, Kind: doorward.Passkey,
+		Name: cmp.Or(name, passkey.NameOf(made, by.UserAgent)), Synced: made.BackupEligible,
+	}}, methodsOf(made)}, nil
+}
+
+// insert adds the passkey, under the lock on the account. Errors: invalid_code if an
+// account has it.
+func (f *Factors) insert(ctx context.Context, tx *access.Tx, made newPasskey) (Confirmed, error) {
+	one := made.Factor
+	one.CreatedAt, one.ConfirmedAt = tx.Now, &tx.Now
+	if err := isRight(tx.InsertFactor(ctx, one)); err != nil {
+		return Confirmed{}, err
+	}
+	return f.added(ctx, tx, one.Factor)
+}
+
+// TryFirstPasskey counts a try of the challenge, and judges the passkey that it has let the
+// person make. Errors: validation_failed, challenge_over, invalid_code, unavailable.
+func (f *Factors) TryFirstPasskey(ctx context.Context, by doorward.Caller, c Challenge, response []byte, name string) (FirstFactor, error) {
+	made, err := f.made(ctx, by, c, response, name)
+	return FirstFactor{made.methods, c, func(ctx context.Context, tx *access.Tx) (Confirmed, error) {
+		return f.insert(ctx, tx, made)
+	}}, err
+}
+
+// RequestOptions are those of a challenge of the account's that was begun, to show it again.
+// They are empty if no passkey can answer it.
+func (f *Factors) RequestOptions(ctx context.Context, c Challenge) (json.RawMessage, error) {
+	if !c.Takes(doorward.ByPasskey) || !f.party.Usable() {
+		return nil, nil
+	}
+	own, err := f.readOwned(ctx, f.db.Read(), doorward.Account{ID: c.UserID})
+	if err != nil {
+		return nil, err
+	}
+	return f.party.RequestOptions(c.webauthn, own.passkeys)
+}

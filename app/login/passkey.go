@@ -1,0 +1,69 @@
+package login
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/store"
+)
+
+// BeginPasskey makes a challenge for a login with a passkey alone. It is nobody's: the
+// passkey says whose it is. Errors: passkeys_unavailable, too_many_attempts.
+func (l *Login) BeginPasskey(ctx context.Context, by doorward.Caller) (begun factor.Begun, err error) {
+	err = l.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		if err := l.verifier.CountPasskeyBegin(ctx, tx, by); err != nil {
+			return err
+		}
+		begun, err = l.factors.BeginAnybody(ctx, tx)
+		return err
+	})
+	return begun, err
+}
+
+// WithPasskey signs in with a passkey alone, to the tenant that WithPassword chooses. The
+// session has assurance level 2, since a passkey has verified its user. Errors:
+// challenge_over, invalid_code, too_many_attempts, and only with the right passkey those of
+// WithPassword about the membership and the tenant.
+func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, tenantID string) (Outcome, error) {
+	c, err := l.factors.OpenAnybody(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	proof, err := l.verifier.BeginAnybody(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	a := answering{by: by, proof: proof, alone: true}
+	c, account, match, err := l.factors.TryAnybody(ctx, by, c, response)
+	a.c, a.proof.Account = c, account
+	if err != nil {
+		return nil, l.refusePasskey(ctx, a, err)
+	}
+	in, err := l.chooseTenant(ctx, a.proof, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	a.c.TenantID = in.tenantID
+	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, in.tenantID) })
+}
+
+// refusePasskey is refuse for an answer that may be of no account.
+func (l *Login) refusePasskey(ctx context.Context, a answering, err error) error {
+	var reason *doorward.Error
+	if !errors.As(err, &reason) || reason.Code != doorward.CodeInvalidCode {
+		return a.proof.End(ctx, err)
+	}
+	if a.c.UserID == "" {
+		return a.proof.RefuseUnknown(ctx, doorward.MFARefuse, reason)
+	}
+	home, homeErr := credential.Home(ctx, l.db.Read(), a.c.UserID, "")
+	if homeErr != nil {
+		return a.proof.End(ctx, homeErr)
+	}
+	a.c.TenantID = home
+	return a.refuse(ctx, err)
+}

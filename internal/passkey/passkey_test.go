@@ -1,0 +1,196 @@
+package passkey_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/doorward/doorward/internal/passkey"
+	"github.com/doorward/doorward/internal/passkey/passkeytest"
+)
+
+const origin = "https://id.example.com"
+
+var (
+	party     = passkey.New(origin+"/platform", "Doorward")
+	ann       = passkey.User{ID: "usr_ann", Name: "ann@acme.example"}
+	challenge = []byte("a challenge of thirty-two bytes.")
+)
+
+// need returns the value of a call that must not fail.
+func need[T any](t *testing.T, v T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func text(t *testing.T, credential map[string]any) []byte {
+	t.Helper()
+	b, err := json.Marshal(credential)
+	return need(t, b, err)
+}
+
+// register makes a passkey of ann's.
+func register(t *testing.T, a *passkeytest.Authenticator) passkey.Credential {
+	t.Helper()
+	options, err := party.CreationOptions(challenge, ann, nil)
+	made, err2 := a.Create(need(t, options, err))
+	c, err := party.Register(challenge, ann.ID, text(t, need(t, made, err2)))
+	return need(t, c, err)
+}
+
+// use answers the options and verifies the answer.
+func use(t *testing.T, a *passkeytest.Authenticator, c passkey.Credential) (passkey.Credential, error) {
+	t.Helper()
+	options, err := party.RequestOptions(challenge, []passkey.Credential{c})
+	got, err2 := a.Get(need(t, options, err))
+	answer, err := passkey.Parse(text(t, need(t, got, err2)))
+	if answer = need(t, answer, err); string(answer.CredentialID) != string(c.ID) || answer.UserHandle != ann.ID {
+		t.Errorf("%+v", answer)
+	}
+	return party.Verify(challenge, ann.ID, c, answer)
+}
+
+// Browsers have passkeys at names over HTTPS, and over HTTP on the own machine only.
+func TestWhereBrowsersHavePasskeys(t *testing.T) {
+	for base, want := range map[string]bool{
+		"https://id.example.com": true, "https://id.example.com:8443/x": true, "http://localhost:8080": true, "http://a.localhost": true,
+		"http://id.example.com": false, "http://127.0.0.1:8080": false, "https://192.0.2.1": false, "https://[::1]:443": false, "http://localhost.example.com": false, "ftp://x.example": false,
+	} {
+		if got := passkey.New(base, "Doorward").Usable(); got != want {
+			t.Errorf("%s: %v", base, got)
+		}
+	}
+}
+
+func TestRegisterAndUse(t *testing.T) {
+	a := passkeytest.New(origin)
+	c := register(t, a)
+	for range 2 {
+		back, err := passkey.Read(c.ID, c.Text())
+		next, err2 := use(t, a, need(t, back, err))
+		if next = need(t, next, err2); next.Counter <= c.Counter || slices.Equal(next.Text(), c.Text()) {
+			t.Errorf("the counter went from %d to %d", c.Counter, next.Counter)
+		}
+		c = next
+	}
+	options, err := party.CreationOptions(challenge, ann, []passkey.Credential{c})
+	if _, err := a.Create(need(t, options, err)); !errors.Is(err, passkeytest.ErrExcluded) {
+		t.Errorf("a second one on the same authenticator: %v", err)
+	}
+	o, err := passkeytest.Read(options)
+	if need(t, o, err); o.RP.ID != "id.example.com" || string(o.User.ID) != ann.ID || o.Selection.UserVerification != "required" || o.Selection.ResidentKey != "required" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// What an answer must be right about.
+func TestWrongAnswers(t *testing.T) {
+	for name, spoil := range map[string]func(*passkeytest.Authenticator){
+		"origin":        func(a *passkeytest.Authenticator) { a.Origin = "https://evil.example.com" },
+		"port":          func(a *passkeytest.Authenticator) { a.Origin = origin + ":8443" },
+		"relying party": func(a *passkeytest.Authenticator) { a.RPID = "example.com" },
+		"presence":      func(a *passkeytest.Authenticator) { a.Flags = passkeytest.Verified },
+		"verification":  func(a *passkeytest.Authenticator) { a.Flags = passkeytest.Present },
+		"backup": func(a *passkeytest.Authenticator) {
+			a.Flags = passkeytest.Present | passkeytest.Verified | passkeytest.BackedUp
+		},
+	} {
+		a := passkeytest.New(origin)
+		c := register(t, a)
+		spoil(a)
+		if _, err := use(t, a, c); !errors.Is(err, passkey.ErrWrong) {
+			t.Errorf("%s: %v", name, err)
+		}
+		options, err := party.CreationOptions(challenge, ann, nil)
+		made, err2 := a.Create(need(t, options, err))
+		if _, err := party.Register(challenge, ann.ID, text(t, need(t, made, err2))); !errors.Is(err, passkey.ErrWrong) {
+			t.Errorf("registered with a wrong %s: %v", name, err)
+		}
+	}
+	a := passkeytest.New(origin)
+	c := register(t, a)
+	options, err := party.RequestOptions([]byte("another challenge of 32 bytes..."), nil)
+	got, err2 := a.Get(need(t, options, err))
+	answer, err := passkey.Parse(text(t, need(t, got, err2)))
+	if _, err := party.Verify(challenge, ann.ID, c, need(t, answer, err)); !errors.Is(err, passkey.ErrWrong) {
+		t.Errorf("to another challenge: %v", err)
+	}
+	a.Keys[0].Handle = []byte("usr_eve")
+	options, err = party.RequestOptions(challenge, nil)
+	got, err2 = a.Get(need(t, options, err))
+	answer, err = passkey.Parse(text(t, need(t, got, err2)))
+	if _, err := party.Verify(challenge, ann.ID, c, need(t, answer, err)); !errors.Is(err, passkey.ErrWrong) {
+		t.Errorf("with another user handle: %v", err)
+	}
+	other := register(t, passkeytest.New(origin))
+	c.PublicKey = other.PublicKey
+	a.Keys[0].Handle = []byte(ann.ID)
+	if _, err := use(t, a, c); !errors.Is(err, passkey.ErrWrong) {
+		t.Errorf("with another key: %v", err)
+	}
+	for _, junk := range []string{"", "{}", "[]", `{"id":"x"}`} {
+		if _, err := passkey.Parse([]byte(junk)); !errors.Is(err, passkey.ErrWrong) {
+			t.Errorf("%q: %v", junk, err)
+		}
+		if _, err := party.Register(challenge, ann.ID, []byte(junk)); !errors.Is(err, passkey.ErrWrong) {
+			t.Errorf("registered %q: %v", junk, err)
+		}
+	}
+}
+
+// A counter that has not increased means a copy; one that is always 0 is none.
+func TestCopied(t *testing.T) {
+	a := passkeytest.New(origin)
+	c := register(t, a)
+	copied := a.Copy()
+	c, err := use(t, a, c)
+	need(t, c, err)
+	if _, err := use(t, copied, c); !errors.Is(err, passkey.ErrCopied) {
+		t.Errorf("the same counter: %v", err)
+	}
+	a.Counter = 0
+	if _, err := use(t, a, c); !errors.Is(err, passkey.ErrCopied) {
+		t.Errorf("0 after a counter: %v", err)
+	}
+	a = passkeytest.New(origin)
+	a.Counter = 0
+	c = register(t, a)
+	for range 3 {
+		c, err = use(t, a, c)
+		need(t, c, err)
+	}
+}
+
+// A passkey may become synced, and then stays so.
+func TestBecomesSynced(t *testing.T) {
+	a := passkeytest.New(origin)
+	c := register(t, a)
+	a.Flags |= passkeytest.BackupEligible | passkeytest.BackedUp
+	c, err := use(t, a, c)
+	if need(t, c, err); !c.BackupEligible {
+		t.Error("it is not synced")
+	}
+	a.Flags = passkeytest.Present | passkeytest.Verified
+	if _, err := use(t, a, c); !errors.Is(err, passkey.ErrWrong) {
+		t.Errorf("the way back: %v", err)
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	apple := []byte("\xfb\xfc\x30\x07\x15\x4e\x4e\xcc\x8c\x0b\x6e\x02\x05\x57\xd7\xbd")
+	chrome := "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/149.0.0.0 Safari/537.36"
+	for want, got := range map[string]string{
+		"Apple Passwords": passkey.NameOf(passkey.Credential{AAGUID: apple}, chrome),
+		"Chrome on Linux": passkey.NameOf(passkey.Credential{AAGUID: make([]byte, 16)}, chrome),
+		"iPhone":          passkey.NameOf(passkey.Credential{}, "an iPhone app"),
+		"Passkey":         passkey.NameOf(passkey.Credential{}, "curl/8"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

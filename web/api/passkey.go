@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/web/front"
+)
+
+var docBeginPasskeyLogin = front.Doc{
+	ID: "beginPasskeyLogin", Tag: "Sessions", Summary: "Begin to sign in with a passkey alone",
+	Description: "The challenge is nobody's: the passkey says whose it is. It is good once, for 5 minutes and 5 tries. Pass `publicKey` to `navigator.credentials.get`, with `mediation: \"conditional\"` for the autofill of an address field. A client network may begin 1,000 in 10 minutes.",
+	Errors:      []doorward.Code{doorward.CodePasskeysUnavailable, doorward.CodeTooManyAttempts},
+}
+
+func (a *api) beginPasskeyLogin(ctx context.Context, c *front.Call, _ front.None) (challengeView, error) {
+	begun, err := a.app.Login.BeginPasskey(ctx, c.Caller)
+	if err != nil {
+		return challengeView{}, err
+	}
+	return viewBegun(begun), nil
+}
+
+type passkeyLoginInput struct {
+	Challenge  string         `json:"challenge" doc:"Of passkey/begin"`
+	Credential front.WebAuthn `json:"credential" doc:"What the browser's PublicKeyCredential.toJSON() gives"`
+	TenantID   string         `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Tenant to sign in to; without it the last used, or else the oldest"`
+}
+
+var docFinishPasskeyLogin = front.Doc{
+	ID: "finishPasskeyLogin", Tag: "Sessions", Summary: "Sign in with a passkey alone",
+	Description: "Opens a session of assurance level 2, as a login does with a password and a second factor: the passkey must have verified its user. Everything that is wrong with the answer is 401 `invalid_code`, which counts in the limit of the client network. A passkey whose signature counter has not increased is disabled, and its person gets a mail.",
+	Errors: []doorward.Code{
+		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts, doorward.CodeInvalidCredentials,
+		doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+	},
+}
+
+func (a *api) finishPasskeyLogin(ctx context.Context, c *front.Call, in passkeyLoginInput) (signedIn, error) {
+	if err := required(field{"/challenge", in.Challenge}, field{"/credential", string(in.Credential.Text())}); err != nil {
+		return signedIn{}, err
+	}
+	outcome, err := a.app.Login.WithPasskey(ctx, c.Caller, in.Challenge, in.Credential.Text(), in.TenantID)
+	if err != nil {
+		return signedIn{}, err
+	}
+	return a.signIn(c, outcome)
+}
+
+type beginPasskeyInput struct {
+	Challenge string `json:"challenge,omitempty" doc:"Of the answer with the code mfa_enrolment_required, instead of a session"`
+}
+
+// OptionalBody: with a session no member is needed.
+func (beginPasskeyInput) OptionalBody() {}
+
+var docBeginPasskey = front.Doc{
+	ID: "beginPasskey", Tag: "Second factors", Summary: "Begin to set up a passkey",
+	Description: "Pass `publicKey` to `navigator.credentials.create`. Authenticators that have a passkey of the account make no second one. With the challenge of an enrolment that same challenge is to be sent with the answer.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeChallengeOver, doorward.CodePasskeysUnavailable, doorward.CodeTooManyFactors},
+}
+
+func (a *api) beginPasskey(ctx context.Context, c *front.Call, in beginPasskeyInput) (challengeView, error) {
+	begin := func() (factor.Begun, error) { return a.app.Factors.BeginPasskeyBy(ctx, in.Challenge) }
+	if in.Challenge == "" {
+		if err := signedInNow(c); err != nil {
+			return challengeView{}, err
+		}
+		begin = func() (factor.Begun, error) { return a.app.Factors.BeginPasskey(ctx, c.Caller) }
+	}
+	begun, err := begin()
+	if err != nil {
+		return challengeView{}, err
+	}
+	return viewBegun(begun), nil
+}
+
+type finishPasskeyInput struct {
+	Challenge  string         `json:"challenge" doc:"Of factors/passkey/begin, or of the answer with the code mfa_enrolment_required"`
+	Credential front.WebAuthn `json:"credential" doc:"What the browser's PublicKeyCredential.toJSON() gives"`
+	Name       string         `json:"name,omitempty" example:"Phone" doc:"At most 100 characters; without it that of the authenticator or the browser"`
+}
+
+var docFinishPasskey = front.Doc{
+	ID: "finishPasskey", Tag: "Second factors", Summary: "Set up a passkey",
+	Description: "The passkey signs in alone and is a second factor from now on, and the session of the request has assurance level 2. The rest is as with an authenticator app. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.",
+	Errors: []doorward.Code{
+		doorward.CodeStepUpRequired,
+		doorward.CodeUnauthenticated, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
+		doorward.CodePasskeysUnavailable, doorward.CodeTooManyFactors, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+	},
+}
+
+func (a *api) finishPasskey(ctx context.Context, c *front.Call, in finishPasskeyInput) (confirmed, error) {
+	if err := required(field{"/challenge", in.Challenge}, field{"/credential", string(in.Credential.Text())}); err != nil {
+		return confirmed{}, err
+	}
+	if c.Caller.Kind == doorward.ByUser {
+		done, err := a.app.Factors.ConfirmPasskey(ctx, c.Caller, in.Challenge, in.Credential.Text(), in.Name)
+		if !doorward.HasCode(err, doorward.CodeChallengeOver) {
+			return confirmed{Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes}, err
+		}
+	}
+	outcome, done, err := a.app.Login.WithFirstPasskey(ctx, c.Caller, in.Challenge, in.Credential.Text(), in.Name)
+	if err != nil {
+		return confirmed{}, err
+	}
+	return a.confirmedAndSignedIn(c, outcome, done)
+}

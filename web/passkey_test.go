@@ -1,0 +1,417 @@
+package web_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/passkey/passkeytest"
+)
+
+const (
+	passkeyOrigin     = "http://localhost:8080"
+	beginPasskeyPath  = "POST /api/v2/auth/factors/passkey/begin"
+	finishPasskeyPath = "POST /api/v2/auth/factors/passkey/finish"
+	beginAlonePath    = "POST /api/v2/auth/passkey/begin"
+	finishAlonePath   = "POST /api/v2/auth/passkey/finish"
+	beginStepUpPath   = "POST /api/v2/auth/step-up/begin"
+	finishStepUpPath  = "POST /api/v2/auth/step-up/finish"
+)
+
+// hasPasskeys gives the server an address at which browsers have passkeys.
+func hasPasskeys() doorwardtest.Option { return doorwardtest.BaseURL(passkeyOrigin) }
+
+// options are WebAuthn's options in an answer.
+func options(t *testing.T, in answer) []byte {
+	t.Helper()
+	text, err := json.Marshal(in.at("publicKey"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// create makes a passkey for the options of an answer.
+func create(t *testing.T, a *passkeytest.Authenticator, in answer) m {
+	t.Helper()
+	made, err := a.Create(options(t, in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// get uses a passkey for the options of an answer.
+func get(t *testing.T, a *passkeytest.Authenticator, in answer) m {
+	t.Helper()
+	got, err := a.Get(options(t, in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// addPasskey sets up a passkey for the person of a session, and returns its factor.
+func (s *server) addPasskey(t *testing.T, token string, a *passkeytest.Authenticator) answer {
+	t.Helper()
+	begun := s.send(t, beginPasskeyPath, nil, as(token)).ok(http.StatusOK).names("", "challenge", "methods", "expiresAt", "publicKey")
+	return s.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": create(t, a, begun)}, as(token)).ok(http.StatusOK)
+}
+
+// alone signs in with a passkey alone.
+func (s *server) alone(t *testing.T, a *passkeytest.Authenticator) answer {
+	t.Helper()
+	begun := s.send(t, beginAlonePath, nil).ok(http.StatusOK).names("", "challenge", "methods", "expiresAt", "publicKey")
+	return s.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": get(t, a, begun)})
+}
+
+// asksBySecond signs in with the password and returns the answer that asks for more.
+func (s *server) asksBySecond(t *testing.T, p *doorwardtest.Person) answer {
+	t.Helper()
+	return s.login(t, p.Email, password).fails(http.StatusForbidden, "mfa_required")
+}
+
+// The way of a passkey through the API: set up, alone, as the second step, for a step-up,
+// renamed and removed.
+func TestPasskey(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "ADMIN")
+		mails := d.newMails(t, ann.Email)
+		a := passkeytest.New(passkeyOrigin)
+		done := d.addPasskey(t, ann.Token(), a)
+		if codes := done.at("recoveryCodes").([]any); len(codes) != 10 || done.at("factor.type") != "passkey" || done.at("factor.synced") != false || done.text("factor.name") == "" {
+			t.Errorf("%s", done.body)
+		}
+		d.send(t, sessionPath, nil, as(ann.Token())).is("session.aal", 2.0)
+		id := done.text("factor.id")
+
+		in := d.alone(t, a).ok(http.StatusOK).names("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0).is("user.email", ann.Email)
+		if cookieNamed(in, "JSESSIONID") == "" || cookieNamed(in, "doorward_device") == "" {
+			t.Errorf("the cookies are %q", in.cookies())
+		}
+		session := d.send(t, sessionPath, nil, as(in.text("token"))).is("session.aal", 2.0)
+		if amr := session.at("session.amr"); !has(amr, "hwk") || !has(amr, "mfa") || has(amr, "pwd") {
+			t.Errorf("amr is %v", amr)
+		}
+
+		asked := d.asksBySecond(t, ann)
+		if !has(asked.at("methods"), "passkey") || !has(asked.at("methods"), "recovery") {
+			t.Errorf("the methods are %v", asked.at("methods"))
+		}
+		second := d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": get(t, a, asked)}).ok(http.StatusOK).is("aal", 2.0)
+		if amr := d.send(t, sessionPath, nil, as(second.text("token"))).at("session.amr"); !has(amr, "hwk") || !has(amr, "pwd") {
+			t.Errorf("amr is %v", amr)
+		}
+
+		d.Advance(11 * time.Minute)
+		token := second.text("token")
+		refused := d.send(t, beginPasskeyPath, nil, as(token)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2").is("maxAge", 600.0)
+		if methods := refused.at("methods").([]any); len(methods) != 1 || methods[0] != "passkey" || refused.instant("expiresAt").IsZero() {
+			t.Errorf("%s", refused.body)
+		}
+		for _, asked := range []answer{refused, d.send(t, beginStepUpPath, nil, as(token)).ok(http.StatusOK)} {
+			up := d.send(t, finishStepUpPath, m{"challenge": asked.text("challenge"), "credential": get(t, a, asked)}, as(token)).ok(http.StatusOK).is("session.aal", 2.0)
+			d.send(t, sessionPath, nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
+			token = up.text("token")
+		}
+		d.send(t, "PATCH /api/v2/auth/factors/"+id, m{"name": "Laptop"}, as(token)).ok(http.StatusOK).is("name", "Laptop").is("synced", false)
+		d.patchTenant(t, acme.Owner.Login(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"ADMIN"}}}).ok(http.StatusOK)
+		d.send(t, "DELETE /api/v2/auth/factors/"+id, nil, as(token)).fails(http.StatusConflict, "mfa_required_here")
+		d.patchTenant(t, acme.Owner.Login(), m{"settings": m{"mfa": "optional"}}).ok(http.StatusOK)
+		d.send(t, "DELETE /api/v2/auth/factors/"+id, nil, as(token)).ok(http.StatusNoContent)
+		d.alone(t, a).fails(http.StatusUnauthorized, "invalid_code")
+		d.login(t, ann.Email, password).ok(http.StatusOK)
+		d.deliver(t)
+		var text strings.Builder
+		for _, mail := range mails() {
+			text.WriteString(mail.Subject + "\n" + mail.Text)
+		}
+		if n := strings.Count(text.String(), "a passkey was"); n != 2 {
+			t.Errorf("%d mails speak of the passkey, want 2:\n%s", n, text.String())
+		}
+	}, masterKey(t), hasPasskeys())
+}
+
+// An authenticator makes one passkey for an account, and an account takes one passkey once.
+func TestPasskeyTwice(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		a := passkeytest.New(passkeyOrigin)
+		begun := d.send(t, beginPasskeyPath, m{}, as(ann.Token())).ok(http.StatusOK)
+		made := create(t, a, begun)
+		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made, "name": "Key"}, as(bob.Token())).fails(http.StatusGone, "challenge_over")
+		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made, "name": "Key"}, as(ann.Token())).ok(http.StatusOK).is("factor.name", "Key")
+		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made}, as(ann.Token())).fails(http.StatusGone, "challenge_over")
+		again := d.send(t, beginPasskeyPath, m{}, as(ann.Token())).ok(http.StatusOK)
+		if _, err := a.Create(options(t, again)); err != passkeytest.ErrExcluded {
+			t.Errorf("a second one: %v", err)
+		}
+		other := d.send(t, beginPasskeyPath, m{}, as(ann.Token())).ok(http.StatusOK)
+		credential := create(t, passkeytest.New(passkeyOrigin), other)
+		if again := d.addPasskey(t, ann.Token(), passkeytest.New(passkeyOrigin)); again.at("recoveryCodes") != nil {
+			t.Error("the second factor makes recovery codes")
+		}
+		d.send(t, finishPasskeyPath, m{"challenge": other.text("challenge"), "credential": credential}, as(ann.Token())).fails(http.StatusGone, "challenge_over")
+		if items := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).at("items").([]any); len(items) != 2 {
+			t.Errorf("the factors are %v", items)
+		}
+	}, hasPasskeys())
+}
+
+// What an answer must be right about, at each place that takes one.
+func TestWrongPasskeyAnswers(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, eve := acme.Join("ann@acme.example", "USER"), acme.Join("eve@acme.example", "USER")
+		a, other := passkeytest.New(passkeyOrigin), passkeytest.New(passkeyOrigin)
+		d.addPasskey(t, ann.Token(), a)
+		d.addPasskey(t, eve.Token(), other)
+		for name, spoil := range map[string]func(*passkeytest.Authenticator){
+			"origin":        func(a *passkeytest.Authenticator) { a.Origin = "http://localhost:8081" },
+			"relying party": func(a *passkeytest.Authenticator) { a.RPID = "example.com" },
+			"verification":  func(a *passkeytest.Authenticator) { a.Flags = passkeytest.Present },
+			"user handle":   func(a *passkeytest.Authenticator) { a.Keys[0].Handle = []byte(eve.ID) },
+		} {
+			spoilt := a.Copy()
+			spoilt.Counter += 100
+			spoil(spoilt)
+			if got := d.alone(t, spoilt); got.text("code") != "invalid_code" || got.status != http.StatusUnauthorized {
+				t.Errorf("alone with a wrong %s: %d %s", name, got.status, got.body)
+			}
+			asked := d.asksBySecond(t, ann)
+			d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": get(t, spoilt, asked)}).fails(http.StatusUnauthorized, "invalid_code")
+			up := d.send(t, beginStepUpPath, nil, as(ann.Token())).ok(http.StatusOK)
+			d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "credential": get(t, spoilt, up)}, as(ann.Token())).invalid("/credential", "wrong")
+			begun := d.send(t, beginPasskeyPath, nil, as(ann.Token())).ok(http.StatusOK)
+			if name != "user handle" { // an authenticator says it of no new passkey
+				made := passkeytest.New(passkeyOrigin)
+				spoil(made)
+				d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": create(t, made, begun)}, as(ann.Token())).invalid("/credential", "wrong")
+			}
+		}
+		asked := d.asksBySecond(t, ann)
+		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": get(t, other, d.asksBySecond(t, eve))}).fails(http.StatusUnauthorized, "invalid_code")
+		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": m{}}).fails(http.StatusUnauthorized, "invalid_code")
+		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": m{"id": "AAAA", "rawId": "AAAA", "type": "public-key", "response": m{"userHandle": "AA"}}}).fails(http.StatusUnauthorized, "invalid_code")
+		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": get(t, a, asked), "code": "123456"}).invalid("/code", "invalid")
+		begun := d.send(t, beginAlonePath, nil).ok(http.StatusOK)
+		credential := get(t, a, begun)
+		d.send(t, secondPath, m{"challenge": begun.text("challenge"), "credential": credential}).fails(http.StatusGone, "challenge_over")
+		d.send(t, finishAlonePath, m{"challenge": asked.text("challenge"), "credential": get(t, a, asked)}).fails(http.StatusGone, "challenge_over")
+		d.Advance(5 * time.Minute)
+		d.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": credential}).fails(http.StatusGone, "challenge_over")
+		d.alone(t, a).ok(http.StatusOK)
+	}, hasPasskeys(), doorwardtest.LoginLimits(1000, 1000))
+}
+
+// A counter that went back: the use is refused, the passkey disabled, the person told; and
+// the account goes on to need a second factor.
+func TestCopiedPasskey(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		mails := d.newMails(t, ann.Email)
+		a := passkeytest.New(passkeyOrigin)
+		added := d.addPasskey(t, ann.Token(), a)
+		codes := added.at("recoveryCodes").([]any)
+		stolen := a.Copy()
+		d.alone(t, a).ok(http.StatusOK)
+		d.alone(t, stolen).fails(http.StatusUnauthorized, "invalid_code")
+		stolen.Counter += 10
+		d.alone(t, stolen).fails(http.StatusUnauthorized, "invalid_code")
+		d.alone(t, a).fails(http.StatusUnauthorized, "invalid_code")
+		list := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).ok(http.StatusOK)
+		if one := list.at("items").([]any)[0].(m); one["disabledAt"] == nil {
+			t.Errorf("%v", one)
+		}
+		d.deliver(t)
+		told := false
+		for _, mail := range mails() {
+			told = told || strings.Contains(mail.Subject, "there may be a copy")
+		}
+		if !told {
+			t.Error("the person was not told")
+		}
+		asked := d.asksBySecond(t, ann)
+		if methods := asked.at("methods").([]any); len(methods) != 1 || methods[0] != "recovery" || asked.at("publicKey") != nil {
+			t.Errorf("%s", asked.body)
+		}
+		in := d.send(t, secondPath, m{"challenge": asked.text("challenge"), "recoveryCode": codes[0]}).ok(http.StatusOK).text("token")
+		d.Advance(11 * time.Minute)
+		up := d.send(t, beginPasskeyPath, nil, as(in)).fails(http.StatusForbidden, "step_up_required")
+		d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "password": password}, as(in)).invalid("/password", "wrong")
+		in = d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "recoveryCode": codes[1]}, as(in)).ok(http.StatusOK).text("token")
+		b := passkeytest.New(passkeyOrigin)
+		d.addPasskey(t, in, b)
+		d.send(t, "DELETE /api/v2/auth/factors/"+added.text("factor.id"), nil, as(in)).ok(http.StatusNoContent)
+		d.alone(t, b).ok(http.StatusOK)
+		up = d.send(t, beginStepUpPath, nil, as(in)).ok(http.StatusOK)
+		d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "recoveryCode": codes[2]}, as(in)).invalid("/recoveryCode", "wrong")
+	}, hasPasskeys())
+}
+
+// A passkey that becomes synced goes on working, and says so; the way back is refused. One
+// without a counter is never taken for a copy.
+func TestSyncedPasskey(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+		a := passkeytest.New(passkeyOrigin)
+		a.Counter = 0
+		d.addPasskey(t, ann.Token(), a)
+		d.alone(t, a).ok(http.StatusOK)
+		a.Flags |= passkeytest.BackupEligible | passkeytest.BackedUp
+		in := d.alone(t, a).ok(http.StatusOK).text("token")
+		if amr := d.send(t, sessionPath, nil, as(in)).at("session.amr"); !has(amr, "swk") {
+			t.Errorf("amr is %v", amr)
+		}
+		if one := d.send(t, "GET /api/v2/auth/factors", nil, as(in)).at("items").([]any)[0].(m); one["synced"] != true || one["lastUsedAt"] == nil {
+			t.Errorf("%v", one)
+		}
+		a.Flags = passkeytest.Present | passkeytest.Verified
+		d.alone(t, a).fails(http.StatusUnauthorized, "invalid_code")
+		a.Flags |= passkeytest.BackupEligible
+		d.alone(t, a).ok(http.StatusOK)
+	}, hasPasskeys())
+}
+
+// The same answer several times at once passes once, over several nodes, and is not taken
+// for a copy.
+func TestPasskeyAnswerAtOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+		a := passkeytest.New(passkeyOrigin)
+		d.addPasskey(t, ann.Token(), a)
+		for name, begin := range map[string]func() (string, m){
+			finishAlonePath: func() (string, m) {
+				begun := d.send(t, beginAlonePath, nil).ok(http.StatusOK)
+				return begun.text("challenge"), get(t, a, begun)
+			},
+			secondPath: func() (string, m) {
+				asked := d.asksBySecond(t, ann)
+				return asked.text("challenge"), get(t, a, asked)
+			},
+		} {
+			for range 4 {
+				challenge, credential := begin()
+				var wait sync.WaitGroup
+				answers := make([]answer, 5)
+				for i := range answers {
+					wait.Go(func() {
+						answers[i] = d.send(t, name, m{"challenge": challenge, "credential": credential})
+					})
+				}
+				wait.Wait()
+				passed := 0
+				for _, got := range answers {
+					switch {
+					case got.status == http.StatusOK:
+						passed++
+					case got.text("code") != "challenge_over" && got.text("code") != "invalid_code":
+						t.Errorf("%s: %d %s", name, got.status, got.body)
+					}
+				}
+				if passed != 1 {
+					t.Errorf("%s: %d passed", name, passed)
+				}
+			}
+		}
+		if one := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).at("items").([]any)[0].(m); one["disabledAt"] != nil {
+			t.Errorf("it was taken for a copy: %v", one)
+		}
+		d.alone(t, a).ok(http.StatusOK)
+	}, hasPasskeys(), doorwardtest.LoginLimits(1000, 1000))
+}
+
+// Where a tenant demands a factor, a passkey can be the first one, between the password and
+// the session.
+func TestFirstPasskey(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
+		asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required")
+		if !has(asked.at("methods"), "passkey") || asked.at("publicKey") != nil {
+			t.Errorf("%s", asked.body)
+		}
+		challenge := asked.text("challenge")
+		a := passkeytest.New(passkeyOrigin)
+		begun := d.send(t, beginPasskeyPath, m{"challenge": challenge}).ok(http.StatusOK).is("challenge", challenge)
+		wrong := passkeytest.New("http://localhost:1")
+		d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": create(t, wrong, begun)}).fails(http.StatusUnauthorized, "invalid_code")
+		in := d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": create(t, a, begun)}).ok(http.StatusOK).is("aal", 2.0).is("user.email", ann.Email)
+		if len(in.cookies()) == 0 || len(in.at("recoveryCodes").([]any)) != 10 {
+			t.Errorf("%s", in.body)
+		}
+		d.send(t, sessionPath, nil, as(in.text("token"))).is("session.aal", 2.0)
+		d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": create(t, passkeytest.New(passkeyOrigin), begun)}).fails(http.StatusGone, "challenge_over")
+		d.send(t, beginPasskeyPath, m{"challenge": challenge}).fails(http.StatusGone, "challenge_over")
+		d.alone(t, a).ok(http.StatusOK)
+	}, masterKey(t), hasPasskeys())
+}
+
+// What stands in the way of a login with a passkey alone, besides the passkey.
+func TestPasskeyLoginIsRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		a := passkeytest.New(passkeyOrigin)
+		d.addPasskey(t, ann.Token(), a)
+		d.enrol(t, globex, ann, "VIEWER")
+		to := func(tenantID string) answer {
+			begun := d.send(t, beginAlonePath, nil).ok(http.StatusOK)
+			return d.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": get(t, a, begun), "tenantId": tenantID})
+		}
+		to(globex.ID).ok(http.StatusOK).is("user.tenantId", globex.ID)
+		to(acme.ID).ok(http.StatusOK).is("user.tenantId", acme.ID)
+		to("tnt_absent").fails(http.StatusUnauthorized, "invalid_credentials")
+		d.suspend(t, acme.ID, ann.ID)
+		to(acme.ID).fails(http.StatusForbidden, "membership_suspended")
+		d.setTenant(t, globex, "frozen")
+		to(globex.ID).fails(http.StatusForbidden, "tenant_frozen")
+		d.setTenant(t, globex, "closing")
+		to(globex.ID).fails(http.StatusForbidden, "tenant_closing")
+	}, hasPasskeys())
+}
+
+// Wrong answers alone count for the client network and lock nobody out; so do beginnings.
+func TestPasskeyLimits(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+		a := passkeytest.New(passkeyOrigin)
+		d.addPasskey(t, ann.Token(), a)
+		spoilt := a.Copy()
+		spoilt.Flags = passkeytest.Present
+		for range 6 {
+			d.alone(t, spoilt).fails(http.StatusUnauthorized, "invalid_code")
+		}
+		d.alone(t, spoilt).fails(http.StatusTooManyRequests, "too_many_attempts")
+		asked := d.login(t, ann.Email, password, from("192.0.2.7")).fails(http.StatusForbidden, "mfa_required")
+		spoilt.Counter = a.Counter
+		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": get(t, a, asked)}, from("192.0.2.7")).ok(http.StatusOK)
+		for range 1000 {
+			d.send(t, beginAlonePath, nil, from("192.0.2.9")).ok(http.StatusOK)
+		}
+		d.send(t, beginAlonePath, nil, from("192.0.2.9")).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.send(t, beginAlonePath, nil, from("192.0.2.10")).ok(http.StatusOK)
+	}, hasPasskeys(), doorwardtest.LoginLimits(3, 6), doorwardtest.TrustLoopback())
+}
+
+// Browsers have no passkeys at an IP address, or over plain HTTP elsewhere.
+func TestNoPasskeys(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"http://127.0.0.1:8080", "http://id.example.com"} {
+		t.Run(base, func(t *testing.T) {
+			onSQLite(t, func(t *testing.T, d *server) {
+				ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+				d.send(t, beginAlonePath, nil).fails(http.StatusConflict, "passkeys_unavailable")
+				d.send(t, beginPasskeyPath, nil, as(ann.Token())).fails(http.StatusConflict, "passkeys_unavailable")
+			}, doorwardtest.BaseURL(base))
+		})
+	}
+}

@@ -546,14 +546,14 @@ func (h *recorder) withFactors() []step {
 		{"a passkey of nobody", func() {
 			begun := h.ask(beginAlonePath, nil).ok(200)
 			h.ask(finishAlonePath, m{"challenge": begun.text("challenge"), "credential": m{"id": "x"}}).fails(401, "invalid_code")
-		}, []string{`-: anonymous refused mfa.refuse user -, reason "" "invalid_code"`}},
+		}, []string{`-: anonymous refused mfa.refuse user -, reason "" "invalid_code", userAgent "" "Go-http-client/1.1"`}},
 		{"the passkey alone", func() { h.tokens[h.ann.ID] = h.keep(h.alone(h.t, key).ok(200).text("token")) }, []string{`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`}},
 		{"a copy of it", func() {
 			stolen := key.Copy()
 			stolen.Counter--
 			h.alone(h.t, stolen).fails(401, "invalid_code")
 		}, []string{
-			`Acme: anonymous refused mfa.refuse user ann, reason "" "invalid_code"`,
+			`Acme: anonymous refused mfa.refuse user ann, reason "" "invalid_code", userAgent "" "Go-http-client/1.1"`,
 			`Acme: ann done mfa.clone user ann, factor "passkey" "", userAgent "" "Go-http-client/1.1"`,
 		}},
 	}

@@ -1,9 +1,9 @@
 // Command timing shows whether the time of an answer reveals if an address has an
-// account. It starts a real server with the password parameters of production and
-// asks in pairs, one address that has an account and one that has none, in random
-// order, so that other load affects both.
+// account, or an account a second factor. It starts a real server with the password
+// parameters of production and asks in pairs, one address that has an account, or one with
+// a factor, and one that has none, in random order, so that other load affects both.
 //
-// For each question it prints the probability that the account's answer was the
+// For each question it prints the probability that the first one's answer was the
 // slower one of two (Vargha and Delaney's A; 0.5: time reveals nothing), the z of the
 // Mann–Whitney test, and the median of the differences within pairs. A z beyond
 // ±2.6 occurs by chance once in a hundred runs. With -flood, other clients ask for
@@ -48,31 +48,48 @@ func main() {
 	}
 }
 
-// question is a request whose answer must not reveal whether the account exists.
+// question is a request whose answer must not reveal which of two addresses it is for: by
+// default one that has an account, or none.
 type question struct {
 	name, path string
 	status     int
 	body       func(email string) map[string]string
+	one, other func(n int) string
+}
+
+func (q question) addresses(n int) (one, other string) {
+	if q.one == nil {
+		return known(n), unknown(n)
+	}
+	return q.one(n), q.other(n)
 }
 
 var questions = []question{
 	{"login, wrong password", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
 		return map[string]string{"email": email, "password": "not the password"}
-	}},
+	}, nil, nil},
 	{"login, over-long password", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
 		return map[string]string{"email": email, "password": strings.Repeat("x", 1500)}
-	}},
+	}, nil, nil},
 	{"login, account or no address", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
 		return map[string]string{"email": strings.Replace(email, "nobody", "no body", 1), "password": "not the password"}
-	}},
+	}, nil, nil},
+	{"login, with a factor or without", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
+		return map[string]string{"email": email, "password": "not the password"}
+	}, proved, known},
 	{"forgot-password", "/api/v2/auth/forgot-password", http.StatusAccepted, func(email string) map[string]string {
 		return map[string]string{"email": email}
-	}},
+	}, nil, nil},
+	{"forgot-password, factor or none", "/api/v2/auth/forgot-password", http.StatusAccepted, func(email string) map[string]string {
+		return map[string]string{"email": email}
+	}, proved, alone},
 }
 
 // All addresses have the same length, so that all bodies do.
 func known(n int) string   { return fmt.Sprintf("person%06d@acme.example", n) }
 func unknown(n int) string { return fmt.Sprintf("nobody%06d@acme.example", n) }
+func proved(n int) string  { return fmt.Sprintf("proved%06d@acme.example", n) } // has a factor
+func alone(n int) string   { return fmt.Sprintf("sparse%06d@acme.example", n) } // has none; not asked for anything else
 
 func run(pairs int, database string, connections int) error {
 	dir, err := os.MkdirTemp("", "doorward-timing-")
@@ -93,7 +110,7 @@ func run(pairs int, database string, connections int) error {
 	defer s.stop()
 	sent, stop := s.flood(connections)
 	defer func() { stop(); fmt.Printf("%d requests of the flood were answered\n", sent.Load()) }()
-	fmt.Printf("%-30s %7s %7s %7s %12s\n", "QUESTION", "PAIRS", "A", "Z", "MEDIAN DIFF")
+	fmt.Printf("%-32s %7s %7s %7s %12s\n", "QUESTION", "PAIRS", "A", "Z", "MEDIAN DIFF")
 	for _, q := range questions {
 		if err := s.measure(q, pairs); err != nil {
 			return fmt.Errorf("%s: %w", q.name, err)
@@ -121,17 +138,29 @@ func populate(dsn string, accounts int) error {
 		tenant := doorward.Tenant{ID: doorward.NewID(doorward.PrefixTenant), Name: "Acme", Status: doorward.TenantActive, CreatedAt: tx.Now}
 		err := tx.InsertTenant(ctx, tenant)
 		for n := 0; n < accounts && err == nil; n++ {
-			err = insert(ctx, tx, tenant.ID, known(n), hash)
+			err = cmp.Or(
+				insert(ctx, tx, tenant.ID, known(n), hash, false), insert(ctx, tx, tenant.ID, alone(n), hash, false),
+				insert(ctx, tx, tenant.ID, proved(n), hash, true),
+			)
 		}
 		return err
 	})
 	return err
 }
 
-func insert(ctx context.Context, tx *store.Tx, tenantID, email, hash string) error {
+func insert(ctx context.Context, tx *store.Tx, tenantID, email, hash string, hasFactor bool) error {
 	id := doorward.NewID(doorward.PrefixUser)
 	if _, err := tx.InsertAccount(ctx, doorward.Account{ID: id, Email: email, PasswordHash: hash, CreatedAt: tx.Now}); err != nil {
 		return err
+	}
+	if hasFactor {
+		f := doorward.Factor{ID: doorward.NewID(doorward.PrefixFactor), UserID: id, Kind: doorward.TOTP, Name: "App", CreatedAt: tx.Now, ConfirmedAt: &tx.Now}
+		if _, err := tx.InsertFactor(ctx, store.Factor{Factor: f, SeedSealed: make([]byte, 60)}); err != nil {
+			return err
+		}
+		if err := tx.CountFactors(ctx, id); err != nil {
+			return err
+		}
 	}
 	_, err := tx.InsertMembership(ctx, doorward.User{ID: id, TenantID: tenantID, Role: doorward.RoleUser, Status: doorward.UserActive, CreatedAt: tx.Now})
 	return err
@@ -230,7 +259,8 @@ func (s *server) ask(q question, email string) (time.Duration, error) {
 func (s *server) measure(q question, pairs int) error {
 	var with, without, differences []time.Duration
 	for n := range pairs {
-		order := []string{known(n), unknown(n)}
+		one, other := q.addresses(n)
+		order := []string{one, other}
 		if rand.IntN(2) == 0 {
 			slices.Reverse(order)
 		}
@@ -242,12 +272,12 @@ func (s *server) measure(q question, pairs int) error {
 			}
 			took[email] = t
 		}
-		with, without = append(with, took[known(n)]), append(without, took[unknown(n)])
-		differences = append(differences, took[known(n)]-took[unknown(n)])
+		with, without = append(with, took[one]), append(without, took[other])
+		differences = append(differences, took[one]-took[other])
 	}
 	a, z := mannWhitney(with, without)
 	slices.Sort(differences)
-	fmt.Printf("%-30s %7d %7.3f %7.2f %12v\n", q.name, pairs, a, z, differences[len(differences)/2])
+	fmt.Printf("%-32s %7d %7.3f %7.2f %12v\n", q.name, pairs, a, z, differences[len(differences)/2])
 	return nil
 }
 

@@ -78,7 +78,7 @@ func TestLogoForm(t *testing.T) {
 	h.as(t, "VIEWER").get("/console", http.StatusOK, path)
 	h.as(t, "USER").get("/account", http.StatusOK, path)
 	lacks(t, open(t, h.Server, h.other).get("/console", http.StatusOK), "/assets/logos/")
-	lacks(t, (&browser{t, h.Server, ""}).get("/login", http.StatusOK), "/assets/logos/")
+	lacks(t, (&browser{T: t, server: h.Server, token: ""}).get("/login", http.StatusOK), "/assets/logos/")
 
 	// A square logo is a symbol with the name beside it.
 	if res, page = admin.upload(logoForm, logoOf(drawn(50, 50))); res.StatusCode != http.StatusSeeOther {
@@ -215,5 +215,5 @@ func TestAccentForm(t *testing.T) {
 	}
 	// A tenant's accent stays on its pages.
 	lacks(t, open(t, h.Server, h.other).get("/console", http.StatusOK), "/assets/accents/")
-	lacks(t, (&browser{t, h.Server, ""}).get("/login", http.StatusOK), "/assets/accents/")
+	lacks(t, (&browser{T: t, server: h.Server, token: ""}).get("/login", http.StatusOK), "/assets/accents/")
 }

@@ -21,10 +21,11 @@ type browser struct {
 	*testing.T
 	server *doorwardtest.Server
 	token  string
+	notice string // value of the cookie that says what a redirect has done
 }
 
 func open(t *testing.T, s *doorwardtest.Server, p *doorwardtest.Person) *browser {
-	return &browser{t, s, p.Token()}
+	return &browser{T: t, server: s, token: p.Token()}
 }
 
 // ask sends a form and returns the answer without following redirects.
@@ -44,7 +45,7 @@ func (b *browser) send(method, path string, body io.Reader, header ...string) (*
 		b.Fatal(err)
 	}
 	req.Header.Set("Accept", "text/html")
-	req.Header.Set("Cookie", "JSESSIONID="+b.token)
+	req.Header.Set("Cookie", "JSESSIONID="+b.token+"; doorward_notice="+b.notice)
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
@@ -53,6 +54,11 @@ func (b *browser) send(method, path string, body io.Reader, header ...string) (*
 		b.Fatal(err)
 	}
 	defer res.Body.Close()
+	for _, c := range res.Cookies() {
+		if c.Name == "doorward_notice" {
+			b.notice = c.Value
+		}
+	}
 	page, err := io.ReadAll(res.Body)
 	if err != nil {
 		b.Fatal(err)
@@ -268,7 +274,7 @@ func TestFormsByRole(t *testing.T) {
 		if res.StatusCode != http.StatusForbidden {
 			t.Errorf("%s from another site: %d", path, res.StatusCode)
 		}
-		nobody := &browser{t, h.Server, ""}
+		nobody := &browser{T: t, server: h.Server, token: ""}
 		if res, _ := nobody.ask("POST", path, form); res.StatusCode != http.StatusSeeOther || !strings.HasPrefix(res.Header.Get("Location"), "/login?return=%2Fconsole") {
 			t.Errorf("%s without a session: %d to %s", path, res.StatusCode, res.Header.Get("Location"))
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // invitationFilters are the filters of the list: those of the API.
-var invitationFilters = []string{"status", "delivery"}
+var invitationFilters = []string{"q", "role", "status", "delivery", "sort"}
 
 // invitationStates lists the states, the most interesting first.
 var invitationStates = []doorward.InvitationState{
@@ -44,6 +44,7 @@ type invitations struct {
 	pager
 	States     []doorward.InvitationState
 	Deliveries []doorward.Delivery
+	Roles      []doorward.Role
 	Items      []offer
 }
 
@@ -56,12 +57,15 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := invitations{pageData: s, pager: r, States: invitationStates, Deliveries: deliveries}
-	found, err := h.app.Invitations.List(ctx, c.Caller, invite.Filter{State: r.Filter.Get("status"), Delivery: r.Filter.Get("delivery")}, w)
+	body := invitations{pageData: s, pager: r, States: invitationStates, Deliveries: deliveries, Roles: highestFirst(c.Caller.Rules)}
+	found, err := h.app.Invitations.List(ctx, c.Caller, invite.Filter{
+		Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), State: r.Filter.Get("status"), Delivery: r.Filter.Get("delivery"),
+	}, w)
 	for _, inv := range found.Items {
 		body.Items = append(body.Items, h.offer(c, inv))
 	}
 	if err == nil {
+		body.Total = found.Total
 		err = body.ending(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "invitations", Body: body, Wide: true}), err)

@@ -40,8 +40,28 @@ func filtersOf(c *ui.Call, names []string) (filters, error) {
 // Get returns the filter of the name.
 func (f filters) Get(name string) string { return url.Values(f).Get(name) }
 
-// Any reports whether there is a filter.
-func (f filters) Any() bool { return len(f) > 0 }
+// Any reports whether there is a filter, besides the order.
+func (f filters) Any() bool { return len(f) > 1 || len(f) == 1 && f.Get("sort") == "" }
+
+// SortBy returns a link to the beginning of the list, sorted by the name; in reverse if it
+// is that already.
+func (f filters) SortBy(name string) string {
+	if f.Get("sort") == name {
+		name = "-" + name
+	}
+	return f.With("sort", name)
+}
+
+// Sorted says how the list is sorted by the name, in the words of aria-sort; empty for not.
+func (f filters) Sorted(name string) string {
+	switch f.Get("sort") {
+	case name:
+		return "ascending"
+	case "-" + name:
+		return "descending"
+	}
+	return ""
+}
 
 // with returns a link to the list with one more parameter.
 func (f filters) with(name, value string) string {
@@ -73,7 +93,11 @@ type pager struct {
 	First  string // link to the first page; empty on it
 	Prev   string // link to the previous page; empty on the first
 	Next   string // link to the next page; empty on the last
+	Total  int    // rows of the whole list; doorward.MaxTotal+1 for more
 }
+
+// Many reports whether there are more rows than are counted.
+func (r pager) Many() bool { return r.Total > doorward.MaxTotal }
 
 // window returns the pager, without Prev and Next, and the requested part of the
 // list. With a cursor of another list that is the beginning.
@@ -92,7 +116,7 @@ func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Wi
 	r.Here = along(here.Encode())
 	w, err := c.WindowEitherWay(ctx)
 	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
-		return r, doorward.Window{Limit: rows}, nil
+		return r, doorward.Window{Limit: rows, Sort: f.Get("sort"), Count: true}, nil
 	}
 	if w.Back() || w.After != (doorward.Position{}) {
 		r.First = f.with("", "")

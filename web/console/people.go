@@ -11,7 +11,7 @@ import (
 )
 
 // peopleFilters are the filters of the list: those of the API.
-var peopleFilters = []string{"q", "role", "status", "factor"}
+var peopleFilters = []string{"q", "role", "status", "factor", "sort"}
 
 // people is the content of the list.
 type people struct {
@@ -33,6 +33,7 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	f := user.Filter{Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), Status: r.Filter.Get("status"), Factor: r.Filter.Get("factor")}
 	found, err := h.app.Users.List(ctx, c.Caller, f, w)
 	if err == nil {
+		r.Total = found.Total
 		err = r.ending(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: people{s, r, highestFirst(c.Caller.Rules), found.Items}, Wide: true}), err)

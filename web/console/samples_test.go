@@ -59,7 +59,7 @@ func samples() []uitest.Sample {
 		{Name: "people-none", View: wide("people", people{pageData: sheets, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
-		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, sampledOffers()}), Frame: owner},
+		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, nil, sampledOffers()}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{pageData: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "invite-left", View: wide("invite", newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []refusedLine{{"ann@", "left.email.invalid"}}}), Frame: inviting},

@@ -541,7 +541,47 @@ func TestHostileNames(t *testing.T) {
 	} {
 		lacks(t, owner.get(page, http.StatusOK), "<script>alert", "<b a=", "ZgotmplZ")
 	}
-	owner.get("/console?done=saved&count=5&sessions=-1&invitations=x", http.StatusOK, "The settings are saved.")
+	lacks(t, owner.get("/console?done=saved&count=5&sessions=-1&invitations=x", http.StatusOK), "The settings are saved.")
+}
+
+// TestNoticeOnce: what was done is said by the page that the redirect leads to, and never
+// again; an address says nothing by itself.
+func TestNoticeOnce(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	owner, bob := open(t, s, acme.Owner), acme.Join("bob@acme.example", "USER")
+	res, _ := owner.ask("POST", "/console/people/"+bob.ID+"/suspend", url.Values{})
+	to := res.Header.Get("Location")
+	const said = "The person is suspended."
+	lacks(t, open(t, s, acme.Owner).get(to, http.StatusOK), said)
+	owner.get(to, http.StatusOK, said)
+	lacks(t, owner.get(to, http.StatusOK), said)
+	lacks(t, owner.get("/console/people?done=remove&sessions=3", http.StatusOK), "The person is removed.")
+}
+
+// TestSortedLists: the headings sort, the whole list is counted, and the search ignores
+// accents and the order of words.
+func TestSortedLists(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	owner := open(t, s, acme.Owner)
+	for email, name := range map[string]string{"a@acme.example": "Zoë Müller", "z@acme.example": "Ann Lee"} {
+		p := acme.Join(email, "USER")
+		owner.do("/console/people/"+p.ID+"/name", url.Values{"name": {name}})
+	}
+	up := owner.get("/console/people?role=USER&sort=name", http.StatusOK, `aria-sort="ascending"`, "sort=-name", "2 in all")
+	if strings.Index(up, "Ann Lee") > strings.Index(up, "Zoë") {
+		t.Error("the people aren't sorted by name")
+	}
+	down := owner.get("/console/people?role=USER&sort=-name", http.StatusOK, `aria-sort="descending"`)
+	if strings.Index(down, "Ann Lee") < strings.Index(down, "Zoë") {
+		t.Error("the people aren't sorted by name in reverse")
+	}
+	lacks(t, owner.get("/console/people?q=+muller+zoe", http.StatusOK, "Zoë Müller", "1 in all"), "Ann Lee")
+	owner.get("/console/people?sort=size", http.StatusUnprocessableEntity, "One of the filters is invalid")
+	owner.do("/console/invitations/new", url.Values{"people": {"Élodie <e@x.example>"}, "role": {"USER"}, "expiresInDays": {"7"}})
+	owner.get("/console/invitations?q=elodie&sort=-email", http.StatusOK, "e@x.example", "1 in all")
+	lacks(t, owner.get("/console/invitations?q=elodie&role=VIEWER", http.StatusOK), "e@x.example")
 }
 
 // A tenant neither sees nor ends a person's sessions in other tenants.
@@ -571,5 +611,5 @@ func TestSessionsOfOneTenant(t *testing.T) {
 	if res, _ := third.ask("POST", path+"/sign-out", url.Values{}); !strings.Contains(res.Header.Get("Location"), "sessions=1") {
 		t.Errorf("signing out leads to %q", res.Header.Get("Location"))
 	}
-	(&browser{t, h.Server, acme}).get("/console", http.StatusOK, "<bdi>Acme</bdi>")
+	(&browser{T: t, server: h.Server, token: acme}).get("/console", http.StatusOK, "<bdi>Acme</bdi>")
 }

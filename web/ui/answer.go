@@ -37,8 +37,8 @@ type View struct {
 	Returns bool
 	// Carries keeps the return address in forms and links to further pages here.
 	Carries bool
-	// Keys of messages at the top of the page: what has been done (else the one in
-	// the query, as in ?done=saved for "done.saved"), and a notice.
+	// Keys of messages at the top of the page: what has been done (else what led here by a
+	// redirect, as in ?done=saved for "done.saved", see takeNotice), and a notice.
 	Done, Note string
 
 	to string // path or address
@@ -183,6 +183,7 @@ func (c *Call) answer(v View) error {
 // redirect makes the browser GET the path or address, whatever the method of the
 // request.
 func (c *Call) redirect(to string) {
+	c.keepNotice(to)
 	c.W.Header().Set("Location", to)
 	c.W.WriteHeader(http.StatusSeeOther)
 }
@@ -259,7 +260,7 @@ func (c *Call) frame(v View) (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	if done := "done." + c.R.URL.Query().Get("done"); v.Done == "" && p.words[done] != "" {
+	if done := "done." + c.takeNotice(); v.Done == "" && p.words[done] != "" {
 		v.Done = done
 	}
 	f := Frame{

@@ -52,7 +52,7 @@ function wait() {
 async function turn() {
 	const idle = Date.now() - touched;
 	if (idle < calm) pause = calm;
-	else if (idle > patience || selects()) pause = every;
+	else if (idle > patience || selects() || live.querySelector("input:checked")) pause = every;
 	else pause = await refresh() ? every : Math.min(rarest, 2 * Math.max(pause, every));
 	wait();
 }
@@ -69,13 +69,29 @@ async function refresh() {
 			headers: { Accept: "text/html" }, redirect: "manual", signal: AbortSignal.timeout(10_000),
 		});
 		if (answer.type === "opaqueredirect" || [401, 403, 404].includes(answer.status)) return end();
-		if (!answer.ok) return false;
+		if (!answer.ok) return stale();
 		const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
 		if (fresh && !loses(fresh)) likenAll(live, fresh);
+		fresher();
 		return true;
 	} catch {
-		return false; // the page stays as it is until the next time
+		return stale(); // the page stays as it is until the next time
 	}
+}
+
+let asOf = new Date();
+
+/** fresher: the page is as of now. */
+function fresher() {
+	asOf = new Date();
+	told.textContent = "";
+}
+
+/** stale says as of when the page is. */
+function stale() {
+	const at = asOf.toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit" });
+	told.textContent = `${live.dataset.stale} ${at}`;
+	return false;
 }
 
 /** end: the session is over, or what the page shows is gone. */

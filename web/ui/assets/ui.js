@@ -8,6 +8,23 @@ for (const form of document.forms) {
 }
 (document.querySelector("[aria-invalid=true]") ?? document.querySelector("[autofocus]"))?.focus();
 
+// What was done has been said: neither a bookmark nor a reload repeats it.
+const here = new URL(location.href);
+if (here.searchParams.has("done")) {
+	for (const name of ["done", "count", "sessions", "invitations", "keys", "taken"]) here.searchParams.delete(name);
+	history.replaceState(history.state, "", here);
+}
+
+// "/" puts the cursor into the search, as long as nothing else takes the key.
+addEventListener("keydown", (event) => {
+	const search = document.querySelector("input[type=search]");
+	const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+	if (event.key !== "/" || !search || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+	event.preventDefault();
+	search.focus();
+	search.select();
+});
+
 /** once keeps a second click from sending the form again. */
 function once(form) {
 	let sent = false;

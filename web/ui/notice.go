@@ -1,0 +1,38 @@
+package ui
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/url"
+)
+
+// noticeCookie says what the redirect that led to a page has done. The page says it if the
+// cookie is there, and deletes it: so a notice is shown once, and an address with ?done=
+// that somebody has made up, kept or sent says nothing.
+const noticeCookie = "doorward_notice"
+
+// noticeLife is long enough for the redirect to arrive, in seconds.
+const noticeLife = 60
+
+// keepNotice sets the cookie for a redirect to an address that says what was done.
+func (c *Call) keepNotice(to string) {
+	if u, err := url.Parse(to); err == nil && u.Query().Has("done") {
+		c.SetCookie(noticeCookie, noticeOf(u.RawQuery), noticeLife)
+	}
+}
+
+// takeNotice returns what was done, once; empty for nothing.
+func (c *Call) takeNotice() string {
+	done := c.R.URL.Query().Get("done")
+	kept, err := c.R.Cookie(noticeCookie)
+	if done == "" || err != nil || kept.Value != noticeOf(c.R.URL.RawQuery) {
+		return "" // a page in another tab leaves the cookie to the one it is for
+	}
+	c.SetCookie(noticeCookie, "", 0)
+	return done
+}
+
+func noticeOf(query string) string {
+	sum := sha256.Sum256([]byte(query))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}

@@ -39,6 +39,7 @@ const (
 	CodeInvalidBody          Code = "invalid_body"
 	CodeInvalidQuery         Code = "invalid_query"
 	CodeInvalidCursor        Code = "invalid_cursor"
+	CodeEventsGone           Code = "events_gone"
 	CodePreconditionFailed   Code = "precondition_failed"
 	CodePreconditionRequired Code = "precondition_required"
 
@@ -128,6 +129,7 @@ var problems = []Problem{
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs/api shows the form."},
 	{CodeInvalidQuery, KindMalformed, "Malformed query", "The query can't be read as parameters (a percent sign without two hexadecimal digits, or a semicolon: percent-encode the values, %25, %3B), or it has a name that this endpoint doesn't know. Names are case-sensitive. Lists, access checks and changes to people refuse unknown names, since one that is misspelt would be without effect."},
 	{CodeInvalidCursor, KindMalformed, "Invalid cursor", "The cursor is not from this list, was altered, or came with other filters. Start again without a cursor."},
+	{CodeEventsGone, KindGone, "Events gone", "Events that follow \"after\" are no longer kept, or the database was restored from a backup since. Begin again without \"after\": the answer begins with the oldest event that is kept. What was done in between can be read from the lists, such as GET /api/v2/users."},
 	{CodePreconditionFailed, KindPrecondition, "Changed since", "If-Match names an old version: somebody else has changed the object since you read it. Read it again, and repeat the change with the new ETag."},
 	{CodePreconditionRequired, KindUnconditional, "If-Match required", "This replaces the whole object, so a change that somebody else has made since would be lost. Read the object, and send its ETag as If-Match."},
 	{CodeInvalidIdempotencyKey, KindMalformed, "Invalid Idempotency-Key", "The header Idempotency-Key appears once and has 1 to 128 visible ASCII characters, without spaces. A random UUID is a good one."},

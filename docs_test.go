@@ -270,6 +270,9 @@ func who(g front.Guard) string {
 	}
 	if g.Service() != "" {
 		may = append(may, "a service key with it")
+		if across := g.Across(); across != "" {
+			may = append(may, "for all tenants one with `"+string(across)+"`")
+		}
 	}
 	return code(g.Name()) + ": " + strings.Join(may, ", ")
 }

@@ -230,6 +230,9 @@ var refusals = map[string][]refusal{
 		{why: "another version", who: "operator", body: `{"text":"actions: {}"}`, header: [2]string{"If-Match", `"7"`}, status: 412, code: doorward.CodePreconditionFailed},
 		{why: "an action without roles", who: "operator", body: `{"text":"actions: {a: {}}"}`, header: [2]string{"If-Match", "*"}, status: 422, code: doorward.CodeValidationFailed},
 	},
+	"GET /api/v2/events": {
+		{why: "no such place", who: "OWNER", query: "after=9999", status: 410, code: doorward.CodeEventsGone},
+	},
 	"GET /api/v2/audit-events": {
 		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},

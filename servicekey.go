@@ -24,11 +24,12 @@ const (
 	ServiceTenantList   Action = "tenant.list"
 	ServiceTenantCreate Action = "tenant.create"
 	ServiceTenantStatus Action = "tenant.status" // freezing and thawing
+	ServiceEventsRead   Action = "events.read"
 )
 
 // servicePermissions are all that a service key can have.
 var servicePermissions = []Action{
-	ServiceIntrospect, ServiceEvaluate, ServiceTenantList, ServiceTenantCreate, ServiceTenantStatus,
+	ServiceIntrospect, ServiceEvaluate, ServiceTenantList, ServiceTenantCreate, ServiceTenantStatus, ServiceEventsRead,
 	UserRead, UserInvite, UserManage, TenantRead, AuditRead, APIKeyManage,
 }
 

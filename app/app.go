@@ -56,6 +56,7 @@ type Settings struct {
 	Attempts          credential.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
 	KeyMaxDays        int           // the longest validity of an API key
+	KeepEvents        time.Duration // in audit trails; 0: for ever
 	KeepDecisions     time.Duration // for which refusals and some permits are kept; 0: none are
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
 	PasswordMinLength int
@@ -166,7 +167,7 @@ func New(db *store.DB, s Settings) *App {
 		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
-		Audit:        audit.New(db, refusals.RecordPending),
+		Audit:        audit.New(db, refusals.RecordPending).Maintain(writer, s.KeepEvents),
 		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
 		Installation: installation.New(writer, life),
 		Models:       model.New(writer, db),
@@ -296,7 +297,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		return nil
 	}
 	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx), a.Factors.Sweep(ctx),
-		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.Tenants.FoldLists(ctx), a.Accounts.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
+		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.Tenants.FoldLists(ctx), a.Audit.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }
 
 // Model is the list of actions that the installation has now. Errors: unavailable.

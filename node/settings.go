@@ -230,6 +230,10 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "longest validity of an API key, in `days`, and the default of one",
 		},
 		{
+			Name: "keep-events", Value: newField(&c.KeepEvents, 0, atLeast[time.Duration](0, "it may not be negative; 0s keeps events for ever.")),
+			Help: "how long events of audit trails are kept; older ones are deleted (0s: for ever)",
+		},
+		{
 			Name: "keep-decisions", Value: newField(&c.KeepDecisions, maxKeptDecisions, within(0, maxKeptDecisions, "it is 0s, which keeps none, to 168h.")),
 			Help: "how long refusals and one in 1,024 permits are kept, to try policies on (0s: not at all)",
 		},

@@ -33,6 +33,9 @@ type Chain struct {
 	Origin   int64  // number of the last event from before chains existed
 	Last     int64  // number of the last event
 	Head     []byte // its hash
+
+	Anchor     int64  // number of the last event that was deleted for its age; 0: none was
+	AnchorHash []byte // its hash; nil for an event from before chains existed
 }
 
 func chainColumns(c *Chain) []any { return []any{&c.TenantID, &c.Origin, &c.Last, &c.Head} }
@@ -40,6 +43,17 @@ func chainColumns(c *Chain) []any { return []any{&c.TenantID, &c.Origin, &c.Last
 // Genesis is the initial hash, which the first event of a chain covers.
 func (c Chain) Genesis() []byte {
 	return hashOf([]byte("doorward audit chain 1"), []byte(c.TenantID), number(c.Origin))
+}
+
+func anchoredColumns(c *Chain) []any { return append(chainColumns(c), &c.Anchor, &c.AnchorHash) }
+
+// Start is the place before the first event that has a hash, and the hash that this one
+// covers.
+func (c Chain) Start() (seq int64, hash []byte) {
+	if c.Anchor > c.Origin {
+		return c.Anchor, c.AnchorHash
+	}
+	return c.Origin, c.Genesis()
 }
 
 // Link is an event with its place in the chain. Its changes are not decoded:
@@ -171,13 +185,13 @@ func (tx *Tx) insertLink(ctx context.Context, chain *Chain, e doorward.Event) er
 		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, l.changes, l.Seq, l.salt, l.digest, l.Hash, e.Times())
 }
 
-const selectChain = `SELECT tenant_id, origin, last, head FROM audit_chains `
+const selectChain = `SELECT tenant_id, origin, last, head, anchor, anchor_hash FROM audit_chains `
 
 const sqlChain = selectChain + `WHERE tenant_id = $1`
 
 // Chain returns the state of the tenant's chain, or ErrNone.
 func (r Reader) Chain(ctx context.Context, tenantID string) (Chain, error) {
-	c, err := one(ctx, r, chainColumns, sqlChain, tenantID)
+	c, err := one(ctx, r, anchoredColumns, sqlChain, tenantID)
 	if err == nil && c.Head == nil {
 		c.Head = c.Genesis()
 	}

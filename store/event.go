@@ -109,15 +109,28 @@ const (
 // chainBatch bounds a deletion, since SQLite has only one writer.
 const chainBatch = 1000
 
-// DeleteChain deletes up to chainBatch events of the tenant, the oldest first, and
-// the chain with the last of them. It returns the number deleted; fewer than
+// DeleteChain deletes up to chainBatch events of the tenant, the oldest first, also from
+// the feed, and the chain with the last of them. It returns the number deleted; fewer than
 // chainBatch means that nothing is left.
 func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 	n, err := tx.exec(ctx, sqlDeleteEvents, tenantID, chainBatch)
+	if err == nil {
+		err = tx.run(ctx, sqlDeleteFeedOf, tenantID, int64(math.MaxInt64))
+	}
 	if err != nil || n == chainBatch {
 		return n, err
 	}
+	if err := tx.run(ctx, sqlDeleteFeedChain, tenantID); err != nil {
+		return n, err
+	}
 	return n, tx.run(ctx, sqlDeleteChain, tenantID)
+}
+
+const sqlEventsAfter = selectEvent + `WHERE tenant_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`
+
+// EventsAfter returns events of the tenant in the order of their numbers, after one.
+func (r Reader) EventsAfter(ctx context.Context, tenantID string, seq int64, limit int) ([]doorward.Event, error) {
+	return list(ctx, r, eventColumns, sqlEventsAfter, tenantID, seq, limit)
 }
 
 const sqlEvent = selectEvent + `WHERE id = $1`

@@ -224,7 +224,7 @@ func gap(query string) bool {
 
 var (
 	orderBy = regexp.MustCompile(`(?is)ORDER\s+BY\s+(.*?)(?:\bLIMIT\b|\)|$)`)
-	sortKey = regexp.MustCompile(`(?i)^\s*(\w+\.)?(\w+_(at|until)|at|(\w+_)?id|seq|version)(\s+(ASC|DESC))?\s*$`)
+	sortKey = regexp.MustCompile(`(?i)^\s*(\w+\.)?(\w+_(at|until)|at|(\w+_)?id|seq|pos|version)(\s+(ASC|DESC))?\s*$`)
 )
 
 func ordersByText(query string) bool {

@@ -81,6 +81,7 @@ func databaseRequests(email string) map[string]m {
 		"POST /api/v2/api-keys/key_x/rotate":     {"graceHours": 0},
 		"DELETE /api/v2/api-keys/key_x/previous": nil,
 
+		"GET /api/v2/events":                     nil,
 		"GET /api/v2/roles":                      nil,
 		"POST /api/v2/roles":                     {"name": "DESK", "permissions": []string{"user.read"}},
 		"GET /api/v2/roles/rol_x":                nil,

@@ -1,7 +1,8 @@
 // Package audit reads the trail that access writes, and detects tampering.
 //
-// List is for the administrators of a tenant. Verify is for the operator: it walks
-// a chain from its first event and compares every hash (see store/chain.go).
+// List is for the administrators of a tenant, Feed and FeedAll are for programs that
+// follow what happens, and Sweep deletes what is older than it is kept. Verify is for the operator: it walks
+// a chain from its first event, or from the last one that Sweep has deleted, and compares every hash (see store/chain.go).
 //
 // A chain reveals changes by someone who did not recompute the hashes after them.
 // An attacker who can write to the database can recompute them, and cut off the
@@ -14,19 +15,29 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/store"
 )
 
 // Trail is the feature. Make it with New.
 type Trail struct {
+	writer *access.Writer
 	db     *store.DB
 	settle func(context.Context)
+	keep   time.Duration
 }
 
-// New returns the feature. settle records the refusals that are still in the
-// inbox.
-func New(db *store.DB, settle func(context.Context)) *Trail { return &Trail{db, settle} }
+// New returns the feature, to list and verify. settle records the refusals that are still
+// in the inbox.
+func New(db *store.DB, settle func(context.Context)) *Trail { return &Trail{db: db, settle: settle} }
+
+// Maintain returns the feature with what FeedAll and Sweep need: a writer, and how long
+// events are kept; 0: for ever.
+func (t *Trail) Maintain(writer *access.Writer, keep time.Duration) *Trail {
+	t.writer, t.keep = writer, keep
+	return t
+}
 
 // Filter selects events, as typed; empty fields select all.
 type Filter struct {

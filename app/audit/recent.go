@@ -26,9 +26,12 @@ func (t *Trail) RecentIntact(ctx context.Context, tenantID string, n int) (bool,
 	}
 	sound, err := t.endsIn(ctx, end, n)
 	if err == nil && !sound {
-		_, err := t.db.Read().Chain(ctx, tenantID)
+		now, err := t.db.Read().Chain(ctx, tenantID)
 		if errors.Is(err, store.ErrNone) { // destroyed since it was read
 			return true, nil
+		}
+		if err == nil && now.Anchor > end.Anchor { // old events were deleted since
+			return t.endsIn(ctx, now, n)
 		}
 	}
 	return sound, err
@@ -36,13 +39,14 @@ func (t *Trail) RecentIntact(ctx context.Context, tenantID string, n int) (bool,
 
 // endsIn walks from the event before the last n to end.
 func (t *Trail) endsIn(ctx context.Context, end store.Chain, n int) (bool, error) {
-	seq, hash := end.Origin, end.Genesis()
-	from := max(end.Origin+1, end.Last-int64(n))
+	seq, hash := end.Start()
+	first := seq + 1
+	from := max(first, end.Last-int64(n))
 	links, err := t.db.Read().Links(ctx, end.TenantID, doorward.Position{At: from}, n+1)
 	if err != nil {
 		return false, err
 	}
-	if from > end.Origin+1 && len(links) > 0 { // the event before the last n is not checked
+	if from > first && len(links) > 0 { // the event before the last n is not checked
 		seq, hash = links[0].Seq-1, nil
 	}
 	for _, l := range links {

@@ -106,7 +106,7 @@ func (t *Trail) verifyWithoutRow(ctx context.Context, tenantID string) (Mark, []
 
 // Holds reports whether the chain still contains the mark. If Verify finds no
 // fault, everything up to the mark is then unchanged. It holds for a tenant whose
-// destruction is recorded.
+// destruction is recorded, and for events that were deleted for their age.
 func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
 	read := t.db.Read()
 	chain, err := read.Chain(ctx, m.TenantID)
@@ -116,8 +116,11 @@ func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if m.Seq == chain.Origin {
-		return bytes.Equal(m.Hash, chain.Genesis()), nil
+	switch start, hash := chain.Start(); {
+	case m.Seq == start:
+		return bytes.Equal(m.Hash, hash), nil
+	case m.Seq < chain.Anchor: // it was deleted for its age
+		return true, nil
 	}
 	links, err := read.Links(ctx, m.TenantID, doorward.Position{At: m.Seq}, 1)
 	return len(links) == 1 && links[0].Seq == m.Seq && bytes.Equal(links[0].Hash, m.Hash), err
@@ -126,6 +129,13 @@ func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
 func (t *Trail) destroyed(ctx context.Context, tenantID string) (bool, error) {
 	if tenantID == "" {
 		return false, nil
+	}
+	own, err := t.db.Read().Chain(ctx, "")
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return false, nil
+	case err != nil || own.Anchor > 0: // the record may have been deleted for its age
+		return err == nil, err
 	}
 	f := store.EventFilter{Action: doorward.TenantDestroy, Target: tenantID}
 	page, err := t.db.Read().EventPage(ctx, "", f, doorward.Window{Limit: 1})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -23,6 +24,7 @@ type walk struct {
 	at       doorward.Position // of the last row
 	seq      int64             // of the last event in order
 	head     []byte            // the hash that the next event must cover
+	trimmed  int64             // the last event that was deleted for its age during the walk
 	faults   []Fault
 	misfits  []misfit
 }
@@ -39,20 +41,42 @@ func (w *walk) full() bool { return len(w.faults)+len(w.misfits) >= maxFaults }
 // on walks over all remaining events.
 func (w *walk) on(ctx context.Context, read store.Reader, end store.Chain) error {
 	if w.head == nil {
-		w.head = end.Genesis()
+		w.seq = end.Anchor
+		_, w.head = end.Start()
 	}
 	for {
 		links, err := read.Links(ctx, w.tenantID, w.at, batch)
 		if err != nil || len(links) == 0 {
 			return err
 		}
+		if links[0].Seq > w.seq+1 {
+			if err := w.skipTrimmed(ctx, read); err != nil {
+				return err
+			}
+		}
 		for _, l := range links {
 			w.at = doorward.Position{At: l.Seq, ID: l.ID}
+			if w.trimmed > 0 && l.Seq <= w.trimmed {
+				continue
+			}
 			if w.step(l, end.Origin); w.full() {
 				return nil
 			}
 		}
 	}
+}
+
+// skipTrimmed goes on behind the events that were deleted for their age during the walk.
+func (w *walk) skipTrimmed(ctx context.Context, read store.Reader) error {
+	now, err := read.Chain(ctx, w.tenantID)
+	if errors.Is(err, store.ErrNone) { // destroyed during the walk
+		return nil
+	}
+	if err == nil && now.Anchor > w.seq {
+		w.seq, w.trimmed = now.Anchor, now.Anchor
+		_, w.head = now.Start()
+	}
+	return err
 }
 
 func (w *walk) step(l store.Link, origin int64) {

@@ -48,7 +48,7 @@ type Ended struct {
 // ended since the backup, and links used or revoked since, would be valid again,
 // so all of them end unless keep says otherwise. Likewise API keys and service keys are
 // disabled; tenants can enable API keys, and the operator service keys, one by one.
-// Known browsers are always forgotten, since trust in them may have ended since, and so
+// Positions in the feed of events are invalid. Known browsers are always forgotten, since trust in them may have ended since, and so
 // are answers kept for retries, since what they say was made may be gone. Before it
 // returns, running nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
@@ -72,6 +72,9 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 			}
 		}
 		if err := tx.EndAllTrust(ctx); err != nil {
+			return err
+		}
+		if err := tx.ResetFeed(ctx); err != nil {
 			return err
 		}
 		if err := tx.DeleteAllCalls(ctx); err != nil {

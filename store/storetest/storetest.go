@@ -140,6 +140,8 @@ var cases = []struct {
 	{"the end of tenants and people", endsOfTenantsAndPeople},
 	{"pages of events", pagesOfEvents},
 	{"chains of events", chainsOfEvents},
+	{"the feed", feeds},
+	{"trails that are trimmed", trims},
 	{"blanked events", blankedEvents},
 	{"the end of a chain", endOfChain},
 

@@ -240,9 +240,11 @@ func parameters(r front.Route) []*huma.Param {
 		all = append(all, &huma.Param{Name: "If-Match", In: "header", Required: r.Doc.MustMatch, Description: "The ETag of the version to change", Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Guard.InTenant() {
-		all = append(all, &huma.Param{
-			Name: front.TenantHeader, In: "header", Description: "Id of the tenant; needed with a service key, without effect otherwise", Schema: &huma.Schema{Type: "string"},
-		})
+		about := "Id of the tenant; needed with a service key, without effect otherwise"
+		if r.Guard.Across() != "" {
+			about = "Id of the tenant, for a service key; absent: all tenants, which needs " + string(r.Guard.Across()) + ". Without effect otherwise"
+		}
+		all = append(all, &huma.Param{Name: front.TenantHeader, In: "header", Description: about, Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Endpoint.Creates {
 		all = append(all, &huma.Param{

@@ -93,6 +93,8 @@ func (h *api) administering() []front.Route {
 
 		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
 
+		front.On("GET /api/v2/events", front.Allowed(doorward.AuditRead).OrAcross(doorward.ServiceEventsRead), front.JSON(http.StatusOK, h.events), docEvents),
+
 		front.On("POST /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantCreate), front.Create(http.StatusCreated, h.createTenant, h.viewCreated), docCreateTenant),
 		front.On("GET /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenants), docTenants),
 		front.On("GET /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenantByID), docTenantByID),

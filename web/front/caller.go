@@ -23,6 +23,9 @@ type Guard struct {
 	// narrower is the action that is decided, of those that the permission allows; empty:
 	// the permission.
 	narrower doorward.Action
+	// across is what a service key needs to use a tenant's route for all tenants; empty: it
+	// has to name one.
+	across doorward.Action
 	// closing: the route serves people of a tenant that is being closed.
 	closing bool
 }
@@ -63,6 +66,16 @@ func (g Guard) OrService(need doorward.Action) Guard {
 	g.service = need
 	return g
 }
+
+// OrAcross also admits service keys with the permission that name no tenant: the route is
+// then about all tenants that the key covers, and Caller.TenantID is empty.
+func (g Guard) OrAcross(need doorward.Action) Guard {
+	g.across = need
+	return g
+}
+
+// Across is the permission for that; empty: there is none.
+func (g Guard) Across() doorward.Action { return g.across }
 
 // Service is the permission that a service key needs for the route; empty: none may
 // use it.

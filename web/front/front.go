@@ -132,6 +132,7 @@ type Parameter struct {
 	Description string
 	Enum        []string
 	Example     string
+	Unbound     bool // a cursor is good with any value of it
 }
 
 // DefaultName is what the pages call the installation unless it has a name of its own.

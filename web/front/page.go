@@ -134,25 +134,34 @@ func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
 }
 
 // WindowUpTo is Window with another default and maximum size of a page, without a count.
-func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (doorward.Window, error) {
-	w := doorward.Window{Limit: usual}
-	limit, err := c.Filter("limit")
-	if err != nil {
+func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (w doorward.Window, err error) {
+	if w.Limit, err = c.limitUpTo(usual, most); err != nil {
 		return w, err
-	}
-	if limit != "" {
-		if w.Limit, err = strconv.Atoi(limit); err != nil && !errors.Is(err, strconv.ErrRange) {
-			return w, badParameter("limit", "invalid", "The limit is a whole number.")
-		}
-		if w.Limit < 1 || w.Limit > most {
-			return w, badParameter("limit", "out_of_range", "Ask for 1 to "+strconv.Itoa(most)+" rows.")
-		}
 	}
 	if w.Sort, err = c.Sort(); err != nil {
 		return w, err
 	}
 	w.After, err = c.place(ctx, "cursor")
 	return w, err
+}
+
+// Limit is the limit of a list without a cursor. Errors: invalid_query,
+// validation_failed.
+func (c *Call) Limit() (int, error) { return c.limitUpTo(defaultLimit, maxLimit) }
+
+func (c *Call) limitUpTo(usual, most int) (int, error) {
+	text, err := c.Filter("limit")
+	if err != nil || text == "" {
+		return usual, err
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, badParameter("limit", "invalid", "The limit is a whole number.")
+	}
+	if limit < 1 || limit > most {
+		return 0, badParameter("limit", "out_of_range", "Ask for 1 to "+strconv.Itoa(most)+" rows.")
+	}
+	return limit, nil
 }
 
 // WindowEitherWay is Window for pages with links back: the cursor "before" selects
@@ -238,7 +247,7 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 func (c *Call) filters() string {
 	sent, known := c.R.URL.Query(), url.Values{}
 	for _, p := range append(slices.Clip(c.query), Parameter{Name: "sort"}) {
-		if value := sent.Get(p.Name); value != "" {
+		if value := sent.Get(p.Name); value != "" && !p.Unbound {
 			known.Set(p.Name, value)
 		}
 	}

@@ -1,0 +1,351 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
+)
+
+// maintained is the fixture's trail as a node has it that keeps events so long.
+func (r *fixture) maintained(keep time.Duration) *audit.Trail {
+	r.Helper()
+	db := r.open()
+	return audit.New(db, func(context.Context) {}).Maintain(access.New(db, lease.New(db, time.Second)), keep)
+}
+
+// across is a service that covers these tenants; none: all.
+func across(tenants ...string) doorward.Caller {
+	k := doorward.ServiceKey{ID: "key_1", May: []doorward.Action{doorward.ServiceEventsRead}, Tenants: tenants}
+	return doorward.Caller{Principal: doorward.PrincipalOfService(k)}
+}
+
+// numbers are the events as "tnt_a 3".
+func numbers(events []doorward.Event) (all []string) {
+	for _, e := range events {
+		all = append(all, fmt.Sprint(e.Target.TenantID, " ", e.Seq))
+	}
+	return all
+}
+
+// follower reads the feed to its end, in pages.
+type follower struct {
+	*audit.Trail
+	by    doorward.Caller
+	at    doorward.Position
+	limit int
+}
+
+func (f *follower) read(ctx context.Context) (all []doorward.Event, err error) {
+	for {
+		events, next, err := f.FeedAll(ctx, f.by, f.at, "", f.limit)
+		if err != nil {
+			return all, err
+		}
+		f.at = next
+		if all = append(all, events...); len(events) < f.limit {
+			return all, nil
+		}
+	}
+}
+
+// Events come once each and in the order of their numbers within a tenant, on several
+// nodes and with many writers, some of which commit long after others that began later.
+func TestFollowersMissNothing(t *testing.T) {
+	onBoth(t, func(r *fixture) {
+		const writers, each, tenants = 12, 20, 5
+		ctx := r.Context()
+		nodes := []*store.DB{r.db, r.open()}
+		var errs [writers]error
+		var writing, following sync.WaitGroup
+		var over atomic.Bool
+		for w := range writers {
+			writing.Go(func() {
+				for n := range each {
+					_, err := nodes[w%2].Write(ctx, func(tx *store.Tx) error {
+						if w%3 == 0 { // waits for the lock of changes after its events are written
+							tx.AnnounceNodes()
+						}
+						return errors.Join(tx.InsertEvent(ctx, event(fmt.Sprint("tnt_", rand.IntN(tenants)), w*1000+n)),
+							tx.InsertEvent(ctx, event(fmt.Sprint("tnt_x", rand.IntN(tenants)), w*1000+n)))
+					})
+					errs[w] = errors.Join(errs[w], err)
+				}
+			})
+		}
+		release := r.holdChanges()
+		seen := make([][]doorward.Event, 3)
+		failed := make([]error, len(seen))
+		for i := range seen {
+			f := follower{Trail: r.maintained(0), by: across(), limit: []int{1, 7, 200}[i]}
+			following.Go(func() {
+				for last := false; failed[i] == nil; {
+					some, err := f.read(ctx)
+					seen[i], failed[i] = append(seen[i], some...), err
+					if len(seen[i]) > writers*each/2 {
+						release()
+					}
+					if last {
+						return
+					}
+					last = over.Load() // what was committed before is in the next round
+				}
+			})
+		}
+		writing.Wait()
+		over.Store(true)
+		following.Wait()
+		r.ok(errors.Join(append(errs[:], failed...)...))
+		for i, events := range seen {
+			if missed := gaps(events); len(events) != 2*writers*each || missed != "" {
+				r.Errorf("follower %d has %d events of %d, and %s", i, len(events), 2*writers*each, missed)
+			}
+		}
+	})
+}
+
+// gaps names the first event that is out of the order of its trail.
+func gaps(events []doorward.Event) string {
+	last := map[string]int64{}
+	for _, e := range events {
+		id := e.Target.TenantID
+		if last[id]++; e.Seq != last[id] {
+			return fmt.Sprintf("event %d of %s where %d should be", e.Seq, id, last[id])
+		}
+	}
+	return ""
+}
+
+// holdChanges keeps transactions that announce something from committing, on PostgreSQL
+// after they have written their events, until release or a second has passed.
+func (r *fixture) holdChanges() (release func()) {
+	r.Helper()
+	if r.db.Engine() == "sqlite" {
+		return func() {} // it has one writer at a time
+	}
+	tx, err := r.raw.Begin()
+	r.ok(err)
+	_, err = tx.Exec(`SELECT last FROM change_position WHERE id = 1 FOR UPDATE`)
+	r.ok(err)
+	release = sync.OnceFunc(func() { _ = tx.Rollback() })
+	time.AfterFunc(time.Second, release)
+	r.Cleanup(release)
+	return release
+}
+
+func TestFeedOfATenant(t *testing.T) {
+	onBoth(t, func(r *fixture) {
+		ctx := r.Context()
+		by := doorward.Caller{}.As(doorward.User{TenantID: "tnt_a"})
+		feed := func(after int64, types string, limit int) string {
+			events, last, err := r.Feed(ctx, by, &after, types, limit)
+			if err != nil {
+				return code(err)
+			}
+			return fmt.Sprint(numbers(events), " ", last)
+		}
+		if got := feed(0, "", 10); got != "[] 0" {
+			r.Errorf("without events: %s", got)
+		}
+		r.writeEvents("tnt_a", 1, 3)
+		r.writeEvents("tnt_b", 1, 1)
+		for want, got := range map[string]string{
+			"[tnt_a 1 tnt_a 2 tnt_a 3] 3": feed(0, "", 10),
+			"[tnt_a 1 tnt_a 2] 2":         feed(0, "", 2),
+			"[tnt_a 3] 3":                 feed(2, "user.*", 2),
+			"[] 3":                        feed(0, "session.*,user.invite", 1),
+			"events_gone":                 feed(4, "", 2),
+			"validation_failed":           feed(0, "user.*,users.*", 2),
+		} {
+			if got != want {
+				r.Errorf("got %s, want %s", got, want)
+			}
+		}
+		if events, last, err := r.Feed(ctx, by, nil, "*", 10); len(events) != 3 || last != 3 || err != nil {
+			r.Errorf("from the beginning: %v, %d, %v", numbers(events), last, err)
+		}
+	})
+}
+
+func code(err error) string {
+	var e *doorward.Error
+	if errors.As(err, &e) {
+		return string(e.Code)
+	}
+	return fmt.Sprint(err)
+}
+
+// A service sees what it covers, and of the installation's trail what is about tenants.
+func TestFeedOfServices(t *testing.T) {
+	onBoth(t, func(r *fixture) {
+		ctx := r.Context()
+		r.writeEvents("tnt_a", 1, 2)
+		r.writeEvents("tnt_b", 1, 1)
+		own := event("", 1)
+		about := event("", 2)
+		about.Target = doorward.Object{Type: "tenant", ID: "tnt_c"}
+		_, err := r.db.Write(ctx, func(tx *store.Tx) error { return errors.Join(tx.InsertEvent(ctx, own), tx.InsertEvent(ctx, about)) })
+		r.ok(err)
+		trail := r.maintained(0)
+		for _, c := range []struct {
+			by   doorward.Caller
+			want []string
+		}{
+			{across(), []string{" 2", "tnt_a 1", "tnt_a 2", "tnt_b 1"}},
+			{across("tnt_b"), []string{"tnt_b 1"}},
+			{across("tnt_c", "tnt_b"), []string{" 2", "tnt_b 1"}},
+		} {
+			f := follower{Trail: trail, by: c.by, limit: 1}
+			all, err := f.read(ctx)
+			r.ok(err)
+			for i := 0; i < 5; i++ { // pages that have passed only what the service doesn't cover
+				more, err := f.read(ctx)
+				r.ok(err)
+				all = append(all, more...)
+			}
+			if diff := cmp.Diff(c.want, numbers(all)); diff != "" {
+				r.Errorf("%v (-want +got):\n%s", c.by.Service.Tenants, diff)
+			}
+		}
+	})
+}
+
+// What is older than it is kept is deleted from the beginning of each trail. The rest is
+// still verified, from the anchor on, and a follower who has missed something is told.
+func TestOldEventsAreDeleted(t *testing.T) {
+	onBoth(t, func(r *fixture) {
+		ctx := r.Context()
+		r.writeEvents("tnt_a", 1, 1200)
+		r.writeEvents("tnt_b", 1, 3)
+		idle := &follower{Trail: r.maintained(0), by: across("tnt_a"), limit: 200}
+		_, err := idle.read(ctx)
+		r.ok(err)
+		slow := &follower{Trail: idle.Trail, by: across(), limit: 10}
+		_, slow.at, err = slow.FeedAll(ctx, slow.by, slow.at, "", 10)
+		r.ok(err)
+		r.writeEvents("tnt_a", 1201, 1210)
+		keep := time.Hour
+		r.age("tnt_a", 1200, 2*keep)
+		r.age("tnt_b", 3, 2*keep)
+		first, newest := r.links("tnt_a", 1)[0], r.mark("tnt_a")
+		r.ok(r.maintained(0).Sweep(ctx)) // for ever
+		r.ok(r.maintained(keep).Sweep(ctx))
+		if left := r.links("tnt_a", 2); left[0].Seq != 1201 {
+			r.Errorf("the trail begins at %d, want 1201", left[0].Seq)
+		}
+		if m := r.mark("tnt_a"); m.Seq != 1210 || r.mark("tnt_b").Seq != 3 {
+			r.Errorf("the trails end at %d and %d", m.Seq, r.mark("tnt_b").Seq)
+		}
+		for _, m := range []audit.Mark{newest, {TenantID: "tnt_a", Seq: first.Seq, Hash: first.Hash}} {
+			if holds, err := r.Holds(ctx, m); !holds || err != nil {
+				r.Errorf("the mark of %d: %v, %v", m.Seq, holds, err)
+			}
+		}
+		if sound, err := r.RecentIntact(ctx, "tnt_a", 100); !sound || err != nil {
+			r.Errorf("the end is intact: %v, %v", sound, err)
+		}
+
+		r.followsAfterTrim(idle, slow)
+		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a' AND seq = 1201")
+		if diff := cmp.Diff([]string{"deleted 1201"}, r.verdict("tnt_a")); diff != "" {
+			r.Errorf("behind the anchor:\n%s", diff)
+		}
+	})
+}
+
+func (r *fixture) followsAfterTrim(idle, slow *follower) {
+	r.Helper()
+	ctx := r.Context()
+	if events, err := idle.read(ctx); len(events) != 10 || err != nil {
+		r.Errorf("who had read all before gets %d events, %v", len(events), err)
+	}
+	if _, err := slow.read(ctx); code(err) != "events_gone" {
+		r.Errorf("who has missed events is told %v", err)
+	}
+	fresh := follower{Trail: idle.Trail, by: across(), limit: 3}
+	events, err := fresh.read(ctx)
+	r.ok(err)
+	if len(events) != 10 || events[0].Seq != 1201 {
+		r.Errorf("who begins now gets %v", numbers(events))
+	}
+	by := doorward.Caller{}.As(doorward.User{TenantID: "tnt_a"})
+	for after, want := range map[int64]string{0: "events_gone", 1199: "events_gone", 1200: "<nil>", 1210: "<nil>"} {
+		if _, _, err := r.Feed(ctx, by, &after, "", 100); code(err) != want {
+			r.Errorf("after %d: %v, want %s", after, err, want)
+		}
+	}
+	if events, last, err := r.Feed(ctx, by, nil, "", 100); len(events) != 10 || last != 1210 || err != nil {
+		r.Errorf("from the oldest kept: %d, %d, %v", len(events), last, err)
+	}
+}
+
+// age makes the first events of a trail, all that have a number up to seq, older than
+// they are. Their hashes are made again.
+func (r *fixture) age(tenantID string, seq int64, by time.Duration) {
+	r.Helper()
+	chain, err := r.db.Read().Chain(r.Context(), tenantID)
+	r.ok(err)
+	head := chain.Genesis()
+	tx, err := r.raw.Begin()
+	r.ok(err)
+	for _, l := range r.links(tenantID, int(chain.Last)) {
+		if l.Seq <= seq {
+			l.At = l.At.Add(-by)
+		}
+		head = l.Sum(head)
+		_, err := tx.Exec(`UPDATE events SET at = $1, hash = $2 WHERE id = $3`, l.At.UnixMicro(), head, l.ID)
+		r.ok(err)
+	}
+	_, err = tx.Exec(`UPDATE audit_chains SET head = $1 WHERE tenant_id = $2`, head, tenantID)
+	r.ok(err)
+	r.ok(tx.Commit())
+}
+
+func (r *fixture) links(tenantID string, n int) []store.Link {
+	r.Helper()
+	all, err := r.db.Read().Links(r.Context(), tenantID, doorward.Position{}, n)
+	r.ok(err)
+	return all
+}
+
+// A trail can be verified and followed while its beginning is deleted.
+func TestVerifyingWhileEventsAreDeleted(t *testing.T) {
+	onBoth(t, func(r *fixture) {
+		ctx := r.Context()
+		_, err := r.db.Write(ctx, func(tx *store.Tx) error {
+			var errs []error
+			for n := range 3000 {
+				errs = append(errs, tx.InsertEvent(ctx, event("tnt_a", n)))
+			}
+			return errors.Join(errs...)
+		})
+		r.ok(err)
+		r.age("tnt_a", 2900, 2*time.Hour)
+		var sweeping sync.WaitGroup
+		var swept error
+		sweeping.Go(func() { swept = r.maintained(time.Hour).Sweep(ctx) })
+		for range 20 {
+			r.mark("tnt_a")
+			if sound, err := r.RecentIntact(ctx, "tnt_a", 50); !sound || err != nil {
+				r.Errorf("the end is intact: %v, %v", sound, err)
+			}
+		}
+		sweeping.Wait()
+		r.ok(swept)
+		if left := r.links("tnt_a", 1)[0].Seq; left != 2901 {
+			r.Errorf("the trail begins at %d", left)
+		}
+	})
+}

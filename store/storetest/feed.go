@@ -1,0 +1,113 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// fed are the events of a page as "tnt_1 3".
+func (f *fixture) fed(after store.FeedPosition, limit int) (page store.FeedPage, all []string) {
+	f.Helper()
+	noError(f, f.Snapshot(f.Context(), func(read store.Reader) (err error) {
+		page, err = read.Feed(f.Context(), after, limit)
+		return err
+	}))
+	for _, e := range page.Events {
+		all = append(all, fmt.Sprint(e.Target.TenantID, " ", e.Seq))
+	}
+	return page, all
+}
+
+func (f *fixture) extendFeed(limit int) (more bool) {
+	f.Helper()
+	f.write(func(tx *store.Tx) {
+		var err error
+		more, err = tx.ExtendFeed(f.Context(), f.id("feed_"), limit)
+		noError(f, err)
+	})
+	return more
+}
+
+// feeds: committed events get a place once, in rows of a limited size.
+func feeds(f *fixture) {
+	ctx := f.Context()
+	equal(f, f.value(f.Read().FeedIsBehind(ctx)), true)
+	equal(f, f.value(f.extendFeed(10), nil), false)
+	equal(f, f.value(f.Read().FeedIsBehind(ctx)), false)
+	empty, all := f.fed(store.FeedPosition{}, 10)
+	equal(f, f.value(all, nil), []string(nil))
+
+	f.event("tnt_1", "usr_1")
+	f.event("tnt_2", "usr_1")
+	f.event("tnt_1", "usr_2")
+	equal(f, f.value(f.Read().FeedIsBehind(ctx)), true)
+	equal(f, f.value(f.extendFeed(1), nil), true)
+	equal(f, f.value(f.extendFeed(2), nil), false)
+	_, all = f.fed(empty.End, 10)
+	equal(f, f.value(all, nil), []string{"tnt_1 1", "tnt_1 2", "tnt_2 1"})
+	page, _ := f.fed(store.FeedPosition{}, 10)
+	f.event("tnt_1", "usr_3")
+	f.extendFeed(10)
+	last, all := f.fed(page.End, 10)
+	equal(f, f.value(all, nil), []string{"tnt_1 3"})
+	equal(f, f.value(last.Read, nil), int64(3))
+
+	within := page.End
+	within.Pos, within.Seq = 0, 1
+	_, all = f.fed(within, 2)
+	equal(f, f.value(all, nil), []string{"tnt_1 2", "tnt_2 1"})
+	f.write(func(tx *store.Tx) { noError(f, tx.ResetFeed(ctx)) })
+	page, _ = f.fed(page.End, 10)
+	equal(f, f.value(page.Gone, nil), true)
+	equal(f, f.value(f.Read().EventsAfter(ctx, "tnt_1", 2, 5)), f.value(Events(ctx, f.Read(), "tnt_1")).([]doorward.Event)[2:])
+}
+
+// trims: the oldest events go, and with them their places in the feed. Who has not read
+// them is told.
+func trims(f *fixture) {
+	ctx := f.Context()
+	for n := range 5 {
+		f.event("tnt_1", fmt.Sprint("usr_", n))
+	}
+	f.extendFeed(10)
+	start, _ := f.fed(store.FeedPosition{}, 1)
+	within := start.End
+	within.Pos, within.Seq = 0, 2
+	before := f.clock.move(time.Hour)
+	f.event("tnt_2", "usr_1")
+	equal(f, f.value(f.Read().TrailsDue(ctx, before, before, 10)), []string{"tnt_1"})
+	trim := func(limit int, want int64) {
+		f.Helper()
+		f.write(func(tx *store.Tx) { equal(f, f.value(tx.TrimTrail(ctx, "tnt_1", before, limit)), want) })
+	}
+	trim(2, 2)
+	_, all := f.fed(within, 10)
+	equal(f, f.value(all, nil), []string{"tnt_1 3", "tnt_1 4", "tnt_1 5"})
+	trim(1, 1)
+	page, _ := f.fed(within, 10)
+	equal(f, f.value(page.Gone, nil), true)
+	page, _ = f.fed(start.End, 10)
+	equal(f, f.value(page.Gone, nil), false)
+	_, all = f.fed(store.FeedPosition{}, 10)
+	equal(f, f.value(all, nil), []string{"tnt_1 4", "tnt_1 5"})
+
+	f.event("tnt_1", "usr_6") // not in the feed yet, and too young
+	trim(10, 2)
+	trim(10, 0)
+	chain, err := f.Read().Chain(ctx, "tnt_1")
+	noError(f, err)
+	equal(f, f.value([]int64{chain.Anchor, chain.Last}, nil), []int64{5, 6})
+	next := f.links("tnt_1")[0]
+	equal(f, f.value(next.Follows(chain.AnchorHash, 6), nil), true)
+	equal(f, f.value(f.Read().TrailsDue(ctx, before, before, 10)), []string(nil))
+
+	end, _ := f.fed(store.FeedPosition{}, 10)
+	f.clock.move(time.Hour)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.TrimTrail(ctx, "tnt_1", tx.Now, 10)), int64(1)) })
+	page, _ = f.fed(end.End, 10) // it was deleted before anybody could read it
+	equal(f, f.value(page.Gone, nil), true)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(0)) })
+}

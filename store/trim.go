@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// oldLink is what is left of a deleted event.
+type oldLink struct {
+	at   time.Time
+	seq  int64
+	hash []byte
+}
+
+func oldLinkColumns(l *oldLink) []any { return []any{(*storedTime)(&l.at), &l.seq, &l.hash} }
+
+const (
+	// One subquery reads one row by an index, so this is quick however long the trails are.
+	// Events of the future were written while the clock was ahead.
+	sqlTrailsDue = `SELECT tenant_id AS id FROM audit_chains c WHERE last > anchor
+AND (SELECT at FROM events e WHERE e.tenant_id = c.tenant_id ORDER BY seq LIMIT 1) NOT BETWEEN $1 AND $2 ORDER BY tenant_id LIMIT $3`
+	sqlOldestLinks = `SELECT at, seq, hash FROM events WHERE tenant_id = $1 ORDER BY seq LIMIT $2`
+	sqlTrimEvents  = `DELETE FROM events WHERE tenant_id = $1 AND seq <= $2`
+	sqlSetAnchor   = `UPDATE audit_chains SET anchor = $2, anchor_hash = $3 WHERE tenant_id = $1 AND anchor < $2`
+)
+
+// TrailsDue returns trails that begin with an event from before an instant, or from
+// after now.
+func (r Reader) TrailsDue(ctx context.Context, before, now time.Time, limit int) ([]string, error) {
+	return list(ctx, r, textColumn, sqlTrailsDue, micros(before), micros(now.Add(ClockTolerance)), limit)
+}
+
+// TrimTrail deletes up to limit events from the beginning of a trail, as long as they are
+// from before an instant, and returns how many. The last of them becomes the anchor from
+// which the chain is verified. The lock on the chain is taken last, so nobody waits for
+// the deletion.
+func (tx *Tx) TrimTrail(ctx context.Context, tenantID string, before time.Time, limit int) (int64, error) {
+	oldest, err := list(ctx, tx.Reader, oldLinkColumns, sqlOldestLinks, tenantID, limit)
+	if err != nil {
+		return 0, err
+	}
+	n, future := 0, tx.Now.Add(ClockTolerance)
+	for n < len(oldest) && (oldest[n].at.Before(before) || oldest[n].at.After(future)) {
+		n++
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	cut := oldest[n-1]
+	deleted, err := tx.exec(ctx, sqlTrimEvents, tenantID, cut.seq)
+	if err != nil {
+		return 0, err
+	}
+	if err := tx.trimFeed(ctx, tenantID, cut.seq); err != nil {
+		return 0, err
+	}
+	return deleted, tx.run(ctx, sqlSetAnchor, tenantID, cut.seq, cut.hash)
+}
+
+const (
+	sqlCountTrim = `UPDATE feed_state SET trims = trims + 1 WHERE id = 1 AND last > 0 RETURNING epoch, last, trims`
+	sqlTrimmed   = `SELECT coalesce(max(pos), 0) FROM feed WHERE tenant_id = $1 AND after < $2`
+	sqlTrimRows  = `DELETE FROM feed WHERE tenant_id = $1 AND last <= $2`
+	sqlTrimRow   = `UPDATE feed SET after = $2 WHERE tenant_id = $1 AND after < $2`
+	sqlTrimChain = `INSERT INTO feed_chains (tenant_id, last) VALUES ($1, $2)
+ON CONFLICT (tenant_id) DO UPDATE SET last = $2 WHERE feed_chains.last < $2`
+	sqlForgetTrims = `DELETE FROM feed_trims WHERE pos <= $1`
+	sqlInsertTrim  = `INSERT INTO feed_trims (trim, pos) VALUES ($1, $2)`
+)
+
+// trimFeed removes events up to seq from the feed, and records up to where a reader misses
+// them. Those that were not in it yet are missed by every reader. A feed that nobody has
+// read is left alone.
+func (tx *Tx) trimFeed(ctx context.Context, tenantID string, seq int64) error {
+	state, err := one(ctx, tx.Reader, feedStateColumns, sqlCountTrim)
+	if errors.Is(err, ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	missed, err := one(ctx, tx.Reader, int64Column, sqlTrimmed, tenantID, seq)
+	if err != nil {
+		return err
+	}
+	if unread, err := tx.affected(ctx, sqlTrimChain, tenantID, seq); err != nil {
+		return err
+	} else if unread {
+		missed = state.last + 1
+		if err := tx.run(ctx, sqlSetFeedLast, missed); err != nil {
+			return err
+		}
+	}
+	if err := tx.run(ctx, sqlTrimRows, tenantID, seq); err != nil {
+		return err
+	}
+	if err := tx.run(ctx, sqlTrimRow, tenantID, seq); err != nil || missed == 0 {
+		return err
+	}
+	if err := tx.run(ctx, sqlForgetTrims, missed); err != nil {
+		return err
+	}
+	return tx.run(ctx, sqlInsertTrim, state.trims, missed)
+}

@@ -19,7 +19,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Find out whether somebody has tampered with the audit trail", auditVerifyCommand())
+	return group("audit", "Verify the audit trail, and hand it on", auditVerifyCommand(), auditExportCommand())
 }
 
 func auditVerifyCommand() *cobra.Command {

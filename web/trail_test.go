@@ -199,7 +199,7 @@ func (h *recorder) atTheDoor() []step {
 				h.resumeChanges(h.t)
 			}
 		}, []string{
-			`-: operator done installation.maintenance installation -, maintenance "off" "on", reason "" "We move."`,
+			`-: operator done installation.maintenance installation -, maintenance "off" "on", pauseReason "" "We move."`,
 			`-: operator done installation.maintenance installation -, maintenance "on" "off"`,
 		}},
 		{"a tenant by API", func() {

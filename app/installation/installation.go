@@ -141,7 +141,7 @@ func (i *Installation) PauseChanges(ctx context.Context, by doorward.Caller, rea
 			return nil
 		}
 		tx.Changed("maintenance", onOff(was.On), onOff(true))
-		tx.Changed("reason", was.Reason, reason)
+		tx.Changed("pauseReason", was.Reason, reason)
 		return tx.StartMaintenance(ctx, reason)
 	})
 	return err

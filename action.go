@@ -67,6 +67,7 @@ const (
 	TenantCreate     Action = "tenant.create"
 	TenantFreeze     Action = "tenant.freeze"
 	TenantThaw       Action = "tenant.thaw"
+	TenantQuota      Action = "tenant.quota"
 	TenantExport     Action = "tenant.export"
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
@@ -223,6 +224,7 @@ var own = []Verb{
 	{Action: TenantCreate, By: ByOperator},
 	whilePaused(Verb{Action: TenantFreeze, By: ByOperator}),
 	{Action: TenantThaw, By: ByOperator},
+	{Action: TenantQuota, By: ByOperator},
 	{Action: TenantExport, By: ByOperator},
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},

@@ -91,6 +91,8 @@ const (
 	CodeRoleInUse    Code = "role_in_use"
 	CodeTooManyRoles Code = "too_many_roles"
 
+	CodeQuotaExceeded Code = "quota_exceeded"
+
 	CodeTooManyKeys Code = "too_many_keys"
 	CodeKeyEnded    Code = "key_ended"
 	CodeNotForKeys  Code = "not_for_keys"
@@ -176,6 +178,7 @@ var problems = []Problem{
 
 	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role. Give them another one first, or name the role that takes its place with ?replaceBy=."},
 	{CodeTooManyRoles, KindConflict, "Too many roles", "A tenant may have 50 roles of its own. Delete those that nobody has."},
+	{CodeQuotaExceeded, KindConflict, "Quota exceeded", "The operator limits how many people, API keys or webhooks this tenant may have; \"quota\" names which. Remove some that are no longer needed, or ask the operator for more. Pending invitations count as people when somebody is invited."},
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that are not over, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for API keys", "This endpoint is about a person's own sessions, password or memberships. An API key has none: sign in and use a session."},

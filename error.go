@@ -25,6 +25,8 @@ type Error struct {
 	Policy *PolicyRefusal
 	// Reason is why the operator has paused changes, with maintenance.
 	Reason string
+	// Quota is what the tenant has too many of, with quota_exceeded.
+	Quota Quota
 	// Proof is what is needed with step_up_required; nil otherwise.
 	Proof *ProofNeeded
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and

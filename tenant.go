@@ -28,6 +28,7 @@ type Tenant struct {
 	// closed by the previous version.
 	ClosedAt  *time.Time
 	DestroyAt *time.Time
+	Quotas    Quotas
 	Rules     *Rules // nil: those of the built-in model
 }
 

@@ -13,7 +13,7 @@ import (
 
 func tenantColumns(t *doorward.Tenant) []any {
 	head := []any{&t.ID, &t.Name, &t.Status, (*storedTime)(&t.CreatedAt), nullableTime{&t.ClosedAt}, nullableTime{&t.DestroyAt}}
-	return slices.Concat(head, settingsColumns(&t.Settings), brandColumns(&t.Brand), rulesColumns(&t.Rules))
+	return slices.Concat(head, settingsColumns(&t.Settings), quotaColumns(&t.Quotas), brandColumns(&t.Brand), rulesColumns(&t.Rules))
 }
 
 // settingsColumns follow the names of columnsOfSettings.
@@ -34,7 +34,7 @@ func settingsColumns(s *doorward.TenantSettings) []any {
 const (
 	columnsOfSettings = `t.session_idle, t.session_absolute, t.invitation_days, t.allowed_domains,
   t.mfa_since, t.mfa_roles, t.mfa_grace_days, t.mfa_remember_days, t.step_up_minutes`
-	selectTenant = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + columnsOfSettings + `, ` + columnsOfBrand + `, ` + columnsOfRules + `
+	selectTenant = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + columnsOfSettings + `, ` + columnsOfQuotas + `, ` + columnsOfBrand + `, ` + columnsOfRules + `
 FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
 

@@ -192,6 +192,11 @@ func (h *recorder) atTheDoor() []step {
 			`-: operator done key.create key key, name "" "test 2"`,
 			`-: operator done key.revoke key key, name "test 2" ""`,
 		}},
+		{"a quota", func() {
+			for range 2 {
+				h.setQuotas(h.t, h.zeta.ID, m{"people": 50})
+			}
+		}, []string{`Zeta: operator done tenant.quota tenant Zeta, quota.people "" "50"`}},
 		{"a pause of changes", func() {
 			h.pauseChanges(h.t, "We move.")
 			h.pauseChanges(h.t, "We move.")

@@ -208,14 +208,21 @@ func (k *Keys) expiry(tx *access.Tx, days *int64) time.Time {
 	return tx.Now.Add(time.Duration(n) * 24 * time.Hour)
 }
 
-// checkCount is too_many_keys unless the tenant may have another key. It counts under
+// checkCount is too_many_keys, or quota_exceeded, unless the tenant may have another key. It counts under
 // the lock on the tenant.
 func checkCount(ctx context.Context, tx *access.Tx, tenantID string) error {
 	n, err := tx.CountLiveAPIKeys(ctx, tenantID, tx.Now)
 	if err == nil && n >= doorward.APIKeysMax {
 		err = doorward.Fail(doorward.CodeTooManyKeys, "")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	t, err := tx.Tenant(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	return t.Quotas.Exceeds(doorward.QuotaAPIKeys, int64(n)+1)
 }
 
 // checkOwner returns the fault of an owner who is no active member, and fills in the

@@ -71,6 +71,9 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	if err := checkFurther(ctx, tx, *inv); err != nil {
 		return err
 	}
+	if err := checkQuota(ctx, tx, tenant); err != nil {
+		return err
+	}
 	inv.Days = o.days(tenant.Settings)
 	sentBy(inv, tx.By) // an API key may have another owner since
 	tx.Changed("email", "", inv.Email)
@@ -97,6 +100,19 @@ func object(inv doorward.Invitation) doorward.Object {
 // expiry is when an invitation whose mail is sent now expires.
 func expiry(tx *access.Tx, inv doorward.Invitation) time.Time {
 	return tx.Now.Add(time.Duration(inv.Days) * 24 * time.Hour)
+}
+
+// checkQuota counts what was offered as people, too, so that who invites learns of the
+// quota, and not who accepts.
+func checkQuota(ctx context.Context, tx *access.Tx, t doorward.Tenant) error {
+	if t.Quotas.People == nil {
+		return nil
+	}
+	members, invited, err := tx.CountPeople(ctx, t.ID, tx.Now)
+	if err != nil {
+		return err
+	}
+	return t.Quotas.Exceeds(doorward.QuotaPeople, members+invited+1)
 }
 
 // checkFree returns nil unless the address has a membership, suspended or not, or

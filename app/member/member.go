@@ -124,7 +124,7 @@ func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, ha
 
 // Add makes the account u.ID a member of the tenant u.TenantID, with the role, status
 // and name of u. The caller has locked the tenant and the account, or created it in
-// this transaction. Errors: already_member, also for a suspended one; validation_failed
+// this transaction. Errors: already_member, also for a suspended one; quota_exceeded; validation_failed
 // for a role that has been deleted since.
 func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	known, err := tx.HasRole(ctx, u.TenantID, u.Role)
@@ -134,10 +134,26 @@ func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	if !known {
 		return doorward.Invalid("/role", "invalid", "The tenant has no role "+string(u.Role)+".")
 	}
+	if err := checkQuota(ctx, tx, u.TenantID); err != nil {
+		return err
+	}
 	u.CreatedAt = tx.Now
 	added, err := tx.InsertMembership(ctx, u)
 	if err == nil && !added {
 		err = doorward.Fail(doorward.CodeAlreadyMember, "")
 	}
 	return err
+}
+
+// checkQuota counts under the lock on the tenant, so that no race exceeds the quota.
+func checkQuota(ctx context.Context, tx *access.Tx, tenantID string) error {
+	t, err := tx.Tenant(ctx, tenantID)
+	if err != nil || t.Quotas.People == nil {
+		return err
+	}
+	members, _, err := tx.CountPeople(ctx, tenantID, tx.Now)
+	if err != nil {
+		return err
+	}
+	return t.Quotas.Exceeds(doorward.QuotaPeople, members+1)
 }

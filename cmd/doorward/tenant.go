@@ -47,8 +47,8 @@ func withoutMigration() *settings {
 }
 
 func tenantCommand() *cobra.Command {
-	return group("tenant", "Create, list, export, freeze and thaw tenants",
-		tenantCreateCommand(), tenantListCommand(), tenantExportCommand(), tenantFreezeCommand(), tenantThawCommand())
+	return group("tenant", "Create, list, export, freeze and thaw tenants, and limit them",
+		tenantCreateCommand(), tenantListCommand(), tenantExportCommand(), tenantFreezeCommand(), tenantThawCommand(), tenantQuotaCommand())
 }
 
 func tenantCreateCommand() *cobra.Command {

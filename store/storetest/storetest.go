@@ -124,6 +124,7 @@ var cases = []struct {
 	{"done since", doneSince},
 	{"vitals", vitals},
 	{"maintenance", maintenance},
+	{"quotas", quotas},
 	{"the inbox", inbox},
 	{"the inbox round-robin", inboxRoundRobin},
 	{"what is set aside in the inbox", inboxAside},

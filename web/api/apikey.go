@@ -99,7 +99,7 @@ func (a *api) viewIssued(_ *front.Call, made apikey.Issued) issuedKey {
 var docCreateAPIKey = front.Doc{
 	ID: "createApiKey", Tag: "API keys", Summary: "Create an API key",
 	Description: "For a server that uses the platform without a person. The key may do what its permissions, its role and its owner's role all allow, and ends when the owner leaves. The secret is in this answer only.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyKeys},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyKeys, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) createAPIKey(ctx context.Context, c *front.Call, in createAPIKeyInput) (apikey.Issued, error) {

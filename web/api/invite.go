@@ -34,7 +34,7 @@ type invitationView struct {
 var docInvite = front.Doc{
 	ID: "invite", Tag: "Invitations", Summary: "Invite a person to the tenant",
 	Description: "Queues a mail with a link and a code. Nobody can invite to a role above their own. The answer doesn't reveal whether the address has an account elsewhere.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvitationPending, doorward.CodeAlreadyMember, doorward.CodeResendTooSoon},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvitationPending, doorward.CodeAlreadyMember, doorward.CodeQuotaExceeded, doorward.CodeResendTooSoon},
 }
 
 func (a *api) invite(ctx context.Context, c *front.Call, in inviteInput) (doorward.Invitation, error) {
@@ -64,7 +64,7 @@ var gone = []doorward.Code{
 var docCompleteRegistration = front.Doc{
 	ID: "completeRegistration", Tag: "Invitations", Summary: "Accept an invitation as a new person",
 	Description: "Creates the account with its first password and the membership; opens no session. If the address has an account with a password, it is 409 `account_exists` and changes nothing; an account without a password gets this one. After a 422 the token stays usable.",
-	Errors:      append([]doorward.Code{doorward.CodeAccountExists}, gone...),
+	Errors:      append([]doorward.Code{doorward.CodeAccountExists, doorward.CodeQuotaExceeded}, gone...),
 }
 
 func (a *api) completeRegistration(ctx context.Context, c *front.Call, in completeInput) (joined, error) {
@@ -82,7 +82,7 @@ var docAcceptInvitation = front.Doc{
 	Description: "With a session of the invited address, or with the current password of that account. Opens no session; a session that accepts stays in its tenant.",
 	Errors: append([]doorward.Code{
 		doorward.CodeUnauthenticated, doorward.CodeInvalidCredentials, doorward.CodeWrongAccount, doorward.CodeTooManyAttempts,
-		doorward.CodeAlreadyMember,
+		doorward.CodeAlreadyMember, doorward.CodeQuotaExceeded,
 	}, gone...),
 }
 

@@ -17,8 +17,23 @@ type tenantView struct {
 	CreatedAt   time.Time             `json:"createdAt"`
 	DestroyedAt *time.Time            `json:"destroyedAt,omitempty" doc:"After an OWNER has closed it: when its data is destroyed, unless it is frozen at that time"`
 	Settings    settingsView          `json:"settings"`
+	Quotas      *quotasView           `json:"quotas,omitempty" doc:"What the operator allows the tenant to have; absent: as much as it likes"`
 	Logo        *logoView             `json:"logo,omitempty" doc:"Absent: that of the installation"`
 	Ended       *front.Ended          `json:"ended,omitempty" doc:"In the answer to closing, freezing and thawing: what it has ended"`
+}
+
+// quotasView has the quotas that are set.
+type quotasView struct {
+	People   *int64 `json:"people,omitempty" example:"50" doc:"Members, suspended ones too; pending invitations count when somebody is invited"`
+	APIKeys  *int64 `json:"apiKeys,omitempty" example:"10"`
+	Webhooks *int64 `json:"webhooks,omitempty" example:"3"`
+}
+
+func viewQuotas(q doorward.Quotas) *quotasView {
+	if q == (doorward.Quotas{}) {
+		return nil
+	}
+	return &quotasView{q.People, q.APIKeys, q.Webhooks}
 }
 
 // settingsView has the effective settings: those of the tenant, or else of the
@@ -55,6 +70,7 @@ func (a *api) viewTenant(c *front.Call, t doorward.Tenant) tenantView {
 			MFAGraceDays: t.Settings.SecondFactor.GraceDays, MFARememberDays: t.Settings.SecondFactor.RememberDays,
 			StepUpMinutes: tenant.Minutes(t.Settings.MaxProofAge()),
 		},
+		Quotas: viewQuotas(t.Quotas),
 	}
 	if l := t.Brand.Logo; l.Hash != "" {
 		v.Logo = &logoView{c.Site().BaseURL() + l.Path(), l.Width, l.Height}
@@ -233,11 +249,29 @@ func (a *api) tenantByID(ctx context.Context, c *front.Call, _ front.None) (tena
 }
 
 type tenantStatusInput struct {
-	Status string `json:"status" enum:"active,frozen"`
+	Status string       `json:"status,omitempty" enum:"active,frozen"`
+	Quotas *quotasInput `json:"quotas,omitempty" doc:"What the tenant may have, by an operator key only. Absent quotas stay unchanged; what it has beyond one stays, too"`
+}
+
+type quotasInput struct {
+	People   *front.Int `json:"people,omitempty" minimum:"-1" example:"50" doc:"-1 removes the quota"`
+	APIKeys  *front.Int `json:"apiKeys,omitempty" minimum:"-1" example:"10"`
+	Webhooks *front.Int `json:"webhooks,omitempty" minimum:"-1" example:"3"`
+}
+
+// named returns the quotas that are in the body.
+func (q *quotasInput) named() map[doorward.Quota]int64 {
+	named := map[doorward.Quota]int64{}
+	for name, n := range map[doorward.Quota]*front.Int{doorward.QuotaPeople: q.People, doorward.QuotaAPIKeys: q.APIKeys, doorward.QuotaWebhooks: q.Webhooks} {
+		if n != nil {
+			named[name] = int64(*n)
+		}
+	}
+	return named
 }
 
 var docTenantStatus = front.Doc{
-	ID: "setTenantStatus", Tag: "Tenants", Summary: "Freeze or thaw a tenant",
+	ID: "setTenantStatus", Tag: "Tenants", Summary: "Freeze or thaw a tenant, or set its quotas",
 	Description: "Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeTenantClosing},
 }
@@ -250,6 +284,11 @@ func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatu
 	if _, err := a.app.Tenants.Find(ctx, c.Caller, id); err != nil {
 		return tenantView{}, err
 	}
+	if in.Quotas != nil {
+		if _, err := a.app.Tenants.SetQuotas(ctx, c.Caller, id, in.Quotas.named()); err != nil {
+			return tenantView{}, err
+		}
+	}
 	var counts doorward.Ended
 	switch doorward.TenantStatus(in.Status) {
 	case doorward.TenantActive:
@@ -257,7 +296,9 @@ func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatu
 	case doorward.TenantFrozen:
 		counts, err = a.app.Tenants.Freeze(ctx, c.Caller, id)
 	case "":
-		return tenantView{}, required(field{"/status", ""})
+		if in.Quotas == nil {
+			return tenantView{}, required(field{"/status", ""})
+		}
 	default:
 		return tenantView{}, doorward.Invalid("/status", "invalid", "The status is active or frozen.")
 	}

@@ -21,3 +21,14 @@ func TestPagesWhileChangesArePaused(t *testing.T) {
 		"The operator has paused changes: We &lt;move&gt;.", "cid@acme.example</textarea>")
 	b.get("/console/people?lang=de", http.StatusOK, "Der Betreiber hat Änderungen angehalten: We &lt;move&gt;.")
 }
+
+// The overview says how many people the operator allows.
+func TestOverviewShowsTheQuota(t *testing.T) {
+	h := build(t)
+	if _, err := h.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), h.tenant.ID, map[doorward.Quota]int64{doorward.QuotaPeople: 1200}); err != nil {
+		t.Fatal(err)
+	}
+	b := h.as(t, "VIEWER")
+	b.get("/console", http.StatusOK, "of at most 1\u202f200")
+	b.get("/console?lang=de", http.StatusOK, "von höchstens 1\u202f200")
+}

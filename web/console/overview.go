@@ -50,6 +50,9 @@ func (home) Grouped(n int) string {
 	return text
 }
 
+// Grouped64 is Grouped for a quota.
+func (h home) Grouped64(n *int64) string { return h.Grouped(int(*n)) }
+
 // Chart has the bars of sign-ins by day, in units of its view box.
 type Chart struct {
 	Bars  []Bar

@@ -1,0 +1,58 @@
+package tenant
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// SetQuotas changes the quotas of a tenant that are named, for the operator;
+// doorward.NoQuota removes one. What the tenant has beyond a quota stays. Errors:
+// not_found, validation_failed.
+func (t *Tenants) SetQuotas(ctx context.Context, by doorward.Caller, id string, to map[doorward.Quota]int64) (after doorward.Tenant, err error) {
+	if faults := quotaFaults(to); len(faults) > 0 {
+		return after, doorward.InvalidFields(faults...)
+	}
+	_, err = t.writer.Do(ctx, by, doorward.TenantQuota, object(id), func(tx *access.Tx) error {
+		if after, err = find(ctx, tx.Reader, id); err != nil {
+			return err
+		}
+		if !changeQuotas(tx, &after.Quotas, to) {
+			tx.SkipEvent()
+			return nil
+		}
+		return tx.SetQuotas(ctx, id, after.Quotas)
+	})
+	return after, err
+}
+
+func quotaFaults(to map[doorward.Quota]int64) (all []doorward.FieldError) {
+	for _, name := range doorward.QuotaNames {
+		if n, ok := to[name]; ok && n < doorward.NoQuota {
+			all = append(all, doorward.FieldError{Pointer: "/quotas/" + string(name), Code: "out_of_range", Message: "A quota is 0 or more; -1 removes it."})
+		}
+	}
+	return all
+}
+
+// changeQuotas records what changes, and reports whether anything does.
+func changeQuotas(tx *access.Tx, quotas *doorward.Quotas, to map[doorward.Quota]int64) (changed bool) {
+	for _, name := range doorward.QuotaNames {
+		n, ok := to[name]
+		if !ok {
+			continue
+		}
+		limit := &n
+		if n == doorward.NoQuota {
+			limit = nil
+		}
+		at := quotas.At(name)
+		was, is := doorward.QuotaText(*at), doorward.QuotaText(limit)
+		if *at = limit; was != is {
+			tx.Changed("quota."+string(name), was, is)
+			changed = true
+		}
+	}
+	return changed
+}

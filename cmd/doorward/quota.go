@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/node"
+)
+
+// quotaFlags are the flags that set quotas.
+var quotaFlags = map[string]doorward.Quota{"people": doorward.QuotaPeople, "api-keys": doorward.QuotaAPIKeys, "webhooks": doorward.QuotaWebhooks}
+
+func tenantQuotaCommand() *cobra.Command {
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
+		Use: "quota TENANT-ID", Short: "Limit what a tenant may have",
+		Long: `Quota sets how many people, API keys and webhooks a tenant may have, or without flags
+prints that. A number is 0 or more; "none" removes the quota. What the tenant has beyond
+a quota stays, and nothing is added: such a request is 409 quota_exceeded.`,
+		Example: `  doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people 50 --api-keys none`, Args: oneArg("TENANT-ID"),
+	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		to, err := quotasOf(cmd)
+		if err != nil {
+			return err
+		}
+		after, err := n.App.Tenants.SetQuotas(cmd.Context(), doorward.OperatorAtTerminal(), args[0], to)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Tenant %s (%s): %s.\n", after.Name, after.ID, describeQuotas(after.Quotas))
+		return nil
+	})
+	for flag, name := range quotaFlags {
+		cmd.Flags().String(flag, "", "how many "+string(name)+" the tenant may have, or \"none\"")
+	}
+	return checkFirst(requireFlags(cmd), func() error { _, err := quotasOf(cmd); return err })
+}
+
+// quotasOf returns the quotas that flags name.
+func quotasOf(cmd *cobra.Command) (map[doorward.Quota]int64, error) {
+	to := map[doorward.Quota]int64{}
+	for flag, name := range quotaFlags {
+		text := cmd.Flags().Lookup(flag).Value.String()
+		switch n, err := strconv.ParseUint(text, 10, 62); {
+		case text == "none":
+			to[name] = doorward.NoQuota
+		case err == nil:
+			to[name] = int64(n)
+		case cmd.Flags().Changed(flag):
+			return nil, badUse("--%s: write a number, 0 or more, or \"none\".", flag)
+		}
+	}
+	return to, nil
+}
+
+func describeQuotas(q doorward.Quotas) string {
+	var parts []string
+	for _, name := range doorward.QuotaNames {
+		limit := "any number"
+		if text := doorward.QuotaText(*q.At(name)); text != "" {
+			limit = "at most " + text
+		}
+		parts = append(parts, string(name)+" "+limit)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,87 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/doorward/doorward"
+)
+
+func (s *server) setQuotas(t *testing.T, tenantID string, quotas m) {
+	t.Helper()
+	to := map[doorward.Quota]int64{}
+	for name, n := range quotas {
+		to[doorward.Quota(name)] = int64(n.(int))
+	}
+	if _, err := s.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), tenantID, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The operator limits what a tenant may have. Who is invited counts, and who accepts an
+// older invitation is refused only by the members that there are.
+func TestQuotas(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner, operator, path := as(acme.Owner.Token()), bearer(d.operatorKey(t)), "PATCH /api/v2/tenants/"+acme.ID
+		older := d.invite(t, acme.Owner, "older@acme.example", "USER")
+		d.send(t, path, m{"quotas": m{"people": 2, "apiKeys": 1}}, operator).ok(http.StatusOK).is("quotas.people", 2.0).is("quotas.apiKeys", 1.0)
+		d.send(t, "GET /api/v2/tenant", nil, owner).ok(http.StatusOK).is("quotas.people", 2.0)
+
+		invitation := m{"email": "bob@acme.example", "role": "USER"}
+		d.send(t, "POST /api/v2/auth/invite", invitation, owner).fails(http.StatusConflict, "quota_exceeded").is("quota", "people")
+		d.send(t, path, m{"quotas": m{"people": 1}}, operator).ok(http.StatusOK)
+		registration := m{"token": older, "password": "four quiet green llamas", "confirmPassword": "four quiet green llamas"}
+		d.send(t, "POST /api/v2/auth/complete-registration", registration).fails(http.StatusConflict, "quota_exceeded").is("quota", "people")
+		d.send(t, path, m{"quotas": m{"people": -1}}, operator).ok(http.StatusOK).is("quotas.apiKeys", 1.0)
+		d.send(t, "POST /api/v2/auth/complete-registration", registration).ok(http.StatusOK)
+		d.send(t, "POST /api/v2/auth/invite", invitation, owner).ok(http.StatusCreated)
+
+		d.newKey(t, acme.Owner, m{})
+		d.makeKey(t, acme.Owner, m{}).fails(http.StatusConflict, "quota_exceeded").is("quota", "apiKeys")
+
+		d.send(t, path, m{"quotas": m{"people": -2}}, operator).invalid("/quotas/people", "out_of_range")
+		d.send(t, path, m{}, operator).invalid("/status", "required")
+		d.send(t, path, m{"quotas": m{"people": 9}}, owner).fails(http.StatusForbidden, "forbidden")
+		service := d.serviceKey(t, []doorward.Action{doorward.ServiceTenantStatus})
+		d.send(t, path, m{"quotas": m{"people": 9}}, bearer(service)).fails(http.StatusForbidden, "forbidden")
+	})
+}
+
+// Of 32 who accept at once, exactly as many become members as the quota allows.
+func TestQuotaAtTheEdge(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		const invited, quota = 32, 5
+		acme := d.Tenant("Acme")
+		var tokens []string
+		for i := range invited {
+			tokens = append(tokens, d.invite(t, acme.Owner, fmt.Sprintf("p%d@acme.example", i), "USER"))
+		}
+		d.setQuotas(t, acme.ID, m{"people": quota})
+		var joined, refused atomic.Int64
+		var all sync.WaitGroup
+		for _, token := range tokens {
+			all.Go(func() {
+				for {
+					a := d.send(t, "POST /api/v2/auth/complete-registration", m{"token": token, "password": "four quiet green llamas", "confirmPassword": "four quiet green llamas"})
+					switch a.status {
+					case http.StatusOK:
+						joined.Add(1)
+					case http.StatusConflict:
+						refused.Add(1)
+					case http.StatusServiceUnavailable: // too many hashes wait
+						continue
+					}
+					return
+				}
+			})
+		}
+		all.Wait()
+		if joined.Load() != quota-1 || refused.Load() != invited-quota+1 { // the OWNER is one
+			t.Errorf("%d joined and %d were refused, of %d with a quota of %d", joined.Load(), refused.Load(), invited, quota)
+		}
+	})
+}

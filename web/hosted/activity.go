@@ -14,7 +14,8 @@ import (
 type security struct {
 	factor.Own
 	ownSessions
-	Recent []recentEvent
+	Recent        []recentEvent
+	CanAddPasskey bool // browsers have them here
 }
 
 // recentEvent is an event, and the key of the message that describes it.
@@ -33,7 +34,7 @@ func (h *hosted) withActivity(ctx context.Context, c *ui.Call, own factor.Own) (
 		return security{}, err
 	}
 	recent, err := h.app.Accounts.Recent(ctx, c.Caller)
-	return security{own, sessions, describeAll(recent)}, err
+	return security{Own: own, ownSessions: sessions, Recent: describeAll(recent)}, err
 }
 
 func describeAll(recent []accounts.Recent) (all []recentEvent) {

@@ -14,6 +14,7 @@
 //	accept.go   /accept
 //	account.go  /account
 //	stepup.go   /step-up, to prove a session anew
+//	passkey.go  what the browser does with passkeys, on all of these
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
 package hosted
 
@@ -49,6 +50,9 @@ func Routes(a *app.App) []front.Route {
 		page("GET /login/enrol", front.Public(), set.Show(h.showEnrolment)),
 		page("POST /login/enrol", front.Public(), set.Open("/login/enrol", h.beginEnrolment, h.showEnrolment)),
 		page("POST /login/enrol/confirm", front.Public(), set.Take("/login/enrol", h.confirmEnrolment, h.pendingEnrolment)),
+		page("POST /login/passkey", front.Public(), set.Take("/login", h.loginByPasskey, h.loginPasskeyAgain)),
+		page("POST /login/enrol/passkey", front.Public(), set.Open("/login/enrol", h.beginFirstPasskey, h.showEnrolment)),
+		page("POST /login/enrol/passkey/finish", front.Public(), set.Take("/login/enrol", h.finishFirstPasskey, h.firstPasskeyAgain)),
 		page("POST /logout", front.Public(), set.Take("/login", h.logout, h.loginAgain)),
 
 		page("GET /forgot", front.Public(), set.Show(h.showForgot)),
@@ -77,6 +81,8 @@ func Routes(a *app.App) []front.Route {
 		page("GET "+securityPage, ui.SignedIn(), set.Show(h.showSecurity)),
 		page("POST /account/security/totp", ui.SignedIn(), set.Open(securityPage, h.beginTOTP, h.showSecurity)),
 		page("POST /account/security/totp/confirm", ui.SignedIn(), set.Take(securityPage, h.confirmTOTP, h.pendingTOTP)),
+		page("POST /account/security/passkey", ui.SignedIn(), set.Open(securityPage, h.beginPasskey, h.showSecurity)),
+		page("POST /account/security/passkey/finish", ui.SignedIn(), set.Take(securityPage, h.finishPasskey, h.pendingPasskey)),
 		page("POST /account/security/recovery", ui.SignedIn(), set.Take(securityPage, h.makeRecoveryCodes, h.showSecurity)),
 		page("POST /account/security/rename", ui.SignedIn(), set.Take(securityPage, h.renameFactor, h.showSecurity)),
 		page("POST /account/security/remove", ui.SignedIn(), set.Take(securityPage, h.removeFactor, h.showSecurity)),
@@ -102,6 +108,7 @@ func Routes(a *app.App) []front.Route {
 		page("GET /closing", ui.SignedIn().WhileClosing(), set.Show(h.showClosing)),
 		page("POST /closing/restore", ui.SignedIn().WhileClosing(), set.Take("/closing", h.restore, h.showClosing)),
 
+		ui.Asset("/assets/passkey.js", "text/javascript; charset=utf-8", files, "assets/passkey.js"),
 		ui.Asset("/assets/code.js", "text/javascript; charset=utf-8", files, "assets/code.js"),
 	}
 }

@@ -14,9 +14,6 @@ import (
 // accountPage is the path of the account.
 const accountPage = "/account"
 
-// loginPage is shown by more than one handler; its form leads back.
-var loginPage = ui.View{Page: "login", Returns: true}
-
 // showLogin redirects people who are signed in already, unless they come from a
 // page of another account.
 func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
@@ -30,7 +27,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	if email, ok := remembered(c); ok {
 		c.Preset("email", email)
 	}
-	v := loginPage
+	v := h.loginView()
 	switch {
 	case c.HadDuplicateSessions():
 		v.Note = "login.several"
@@ -41,7 +38,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) loginAgain(context.Context, *ui.Call) (ui.View, error) {
-	return loginPage, nil
+	return h.loginView(), nil
 }
 
 func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {

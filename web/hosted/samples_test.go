@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
 )
@@ -85,9 +86,9 @@ func samples() []uitest.Sample {
 	}}
 	const there = "https://app.example.com/inbox/"
 	return append([]uitest.Sample{
-		{Name: "login", View: ui.View{Page: "login"}, Frame: ui.Frame{Return: "/docs"}},
-		{Name: "login-refused", View: ui.View{Page: "login"}, Frame: refused},
-		{Name: "login-registered", View: ui.View{Page: "login", Done: "done.registered"}, Frame: ui.Frame{Form: refused.Form}},
+		{Name: "login", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Return: "/docs"}},
+		{Name: "login-refused", View: ui.View{Page: "login", Body: signingIn{}}, Frame: refused},
+		{Name: "login-registered", View: ui.View{Page: "login", Body: signingIn{}, Done: "done.registered"}, Frame: ui.Frame{Form: refused.Form}},
 		{Name: "tenants", View: ui.View{Page: "tenants", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}},
 		{Name: "tenants-joined", View: ui.View{Page: "tenants", Done: "done.choose", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}, Frame: ui.Frame{Return: there}},
 		{Name: "step-up", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}}, Frame: ui.Frame{Caller: ann}},
@@ -114,7 +115,14 @@ func samples() []uitest.Sample {
 		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: there}},
 		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
 		{Name: "second-recovery", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Recovery: true}}},
-		{Name: "enrol", View: ui.View{Page: "enrol", Body: acme.Email}},
+		{Name: "enrol", View: ui.View{Page: "enrol", Body: enrolling{Email: acme.Email}}},
+		{Name: "enrol-passkey", View: ui.View{Page: "enrol", Body: enrolling{acme.Email, true}}},
+		{Name: "passkey", View: showNewPasskey(factor.Begun{Token: secret.New(), PublicKey: []byte(`{"challenge":"AAAA"}`)}, finishPasskey, securityPage)},
+		{Name: "login-passkey", View: ui.View{Page: "login", Body: signingIn{true, true}}},
+		{Name: "second-passkey", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, Codes: true, Options: "{}"}}},
+		{Name: "second-both", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Options: "{}", RememberDays: 30}}},
+		{Name: "step-up-passkey", View: ui.View{Page: "step-up", Body: stepUp{ByPasskey: true}}, Frame: ui.Frame{Caller: ann}},
+		{Name: "step-up-recovery", View: ui.View{Page: "step-up", Body: stepUp{ByRecovery: true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "totp", View: sampleTOTP()},
 		{Name: "codes", View: ui.View{Page: "codes", Body: recovery{slices.Repeat([]string{"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF"}, 10), "/account/security"}}},
 		{Name: "security", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: ui.Frame{Caller: ann}},
@@ -164,7 +172,7 @@ func sampleFactors() security {
 		{ID: "00f1", Current: true, ProvedAt: noon.Add(-time.Hour), Until: noon.AddDate(0, 0, 30), IP: "203.0.113.9", UserAgent: firefox},
 		{ID: "00f2", ProvedAt: noon.AddDate(0, 0, -9), Until: noon.AddDate(0, 0, 21)},
 	}}
-	return security{own, sampleSessions([]doorward.User{acme, globex}, securityPage), sampleRecent()}
+	return security{own, sampleSessions([]doorward.User{acme, globex}, securityPage), sampleRecent(), true}
 }
 
 const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0"

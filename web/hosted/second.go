@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/internal/qrsvg"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/web/ui"
@@ -32,8 +33,9 @@ func challenge(c *ui.Call) string {
 // secondStep is the second step of a login.
 type secondStep struct {
 	Email        string
-	Recovery     bool // asks for a recovery code
-	App, Codes   bool // what the person has
+	Recovery     bool   // asks for a recovery code
+	App, Codes   bool   // what the person has
+	Options      string // WebAuthn's, as JSON, if the person has a passkey
 	RememberDays int
 }
 
@@ -42,12 +44,17 @@ func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return challengeIsOver(c, err)
 	}
+	c.Drop("return", "with")
 	s := secondStep{
-		Email: asked.Email, RememberDays: asked.RememberDays,
+		Email: asked.Email, RememberDays: asked.RememberDays, Options: string(asked.PublicKey),
 		App: slices.Contains(asked.Methods, doorward.ByCode), Codes: slices.Contains(asked.Methods, doorward.ByRecovery),
 	}
-	s.Recovery = s.Codes && (!s.App || c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery")
-	return ui.View{Page: "second", Returns: true, Body: s}, nil
+	s.Recovery = s.Codes && (!s.App && s.Options == "" || c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery")
+	v := ui.View{Page: "second", Returns: true, Body: s}
+	if s.Options != "" {
+		v.Scripts = withPasskeys
+	}
+	return v, nil
 }
 
 // challengeIsOver leads back to the login.
@@ -63,6 +70,9 @@ func (h *hosted) second(ctx context.Context, c *ui.Call) (ui.View, error) {
 	name, answer := "code", factor.Answer{Code: c.Value("code")}
 	if c.Value("with") == "recovery" {
 		name, answer = "recoveryCode", factor.Answer{RecoveryCode: c.Value("recoveryCode")}
+	}
+	if credential := c.Value("credential"); credential != "" {
+		name, answer = "credential", factor.Answer{Passkey: []byte(credential)}
 	}
 	if err := required(c, name); err != nil {
 		return ui.View{}, err
@@ -100,12 +110,18 @@ func inGroups(text string) string {
 	return strings.Join(groups, " ")
 }
 
+// enrolling is the choice of a first factor.
+type enrolling struct {
+	Email   string
+	Passkey bool // browsers have them here
+}
+
 func (h *hosted) showEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
 	asked, err := h.app.Login.Asked(ctx, challenge(c), factor.ForEnrolment)
 	if err != nil {
 		return challengeIsOver(c, err)
 	}
-	return ui.View{Page: "enrol", Returns: true, Body: asked.Email}, nil
+	return ui.View{Page: "enrol", Returns: true, Body: enrolling{asked.Email, hasPasskey(asked.Methods)}}, nil
 }
 
 const confirmEnrolment = "/login/enrol/confirm"
@@ -136,6 +152,11 @@ func (h *hosted) confirmEnrolment(ctx context.Context, c *ui.Call) (ui.View, err
 	if err != nil {
 		return ui.View{}, err
 	}
+	return h.completed(c, by, outcome, done)
+}
+
+// completed shows the recovery codes of a first factor, which has completed the login.
+func (h *hosted) completed(c *ui.Call, by doorward.Caller, outcome login.Outcome, done factor.Confirmed) (ui.View, error) {
 	c.SetCookie(challengeCookie, "", 0)
 	if _, err := signIn(c, by, outcome); err != nil {
 		return ui.View{}, err

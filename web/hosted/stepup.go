@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
@@ -10,32 +11,50 @@ import (
 )
 
 // stepUp is the content of /step-up: by what the person can prove the session anew.
-type stepUp struct{ ByCode, ByPassword bool }
+type stepUp struct{ ByCode, ByPassword, ByPasskey, ByRecovery bool }
 
-func (h *hosted) showStepUp(_ context.Context, c *ui.Call) (ui.View, error) {
-	p := c.Caller.Principal
-	return ui.View{Page: "step-up", Returns: true, Body: stepUp{p.HasCode, !p.HasFactor}}, nil
-}
-
-// proveSession begins and finishes a step-up at once: without scripts there is nothing in
-// between. It leads back, or says that the page before can be used again.
-func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) {
-	field := "password"
-	if c.Caller.HasFactor {
-		field = "code"
-	}
-	if err := required(c, field); err != nil {
-		return ui.View{}, err
-	}
-	begun, err := h.app.Login.BeginStepUp(ctx, c.Caller)
+func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {
+	methods, err := h.app.Login.StepUpMethods(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}
-	with := login.Evidence{Password: c.Value("password"), Answer: factor.Answer{Code: c.Value("code")}}
+	c.Drop("return")
+	by := func(method string) bool { return slices.Contains(methods, method) }
+	v := ui.View{Page: "step-up", Returns: true, Body: stepUp{
+		by(doorward.ByCode), by(doorward.ByPassword), by(doorward.ByPasskey), by(doorward.ByRecovery),
+	}}
+	if by(doorward.ByPasskey) {
+		v.Scripts, v.Connects = withPasskeys, true
+	}
+	return v, nil
+}
+
+// proveSession finishes a step-up, which a script has begun for a passkey. Others begin
+// here: without scripts there is nothing in between. It leads back, or says that the page
+// before can be used again.
+func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) {
+	with := login.Evidence{Password: c.Value("password"), Answer: factor.Answer{Code: c.Value("code"), RecoveryCode: c.Value("recoveryCode")}}
+	token := c.Value("challenge")
+	if credential := c.Value("credential"); credential != "" {
+		with = login.Evidence{Answer: factor.Answer{Passkey: []byte(credential)}}
+	} else {
+		methods, err := h.app.Login.StepUpMethods(ctx, c.Caller)
+		if err != nil {
+			return ui.View{}, err
+		}
+		if err := required(c, fieldFor(methods)); err != nil {
+			return ui.View{}, err
+		}
+		begun, err := h.app.Login.BeginStepUp(ctx, c.Caller)
+		if err != nil {
+			return ui.View{}, err
+		}
+		token = begun.Token.Reveal()
+	}
 	if c.Caller.HasFactor {
 		with.Password = ""
 	}
-	opened, err := h.app.Login.StepUp(ctx, c.Caller, begun.Token.Reveal(), with)
+	opened, err := h.app.Login.StepUp(ctx, c.Caller, token, with)
 	if doorward.HasCode(err, doorward.CodeChallengeOver) { // the password has changed in between
 		return c.WithReturnTo("/step-up"), nil
 	}
@@ -48,4 +67,15 @@ func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return c.To("/step-up?done=proved"), nil
 	}
 	return c.Back(), nil
+}
+
+// fieldFor is the field of the form that is needed for one of the methods.
+func fieldFor(methods []string) string {
+	switch {
+	case slices.Contains(methods, doorward.ByPassword):
+		return "password"
+	case slices.Contains(methods, doorward.ByRecovery):
+		return "recoveryCode"
+	}
+	return "code"
 }

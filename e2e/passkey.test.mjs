@@ -1,0 +1,173 @@
+// Passkeys in Chromium, with its virtual authenticator.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { Person, Server, launch, password } from "./harness.mjs";
+
+let browser, server;
+before(async () => { [browser, server] = await Promise.all([launch(), Server.start()]); });
+after(() => Promise.all([browser.close(), server.stop()]));
+
+/** Key is the authenticator of a person's browser. A touch is a person who confirms at once. */
+class Key {
+	static async of(person) {
+		const k = new Key();
+		k.cdp = await person.context.newCDPSession(person.page);
+		await k.cdp.send("WebAuthn.enable");
+		const options = { protocol: "ctap2", transport: "internal", hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true };
+		({ authenticatorId: k.id } = await k.cdp.send("WebAuthn.addVirtualAuthenticator", { options }));
+		return k;
+	}
+
+	touches(enabled) { return this.cdp.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId: this.id, enabled }); }
+
+	async credentials() { return (await this.cdp.send("WebAuthn.getCredentials", { authenticatorId: this.id })).credentials; }
+
+	/** rewind sets the counter back, as on a copy. */
+	async rewind() {
+		const [one] = await this.credentials();
+		await this.cdp.send("WebAuthn.removeCredential", { authenticatorId: this.id, credentialId: one.credentialId });
+		await this.cdp.send("WebAuthn.addCredential", { authenticatorId: this.id, credential: { ...one, signCount: 1 } });
+	}
+
+	async sync() {
+		const [one] = await this.credentials();
+		await this.cdp.send("WebAuthn.setCredentialProperties", { authenticatorId: this.id, credentialId: one.credentialId, backupEligibility: true, backupState: true });
+	}
+}
+
+const passkeyForm = "form.passkey:not([hidden])";
+
+async function signOut(p) {
+	await p.context.clearCookies({ name: "JSESSIONID" });
+}
+
+/** setUp makes a passkey on the page of security, as far as the answer. */
+async function setUp(p, name) {
+	await p.go("/account/security");
+	await p.send("/account/security/passkey");
+	await p.page.waitForSelector(passkeyForm);
+	await p.look("passkey");
+	await p.page.locator(`${passkeyForm} [name=name]`).fill(name);
+	await p.page.locator(`${passkeyForm} [type=submit]`).click();
+}
+
+const people = { "phone-dark-de": "admin@acme.example", "desktop-light-de": "user@acme.example" };
+
+describe("passkeys", { concurrency: 2 }, () => {
+	for (const [screen, email] of Object.entries(people)) {
+		test(`on ${screen}`, async () => {
+			const p = await Person.create(browser, server.url, screen);
+			const key = await Key.of(p);
+			await p.signIn(email, password);
+			await p.at("/account");
+
+			await setUp(p, "Laptop");
+			await p.page.waitForSelector("ol.codes");
+			const recovery = await p.page.locator("ol.codes code").allInnerTexts();
+			assert.equal(recovery.length, 10);
+			await p.go("/account/security");
+			await p.says("#factors", /Laptop/);
+			await p.look("security-passkey");
+
+			// The same authenticator makes no second one.
+			await setUp(p, "Again");
+			await p.page.waitForSelector(`${passkeyForm} [role=alert]:not([hidden])`);
+			assert.equal((await key.credentials()).length, 1);
+
+			// By autofill: the authenticator answers as soon as the page offers it.
+			await signOut(p);
+			await p.go("/login");
+			await p.at("/account");
+
+			// By the button.
+			await signOut(p);
+			await key.touches(false);
+			await p.go("/login");
+			await p.page.waitForSelector(passkeyForm);
+			await p.look("login-passkey");
+			await key.touches(true);
+			await p.page.locator(`${passkeyForm} [type=submit]`).click();
+			await p.at("/account");
+
+			// As the second step after the password.
+			await signOut(p);
+			await key.touches(false);
+			await p.signIn(email, password);
+			await p.at("/login/second");
+			await p.look("second-passkey");
+			await key.touches(true);
+			await p.page.locator(`${passkeyForm} [type=submit]`).click();
+			await p.at("/account");
+
+			// A step-up.
+			await p.go("/step-up?return=/account/security");
+			await p.look("step-up-passkey");
+			await p.page.locator(`${passkeyForm} [type=submit]`).click();
+			await p.at("/account/security");
+
+			// It becomes synced, and goes on working.
+			await key.sync();
+			await signOut(p);
+			await p.go("/login");
+			await p.at("/account");
+			await p.go("/account/security");
+			assert.equal(await p.page.locator("#factors .tag").count(), 2);
+
+			// A copy is refused, and the passkey disabled.
+			await key.rewind();
+			await signOut(p);
+			await p.go("/login");
+			await p.page.waitForSelector("#alert");
+			await key.touches(false);
+			await p.signIn(email, password);
+			await p.at("/login/second");
+			assert.equal(await p.page.locator(passkeyForm).count(), 0);
+			await p.send("/login/second", { recoveryCode: recovery[0] });
+			await p.at("/account");
+			await p.go("/account/security");
+			assert.equal(await p.page.locator("#factors .tag").count(), 3);
+			await p.look("security-copied");
+
+			// Removed, the password alone signs in again.
+			await p.send("/account/security/remove");
+			await p.page.waitForSelector("[role=status]");
+			await key.touches(true);
+			await signOut(p);
+			await p.go("/login");
+			await p.page.waitForSelector("#alert"); // nobody knows the passkey
+			await key.touches(false);
+			await p.signIn(email, password);
+			await p.at("/account");
+			await p.context.close();
+		});
+	}
+
+	test("as the first factor, where one is demanded", async () => {
+		const owner = await server.api("POST", "/api/v2/auth/login", { email: "owner@acme.example", password });
+		await server.api("PATCH", "/api/v2/tenant", { settings: { mfa: "required", mfaRoles: ["VIEWER"] } }, owner.token);
+		const p = await Person.create(browser, server.url, "phone-light-en");
+		await Key.of(p);
+		await p.signIn("viewer@acme.example", password);
+		await p.at("/login/enrol");
+		await p.look("enrol-passkey");
+		await p.send("/login/enrol/passkey");
+		await p.page.waitForSelector(passkeyForm);
+		await p.page.locator(`${passkeyForm} [type=submit]`).click();
+		await p.page.waitForSelector("ol.codes");
+		await p.go("/account/security");
+		assert.equal(await p.page.locator("#factors li").count(), 1);
+		await p.context.close();
+	});
+
+	test("without scripts", async () => {
+		const p = await Person.create(browser, server.url, "desktop-dark-en", { javaScriptEnabled: false });
+		await p.signIn("owner@acme.example", password);
+		await p.at("/account");
+		await p.go("/account/security");
+		await p.send("/account/security/passkey");
+		await p.says(".no-passkey", /need scripts/);
+		assert.equal(await p.page.locator("form.passkey").isVisible(), false);
+		await p.context.close();
+	});
+});

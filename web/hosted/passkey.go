@@ -1,0 +1,134 @@
+package hosted
+
+import (
+	"context"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// withPasskeys are the scripts of pages that take a passkey.
+var withPasskeys = []string{"passkey.js"}
+
+// signingIn is what the page of the login offers besides the password.
+type signingIn struct {
+	Passkeys bool
+	Autofill bool // the browser offers passkeys in the address field
+}
+
+// loginView is the page of the login.
+func (h *hosted) loginView() ui.View { return h.loginWith(true) }
+
+func (h *hosted) loginWith(autofill bool) ui.View {
+	v := ui.View{Page: "login", Returns: true, Body: signingIn{}}
+	if h.app.Factors.Passkeys() {
+		v.Scripts, v.Connects, v.Body = withPasskeys, true, signingIn{true, autofill}
+	}
+	return v
+}
+
+// loginByPasskey signs in with a passkey alone.
+func (h *hosted) loginByPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "credential"); err != nil {
+		return ui.View{}, err
+	}
+	by := replacing(c)
+	outcome, err := h.app.Login.WithPasskey(ctx, by, c.Value("challenge"), []byte(c.Value("credential")), "")
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.SetCookie(addressCookie, "", 0)
+	return signIn(c, by, outcome)
+}
+
+// loginPasskeyAgain shows the login once more, without what was answered: that is good
+// once. The browser offers no passkey by itself, since it would be the same one.
+func (h *hosted) loginPasskeyAgain(_ context.Context, c *ui.Call) (ui.View, error) {
+	c.Drop("return")
+	return h.loginWith(false), nil
+}
+
+// newPasskey is a page on which the browser makes a passkey.
+type newPasskey struct {
+	Action    string // path of the form that takes it
+	Challenge string
+	Options   string // WebAuthn's, as JSON
+	Instead   string // path of the page of other factors
+}
+
+const (
+	finishPasskey      = "/account/security/passkey/finish"
+	finishFirstPasskey = "/login/enrol/passkey/finish"
+)
+
+func showNewPasskey(b factor.Begun, action, instead string) ui.View {
+	return ui.View{Page: "passkey", Returns: true, Scripts: withPasskeys, Body: newPasskey{action, b.Token.Reveal(), string(b.PublicKey), instead}}
+}
+
+func (h *hosted) beginPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
+	begun, err := h.app.Factors.BeginPasskey(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	return showNewPasskey(begun, finishPasskey, securityPage), nil
+}
+
+// pendingPasskey shows the page once more after a wrong answer.
+func (h *hosted) pendingPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
+	begun, err := h.app.Factors.PendingPasskey(ctx, c.Value("challenge"))
+	if doorward.HasCode(err, doorward.CodeChallengeOver) {
+		return h.showSecurity(ctx, c)
+	}
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.Drop("return", "name")
+	return showNewPasskey(begun, finishPasskey, securityPage), nil
+}
+
+func (h *hosted) finishPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "credential"); err != nil {
+		return ui.View{}, err
+	}
+	done, err := h.app.Factors.ConfirmPasskey(ctx, c.Caller, c.Value("challenge"), []byte(c.Value("credential")), c.Value("name"))
+	if err != nil {
+		return ui.View{}, err
+	}
+	if len(done.RecoveryCodes) == 0 {
+		return c.To(securityPage + "?done=passkey"), nil
+	}
+	return h.showCodes(c, done.RecoveryCodes), nil
+}
+
+// beginFirstPasskey sets a passkey up as the first factor, between the password and the
+// session.
+func (h *hosted) beginFirstPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
+	begun, err := h.app.Factors.BeginPasskeyBy(ctx, challenge(c))
+	if err != nil {
+		return challengeIsOver(c, err)
+	}
+	return showNewPasskey(begun, finishFirstPasskey, "/login/enrol"), nil
+}
+
+// firstPasskeyAgain shows the page once more, with the same challenge.
+func (h *hosted) firstPasskeyAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
+	c.Drop("return", "name")
+	return h.beginFirstPasskey(ctx, c)
+}
+
+func (h *hosted) finishFirstPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "credential"); err != nil {
+		return ui.View{}, err
+	}
+	by := replacing(c)
+	outcome, done, err := h.app.Login.WithFirstPasskey(ctx, by, challenge(c), []byte(c.Value("credential")), c.Value("name"))
+	if err != nil {
+		return ui.View{}, err
+	}
+	return h.completed(c, by, outcome, done)
+}
+
+// hasPasskey reports whether one of the methods is a passkey.
+func hasPasskey(methods []string) bool { return slices.Contains(methods, doorward.ByPasskey) }

@@ -87,3 +87,6 @@ javascript() {
 	)
 }
 javascript
+
+# -B: no compiled files in the checkout.
+env -C clients/python DOORWARD="$root/artifacts/doorward" python3 -B -m unittest --quiet

@@ -24,6 +24,7 @@ needs=(
 	"openssl:openssl"
 	"pgbouncer:pgbouncer /usr/sbin/pgbouncer"
 	"prometheus:promtool"
+	"python3:python3"
 	"python3-cryptography:/usr/lib/python3/dist-packages/cryptography"
 	"python3-jwt:/usr/lib/python3/dist-packages/jwt"
 	"spin:spin"

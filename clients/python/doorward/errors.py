@@ -1,0 +1,93 @@
+"""What a call raises.
+
+Only an answer that is Doorward's own problem (RFC 9457) is taken for a decision: a 401 of
+something else at its address says nothing about the credential.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional
+
+
+class DoorwardError(Exception):
+    """A problem. code is stable; new ones may be added, so treat one that you don't know by
+    its class."""
+
+    def __init__(self, problem: Mapping[str, Any], retry_after: Optional[float] = None):
+        super().__init__(problem.get("detail") or problem.get("title") or problem.get("code"))
+        self.problem = dict(problem)
+        self.status: int = problem["status"]
+        self.code: str = problem["code"]
+        self.request_id: Optional[str] = problem.get("requestId")
+        self.errors: list = problem.get("errors", [])
+        self.retry_after = retry_after  # seconds
+
+
+class Malformed(DoorwardError):
+    """400, 405, 413, 415, 428: a defect of the program that calls."""
+
+
+class Unauthenticated(DoorwardError):
+    """401: there is no valid credential."""
+
+
+class Forbidden(DoorwardError):
+    """403: the caller is known, and may not do it."""
+
+
+class StepUpRequired(Forbidden):
+    """403 step_up_required: prove the session anew."""
+
+
+class SecondFactorRequired(Forbidden):
+    """403 mfa_required, mfa_enrolment_required: problem has the challenge."""
+
+
+class NotFound(DoorwardError):
+    """404: absent, or in another tenant."""
+
+
+class Conflict(DoorwardError):
+    """409, 412: the state doesn't allow it."""
+
+
+class Gone(DoorwardError):
+    """410: it was valid once."""
+
+
+class Invalid(DoorwardError):
+    """422: errors says which members."""
+
+
+class RateLimited(DoorwardError):
+    """429: retry_after says after how many seconds to try again."""
+
+
+class Unavailable(DoorwardError):
+    """Doorward is down, slow or can't tell now, or something else answers at its address. It
+    says nothing about the credential, so its status is 503 whatever came."""
+
+    def __init__(self, detail: str, code: str = "unavailable", retry_after: Optional[float] = None, request_id: Optional[str] = None):
+        super().__init__({"status": 503, "code": code, "detail": detail, "requestId": request_id}, retry_after)
+
+
+_classes = {
+    400: Malformed, 405: Malformed, 413: Malformed, 415: Malformed, 428: Malformed, 401: Unauthenticated,
+    403: Forbidden, 404: NotFound, 409: Conflict, 412: Conflict, 410: Gone, 422: Invalid, 429: RateLimited,
+}
+_special = {
+    "step_up_required": StepUpRequired, "mfa_required": SecondFactorRequired, "mfa_enrolment_required": SecondFactorRequired,
+}
+
+
+def error_of(status: int, headers: Mapping[str, str], body: Any) -> DoorwardError:
+    """Returns the error for an answer that is no success."""
+    seconds = headers.get("Retry-After") or ""
+    retry_after = float(seconds) if seconds.isascii() and seconds.isdigit() else None
+    own = (headers.get("Content-Type") or "").startswith("application/problem+json") and isinstance(body, dict)
+    if not own or not isinstance(body.get("code"), str) or body.get("status") != status:
+        return Unavailable(f"Something that isn't Doorward answers with {status}.", retry_after=retry_after)
+    kind = _special.get(body["code"]) or _classes.get(status)
+    if kind is None:
+        return Unavailable(body.get("detail") or "", body["code"], retry_after, body.get("requestId"))
+    return kind(body, retry_after)

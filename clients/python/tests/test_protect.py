@@ -1,0 +1,120 @@
+"""The middleware, before a real Doorward and without one."""
+
+import asyncio
+import json
+import wsgiref.util
+
+import doorward
+from doorward import asgi, wsgi
+from tests.server import PASSWORD
+from tests.test_client import WithServer, elsewhere
+
+
+def shown(identity, claimed):
+    return json.dumps({**identity._asdict(), "claimed": claimed}).encode()
+
+
+def wsgi_call(client, method, headers, action, via):
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        return [shown(environ["doorward"], environ.get("HTTP_X_AUTH_USER"))]
+
+    environ = {"REQUEST_METHOD": method, **{"HTTP_" + n.upper().replace("-", "_"): v for n, v in headers.items()}}
+    wsgiref.util.setup_testing_defaults(environ)
+    answer = {}
+
+    def start_response(status, sent):
+        answer.update(status=int(status[:3]), headers=dict(sent))
+
+    body = b"".join(wsgi.Protect(app, client, action, via=via)(environ, start_response))
+    return answer["status"], json.loads(body), answer["headers"]
+
+
+def asgi_call(client, method, headers, action, via):
+    async def app(scope, receive, send):
+        claimed = dict(scope["headers"]).get(b"x-auth-user")
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": shown(scope["doorward"], claimed)})
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": method, "headers": [(n.lower().encode(), v.encode()) for n, v in headers.items()], "client": ("127.0.0.1", 1)}
+    asyncio.run(asgi.Protect(app, client, action, via=via)(scope, None, send))
+    names = {n.decode().title(): v.decode() for n, v in sent[0]["headers"]}
+    return sent[0]["status"], json.loads(sent[1]["body"]), {**names, "WWW-Authenticate": names.get("Www-Authenticate")}
+
+
+class ProtectTest(WithServer):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        said = cls.server.operate("key", "create-service", "--name", "tests", "--may", "access.introspect")
+        cls.door = doorward.Client(cls.server.url, key=said.strip().splitlines()[-1])
+        cls.tokens = {role: cls.door.login(f"{role}@acme.example", PASSWORD)["token"] for role in ("owner", "viewer")}
+
+    def each(self):
+        for call in (wsgi_call, asgi_call):
+            for via in ("check", "introspection"):
+                with self.subTest(call=call.__name__, via=via):
+                    yield lambda headers, action=None, method="GET", call=call, via=via: call(self.door, method, headers, action, via)
+
+    def cookie(self, role):
+        return {"Cookie": f"JSESSIONID={self.tokens[role]}"}
+
+    def test_who_is_let_in(self):
+        for call in self.each():
+            status, body, _ = call({**self.cookie("owner"), "X-Auth-User": "usr_forged"}, "message.send", "POST")
+            self.assertEqual((status, body["email"], body["role"], body["aal"], body["claimed"]), (200, "owner@acme.example", "OWNER", 1, None))
+            self.assertEqual(call({"Authorization": f"Bearer {self.tokens['viewer']}"})[1]["role"], "VIEWER")
+            self.assertEqual(call({"Cookie": f"JSESSIONID=tomcat; JSESSIONID={self.tokens['viewer']}; a=b"})[1]["role"], "VIEWER")
+
+    def test_who_is_refused(self):
+        for call in self.each():
+            status, body, _ = call(self.cookie("viewer"), "message.send", "POST")
+            self.assertEqual((status, body["code"]), (403, "forbidden"))
+            for headers in ({}, {"Cookie": "JSESSIONID=short"}, {"Authorization": "Basic YTpi"}, {"Cookie": "JSESSIONID=" + "A" * 43},
+                            {**self.cookie("owner"), "Authorization": f"Bearer {self.tokens['owner']}"}):
+                status, body, sent = call(headers)
+                self.assertEqual((status, body["code"], sent["WWW-Authenticate"]), (401, "unauthenticated", 'Bearer realm="doorward"'), headers)
+            for headers, method in (({"Sec-Fetch-Site": "cross-site"}, "POST"), ({"Origin": "https://evil.example"}, "POST"),
+                                    ({"Origin": "https://evil.example", "Sec-WebSocket-Key": "x"}, "GET")):
+                status, body, _ = call({**self.cookie("owner"), **headers}, method=method)
+                self.assertEqual((status, body["code"]), (403, "cross_origin"), headers)
+
+    def test_faults_are_503_and_never_401(self):
+        own = doorward.Client(self.server.url, key="dws_" + "a" * 49)
+        for call in (wsgi_call, asgi_call):
+            for client, ways in ((doorward.Client("http://127.0.0.1:1", key="dws_x"), ("check", "introspection")),
+                                 (doorward.Client(elsewhere(self), key="dws_x"), ("check", "introspection")), (own, ("introspection",))):
+                for via in ways:
+                    with self.subTest(call=call.__name__, client=client, via=via):
+                        status, body, sent = call(client, "GET", self.cookie("owner"), None, via)
+                        self.assertEqual((status, body["code"]), (503, "unavailable"))
+                        self.assertTrue(sent["Retry-After"].isdigit())
+
+    def test_what_is_open_to_all_claims_nobody(self):
+        seen = {}
+
+        def app(environ, start_response):
+            seen.update(environ)
+            return []
+
+        wsgi.Protect(app, self.door, lambda environ: False)({"REQUEST_METHOD": "GET", "HTTP_X_AUTH_USER": "usr_forged", "doorward": "forged"}, None)
+        self.assertEqual(seen, {"REQUEST_METHOD": "GET"})
+
+    def test_a_refused_websocket(self):
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        async def receive():
+            return {"type": "websocket.connect"}
+
+        cookie = self.cookie("owner")["Cookie"].encode()
+        scope = {"type": "websocket", "headers": [(b"cookie", cookie), (b"origin", b"https://evil.example")]}
+        asyncio.run(asgi.Protect(None, self.door)(scope, receive, send))
+        self.assertEqual(sent, [{"type": "websocket.close", "code": 1008}])

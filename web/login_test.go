@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -238,6 +239,31 @@ func TestLogout(t *testing.T) {
 		d.Advance(2 * time.Hour)
 		logout(as(ann.Token())) // idled out
 	})
+}
+
+// Signing out leads to an allowed address only.
+func TestLogoutReturns(t *testing.T) {
+	d := start(t, doorwardtest.ReturnTo("https://app.example/inbox"))
+	ann := d.Tenant("Acme").Owner
+	for address, to := range map[string]string{
+		"https://app.example/inbox/bye": "https://app.example/inbox/bye", d.base + "/docs": "/docs", "/docs": "/docs",
+		"https://app.example/": "", "https://app.example.evil/inbox": "", "//evil.example": "", "https:evil.example": "", "": "",
+	} {
+		status := http.StatusNoContent
+		if to != "" {
+			status = http.StatusSeeOther
+		}
+		token := d.token(t, ann.Email)
+		a := d.send(t, "POST /api/v2/auth/logout?return="+url.QueryEscape(address), nil, as(token)).ok(status)
+		if got := a.header.Get("Location"); got != to || len(a.cookies()) != 1 {
+			t.Errorf("return=%s leads to %q, with the cookies %q", address, got, a.cookies())
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
+	}
+	a := d.send(t, "POST /api/v2/auth/logout?return=%2Fdocs", nil, with("Origin", "https://evil.example")).fails(http.StatusForbidden, "cross_origin")
+	if got := a.header.Get("Location"); got != "" {
+		t.Errorf("a page of another origin is led to %s", got)
+	}
 }
 
 func TestSession(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
 )
 
 type loginInput struct {
@@ -137,7 +138,8 @@ func oneAnswer(challenge, password string, a factor.Answer) (factor.Answer, erro
 
 var docLogout = front.Doc{
 	ID: "logout", Tag: "Sessions", Summary: "Sign out",
-	Description: "Ends the session of the cookie or of the bearer token, and clears the cookie. Without a session, or with an ended one, it is 204 too. Several different session tokens are all ended together. A body is not read.",
+	Description: "Ends the session of the cookie or of the bearer token, and clears the cookie. Without a session, or with an ended one, it is 204 too. Several different session tokens are all ended together. A body is not read. With an allowed `return` it is 303 to that address, for forms; any other is ignored.",
+	Query:       []front.Parameter{{Name: "return", Description: "Where a browser goes next: an address below the base URL, or one that `--return-to` allows", Example: "https://app.example.com/bye"}},
 }
 
 func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
@@ -147,5 +149,8 @@ func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.No
 		return front.None{}, err
 	}
 	c.ClearSession()
+	if to, ok := ui.ReturnAddress(c.Site(), c.R.URL.Query().Get("return")); ok {
+		c.Leave(to)
+	}
 	return front.None{}, nil
 }

@@ -152,6 +152,9 @@ func (d document) add(r front.Route) {
 		Responses:  map[string]*huma.Response{strconv.Itoa(r.Endpoint.Status): d.success(r)},
 		Extensions: map[string]any{"x-action": r.Guard.Name()},
 	}
+	if r.Endpoint.Return {
+		op.Responses["303"] = d.away(r)
+	}
 	if in := r.Endpoint.In; in != nil {
 		optional := in.Implements(reflect.TypeFor[front.OptionalBody]())
 		op.RequestBody = &huma.RequestBody{Required: !optional, Content: d.content("application/json", in)}
@@ -293,6 +296,14 @@ func (d document) success(r front.Route) *huma.Response {
 	if r.Endpoint.Cookie != "" {
 		res.Headers["Set-Cookie"] = &huma.Header{Description: "`" + d.cookie + r.Endpoint.Cookie + "`", Schema: &huma.Schema{Type: "string"}}
 	}
+	return res
+}
+
+// away is the answer of an endpoint that leads to another address.
+func (d document) away(r front.Route) *huma.Response {
+	res := d.success(r)
+	res.Description = http.StatusText(http.StatusSeeOther)
+	res.Headers["Location"] = &huma.Header{Description: "The parameter `return`", Required: true, Schema: &huma.Schema{Type: "string"}}
 	return res
 }
 

@@ -39,7 +39,7 @@ func (h *api) signingIn() []front.Route {
 		front.On("POST /api/v2/auth/login/second", front.Public(), front.JSON(http.StatusOK, h.loginSecond).OpensSession(), docSecond),
 		front.On("POST /api/v2/auth/passkey/begin", front.Public(), front.JSON(http.StatusOK, h.beginPasskeyLogin), docBeginPasskeyLogin),
 		front.On("POST /api/v2/auth/passkey/finish", front.Public(), front.JSON(http.StatusOK, h.finishPasskeyLogin).OpensSession(), docFinishPasskeyLogin),
-		front.On("POST /api/v2/auth/logout", front.Public(), front.JSON(http.StatusNoContent, h.logout).EndsSession(), docLogout),
+		front.On("POST /api/v2/auth/logout", front.Public(), front.JSON(http.StatusNoContent, h.logout).EndsSession().Returns(), docLogout),
 		front.On("GET /api/v2/auth/session", front.SignedIn().WhileClosing(), front.JSON(http.StatusOK, h.session), docSession),
 		front.On("GET /api/v2/auth/memberships", front.SignedIn(), front.JSON(http.StatusOK, h.memberships), docMemberships),
 		front.On("DELETE /api/v2/auth/memberships/{tenantId}", front.SignedIn(), front.JSON(http.StatusNoContent, h.leaveTenant).EndsSession(), docLeaveTenant),

@@ -65,6 +65,7 @@ type Endpoint struct {
 	Most   int          // bytes of the body; 0: MaxBody
 	Out    reflect.Type // of the answer's body; nil: none
 	Cookie string       // how a success changes the session cookie, from the = on, for the reference; may be empty
+	Return bool         // whether a success may be 303, see Returns
 	CSV    bool         // the answer is also available as CSV
 	// Creates: it makes something and takes an Idempotency-Key, see Create.
 	Creates bool
@@ -102,6 +103,11 @@ func (e Endpoint) UpTo(most int) Endpoint {
 }
 
 func (e Endpoint) answer(c *Call, out any) {
+	if c.away != "" {
+		c.W.Header().Set("Location", c.away)
+		c.W.WriteHeader(http.StatusSeeOther)
+		return
+	}
 	if e.Out == nil {
 		c.W.WriteHeader(e.Status)
 		return
@@ -143,6 +149,12 @@ func oneOf(h http.Header, media []string) (string, error) {
 		advice += " An SVG can contain scripts, so it isn't accepted; export it as a PNG."
 	}
 	return "", doorward.Fail(doorward.CodeUnsupportedMediaType, "%s", advice)
+}
+
+// Returns documents that a success may lead to the address of the parameter return.
+func (e Endpoint) Returns() Endpoint {
+	e.Return = true
+	return e
 }
 
 // OpensSession documents that a success sets a session cookie.

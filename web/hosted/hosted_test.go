@@ -270,7 +270,10 @@ func TestReturningElsewhereByTheChoiceOfATenant(t *testing.T) {
 	}
 	b.send("/login/tenant", "tenantId", acme.ID, "return", there).is(t, 303, there)
 	b.send("/login/tenant", "tenantId", globex.ID, "return", "https://app.example.com/inboxes").is(t, 303, "/account")
-	b.send("/logout", "return", there).is(t, 303, "/login?done=signed-out")
+	b.get("/account?return="+url.QueryEscape(there)).is(t, 200, "", `action="/logout"><input type="hidden" name="return" value="`+there+`"`)
+	b.send("/logout", "return", there+".evil").is(t, 303, there+".evil")
+	b.send("/logout", "return", "https://app.example.com.evil/").is(t, 303, "/login?done=signed-out")
+	b.send("/logout", "return", "//evil.example").is(t, 303, "/login?done=signed-out")
 }
 
 func TestReset(t *testing.T) {

@@ -153,6 +153,9 @@ func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	c.ClearSessions()
+	if c.ReturnTo() != "" {
+		return c.Back(), nil
+	}
 	return c.To("/login?done=signed-out"), nil
 }
 

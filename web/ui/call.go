@@ -148,6 +148,14 @@ func parseReturnAddress(ours, base string, places returnto.List, address string)
 	return places.Find(address)
 }
 
+// ReturnAddress returns where an allowed return address leads: below the base URL, or to
+// a place of --return-to.
+func ReturnAddress(s *front.Site, address string) (to string, ok bool) {
+	ours := strings.TrimSuffix(s.BaseURL(), s.BasePath())
+	to, _, ok = parseReturnAddress(ours, s.BasePath(), s.ReturnTo, address)
+	return to, ok
+}
+
 // ownPath returns the path of an address that is below base on the origin. Browsers
 // read a backslash as a slash, and drop control characters and spaces at the ends,
 // so an address with any of these is refused, and so is one with dot segments.

@@ -467,7 +467,7 @@ export interface paths {
         put?: never;
         /**
          * Make new recovery codes
-         * @description The codes before no longer work. 404 without a second factor.
+         * @description The codes before no longer work, browsers that stood in for a factor no longer do, and the person gets a mail. 404 without a second factor.
          */
         post: operations["makeRecoveryCodes"];
         delete?: never;
@@ -553,7 +553,10 @@ export interface paths {
         delete: operations["removeFactor"];
         options?: never;
         head?: never;
-        /** Rename one of one's own second factors */
+        /**
+         * Rename one of one's own second factors
+         * @description Browsers that stood in for a factor no longer do, and the person gets a mail.
+         */
         patch: operations["renameFactor"];
         trace?: never;
     };
@@ -688,7 +691,7 @@ export interface paths {
         put?: never;
         /**
          * Sign out
-         * @description Ends the session of the cookie or of the bearer token, and clears the cookie. Without a session, or with an ended one, it is 204 too. Several different session tokens are all ended together. A body is not read.
+         * @description Ends the session of the cookie or of the bearer token, and clears the cookie. Without a session, or with an ended one, it is 204 too. Several different session tokens are all ended together. A body is not read. With an allowed `return` it is 303 to that address, for forms; any other is ignored.
          */
         post: operations["logout"];
         delete?: never;
@@ -706,7 +709,7 @@ export interface paths {
         };
         /**
          * List the tenants one belongs to
-         * @description The oldest membership first.
+         * @description Usually the oldest membership first.
          */
         get: operations["listMemberships"];
         put?: never;
@@ -906,11 +909,51 @@ export interface paths {
         };
         /**
          * List the tenant's invitations
-         * @description The newest first. Pages neither repeat nor skip invitations when others are added or removed.
+         * @description Usually the newest first. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets; text that a spreadsheet would take for a formula begins with an apostrophe.
          */
         get: operations["listInvitations"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/invitations/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send several invitations again
+         * @description 1 to 100. Each is decided and recorded by itself, and has its own outcome, with the status of a request about it alone. If no time is left for some of them, these have 503: send them again.
+         */
+        post: operations["resendInvitations"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/invitations/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke several invitations
+         * @description 1 to 100. Each is decided and recorded by itself, and has its own outcome, with the status of a request about it alone. If no time is left for some of them, these have 503: send them again.
+         */
+        post: operations["revokeInvitations"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1115,7 +1158,7 @@ export interface paths {
         };
         /**
          * List the roles of the tenant
-         * @description The four built-in roles and those that the tenant has made, at most 50; the lowest rank first.
+         * @description The four built-in roles and those that the tenant has made, at most 50; usually the lowest rank first.
          */
         get: operations["listRoles"];
         put?: never;
@@ -1164,7 +1207,7 @@ export interface paths {
         };
         /**
          * List one's own sessions
-         * @description In all tenants, the newest first; `current` is the one of the request.
+         * @description In all tenants, usually the newest first; `current` is the one of the request.
          */
         get: operations["listSessions"];
         put?: never;
@@ -1325,11 +1368,31 @@ export interface paths {
         };
         /**
          * List the people of the tenant
-         * @description The oldest membership first. Pages neither repeat nor skip people when others are added or removed.
+         * @description Usually the oldest membership first. Pages neither repeat nor skip people when others are added or removed. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity; text that a spreadsheet would take for a formula begins with an apostrophe.
          */
         get: operations["listUsers"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/users/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change or remove several people
+         * @description 1 to 100, with exactly one of `role`, `status` and `remove: true`. API keys that they own end. Each is decided and recorded by itself, and has its own outcome, with the status of a request about it alone. If no time is left for some of them, these have 503: send them again. Suspending or removing oneself clears the cookie.
+         */
+        post: operations["bulkUsers"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1388,7 +1451,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List a person's sessions in this tenant
+         * @description Usually the newest first. Sessions of the person in other tenants are not shown.
+         */
+        get: operations["listUserSessions"];
         put?: never;
         post?: never;
         /**
@@ -1396,6 +1463,26 @@ export interface paths {
          * @description Ends the sessions in this tenant, on every node before the answer. Signing oneself out clears the cookie.
          */
         delete: operations["signOutUser"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/users/{id}/sessions/{sid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End one of a person's sessions in this tenant
+         * @description On every node before the answer. Ending the session of the request clears the cookie.
+         */
+        delete: operations["endUserSession"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1544,6 +1631,18 @@ export interface components {
             items: components["schemas"]["APIKey"][];
             /** @description Send as cursor for the next page; absent at the end */
             nextCursor?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         AuthzenMetadata: {
             /** Format: uri */
@@ -1640,6 +1739,15 @@ export interface components {
              * @example 201
              */
             status: number;
+        };
+        BulkUsersInput: {
+            /** @description 1 to 100 of them */
+            ids: string[];
+            remove?: boolean;
+            /** @example USER */
+            role?: string;
+            /** @enum {string} */
+            status?: "active" | "suspended";
         };
         Challenge: {
             /** @description To be sent with the answer; shown only here */
@@ -2000,6 +2108,18 @@ export interface components {
             items: components["schemas"]["Event"][];
             /** @description Send as cursor for the next page; absent at the end */
             nextCursor?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         ExplainContext: {
             /** @example app.example.com */
@@ -2209,8 +2329,20 @@ export interface components {
         HeldBrowser: {
             /** Format: date-time */
             createdAt: string;
+            /**
+             * @description As of then
+             * @example 192.0.2.7
+             */
+            ip?: string;
             /** Format: date-time */
             lastUsedAt?: string;
+            /**
+             * Format: date-time
+             * @description When a second factor was proved in the browser, which isn't asked for one until a tenant's limit; absent: it is asked
+             */
+            secondFactorAt?: string;
+            /** @description As of then */
+            userAgent?: string;
         };
         HeldChange: {
             field: string;
@@ -2302,6 +2434,10 @@ export interface components {
             tenantId: string;
             userAgent: string;
         };
+        IdsInput: {
+            /** @description 1 to 100 of them */
+            ids: string[];
+        };
         IntrospectInput: {
             /**
              * @description Asks whether it is permitted
@@ -2352,6 +2488,18 @@ export interface components {
             items: components["schemas"]["Invitation"][];
             /** @description Send as cursor for the next page; absent at the end */
             nextCursor?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         InviteInput: {
             /**
@@ -2469,6 +2617,18 @@ export interface components {
         };
         MembershipList: {
             items: components["schemas"]["Membership"][];
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         Model: {
             /**
@@ -2513,6 +2673,22 @@ export interface components {
              * @example 17
              */
             refused: number;
+        };
+        Outcome: {
+            /** @description Of a person who was suspended or removed: what that has ended */
+            ended?: components["schemas"]["Ended"];
+            id: string;
+            /** @description If it was not done */
+            problem?: components["schemas"]["Problem"];
+            /**
+             * Format: int64
+             * @example 200
+             */
+            status: number;
+        };
+        Outcomes: {
+            /** @description In the order of the ids */
+            items: components["schemas"]["Outcome"][];
         };
         Plan: {
             decisions: components["schemas"]["PlanDecisions"];
@@ -2646,6 +2822,18 @@ export interface components {
             items: components["schemas"]["Policy"][];
             /** @description Send as cursor for the next page; absent at the end */
             nextCursor?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         PolicyOff: {
             /**
@@ -2702,7 +2890,7 @@ export interface components {
             methods?: string[];
             /** @description With the code denied_by_policy: the policy that refuses */
             policyId?: string;
-            /** @description With the code denied_by_policy: what the policy's author says about it */
+            /** @description With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says */
             reason?: string;
             /** @description Also in the header X-Request-Id and in the log */
             requestId: string;
@@ -2819,6 +3007,18 @@ export interface components {
         };
         RoleList: {
             items: components["schemas"]["Role"][];
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         RotateInput: {
             /**
@@ -2936,6 +3136,18 @@ export interface components {
         };
         SessionList: {
             items: components["schemas"]["Session"][];
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         Settings: {
             /**
@@ -3144,6 +3356,18 @@ export interface components {
             items: components["schemas"]["Tenant"][];
             /** @description Send as cursor for the next page; absent at the end */
             nextCursor?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         TenantStatusInput: {
             /** @enum {string} */
@@ -3195,6 +3419,18 @@ export interface components {
             items: components["schemas"]["Member"][];
             /** @description Send as cursor for the next page; absent at the end */
             nextCursor?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
     };
     responses: never;
@@ -3393,7 +3629,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3491,7 +3727,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3589,7 +3825,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3687,7 +3923,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3785,7 +4021,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4022,7 +4258,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4140,7 +4376,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4160,8 +4396,10 @@ export interface operations {
                 owner?: string;
                 /** @description Only keys that are in this state now */
                 status?: "active" | "disabled" | "expired" | "revoked";
-                /** @description Only keys whose name contains this, ignoring letter case */
+                /** @description Only keys whose name contains these words, in any order, without regard to case and accents */
                 q?: string;
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "createdAt" | "-createdAt" | "name" | "-name" | "expiresAt" | "-expiresAt" | "lastUsedAt" | "-lastUsedAt";
                 /** @description Rows at most */
                 limit?: number;
                 /** @description The nextCursor of the previous page */
@@ -4404,7 +4642,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4604,7 +4842,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4762,7 +5000,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4860,7 +5098,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5009,7 +5247,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5041,6 +5279,8 @@ export interface operations {
                 request?: string;
                 /** @description Format of the answer; json if absent */
                 format?: "json" | "csv";
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "at" | "-at";
                 /** @description Rows at most: 1 to 200 and usually 50, with format=csv 1 to 10,000 and usually 10,000 */
                 limit?: number;
                 /** @description The nextCursor of the previous page */
@@ -5288,7 +5528,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5478,7 +5718,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5602,7 +5842,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5718,7 +5958,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5844,7 +6084,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -6002,7 +6242,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -6128,7 +6368,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -6266,7 +6506,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -6406,7 +6646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -6501,7 +6741,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -6632,7 +6872,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -6737,7 +6977,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -6883,7 +7123,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -7029,7 +7269,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -7223,7 +7463,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -7353,7 +7593,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -7368,7 +7608,10 @@ export interface operations {
     };
     logout: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where a browser goes next: an address below the base URL, or one that `--return-to` allows */
+                return?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7378,6 +7621,18 @@ export interface operations {
             /** @description No Content */
             204: {
                 headers: {
+                    /** @description `JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0` */
+                    "Set-Cookie"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description See Other */
+            303: {
+                headers: {
+                    /** @description The parameter `return` */
+                    Location: string;
                     /** @description `JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0` */
                     "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7405,7 +7660,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -7420,7 +7675,10 @@ export interface operations {
     };
     listMemberships: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "tenantName" | "-tenantName";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7437,6 +7695,16 @@ export interface operations {
                     "application/json": components["schemas"]["MembershipList"];
                 };
             };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthenticated` */
             401: {
                 headers: {
@@ -7450,6 +7718,16 @@ export interface operations {
             };
             /** @description `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing` */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -7576,7 +7854,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -7681,7 +7959,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -7795,7 +8073,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -7943,7 +8221,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -8073,7 +8351,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -8203,7 +8481,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -8331,7 +8609,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -8455,7 +8733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -8471,11 +8749,19 @@ export interface operations {
     listInvitations: {
         parameters: {
             query?: {
+                /** @description Format of the answer; json if absent */
+                format?: "json" | "csv";
+                /** @description Only invitations whose address or name contains these words, in any order, without regard to case and accents */
+                q?: string;
+                /** @description Only invitations to this role, built in or made by the tenant */
+                role?: string;
                 /** @description Only invitations in this state */
                 status?: "PENDING" | "ACCEPTED" | "REVOKED" | "EXPIRED";
                 /** @description Only invitations whose newest mail is in this state */
                 delivery?: "queued" | "sent" | "failed";
-                /** @description Rows at most */
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "createdAt" | "-createdAt" | "expiresAt" | "-expiresAt" | "name" | "-name" | "email" | "-email" | "role" | "-role";
+                /** @description Rows at most: 1 to 200 and usually 50, with format=csv 1 to 10,000 and usually 10,000 */
                 limit?: number;
                 /** @description The nextCursor of the previous page */
                 cursor?: string;
@@ -8492,11 +8778,14 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description With format=csv, the next part of the list (RFC 8288, rel="next"); absent at its end */
+                    Link?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["InvitationList"];
+                    "text/csv": string;
                 };
             };
             /** @description `invalid_cursor`, `invalid_query`, `tenant_required` */
@@ -8572,6 +8861,268 @@ export interface operations {
                 };
             };
             /** @description `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resendInvitations: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Id of the tenant; needed with a service key, without effect otherwise */
+                "Doorward-Tenant"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IdsInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outcomes"];
+                };
+            };
+            /** @description `invalid_body`, `tenant_required` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revokeInvitations: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Id of the tenant; needed with a service key, without effect otherwise */
+                "Doorward-Tenant"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IdsInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outcomes"];
+                };
+            };
+            /** @description `invalid_body`, `tenant_required` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -8779,7 +9330,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -8894,7 +9445,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -9126,7 +9677,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -9345,7 +9896,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -9444,7 +9995,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -9562,7 +10113,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -9652,6 +10203,8 @@ export interface operations {
     listPolicyVersions: {
         parameters: {
             query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "version" | "-version";
                 /** @description Rows at most */
                 limit?: number;
                 /** @description The nextCursor of the previous page */
@@ -9847,7 +10400,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -9862,7 +10415,10 @@ export interface operations {
     };
     listRoles: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "name" | "-name" | "members" | "-members";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -9902,6 +10458,16 @@ export interface operations {
             };
             /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -10065,7 +10631,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -10262,7 +10828,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -10408,7 +10974,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -10423,7 +10989,10 @@ export interface operations {
     };
     listSessions: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "createdAt" | "-createdAt" | "lastSeenAt" | "-lastSeenAt";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -10440,6 +11009,16 @@ export interface operations {
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthenticated` */
             401: {
                 headers: {
@@ -10453,6 +11032,16 @@ export interface operations {
             };
             /** @description `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing` */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -10554,7 +11143,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -10641,7 +11230,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -10860,7 +11449,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -11003,7 +11592,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -11138,7 +11727,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -11223,7 +11812,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -11307,7 +11896,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -11323,6 +11912,8 @@ export interface operations {
     listTenants: {
         parameters: {
             query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "createdAt" | "-createdAt" | "name" | "-name";
                 /** @description Rows at most */
                 limit?: number;
                 /** @description The nextCursor of the previous page */
@@ -11540,7 +12131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -11758,7 +12349,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -11778,9 +12369,15 @@ export interface operations {
                 role?: string;
                 /** @description Only people with this status */
                 status?: "active" | "suspended";
-                /** @description Only people whose address or name contains this, ignoring letter case */
+                /** @description Only people who have any second factor that can be used, or none; for those who manage people */
+                factor?: "any" | "none";
+                /** @description Format of the answer; json if absent */
+                format?: "json" | "csv";
+                /** @description Only people whose address or name contains these words, in any order, without regard to case and accents */
                 q?: string;
-                /** @description Rows at most */
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "createdAt" | "-createdAt" | "name" | "-name" | "email" | "-email" | "role" | "-role" | "status" | "-status" | "lastLoginAt" | "-lastLoginAt";
+                /** @description Rows at most: 1 to 200 and usually 50, with format=csv 1 to 10,000 and usually 10,000 */
                 limit?: number;
                 /** @description The nextCursor of the previous page */
                 cursor?: string;
@@ -11797,11 +12394,14 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description With format=csv, the next part of the list (RFC 8288, rel="next"); absent at its end */
+                    Link?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["UserList"];
+                    "text/csv": string;
                 };
             };
             /** @description `invalid_cursor`, `invalid_query`, `tenant_required` */
@@ -11825,7 +12425,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11877,6 +12477,139 @@ export interface operations {
                 };
             };
             /** @description `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    bulkUsers: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Id of the tenant; needed with a service key, without effect otherwise */
+                "Doorward-Tenant"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkUsersInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description `JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0` */
+                    "Set-Cookie"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outcomes"];
+                };
+            };
+            /** @description `invalid_body`, `tenant_required` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -12119,7 +12852,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -12286,7 +13019,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -12355,6 +13088,119 @@ export interface operations {
             };
             /** @description `not_found` */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listUserSessions: {
+        parameters: {
+            query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "createdAt" | "-createdAt" | "lastSeenAt" | "-lastSeenAt";
+            };
+            header?: {
+                /** @description Id of the tenant; needed with a service key, without effect otherwise */
+                "Doorward-Tenant"?: string;
+            };
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            /** @description `invalid_query`, `tenant_required` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -12486,7 +13332,109 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unavailable` */
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    endUserSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Id of the tenant; needed with a service key, without effect otherwise */
+                "Doorward-Tenant"?: string;
+            };
+            path: {
+                /** @description Id of the object */
+                id: string;
+                /** @description Id of the object */
+                sid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    /** @description `JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0` */
+                    "Set-Cookie"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `tenant_required` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

@@ -456,6 +456,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/auth/factors/passkey/begin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to set up a passkey
+         * @description Pass `publicKey` to `navigator.credentials.create`. Authenticators that have a passkey of the account make no second one. With the challenge of an enrolment that same challenge is to be sent with the answer.
+         */
+        post: operations["beginPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/auth/factors/passkey/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set up a passkey
+         * @description The passkey signs in alone and is a second factor from now on, and the session of the request has assurance level 2. The rest is as with an authenticator app. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.
+         */
+        post: operations["finishPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/auth/factors/recovery": {
         parameters: {
             query?: never;
@@ -671,7 +711,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in with the second factor
-         * @description Completes a login, or a switch to another tenant, that was answered with `mfa_required`. One of `code` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for 5 minutes and 5 tries.
+         * @description Completes a login, or a switch to another tenant, that was answered with `mfa_required`. One of `code`, `credential` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for 5 minutes and 5 tries.
          */
         post: operations["loginSecond"];
         delete?: never;
@@ -735,6 +775,46 @@ export interface paths {
          * @description Ends one's own membership with its sessions and the invitations sent there. The last active OWNER can't leave. Leaving the tenant of the session clears the cookie.
          */
         delete: operations["leaveTenant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/auth/passkey/begin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to sign in with a passkey alone
+         * @description The challenge is nobody's: the passkey says whose it is. It is good once, for 5 minutes and 5 tries. Pass `publicKey` to `navigator.credentials.get`, with `mediation: "conditional"` for the autofill of an address field. A client network may begin 1,000 in 10 minutes.
+         */
+        post: operations["beginPasskeyLogin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/auth/passkey/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in with a passkey alone
+         * @description Opens a session of assurance level 2, as a login does with a password and a second factor: the passkey must have verified its user. Everything that is wrong with the answer is 401 `invalid_code`, which counts in the limit of the client network. A passkey whose signature counter has not increased is disabled, and its person gets a mail.
+         */
+        post: operations["finishPasskeyLogin"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -811,7 +891,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to prove the session anew
-         * @description For actions that are answered with `step_up_required`. Who has a second factor proves that, others the password.
+         * @description For actions that are answered with `step_up_required`. Who has a second factor proves that, others the password. The answer with that code has such a challenge, too.
          */
         post: operations["beginStepUp"];
         delete?: never;
@@ -894,6 +974,26 @@ export interface paths {
          * @description Sets the old address back, ends all sessions of the person and the trust in browsers, and mails a link for a new password. Works for 7 days, also before the change is confirmed; later changes end with it. 409 if another account has the old address by now.
          */
         post: operations["undoEmail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow what happens: the events after a place, the oldest first
+         * @description A program that follows a tenant, or all tenants, keeps `nextCursor` and sends it as `after`. Without `after` it begins with the oldest event that is kept. No event is missed, whenever it is committed. Within a tenant `after` is a `seq`. A service key with `events.read` that names no tenant gets the events of all tenants that it covers, and of the installation's trail those about tenants; `after` is then an opaque cursor, and the events of each tenant come in the order of `seq`.
+         */
+        get: operations["followEvents"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1694,6 +1794,10 @@ export interface components {
             /** @description Of the mail */
             token: string;
         };
+        BeginPasskeyInput: {
+            /** @description Of the answer with the code mfa_enrolment_required, instead of a session */
+            challenge?: string;
+        };
         BulkAnswer: {
             /** @description In the order of the rows */
             items: components["schemas"]["BulkRow"][];
@@ -1755,12 +1859,16 @@ export interface components {
             /** Format: date-time */
             expiresAt: string;
             /**
-             * @description By which it can be answered: password without a second factor, else totp
+             * @description By which it can be answered: password, totp, passkey or recovery
              * @example [
              *       "totp"
              *     ]
              */
             methods: string[];
+            /** @description If a passkey can answer it: WebAuthn's options as JSON, for the browser's parseRequestOptionsFromJSON() or, to make a passkey, parseCreationOptionsFromJSON() */
+            publicKey?: {
+                [key: string]: unknown;
+            };
         };
         Change: {
             field: string;
@@ -2241,6 +2349,14 @@ export interface components {
              */
             recoveryCodes: number;
         };
+        Feed: {
+            items: components["schemas"]["Event"][];
+            /**
+             * @description Send as after to go on, at once or later; always there. Within a tenant it is the last seq that was looked at
+             * @example 1042
+             */
+            nextCursor: string;
+        };
         FieldError: {
             /** @description Stable code of the fault */
             code: string;
@@ -2260,6 +2376,19 @@ export interface components {
             parameter?: string;
             /** @description JSON Pointer to the member of the body */
             pointer?: string;
+        };
+        FinishPasskeyInput: {
+            /** @description Of factors/passkey/begin, or of the answer with the code mfa_enrolment_required */
+            challenge: string;
+            /** @description What the browser's PublicKeyCredential.toJSON() gives */
+            credential: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description At most 100 characters; without it that of the authenticator or the browser
+             * @example Phone
+             */
+            name?: string;
         };
         ForgotInput: {
             /**
@@ -2690,6 +2819,19 @@ export interface components {
             /** @description In the order of the ids */
             items: components["schemas"]["Outcome"][];
         };
+        PasskeyLoginInput: {
+            /** @description Of passkey/begin */
+            challenge: string;
+            /** @description What the browser's PublicKeyCredential.toJSON() gives */
+            credential: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description Tenant to sign in to; without it the last used, or else the oldest
+             * @example tnt_7vkq2m5x3yh4n6rj7wd2c5tpae
+             */
+            tenantId?: string;
+        };
         Plan: {
             decisions: components["schemas"]["PlanDecisions"];
             /** @description Each role of the tenant with each action that roles grant, the changes among them */
@@ -2864,7 +3006,7 @@ export interface components {
         Problem: {
             /** @description With the code step_up_required: aal1, or aal2 for a second factor or a passkey */
             acr?: string;
-            /** @description With the codes mfa_required and mfa_enrolment_required: to be sent with the answer; shown only here */
+            /** @description With the codes mfa_required, mfa_enrolment_required and step_up_required (there not at a check): to be sent with the answer; shown only here */
             challenge?: string;
             /** @description Stable name of the error */
             code: string;
@@ -2890,6 +3032,10 @@ export interface components {
             methods?: string[];
             /** @description With the code denied_by_policy: the policy that refuses */
             policyId?: string;
+            /** @description With a challenge that a passkey can answer: WebAuthn's PublicKeyCredentialRequestOptionsJSON */
+            publicKey?: {
+                [key: string]: unknown;
+            };
             /** @description With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says */
             reason?: string;
             /** @description Also in the header X-Request-Id and in the log */
@@ -3085,6 +3231,10 @@ export interface components {
              * @example 492039
              */
             code?: string;
+            /** @description Method passkey: what the browser's PublicKeyCredential.toJSON() gives for the options publicKey */
+            credential?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Method recovery; each is good once
              * @example MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF
@@ -3285,18 +3435,27 @@ export interface components {
             user: components["schemas"]["User"];
         };
         StepUpInput: {
-            /** @description Of step-up/begin */
+            /** @description Of step-up/begin, or of the answer with the code step_up_required */
             challenge: string;
             /**
              * @description Of the authenticator app (method totp)
              * @example 492039
              */
             code?: string;
+            /** @description Method passkey: what the browser's PublicKeyCredential.toJSON() gives */
+            credential?: {
+                [key: string]: unknown;
+            };
             /**
              * Format: password
              * @description Method password
              */
             password?: string;
+            /**
+             * @description Method recovery: only when the last factor was disabled as a copy, to set up another one
+             * @example MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF
+             */
+            recoveryCode?: string;
         };
         Subject: {
             /**
@@ -6171,6 +6330,284 @@ export interface operations {
             };
         };
     };
+    beginPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["BeginPasskeyInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Challenge"];
+                };
+            };
+            /** @description `invalid_body` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `ip_not_allowed`, `step_up_required`, `tenant_closing` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `passkeys_unavailable`, `too_many_factors` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `challenge_over` */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finishPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FinishPasskeyInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    "Set-Cookie"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Confirmed"];
+                };
+            };
+            /** @description `invalid_body` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_code`, `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `passkeys_unavailable`, `too_many_factors` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `challenge_over` */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     makeRecoveryCodes: {
         parameters: {
             query?: never;
@@ -7867,6 +8304,209 @@ export interface operations {
             };
         };
     };
+    beginPasskeyLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Challenge"];
+                };
+            };
+            /** @description `cross_origin` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `passkeys_unavailable` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finishPasskeyLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasskeyLoginInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description `JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure` */
+                    "Set-Cookie"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            /** @description `invalid_body` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `invalid_code`, `invalid_credentials` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `membership_suspended`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `challenge_over` */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     reportKey: {
         parameters: {
             query?: never;
@@ -8734,6 +9374,130 @@ export interface operations {
                 };
             };
             /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    followEvents: {
+        parameters: {
+            query?: {
+                /** @description Only events after this place: nextCursor of an earlier answer */
+                after?: string;
+                /** @description How many events, 1 to 200; 50 if absent */
+                limit?: string;
+                /** @description Only these actions, separated by commas; user.* are all that begin with user. */
+                types?: string;
+            };
+            header?: {
+                /** @description Id of the tenant, for a service key; absent: all tenants, which needs events.read. Without effect otherwise */
+                "Doorward-Tenant"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Feed"];
+                };
+            };
+            /** @description `invalid_cursor`, `invalid_query`, `tenant_required` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `events_gone` */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

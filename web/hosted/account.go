@@ -45,7 +45,7 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	a.Shortest = h.app.PasswordRules.MinLength
 	t, err := h.only(ctx, memberships)
-	return ui.View{Page: "account", Wide: true, Returns: true, Body: a, Tenant: t}, err
+	return ui.View{Page: "account", Wide: true, Returns: c.ReturnTo() != "", Body: a, Tenant: t}, err
 }
 
 // only returns the tenant whose brand the account page shows: that of the only

@@ -293,7 +293,7 @@ func TestPolicyOfPages(t *testing.T) {
 		"/login/tenant":                                      "",
 		"/login/tenant?return=https://app.example.com/inbox": " https://app.example.com",
 		"/nowhere?return=https://app.example.com/inbox/":     "",
-		"/account?return=https://app.example.com/inbox/":     "",
+		"/account?return=https://app.example.com/inbox/":     " https://app.example.com", // signing out
 		"/console?return=https://app.example.com/inbox/":     "",
 	} {
 		var header []string

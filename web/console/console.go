@@ -12,6 +12,7 @@
 //	overview.go     figures of the tenant; the chart of sign-ins
 //	people.go       the list of people, one person with sessions
 //	act.go          role, suspension, sign-out, removal: confirmed, then done
+//	chosen.go       several people or invitations at once; one session of a member
 //	invitations.go  the list of invitations, one invitation
 //	invite.go       inviting one or many
 //	roles.go        roles: the list, creating, one role with who has it
@@ -73,6 +74,9 @@ func Routes(a *app.App) []front.Route {
 
 		get("/console/people", reads, h.people, peopleFilters...),
 		get("/console/people/{id}", reads, h.person),
+		front.On("POST /console/people/chosen", manages, set.Open(peoplePath, withTenantStyle(h.choosePeople), withTenantStyle(h.people)), front.Doc{}),
+		post("/console/people/chosen/do", peoplePath, manages, h.changePeople, h.choosePeople),
+		post("/console/people/{id}/end-session", peoplePath, manages, h.endSession, h.person),
 		post("/console/people/{id}/name", "/console/people", manages, h.rename, h.person),
 		get("/console/people/{id}/{act}", manages, h.ask),
 		post("/console/people/{id}/{act}", "/console/people", manages, h.act, h.ask),
@@ -80,6 +84,8 @@ func Routes(a *app.App) []front.Route {
 		get("/console/invitations", invites, h.invitations, invitationFilters...),
 		get("/console/invitations/new", invites, h.newInvitation),
 		post("/console/invitations/new", "/console/invitations/new", invites, h.invite, h.newInvitation),
+		front.On("POST /console/invitations/chosen", invites, set.Open(invitationsPath, withTenantStyle(h.chooseInvitations), withTenantStyle(h.invitations)), front.Doc{}),
+		post("/console/invitations/chosen/do", invitationsPath, invites, h.changeInvitations, h.chooseInvitations),
 		get("/console/invitations/{id}", invites, h.invitation),
 		post("/console/invitations/{id}/resend", "/console/invitations", invites, h.resend, h.invitation),
 		post("/console/invitations/{id}/revoke", "/console/invitations", invites, h.revoke, h.invitation),

@@ -89,7 +89,8 @@ func (f filters) With(name, value string) string {
 // pager is a list that is shown in pages.
 type pager struct {
 	Filter filters
-	Here   string // query of this page of the list
+	Query  string // of this page of the list
+	Here   string // the same, for links that lead back to it
 	First  string // link to the first page; empty on it
 	Prev   string // link to the previous page; empty on the first
 	Next   string // link to the next page; empty on the last
@@ -113,7 +114,8 @@ func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Wi
 			here.Set(name, at)
 		}
 	}
-	r.Here = along(here.Encode())
+	r.Query = here.Encode()
+	r.Here = along(r.Query)
 	w, err := c.WindowEitherWay(ctx)
 	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
 		return r, doorward.Window{Limit: rows, Sort: f.Get("sort"), Count: true}, nil

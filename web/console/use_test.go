@@ -613,3 +613,56 @@ func TestSessionsOfOneTenant(t *testing.T) {
 	}
 	(&browser{T: t, server: h.Server, token: acme}).get("/console", http.StatusOK, "<bdi>Acme</bdi>")
 }
+
+// TestChosenPeople: what is done with several people is shown before, and what became of
+// each after; a suspension can be undone.
+func TestChosenPeople(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	admin := acme.Join("admin@acme.example", "ADMIN")
+	by := open(t, s, admin)
+	form := url.Values{"act": {"suspend"}, "id": {acme.Owner.ID}}
+	for n := range 2 {
+		form.Add("id", acme.Join(fmt.Sprintf("p%d@acme.example", n), "USER").ID)
+	}
+	by.get("/console/people", http.StatusOK, `name="id" value="`+form["id"][1], `value="role:ADMIN"`)
+	by.post("/console/people/chosen", form, http.StatusOK, "Suspend these people?", "p1@acme.example", "It will be refused.")
+	by.post("/console/people/chosen/do", form, http.StatusOK, "p0@acme.example", "Suspended.", "Undo", "owner@acme.example")
+	form.Set("act", "resume")
+	form["id"] = form["id"][1:]
+	by.post("/console/people/chosen/do", form, http.StatusOK, "The suspension is lifted.")
+	form.Set("act", "role:VIEWER")
+	by.post("/console/people/chosen", form, http.StatusOK, "Change these roles?", "The new role is ")
+	by.post("/console/people/chosen/do", form, http.StatusOK, "The role is changed.")
+	form.Set("act", "nothing")
+	by.post("/console/people/chosen", form, http.StatusNotFound)
+	by.do("/console/people/chosen", url.Values{"act": {"remove"}}, "Nothing was chosen")
+}
+
+func TestChosenInvitations(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	owner := open(t, s, acme.Owner)
+	owner.do("/console/invitations/new", url.Values{"people": {"a@x.example\nb@x.example"}, "role": {"USER"}, "expiresInDays": {"7"}})
+	ids := regexp.MustCompile(`name="id" value="(inv_\w+)"`).FindAllStringSubmatch(owner.get("/console/invitations", http.StatusOK), -1)
+	form := url.Values{"act": {"revoke"}, "id": {ids[0][1], ids[1][1]}}
+	owner.post("/console/invitations/chosen", form, http.StatusOK, "Revoke these invitations?", "a@x.example", "b@x.example")
+	owner.post("/console/invitations/chosen/do", form, http.StatusOK, "Revoked.")
+	owner.post("/console/invitations/chosen/do", form, http.StatusOK, "This invitation is not open any more")
+}
+
+func TestEndOneSession(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	bob := acme.Join("bob@acme.example", "USER")
+	token := bob.Token()
+	owner := open(t, s, acme.Owner)
+	path := "/console/people/" + bob.ID
+	id := regexp.MustCompile(`name="session" value="(ses_\w+)"`).FindStringSubmatch(owner.get(path, http.StatusOK))[1]
+	lacks(t, owner.do(path+"/end-session", url.Values{"session": {id}}, "The session is ended."), id)
+	own := &browser{T: t, server: s, token: token}
+	if res, _ := own.ask("GET", "/api/v2/auth/session", nil); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the ended session is answered %d", res.StatusCode)
+	}
+	owner.do(path+"/suspend", url.Values{}, "The person is suspended.", "Undo")
+}

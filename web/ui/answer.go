@@ -331,14 +331,33 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	if len(e.Fields) > 0 {
 		return nil
 	}
+	var err error
+	f.Fault, err = words.explain(f.Page, e)
+	return err
+}
+
+// explain says why something was refused.
+func (c catalogue) explain(page string, e *doorward.Error) (string, error) {
 	if e.Code == doorward.CodeMaintenance {
-		f.Fault = words.paused(e.Reason)
-		return nil
+		return c.paused(e.Reason), nil
 	}
 	about := e.Code.Problem()
-	wait, err := words.wait(e.RetryAfter)
-	f.Fault = words.first(about.Title, []string{"notice." + f.Page + "." + string(e.Code), "notice." + string(e.Code), "error." + string(e.Code) + ".text"}, "wait", wait)
-	return err
+	wait, err := c.wait(e.RetryAfter)
+	return c.first(about.Title, []string{"notice." + page + "." + string(e.Code), "notice." + string(e.Code), "error." + string(e.Code) + ".text"}, "wait", wait), err
+}
+
+// Explain says in the person's language why one of several things was refused; empty for no
+// error. It returns what is no *doorward.Error.
+func (c *Call) Explain(refusal error) (string, error) {
+	var e *doorward.Error
+	if !errors.As(refusal, &e) {
+		return "", refusal
+	}
+	p, err := c.set.page(c.Language.Tag, "error")
+	if err != nil {
+		return "", err
+	}
+	return p.words.explain("", e)
 }
 
 // first returns the first existing message, else the text.

@@ -1,0 +1,218 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// maxChosen is how many rows can be chosen: those of a page at most.
+const maxChosen = 100
+
+// peopleActs and invitationActs are what can be done with the chosen rows, besides giving
+// people a role, which is "role:" and its name.
+var (
+	peopleActs     = []string{"suspend", "resume", "remove"}
+	invitationActs = []string{"resend", "revoke"}
+)
+
+const roleAct = "role:"
+
+// chosen is the page that shows the consequences for all chosen rows.
+type chosen struct {
+	pageData
+	Path string // of the list
+	Act  string
+	Role doorward.Role // for a change of role
+	Rows []chosenRow
+}
+
+// Key is the act in the keys of messages.
+func (q chosen) Key() string {
+	if q.Role != "" {
+		return "role"
+	}
+	return q.Act
+}
+
+// Danger reports whether the act takes something away.
+func (q chosen) Danger() bool { return slices.Contains([]string{"suspend", "remove", "revoke"}, q.Act) }
+
+// chosenRow is a chosen person or invitation, and what became of it.
+type chosenRow struct {
+	ID, Name, Email string
+	Above           bool  // the caller may not change it
+	Affected        ended // what will end
+	Fault           string
+}
+
+const (
+	peoplePath      = "/console/people"
+	invitationsPath = "/console/invitations"
+)
+
+// choosePeople asks for confirmation.
+func (h *console) choosePeople(ctx context.Context, c *ui.Call) (ui.View, error) {
+	q, err := h.chosenPeople(ctx, c)
+	if err != nil || len(q.Rows) == 0 {
+		return done(c, peoplePath, "none", nil), err
+	}
+	return ui.View{Page: "chosen", Title: "chosen." + q.Key() + ".title", Body: q}, nil
+}
+
+// chosenPeople reads the form. Who has left since is left out.
+func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err error) {
+	if q.pageData, err = h.pageData(ctx, c); err != nil {
+		return q, err
+	}
+	q.Path, q.Act = peoplePath, c.Value("act")
+	if role, is := strings.CutPrefix(q.Act, roleAct); is && c.Caller.Rules.Has(doorward.Role(role)) {
+		q.Role = doorward.Role(role)
+	}
+	if q.Role == "" && !slices.Contains(peopleActs, q.Act) {
+		return q, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	for _, id := range chosenIDs(c) {
+		u, err := h.app.Users.Get(ctx, c.Caller, id)
+		if doorward.HasCode(err, doorward.CodeNotFound) {
+			continue
+		}
+		if err != nil {
+			return q, err
+		}
+		row := chosenRow{ID: u.ID, Name: u.Name, Email: u.Email}
+		on := doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: q.Role}
+		row.Above = !access.CanAt(&c.Caller, c.Now(), doorward.UserManage, on).Allowed
+		if q.Danger() && !row.Above {
+			stake, err := h.app.Overviews.CountAffected(ctx, c.Caller, u)
+			if err != nil {
+				return q, err
+			}
+			row.Affected = view(stake)
+		}
+		q.Rows = append(q.Rows, row)
+	}
+	return q, nil
+}
+
+func chosenIDs(c *ui.Call) []string {
+	all := slices.Clone(c.Values("id"))
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), maxChosen)]
+}
+
+// changePeople does it, and shows what became of each.
+func (h *console) changePeople(ctx context.Context, c *ui.Call) (ui.View, error) {
+	q, err := h.chosenPeople(ctx, c)
+	if err != nil || len(q.Rows) == 0 {
+		return done(c, peoplePath, "none", nil), err
+	}
+	b := user.Bulk{Remove: q.Act == "remove"}
+	status := map[string]doorward.UserStatus{"suspend": doorward.UserSuspended, "resume": doorward.UserActive}
+	switch s, is := status[q.Act]; {
+	case q.Role != "":
+		b.Role = &q.Role
+	case is:
+		b.Status = &s
+	}
+	outcomes, err := h.app.Users.ChangeAll(ctx, c.Caller, q.ids(), b)
+	if err != nil {
+		return ui.View{}, err
+	}
+	for i, o := range outcomes {
+		q.Rows[i].Affected = view(o.Ended)
+		if q.Rows[i].Fault, err = c.Explain(o.Err); err != nil {
+			return ui.View{}, err
+		}
+	}
+	return ui.View{Page: "outcomes", Body: q}, nil
+}
+
+func (q chosen) ids() (all []string) {
+	for _, row := range q.Rows {
+		all = append(all, row.ID)
+	}
+	return all
+}
+
+// Undo is the act that takes this one back; empty if there is none.
+func (q chosen) Undo() string {
+	isDone := slices.ContainsFunc(q.Rows, func(r chosenRow) bool { return r.Fault == "" })
+	if q.Act == "suspend" && isDone {
+		return "resume"
+	}
+	return ""
+}
+
+// chooseInvitations asks for confirmation.
+func (h *console) chooseInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
+	q, err := h.chosenInvitations(ctx, c)
+	if err != nil || len(q.Rows) == 0 {
+		return done(c, invitationsPath, "none", nil), err
+	}
+	return ui.View{Page: "chosen", Title: "chosen." + q.Key() + ".title", Body: q}, nil
+}
+
+func (h *console) chosenInvitations(ctx context.Context, c *ui.Call) (q chosen, err error) {
+	if q.pageData, err = h.pageData(ctx, c); err != nil {
+		return q, err
+	}
+	q.Path, q.Act = invitationsPath, c.Value("act")
+	if !slices.Contains(invitationActs, q.Act) {
+		return q, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	for _, id := range chosenIDs(c) {
+		inv, err := h.app.Invitations.Get(ctx, c.Caller, id)
+		if doorward.HasCode(err, doorward.CodeNotFound) {
+			continue
+		}
+		if err != nil {
+			return q, err
+		}
+		q.Rows = append(q.Rows, chosenRow{ID: inv.ID, Name: inv.Name, Email: inv.Email, Above: !h.offer(c, inv).Managed})
+	}
+	return q, nil
+}
+
+// changeInvitations does it, and shows what became of each.
+func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
+	q, err := h.chosenInvitations(ctx, c)
+	if err != nil || len(q.Rows) == 0 {
+		return done(c, invitationsPath, "none", nil), err
+	}
+	act := h.app.Invitations.ResendAll
+	if q.Act == "revoke" {
+		act = h.app.Invitations.RevokeAll
+	}
+	outcomes, err := act(ctx, c.Caller, q.ids())
+	for i, o := range outcomes {
+		text, explained := c.Explain(o.Err)
+		q.Rows[i].Fault, err = text, errors.Join(err, explained)
+	}
+	return ui.View{Page: "outcomes", Body: q}, err
+}
+
+// endSession ends one session of a member.
+func (h *console) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("id", doorward.PrefixUser)
+	if err != nil {
+		return ui.View{}, err
+	}
+	u, err := h.app.Users.Get(ctx, c.Caller, id)
+	if err != nil {
+		return ui.View{}, err
+	}
+	revocation, err := h.app.Sessions.EndOf(ctx, c.Caller, u, c.Value("session"))
+	c.Revoked(revocation)
+	if doorward.HasCode(err, doorward.CodeNotFound) { // it has ended by itself
+		err = nil
+	}
+	return done(c, peoplePath+"/"+id, "session", nil), err
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/internal/telemetry"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -17,6 +18,7 @@ func (n *Node) measure() {
 	m.Build(n.cfg.Version)
 	n.measureConnections(m)
 	n.measureSessions(m)
+	n.measureFactors(m)
 	n.measureDecisions(m)
 	n.measureHashes(m)
 	n.measureMail(m)
@@ -44,6 +46,15 @@ func (n *Node) measureSessions(m *telemetry.Metrics) {
 	m.Gauge("doorward_lease_age_seconds", "Time since the last successful poll for changes was sent; beyond the lease, checks ask the database.",
 		func() float64 { return n.App.Lease.Age().Seconds() })
 	m.Gauge("doorward_lease_seconds", "The lease that is configured.", func() float64 { return n.cfg.Lease.Seconds() })
+}
+
+func (n *Node) measureFactors(m *telemetry.Metrics) {
+	const name, help = "doorward_second_factors_total", "Challenges for a proof, with a second factor or for a step-up, by what came of them: asked, then passed or recovered (by a recovery code) at a sign-in, proved (a session anew), refused (a wrong answer)."
+	for result, what := range map[string]factor.Happening{
+		"asked": factor.Asked, "passed": factor.Passed, "recovered": factor.Recovered, "proved": factor.Proved, "refused": factor.Refused,
+	} {
+		m.Counter(name, help, func() float64 { return float64(n.App.Factors.Tallied(what)) }, "result", result)
+	}
 }
 
 func (n *Node) measureDecisions(m *telemetry.Metrics) {

@@ -34,7 +34,7 @@ const (
 // somebody has.
 var RecentActions = []doorward.Action{
 	doorward.SessionOpen, doorward.SessionStepUp, doorward.PasswordChange, doorward.PasswordReset, doorward.AccountEmail,
-	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset,
+	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset, doorward.MFAClone,
 }
 
 // Bounds of Recent.

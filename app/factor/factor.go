@@ -22,6 +22,7 @@ package factor
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -41,12 +42,16 @@ type Factors struct {
 	sessions store.SessionLifetime
 	issuer   string
 	party    *passkey.Party
+	tallies  [happenings]atomic.Uint64
 }
 
 // New returns the feature. Authenticator apps and browsers show the issuer; passkeys are
 // of the base URL. sessions decides which sessions have expired and are not counted.
 func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, sessions store.SessionLifetime, issuer, baseURL string) *Factors {
-	return &Factors{writer, db, verifier, master, sessions, issuer, passkey.New(baseURL, issuer)}
+	return &Factors{
+		writer: writer, db: db, verifier: verifier, master: master, sessions: sessions,
+		issuer: issuer, party: passkey.New(baseURL, issuer),
+	}
 }
 
 // Passkeys reports whether browsers have passkeys at this server's address.

@@ -260,3 +260,33 @@ func TestOperatorsReset(t *testing.T) {
 		}
 	})
 }
+
+// TestEveryChangeSendsAMail: each change of the factors tells the person, and what changes
+// nothing doesn't.
+func TestEveryChangeSendsAMail(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		n := f.Node(0).Factors
+		var a *apptest.Authenticator
+		for _, step := range []struct {
+			do   func() error
+			want string
+		}{
+			{func() error { a = f.Enrol(ann); return nil }, "A second factor was added to your account"},
+			{func() error { return apptest.ErrorOf(n.Rename(f.Context(), ann.Caller, a.ID, "Phone")) }, "A second factor of your account has another name"},
+			{func() error { return apptest.ErrorOf(n.Rename(f.Context(), ann.Caller, a.ID, "Phone")) }, ""},
+			{func() error { return apptest.ErrorOf(n.NewRecoveryCodes(f.Context(), ann.Caller)) }, "New recovery codes for your account"},
+			{func() error { return apptest.ErrorOf(n.Remove(f.Context(), ann.Caller, a.ID)) }, "A second factor was removed from your account"},
+			{func() error { f.Enrol(ann); return nil }, "A second factor was added to your account"},
+			{func() error { return apptest.ErrorOf(n.Reset(f.Context(), owner.Caller, ann.User)) }, "Set up your second factor anew"},
+			{func() error { return apptest.ErrorOf(n.ResetAt(f.Context(), apptest.Operator, ann.User.Email)) }, "All second factors were removed from your account"},
+		} {
+			before := len(f.Subjects(ann.User.Email))
+			f.NoError(step.do())
+			if got := strings.Join(f.Subjects(ann.User.Email)[before:], ", "); got != step.want {
+				f.Errorf("the mails are %q, want %q", got, step.want)
+			}
+		}
+	})
+}

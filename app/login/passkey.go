@@ -21,6 +21,9 @@ func (l *Login) BeginPasskey(ctx context.Context, by doorward.Caller) (begun fac
 		begun, err = l.factors.BeginAnybody(ctx, tx)
 		return err
 	})
+	if err == nil {
+		l.factors.Tally(factor.Asked)
+	}
 	return begun, err
 }
 
@@ -37,7 +40,7 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 	if err != nil {
 		return nil, err
 	}
-	a := answering{by: by, proof: proof, alone: true}
+	a := answering{factors: l.factors, by: by, proof: proof, alone: true}
 	c, account, match, err := l.factors.TryAnybody(ctx, by, c, response)
 	a.c, a.proof.Account = c, account
 	if err != nil {
@@ -58,6 +61,7 @@ func (l *Login) refusePasskey(ctx context.Context, a answering, err error) error
 		return a.proof.End(ctx, err)
 	}
 	if a.c.UserID == "" {
+		l.factors.Tally(factor.Refused)
 		return a.proof.RefuseUnknown(ctx, doorward.MFARefuse, reason)
 	}
 	home, homeErr := credential.Home(ctx, l.db.Read(), a.c.UserID, "")

@@ -45,6 +45,9 @@ func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.
 		begun, err = l.factors.Begin(ctx, tx, purpose, account, tenantID, sessionID)
 		return err
 	})
+	if err == nil {
+		l.factors.Tally(factor.Asked)
+	}
 	return begun, err
 }
 
@@ -79,6 +82,9 @@ func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string
 		return nil, a.refuse(ctx, err)
 	}
 	a.remember = remember
+	if answer.RecoveryCode != "" {
+		a.done = factor.Recovered
+	}
 	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, a.c.TenantID) })
 }
 
@@ -142,6 +148,8 @@ func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose)
 
 // answering is a sign-in that goes on by a challenge.
 type answering struct {
+	factors  *factor.Factors
+	done     factor.Happening // what its end is counted as
 	by       doorward.Caller
 	c        factor.Challenge
 	proof    credential.Proof
@@ -156,7 +164,7 @@ func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, pu
 		return answering{}, err
 	}
 	proof, err := l.verifier.Begin(ctx, by, account)
-	return answering{by: by, c: c, proof: proof}, err
+	return answering{factors: l.factors, by: by, c: c, proof: proof}, err
 }
 
 // refuse counts a wrong answer as a failure and records it. Other errors end the attempt.
@@ -164,6 +172,7 @@ func (a answering) refuse(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	if errors.As(err, &reason) && reason.Code == doorward.CodeInvalidCode {
 		on := doorward.Object{Type: "user", ID: a.c.UserID, TenantID: a.c.TenantID}
+		a.factors.Tally(factor.Refused)
 		return a.proof.Refuse(ctx, doorward.MFARefuse, on, reason)
 	}
 	return a.proof.End(ctx, err)
@@ -189,6 +198,7 @@ func (l *Login) finish(ctx context.Context, a answering, methods []string, use f
 	if err != nil {
 		return nil, a.refuse(ctx, err)
 	}
+	l.factors.Tally(a.done)
 	memberships, err := l.db.Read().Memberships(ctx, a.c.UserID)
 	if err != nil {
 		return nil, err

@@ -376,3 +376,43 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 		}
 	})
 }
+
+// TestTallies: what is counted for metrics, on the node that has done it.
+func TestTallies(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, ann := f.Tenant()
+		a := f.Enrol(ann)
+		n := f.Node(0)
+		before := map[factor.Happening]uint64{}
+		want := func(h factor.Happening, times uint64) {
+			f.Helper()
+			if got := n.Factors.Tallied(h) - before[h]; got != times {
+				f.Errorf("%d is counted %d times, want %d", h, got, times)
+			}
+		}
+		for h := factor.Passed; h <= factor.Refused; h++ {
+			before[h] = n.Factors.Tallied(h)
+		}
+		answer := func(a factor.Answer) {
+			f.Helper()
+			o, err := n.Login.WithPassword(f.Context(), apptest.Anonymous(1), ann.User.Email, apptest.FirstPassword, "")
+			f.NoError(err)
+			_, _ = n.Login.WithSecond(f.Context(), apptest.Anonymous(1), o.(login.SecondNeeded).Token.Reveal(), a, false)
+		}
+		answer(factor.Answer{Code: "000000"})
+		answer(factor.Answer{RecoveryCode: a.Recovery[0]})
+		answer(factor.Answer{Code: a.Code(f.DB.Now())})
+		clock.Move(time.Minute)
+		by := reenter(f, ann, a)
+		clock.Move(time.Minute)
+		begun, err := n.Login.BeginStepUp(f.Context(), by)
+		f.NoError(err)
+		_, err = n.Login.StepUp(f.Context(), by, begun.Token.Reveal(), login.Evidence{Answer: factor.Answer{Code: a.Code(f.DB.Now())}})
+		f.NoError(err)
+		want(factor.Refused, 1)
+		want(factor.Recovered, 1)
+		want(factor.Passed, 2)
+		want(factor.Proved, 1)
+		want(factor.Asked, 5)
+	})
+}

@@ -33,6 +33,9 @@ func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(
 		begun, err = l.factors.Begin(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)
 		return err
 	})
+	if err == nil {
+		l.factors.Tally(factor.Asked)
+	}
 	return begun, err
 }
 
@@ -106,7 +109,7 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 	if err != nil {
 		return session.Opened{}, err
 	}
-	a := answering{by: by, c: c, proof: proof}
+	a := answering{factors: l.factors, by: by, c: c, proof: proof}
 	match, err := l.factors.Try(ctx, by, c, answer)
 	if err != nil {
 		return session.Opened{}, faultOf(answer, a.refuse(ctx, err))
@@ -126,7 +129,7 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof credential.Proof,
 	proved func(doorward.Assurance, *access.Tx) doorward.Assurance, use func(*access.Tx) error,
 ) (session.Opened, error) {
-	return l.sessions.Renew(ctx, by, proof.Account, proved, func(tx *access.Tx) error {
+	opened, err := l.sessions.Renew(ctx, by, proof.Account, proved, func(tx *access.Tx) error {
 		if err := l.factors.Take(ctx, tx, c); err != nil {
 			return err
 		}
@@ -135,6 +138,10 @@ func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challeng
 		}
 		return proof.Settle(ctx, tx.Tx)
 	})
+	if err == nil {
+		l.factors.Tally(factor.Proved)
+	}
+	return opened, err
 }
 
 func wrong(pointer, message string) *doorward.Error {

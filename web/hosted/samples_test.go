@@ -182,7 +182,7 @@ func sampleRecent() []recentEvent {
 	var all []accounts.Recent
 	for at, what := range map[doorward.Action][]string{
 		doorward.SessionOpen: {""}, doorward.SessionStepUp: {""}, doorward.PasswordChange: {""}, doorward.PasswordReset: {""},
-		doorward.AccountEmail: {"", accounts.Confirmed, accounts.Undone}, doorward.MFARefuse: {""}, doorward.MFARecover: {"", accounts.Codes},
+		doorward.AccountEmail: {"", accounts.Confirmed, accounts.Undone}, doorward.MFARefuse: {""}, doorward.MFAClone: {""}, doorward.MFARecover: {"", accounts.Codes},
 		doorward.MFAEnrol:  {"", string(doorward.TOTP), string(doorward.Passkey), accounts.Renamed, accounts.Codes},
 		doorward.MFARemove: {"", string(doorward.TOTP), string(doorward.Passkey)},
 	} {

@@ -1,0 +1,20 @@
+package factor
+
+// Happening is something that is counted for metrics.
+type Happening int
+
+// What is counted, by this node and since its start.
+const (
+	Passed    Happening = iota // the answer to a challenge completed a sign-in
+	Recovered                  // likewise, and was a recovery code
+	Asked                      // a challenge was made
+	Proved                     // an answer proved a session anew
+	Refused                    // an answer was wrong
+	happenings
+)
+
+// Tally counts something that has happened and is committed.
+func (f *Factors) Tally(h Happening) { f.tallies[h].Add(1) }
+
+// Tallied returns how often it has happened.
+func (f *Factors) Tallied(h Happening) uint64 { return f.tallies[h].Load() }

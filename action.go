@@ -53,6 +53,7 @@ const (
 	PasswordReset    Action = "password.reset"
 	PasswordForgot   Action = "password.forgot"
 	AccountEmail     Action = "account.email"   // a change of the address was asked for, confirmed or undone
+	AccountErase     Action = "account.erase"   // somebody left all tenants, and the account was deleted
 	SessionStepUp    Action = "session.step_up" // its user has proved anew who they are
 	MFAEnrol         Action = "mfa.enrol"       // a second factor was set up, or recovery codes were made
 	MFARemove        Action = "mfa.remove"      // a second factor was removed
@@ -211,6 +212,7 @@ var own = []Verb{
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
 	{Action: AccountEmail, By: ByProof},
+	{Action: AccountErase, By: ByProof},
 	whilePaused(Verb{Action: SessionStepUp, By: ByProof}),
 	{Action: MFAEnrol, By: ByProof},
 	{Action: MFARemove, By: ByProof},

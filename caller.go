@@ -41,6 +41,7 @@ type Caller struct {
 type IdempotentCall struct {
 	ID       []byte // of the credential, the key, the tenant and the path
 	TenantID string // of the caller; may be empty
+	UserID   string // the caller, if it is a user
 	Body     []byte // of the request's body
 	Attempt  string // distinguishes this attempt from others at the same call
 	// Answer returns the sealed answer that says what the call has made. It may run

@@ -141,6 +141,7 @@ var proofs = map[doorward.Action]string{
 	doorward.InvitationAccept: "the token of the invitation's mail; for an account that exists, its session or password too",
 	doorward.UserLeave:        "a session of the person who leaves",
 	doorward.AccountEmail:     "one's session; the code of the mail to the new address, or of that to the old one",
+	doorward.AccountErase:     "a session of the person, proved recently, and the address; or being the operator",
 	doorward.PasswordChange:   "a session, and the password that is replaced",
 	doorward.PasswordReset:    "the token of the reset's mail",
 	doorward.PasswordForgot:   "nothing: the mail goes to the address alone",

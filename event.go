@@ -51,6 +51,13 @@ type Event struct {
 // FieldCount is the field of events that stand for more than one refusal.
 const FieldCount = "count"
 
+// Fields of account.erase: what may be blank in the same trail, besides the events by and
+// about the person.
+const (
+	FieldBlankedInvitation = "blankedInvitation" // an invitation, and the events about it
+	FieldBlankedEvent      = "blankedEvent"
+)
+
 // Times is the number of refusals that the event counts; 1 for a completed action.
 func (e Event) Times() int {
 	for _, c := range e.Changes {

@@ -248,6 +248,9 @@ var refusals = map[string][]refusal{
 	"POST /api/v2/auth/change-email": {
 		{why: "no address", who: "USER", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
 	},
+	"DELETE /api/v2/auth/account": {
+		{why: "another address", who: "USER", body: `{"confirm":"x@acme.example"}`, status: 422, code: doorward.CodeValidationFailed},
+	},
 	"POST /api/v2/auth/change-email/confirm": {
 		{why: "no such token", body: `{"token":` + absentToken + `}`, status: 404, code: doorward.CodeEmailChangeNotFound},
 	},

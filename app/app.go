@@ -297,7 +297,7 @@ func (a *App) Sweep(ctx context.Context) error {
 		return nil
 	}
 	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx), a.Factors.Sweep(ctx),
-		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.Tenants.FoldLists(ctx), a.Audit.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
+		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.Tenants.FoldLists(ctx), a.Audit.Sweep(ctx), a.Accounts.Sweep(ctx), a.Users.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }
 
 // Model is the list of actions that the installation has now. Errors: unavailable.

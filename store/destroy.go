@@ -73,8 +73,6 @@ WHERE invited_by = $1`
 	// A node of the version before leaves keys of former members, which nobody can use.
 	sqlRevokeOwnKeys = `UPDATE api_keys SET status = 'revoked' WHERE owner_id = $1 AND status IN ('active', 'disabled')`
 	sqlDeleteAccount = `DELETE FROM users WHERE id = $1`
-	sqlDeleteMailsTo = `DELETE FROM mails WHERE recipient = $1`
-	sqlDeleteInboxOf = `DELETE FROM inbox WHERE email = $1 OR source = $2`
 
 	sqlDeleteDecisionsOf = `DELETE FROM decisions WHERE actor_id = $1`
 )
@@ -83,7 +81,7 @@ WHERE invited_by = $1`
 // of the audit trail.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
-	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteEmailChangeTokens, sqlDeleteEmailChangeMails, sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteDecisionsOf, sqlDeleteAccount} {
+	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteEmailChangeTokens, sqlDeleteEmailChangeMails, sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteDecisionsOf, sqlDeleteInboxBy, sqlDeleteCallsBy, sqlDeleteAccount} {
 		if err := tx.run(ctx, query, a.ID); err != nil {
 			return err
 		}
@@ -91,10 +89,7 @@ func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	if err := tx.DeleteCounters(ctx, a); err != nil {
 		return err
 	}
-	if err := tx.run(ctx, sqlDeleteInboxOf, a.Email, a.ID); err != nil {
-		return err
-	}
-	return tx.run(ctx, sqlDeleteMailsTo, a.Email)
+	return tx.ForgetAddress(ctx, a.Email)
 }
 
 // DeleteCounters deletes the counters that are named after the account.

@@ -14,14 +14,14 @@ const (
 	callAnswerLife = 24 * time.Hour
 )
 
-const sqlMarkCall = `INSERT INTO idempotency (id, tenant_id, body, attempt, answer, expires_at) VALUES ($1, $2, $3, $4, NULL, $5)
-ON CONFLICT (id) DO UPDATE SET tenant_id = $2, body = $3, attempt = $4, answer = NULL, expires_at = $5
+const sqlMarkCall = `INSERT INTO idempotency (id, tenant_id, body, attempt, answer, expires_at, user_id) VALUES ($1, $2, $3, $4, NULL, $5, $7)
+ON CONFLICT (id) DO UPDATE SET tenant_id = $2, body = $3, attempt = $4, answer = NULL, expires_at = $5, user_id = $7
 WHERE idempotency.expires_at <= $6`
 
 // MarkCall marks the call as under way, and reports false if another attempt is, or
 // its answer is kept. A mark or an answer that has expired is replaced.
 func (tx *Tx) MarkCall(ctx context.Context, c doorward.IdempotentCall) (bool, error) {
-	return tx.affected(ctx, sqlMarkCall, c.ID, c.TenantID, c.Body, c.Attempt, micros(tx.Now.Add(callMarkLife)), micros(tx.Now))
+	return tx.affected(ctx, sqlMarkCall, c.ID, c.TenantID, c.Body, c.Attempt, micros(tx.Now.Add(callMarkLife)), micros(tx.Now), c.UserID)
 }
 
 // KnownCall is what is stored about an earlier attempt at a call.
@@ -60,7 +60,10 @@ func (tx *Tx) DeleteExpiredCalls(ctx context.Context, limit int) (int64, error) 
 	return tx.exec(ctx, sqlDeleteExpiredCalls, micros(tx.Now), limit)
 }
 
-const sqlDeleteCallsOf = `DELETE FROM idempotency WHERE tenant_id = $1`
+const (
+	sqlDeleteCallsOf = `DELETE FROM idempotency WHERE tenant_id = $1`
+	sqlDeleteCallsBy = `DELETE FROM idempotency WHERE user_id = $1`
+)
 
 // DeleteCallsOf deletes the marks and answers of the tenant's callers.
 func (tx *Tx) DeleteCallsOf(ctx context.Context, tenantID string) error {

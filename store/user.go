@@ -234,8 +234,8 @@ func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bo
 const sqlCountActiveOwners = `SELECT count(*) FROM memberships WHERE tenant_id = $1 AND role = 'OWNER' AND status = 'active'`
 
 // CountActiveOwners counts active OWNERs. The count is right only under LockTenant.
-func (tx *Tx) CountActiveOwners(ctx context.Context, tenantID string) (int, error) {
-	return one(ctx, tx.Reader, countColumn, sqlCountActiveOwners, tenantID)
+func (r Reader) CountActiveOwners(ctx context.Context, tenantID string) (int, error) {
+	return one(ctx, r, countColumn, sqlCountActiveOwners, tenantID)
 }
 
 const sqlExpireStrandedResets = `UPDATE resets SET expires_at = $1 WHERE used_at IS NULL AND expires_at > $1

@@ -158,3 +158,53 @@ func TestExportAccount(t *testing.T) {
 		}
 	})
 }
+
+const erasePath = "DELETE /api/v2/auth/account"
+
+// An account is erased by its person alone, who has proved it recently, and types the
+// address.
+func TestEraseAccount(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, token := acme.Join("ann@acme.example", "ADMIN"), ""
+		token = d.token(t, ann.Email)
+		device := d.token(t, ann.Email)
+		owner := acme.Owner.Token()
+		inv := d.send(t, "POST /api/v2/auth/invite", m{"email": "bob@acme.example", "role": "USER"}, as(token)).ok(http.StatusCreated).text("id")
+		d.send(t, erasePath, m{"confirm": "bob@acme.example"}, as(token)).invalid("/confirm", "mismatch")
+		d.send(t, erasePath, m{"confirm": ""}, as(token)).invalid("/confirm", "required")
+		last := d.send(t, erasePath, m{"confirm": acme.Owner.Email}, as(owner)).fails(http.StatusConflict, "last_owner")
+		if !strings.Contains(string(last.body), "Acme") || !strings.Contains(string(last.body), acme.ID) {
+			t.Errorf("the refusal doesn't name the tenant: %s", last.body)
+		}
+		d.Advance(11 * time.Minute)
+		d.send(t, erasePath, m{"confirm": ann.Email}, as(token)).fails(http.StatusForbidden, "step_up_required")
+		token = d.token(t, ann.Email)
+
+		gone := d.send(t, erasePath, m{"confirm": "Ann@ACME.example"}, as(token)).ok(http.StatusNoContent)
+		if gone.header.Get("X-Revocation-Nodes") == "" || !strings.Contains(gone.header.Get("Set-Cookie"), "JSESSIONID=; ") {
+			t.Errorf("the answer has %v", gone.header)
+		}
+		for _, old := range []string{token, device} {
+			d.send(t, "GET /api/v2/auth/session", nil, as(old)).fails(http.StatusUnauthorized, "unauthenticated")
+		}
+		d.login(t, ann.Email, password).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.send(t, "GET /api/v2/users/"+ann.ID, nil, as(owner)).fails(http.StatusNotFound, "not_found")
+		d.send(t, "GET /api/v2/invitations/"+inv, nil, as(owner)).ok(http.StatusOK).is("status", "REVOKED")
+		for _, path := range []string{"GET /api/v2/audit-events?limit=200", "GET /api/v2/invitations", "GET /api/v2/users"} {
+			if a := d.send(t, path, nil, as(owner)).ok(http.StatusOK); strings.Contains(string(a.body), ann.Email) {
+				t.Errorf("%s has the address: %s", path, a.body)
+			}
+		}
+		erased := d.send(t, "GET /api/v2/audit-events?action=account.erase&outcome=done", nil, as(owner)).ok(http.StatusOK)
+		if items, _ := erased.at("items").([]any); len(items) != 1 || items[0].(m)["target"].(m)["id"] != ann.ID || items[0].(m)["ip"] != "" {
+			t.Errorf("the event of the erasure is %s", erased.body)
+		}
+		if n, err := d.Node.App.Audit.VerifyAll(t.Context()); n != 0 || err != nil {
+			t.Errorf("the trails have %d faults, %v", n, err)
+		}
+
+		// The address is free again.
+		d.send(t, "POST /api/v2/auth/invite", m{"email": ann.Email, "role": "USER"}, as(d.token(t, acme.Owner.Email))).ok(http.StatusCreated)
+	})
+}

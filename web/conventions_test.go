@@ -165,6 +165,7 @@ var endpoints = map[string][]string{
 	"/api/v2/auth/change-password":        {"POST"},
 	"/api/v2/auth/change-email":           {"POST"},
 	"/api/v2/auth/account/export":         {"GET", "HEAD"},
+	"/api/v2/auth/account":                {"DELETE"},
 	"/api/v2/auth/change-email/confirm":   {"POST"},
 	"/api/v2/auth/undo-email":             {"POST"},
 	"/api/v2/auth/step-up/begin":          {"POST"},

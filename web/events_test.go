@@ -28,6 +28,7 @@ var moments = map[doorward.Action]string{
 	doorward.PasswordChange:          "somebody changes the own password",
 	doorward.PasswordForgot:          "a reset was asked for; where there is no account, in the trail of the installation, together for each client network and minute",
 	doorward.AccountEmail:            "somebody asked for another address of the account, confirmed it, or undid the change; the last two in the trail of each tenant of the person",
+	doorward.AccountErase:            "an account was erased, by its person or the operator, who are not named; in every trail that knows the account, with whose events may be blank",
 	doorward.PasswordReset:           "a reset was used",
 	doorward.SessionStepUp:           "somebody proves a session anew, which goes on with another token",
 	doorward.MFAEnrol:                "somebody sets up a second factor, renames one, or makes new recovery codes",

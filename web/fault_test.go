@@ -31,6 +31,7 @@ func databaseRequests(email string) map[string]m {
 		"POST /api/v2/auth/step-up/finish":         {"challenge": forged, "password": "x"},
 		"POST /api/v2/auth/change-password":        {"currentPassword": password, "password": "three old boats", "confirmPassword": "three old boats"},
 		"GET /api/v2/auth/account/export":          nil,
+		"DELETE /api/v2/auth/account":              {"confirm": email},
 		"POST /api/v2/auth/change-email":           {"email": "new@acme.example"},
 		"POST /api/v2/auth/change-email/confirm":   {"token": forged},
 		"POST /api/v2/auth/undo-email":             {"token": forged},

@@ -434,7 +434,7 @@ func TestOneCredentialAtATime(t *testing.T) {
 		token, key := d.Tenant("Acme").Owner.Token(), d.operatorKey(t)
 		for _, path := range []string{
 			"GET /api/v2/auth/session", "GET /api/v2/auth/memberships", "POST /api/v2/auth/invite", "POST /api/v2/auth/switch-tenant",
-			"POST /api/v2/auth/change-password", "POST /api/v2/auth/change-email", "GET /api/v2/auth/account/export", "POST /api/v2/auth/step-up/begin", "POST /api/v2/auth/step-up/finish", "DELETE /api/v2/auth/memberships/tnt_x", "GET /api/v2/sessions", "DELETE /api/v2/sessions", "DELETE /api/v2/sessions/ses_x",
+			"POST /api/v2/auth/change-password", "POST /api/v2/auth/change-email", "GET /api/v2/auth/account/export", "DELETE /api/v2/auth/account", "POST /api/v2/auth/step-up/begin", "POST /api/v2/auth/step-up/finish", "DELETE /api/v2/auth/memberships/tnt_x", "GET /api/v2/sessions", "DELETE /api/v2/sessions", "DELETE /api/v2/sessions/ses_x",
 			"GET /api/v2/auth/factors", "POST /api/v2/auth/factors/recovery", "PATCH /api/v2/auth/factors/mfa_x", "DELETE /api/v2/auth/factors/mfa_x", "POST /api/v2/users/usr_x/mfa/reset",
 			"POST /api/v2/auth/invite/bulk", "GET /api/v2/invitations", "GET /api/v2/invitations/inv_x", "POST /api/v2/invitations/inv_x/resend",
 			"DELETE /api/v2/invitations/inv_x", "GET /api/v2/tenant", "PATCH /api/v2/tenant", "DELETE /api/v2/tenant", "POST /api/v2/tenant/restore",

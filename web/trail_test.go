@@ -111,7 +111,7 @@ func TestOneEventForEachAct(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		h := settle(t, d)
 		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withAcceptances(), h.withSessions(), h.withFactors(),
-			h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {
+			h.withPasswords(), h.withMembers(), h.withErasures(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {
 			s.do()
 			if diff := cmp.Diff(s.want, h.news()); diff != "" {
 				t.Errorf("%s leaves (-want +got):\n%s", s.what, diff)
@@ -641,6 +641,22 @@ func (h *recorder) withMembers() []step {
 	}
 }
 
+func (h *recorder) withErasures() []step {
+	return []step{
+		{"an account erased", func() {
+			const eve = "eve@acme.example"
+			h.invited(eve)
+			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.keep(h.server.code(h.t, eve)), "password": password, "confirmPassword": password}).ok(200)
+			h.token = h.keep(h.server.token(h.t, eve))
+			h.news()
+			h.ask(erasePath, m{"confirm": eve}, as(h.token)).ok(204)
+		}, []string{
+			"-: user done account.erase user usr",
+			`Acme: user done account.erase user usr, role "USER" "", sessionsEnded "" "1", blankedInvitation "" "inv"`,
+		}},
+	}
+}
+
 func (h *recorder) withOwners() []step {
 	return []step{
 		{"an OWNER by an ADMIN", func() {
@@ -787,7 +803,7 @@ func (h *recorder) keepsSecrets() {
 				h.t.Errorf("%+v has %q", e, secret)
 			}
 		}
-		if e.ActorType != doorward.Operator && e.ActorType != doorward.System && (e.IP == "" || e.RequestID == "") {
+		if e.Action != doorward.AccountErase && e.ActorType != doorward.Operator && e.ActorType != doorward.System && (e.IP == "" || e.RequestID == "") {
 			h.t.Errorf("%+v has no client address or no request id", e)
 		}
 	}

@@ -73,14 +73,20 @@ const fieldSessionsEnded = "sessionsEnded"
 // RecordEnded adds to the event how many sessions, API keys and invitations the act has
 // ended.
 func (tx *Tx) RecordEnded(e doorward.Ended) {
+	tx.event.Changes = append(tx.event.Changes, EndedChanges(e)...)
+}
+
+// EndedChanges are the changes that RecordEnded adds.
+func EndedChanges(e doorward.Ended) (changes []doorward.Change) {
 	for _, n := range []struct {
 		field string
 		count int64
 	}{{fieldSessionsEnded, e.Sessions}, {"apiKeysRevoked", e.APIKeys}, {"apiKeysTransferred", e.APIKeysTransferred}, {"invitationsRevoked", e.Invitations}} {
 		if n.count > 0 {
-			tx.Changed(n.field, "", strconv.FormatInt(n.count, 10))
+			changes = append(changes, doorward.Change{Field: n.field, To: strconv.FormatInt(n.count, 10)})
 		}
 	}
+	return changes
 }
 
 // RecordEndedByTenant is RecordEnded for a user's sessions in several tenants. The
@@ -128,6 +134,10 @@ func share(e doorward.Event) string {
 	}
 	return e.IP
 }
+
+// OmitPersonal leaves the caller's address and network out of the events, for an action
+// after which nothing may say who the caller was.
+func (tx *Tx) OmitPersonal() { tx.event.ActorEmail, tx.event.IP = "", "" }
 
 // SkipEvent says that the action changes nothing, so no event is recorded.
 func (tx *Tx) SkipEvent() { tx.idle = true }
@@ -337,6 +347,17 @@ func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Call
 	}
 	by.Principal = doorward.PrincipalOf(now.User, now.Session)
 	return by, nil
+}
+
+// StillProved refuses if the session of the caller has ended or its proof of identity is
+// old by now. It is for sensitive actions on no tenant, which are decided once.
+func (tx *Tx) StillProved(ctx context.Context) error {
+	by, err := asNow(ctx, tx.Tx, tx.By)
+	if err != nil {
+		return err
+	}
+	tx.By = by
+	return tx.NeedProof()
 }
 
 func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {

@@ -29,6 +29,7 @@ var proofRules = map[doorward.Action]proofRule{
 	doorward.TenantClose:   ofStrong,
 
 	doorward.AccountEmail: ofAll,
+	doorward.AccountErase: ofAll,
 	doorward.MFAEnrol:     ofAll,
 	doorward.MFARemove:    ofAll,
 }

@@ -62,14 +62,20 @@ func (f *Fixture) CountFailures(bucket string) int {
 	return f.Int(`SELECT coalesce(sum(hits), 0) FROM throttles WHERE substr(bucket, 1, $1) = $2`, len(bucket), bucket)
 }
 
-// AllRows returns all rows of all tables as text, each after its table's name.
-func (f *Fixture) AllRows() (all []string) {
+// Tables returns the names of all tables.
+func (f *Fixture) Tables() []string {
 	f.Helper()
 	tables := `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`
 	if strings.HasPrefix(f.DSN, "sqlite:") {
 		tables = `SELECT name FROM sqlite_master WHERE type = 'table'`
 	}
-	for _, table := range f.textRows(tables) {
+	return f.textRows(tables)
+}
+
+// AllRows returns all rows of all tables as text, each after its table's name.
+func (f *Fixture) AllRows() (all []string) {
+	f.Helper()
+	for _, table := range f.Tables() {
 		for _, row := range f.textRows(`SELECT * FROM "` + table + `"`) {
 			all = append(all, table+": "+row)
 		}

@@ -27,6 +27,7 @@ type walk struct {
 	trimmed  int64             // the last event that was deleted for its age during the walk
 	faults   []Fault
 	misfits  []misfit
+	erased   []store.ErasureRecord
 }
 
 // misfit is an event whose hash doesn't match its place: either it or the event
@@ -58,6 +59,11 @@ func (w *walk) on(ctx context.Context, read store.Reader, end store.Chain) error
 			w.at = doorward.Position{At: l.Seq, ID: l.ID}
 			if w.trimmed > 0 && l.Seq <= w.trimmed {
 				continue
+			}
+			if l.Hash != nil && l.Blanked() && !w.mayBeBlank(l.Event) {
+				if w.erased, err = read.ErasureRecords(ctx, w.tenantID); err != nil { // there may be a new one
+					return err
+				}
 			}
 			if w.step(l, end.Origin); w.full() {
 				return nil
@@ -93,12 +99,27 @@ func (w *walk) step(l store.Link, origin int64) {
 		return // written before chains existed
 	}
 	switch {
-	case !l.Intact(), l.Blanked() && w.tenantID != "": // only the installation's events are ever blanked
+	case !l.Intact(), l.Blanked() && !w.mayBeBlank(l.Event):
 		w.fault(Edited, l.Seq, l.ID)
 	case !gap && !l.Follows(w.head, l.Seq): // after a gap the previous hash is unknown
 		w.misfits = append(w.misfits, misfit{l, w.head})
 	}
 	w.head = l.Hash
+}
+
+// mayBeBlank reports whether the personal data of an event was removed by Doorward: in the
+// installation's trail with a destroyed tenant, in every trail by an erasure that the trail
+// has recorded.
+func (w *walk) mayBeBlank(e doorward.Event) bool {
+	return w.tenantID == "" || slices.ContainsFunc(w.erased, func(r store.ErasureRecord) bool {
+		return e.At.Before(r.At) && concerns(r, e)
+	})
+}
+
+func concerns(r store.ErasureRecord, e doorward.Event) bool {
+	return e.ActorID == r.UserID || e.Target.ID == r.UserID || slices.ContainsFunc(r.Changes, func(c doorward.Change) bool {
+		return c.Field == doorward.FieldBlankedInvitation && e.Target.ID == c.To || c.Field == doorward.FieldBlankedEvent && e.ID == c.To
+	})
 }
 
 func (w *walk) fault(kind FaultKind, seq int64, id string) {

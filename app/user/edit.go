@@ -166,6 +166,7 @@ func (r *editing) setStatus(tx *access.Tx, member doorward.User) error {
 	if r.ended, err = r.users.endAll(r.ctx, tx, object(member), r.Keys); err != nil {
 		return err
 	}
+	tx.RecordEnded(r.ended)
 	return notifyMember(r.ctx, tx, store.MailSuspended, member)
 }
 

@@ -83,6 +83,15 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 // remove locks the account before the membership, as a login does, so that accepting
 // an invitation comes either before it or after it.
 func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (doorward.Ended, error) {
+	ended, err := u.endMembership(ctx, tx, on, keys)
+	if err != nil {
+		return ended, err
+	}
+	tx.RecordEnded(ended)
+	return ended, clearIfOrphaned(ctx, tx, on.ID)
+}
+
+func (u *Users) endMembership(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (doorward.Ended, error) {
 	if _, err := tx.LockAccount(ctx, on.ID); err != nil {
 		return doorward.Ended{}, err
 	}
@@ -96,11 +105,7 @@ func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object, k
 	if err != nil {
 		return doorward.Ended{}, err
 	}
-	ended, err := u.endAll(ctx, tx, on, keys)
-	if err != nil {
-		return ended, err
-	}
-	return ended, clearIfOrphaned(ctx, tx, on.ID)
+	return u.endAll(ctx, tx, on, keys)
 }
 
 // clearIfOrphaned deletes the password and the known browsers of an account that is in
@@ -172,7 +177,6 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, k
 	if ended.Invitations, err = tx.RevokeInvitationsBy(ctx, on.TenantID, on.ID); err != nil {
 		return ended, err
 	}
-	tx.RecordEnded(ended)
 	if err := tx.ForgetProofs(ctx, on.ID); err != nil {
 		return ended, err
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
@@ -13,8 +16,8 @@ import (
 )
 
 func userCommand() *cobra.Command {
-	return group("user", "List people, import them, suspend and resume them, change their roles, reset their second factors",
-		userListCommand(), userImportCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand(), userResetMFACommand())
+	return group("user", "List people, import them, suspend, resume and erase them, change their roles, reset their second factors",
+		userListCommand(), userImportCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand(), userResetMFACommand(), userEraseCommand())
 }
 
 // userView is a membership in the output for programs.
@@ -147,4 +150,47 @@ func userSetRoleCommand() *cobra.Command {
 	cmd.Flags().StringVar(&role, "role", "", "OWNER, ADMIN, USER, VIEWER or a role that the tenant has made")
 	completeWith(cmd, "role") // with nothing, not even files: the tenant's own roles are in the database
 	return requireFlags(cmd, "role")
+}
+
+func userEraseCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "erase ADDRESS", Short: "Erase somebody's account in all tenants, for good",
+		Long: `Erase takes the person out of all tenants and deletes the account with what is kept about
+it: password, factors, sessions, mails, counters. Audit events and answered invitations
+stay, without name, address and network. It works for people in no tenant, too. Nothing is
+changed if a tenant would be left without an active OWNER. Backups from before still have
+the account.
+
+At a terminal it asks first, unless --yes is given.`,
+		Example: "  doorward user erase ann@acme.example\n  doorward user erase ann@acme.example --yes",
+		Args:    oneArg("ADDRESS"),
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			if yes || !isatty.IsTerminal(os.Stdin.Fd()) {
+				return nil
+			}
+			return askToErase(cmd, args[0])
+		},
+	}
+	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		erased, err := n.App.Users.EraseAddress(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "The account is erased. Tenants left: %d. Sessions ended: %d. API keys revoked: %d. Invitations revoked: %d.\n",
+			len(erased.Tenants), erased.Sessions, erased.APIKeys, erased.Invitations)
+		return nil
+	})
+	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
+	return cmd
+}
+
+// askToErase lets the operator type the address once more.
+func askToErase(cmd *cobra.Command, address string) error {
+	fmt.Fprintf(cmd.ErrOrStderr(), "This erases the account of %s in all tenants, for good. Type the address again: ", address)
+	typed, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if err != nil || strings.TrimSpace(typed) != address {
+		return notDone("That is not the address. Nothing is changed.")
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ type changeEmailInput struct {
 var docChangeEmail = front.Doc{
 	ID: "changeEmail", Tag: "Account", Summary: "Ask for another address of one's account",
 	Description: "202 for every well-formed address, whether it has an account or not. The address changes once it is confirmed with the code that is mailed to it, within 30 minutes. The present address gets a mail with which it can undo the change for 7 days. At most 3 mails an hour and address, and 10 changes an hour and account. A newer request, a new password, and the end of all other sessions void it.",
-	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
+	Errors:      []doorward.Code{doorward.CodeTooManyAttempts, doorward.CodeStepUpRequired},
 }
 
 func (a *api) changeEmail(ctx context.Context, c *front.Call, in changeEmailInput) (front.None, error) {
@@ -50,6 +50,26 @@ func (a *api) undoEmail(ctx context.Context, c *front.Call, in emailTokenInput) 
 	revocation, err := a.app.Accounts.UndoEmail(ctx, c.Caller, in.Token)
 	c.Revoked(revocation)
 	return front.None{}, err
+}
+
+type eraseInput struct {
+	Confirm string `json:"confirm" format:"email" example:"ann@acme.example" doc:"The address of the account"`
+}
+
+var docEraseAccount = front.Doc{
+	ID: "eraseAccount", Tag: "Account", Summary: "Erase one's own account, for good",
+	Description: "Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network. 409 `last_owner` names the tenants that would be left without an active OWNER; then nothing is changed. It can't be undone.",
+	Errors:      []doorward.Code{doorward.CodeLastOwner, doorward.CodeStepUpRequired},
+}
+
+func (a *api) eraseAccount(ctx context.Context, c *front.Call, in eraseInput) (front.None, error) {
+	erased, err := a.app.Users.Erase(ctx, c.Caller, in.Confirm)
+	if err != nil {
+		return front.None{}, err
+	}
+	c.Revoked(erased.Revocation)
+	c.ClearSession()
+	return front.None{}, nil
 }
 
 var docExportAccount = front.Doc{

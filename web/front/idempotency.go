@@ -120,10 +120,11 @@ func (c *Call) idempotentCall(body []byte) (*idempotentCall, error) {
 	id, ofBody := derive("id"), derive("body")
 	mac := hmac.New(sha256.New, ofBody[:])
 	mac.Write(body)
-	return &idempotentCall{
-		IdempotentCall: doorward.IdempotentCall{ID: id[:], TenantID: c.Caller.TenantID, Body: mac.Sum(nil), Attempt: rand.Text()},
-		key:            seal.KeyFrom(derive("seal")),
-	}, nil
+	call := doorward.IdempotentCall{ID: id[:], TenantID: c.Caller.TenantID, Body: mac.Sum(nil), Attempt: rand.Text()}
+	if c.Caller.Kind == doorward.ByUser {
+		call.UserID = c.Caller.ID
+	}
+	return &idempotentCall{IdempotentCall: call, key: seal.KeyFrom(derive("seal"))}, nil
 }
 
 // idempotencyKey returns the key of the request, empty without one. Errors:

@@ -13,6 +13,7 @@
 //	email.go    /confirm-email, /undo-email
 //	accept.go   /accept
 //	account.go  /account
+//	erase.go    /account/erase
 //	stepup.go   /step-up, to prove a session anew
 //	passkey.go  what the browser does with passkeys, on all of these
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
@@ -100,6 +101,8 @@ func Routes(a *app.App) []front.Route {
 		page("POST /account/sessions/end-others", ui.SignedIn(), set.Take(accountPage, h.endOthers, h.showAccount)),
 		page("GET /account/leave/{tenantId}", ui.SignedIn(), set.Show(h.showLeave)),
 		page("POST /account/leave/{tenantId}", ui.SignedIn(), set.Take(accountPage, h.leave, h.showLeave)),
+		page("GET "+erasePage, ui.SignedIn(), set.Show(h.showErase)),
+		page("POST "+erasePage, ui.SignedIn(), set.Take(erasePage, h.erase, h.showErase)),
 		page("GET /.well-known/change-password", front.Optional(), set.Show(h.toPassword)),
 
 		page("GET /step-up", ui.SignedIn(), set.Show(h.showStepUp)),

@@ -89,12 +89,12 @@ const (
 )
 
 // private are the pages that need a session.
-var private = []string{"/account", "/account/leave/tnt_x", "/login/tenant", "/closing", "/account/security"}
+var private = []string{"/account", "/account/leave/tnt_x", "/account/erase", "/login/tenant", "/closing", "/account/security"}
 
 // acts are the forms on them.
 var acts = map[string]string{
 	"/login/tenant": "/login/tenant", "/account/name": "/account", "/account/password": "/account", "/account/sessions/end": "/account",
-	"/account/sessions/end-others": "/account", "/account/leave/tnt_x": "/account", "/closing/restore": "/closing",
+	"/account/sessions/end-others": "/account", "/account/leave/tnt_x": "/account", "/account/erase": "/account/erase", "/closing/restore": "/closing",
 	"/account/security/totp": "/account/security", "/account/security/totp/confirm": "/account/security", "/account/security/recovery": "/account/security",
 	"/account/security/rename": "/account/security", "/account/security/remove": "/account/security",
 	"/account/security/sessions/end": "/account/security", "/account/security/sessions/end-others": "/account/security",
@@ -480,4 +480,41 @@ func TestChangeOfTheAddress(t *testing.T) {
 	other.get("/login?done=email-undone").is(t, 200, "", "Your former address is back", `value="`+ann+`"`)
 	other.send("/undo-email", "token", undo).is(t, 410, "", "more than 7 days old")
 	b.get("/account").is(t, 303, "/login?return=%2Faccount")
+}
+
+// The page says what an erasure ends and keeps, asks for a proof where the last one is old,
+// and for the address; the last OWNER gets no form.
+func TestEraseAccount(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	acme.Join(ann, "USER")
+	b := open(t, s)
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+	b.get("/account").is(t, 200, "", `href="/account/erase"`)
+	b.get("/account/erase").is(t, 200, "", "Erase your account?", "Acme", `name="confirm"`)
+	b.send("/account/erase", "confirm", "").is(t, 422, "", "Type the address of the account.")
+	b.send("/account/erase", "confirm", "bob@acme.example").is(t, 422, "", "This is not the address of the account.")
+	s.Advance(11 * time.Minute)
+	b.send("/account/erase", "confirm", ann).is(t, 303, "/account/erase")
+	page := b.get("/account/erase").is(t, 200, "", `href="/step-up?return=/account/erase"`)
+	if strings.Contains(page.body, `name="confirm"`) {
+		t.Error("there is a form before the proof")
+	}
+	b.send("/step-up", "password", secret, "return", "/account/erase").is(t, 303, "/account/erase")
+	gone := b.send("/account/erase", "confirm", ann).is(t, 303, "/login?done=erased")
+	for _, cookie := range []string{"JSESSIONID=;", "doorward_device=;"} {
+		if !strings.Contains(strings.Join(gone.header["Set-Cookie"], "\n"), cookie) {
+			t.Errorf("the answer leaves %s", cookie)
+		}
+	}
+	b.get("/login?done=erased").is(t, 200, "", "Your account is erased.")
+	b.send("/login", "email", ann, "password", secret).is(t, 401, "")
+
+	owner := open(t, s)
+	owner.send("/login", "email", acme.Owner.Email, "password", secret)
+	page = owner.get("/account/erase").is(t, 200, "", "last active owner", "Acme")
+	if strings.Contains(page.body, `name="confirm"`) {
+		t.Error("the last OWNER gets a form")
+	}
+	owner.send("/account/erase", "confirm", acme.Owner.Email).is(t, 409, "", "at least one owner")
 }

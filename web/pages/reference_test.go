@@ -219,7 +219,7 @@ var understood = map[string]string{
 	"enrolTOTP": "challenge_over", "confirmTOTP": "not_found", "renameFactor": "not_found", "removeFactor": "not_found", "makeRecoveryCodes": "not_found",
 	"resetFactors": "challenge_over", "resetUserFactors": "not_found",
 	"loginSecond": "validation_failed", "finishStepUp": "validation_failed", // both answers are named, and one is taken
-	"confirmEmail": "email_change_not_found", "undoEmail": "email_change_not_found",
+	"confirmEmail": "email_change_not_found", "undoEmail": "email_change_not_found", "eraseAccount": "validation_failed",
 	"invite": "already_member", "changePassword": "validation_failed", "restoreTenant": "tenant_not_closing", "closeTenant": "validation_failed",
 	"setTenantLogo": "logo_refused", // there is no file
 	"leaveTenant":   "not_found", "switchTenant": "not_found", "endSession": "not_found", "setTenantStatus": "not_found", "getTenantById": "not_found",

@@ -1,0 +1,306 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/mailaddr"
+	"github.com/doorward/doorward/store"
+)
+
+// An erased account leaves its tenants and is deleted, with all that is kept about its
+// address. Audit events stay, with blanks in place of what is personal: the trail of each
+// tenant says, in an event account.erase, whose events are blank. That event names the
+// account by its id alone.
+
+// Erasure says what an erasure has ended.
+type Erasure struct {
+	doorward.Ended
+	Tenants []string // names of the tenants that the account was in
+}
+
+// Erase deletes the caller's account. The caller confirms by the address of the account.
+// Errors: validation_failed, last_owner, step_up_required, unauthenticated, unavailable.
+func (u *Users) Erase(ctx context.Context, by doorward.Caller, confirm string) (Erasure, error) {
+	return u.erase(ctx, by, by.ID, func(tx *access.Tx, account doorward.Account) error {
+		if err := tx.StillProved(ctx); err != nil {
+			return err
+		}
+		return confirmed(account, confirm)
+	})
+}
+
+func confirmed(account doorward.Account, confirm string) error {
+	if confirm == "" {
+		return doorward.Invalid("/confirm", "required", "Type the address of the account to confirm.")
+	}
+	if email, err := mailaddr.Parse(confirm); err != nil || email != account.Email {
+		return doorward.Invalid("/confirm", "mismatch", "This is not the address of the account.")
+	}
+	return nil
+}
+
+// EraseAddress deletes the account of an address, for an operator. It may be in no tenant.
+// Errors: not_found, last_owner, unavailable.
+func (u *Users) EraseAddress(ctx context.Context, by doorward.Caller, address string) (Erasure, error) {
+	email, err := mailaddr.Parse(address)
+	if err != nil {
+		return Erasure{}, doorward.Invalid("/email", "invalid", "This is "+err.Error()+".")
+	}
+	account, err := u.db.Read().AccountByEmail(ctx, email)
+	if errors.Is(err, store.ErrNone) {
+		return Erasure{}, errNoAccount()
+	}
+	if err != nil {
+		return Erasure{}, err
+	}
+	return u.erase(ctx, by, account.ID, func(_ *access.Tx, now doorward.Account) error {
+		if now.Email != email { // it has got another address since
+			return errNoAccount()
+		}
+		return nil
+	})
+}
+
+func errNoAccount() error {
+	return doorward.Fail(doorward.CodeNotFound, "No account has this address.")
+}
+
+// erase runs in one transaction over all tenants of the account. allowed decides once the
+// account is locked.
+func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, allowed func(*access.Tx, doorward.Account) error) (Erasure, error) {
+	var done Erasure
+	on := doorward.Object{Type: "user", ID: id}
+	revocation, err := u.writer.Do(ctx, by, doorward.AccountErase, on, func(tx *access.Tx) error {
+		tx.OmitPersonal()
+		memberships, err := lockEverywhere(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		account, err := tx.Account(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := allowed(tx, account); err != nil {
+			return err
+		}
+		e := erasing{u: u, ctx: ctx, tx: tx, account: account, changes: map[string][]doorward.Change{}}
+		if err := e.leave(memberships); err != nil {
+			return err
+		}
+		done = e.done
+		return e.delete()
+	})
+	if err != nil {
+		return Erasure{}, err
+	}
+	done.Revocation = revocation
+	return done, nil
+}
+
+// Kept returns the caller's memberships in tenants that would be left without an active
+// OWNER, for a page that says so first. Errors: unavailable.
+func (u *Users) Kept(ctx context.Context, by doorward.Caller) (kept []doorward.User, err error) {
+	memberships, err := u.db.Read().Memberships(ctx, by.ID)
+	for _, m := range memberships {
+		if err != nil {
+			return nil, err
+		}
+		if m.Role != doorward.RoleOwner {
+			continue
+		}
+		owners, failed := u.db.Read().CountActiveOwners(ctx, m.TenantID)
+		if m.Status == doorward.UserActive {
+			owners--
+		}
+		if err = failed; err == nil && owners <= 0 {
+			kept = append(kept, m)
+		}
+	}
+	return kept, err
+}
+
+var errJoined = errors.New("user: the account has joined a tenant in the meantime")
+
+// lockEverywhere locks the tenants whose people or trails change, in one order, and then
+// the account, as other changes of people do. It returns the memberships. Errors:
+// not_found.
+func lockEverywhere(ctx context.Context, tx *access.Tx, id string) ([]doorward.User, error) {
+	before, err := tx.Memberships(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	locks, err := tx.TrailsWith(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range before {
+		locks = append(locks, m.TenantID)
+	}
+	slices.Sort(locks)
+	for _, tenant := range slices.Compact(locks) {
+		if err := tx.LockTenant(ctx, tenant); err != nil {
+			return nil, err
+		}
+	}
+	found, err := tx.LockAccount(ctx, id)
+	if err == nil && !found {
+		err = errNoAccount()
+	}
+	if err != nil {
+		return nil, err
+	}
+	now, err := tx.Memberships(ctx, id)
+	for _, m := range now {
+		if !slices.Contains(locks, m.TenantID) {
+			return nil, doorward.Unavailable(errJoined)
+		}
+	}
+	return now, err
+}
+
+// erasing is one erasure.
+type erasing struct {
+	u       *Users
+	ctx     context.Context
+	tx      *access.Tx
+	account doorward.Account
+	changes map[string][]doorward.Change // of the events, by trail
+	done    Erasure
+}
+
+// leave ends the memberships. Errors: last_owner, with the tenants that would be left
+// without an active OWNER.
+func (e *erasing) leave(memberships []doorward.User) error {
+	var kept []string
+	for _, m := range memberships {
+		ended, err := e.u.endMembership(e.ctx, e.tx, object(m), Handover{})
+		if doorward.HasCode(err, doorward.CodeLastOwner) {
+			kept = append(kept, fmt.Sprintf("%s (%s)", m.TenantName, m.TenantID))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		e.changes[m.TenantID] = append([]doorward.Change{{Field: "role", From: string(m.Role)}}, access.EndedChanges(ended)...)
+		e.done.Tenants = append(e.done.Tenants, m.TenantName)
+		e.done.Sessions += ended.Sessions
+		e.done.APIKeys += ended.APIKeys
+		e.done.Invitations += ended.Invitations
+	}
+	if len(kept) > 0 {
+		return doorward.Fail(doorward.CodeLastOwner, "%s would be left without an active OWNER. Make somebody else OWNER there first, or close the tenant.", strings.Join(kept, " and "))
+	}
+	return nil
+}
+
+// blankAtOnce is how many events of each kind one transaction blanks. Their trails are
+// locked for that time; Sweep blanks the others.
+const blankAtOnce = 500
+
+// delete deletes the account, blanks what others keep about it, and records that.
+func (e *erasing) delete() error {
+	former, err := e.tx.ConfirmedFormerEmails(e.ctx, e.account.ID)
+	if err != nil {
+		return err
+	}
+	trails, err := e.tx.TrailsWith(e.ctx, e.account.ID)
+	if err != nil {
+		return err
+	}
+	if err := e.blankInvitations(append([]string{e.account.Email}, former...)); err != nil {
+		return err
+	}
+	if err := e.tx.DeleteAccount(e.ctx, e.account); err != nil {
+		return err
+	}
+	for _, email := range former {
+		if err := e.tx.ForgetAddress(e.ctx, email); err != nil {
+			return err
+		}
+	}
+	if _, err := e.tx.BlankEvents(e.ctx, e.account.ID, e.tx.Now, blankAtOnce); err != nil {
+		return err
+	}
+	if err := e.tx.InsertErasure(e.ctx, e.account.ID); err != nil {
+		return err
+	}
+	return e.record(trails)
+}
+
+func (e *erasing) blankInvitations(emails []string) error {
+	blanked, err := e.tx.BlankInvitations(e.ctx, e.account.ID, emails)
+	for _, inv := range blanked {
+		events, err := e.tx.BlankEventsOfInvitation(e.ctx, inv.ID)
+		if err != nil {
+			return err
+		}
+		changes := append(e.changes[inv.TenantID], doorward.Change{Field: doorward.FieldBlankedInvitation, To: inv.ID})
+		for _, id := range events {
+			changes = append(changes, doorward.Change{Field: doorward.FieldBlankedEvent, To: id})
+		}
+		e.changes[inv.TenantID] = changes
+	}
+	return err
+}
+
+// record puts an event into the installation's trail, and into each other trail with events
+// by or about the person, or about the invitations.
+func (e *erasing) record(trails []string) error {
+	for tenantID := range e.changes {
+		trails = append(trails, tenantID)
+	}
+	slices.Sort(trails)
+	for _, tenantID := range slices.Compact(trails) {
+		if tenantID == "" {
+			continue // it has the action's own event
+		}
+		on := doorward.Object{Type: "user", ID: e.account.ID, TenantID: tenantID}
+		if err := e.tx.RecordAlso(e.ctx, doorward.AccountErase, on, e.changes[tenantID]...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lateFor is how long nodes may still write something about an erased account, such as
+// counts of refusals that they have in memory.
+const lateFor = time.Hour
+
+// erasuresAtOnce bounds the erasures that one sweep goes through.
+const erasuresAtOnce = 100
+
+// Sweep blanks the events of erased accounts that their erasures have left, in parts.
+func (u *Users) Sweep(ctx context.Context) error {
+	erasures, err := u.db.Read().Erasures(ctx, erasuresAtOnce)
+	for _, erased := range erasures {
+		for more := true; more && err == nil; {
+			err = u.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+				more, err = sweep(ctx, tx, erased)
+				return err
+			})
+		}
+	}
+	return err
+}
+
+func sweep(ctx context.Context, tx *store.Tx, erased store.Erasure) (more bool, err error) {
+	there, err := tx.LockErasure(ctx, erased.UserID)
+	if err != nil || !there {
+		return false, err
+	}
+	if err := tx.DeleteLate(ctx, erased.UserID); err != nil {
+		return false, err
+	}
+	more, err = tx.BlankEvents(ctx, erased.UserID, erased.At, blankAtOnce)
+	if err == nil && !more && tx.Now.Sub(erased.At) > lateFor {
+		err = tx.DeleteErasure(ctx, erased.UserID)
+	}
+	return more, err
+}

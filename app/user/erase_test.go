@@ -1,0 +1,205 @@
+package user_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/policy"
+	"github.com/doorward/doorward/internal/fold"
+	"github.com/doorward/doorward/store"
+)
+
+// bystanders are tables that hold nothing about people who sign in. Every other table must
+// have rows about the person before an erasure, or the search after it proves nothing.
+var bystanders = []string{
+	"api_key_secrets", "audit_chains", "backups", "change_position", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
+	"oldest_binary", "operator_keys", "policy_observations", "roles", "service_keys", "shared_clock", "shared_secrets", "signing_keys", "sqlite_sequence", "tenants",
+}
+
+// traces are what an erasure has to remove: texts anywhere, ids outside of the tables that
+// keep them.
+type traces struct {
+	texts, ids []string
+}
+
+// keepIDs are tables in which the id of an erased account stays: who did what, and whose
+// memory nodes still have to drop.
+var keepIDs = []string{"events", "erasures", "changes", "api_keys", "inbox", "policies"}
+
+// populate leaves rows about somebody in every table: the OWNER of one tenant beside
+// another one, a member of a second, formerly of a third, who has changed the address.
+func populate(f *apptest.Fixture) (apptest.Person, traces) {
+	f.Helper()
+	ctx := f.Context()
+	_, former := f.Tenant()
+	_, owner := f.Tenant()
+	_, p := f.Tenant() // its creation names the first address
+	first, second := p.User.Email, f.NewEmail("vanish.now")
+	p.Caller.IP, p.Caller.UserAgent = "192.0.2.99", "the browser of vera"
+	left := traces{texts: []string{first, second, "Vera Vanish", "192.0.2.99", "the browser of vera"}}
+	f.NoError(f.Node(0).Users.NameOneself(ctx, p.Caller, "Vera Vanish"))
+	join := func(by apptest.Person) {
+		_, token := f.Invite(by, first, doorward.RoleUser)
+		_, err := f.Node(0).Invitations.Accept(ctx, p.Caller, token, "")
+		f.NoError(err)
+	}
+	join(former)
+	_, err := f.Node(0).Users.Leave(ctx, p.Caller, former.User.TenantID)
+	f.NoError(err)
+	join(owner)
+	f.NoError(f.Node(0).Users.SetRole(ctx, owner.Caller, doorward.User{ID: p.User.ID, TenantID: owner.User.TenantID}, doorward.RoleViewer))
+	elsewhere, err := apptest.SignedIn(f.Node(0).Login.WithPassword(ctx, apptest.Anonymous(0), first, apptest.FirstPassword, owner.User.TenantID))
+	f.NoError(err)
+	viewer := p.Caller
+	viewer.Principal = doorward.PrincipalOf(elsewhere.User, elsewhere.Session)
+	if f.Node(0).Access.Require(ctx, viewer, doorward.TenantClose, doorward.Object{TenantID: viewer.TenantID}) == nil {
+		f.Fatal("a VIEWER may close the tenant")
+	}
+	_, err = f.Node(0).Policies.Put(ctx, p.Caller, policy.Draft{Text: "// nothing\n"}, nil)
+	f.NoError(err)
+	_, _, err = f.Node(0).APIKeys.Create(ctx, p.Caller, apikey.Draft{Name: "CI", Permissions: []string{"user.read"}})
+	f.NoError(err)
+
+	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, second))
+	confirm := f.MailToken(second)
+	f.MailToken(first)
+	_, err = f.Node(0).Accounts.ConfirmEmail(ctx, apptest.Anonymous(1), confirm)
+	f.NoError(err)
+	f.Subjects(first)
+	p.User.Email = second
+	f.Enrol(p)
+	f.Challenge(p.Caller, p)
+	for _, email := range []string{first, second} {
+		if f.TryLogin(email, "not the password") == "" {
+			f.Fatal("a wrong password was right")
+		}
+		f.NoError(f.Node(0).Passwords.Forgot(ctx, apptest.Anonymous(0), email, ""))
+	}
+	f.MailToken(second)
+	f.NoError(f.Node(0).Passwords.Forgot(ctx, apptest.Anonymous(0), second, ""))
+	f.NoError(f.Node(0).Access.Decisions().Flush(ctx))
+	_, err = f.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.InsertAttempt(ctx, store.Attempt{ID: "1", Own: "account:" + second, Wider: "ip:192.0.2.99"}, tx.Now.Add(time.Hour)); err != nil {
+			return err
+		}
+		_, err := tx.MarkCall(ctx, doorward.IdempotentCall{ID: []byte("a call"), UserID: p.User.ID, Body: []byte(p.User.ID)})
+		return err
+	})
+	f.NoError(err)
+	for _, table := range []string{"resets", "email_changes", "factors"} {
+		left.ids = append(left.ids, ids(f, table)...)
+	}
+	for _, text := range []string{first, second, "Vera Vanish"} {
+		left.texts = append(left.texts, fold.Key(text)) // by which lists are sorted
+	}
+	left.ids = append(left.ids, p.User.ID)
+	return p, left
+}
+
+// ids are those of all rows of a table.
+func ids(f *apptest.Fixture, table string) (all []string) {
+	f.Helper()
+	rows, err := f.SQL().QueryContext(f.Context(), `SELECT id FROM `+table)
+	f.NoError(err)
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		f.NoError(rows.Scan(&id))
+		all = append(all, id)
+	}
+	f.NoError(rows.Err())
+	return all
+}
+
+func tableOf(row string) string {
+	table, _, _ := strings.Cut(row, ": ")
+	return table
+}
+
+// wantTraces fails unless every table that is about people has rows about the person.
+func wantTraces(f *apptest.Fixture, left traces) {
+	f.Helper()
+	all := f.AllRows()
+	found := map[string]bool{}
+	for _, row := range apptest.RowsWith(all, slices.Concat(left.texts, left.ids)...) {
+		found[tableOf(row)] = true
+	}
+	for _, table := range f.Tables() {
+		if !found[table] && !slices.Contains(bystanders, table) {
+			f.Errorf("before the erasure, the table %s has nothing about the person: leave a row there, or list it among those that are not about people", table)
+		}
+	}
+}
+
+// wantNoTraces fails if a row of any table has a text about the person, or an id outside of
+// the tables that keep them.
+func wantNoTraces(f *apptest.Fixture, left traces) {
+	f.Helper()
+	all := slices.DeleteFunc(f.AllRows(), func(row string) bool { // counters of networks, which many people share
+		return strings.HasPrefix(row, "throttles: ip:") || strings.HasPrefix(row, "throttles: forgotten:")
+	})
+	if found := apptest.RowsWith(all, left.texts...); len(found) > 0 {
+		f.Errorf("rows with what is personal are left:\n%s", strings.Join(found, "\n"))
+	}
+	for _, row := range apptest.RowsWith(all, left.ids...) {
+		if !slices.Contains(keepIDs, tableOf(row)) {
+			f.Errorf("a row is left: %s", row)
+		}
+	}
+}
+
+// wantIntact fails if a chain has faults.
+func wantIntact(f *apptest.Fixture) {
+	f.Helper()
+	n, err := f.Node(1).Audit.VerifyAll(f.Context())
+	f.NoError(err)
+	if n != 0 {
+		f.Errorf("the trails have %d faults", n)
+	}
+}
+
+// TestErase: after an erasure no table has anything about the person but ids, every node
+// knows, and the trails verify.
+func TestErase(t *testing.T) {
+	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		p, left := populate(f)
+		wantTraces(f, left)
+		wantIntact(f)
+		f.IsValid(p.Token)
+
+		_, err := f.Node(0).Users.EraseAddress(f.Context(), apptest.Operator, p.User.Email)
+		if apptest.Code(err) != doorward.CodeLastOwner || !strings.Contains(err.Error(), p.User.TenantID) {
+			f.Errorf("the last OWNER was erased: %v", err)
+		}
+		wantTraces(f, left)
+		heir := f.Join(p, doorward.RoleOwner)
+		done, err := f.Node(0).Users.EraseAddress(f.Context(), apptest.Operator, strings.ToUpper(p.User.Email))
+		f.NoError(err)
+		if len(done.Tenants) != 2 || done.APIKeys != 1 || done.Sessions == 0 {
+			f.Errorf("the erasure has ended %+v", done)
+		}
+		if f.IsValid(p.Token) {
+			f.Error("the session goes on")
+		}
+		wantNoTraces(f, left)
+		wantIntact(f)
+		f.IsValid(heir.Token)
+		if _, err := f.Node(0).Users.EraseAddress(f.Context(), apptest.Operator, p.User.Email); apptest.Code(err) != doorward.CodeNotFound {
+			f.Errorf("erased again: %v", err)
+		}
+		clock.Move(2 * time.Hour)
+		f.NoError(f.Node(1).Users.Sweep(f.Context()))
+		if n := f.CountRows("erasures"); n != 0 {
+			f.Errorf("%d erasures are left to be swept", n)
+		}
+		f.Exec(`UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL WHERE actor_id = $1 AND tenant_id <> ''`, heir.User.ID)
+		if n, err := f.Node(0).Audit.VerifyAll(f.Context()); err != nil || n == 0 {
+			f.Errorf("blanks of somebody who is not erased are not found: %v", err)
+		}
+	})
+}

@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// An erasure removes what is personal about somebody from all tables: DeleteAccount the
+// rows of the account, the methods here what others keep about it. Rows about something
+// else, such as an event or an answered invitation, stay, with blanks in place of the
+// person's data.
+
+// Addresses that others have now are theirs.
+const sqlConfirmedFormerEmails = `SELECT DISTINCT e.old_email AS email FROM email_changes e
+WHERE e.user_id = $1 AND e.confirmed_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = e.old_email)`
+
+// ConfirmedFormerEmails returns addresses that the account has had within the time in which
+// changes can be undone, and that no account has now.
+func (r Reader) ConfirmedFormerEmails(ctx context.Context, userID string) ([]string, error) {
+	return list(ctx, r, textColumn, sqlConfirmedFormerEmails, userID)
+}
+
+// BlankedInvitation is an invitation without its address.
+type BlankedInvitation struct{ ID, TenantID string }
+
+func blankedInvitationColumns(b *BlankedInvitation) []any { return []any{&b.ID, &b.TenantID} }
+
+const (
+	blankInvitation = `UPDATE invitations SET email = '', name = '', locale = '', search = ' ', name_key = '', email_key = '', state = CASE WHEN state = 'PENDING' THEN 'EXPIRED' ELSE state END
+`
+	sqlBlankInvitationsTo = blankInvitation + `WHERE email = $1 AND (state <> 'PENDING' OR expires_at <= $2) RETURNING id, tenant_id`
+	// The address of the account may have been another one when it accepted.
+	sqlBlankInvitationsAccepted = blankInvitation + `WHERE email <> '' AND state = 'ACCEPTED' AND id IN
+  (SELECT target_id FROM events WHERE actor_id = $1 AND action = 'invitation.accept' AND outcome = 'done') RETURNING id, tenant_id`
+)
+
+// BlankInvitations blanks address and name of the invitations that the user has accepted,
+// and of those to the addresses that can't be accepted any more, and returns them. A pending
+// one stays: it is its tenant's offer to whoever has the mailbox.
+func (tx *Tx) BlankInvitations(ctx context.Context, userID string, emails []string) ([]BlankedInvitation, error) {
+	var all []BlankedInvitation
+	for _, email := range emails {
+		to, err := list(ctx, tx.Reader, blankedInvitationColumns, sqlBlankInvitationsTo, email, micros(tx.Now))
+		if err != nil {
+			return nil, err
+		}
+		for _, inv := range to {
+			if err := tx.forgetResends(ctx, inv.TenantID, email); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, to...)
+	}
+	accepted, err := list(ctx, tx.Reader, blankedInvitationColumns, sqlBlankInvitationsAccepted, userID)
+	return append(all, accepted...), err
+}
+
+// forgetResends deletes the counters of mails for invitations to the address, unless there
+// is a pending one.
+func (tx *Tx) forgetResends(ctx context.Context, tenantID, email string) error {
+	_, err := tx.PendingInvitation(ctx, tenantID, email)
+	if !errors.Is(err, ErrNone) {
+		return err
+	}
+	for _, kind := range []string{":", ":first:"} {
+		if err := tx.ClearThrottle(ctx, "resend:"+tenantID+kind+email); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	blankEvent = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL
+`
+	notBlank = `(salt IS NOT NULL OR actor_email <> '' OR ip <> '' OR changes <> '')`
+
+	sqlBlankEventsBy = blankEvent + `WHERE id IN
+  (SELECT id FROM events WHERE actor_id = $1 AND at < $2 AND ` + notBlank + ` ORDER BY at, id LIMIT $3)`
+	sqlBlankEventsAbout = blankEvent + `WHERE id IN
+  (SELECT id FROM events WHERE target_id = $1 AND at < $2 AND ` + notBlank + ` ORDER BY at, id LIMIT $3)`
+	sqlBlankEventsOfInvitation = blankEvent + `WHERE target_id = $1 AND at < $2 AND ` + notBlank
+	// The creation of a tenant names the address that its first invitation went to.
+	sqlTenantCreations = `SELECT e.id AS id FROM events e JOIN invitations i ON e.target_id = i.tenant_id AND e.at = i.created_at
+WHERE i.id = $1 AND e.action = 'tenant.create'`
+	sqlBlankEvent = blankEvent + `WHERE id = $1`
+)
+
+// BlankEvents blanks the personal data in events by the user and about the user from before
+// an instant, in all trails, at most limit of each kind, and reports whether there may be
+// more. What was done and when stays, and the chains remain valid.
+func (tx *Tx) BlankEvents(ctx context.Context, userID string, before time.Time, limit int) (more bool, err error) {
+	for _, query := range []string{sqlBlankEventsBy, sqlBlankEventsAbout} {
+		n, err := tx.exec(ctx, query, userID, micros(before), limit)
+		if err != nil {
+			return false, err
+		}
+		more = more || n == int64(limit)
+	}
+	return more, nil
+}
+
+// BlankEventsOfInvitation blanks the personal data in the events about an invitation, and
+// in the event of the tenant that it came with, whose ids it returns.
+func (tx *Tx) BlankEventsOfInvitation(ctx context.Context, id string) ([]string, error) {
+	if err := tx.run(ctx, sqlBlankEventsOfInvitation, id, micros(tx.Now)); err != nil {
+		return nil, err
+	}
+	creations, err := list(ctx, tx.Reader, textColumn, sqlTenantCreations, id)
+	for _, event := range creations {
+		if err == nil {
+			err = tx.run(ctx, sqlBlankEvent, event)
+		}
+	}
+	return creations, err
+}
+
+const sqlTrailsWith = `SELECT e.tenant_id AS id FROM events e LEFT JOIN tenants t ON t.id = e.tenant_id
+WHERE e.actor_id = $1 AND (t.closed_at IS NULL OR t.closed_at <> 0) AND (t.id IS NOT NULL OR e.tenant_id = '')
+UNION SELECT e.tenant_id FROM events e LEFT JOIN tenants t ON t.id = e.tenant_id
+WHERE e.target_id = $1 AND (t.closed_at IS NULL OR t.closed_at <> 0) AND (t.id IS NOT NULL OR e.tenant_id = '')
+ORDER BY id`
+
+// TrailsWith returns the trails that have events by the user or about the user, the
+// installation's own empty id too, in order. Tenants that are being destroyed are left out.
+func (r Reader) TrailsWith(ctx context.Context, userID string) ([]string, error) {
+	return list(ctx, r, textColumn, sqlTrailsWith, userID)
+}
+
+// Erasure is an account that was erased. It can be personal data that other nodes have
+// recorded a moment later, or more events than one transaction blanks.
+type Erasure struct {
+	UserID string
+	At     time.Time
+}
+
+func erasureColumns(e *Erasure) []any { return []any{&e.UserID, (*storedTime)(&e.At)} }
+
+const (
+	sqlInsertErasure = `INSERT INTO erasures (user_id, at) VALUES ($1, $2)`
+	sqlErasures      = `SELECT user_id, at FROM erasures ORDER BY at, user_id LIMIT $1`
+	sqlDeleteErasure = `DELETE FROM erasures WHERE user_id = $1`
+	sqlLockErasure   = `UPDATE erasures SET at = at WHERE user_id = $1`
+	sqlDeleteInboxBy = `DELETE FROM inbox WHERE source = $1`
+)
+
+// InsertErasure records that the account was erased.
+func (tx *Tx) InsertErasure(ctx context.Context, userID string) error {
+	return tx.run(ctx, sqlInsertErasure, userID, micros(tx.Now))
+}
+
+// Erasures returns erasures that DeleteErasure has not deleted, the oldest first.
+func (r Reader) Erasures(ctx context.Context, limit int) ([]Erasure, error) {
+	return list(ctx, r, erasureColumns, sqlErasures, limit)
+}
+
+// LockErasure locks the erasure and reports whether it is still there: two nodes must not
+// blank the same events in different orders.
+func (tx *Tx) LockErasure(ctx context.Context, userID string) (bool, error) {
+	return tx.affected(ctx, sqlLockErasure, userID)
+}
+
+// DeleteLate deletes what nodes have written from memory after the account was erased:
+// kept decisions, and counts of refusals.
+func (tx *Tx) DeleteLate(ctx context.Context, userID string) error {
+	for _, query := range []string{sqlDeleteDecisionsOf, sqlDeleteInboxBy} {
+		if err := tx.run(ctx, query, userID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteErasure records that nothing is left to be done.
+func (tx *Tx) DeleteErasure(ctx context.Context, userID string) error {
+	return tx.run(ctx, sqlDeleteErasure, userID)
+}
+
+const (
+	sqlDeleteAttemptsOf = `DELETE FROM attempts WHERE own = $1 OR wider = $1`
+	// A mail of an invitation that can still be accepted stays, with the invitation.
+	sqlDeleteMailsTo = `DELETE FROM mails WHERE recipient = $1
+AND NOT EXISTS (SELECT 1 FROM invitations i WHERE i.id = mails.subject_id AND i.email = $1 AND i.state = 'PENDING' AND i.expires_at > $2)`
+	sqlDeleteInboxOf = `DELETE FROM inbox WHERE email = $1 OR source = $2`
+)
+
+// ForgetAddress deletes the counters, the mails and the requests of an address that has no
+// account any more.
+func (tx *Tx) ForgetAddress(ctx context.Context, email string) error {
+	account := "account:" + email
+	for _, bucket := range []string{account, "forgot:" + email} {
+		if err := tx.ClearThrottle(ctx, bucket); err != nil {
+			return err
+		}
+	}
+	if err := tx.run(ctx, sqlDeleteAttemptsOf, account); err != nil {
+		return err
+	}
+	if err := tx.run(ctx, sqlDeleteInboxOf, email, account); err != nil {
+		return err
+	}
+	return tx.run(ctx, sqlDeleteMailsTo, email, micros(tx.Now))
+}
+
+const sqlErasureRecords = `SELECT target_id, at, changes FROM events
+WHERE tenant_id = $1 AND action = 'account.erase' AND outcome = 'done' ORDER BY seq`
+
+// ErasureRecord is the event of an erasure in a trail: whose events before it may be blank.
+type ErasureRecord struct {
+	UserID  string
+	At      time.Time
+	Changes []doorward.Change
+}
+
+func erasureRecordColumns(e *ErasureRecord) []any {
+	return []any{&e.UserID, (*storedTime)(&e.At), lenientChanges{&e.Changes}}
+}
+
+// lenientChanges scans changes that somebody may have tampered with: none, if they can't be
+// read. The chain shows that.
+type lenientChanges struct{ to *[]doorward.Change }
+
+// Scan is for database/sql.
+func (l lenientChanges) Scan(v any) error {
+	var read []doorward.Change
+	if (jsonColumn[[]doorward.Change]{&read}).Scan(v) == nil {
+		*l.to = read
+	}
+	return nil
+}
+
+// ErasureRecords returns the events of erasures in the tenant's trail.
+func (r Reader) ErasureRecords(ctx context.Context, tenantID string) ([]ErasureRecord, error) {
+	return list(ctx, r, erasureRecordColumns, sqlErasureRecords, tenantID)
+}

@@ -1,0 +1,181 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// erasedInvitations: what is answered or over is blanked, what can be accepted stays.
+func erasedInvitations(f *fixture) {
+	ctx := f.Context()
+	acme, zeta, gamma := f.tenant("Acme"), f.tenant("Zeta"), f.tenant("Gamma")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
+	accepted, earlier, over := f.invitation(acme, ann.Email), f.invitation(zeta, "lee@acme.example"), f.invitation(gamma, ann.Email)
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.AcceptInvitation(ctx, accepted.ID))
+		f.wantChange(tx.AcceptInvitation(ctx, earlier.ID))
+		noError(f, tx.InsertEvent(ctx, doorward.Event{
+			ID: f.id("evt_"), Action: doorward.InvitationAccept, Outcome: doorward.Done, ActorID: ann.ID,
+			Target: doorward.Object{Type: "invitation", ID: earlier.ID, TenantID: zeta.ID},
+		}))
+		for _, bucket := range []string{"resend:" + gamma.ID + ":" + ann.Email, "resend:" + gamma.ID + ":first:" + ann.Email, "resend:" + zeta.ID + ":" + ann.Email} {
+			f.value(tx.HitThrottle(ctx, bucket, 9*day))
+		}
+	})
+	f.clock.move(2 * day)
+	pending := f.invitation(zeta, ann.Email)
+	var blanked []store.BlankedInvitation
+	f.write(func(tx *store.Tx) {
+		blanked = f.value(tx.BlankInvitations(ctx, ann.ID, []string{ann.Email})).([]store.BlankedInvitation)
+	})
+	slices.SortFunc(blanked, func(a, b store.BlankedInvitation) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) })
+	equal(f, blanked, []store.BlankedInvitation{{ID: accepted.ID, TenantID: acme.ID}, {ID: earlier.ID, TenantID: zeta.ID}, {ID: over.ID, TenantID: gamma.ID}})
+	for id, want := range map[string]doorward.InvitationState{accepted.ID: doorward.InvitationAccepted, earlier.ID: doorward.InvitationAccepted, over.ID: doorward.InvitationExpired} {
+		i := f.value(f.Read().Invitation(ctx, id)).(doorward.Invitation)
+		if i.Email != "" || i.Name != "" || i.State != want {
+			f.Errorf("blanked: %+v", i)
+		}
+	}
+	equal(f, f.value(f.Read().PendingInvitation(ctx, zeta.ID, ann.Email)), pending)
+	f.wantNone(f.Read().Throttle(ctx, "resend:"+gamma.ID+":"+ann.Email))
+	f.wantNone(f.Read().Throttle(ctx, "resend:"+gamma.ID+":first:"+ann.Email))
+	equal(f, f.value(f.Read().Throttle(ctx, "resend:"+zeta.ID+":"+ann.Email)).(store.Throttle).Hits, 1)
+}
+
+// forgottenAddresses: counters, attempts, requests and mails of the address go, except a
+// mail of an invitation that can be accepted.
+func forgottenAddresses(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.account("ann@acme.example")
+	inv := f.invitation(acme, ann.Email)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.QueueMail(ctx, store.MailInvitation, ann.Email, inv.ID))
+		noError(f, tx.QueueMail(ctx, store.MailPasswordChanged, ann.Email, "evt_1"))
+		f.value(tx.HitThrottle(ctx, "account:"+ann.Email, day))
+		f.value(tx.HitThrottle(ctx, "forgot:"+ann.Email, day))
+		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "1", Own: "account:" + ann.Email, Wider: "ip:192.0.2.7"}, tx.Now.Add(day)))
+		noError(f, tx.FileInbox(ctx, store.InboxRow{Source: "192.0.2.7", Email: ann.Email, Hits: 1}, false))
+		noError(f, tx.FileInbox(ctx, store.InboxRow{Source: "account:" + ann.Email, Hits: 1}, false))
+		noError(f, tx.FileInbox(ctx, store.InboxRow{Source: ann.ID, Hits: 1}, false))
+		f.value(tx.MarkCall(ctx, doorward.IdempotentCall{ID: []byte("a"), UserID: ann.ID, Body: []byte{1}, Attempt: "1"}))
+		f.value(tx.MarkCall(ctx, doorward.IdempotentCall{ID: []byte("b"), UserID: "usr_bob", Body: []byte{1}, Attempt: "1"}))
+	})
+	f.write(func(tx *store.Tx) { noError(f, tx.ForgetAddress(ctx, ann.Email)) })
+	equal(f, len(f.due()), 1)
+	equal(f, len(f.value(f.Read().MailsTo(ctx, ann.Email)).([]store.Mail)), 1)
+	f.wantNone(f.Read().Throttle(ctx, "account:"+ann.Email))
+	f.wantNone(f.Read().Throttle(ctx, "forgot:"+ann.Email))
+	f.write(func(tx *store.Tx) { f.wantNoChange(tx.DeleteAttempt(ctx, "1")) })
+	equal(f, f.value(f.Read().CountInbox(ctx, 9)), 1)
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteLate(ctx, ann.ID)) })
+	equal(f, f.value(f.Read().CountInbox(ctx, 9)), 0)
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteAccount(ctx, ann)) })
+	equal(f, f.isKnown("a"), false)
+	equal(f, f.isKnown("b"), true)
+}
+
+// erasures: events from before the erasure are blanked, in parts, in every trail.
+func erasures(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	for range 3 {
+		f.event(acme.ID, "usr_bob")
+	}
+	f.event(zeta.ID, "usr_ann")
+	f.event("", "usr_ann")
+	f.clock.move(time.Second)
+	equal(f, f.value(f.Read().TrailsWith(ctx, "usr_ann")), []string{"", acme.ID, zeta.ID})
+	f.write(func(tx *store.Tx) { f.wantChange(tx.CloseTenant(ctx, zeta.ID, noon)) })
+	equal(f, f.value(f.Read().TrailsWith(ctx, "usr_ann")), []string{"", acme.ID, zeta.ID})
+	f.write(func(tx *store.Tx) { f.wantChange(tx.MarkDestroyed(ctx, zeta.ID)) })
+	equal(f, f.value(f.Read().TrailsWith(ctx, "usr_ann")), []string{"", acme.ID})
+	equal(f, f.value(f.Read().TrailsWith(ctx, "usr_bob")), []string{acme.ID})
+
+	at := f.clock.read()
+	blankedField := []doorward.Change{{Field: doorward.FieldBlankedInvitation, To: "inv_1"}}
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertErasure(ctx, "usr_ann"))
+		for _, outcome := range []doorward.Outcome{doorward.Done, doorward.Refused} {
+			noError(f, tx.InsertEvent(ctx, doorward.Event{
+				ID: f.id("evt_"), Action: doorward.AccountErase, Outcome: outcome, ActorID: "usr_ann",
+				Target: doorward.Object{Type: "user", ID: "usr_ann", TenantID: acme.ID}, Changes: blankedField,
+			}))
+		}
+	})
+	equal(f, f.value(f.Read().Erasures(ctx, 9)), []store.Erasure{{UserID: "usr_ann", At: at}})
+	equal(f, f.value(f.Read().ErasureRecords(ctx, acme.ID)), []store.ErasureRecord{{UserID: "usr_ann", At: at, Changes: blankedField}})
+	equal(f, f.value(f.Read().ErasureRecords(ctx, "")), []store.ErasureRecord(nil))
+	for _, more := range []bool{true, false} { // five events by ann, two of them about ann
+		f.write(func(tx *store.Tx) {
+			f.wantChange(tx.LockErasure(ctx, "usr_ann"))
+			equal(f, f.value(tx.BlankEvents(ctx, "usr_ann", at, 2)), more)
+		})
+	}
+	for _, l := range f.links(acme.ID) {
+		if l.Blanked() != l.At.Before(at) || !l.Intact() {
+			f.Errorf("%s is blank: %v", l.Action, l.Blanked())
+		}
+	}
+	equal(f, f.links("")[0].Blanked() && f.links(zeta.ID)[0].Blanked(), true)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.DeleteErasure(ctx, "usr_ann"))
+		f.wantNoChange(tx.LockErasure(ctx, "usr_ann"))
+	})
+}
+
+// blankedTrailsOfInvitations: events about an invitation are blanked, and the creation of
+// the tenant that it came with.
+func blankedTrailsOfInvitations(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	first := f.invitation(acme, "ann@acme.example")
+	creation := f.event(acme.ID, acme.ID)
+	f.write(func(tx *store.Tx) {
+		e := creation
+		e.ID, e.Action = f.id("evt_"), doorward.TenantCreate
+		noError(f, tx.InsertEvent(ctx, e))
+		creation = e
+	})
+	f.clock.move(time.Second)
+	second := f.invitation(acme, "bob@acme.example")
+	about := f.event(acme.ID, second.ID)
+	f.clock.move(time.Second)
+	f.write(func(tx *store.Tx) {
+		equal(f, len(f.value(tx.BlankEventsOfInvitation(ctx, second.ID)).([]string)), 0)
+	})
+	blank := func() (ids []string) {
+		for _, l := range f.links(acme.ID) {
+			if l.Blanked() {
+				ids = append(ids, l.ID)
+			}
+		}
+		return ids
+	}
+	equal(f, blank(), []string{about.ID})
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.BlankEventsOfInvitation(ctx, first.ID)), []string{creation.ID})
+	})
+	equal(f, blank(), []string{creation.ID, about.ID})
+}
+
+// formerAddresses: of the addresses that the account had, those that nobody has now.
+func formerAddresses(f *fixture) {
+	ctx := f.Context()
+	ann := f.account("ann@acme.example")
+	f.account("now.bob@acme.example")
+	for i, old := range []string{"first@acme.example", "now.bob@acme.example", "never@acme.example"} {
+		c := store.EmailChange{ID: f.id(doorward.PrefixChange), UserID: ann.ID, Old: old, New: "x@acme.example", CreatedAt: f.clock.read(), UndoUntil: f.clock.read().Add(day)}
+		f.write(func(tx *store.Tx) {
+			noError(f, tx.InsertEmailChange(ctx, c))
+			noError(f, tx.StartEmailChange(ctx, c.ID, tx.Now.Add(time.Hour)))
+			if i < 2 {
+				f.wantChange(tx.ConfirmEmailChange(ctx, c.ID, c.UndoUntil))
+			}
+		})
+	}
+	equal(f, f.value(f.Read().ConfirmedFormerEmails(ctx, ann.ID)), []string{"first@acme.example"})
+}

@@ -1,0 +1,53 @@
+package hosted
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+const erasePage = "/account/erase"
+
+// erasing is the content of /account/erase.
+type erasing struct {
+	Email   string
+	Tenants []doorward.User // that the person leaves
+	Kept    []doorward.User // of these, without another active OWNER: they keep the person from it
+	Proved  bool            // recently; else /step-up comes first
+}
+
+// showErase says what an erasure ends before anybody can ask for it.
+func (h *hosted) showErase(ctx context.Context, c *ui.Call) (ui.View, error) {
+	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	kept, err := h.app.Users.Kept(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	proof := h.app.Access.Require(ctx, c.Caller, doorward.AccountErase, doorward.Object{Type: "user", ID: c.Caller.ID})
+	if proof != nil && !doorward.HasCode(proof, doorward.CodeStepUpRequired) {
+		return ui.View{}, proof
+	}
+	return ui.View{Page: "erase", Body: erasing{c.Caller.Email, memberships, kept, proof == nil}}, nil
+}
+
+// erase leads to the page again if the proof is too old by now: there it says how to go on.
+func (h *hosted) erase(ctx context.Context, c *ui.Call) (ui.View, error) {
+	erased, err := h.app.Users.Erase(ctx, c.Caller, c.Value("confirm"))
+	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
+		return c.To(erasePage), nil
+	}
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.Revoked(erased.Revocation)
+	c.ClearSession()
+	for _, cookie := range []string{front.DeviceCookie, addressCookie} { // they are about the account
+		c.SetCookie(cookie, "", 0)
+	}
+	return c.To("/login?done=erased"), nil
+}

@@ -132,10 +132,10 @@ func Routes(a *app.App) []front.Route {
 		get("/console/close", destroys, h.askClosing),
 		post("/console/close", "/console/close", destroys, h.closeTenant, h.askClosing),
 
-		ui.Asset("/assets/console.css", "text/css; charset=utf-8", assets, "assets/console.css"),
-		ui.Asset("/assets/live.js", "text/javascript; charset=utf-8", assets, "assets/live.js"),
-		ui.Asset("/assets/secret.js", "text/javascript; charset=utf-8", assets, "assets/secret.js"),
-		ui.Asset("/assets/settings.js", "text/javascript; charset=utf-8", assets, "assets/settings.js"),
+		ui.Asset("console.css", "text/css; charset=utf-8", assets),
+		ui.Asset("live.js", "text/javascript; charset=utf-8", assets),
+		ui.Asset("secret.js", "text/javascript; charset=utf-8", assets),
+		ui.Asset("settings.js", "text/javascript; charset=utf-8", assets),
 	}
 }
 

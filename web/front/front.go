@@ -51,8 +51,9 @@ type Site struct {
 	headers map[string][]string
 	secure  bool // cookies only over TLS
 	log     *slog.Logger
-	unknown *telemetry.Route // counts requests to unknown routes
-	outage  lograte.Limiter  // for log lines about checks that can't be answered
+	unknown *telemetry.Route    // counts requests to unknown routes
+	files   map[string]*Content // by name, without a hash
+	outage  lograte.Limiter     // for log lines about checks that can't be answered
 }
 
 // New returns a site whose public address is base. Only the proxies' X-Forwarded-For
@@ -94,6 +95,8 @@ type Route struct {
 	Doc      Doc
 	counts   *telemetry.Route // set when it is served
 	check    bool
+	file     *Content // of File
+	fileName string
 }
 
 // On returns the route of a pattern such as "POST /api/v2/auth/login".
@@ -146,7 +149,11 @@ const answerWithin = 2700 * time.Millisecond
 func (s *Site) Handler(routes []Route) http.Handler {
 	methods := map[string]map[string]Route{}
 	mux := http.NewServeMux()
+	s.files = map[string]*Content{}
 	for _, r := range routes {
+		if r.file != nil {
+			s.files[r.fileName] = r.file
+		}
 		if methods[r.Path] == nil {
 			methods[r.Path] = map[string]Route{}
 			mux.Handle(r.Path, s.dispatch(methods[r.Path]))

@@ -111,7 +111,7 @@ func Routes(a *app.App) []front.Route {
 		page("GET /closing", ui.SignedIn().WhileClosing(), set.Show(h.showClosing)),
 		page("POST /closing/restore", ui.SignedIn().WhileClosing(), set.Take("/closing", h.restore, h.showClosing)),
 
-		ui.Asset("/assets/passkey.js", "text/javascript; charset=utf-8", files, "assets/passkey.js"),
-		ui.Asset("/assets/code.js", "text/javascript; charset=utf-8", files, "assets/code.js"),
+		ui.Asset("passkey.js", "text/javascript; charset=utf-8", files),
+		ui.Asset("code.js", "text/javascript; charset=utf-8", files),
 	}
 }

@@ -268,7 +268,7 @@ func (p *pageRenderer) leaf(name string) (content, error) {
 		return content{}, err
 	case isPicture(name):
 		body, err := docs.Files.ReadFile(name)
-		return content{mediaType: "image/png", body: body}, err
+		return content{Content: front.NewContent("image/png", body)}, err
 	case all[name] == nil:
 		return content{}, fs.ErrNotExist
 	}

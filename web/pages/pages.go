@@ -27,13 +27,11 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"net/http"
-	"path"
-	"strconv"
 	"sync"
 
 	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
 )
 
 // Routes returns the routes of the pages, which show the version. The document is
@@ -41,18 +39,15 @@ import (
 // first use, so that it doesn't delay the start of a server.
 func Routes(s *front.Site, version string, document func() ([]byte, error)) []front.Route {
 	document = sync.OnceValues(document)
-	p := &pageRenderer{base: s.BasePath(), version: version, reference: sync.OnceValues(func() (*reference, error) {
+	p := &pageRenderer{base: s.BasePath(), version: version, asset: s.FileName, reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
 	p.leaves = sync.OnceValues(p.bind)
 	routes := p.pages()
-	for _, r := range []struct{ path, mediaType, file string }{
-		{"/assets/doorward.css", "text/css; charset=utf-8", "doorward.css"},
-		{"/assets/copy.js", "text/javascript; charset=utf-8", "copy.js"},
-	} {
-		body := func() ([]byte, error) { return fs.ReadFile(assets, path.Join("assets", r.file)) }
-		routes = append(routes, get(r.path, asIs(r.mediaType, body)))
-	}
+	routes = append(routes,
+		ui.Asset("doorward.css", "text/css; charset=utf-8", assets),
+		ui.Asset("copy.js", "text/javascript; charset=utf-8", assets),
+	)
 	return append(routes, get("/openapi.json", asIs("application/json", document)))
 }
 
@@ -72,6 +67,7 @@ func readReference(document func() ([]byte, error), base string) (*reference, er
 type pageRenderer struct {
 	base      string // path of the base URL, in front of every link
 	version   string
+	asset     func(name string) string
 	reference func() (*reference, error)
 	leaves    func() (leaves, error)
 }
@@ -106,7 +102,8 @@ type view struct {
 	Scripts     []string // names of ES modules
 	Body        any
 
-	Base, Version string // set by print
+	Base, Version string                   // set by print
+	Asset         func(name string) string // likewise: the name of a file, with a hash
 }
 
 // page renders a view of the reference.
@@ -128,12 +125,12 @@ func (p *pageRenderer) print(look func() (view, error)) func() (content, error) 
 		if err != nil {
 			return content{}, err
 		}
-		v.Base, v.Version = p.base, p.version
+		v.Base, v.Version, v.Asset = p.base, p.version, p.asset
 		body, err := v.render()
 		if err != nil {
 			return content{}, fmt.Errorf("pages: %s: %w", v.File, err)
 		}
-		return content{mediaType: "text/html; charset=utf-8", policy: v.policy(), body: body}, nil
+		return content{Content: front.NewContent("text/html; charset=utf-8", body), policy: v.policy()}, nil
 	})
 }
 
@@ -150,10 +147,10 @@ func (v view) render() ([]byte, error) {
 
 // asIs returns content that needs no rendering.
 func asIs(mediaType string, body func() ([]byte, error)) func() (content, error) {
-	return func() (content, error) {
+	return sync.OnceValues(func() (content, error) {
 		text, err := body()
-		return content{mediaType: mediaType, body: text}, err
-	}
+		return content{Content: front.NewContent(mediaType, text)}, err
+	})
 }
 
 // policy lets a page load files from this server only. Scripts are allowed only if
@@ -168,26 +165,23 @@ func (v view) policy() string {
 
 // content is an answer that is made once.
 type content struct {
-	mediaType string
-	policy    string // Content-Security-Policy; empty for the site's own
-	status    int    // 0 is 200
-	body      []byte
+	front.Content
+	policy string // Content-Security-Policy; empty for the site's own
+	status int    // 0 is 200
 }
 
+// send lets everybody keep the content and ask for it again by its ETag, since an upgrade
+// changes it. Nothing in it is private, so browsers may keep the page for going back.
 func (c content) send(call *front.Call) {
 	h := call.W.Header()
-	h.Set("Content-Type", c.mediaType)
-	h.Set("Content-Length", strconv.Itoa(len(c.body)))
 	if c.policy != "" {
 		h.Set("Content-Security-Policy", c.policy)
 	}
-	call.W.WriteHeader(cmp.Or(c.status, http.StatusOK))
-	_, _ = call.W.Write(c.body) // a client that is gone needs no answer
+	h.Set("Cache-Control", "no-cache")
+	call.Send(cmp.Or(c.status, http.StatusOK), c.Content)
 }
 
-// get returns the route that answers with the content. Every answer of the site is
-// no-store, these too: they are small, and after an upgrade no browser combines an
-// old script with a new page.
+// get returns the route that answers with the content.
 func get(path string, made func() (content, error)) front.Route {
 	return front.On("GET "+path, front.Public(), front.Raw(func(_ context.Context, call *front.Call) error {
 		c, err := made()

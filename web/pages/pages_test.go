@@ -82,7 +82,7 @@ func TestHeadersOfPages(t *testing.T) {
 	for _, path := range paths() {
 		h := get(t, server.URL+path).Header
 		want := map[string]string{
-			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
 		}
 		for name, value := range want {
 			if got := h.Get(name); got != value {
@@ -163,7 +163,7 @@ func TestPageOfAProblemNamesItsEndpoints(t *testing.T) {
 
 func TestUnknownCodeIsAProblem(t *testing.T) {
 	server := doorwardtest.Start(t)
-	for _, path := range []string{"/problems/nonsense", "/problems/", "/problems/not_found/x", "/assets/", "/assets/nonsense.css"} {
+	for _, path := range []string{"/problems/nonsense", "/problems/", "/problems/not_found/x", "/assets/", "/assets/x/nonsense.css"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			a := send(t, method, server.URL+path)
 			if a.StatusCode != http.StatusNotFound || a.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(a.body, `"code":"not_found"`) {

@@ -208,8 +208,9 @@ func (c *Call) policy(v View) string {
 // Frame is what the layout and the templates of pages see.
 type Frame struct {
 	View
-	Base      string // path of the base URL, in front of every link
-	Home      string // front.Site.Home
+	Base      string                   // path of the base URL, in front of every link
+	File      func(name string) string // the name of a file below /assets, with a hash
+	Home      string                   // front.Site.Home
 	Brand     front.Brand
 	Language  Language
 	Languages []Choice
@@ -264,7 +265,7 @@ func (c *Call) frame(v View) (Frame, error) {
 		v.Done = done
 	}
 	f := Frame{
-		View: v, Base: c.Site().BasePath(), Home: c.Site().Home, Brand: c.Site().Brand, Language: c.Language, Languages: c.choices(),
+		View: v, Base: c.Site().BasePath(), File: c.Site().FileName, Home: c.Site().Home, Brand: c.Site().Brand, Language: c.Language, Languages: c.choices(),
 		Caller: c.Caller, Now: c.Now(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
 	}

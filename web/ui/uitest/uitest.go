@@ -60,6 +60,7 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 func Framed(s Sample, l ui.Language) ui.Frame {
 	f := s.Frame
 	f.View, f.Language, f.Brand, f.Now, f.Base = s.View, l, front.Brand{Name: "Doorward"}, Noon, ""
+	f.File = func(name string) string { return name }
 	for _, other := range ui.Languages {
 		c := ui.Choice{Language: other, Link: "?lang=" + other.Tag}
 		if other == l {

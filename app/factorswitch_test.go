@@ -65,6 +65,15 @@ func TestKillSwitchOfSecondFactors(t *testing.T) {
 			_, err := f.Node(0).Factors.Reset(f.Context(), p.owner.Caller, p.ann.User)
 			return err
 		}, all},
+		"reset by the operator": {func(f *apptest.Fixture, p prover) error {
+			return apptest.ErrorOf(f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, p.ann.User.Email))
+		}, all},
+		"a factor removed": {func(f *apptest.Fixture, p prover) error {
+			return apptest.ErrorOf(f.Node(0).Factors.Remove(f.Context(), p.ann.Caller, p.id))
+		}, allButEnrolment},
+		"forgotten": {func(f *apptest.Fixture, p prover) error {
+			return f.Node(0).Factors.Forget(f.Context(), p.ann.Caller, "")
+		}, "true true false"},
 		"new recovery codes": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.NewRecoveryCodes(f.Context(), p.ann.Caller))
 		}, allButEnrolment},

@@ -15,6 +15,8 @@
 //	chosen.go       several people or invitations at once; one session of a member
 //	invitations.go  the list of invitations, one invitation
 //	invite.go       inviting one or many
+//	paste.go        reading people from pasted text and files
+//	preview.go      what was read, to be corrected and sent
 //	roles.go        roles: the list, creating, one role with who has it
 //	keys.go         API keys: the list, creating, one key, rotation
 //	policy.go       policies: the editor, versions with their differences
@@ -84,6 +86,10 @@ func Routes(a *app.App) []front.Route {
 		get("/console/invitations", invites, h.invitations, invitationFilters...),
 		get("/console/invitations/new", invites, h.newInvitation),
 		post("/console/invitations/new", "/console/invitations/new", invites, h.invite, h.newInvitation),
+		front.On("POST "+previewPath, invites, set.OpenText("/console/invitations/new", 4*maxPeopleFile, withTenantStyle(h.previewInvitations), withTenantStyle(h.newInvitation)), front.Doc{}),
+		front.On("POST "+previewPath+"/file", invites,
+			set.TakeFile("/console/invitations/new", "file", maxPeopleFile, withTenantStyle(h.previewInvitations), withTenantStyle(h.newInvitation)), front.Doc{}),
+		front.On("POST "+previewPath+"/send", invites, set.TakeText("/console/invitations/new", 4*maxPeopleFile, withTenantStyle(h.sendPreview), withTenantStyle(h.newInvitation)), front.Doc{}),
 		front.On("POST /console/invitations/chosen", invites, set.Open(invitationsPath, withTenantStyle(h.chooseInvitations), withTenantStyle(h.invitations)), front.Doc{}),
 		post("/console/invitations/chosen/do", invitationsPath, invites, h.changeInvitations, h.chooseInvitations),
 		get("/console/invitations/{id}", invites, h.invitation),

@@ -666,3 +666,19 @@ func TestEndOneSession(t *testing.T) {
 	}
 	owner.do(path+"/suspend", url.Values{}, "The person is suspended.", "Undo")
 }
+
+// TestPreview: what was read is shown with its faults, corrected in place, and then sent.
+func TestPreview(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	owner := open(t, s, acme.Owner)
+	form := url.Values{"people": {"Name\tEmail\nAnn Lee\tann@x.example\nBob\tbob"}, "role": {"VIEWER"}, "expiresInDays": {"7"}, "locale": {"en"}}
+	owner.post("/console/invitations/preview", form, http.StatusOK, `value="ann@x.example"`, `value="Ann Lee"`, "is not an e-mail address", "1 line has to be corrected.")
+	rows := url.Values{"email": {"ann@x.example", "bob"}, "name": {"Ann Lee", "Bob"}, "rowRole": {"VIEWER", "USER"}, "expiresInDays": {"7"}, "locale": {"en"}}
+	owner.post("/console/invitations/preview/send", rows, http.StatusUnprocessableEntity, "is not an e-mail address")
+	rows["email"][1] = acme.Owner.Email
+	owner.post("/console/invitations/preview/send", rows, http.StatusUnprocessableEntity, "is in the organisation already", "1 invitation is on its way.")
+	rows = url.Values{"email": {"bob@x.example", ""}, "name": {"Bob", ""}, "rowRole": {"USER", "USER"}, "expiresInDays": {"7"}, "locale": {"en"}}
+	owner.do("/console/invitations/preview/send", rows, "1 invitation is on its way.", "ann@x.example", "bob@x.example")
+	owner.post("/console/invitations/preview", url.Values{"people": {""}}, http.StatusUnprocessableEntity, "Enter at least one address.")
+}

@@ -1,0 +1,45 @@
+package console
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+)
+
+func TestParsePeople(t *testing.T) {
+	for text, want := range map[string][]draft{
+		"ann@acme.example":                                                     {{Email: "ann@acme.example"}},
+		"Ann Lee <ann@acme.example>":                                           {{Email: "ann@acme.example", Name: "Ann Lee"}},
+		`"Lee, Ann" <ann@acme.example>`:                                        {{Email: "ann@acme.example", Name: "Lee, Ann"}},
+		"a@x.example, b@x.example;c@x.example":                                 {{Email: "a@x.example"}, {Email: "b@x.example"}, {Email: "c@x.example"}},
+		"Ann Lee\tann@acme.example\tadmin":                                     {{Email: "ann@acme.example", Name: "Ann Lee", Role: "ADMIN"}},
+		`"Lee, Ann",ann@acme.example`:                                          {{Email: "ann@acme.example", Name: "Lee, Ann"}},
+		"\ufeffName;E-Mail;Rolle\r\n\"Müller; Jürgen\";j@x.example;viewer\r\n": {{Email: "j@x.example", Name: "Müller; Jürgen", Role: "VIEWER"}},
+		"email,name\nnone,Bob":                                                 {{Email: "none", Name: "Bob"}},
+		" \n\n":                                                                nil,
+	} {
+		if diff := cmp.Diff(want, parsePeople(text, nil)); diff != "" {
+			t.Errorf("%q:\n%s", text, diff)
+		}
+	}
+}
+
+func TestCheckDrafts(t *testing.T) {
+	all := []draft{
+		{Email: "a@x.example", Role: "USER"},
+		{Email: "A@x.example", Role: "USER"},
+		{Email: "none", Role: "USER"},
+		{Name: "Bob", Role: "USER"},
+		{Email: "b@x.example", Role: "OWNER"},
+	}
+	checkDrafts(all, []doorward.Role{doorward.RoleUser})
+	var got []string
+	for _, d := range all {
+		got = append(got, d.Why)
+	}
+	if diff := cmp.Diff([]string{"", "left.twice", "left.email.invalid", "left.email.required", "left.role"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

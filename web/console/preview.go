@@ -1,0 +1,125 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/web/ui"
+)
+
+const previewPath = "/console/invitations/preview"
+
+// maxPeopleFile bounds a file with people, in bytes.
+const maxPeopleFile = 64 << 10
+
+// previewed is the page that shows what was read of each person, to be corrected and sent.
+type previewed struct {
+	newInvitation
+	Rows   []draft
+	Faults int
+	Locale string
+}
+
+// previewInvitations shows what was read: of the text, of a file, or of the rows as corrected.
+func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
+	rows := correctedRows(c)
+	if rows == nil {
+		rows = parsePeople(c.Value("people")+"\n"+string(c.File()), c.Caller.Rules)
+	}
+	for i := range rows {
+		rows[i].Role = cmp.Or(rows[i].Role, c.Value("role"), string(doorward.RoleUser))
+	}
+	switch {
+	case len(rows) == 0:
+		return ui.View{}, doorward.Invalid("/people", "required", "Enter the addresses to invite.")
+	case len(rows) > maxInvited:
+		return ui.View{}, doorward.Invalid("/people", "out_of_range", "Invite 100 people at once at most.")
+	}
+	return h.showPreview(ctx, c, rows, 0)
+}
+
+// correctedRows are the rows of a preview as sent; nil if the form is none. A row without
+// address and name was deleted.
+func correctedRows(c *ui.Call) []draft {
+	emails, names, roles := c.Values("email"), c.Values("name"), c.Values("rowRole")
+	if len(emails) == 0 || len(names) != len(emails) || len(roles) != len(emails) {
+		return nil
+	}
+	all := []draft{}
+	for i := range emails {
+		if emails[i] != "" || names[i] != "" {
+			all = append(all, draft{Email: emails[i], Name: names[i], Role: roles[i]})
+		}
+	}
+	return all
+}
+
+func (h *console) showPreview(ctx context.Context, c *ui.Call, rows []draft, sent int) (ui.View, error) {
+	v, err := h.newInvitation(ctx, c)
+	body, ok := v.Body.(newInvitation)
+	if err != nil || !ok {
+		return v, err
+	}
+	checkDrafts(unfaulted(rows), body.Roles)
+	days, _ := strconv.Atoi(c.Value("expiresInDays"))
+	body.Days, body.Sent = cmp.Or(days, body.Days), sent
+	p := previewed{newInvitation: body, Rows: rows, Locale: c.Value("locale")}
+	for _, d := range rows {
+		if d.Why != "" {
+			p.Faults++
+		}
+	}
+	return ui.View{Page: "preview", Body: p, Wide: true}, nil
+}
+
+// unfaulted returns the rows if none has a fault yet: those of sending are kept.
+func unfaulted(rows []draft) []draft {
+	for _, d := range rows {
+		if d.Why != "" {
+			return nil
+		}
+	}
+	return rows
+}
+
+// sendPreview sends the rows, unless one of them is wrong, and shows those that were refused.
+func (h *console) sendPreview(ctx context.Context, c *ui.Call) (ui.View, error) {
+	rows := correctedRows(c)
+	if len(rows) == 0 || len(rows) > maxInvited {
+		return c.To("/console/invitations/new"), nil
+	}
+	v, err := h.showPreview(ctx, c, rows, 0)
+	if p, ok := v.Body.(previewed); err != nil || ok && p.Faults > 0 {
+		v.Status = http.StatusUnprocessableEntity
+		return v, err
+	}
+	days, err := strconv.ParseInt(c.Value("expiresInDays"), 10, 64)
+	if err != nil {
+		days = doorward.InvitationDaysDefault
+	}
+	offers := make([]invite.Offer, len(rows))
+	for i, d := range rows {
+		offers[i] = invite.Offer{Email: d.Email, Name: d.Name, Role: d.Role, Days: &days, Locale: c.Value("locale")}
+	}
+	outcomes, err := h.app.Invitations.SendAll(ctx, c.Caller, offers)
+	if err != nil {
+		return ui.View{}, err
+	}
+	var left []draft
+	for i, o := range outcomes {
+		if o.Err != nil {
+			rows[i].Why = whyNot(o.Err)
+			left = append(left, rows[i])
+		}
+	}
+	if len(left) == 0 {
+		return c.To("/console/invitations?status=PENDING&done=invited&count=" + strconv.Itoa(len(rows))), nil
+	}
+	v, err = h.showPreview(ctx, c, left, len(rows)-len(left))
+	v.Status = http.StatusUnprocessableEntity
+	return v, err
+}

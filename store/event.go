@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -62,20 +63,68 @@ type EventFilter struct {
 const selectEvent = `SELECT ` + columnsOfEvent + `, seq FROM events
 `
 
-var eventPages = newPages(listing[doorward.Event]{
-	head:  selectEvent,
-	count: "FROM events ",
-	where: `WHERE tenant_id = $1 AND at >= $2 AND at < $3
-  AND ($4 = '' OR action = $4) AND ($5 = '' OR actor_id = $5 OR actor_email = $5) AND ($6 = '' OR target_id = $6)
-  AND ($7 = '' OR outcome = $7) AND ($8 = '' OR request_id = $8)
-`,
-	args:    8,
-	columns: eventColumns,
-	id:      "id",
-	idOf:    func(e doorward.Event) string { return e.ID },
-	orders:  []order[doorward.Event]{{name: "at", column: "seq", number: func(e doorward.Event) int64 { return e.Seq }}},
-	usual:   "-at",
-})
+// The conditions of a search, by what they filter. An empty value selects all.
+var eventConditions = []struct{ by, filter, driving string }{
+	{"request", "($8 = '' OR request_id = $8)", "request_id = $8"},
+	{"target", "($6 = '' OR target_id = $6)", "target_id = $6"},
+	{"actor", "($5 = '' OR actor_id = $5 OR actor_email = $5)", "actor_id = $5"},
+	{"address", "", "actor_email = $5"},
+	{"action", "($4 = '' OR action = $4)", "action = $4"},
+	{"outcome", "($7 = '' OR outcome = $7)", "outcome = 'refused' AND $7 <> ''"},
+}
+
+// eventPages has a listing for each condition that an index finds rows by, and one for
+// none: a database that plans a statement before it knows the values would use no index
+// for any of them.
+var eventPages = func() map[string]pages[doorward.Event] {
+	all := map[string]pages[doorward.Event]{"": eventPagesBy("")}
+	for _, c := range eventConditions {
+		all[c.by] = eventPagesBy(c.by)
+	}
+	return all
+}()
+
+func eventPagesBy(by string) pages[doorward.Event] {
+	where := "WHERE tenant_id = $1 AND at >= $2 AND at < $3"
+	if by != "" {
+		// The sign keeps SQLite from an index on the time, with which it would sort
+		// everything that it finds.
+		where = "WHERE tenant_id = $1 AND +at >= $2 AND +at < $3"
+	}
+	for _, c := range eventConditions {
+		switch {
+		case c.by == by:
+			where += " AND " + c.driving
+		case c.filter != "" && !(c.by == "actor" && by == "address"):
+			where += " AND " + c.filter
+		}
+	}
+	return newPages(listing[doorward.Event]{
+		head: selectEvent, count: "FROM events ", where: where + "\n", args: 8,
+		columns: eventColumns, id: "id", idOf: func(e doorward.Event) string { return e.ID },
+		orders: []order[doorward.Event]{{name: "at", column: "seq", number: func(e doorward.Event) int64 { return e.Seq }}},
+		usual:  "-at",
+	})
+}
+
+// by names the condition that selects the fewest events.
+func (f EventFilter) by() string {
+	switch {
+	case f.Request != "":
+		return "request"
+	case f.Target != "":
+		return "target"
+	case strings.Contains(f.Actor, "@"):
+		return "address"
+	case f.Actor != "":
+		return "actor"
+	case f.Action != "":
+		return "action"
+	case f.Outcome == doorward.Refused:
+		return "outcome"
+	}
+	return ""
+}
 
 // EventPage returns events of the tenant, usually the newest first. Positions are numbers
 // in its chain, so pages stay stable while events are added. Errors: validation_failed, of
@@ -88,7 +137,7 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	if f.To != nil {
 		to = micros(*f.To)
 	}
-	return eventPages.read(ctx, r, w, tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request)
+	return eventPages[f.by()].read(ctx, r, w, tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request)
 }
 
 const sqlRedactEvents = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL

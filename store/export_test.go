@@ -28,3 +28,12 @@ func SealedColumns() (all []string) {
 	}
 	return all
 }
+
+// EventStatements are the statements of a search in a trail, and their arguments up to the
+// position: of its first page, of a next one, and of its count.
+func EventStatements(f EventFilter) (first, after, total string, args []any) {
+	p := eventPages[f.by()]
+	s := p.statements["at"]
+	args = []any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request}
+	return s.down, s.before, p.total, args
+}

@@ -1,0 +1,129 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
+)
+
+// searches are the filters of a trail and the index that finds their rows.
+var searches = []struct {
+	filter store.EventFilter
+	index  string
+}{
+	{store.EventFilter{}, "events_page"},
+	{store.EventFilter{Request: "req_1"}, "events_by_request"},
+	{store.EventFilter{Target: "usr_1"}, "events_by_target"},
+	{store.EventFilter{Actor: "usr_1"}, "events_by_actor"},
+	{store.EventFilter{Actor: "ann@acme.example"}, "events_by_address"},
+	{store.EventFilter{Action: doorward.UserRole}, "events_by_action"},
+	{store.EventFilter{Outcome: doorward.Refused}, "events_refused"},
+	{store.EventFilter{Actor: "usr_1", Action: doorward.UserRole, Outcome: doorward.Done}, "events_by_actor"},
+	{store.EventFilter{Target: "usr_1", Request: "req_1", Actor: "usr_2", Action: doorward.UserRole, Outcome: doorward.Refused}, "events_by_request"},
+}
+
+// Each search in a trail reads rows by an index, also when PostgreSQL has planned the
+// statement so often that it could keep a plan for all values.
+func TestSearchesUseAnIndex(t *testing.T) {
+	for engine, dsn := range storetest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			db := storetest.Migrated(t, dsn(t), time.Now)
+			write, _ := store.Pools(db)
+			fillTrail(t, write)
+			for _, s := range searches {
+				first, after, total, args := store.EventStatements(s.filter)
+				for name, query := range map[string]string{"first": first, "after": after, "total": total} {
+					if name == "total" && s.index == "events_page" {
+						continue // it counts up to a limit, in any way
+					}
+					plan := planOf(t, engine, write, query, valuesOf(name, args))
+					scans := strings.Contains(plan, "SCAN events") || strings.Contains(plan, "Seq Scan")
+					// SQLite has one choice for a page. PostgreSQL knows which index finds least.
+					other := engine == "sqlite" && name != "total" && !strings.Contains(plan, s.index)
+					if scans || other {
+						t.Errorf("%+v: does not use %s:\n%s\n%s", s.filter, s.index, query, plan)
+					}
+				}
+			}
+		})
+	}
+}
+
+// valuesOf are the arguments of a statement: those of the search, the position, the limit.
+func valuesOf(name string, args []any) []any {
+	switch name {
+	case "first":
+		return append(args[:8:8], 51)
+	case "after":
+		return append(args[:8:8], 500, "evt_1", 51)
+	}
+	return args
+}
+
+// fillTrail writes a trail by SQL, so that PostgreSQL has something to plan for.
+func fillTrail(t *testing.T, db *sql.DB) {
+	t.Helper()
+	series := `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)`
+	ok(t, execute(t, db, series+` INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq)
+SELECT 'evt_' || i, i, CASE WHEN i % 500 = 0 THEN 'user.role' ELSE 'session.open' END, CASE WHEN i % 100 = 0 THEN 'refused' ELSE 'done' END,
+  'user', 'usr_' || (i % 500), 'p' || (i % 500) || '@acme.example', 'session', 'ses_' || i, 'tnt_1', '', 'req_' || i, '[]', i FROM n`))
+	ok(t, execute(t, db, "ANALYZE"))
+}
+
+func execute(t *testing.T, db *sql.DB, statement string) error {
+	t.Helper()
+	_, err := db.ExecContext(t.Context(), statement)
+	return err
+}
+
+// planOf explains a statement that is prepared; on PostgreSQL the tenth time.
+func planOf(t *testing.T, engine string, db *sql.DB, query string, args []any) string {
+	t.Helper()
+	ctx := t.Context()
+	conn, err := db.Conn(ctx)
+	ok(t, err)
+	defer conn.Close()
+	if engine == "sqlite" {
+		return lines(ctx, t, conn, "EXPLAIN QUERY PLAN "+query, args...)
+	}
+	for _, s := range []string{"DEALLOCATE ALL", "PREPARE search AS " + query} {
+		_, err := conn.ExecContext(ctx, s)
+		ok(t, err)
+	}
+	var values []string
+	for _, a := range args {
+		values = append(values, "'"+fmt.Sprint(a)+"'")
+	}
+	plan := ""
+	for range 10 {
+		plan = lines(ctx, t, conn, "EXPLAIN EXECUTE search("+strings.Join(values, ", ")+")")
+	}
+	return plan
+}
+
+func lines(ctx context.Context, t *testing.T, conn *sql.Conn, query string, args ...any) string {
+	t.Helper()
+	rows, err := conn.QueryContext(ctx, query, args...)
+	ok(t, err)
+	defer rows.Close()
+	names, err := rows.Columns()
+	ok(t, err)
+	var all strings.Builder
+	for rows.Next() {
+		cells := make([]any, len(names))
+		for i := range cells {
+			cells[i] = new(any)
+		}
+		ok(t, rows.Scan(cells...))
+		fmt.Fprintln(&all, *cells[len(cells)-1].(*any))
+	}
+	ok(t, rows.Err())
+	return all.String()
+}

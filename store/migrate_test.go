@@ -338,7 +338,9 @@ func TestMigrationsGoForward(t *testing.T) {
 		if !strings.HasPrefix(string(raw), "-- +goose Up\n") {
 			t.Errorf("%s: must begin with -- +goose Up", file)
 		}
-		if found := banned.FindString(comment.ReplaceAllString(string(raw), "\n")); found != "" {
+		text := comment.ReplaceAllString(string(raw), "\n")
+		text = strings.ReplaceAll(text, "CREATE INDEX IF NOT EXISTS", "") // it may have been built before, see docs/upgrades.md
+		if found := banned.FindString(text); found != "" {
 			t.Errorf("%s: %q is not valid in both databases, or goes down", file, found)
 		}
 	}

@@ -111,3 +111,17 @@ func trims(f *fixture) {
 	equal(f, f.value(page.Gone, nil), true)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(0)) })
 }
+
+// namesOfIDs: people, invitations and keys of the tenant have names, others none.
+func namesOfIDs(f *fixture) {
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	zoe := f.member(zeta, "zoe@zeta.example", doorward.RoleOwner)
+	ids := []string{ann.ID, zoe.ID, "inv_none", "key_none", ""}
+	for n := range 120 {
+		ids = append(ids, fmt.Sprint("usr_", n))
+	}
+	found := f.value(f.Read().Names(f.Context(), acme.ID, ids)).(map[string]store.Named)
+	equal(f, f.value(len(found), nil), 1)
+	equal(f, f.value(found[ann.ID].Email, nil), "ann@acme.example")
+}

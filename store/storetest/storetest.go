@@ -148,6 +148,7 @@ var cases = []struct {
 	{"chains of events", chainsOfEvents},
 	{"the feed", feeds},
 	{"trails that are trimmed", trims},
+	{"names of ids", namesOfIDs},
 	{"blanked events", blankedEvents},
 	{"the end of a chain", endOfChain},
 

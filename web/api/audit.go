@@ -61,7 +61,7 @@ type eventList struct {
 
 var docAuditEvents = front.Doc{
 	ID: "listAuditEvents", Tag: "Audit", Summary: "List what was done and refused in the tenant",
-	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON; text that a spreadsheet would take for a formula begins with an apostrophe.",
+	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.",
 	List:        true,
 	Sort:        []string{"at"},
 	Query: []front.Parameter{
@@ -109,11 +109,15 @@ func (a *api) auditPage(ctx context.Context, c *front.Call, w doorward.Window) (
 // auditColumns are the names in the first line of the CSV.
 var auditColumns = []string{
 	"id", "at", "action", "outcome", "actorType", "actorId", "actorEmail",
-	"targetType", "targetId", "tenantId", "ip", "requestId", "changes",
+	"targetType", "targetId", "tenantId", "ip", "requestId", "changes", "actorName", "targetName", "targetEmail",
 }
 
 func (a *api) auditRows(ctx context.Context, c *front.Call, w doorward.Window) ([][]string, *doorward.Position, error) {
 	page, err := a.auditPage(ctx, c, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := a.app.Audit.Names(ctx, c.Caller, page.Items)
 	rows := [][]string{append([]string(nil), auditColumns...)}
 	for _, e := range page.Items {
 		v := viewEvent(e)
@@ -124,6 +128,7 @@ func (a *api) auditRows(ctx context.Context, c *front.Call, w doorward.Window) (
 		rows = append(rows, []string{
 			v.ID, v.At.Format(time.RFC3339Nano), string(v.Action), string(v.Outcome), string(v.Actor.Type), v.Actor.ID, v.Actor.Email,
 			v.Target.Type, v.Target.ID, v.TenantID, v.IP, v.RequestID, string(changes),
+			names[v.Actor.ID].Name, names[v.Target.ID].Name, names[v.Target.ID].Email,
 		})
 	}
 	return rows, page.Next, err

@@ -25,6 +25,7 @@ needs=(
 	"pgbouncer:pgbouncer /usr/sbin/pgbouncer"
 	"prometheus:promtool"
 	"python3:python3"
+	"python3-flask:/usr/lib/python3/dist-packages/flask"
 	"python3-cryptography:/usr/lib/python3/dist-packages/cryptography"
 	"python3-jwt:/usr/lib/python3/dist-packages/jwt"
 	"spin:spin"

@@ -1,0 +1,42 @@
+// A message board: an Express application that shares one host with Doorward, behind nginx.
+
+import express from "express";
+import { Client, Unauthenticated } from "@doorward/client";
+import { protect } from "@doorward/client/express";
+
+const { DOORWARD = "http://127.0.0.1:8080", PORT = "9000" } = process.env;
+const door = new Client({ baseUrl: DOORWARD });
+const boards = new Map(); // messages by tenant
+
+const app = express();
+app.set("trust proxy", "loopback");
+
+// A browser that opens the page is led to sign in, and back. Other refusals stay problems,
+// and 503 is one of them: a restart of Doorward signs nobody out.
+const page = protect(door, "message.read", {
+	onRefused(error, req, res, next) {
+		if (error instanceof Unauthenticated) return res.redirect(303, `/login?return=${encodeURIComponent("/board")}`);
+		next(error);
+	},
+});
+
+app.get("/board", page, (req, res) => {
+	const { tenantId, email } = req.doorward;
+	res.type("text").send([`Signed in as ${email}`, ...(boards.get(tenantId) ?? [])].join("\n"));
+});
+
+app.post("/board/messages", protect(door, "message.send"), express.text({ limit: "1kb" }), (req, res) => {
+	const { tenantId, email } = req.doorward;
+	boards.set(tenantId, [...(boards.get(tenantId) ?? []), `${email}: ${req.body}`]);
+	res.sendStatus(201);
+});
+
+app.use((error, req, res, next) => {
+	if (res.headersSent || !error.code) return next(error);
+	res.status(error.status).set("Retry-After", String(error.retryAfter ?? 1)).type("application/problem+json")
+		.send(JSON.stringify({ ...error.problem, status: error.status }));
+});
+
+const server = app.listen(Number(PORT), "127.0.0.1", () => {
+	console.log(`The board is at http://127.0.0.1:${server.address().port}/board`);
+});

@@ -150,6 +150,14 @@ func (tx *Tx) ForgetSecond(ctx context.Context, userID string, device []byte) (b
 	return tx.affected(ctx, sqlForgetSecond, userID, device)
 }
 
+const sqlForgetOldSeconds = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE second_at <> 0 AND second_at <= $1`
+
+// ForgetOldSeconds is ForgetSeconds for browsers of any account in which the factor was
+// proved at an instant or before, so that no address is kept for longer than it is of use.
+func (tx *Tx) ForgetOldSeconds(ctx context.Context, proved time.Time) error {
+	return tx.run(ctx, sqlForgetOldSeconds, micros(proved))
+}
+
 // ForgetProofs ends what was begun or remembered of the account's second factors:
 // challenges, enrolments, and browsers that stand in for a factor.
 func (tx *Tx) ForgetProofs(ctx context.Context, userID string) error {

@@ -298,6 +298,12 @@ func provedSessions(f *fixture) {
 		f.wantNoChange(tx.ForgetSecond(ctx, ann.ID, []byte("1")))
 		noError(f, tx.RememberSecond(ctx, []byte("1"), "192.0.2.7", "a browser"))
 	})
+	f.write(func(tx *store.Tx) { noError(f, tx.ForgetOldSeconds(ctx, f.clock.read().Add(-time.Second))) })
+	equal(f, len(f.value(f.Read().Seconds(ctx, ann.ID, time.Time{})).([]store.Second)), 1)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.ForgetOldSeconds(ctx, f.clock.read()))
+		noError(f, tx.RememberSecond(ctx, []byte("1"), "192.0.2.7", "a browser"))
+	})
 	f.write(func(tx *store.Tx) { noError(f, tx.ForgetSeconds(ctx, ann.ID)) })
 	equal(f, since(), time.Time{})
 	browsers, err := f.Read().Browsers(ctx, ann.ID)

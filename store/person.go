@@ -34,6 +34,21 @@ func (r Reader) MailsTo(ctx context.Context, email string) ([]Mail, error) {
 	return list(ctx, r, mailColumns, sqlMailsTo, email)
 }
 
+const sqlEmailChanges = selectEmailChange + `WHERE e.user_id = $1 ORDER BY e.created_at, e.id`
+
+// EmailChanges returns the changes of the account's address that are kept.
+func (r Reader) EmailChanges(ctx context.Context, userID string) ([]EmailChange, error) {
+	return list(ctx, r, emailChangeColumns, sqlEmailChanges, userID)
+}
+
+const sqlChallengesOf = `SELECT purpose, user_id, tenant_id, session_id, generation, methods, state, ends_at FROM challenges
+WHERE user_id = $1 AND ends_at > $2 ORDER BY ends_at`
+
+// ChallengesOf returns the account's challenges that have not ended.
+func (r Reader) ChallengesOf(ctx context.Context, userID string, now time.Time) ([]Challenge, error) {
+	return list(ctx, r, challengeColumns, sqlChallengesOf, userID, micros(now))
+}
+
 // Browser is a known browser of an account.
 type Browser struct {
 	CreatedAt time.Time

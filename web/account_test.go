@@ -134,7 +134,7 @@ func TestExportAccount(t *testing.T) {
 			t.Errorf("Content-Disposition is %q", got)
 		}
 		a.is("account.id", ann.ID).is("account.email", ann.Email)
-		counts := map[string]int{"memberships": 1, "sessions": 2, "browsers": 2, "factors": 0, "apiKeys": 1}
+		counts := map[string]int{"memberships": 1, "sessions": 2, "browsers": 2, "factors": 0, "apiKeys": 1, "challenges": 0, "emailChanges": 0}
 		for name, want := range counts {
 			if got, _ := a.at(name).([]any); len(got) != want {
 				t.Errorf("%d %s, want %d: %v", len(got), name, want, got)

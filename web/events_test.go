@@ -118,6 +118,8 @@ var meanings = map[string]string{
 	"invitationsRevoked":  "how many invitations the action has ended",
 	"invitedBy":           "who answers for the invitation, where the one before may no longer invite",
 	"linksEnded":          "how many links in mails the action has ended",
+	"blankedInvitation":   "an invitation whose events in this trail may be blank, since it was to the person; its address is blank, too",
+	"blankedEvent":        "the creation of the tenant, which named the person and may be blank",
 	"may":                 "what a service key may do, a space between the permissions",
 	"tenants":             "the tenants that a service key is limited to, a space between them; absent: all",
 	"masterKey":           "the ids of the master keys",
@@ -148,13 +150,14 @@ var meanings = map[string]string{
 }
 
 // elsewhere are the events about a database, tested by the scripts in
-// cmd/doorward/testdata, and what app/model tests.
+// cmd/doorward/testdata, and what app/model and app/user test.
 var elsewhere = []doorward.Event{
 	{Action: doorward.MasterKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "masterKey"}}},
 	{Action: doorward.SigningKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "signingKey"}}},
 	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
 	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},
+	{Action: doorward.AccountErase, Outcome: doorward.Done, Target: doorward.Object{Type: "user"}, Changes: []doorward.Change{{Field: doorward.FieldBlankedEvent}}},
 	{Action: doorward.ModelApply, Outcome: doorward.Done, Target: doorward.Object{Type: "model"}, Changes: []doorward.Change{{Field: "policiesOff"}}},
 }
 
@@ -166,7 +169,7 @@ func TestGoldenEvents(t *testing.T) {
 	d := start(t, masterKey(t), hasPasskeys())
 	h := settle(t, d)
 	for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withAcceptances(), h.withSessions(), h.withFactors(),
-		h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {
+		h.withPasswords(), h.withMembers(), h.withErasures(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {
 		s.do()
 	}
 	h.withMuchToEnd()

@@ -13,16 +13,19 @@ import (
 // Held is what is held about a person. It has no secret: no password, no token, and no
 // hash of one. Names are those of the API where it has the same members.
 type Held struct {
-	ExportedAt  time.Time        `json:"exportedAt"`
-	Account     HeldAccount      `json:"account"`
-	Memberships []HeldMembership `json:"memberships"`
-	Sessions    []HeldSession    `json:"sessions"`
-	Browsers    []HeldBrowser    `json:"browsers"`
-	Factors     []HeldFactor     `json:"factors"`
-	APIKeys     []HeldAPIKey     `json:"apiKeys"`
-	Invitations []HeldInvitation `json:"invitations"`
-	Mails       []HeldMail       `json:"mails"`
-	AuditEvents []HeldEvent      `json:"auditEvents"`
+	ExportedAt    time.Time         `json:"exportedAt"`
+	Account       HeldAccount       `json:"account"`
+	Memberships   []HeldMembership  `json:"memberships"`
+	Sessions      []HeldSession     `json:"sessions"`
+	Browsers      []HeldBrowser     `json:"browsers"`
+	Factors       []HeldFactor      `json:"factors"`
+	RecoveryCodes int               `json:"recoveryCodes" doc:"How many recovery codes are left"`
+	Challenges    []HeldChallenge   `json:"challenges"`
+	EmailChanges  []HeldEmailChange `json:"emailChanges"`
+	APIKeys       []HeldAPIKey      `json:"apiKeys"`
+	Invitations   []HeldInvitation  `json:"invitations"`
+	Mails         []HeldMail        `json:"mails"`
+	AuditEvents   []HeldEvent       `json:"auditEvents"`
 }
 
 // HeldAccount is the account.
@@ -68,11 +71,31 @@ type HeldBrowser struct {
 
 // HeldFactor is a second factor.
 type HeldFactor struct {
-	ID         string     `json:"id" example:"mfa_5tqm7x3yh4n6rj7wd2c5tpae7k"`
-	Type       string     `json:"type" example:"totp"`
-	Name       string     `json:"name" example:"Ann Lee"`
-	CreatedAt  time.Time  `json:"createdAt"`
-	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
+	ID          string     `json:"id" example:"mfa_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Type        string     `json:"type" example:"totp"`
+	Name        string     `json:"name" example:"Ann Lee"`
+	CreatedAt   time.Time  `json:"createdAt"`
+	LastUsedAt  *time.Time `json:"lastUsedAt,omitempty"`
+	ConfirmedAt *time.Time `json:"confirmedAt,omitempty" doc:"Absent while it is being set up"`
+	DisabledAt  *time.Time `json:"disabledAt,omitempty"`
+	Synced      bool       `json:"synced" doc:"A passkey that is kept by a service that synchronises it"`
+}
+
+// HeldChallenge is a question for a factor that is open.
+type HeldChallenge struct {
+	Purpose   string    `json:"purpose" example:"login"`
+	TenantID  string    `json:"tenantId,omitempty"`
+	Methods   []string  `json:"methods"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// HeldEmailChange is a change of the address that was asked for, or done, a short time ago.
+type HeldEmailChange struct {
+	From        string     `json:"from"`
+	To          string     `json:"to"`
+	CreatedAt   time.Time  `json:"createdAt"`
+	ConfirmedAt *time.Time `json:"confirmedAt,omitempty"`
+	UndoneAt    *time.Time `json:"undoneAt,omitempty"`
 }
 
 // HeldAPIKey is an API key that the person owns.
@@ -208,7 +231,7 @@ func heldEvent(e doorward.Event, userID string) HeldEvent {
 func (a *Accounts) held(ctx context.Context, read store.Reader, userID string) (Held, error) {
 	now := a.db.Now()
 	h := Held{
-		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{}, Factors: []HeldFactor{},
+		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{}, Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, EmailChanges: []HeldEmailChange{},
 		APIKeys: []HeldAPIKey{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, AuditEvents: []HeldEvent{},
 	}
 	account, err := read.Account(ctx, userID)
@@ -220,7 +243,7 @@ func (a *Accounts) held(ctx context.Context, read store.Reader, userID string) (
 		return h, err
 	}
 	h.Account = HeldAccount{account.ID, account.Email, append([]string{}, former...), account.Locale, account.CreatedAt, account.PasswordHash != ""}
-	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addAPIKeys, addMail} {
+	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addAPIKeys, addMail} {
 		if err := add(ctx, read, &h, now); err != nil {
 			return h, err
 		}
@@ -261,7 +284,27 @@ func addAccess(ctx context.Context, read store.Reader, h *Held, _ time.Time) err
 	}
 	factors, err := read.Factors(ctx, h.Account.ID)
 	for _, f := range factors {
-		h.Factors = append(h.Factors, HeldFactor{f.ID, string(f.Kind), f.Name, f.CreatedAt, f.LastUsedAt})
+		h.Factors = append(h.Factors, HeldFactor{f.ID, string(f.Kind), f.Name, f.CreatedAt, f.LastUsedAt, f.ConfirmedAt, f.DisabledAt, f.Synced})
+	}
+	if err != nil {
+		return err
+	}
+	h.RecoveryCodes, err = read.CountRecoveryCodes(ctx, h.Account.ID)
+	return err
+}
+
+// addPending adds what the person has begun: proofs, and changes of the address.
+func addPending(ctx context.Context, read store.Reader, h *Held, now time.Time) error {
+	challenges, err := read.ChallengesOf(ctx, h.Account.ID, now)
+	if err != nil {
+		return err
+	}
+	for _, c := range challenges {
+		h.Challenges = append(h.Challenges, HeldChallenge{c.Purpose, c.TenantID, append([]string{}, c.Methods...), c.EndsAt})
+	}
+	changes, err := read.EmailChanges(ctx, h.Account.ID)
+	for _, c := range changes {
+		h.EmailChanges = append(h.EmailChanges, HeldEmailChange{c.Old, c.New, c.CreatedAt, c.ConfirmedAt, c.UndoneAt})
 	}
 	return err
 }

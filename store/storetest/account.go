@@ -142,6 +142,19 @@ func heldAbout(f *fixture) {
 	mails, err := f.Read().MailsTo(ctx, ann.Email)
 	noError(f, err)
 	equal(f, len(mails), 1)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertEmailChange(ctx, store.EmailChange{ID: "chg_1", UserID: ann.ID, Old: ann.Email, New: "lee@acme.example", CreatedAt: noon, UndoUntil: noon.Add(day)}))
+		noError(f, tx.InsertChallenge(ctx, []byte("challenge"), store.Challenge{Purpose: "login", UserID: ann.ID, EndsAt: f.DB.Now().Add(time.Minute)}))
+	})
+	changes, err := f.Read().EmailChanges(ctx, ann.ID)
+	noError(f, err)
+	equal(f, len(changes), 1)
+	equal(f, changes[0].New, "lee@acme.example")
+	for after, want := range map[time.Duration]int{0: 1, time.Minute: 0} {
+		challenges, err := f.Read().ChallengesOf(ctx, ann.ID, f.DB.Now().Add(after))
+		noError(f, err)
+		equal(f, len(challenges), want)
+	}
 	browsers, err := f.Read().Browsers(ctx, ann.ID)
 	noError(f, err)
 	equal(f, len(browsers), 1)

@@ -177,7 +177,7 @@ describe("second factors", { concurrency: 2 }, () => {
 				await viewer.at("/account");
 
 				await owner.go("/console/people?q=viewer@");
-				await owner.page.locator("table th a").first().click();
+				await owner.page.locator("tbody th a").first().click();
 				await owner.page.locator("a[href*='/reset-factors']").click();
 				await owner.page.waitForSelector(".consequences");
 				await owner.look("console-reset-factors");

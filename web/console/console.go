@@ -142,6 +142,7 @@ func Routes(a *app.App) []front.Route {
 		ui.Asset("live.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("secret.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("settings.js", "text/javascript; charset=utf-8", assets),
+		ui.Asset("draft.js", "text/javascript; charset=utf-8", assets),
 	}
 }
 

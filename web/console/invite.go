@@ -52,7 +52,7 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	if c.Value("role") == "" {
 		c.Preset("role", string(doorward.RoleUser))
 	}
-	return ui.View{Page: "invite", Body: body, Wide: true}, nil
+	return ui.View{Page: "invite", Scripts: []string{"draft.js"}, Body: body, Wide: true}, nil
 }
 
 // invite sends the invitations one by one, so that a refused one doesn't affect the

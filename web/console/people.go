@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"net/url"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -17,8 +18,9 @@ var peopleFilters = []string{"q", "role", "status", "factor", "sort"}
 type people struct {
 	pageData
 	pager
-	Roles []doorward.Role
-	Items []doorward.User
+	Roles  []doorward.Role
+	Items  []doorward.User
+	Export string // link to the file; to a proof of identity first if that is needed
 }
 
 func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -36,7 +38,15 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 		r.Total = found.Total
 		err = r.ending(ctx, c, found.Prev, found.Next)
 	}
-	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: people{s, r, highestFirst(c.Caller.Rules), found.Items}, Wide: true}), err)
+	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: people{s, r, highestFirst(c.Caller.Rules), found.Items, h.exportPeople(c, r)}, Wide: true}), err)
+}
+
+func (h *console) exportPeople(c *ui.Call, r pager) string {
+	base := c.Site().BasePath()
+	if h.app.Access.NeedProof(c.Caller) != nil {
+		return base + "/step-up?" + url.Values{"return": {base + peoplePath + "?" + r.Query}}.Encode()
+	}
+	return base + "/api/v2/users" + r.Filter.With("format", "csv")
 }
 
 // Factors are the values of the filter by second factors.

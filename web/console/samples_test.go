@@ -55,7 +55,7 @@ func samples() []uitest.Sample {
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledHome()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", home{pageData: sheets, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
-		{Name: "people", View: wide("people", people{sheets, list, highestFirst(nil), members}), Frame: owner},
+		{Name: "people", View: wide("people", people{sheets, list, highestFirst(nil), members, "/api/v2/users?format=csv"}), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: sheets, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},

@@ -16,3 +16,11 @@ logo?.addEventListener("change", () => {
 	logo.setCustomValidity(file && file.size > Number(logo.dataset.most) ? logo.dataset.tooLarge : "");
 	logo.reportValidity();
 });
+
+// Leaving with changes that aren't saved asks first.
+let changed = false;
+for (const form of document.querySelectorAll("main form[method=post]")) {
+	form.addEventListener("input", () => { changed = true; });
+	form.addEventListener("submit", () => { changed = false; });
+}
+addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });

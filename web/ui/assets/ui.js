@@ -11,6 +11,7 @@ for (const form of document.forms) {
 // What was done has been said: neither a bookmark nor a reload repeats it.
 const here = new URL(location.href);
 if (here.searchParams.has("done")) {
+	if (here.searchParams.get("done") === "invited") sessionStorage.removeItem("draft:people"); // see draft.js
 	for (const name of ["done", "count", "sessions", "invitations", "keys", "taken"]) here.searchParams.delete(name);
 	history.replaceState(history.state, "", here);
 }

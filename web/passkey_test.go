@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/passkey/passkeytest"
 )
@@ -379,6 +380,43 @@ func TestPasskeyLoginIsRefused(t *testing.T) {
 	}, hasPasskeys())
 }
 
+// What stands in the way of setting a passkey up, besides the passkey.
+func TestPasskeyIsNotAdded(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, ben := acme.Join("ann@acme.example", "ADMIN"), acme.Join("ben@acme.example", "USER")
+		begun := d.send(t, beginPasskeyPath, nil, as(ann.Token())).ok(http.StatusOK)
+		late := m{"challenge": begun.text("challenge"), "credential": create(t, passkeytest.New(passkeyOrigin), begun)}
+		other := d.login(t, ann.Email, password).ok(http.StatusOK).text("token")
+		d.send(t, finishPasskeyPath, late, as(other)).fails(http.StatusGone, "challenge_over")
+		d.Advance(4*time.Minute + 50*time.Second)
+		fresh := d.send(t, loginPath, m{"email": ann.Email, "password": password}).ok(http.StatusOK).text("token")
+		d.Advance(5*time.Minute + 20*time.Second)
+		begun = d.send(t, beginPasskeyPath, nil, as(fresh)).ok(http.StatusOK)
+		late = m{"challenge": begun.text("challenge"), "credential": create(t, passkeytest.New(passkeyOrigin), begun)}
+		d.Advance(4*time.Minute + 50*time.Second)
+		d.send(t, finishPasskeyPath, late, as(fresh)).fails(http.StatusForbidden, "step_up_required")
+		token := ann.Login()
+		for range 20 {
+			d.addPasskey(t, token, passkeytest.New(passkeyOrigin))
+		}
+		d.send(t, beginPasskeyPath, nil, as(token)).fails(http.StatusConflict, "too_many_factors")
+
+		d.patchTenant(t, acme.Owner.Login(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
+		challenge := d.login(t, ben.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
+		begun = d.send(t, beginPasskeyPath, m{"challenge": challenge}).ok(http.StatusOK)
+		first := m{"challenge": challenge, "credential": create(t, passkeytest.New(passkeyOrigin), begun)}
+		for status, code := range map[doorward.TenantStatus]string{doorward.TenantFrozen: "tenant_frozen", doorward.TenantClosing: "tenant_closing"} {
+			d.setTenant(t, acme, status)
+			d.send(t, finishPasskeyPath, first).fails(http.StatusForbidden, code)
+		}
+		d.setTenant(t, acme, doorward.TenantActive)
+		first["credential"] = m{"id": "x"}
+		d.send(t, finishPasskeyPath, first).fails(http.StatusUnauthorized, "invalid_code")
+		d.send(t, finishPasskeyPath, first).fails(http.StatusTooManyRequests, "too_many_attempts")
+	}, masterKey(t), hasPasskeys(), doorwardtest.LoginLimits(3, 1000))
+}
+
 // Wrong answers alone count for the client network and lock nobody out; so do beginnings.
 func TestPasskeyLimits(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -408,10 +446,17 @@ func TestNoPasskeys(t *testing.T) {
 	for _, base := range []string{"http://127.0.0.1:8080", "http://id.example.com"} {
 		t.Run(base, func(t *testing.T) {
 			onSQLite(t, func(t *testing.T, d *server) {
-				ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+				acme := d.Tenant("Acme")
+				ann := acme.Join("ann@acme.example", "USER")
 				d.send(t, beginAlonePath, nil).fails(http.StatusConflict, "passkeys_unavailable")
 				d.send(t, beginPasskeyPath, nil, as(ann.Token())).fails(http.StatusConflict, "passkeys_unavailable")
-			}, doorwardtest.BaseURL(base))
+				d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required"}}).ok(http.StatusOK)
+				asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required")
+				if has(asked.at("methods"), "passkey") {
+					t.Errorf("%s", asked.body)
+				}
+				d.send(t, finishPasskeyPath, m{"challenge": asked.text("challenge"), "credential": m{"id": "x"}}).fails(http.StatusConflict, "passkeys_unavailable")
+			}, masterKey(t), doorwardtest.BaseURL(base))
 		})
 	}
 }

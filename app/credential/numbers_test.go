@@ -37,6 +37,7 @@ func TestGoldenNumbers(t *testing.T) {
 		{"failures of a client address are counted for", ipWindow},
 		{"mails with a reset for an address", fmt.Sprintf("%d in %s", forgotHits, plain(forgotWindow))},
 		{"requests for a reset from a client address", fmt.Sprintf("%d in %s", forgotPerNetwork, plain(forgotWindow))},
+		{"logins with a passkey alone begun from a client address", fmt.Sprintf("%d in %s", passkeysPerNetwork, plain(ipWindow))},
 	} {
 		if d, ok := row[1].(time.Duration); ok {
 			row[1] = plain(d)

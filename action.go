@@ -90,6 +90,15 @@ const (
 	PolicyUpdate     Action = "policy.update"
 	PolicyConfirm    Action = "policy.confirm"
 	PolicyRestore    Action = "policy.restore"
+	WebhookCreate    Action = "webhook.create"
+	WebhookUpdate    Action = "webhook.update"
+	WebhookDelete    Action = "webhook.delete"
+	WebhookRotate    Action = "webhook.rotate"
+	WebhookTest      Action = "webhook.test"
+	WebhookRetry     Action = "webhook.retry"
+	WebhookReplay    Action = "webhook.replay"
+	WebhookFailing   Action = "webhook.failing" // there was no success for some time
+	WebhookDisable   Action = "webhook.disable" // Doorward has disabled it
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -197,6 +206,13 @@ var own = []Verb{
 	through(PolicyManage, PolicyUpdate),
 	through(PolicyManage, PolicyConfirm),
 	through(PolicyManage, PolicyRestore),
+	through(WebhookManage, WebhookCreate),
+	through(WebhookManage, WebhookUpdate),
+	through(WebhookManage, WebhookDelete),
+	through(WebhookManage, WebhookRotate),
+	through(WebhookManage, WebhookTest),
+	through(WebhookManage, WebhookRetry),
+	through(WebhookManage, WebhookReplay),
 	through(SettingsManage, TenantUpdate),
 	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),
@@ -236,6 +252,8 @@ var own = []Verb{
 	{Action: SigningKeyRotate, By: ByOperator},
 	{Action: APIKeyExpiring, By: ByOperator},
 	{Action: APIKeyExpire, By: ByOperator},
+	{Action: WebhookFailing, By: ByOperator},
+	{Action: WebhookDisable, By: ByOperator},
 	{Action: InstallationBackup, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},

@@ -40,13 +40,14 @@ var siblings = map[string][]string{
 	"session":    {"credential", "registry"},
 	"tenant":     {"roster"},
 	"user":       {"member", "roster"},
+	"webhook":    {"masterkey", "outbox"},
 }
 
 // upkeepPackages may write without an action of a caller: attempts, reports, last use, the
-// mail queue, the feed and the age of events, the secret of cursors, the master key, signing
+// queues of mails and webhooks, the feed and the age of events, the secret of cursors, the master key, signing
 // keys, tries of challenges, the deletion of closed tenants and of old changes of addresses, the folded texts of lists,
 // the rest of erasures.
-var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/audit", "app/credential", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant", "app/user"}
+var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/audit", "app/credential", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant", "app/user", "app/webhook"}
 
 // The functions that some laws restrict, by their full names.
 const (

@@ -95,7 +95,10 @@ const (
 
 	CodeTooManyKeys Code = "too_many_keys"
 	CodeKeyEnded    Code = "key_ended"
-	CodeNotForKeys  Code = "not_for_keys"
+
+	CodeTooManyWebhooks Code = "too_many_webhooks"
+	CodeWebhookDisabled Code = "webhook_disabled"
+	CodeNotForKeys      Code = "not_for_keys"
 
 	CodeTenantRequired Code = "tenant_required"
 
@@ -180,6 +183,8 @@ var problems = []Problem{
 	{CodeTooManyRoles, KindConflict, "Too many roles", "A tenant may have 50 roles of its own. Delete those that nobody has."},
 	{CodeQuotaExceeded, KindConflict, "Quota exceeded", "The operator limits how many people, API keys or webhooks this tenant may have; \"quota\" names which. Remove some that are no longer needed, or ask the operator for more. Pending invitations count as people when somebody is invited."},
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that are not over, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
+	{CodeTooManyWebhooks, KindConflict, "Too many webhooks", "A tenant may have 20 webhooks, disabled ones included, and so may the installation. Delete one that nobody needs, or let one endpoint take more events."},
+	{CodeWebhookDisabled, KindConflict, "Webhook disabled", "This webhook is disabled, so nothing is sent to it. Enable it first."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for API keys", "This endpoint is about a person's own sessions, password or memberships. An API key has none: sign in and use a session."},
 	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id, and the request has none, or several."},

@@ -19,6 +19,8 @@ const (
 	PrefixChange     = "chg_" // of an address
 	PrefixRequest    = "req_"
 	PrefixRole       = "rol_"
+	PrefixWebhook    = "whk_"
+	PrefixDelivery   = "whd_"
 )
 
 // NewID returns a new opaque id with the prefix and 130 random bits, in lower

@@ -173,17 +173,27 @@ var refusals = map[string][]refusal{
 		{why: "nobody to invite", who: "ADMIN", body: `{"invitations":[]}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "a row of another form", who: "ADMIN", body: `{"invitations":[{"email":1}]}`, status: 400, code: doorward.CodeInvalidBody},
 	},
-	"GET /api/v2/api-keys":                  {{why: "no such status", who: "ADMIN", query: "status=ACTIVE", status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/api-keys/{id}":             {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"PATCH /api/v2/api-keys/{id}":           {{why: "no key", who: "ADMIN", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/api-keys/{id}":          {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"POST /api/v2/api-keys/{id}/rotate":     {{why: "no key", who: "ADMIN", body: `{}`, status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/api-keys/{id}/previous": {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"GET /api/v2/roles":                     {{why: "an unknown parameter", who: "ADMIN", query: "foo=1", status: 400, code: doorward.CodeInvalidQuery}},
-	"POST /api/v2/roles":                    {{why: "a permission that the caller lacks", who: "ADMIN", body: `{"name":"PAYER","permissions":["billing.read"]}`, status: 403, code: doorward.CodeForbidden}},
-	"GET /api/v2/roles/{id}":                {{why: "no role", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"PATCH /api/v2/roles/{id}":              {{why: "no role", who: "ADMIN", body: `{"about":"x"}`, status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/roles/{id}":             {{why: "no role", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/api-keys":                        {{why: "no such status", who: "ADMIN", query: "status=ACTIVE", status: 422, code: doorward.CodeValidationFailed}},
+	"GET /api/v2/api-keys/{id}":                   {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"PATCH /api/v2/api-keys/{id}":                 {{why: "no key", who: "ADMIN", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/api-keys/{id}":                {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/api-keys/{id}/rotate":           {{why: "no key", who: "ADMIN", body: `{}`, status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/api-keys/{id}/previous":       {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/webhooks":                        {{why: "too much", who: "ADMIN", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
+	"POST /api/v2/webhooks":                       {{why: "an internal address", who: "ADMIN", body: `{"url":"https://10.0.0.1/","events":["*"]}`, status: 422, code: doorward.CodeValidationFailed}},
+	"GET /api/v2/webhooks/{id}":                   {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"PATCH /api/v2/webhooks/{id}":                 {{why: "no webhook", who: "ADMIN", body: `{"about":"x"}`, status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/webhooks/{id}":                {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/webhooks/{id}/rotate-secret":    {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/webhooks/{id}/test":             {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/webhooks/{id}/deliveries":        {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/webhooks/deliveries/{id}/retry": {{why: "no delivery", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/webhooks/{id}/replay":           {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/roles":                           {{why: "an unknown parameter", who: "ADMIN", query: "foo=1", status: 400, code: doorward.CodeInvalidQuery}},
+	"POST /api/v2/roles":                          {{why: "a permission that the caller lacks", who: "ADMIN", body: `{"name":"PAYER","permissions":["billing.read"]}`, status: 403, code: doorward.CodeForbidden}},
+	"GET /api/v2/roles/{id}":                      {{why: "no role", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"PATCH /api/v2/roles/{id}":                    {{why: "no role", who: "ADMIN", body: `{"about":"x"}`, status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/roles/{id}":                   {{why: "no role", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
 	"POST /api/v2/api-keys": {
 		{why: "what no key may do", who: "OWNER", body: `{"name":"x","permissions":["tenant.destroy"]}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "a role above one's own", who: "ADMIN", body: `{"name":"x","permissions":["message.read"],"role":"OWNER"}`, status: 403, code: doorward.CodeForbidden},
@@ -282,6 +292,9 @@ func derived(r front.Route) []refusal {
 			caller = "operator"
 		}
 		for _, who := range refusedCallers(guard) {
+			if who == "operator" && r.Guard.OfInstallation() {
+				continue
+			}
 			add("may not", who, "{}", 403, doorward.CodeForbidden)
 		}
 	}
@@ -371,6 +384,9 @@ var makesNothing = []string{
 	"POST /api/v2/invitations/resend",    // a minute passes between two mails
 	"POST /api/v2/invitations/revoke",
 	"POST /api/v2/tenant/restore",
+	"POST /api/v2/webhooks/{id}/test",
+	"POST /api/v2/webhooks/deliveries/{id}/retry", // what is sent twice has the same id
+	"POST /api/v2/webhooks/{id}/replay",
 	"POST /api/v2/policy/confirm",
 	"POST /api/v2/policy/plan",
 	"POST /api/v2/policy/versions/{version}/restore", // what holds already makes no version
@@ -433,7 +449,8 @@ func absentID(path string) string {
 		"/sessions/{": doorward.PrefixSession, "/users/{": doorward.PrefixUser,
 		"/invitations/{": doorward.PrefixInvitation, "/tenants/{": doorward.PrefixTenant,
 		"/api-keys/{": doorward.PrefixKey,
-		"/roles/{":    doorward.PrefixRole, "/factors/{": doorward.PrefixFactor,
+		"/webhooks/{": doorward.PrefixWebhook, "/deliveries/{": doorward.PrefixDelivery,
+		"/roles/{": doorward.PrefixRole, "/factors/{": doorward.PrefixFactor,
 	} {
 		if strings.Contains(path, part) {
 			return prefix + "absent"

@@ -30,7 +30,7 @@ const (
 // servicePermissions are all that a service key can have.
 var servicePermissions = []Action{
 	ServiceIntrospect, ServiceEvaluate, ServiceTenantList, ServiceTenantCreate, ServiceTenantStatus, ServiceEventsRead,
-	UserRead, UserInvite, UserManage, TenantRead, AuditRead, APIKeyManage,
+	UserRead, UserInvite, UserManage, TenantRead, AuditRead, APIKeyManage, WebhookManage,
 }
 
 // ServicePermissions returns the permissions that a service key can have: first those

@@ -37,6 +37,7 @@ import (
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/lograte"
@@ -64,6 +65,7 @@ type Settings struct {
 	Hash              argon.Params
 	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
+	Webhooks          webhook.Settings
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
 	// Published are the settings that must be the same on all nodes, with this node's
@@ -100,6 +102,7 @@ type App struct {
 	Assertions  *assertion.Assertions
 	Leaks       *leak.Reports
 	Mail        *mail.Mail
+	Webhooks    *webhook.Webhooks
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
 	Overviews   *overview.Overviews
@@ -166,6 +169,7 @@ func New(db *store.DB, s Settings) *App {
 		Assertions:   assertions,
 		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
+		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).Maintain(writer, s.KeepEvents),
 		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
@@ -175,6 +179,12 @@ func New(db *store.DB, s Settings) *App {
 		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
 	}
+}
+
+func (s Settings) webhooks() webhook.Settings {
+	hooks := s.Webhooks
+	hooks.Operator = s.OperatorAddress
+	return hooks
 }
 
 // reported are the kinds of keys that anybody who finds one can report and so revoke.
@@ -265,7 +275,7 @@ func (a *App) Run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var leased, work sync.WaitGroup
 	leased.Go(func() { a.Lease.Run(following) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.sweepUntil} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.sweepUntil} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
@@ -296,7 +306,7 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx), a.Factors.Sweep(ctx),
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.Webhooks.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx), a.Factors.Sweep(ctx),
 		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.Tenants.FoldLists(ctx), a.Audit.Sweep(ctx), a.Accounts.Sweep(ctx), a.Users.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }
 

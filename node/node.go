@@ -171,6 +171,7 @@ func prepareDatabase(ctx context.Context, db *store.DB, cfg Config) error {
 func (n *Node) settings() app.Settings {
 	s := n.cfg.Settings
 	s.MasterKey = n.cfg.KeyFile()
+	s.Webhooks.Local = front.IsLoopback(n.cfg.BaseURL.Hostname())
 	s.Name = cmp.Or(n.cfg.Brand.Name, front.DefaultName)
 	s.Published, s.LinkURL, s.MailBrand = n.cfg.Shared(), strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), n.cfg.Brand.Brand
 	return s

@@ -61,6 +61,8 @@ type RawConfig struct {
 	TraceOTLP, TraceHeader      string
 	BrandName, BrandAccent      string
 	BrandLogo, PasswordList     string
+	WebhookAllow                []string
+	WebhookProxy                string
 }
 
 // Settings lists all settings, in the order of the documentation. Their values are
@@ -236,6 +238,15 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		{
 			Name: "keep-decisions", Value: newField(&c.KeepDecisions, maxKeptDecisions, within(0, maxKeptDecisions, "it is 0s, which keeps none, to 168h.")),
 			Help: "how long refusals and one in 1,024 permits are kept, to try policies on (0s: not at all)",
+		},
+		{
+			Name: "keep-deliveries", Value: newField(&c.Webhooks.Keep, 720*time.Hour, atLeast(time.Hour, "it is 1h or longer.")),
+			Help: "how long finished deliveries to webhooks are kept",
+		},
+		{Name: "webhook-allow", Value: newField(&r.WebhookAllow, nil), Help: "`CIDR` of internal addresses that webhooks may have; may be repeated"},
+		{
+			Name: "webhook-proxy", Secret: true, Value: newField(&r.WebhookProxy, ""),
+			Help: "`URL` of a proxy for webhooks, http://, https:// or socks5://; proxies of the environment are not used",
 		},
 		{
 			Name: "tenant-hold", Shared: true, Strict: true,

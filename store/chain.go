@@ -151,15 +151,23 @@ func (tx *Tx) writeEvents(ctx context.Context) error {
 // SQL can't compute the genesis hash, so the head is written afterwards.
 const (
 	sqlTakeChain = `INSERT INTO audit_chains (tenant_id, origin, last) VALUES ($1, 0, $2)
-ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2 RETURNING tenant_id, origin, last, head`
+ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2 RETURNING tenant_id, origin, last, head, ` + subscribed
 	sqlInsertLink = `INSERT INTO events (` + columnsOfEvent + `, seq, salt, digest, hash, times)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	sqlSetHead = `UPDATE audit_chains SET head = $1 WHERE tenant_id = $2`
 )
 
+// takenChain is a chain that the transaction holds, and whether a webhook gets its events.
+type takenChain struct {
+	Chain
+	subscribed bool
+}
+
+func takenColumns(t *takenChain) []any { return append(chainColumns(&t.Chain), &t.subscribed) }
+
 // appendEvents adds the events, all of one tenant, to its chain.
 func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
-	chain, err := one(ctx, tx.Reader, chainColumns, sqlTakeChain, events[0].Target.TenantID, len(events))
+	chain, err := one(ctx, tx.Reader, takenColumns, sqlTakeChain, events[0].Target.TenantID, len(events))
 	if err != nil {
 		return err
 	}
@@ -168,7 +176,12 @@ func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 		chain.Head = chain.Genesis()
 	}
 	for _, e := range events {
-		if err := tx.insertLink(ctx, &chain, e); err != nil {
+		if err := tx.insertLink(ctx, &chain.Chain, e); err != nil {
+			return err
+		}
+	}
+	if chain.subscribed {
+		if err := tx.queueDeliveries(ctx, chain.TenantID, events); err != nil {
 			return err
 		}
 	}

@@ -39,6 +39,9 @@ const (
 	MailRecoveryCodes  MailKind = "recovery_codes"  // new ones were made
 	MailRecoveryUsed   MailKind = "recovery_used"   // one stood in for a factor
 	MailPasskeyCopied  MailKind = "passkey_copied"  // a passkey was found to be a copy, and was disabled
+
+	MailWebhookFailing  MailKind = "webhook_failing"  // a webhook had no success for some time
+	MailWebhookDisabled MailKind = "webhook_disabled" // Doorward has disabled it
 )
 
 // MailKinds are all that this version can send.
@@ -48,6 +51,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied,
+	MailWebhookFailing, MailWebhookDisabled,
 }
 
 // kindsToSend are the MailKinds as sqlDueMails looks for one of them.

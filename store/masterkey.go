@@ -86,6 +86,16 @@ WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlSealedSeeds = `SELECT id, seed_sealed FROM factors
 WHERE seed_sealed IS NOT NULL AND substr(seed_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlResealSeed = `UPDATE factors SET seed_sealed = $1 WHERE id = $2 AND seed_sealed = $3`
+
+	sqlSealedHookSecrets = `SELECT id, secret_sealed FROM webhooks
+WHERE substr(secret_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlResealHookSecret   = `UPDATE webhooks SET secret_sealed = $1 WHERE id = $2 AND secret_sealed = $3`
+	sqlSealedHookPrevious = `SELECT id, previous_sealed FROM webhooks
+WHERE previous_sealed IS NOT NULL AND substr(previous_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlResealHookPrevious = `UPDATE webhooks SET previous_sealed = $1 WHERE id = $2 AND previous_sealed = $3`
+	sqlSealedHookKeys     = `SELECT id, private_sealed FROM webhooks
+WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlResealHookKey = `UPDATE webhooks SET private_sealed = $1 WHERE id = $2 AND private_sealed = $3`
 )
 
 // sealedColumn is a column whose values are sealed, with the statements by which they
@@ -97,6 +107,9 @@ type sealedColumn struct{ table, column, find, reseal string }
 var sealedIn = []sealedColumn{
 	{"signing_keys", "private_sealed", sqlSealedSigningKeys, sqlResealSigningKey},
 	{"factors", "seed_sealed", sqlSealedSeeds, sqlResealSeed},
+	{"webhooks", "secret_sealed", sqlSealedHookSecrets, sqlResealHookSecret},
+	{"webhooks", "previous_sealed", sqlSealedHookPrevious, sqlResealHookPrevious},
+	{"webhooks", "private_sealed", sqlSealedHookKeys, sqlResealHookKey},
 }
 
 func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.column == s.Column }

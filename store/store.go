@@ -42,6 +42,7 @@ type DB struct {
 	clock  *Clock
 	rules  *rulesCache
 	wake   chan struct{}
+	events chan struct{}
 	filed  chan struct{}
 	close  func() error
 	pools  func() []Pool
@@ -106,7 +107,7 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.clock, db.wake, db.filed = newClock(now), make(chan struct{}, 1), make(chan struct{}, 1)
+	db.clock, db.wake, db.filed, db.events = newClock(now), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	return db, nil
 }
 
@@ -185,6 +186,10 @@ func (db *DB) NotifyNodes(ctx context.Context) error {
 // other processes is found by polling.
 func (db *DB) MailQueued() <-chan struct{} { return db.wake }
 
+// DeliveryQueued receives after a commit that queued a delivery to a webhook in this process.
+// Those of other processes are found by polling.
+func (db *DB) DeliveryQueued() <-chan struct{} { return db.events }
+
 // InboxFiled receives after a commit that added to the inbox in this process. Rows
 // of other processes are found by polling.
 func (db *DB) InboxFiled() <-chan struct{} { return db.filed }
@@ -218,6 +223,7 @@ type Tx struct {
 	MailShare    string
 	forceDurable bool
 	queued       bool
+	delivering   bool
 	filed        bool
 	changes      []Change
 	events       []doorward.Event
@@ -302,6 +308,9 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	}
 	if tx.queued {
 		signal(db.wake)
+	}
+	if tx.delivering {
+		signal(db.events)
 	}
 	if tx.filed {
 		signal(db.filed)

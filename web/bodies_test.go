@@ -67,6 +67,10 @@ var bodyEndpoints = []bodyEndpoint{
 	{"PATCH /api/v2/tenant", m{"name": "X", "settings": m{"sessionIdleMinutes": 9999}}, "owner"},
 	{"DELETE /api/v2/tenant", m{"confirm": "acme"}, "owner"},
 	{"/api/v2/api-keys", m{"name": "X", "permissions": []string{"x"}, "role": "NONE", "expiresInDays": 9999, "allowedIps": []string{"x"}, "perSecond": 0, "ownerId": "usr_x"}, "owner"},
+	{"/api/v2/webhooks", m{"url": "x", "events": []string{"x"}, "about": "X", "include": []string{"x"}, "enabled": true}, "owner"},
+	{"PATCH /api/v2/webhooks/whk_absent", m{"url": "x", "events": []string{"x"}, "about": "X", "include": []string{"x"}, "enabled": false}, "owner"},
+	{hookRotateAbsent, m{"graceHours": 200}, "owner"},
+	{replayAbsent, m{"after": 1, "from": "x", "to": "x", "events": []string{"x"}}, "owner"},
 	{"PATCH /api/v2/api-keys/key_absent", m{"name": "X", "permissions": []string{"x"}, "status": "none", "expiresInDays": 9999, "allowedIps": []string{"x"}, "perSecond": 0, "ownerId": "usr_x"}, "owner"},
 	{rotateAbsent, m{"graceHours": 999}, "owner"},
 	{"/api/v2/roles", m{"name": "x", "permissions": []string{"x"}, "about": "x"}, "owner"},
@@ -173,10 +177,15 @@ var wrongValues = map[string]string{
 	"invalid UTF-8": "\"\xff\"", "an escaped NUL": `"a\u0000b"`, "a raw NUL": "\"a\x00b\"", "a raw line break": "\"a\nb\"",
 }
 
-const rotateAbsent = "/api/v2/api-keys/key_absent/rotate"
+// These have no required members, and need no body.
+const (
+	rotateAbsent     = "/api/v2/api-keys/key_absent/rotate"
+	hookRotateAbsent = "/api/v2/webhooks/whk_absent/rotate-secret"
+	replayAbsent     = "/api/v2/webhooks/whk_absent/replay"
+)
 
 // needNoBody have no required members.
-var needNoBody = []string{rotateAbsent, "/api/v2/auth/factors/passkey/begin"}
+var needNoBody = []string{rotateAbsent, hookRotateAbsent, replayAbsent, "/api/v2/auth/factors/passkey/begin"}
 
 func TestHostileBodies(t *testing.T) {
 	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
@@ -260,7 +269,7 @@ func TestMissingMembers(t *testing.T) {
 		case planPath: // an empty text is one
 			post(t, m{}).invalid("/text", "required")
 			return
-		case rotateAbsent: // has no required members
+		case rotateAbsent, hookRotateAbsent, replayAbsent: // have no required members
 			post(t, m{}).fails(http.StatusNotFound, "not_found")
 			return
 		}
@@ -271,7 +280,7 @@ func TestMissingMembers(t *testing.T) {
 			"reset-password":   {"/token", "/password", "/confirmPassword"},
 			"step-up/finish":   {"/challenge", "/code"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
-			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "report-key": {"/key"}, "login/second": {"/challenge", "/code"}, "passkey/finish": {"/challenge", "/credential"}, "factors/passkey/finish": {"/challenge", "/credential"}, "factors/totp/confirm": {"/id", "/code"}, "factors/reset": {"/token", "/password"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
+			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "/api/v2/webhooks": {"/url", "/events"}, "report-key": {"/key"}, "login/second": {"/challenge", "/code"}, "passkey/finish": {"/challenge", "/credential"}, "factors/passkey/finish": {"/challenge", "/credential"}, "factors/totp/confirm": {"/id", "/code"}, "factors/reset": {"/token", "/password"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},
 		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
 		var want []string

@@ -207,6 +207,14 @@ var endpoints = map[string][]string{
 	"/api/v2/model":                         {"GET", "HEAD", "PUT"},
 	"/api/v2/tenants":                       {"GET", "HEAD", "POST"},
 	"/api/v2/tenants/tnt_absent":            {"GET", "HEAD", "PATCH"},
+
+	"/api/v2/webhooks":                             {"GET", "HEAD", "POST"},
+	"/api/v2/webhooks/whk_absent":                  {"DELETE", "GET", "HEAD", "PATCH"},
+	"/api/v2/webhooks/whk_absent/rotate-secret":    {"POST"},
+	"/api/v2/webhooks/whk_absent/test":             {"POST"},
+	"/api/v2/webhooks/whk_absent/replay":           {"POST"},
+	"/api/v2/webhooks/whk_absent/deliveries":       {"GET", "HEAD"},
+	"/api/v2/webhooks/deliveries/whd_absent/retry": {"POST"},
 }
 
 func TestMethods(t *testing.T) {

@@ -82,6 +82,15 @@ var moments = map[doorward.Action]string{
 	doorward.PolicyConfirm:           "a version of the policies is confirmed, which would have ended by itself",
 	doorward.PolicyRestore:           "an earlier version of the policies holds again",
 	doorward.ModelApply:              "the platform's model was replaced",
+	doorward.WebhookCreate:           "a webhook is created; of the installation's own, in its trail, like all that follow",
+	doorward.WebhookUpdate:           "a webhook is changed, disabled or enabled",
+	doorward.WebhookDelete:           "a webhook is deleted",
+	doorward.WebhookRotate:           "a webhook gets a new secret",
+	doorward.WebhookTest:             "a test was sent to a webhook; no webhook gets this event, and the message has an id of its own",
+	doorward.WebhookRetry:            "somebody has a delivery tried again",
+	doorward.WebhookReplay:           "somebody has events of the past sent again",
+	doorward.WebhookFailing:          "nothing could be delivered to a webhook for an hour, and for a day",
+	doorward.WebhookDisable:          "Doorward disables a webhook: it is gone (410), nothing could be delivered for five days, or the database came back from a backup",
 }
 
 // meanings describe the fields. A new field needs a line.
@@ -132,7 +141,7 @@ var meanings = map[string]string{
 	"perSecond":           "how many requests a second a key may send; empty: no limit",
 	"permissions":         "what the key may do, a space between them",
 	"previousEndsAt":      "when the secret ends that a rotation has replaced",
-	"reason":              "why it was refused: a problem's code, see [errors.md](errors.md)",
+	"reason":              "why it was refused: a problem's code, see [errors.md](errors.md); why a webhook was disabled: gone, failing or restored",
 	"confirmUntil":        "when the version of the policies ends unless it is confirmed",
 	"policy":              "the id of the policy that refused",
 	"restored":            "the version of the policies whose text holds again",
@@ -145,6 +154,13 @@ var meanings = map[string]string{
 	"signingKey":          "the id of the key that signs",
 	"status":              "the state of the target",
 	"policiesOff":         "how many policies of tenants are off, since they name what the model took away",
+	"deliveryId":          "the delivery that is tried again",
+	"enabled":             "whether the webhook gets events",
+	"events":              "the patterns of the events that a webhook gets, a space between them",
+	"failingSince":        "the first failure since the last success",
+	"include":             "what the bodies of a webhook hold besides, a space between the words",
+	"queued":              "how many events are sent again",
+	"url":                 "where a webhook goes, without the query",
 	"userAgent":           "the browser, where the mail about the action names it",
 	"version":             "the number of the model, or of the policies, before and after",
 }
@@ -159,6 +175,11 @@ var elsewhere = []doorward.Event{
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},
 	{Action: doorward.AccountErase, Outcome: doorward.Done, Target: doorward.Object{Type: "user"}, Changes: []doorward.Change{{Field: doorward.FieldBlankedEvent}}},
 	{Action: doorward.ModelApply, Outcome: doorward.Done, Target: doorward.Object{Type: "model"}, Changes: []doorward.Change{{Field: "policiesOff"}}},
+	{Action: doorward.WebhookUpdate, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "events"}, {Field: "include"}, {Field: "enabled"}}},
+	{Action: doorward.WebhookReplay, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "queued"}}},
+	{Action: doorward.WebhookRetry, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "deliveryId"}}},
+	{Action: doorward.WebhookFailing, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "url"}, {Field: "failingSince"}}},
+	{Action: doorward.WebhookDisable, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "url"}, {Field: "reason"}}},
 }
 
 // TestGoldenEvents: docs/events.md has a row for each event and each of its fields,

@@ -45,7 +45,7 @@ func onBothRaw(t *testing.T, test func(*testing.T, *server, *sql.DB)) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			source := dsn(t)
-			d := start(t, doorwardtest.Database(source))
+			d := start(t, doorwardtest.Database(source), masterKey(t))
 			if file, isSQLite := strings.CutPrefix(source, "sqlite:"); isSQLite {
 				source = "file:" + file + "?_pragma=busy_timeout(10000)"
 			}
@@ -75,8 +75,12 @@ func (s *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]c
 	keyPath := "POST /api/v2/api-keys"
 	apiKey := m{"name": "shop", "permissions": []string{"message.send"}}
 	rotated := s.send(t, keyPath, apiKey, owner).ok(http.StatusCreated).text("apiKey.id")
+	hookPath, hook := "POST /api/v2/webhooks", m{"url": "https://hooks.invalid/", "events": []string{"webhook.test"}}
+	hooked := s.send(t, hookPath, hook, owner).ok(http.StatusCreated).text("webhook.id")
 	s.Advance(2 * time.Minute)
 	return map[string]creation{
+		hookPath: {hookPath, hook, `{"url":"https://other.invalid/"}`, owner},
+		"POST /api/v2/webhooks/{id}/rotate-secret": {hookPath + "/" + hooked + "/rotate-secret", m{"graceHours": 0}, `{"graceHours":1}`, owner},
 		invitePath:                             {invitePath, m{"email": "one@x.example", "role": "USER"}, `{"email":"one@x.example","role":"ADMIN"}`, owner},
 		bulkPath:                               {bulkPath, m{"invitations": []m{{"email": "two@x.example", "role": "USER"}, {"email": "x", "role": "USER"}}}, `{"invitations":[]}`, owner},
 		tenantsPath:                            {tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, `{"name":"Globex"}`, bearer(s.operatorKey(t))},

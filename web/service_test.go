@@ -71,9 +71,13 @@ func TestServiceKeyOnEachRoute(t *testing.T) {
 				d.send(t, route, nil, lacking).fails(http.StatusForbidden, "forbidden")
 			default:
 				d.send(t, route, nil, lacking, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
-				if r.Guard.Across() == "" {
+				switch {
+				case r.Guard.OfInstallation():
+					d.send(t, route, nil, lacking).fails(http.StatusForbidden, "forbidden")
+					d.send(t, route, nil, narrow).fails(http.StatusBadRequest, "tenant_required")
+				case r.Guard.Across() == "":
 					d.send(t, route, nil, full).fails(http.StatusBadRequest, "tenant_required")
-				} else {
+				default:
 					d.send(t, route, nil, full).ok(http.StatusOK)
 				}
 				d.send(t, route, nil, full, in("")).fails(http.StatusBadRequest, "tenant_required")
@@ -88,7 +92,7 @@ func TestServiceKeyOnEachRoute(t *testing.T) {
 }
 
 func absentID(path string) string {
-	for part, id := range map[string]string{"/users/": "usr_absent", "/invitations/": "inv_absent", "/tenants/": "tnt_absent", "/api-keys/": "key_absent"} {
+	for part, id := range map[string]string{"/users/": "usr_absent", "/invitations/": "inv_absent", "/tenants/": "tnt_absent", "/api-keys/": "key_absent", "/deliveries/": "whd_absent"} {
 		if strings.Contains(path, part) {
 			return id
 		}

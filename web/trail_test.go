@@ -110,7 +110,7 @@ type step struct {
 func TestOneEventForEachAct(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		h := settle(t, d)
-		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withAcceptances(), h.withSessions(), h.withFactors(),
+		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withWebhooks(), h.withAcceptances(), h.withSessions(), h.withFactors(),
 			h.withPasswords(), h.withMembers(), h.withErasures(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {
 			s.do()
 			if diff := cmp.Diff(s.want, h.news()); diff != "" {
@@ -820,6 +820,7 @@ func (h *recorder) knowsAllActs() {
 	// Operations on a database have their own tests in cmd/doorward/testdata.
 	seen[doorward.MasterKeyRotate], seen[doorward.SigningKeyRotate] = true, true
 	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
+	seen[doorward.WebhookFailing], seen[doorward.WebhookDisable] = true, true // tested in app/webhook
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {
 			h.t.Errorf("no step records %s: add one", verb.Action)

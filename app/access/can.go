@@ -294,10 +294,21 @@ func canService(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object)
 	switch {
 	case on != &ownTenant && on.TenantID != p.TenantID:
 		return no(ReasonForeign)
+	case p.TenantID == "":
+		return canOnInstallation(p, verb)
 	case !p.Permissions.Allow(verb):
 		return Decision{Reason: ReasonService, obstacle: string(verb.Through)}
 	}
 	return canMember(p, verb, on, nil) // policies are about users and API keys
+}
+
+// canOnInstallation decides for a service outside of tenants, on what belongs to the
+// installation. A key that is limited to some tenants has nothing there.
+func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
+	if verb.Through != doorward.WebhookManage || !p.Service.Has(verb.Through) || !p.Service.Covers("") {
+		return Decision{Reason: ReasonService, obstacle: string(verb.Through)}
+	}
+	return yes(ReasonService)
 }
 
 // neededAcross has what a service needs for acts of the operator; it may do no others.

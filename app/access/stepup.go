@@ -27,6 +27,10 @@ var proofRules = map[doorward.Action]proofRule{
 	doorward.RoleUpdate:    ofAll,
 	doorward.RoleDelete:    ofAll,
 	doorward.TenantClose:   ofStrong,
+	doorward.WebhookCreate: ofAll,
+	doorward.WebhookUpdate: ofAll,
+	doorward.WebhookDelete: ofAll,
+	doorward.WebhookRotate: ofAll,
 
 	doorward.AccountEmail: ofAll,
 	doorward.AccountErase: ofAll,

@@ -27,6 +27,7 @@ import (
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/logtest"
@@ -133,6 +134,7 @@ func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MinLease,
 		TenantHold: TenantHold, KeepDecisions: 7 * 24 * time.Hour, KeyMaxDays: doorward.APIKeyDaysMax, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
+		Webhooks:  webhook.Settings{Local: true, Keep: 30 * 24 * time.Hour},
 		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
 	})
 	ctx, stop := context.WithCancel(context.Background())

@@ -70,6 +70,9 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 			if ended.ServiceKeys, err = tx.DisableAllServiceKeys(ctx); err != nil {
 				return err
 			}
+			if err := disableWebhooks(ctx, tx); err != nil {
+				return err
+			}
 		}
 		if err := tx.EndAllTrust(ctx); err != nil {
 			return err
@@ -98,6 +101,21 @@ func disableKeys(ctx context.Context, tx *access.Tx) ([]store.KeyName, error) {
 		err = errors.Join(err, tx.RecordAlso(ctx, doorward.APIKeyUpdate, on, change))
 	}
 	return keys, err
+}
+
+// disableWebhooks disables all webhooks: what was pending at the backup has been sent since,
+// and some may have been deleted. Each is recorded in its tenant's trail.
+func disableWebhooks(ctx context.Context, tx *access.Tx) error {
+	hooks, err := tx.DisableAllWebhooks(ctx)
+	for _, h := range hooks {
+		on := doorward.Object{Type: "webhook", ID: h.ID, TenantID: h.TenantID}
+		change := doorward.Change{Field: "reason", To: string(doorward.DisabledRestored)}
+		err = errors.Join(err, tx.RecordAlso(ctx, doorward.WebhookDisable, on, change))
+	}
+	if len(hooks) > 0 {
+		tx.Changed("webhooksDisabled", "", strconv.Itoa(len(hooks)))
+	}
+	return err
 }
 
 // BackedUp records that a backup was completed. The destination is its file, or

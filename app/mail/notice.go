@@ -51,6 +51,9 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailRecoveryUsed:   (*Mail).composeSecurity,
 	store.MailPasskeyCopied:  (*Mail).composeSecurity,
 	store.MailFactorsReset:   (*Mail).composeFactorsReset,
+
+	store.MailWebhookFailing:  (*Mail).composeWebhook,
+	store.MailWebhookDisabled: (*Mail).composeWebhook,
 }
 
 // composeSecurity makes notices about an account. They have no text that others
@@ -69,6 +72,38 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 		ByMail: e.Action == doorward.PasswordReset, Factor: cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From, changeOf(e, "factorRenamed").To),
 		CodesLeft: changeOf(e, "recoveryCodes").To,
 	}), err
+}
+
+// composeWebhook makes notices of a webhook that fails. It is obsolete once the webhook is
+// deleted. The operator hears of the installation's own.
+func (m *Mail) composeWebhook(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	hook, err := tx.Webhook(ctx, e.Target.ID)
+	if err != nil {
+		return nil, err
+	}
+	v := variables{Site: m.site(), At: minute(e.At), Webhook: withoutScheme(changeOf(e, "url").To), Gone: changeOf(e, "reason").To == string(doorward.DisabledGone)}
+	if since, err := time.Parse(time.RFC3339, changeOf(e, "failingSince").To); err == nil {
+		v.Since = minute(since)
+	}
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	if err != nil || hook.TenantID == "" {
+		return renderMail(row.Kind, locale, v), err
+	}
+	tenant, err := tx.Tenant(ctx, hook.TenantID)
+	v.Tenant = tenant.Name
+	return renderMail(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
+}
+
+func withoutScheme(url string) string {
+	_, rest, found := strings.Cut(url, "://")
+	if !found {
+		return url
+	}
+	return rest
 }
 
 // composeFactorsReset makes the mail with the code by which a person sets factors up anew.

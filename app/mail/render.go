@@ -38,6 +38,9 @@ type variables struct {
 	RotateBy   bool   // the key ends because its owner has changed
 	Factor     string // totp or passkey; empty for other mails
 	CodesLeft  string // recovery codes that can still be used
+	Webhook    string // where it goes, without the scheme so that it is no link
+	Since      string // the first failure
+	Gone       bool   // the endpoint has said so
 }
 
 // sanitized returns the variables, each safe in one line.
@@ -45,7 +48,7 @@ func (v variables) sanitized() variables {
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
-		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft,
+		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Since,
 	} {
 		*s = oneLine(*s)
 	}

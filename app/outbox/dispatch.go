@@ -30,7 +30,8 @@ func newDispatcher[T any](ctx context.Context, q *Queue[T]) *dispatcher[T] {
 		queue: q, ctx: ctx, stop: stop,
 		waiting: newWaiting[T](),
 		running: map[string]*try{},
-		limiter: newLimiter(),
+		limiter: newLimiter(q.Endpoints),
+		hosts:   hosts{endpoints: q.Endpoints},
 		events:  make(chan event),
 		ended:   make(chan struct{}),
 	}
@@ -165,7 +166,7 @@ func (d *dispatcher[T]) handle(e event) error {
 	return e.err
 }
 
-// observe scores the host by its speed. A temporary failure doesn't count: the
+// observe scores the host by its speed. For mail a temporary failure doesn't count: the
 // mail server may be down, or one mailbox full.
 func (d *dispatcher[T]) observe(t *try) {
 	if !t.sent {
@@ -176,6 +177,8 @@ func (d *dispatcher[T]) observe(t *try) {
 	}
 	answered := t.err == nil || d.queue.Permanent(t.err)
 	switch {
+	case d.queue.Endpoints:
+		d.score(t, t.err == nil && t.took < t.slowAfter)
 	case t.took >= t.slowAfter && !t.slowNow:
 		d.score(t, false)
 	case t.took < t.slowAfter && answered:
@@ -185,7 +188,7 @@ func (d *dispatcher[T]) observe(t *try) {
 
 func (d *dispatcher[T]) score(t *try, quick bool) {
 	if d.hosts.score(t.Host, quick) {
-		d.waiting.move(t.Host, d.hosts.isSlow(t.Host))
+		d.waiting.move(t.Host, d.hosts.isSlow(t.Job))
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 // zero a host is slow. So one slow answer makes an unknown host slow, but not one that
 // has answered quickly before.
 type hosts struct {
-	known map[string]int
-	slow  int
+	endpoints bool // see Queue.Endpoints
+	known     map[string]int
+	slow      int
 	// took has the durations of the newest successes, of all hosts.
 	took []time.Duration
 	next int
@@ -22,11 +23,25 @@ const (
 	maxHosts = 20000
 )
 
-func (h *hosts) isSlow(host string) bool { return h.known[host] < 0 }
+func (h *hosts) isSlow(job Job) bool {
+	score, known := h.known[job.Host]
+	if h.endpoints && !known {
+		return !job.Proven
+	}
+	return score < 0
+}
 
 // score records a try and reports whether that has made the host slow or fast.
 func (h *hosts) score(host string, quick bool) (changed bool) {
-	before := h.known[host]
+	before, known := h.known[host]
+	if h.endpoints {
+		after := minScore
+		if quick {
+			after = 1
+		}
+		h.set(host, after)
+		return !known || before != after
+	}
 	after := max(before-1, minScore)
 	if quick {
 		after = min(before+1, maxScore)
@@ -80,6 +95,9 @@ func (h *hosts) succeeded(took time.Duration) {
 
 // slowAfter is how long a try may take before it counts as slow.
 func (h *hosts) slowAfter() time.Duration {
+	if h.endpoints {
+		return slowAtLeast
+	}
 	if len(h.took) == 0 {
 		return slowUnknown
 	}

@@ -15,8 +15,20 @@ var (
 	slowLimits = limits{slots: 8, normal: 6, perShare: 4, perHost: 1}
 )
 
-func limitsOf(slow bool) limits {
-	if slow {
+// Endpoints of customers get what they can take: a tenant has many, and each of them a limit
+// of its own.
+var (
+	fastEndpoints = limits{slots: 24, normal: 20, perShare: 12, perHost: 4}
+	slowEndpoints = limits{slots: 8, normal: 6, perShare: 4, perHost: 1}
+)
+
+func (l *limiter) limitsOf(slow bool) limits {
+	switch {
+	case l.endpoints && slow:
+		return slowEndpoints
+	case l.endpoints:
+		return fastEndpoints
+	case slow:
 		return slowLimits
 	}
 	return fastLimits
@@ -24,9 +36,10 @@ func limitsOf(slow bool) limits {
 
 // limiter counts the tries that run.
 type limiter struct {
-	lane  [lanes]int
-	share map[shareSpeed]int
-	host  map[string]int
+	endpoints bool
+	lane      [lanes]int
+	share     map[shareSpeed]int
+	host      map[string]int
 }
 
 // shareSpeed is a share and a speed of hosts.
@@ -35,7 +48,9 @@ type shareSpeed struct {
 	slow  bool
 }
 
-func newLimiter() limiter { return limiter{share: map[shareSpeed]int{}, host: map[string]int{}} }
+func newLimiter(endpoints bool) limiter {
+	return limiter{endpoints: endpoints, share: map[shareSpeed]int{}, host: map[string]int{}}
+}
 
 // add counts a try that begins (n is 1) or has ended (-1).
 func (l *limiter) add(t *try, n int) {
@@ -57,14 +72,14 @@ func (l *limiter) running(slow bool) int {
 
 // hasSlot reports whether one more try may begin, of whatever share and host.
 func (l *limiter) hasSlot(urgent, slow bool) bool {
-	limit := limitsOf(slow)
+	limit := l.limitsOf(slow)
 	return l.running(slow) < limit.slots && (urgent || l.lane[laneOf(false, slow)] < limit.normal)
 }
 
 func (l *limiter) shareHasSlot(share string, slow bool) bool {
-	return l.share[shareSpeed{share, slow}] < limitsOf(slow).perShare
+	return l.share[shareSpeed{share, slow}] < l.limitsOf(slow).perShare
 }
 
 func (l *limiter) hostHasSlot(host string, slow bool) bool {
-	return l.host[host] < limitsOf(slow).perHost
+	return l.host[host] < l.limitsOf(slow).perHost
 }

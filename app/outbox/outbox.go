@@ -13,6 +13,9 @@ type Job struct {
 	Urgent bool      // somebody waits for it
 	Share  string    // its owner, such as a tenant; jobs without one are one share
 	Host   string    // where it goes
+	// Proven: the last try to the host succeeded within a second. Only a Queue with
+	// Endpoints asks.
+	Proven bool
 }
 
 // Queue is a queue of work of the type T. Its fields are set before it is used and
@@ -36,6 +39,10 @@ type Queue[T any] struct {
 	Wake <-chan struct{}
 	// Warn is called with errors of the database, at most once a second.
 	Warn func(error)
+	// Endpoints says that hosts are endpoints that customers name, and not mail servers: one
+	// is fast only while its last try has succeeded within a second, so that a new one
+	// counts as slow. Job.Proven is what is known of it elsewhere.
+	Endpoints bool
 
 	stats stats
 }

@@ -158,7 +158,7 @@ func (d *dispatcher[T]) fetch(urgent bool, after Job) (n int, last Job, err erro
 		if d.running[last.ID] != nil {
 			continue
 		}
-		if !d.waiting.add(work, last, d.hosts.isSlow(last.Host)) {
+		if !d.waiting.add(work, last, d.hosts.isSlow(last)) {
 			d.poller.incomplete = true
 		}
 	}

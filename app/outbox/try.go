@@ -39,7 +39,7 @@ func (d *dispatcher[T]) launch(work T, job Job, slow bool) {
 	d.started++
 	t := &try{Job: job, number: d.started, slow: slow, slowAfter: d.hosts.slowAfter()}
 	t.preemption, t.preempt = context.WithCancel(d.ctx)
-	t.requeue = func() { d.waiting.add(work, job, d.hosts.isSlow(job.Host)) }
+	t.requeue = func() { d.waiting.add(work, job, d.hosts.isSlow(job)) }
 	d.running[job.ID] = t
 	d.limiter.add(t, 1)
 	d.tries.Go(func() {

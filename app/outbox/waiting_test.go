@@ -104,7 +104,7 @@ func TestHostsAreJudgedByTheirTries(t *testing.T) {
 		for _, try := range tries {
 			h.score(host, try == 'q')
 		}
-		return h.isSlow(host)
+		return h.isSlow(Job{Host: host})
 	}
 	for tries, slow := range map[string]bool{
 		"": false, "s": true, "q": false, "qs": false, "qss": true, "ssssq": false, "ssssqs": true, "qqqqqqsss": false, "qqqqqqssss": true,

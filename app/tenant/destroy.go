@@ -51,7 +51,7 @@ func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) err
 // write in between. The first one makes a restore impossible.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
-	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyPeople, destroyTrail} {
+	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyWebhooks, destroyPeople, destroyTrail} {
 		for more := true; more && err == nil; {
 			err = t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = step(ctx, tx, id); return err })
 		}
@@ -142,6 +142,11 @@ func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool
 
 func destroyAPIKeys(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
 	return false, tx.DeleteAPIKeys(ctx, id)
+}
+
+func destroyWebhooks(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
+	n, err := tx.DeleteWebhooksOf(ctx, id, decisionBatch)
+	return n == decisionBatch, err
 }
 
 func destroyTrail(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {

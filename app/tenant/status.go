@@ -140,11 +140,14 @@ func confirmed(t doorward.Tenant, confirm string) error {
 	return doorward.Invalid("/confirm", "mismatch", "This is not the name of the tenant, letter for letter.")
 }
 
-// endAll ends sessions and resets in the tenant. Its pending invitations can't be
+// endAll ends sessions and resets in the tenant, and what is queued for its webhooks. Its pending invitations can't be
 // accepted until it is active again, and stay.
 func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, error) {
 	sessions, err := tx.DeleteTenantSessions(ctx, t.sessions, id)
 	if err != nil {
+		return doorward.Ended{}, err
+	}
+	if err := tx.DropDeliveriesOf(ctx, id); err != nil {
 		return doorward.Ended{}, err
 	}
 	ended := doorward.Ended{Sessions: sessions}

@@ -79,7 +79,7 @@ unreachable or its schema incompatible.`,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as of "doorward version"
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), modelCommand(), explainCommand(), auditCommand(),
+	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), webhookCommand(), modelCommand(), explainCommand(), auditCommand(),
 		maintenanceCommand(), backupCommand(), restoreCommand(), moveCommand(),
 		migrateCommand(), passwordsCommand(), doctorCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	finish(root)

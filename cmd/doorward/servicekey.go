@@ -28,6 +28,7 @@ func keyCreateServiceCommand() *cobra.Command {
   user.read user.invite user.manage tenant.read audit.read apikey.manage
                       inside the tenant that the request's header Doorward-Tenant
                       names, with the rank of an ADMIN
+  webhook.manage      the same, or without the header the installation's webhooks
 
 With --tenant it works in these tenants only, and makes none. The key is the last line
 of the output and is shown only now; the database keeps a hash.`,

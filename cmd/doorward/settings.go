@@ -172,7 +172,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	return cfg, faults(&cfg, slices.Concat(
 		checks{s.openTLS, s.checkClock, s.readProxies, s.readPlaces, s.checkCookie, s.checkSessions},
 		s.bounds(),
-		checks{s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace, s.readAudiences},
+		checks{s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
 	)...)
 }
 
@@ -310,6 +310,25 @@ func (s *settings) readProxies(cfg *node.Config) error {
 		}
 		cfg.Proxies = append(cfg.Proxies, prefix.Masked())
 	}
+	return nil
+}
+
+func (s *settings) readWebhooks(cfg *node.Config) error {
+	for _, text := range s.raw.WebhookAllow {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return s.refuseValue("webhook-allow", text, "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32.")
+		}
+		cfg.Webhooks.Allow = append(cfg.Webhooks.Allow, prefix.Masked())
+	}
+	if s.raw.WebhookProxy == "" {
+		return nil
+	}
+	u, err := url.Parse(s.raw.WebhookProxy)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return s.refuse("webhook-proxy", "write a URL, as in http://proxy.internal:3128.")
+	}
+	cfg.Webhooks.Proxy = u
 	return nil
 }
 

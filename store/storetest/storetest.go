@@ -97,6 +97,8 @@ var cases = []struct {
 	{"kept decisions", keptDecisions},
 	{"policies in force", policiesInForce},
 	{"API keys", apiKeys},
+	{"webhooks", webhooks},
+	{"deliveries to webhooks", deliveries},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},
 	{"the end of API keys", endOfAPIKeys},

@@ -192,6 +192,9 @@ func security(g front.Guard) []map[string][]string {
 	if g.TakesKeys() {
 		all = append(all, map[string][]string{tenantKey: {}})
 	}
+	if g.OfInstallation() {
+		all = append(all, map[string][]string{operatorKey: {}})
+	}
 	return append(all, services(g)...)
 }
 

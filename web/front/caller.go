@@ -28,6 +28,9 @@ type Guard struct {
 	across doorward.Action
 	// closing: the route serves people of a tenant that is being closed.
 	closing bool
+	// installation: the operator, and services that name no tenant, use the route for what
+	// belongs to the installation.
+	installation bool
 }
 
 // The names of guards that need no action.
@@ -95,6 +98,16 @@ func (g Guard) InTenant() bool { return g.name != operator && g.Service() != "" 
 
 // Allowed routes need a session, or an API key, that is permitted the action.
 func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
+
+// OrInstallation opens the route to operator keys, and to service keys that name no tenant:
+// for what belongs to the installation instead of a tenant.
+func (g Guard) OrInstallation() Guard {
+	g.installation = true
+	return g
+}
+
+// OfInstallation reports whether that is so.
+func (g Guard) OfInstallation() bool { return g.installation }
 
 // For decides on one of the actions that the permission allows, which policies may refuse
 // or spare by its own name.
@@ -171,7 +184,7 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 
 func (g Guard) enter(p *doorward.Principal) access.Decision {
 	switch {
-	case g.name == operator:
+	case g.name == operator, g.installation && p.Kind == doorward.Operator:
 		return access.CanOperate(p)
 	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
 		return access.Decision{Allowed: true} // the route needs nobody

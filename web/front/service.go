@@ -30,6 +30,9 @@ func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r 
 		return by, nil
 	}
 	tenants := r.Header.Values(TenantHeader)
+	if g.installation && len(tenants) == 0 && by.Service.Covers("") {
+		return by, s.App.Access.Require(ctx, by, g.action, by.Tenant())
+	}
 	if len(tenants) != 1 || tenants[0] == "" {
 		return by, doorward.Fail(doorward.CodeTenantRequired, "")
 	}

@@ -1,0 +1,182 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// Deliveries returns deliveries of a webhook in a state, empty for all, the newest first.
+// Errors: not_found, validation_failed.
+func (w *Webhooks) Deliveries(ctx context.Context, by doorward.Caller, id, state string, window doorward.Window) (doorward.Page[doorward.WebhookDelivery], error) {
+	if _, err := w.Get(ctx, by, id); err != nil {
+		return doorward.Page[doorward.WebhookDelivery]{}, err
+	}
+	if state != "" && !slices.Contains(doorward.DeliveryStates, doorward.DeliveryState(state)) {
+		return doorward.Page[doorward.WebhookDelivery]{}, doorward.InvalidFields(doorward.FieldError{
+			Parameter: "state", Code: "invalid", Message: "The state is pending, delivered, failed or dropped.",
+		})
+	}
+	return w.db.Read().DeliveryPage(ctx, id, doorward.DeliveryState(state), window)
+}
+
+// Delivery returns a delivery, its webhook and the body that is sent; the body is empty when
+// the event is no longer kept. Errors: not_found.
+func (w *Webhooks) Delivery(ctx context.Context, by doorward.Caller, id string) (doorward.WebhookDelivery, doorward.Webhook, []byte, error) {
+	d, hook, err := w.find(ctx, w.db.Read(), by, id)
+	if err != nil {
+		return d, hook, nil, err
+	}
+	event, err := w.db.Read().Event(ctx, d.EventID)
+	if errors.Is(err, store.ErrNone) {
+		return d, hook, nil, nil
+	}
+	if err != nil {
+		return d, hook, nil, err
+	}
+	body, err := payload(hook, event)
+	return d, hook, body, err
+}
+
+func (w *Webhooks) find(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.WebhookDelivery, doorward.Webhook, error) {
+	d, err := read.Delivery(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		return d, doorward.Webhook{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err != nil {
+		return d, doorward.Webhook{}, err
+	}
+	hook, err := in(by, ctx, read, d.WebhookID)
+	return d, hook, err
+}
+
+// Retry tries a delivery again, whatever has become of it, with the whole schedule before
+// it. Errors: not_found, webhook_disabled.
+func (w *Webhooks) Retry(ctx context.Context, by doorward.Caller, id string) error {
+	d, _, err := w.find(ctx, w.db.Read(), by, id)
+	if err != nil {
+		return err
+	}
+	return w.change(ctx, by, doorward.WebhookRetry, d.WebhookID, func(tx *access.Tx, now doorward.Webhook) error {
+		if !now.Enabled {
+			return doorward.Fail(doorward.CodeWebhookDisabled, "")
+		}
+		tx.Changed("deliveryId", "", id)
+		return tx.RetryDelivery(ctx, id)
+	})
+}
+
+// Replay says which events of the past are sent again; empty fields select all that are
+// kept.
+type Replay struct {
+	After    *int64 // a number in the tenant's trail
+	From, To *time.Time
+	Events   []string // patterns; empty: those of the webhook
+}
+
+// Replay queues events of the past for a webhook, the oldest first, at most
+// doorward.WebhookReplayMax, and returns how many. Errors: not_found, webhook_disabled,
+// validation_failed.
+func (w *Webhooks) Replay(ctx context.Context, by doorward.Caller, id string, r Replay) (queued int64, err error) {
+	err = w.change(ctx, by, doorward.WebhookReplay, id, func(tx *access.Tx, now doorward.Webhook) error {
+		switch faults := r.check(now); {
+		case len(faults) > 0:
+			return doorward.InvalidFields(faults...)
+		case !now.Enabled:
+			return doorward.Fail(doorward.CodeWebhookDisabled, "")
+		}
+		chosen := store.Replay{WebhookID: id, TenantID: now.TenantID, After: -1 << 62, From: r.From, To: r.To, Actions: r.actions(now), Limit: doorward.WebhookReplayMax}
+		if r.After != nil {
+			chosen.After = *r.After
+		}
+		if queued, err = tx.QueueReplay(ctx, chosen); err != nil {
+			return err
+		}
+		tx.Changed("queued", "", strconv.FormatInt(queued, 10))
+		return nil
+	})
+	return queued, err
+}
+
+func (r Replay) check(w doorward.Webhook) (faults []doorward.FieldError) {
+	if r.After != nil && w.TenantID == "" {
+		faults = append(faults, fault("/after", "invalid", "Numbers count in one tenant's trail, and this webhook gets the events of all: use from and to."))
+	}
+	if r.After != nil && *r.After < 0 {
+		faults = append(faults, fault("/after", "out_of_range", "The number of an event is 1 or more; 0 is before all."))
+	}
+	if r.From != nil && r.To != nil && r.To.Before(*r.From) {
+		faults = append(faults, fault("/to", "out_of_range", "The end is before the beginning."))
+	}
+	for i, e := range r.Events {
+		if !doorward.IsEventPattern(e) {
+			faults = append(faults, fault(fmt.Sprintf("/events/%d", i), "invalid", "Write an event such as user.invite, a group such as user.*, or *."))
+		}
+	}
+	return faults
+}
+
+// actions are those that the webhook wants, and the replay, too.
+func (r Replay) actions(w doorward.Webhook) (all []doorward.Action) {
+	for _, a := range doorward.EventActions(r.Events) {
+		if w.Wants(a) && a != doorward.WebhookTest {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+const (
+	// testsAtOnce bounds the tests that a node makes at once.
+	testsAtOnce = 8
+	// testWithin leaves time to answer within 3 s.
+	testWithin = 2 * time.Second
+)
+
+// Test sends an event webhook.test now, also to a webhook that is disabled, and returns what
+// came of it. A success makes the endpoint a healthy one. Errors: not_found,
+// master_key_missing, unavailable while too many tests are under way.
+func (w *Webhooks) Test(ctx context.Context, by doorward.Caller, id string) (doorward.DeliveryAttempt, error) {
+	select {
+	case w.tests <- struct{}{}:
+	default:
+		return doorward.DeliveryAttempt{}, doorward.Unavailable(errors.New("webhook: too many tests at once"))
+	}
+	defer func() { <-w.tests }()
+	hook, err := w.Get(ctx, by, id)
+	if err != nil {
+		return doorward.DeliveryAttempt{}, err
+	}
+	signer, err := w.signer(ctx, w.db.Read(), id, w.db.Now())
+	if err != nil {
+		return doorward.DeliveryAttempt{}, err
+	}
+	event := doorward.Event{
+		ID: doorward.NewID(doorward.PrefixEvent), At: w.db.Now(), Action: doorward.WebhookTest, Outcome: doorward.Done,
+		ActorType: by.Kind, ActorID: by.ID, ActorEmail: by.Email, Target: object(hook), RequestID: by.RequestID,
+	}
+	body, err := payload(hook, event)
+	if err != nil {
+		return doorward.DeliveryAttempt{}, err
+	}
+	posting, cancel := context.WithTimeout(ctx, testWithin)
+	defer cancel()
+	made, _ := w.post(posting, hook.URL, event.ID, body, signer)
+	if errors.Is(posting.Err(), context.DeadlineExceeded) && made.Status == 0 {
+		made.Error = "No answer within 2 s."
+	}
+	return made, w.change(ctx, by, doorward.WebhookTest, id, func(tx *access.Tx, _ doorward.Webhook) error {
+		tx.Changed("status", "", strconv.Itoa(made.Status))
+		if failure(made) != nil {
+			return nil
+		}
+		return tx.WebhookSucceeded(ctx, id, made.Ms < quickWithin.Milliseconds())
+	})
+}

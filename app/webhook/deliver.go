@@ -1,0 +1,323 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/outbox"
+	"github.com/doorward/doorward/internal/guard"
+	"github.com/doorward/doorward/internal/trace"
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	// answerWithin is how long an endpoint has for its answer.
+	answerWithin = 15 * time.Second
+	// claimFor is longer than an attempt and the noting of its result.
+	claimFor = 30 * time.Second
+	// quickWithin is how long the answer of a healthy endpoint takes at most.
+	quickWithin = time.Second
+	// writersAtOnce bounds the parallel transactions of the queue.
+	writersAtOnce = 8
+	// answerKept is how many bytes of an answer are stored.
+	answerKept = 1 << 10
+	// attemptsKept bounds a row: there are more than the schedule has after a manual retry.
+	attemptsKept = 20
+	// retryAfterMax is the longest Retry-After that is heeded.
+	retryAfterMax = 24 * time.Hour
+)
+
+// schedule has the pauses after failed attempts, each give or take a tenth.
+var schedule = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+}
+
+// counts counts attempts since the start of the process, for metrics.
+type counts struct{ delivered, retried, failed, dropped atomic.Uint64 }
+
+// Counts is what has become of attempts since the start of the process.
+type Counts struct{ Delivered, Retried, Failed, Dropped uint64 }
+
+// Counts returns what has become of this process's attempts.
+func (w *Webhooks) Counts() Counts {
+	return Counts{w.counts.delivered.Load(), w.counts.retried.Load(), w.counts.failed.Load(), w.counts.dropped.Load()}
+}
+
+// Sending is how many attempts this process is making, and how many endpoints are slow.
+func (w *Webhooks) Sending() outbox.Stats { return w.queue.Stats() }
+
+// Pending counts the deliveries that are queued in the installation.
+func (w *Webhooks) Pending(ctx context.Context) (int64, error) {
+	return w.db.Read().CountPendingDeliveries(ctx)
+}
+
+func (w *Webhooks) due(ctx context.Context, urgent bool, after outbox.Job, limit int) ([]store.QueuedDelivery, error) {
+	from := store.QueuedDelivery{DueAt: after.Due}
+	from.ID = after.ID
+	return w.db.Read().DueDeliveries(ctx, urgent, from, w.db.Now(), limit)
+}
+
+// job: tenants share the slots, and each endpoint is a host.
+func job(d store.QueuedDelivery) outbox.Job {
+	return outbox.Job{ID: d.ID, Due: d.DueAt, Urgent: d.Urgent, Share: d.TenantID, Host: d.WebhookID, Proven: d.Healthy}
+}
+
+// upkeep is access.Writer.Upkeep for the queue.
+func (w *Webhooks) upkeep(ctx context.Context, fn func(*store.Tx) error) error {
+	select {
+	case w.writers <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-w.writers }()
+	return w.writer.Upkeep(ctx, fn)
+}
+
+// claimed is a delivery that this worker has, and what it sends.
+type claimed struct {
+	store.QueuedDelivery
+	webhook doorward.Webhook
+	body    []byte
+	signer  signer
+	// unsent is why nothing can be sent now; empty: it can.
+	unsent string
+}
+
+func (w *Webhooks) try(ctx context.Context, d store.QueuedDelivery, send outbox.Send) error {
+	ctx, span := trace.Root(ctx, "webhook")
+	defer span.End()
+	span.Set("doorward.webhook", d.WebhookID)
+	span.SetCount("doorward.webhook.try", d.Tries+1)
+	c, err := w.claim(ctx, d)
+	if err != nil || c == nil {
+		return err
+	}
+	made, wait := doorward.DeliveryAttempt{At: w.db.Now(), Error: c.unsent}, time.Duration(0)
+	if c.unsent == "" {
+		_ = send(ctx, func(ctx context.Context) error {
+			made, wait = w.post(ctx, c.webhook.URL, c.EventID, c.body, c.signer)
+			return failure(made)
+		})
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // shutting down: the claim expires and it is retried
+	}
+	return w.note(ctx, c, made, wait)
+}
+
+// claim prepares the message, or returns nil when another worker has the delivery or nobody
+// gets it any more.
+func (w *Webhooks) claim(ctx context.Context, d store.QueuedDelivery) (c *claimed, err error) {
+	err = w.upkeep(ctx, func(tx *store.Tx) error {
+		c = nil
+		taken, err := tx.ClaimDelivery(ctx, d, tx.Now.Add(claimFor))
+		if err != nil || !taken {
+			return err
+		}
+		d := d
+		d.Tries++
+		now, err := tx.Delivery(ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		d.WebhookDelivery = now
+		open, err := w.isOpen(ctx, tx, d)
+		if err != nil || !open {
+			return err
+		}
+		c, err = w.prepare(ctx, tx, d)
+		return err
+	})
+	if errors.Is(err, store.ErrNone) {
+		return nil, nil //nolint:nilnil // it was deleted since
+	}
+	return c, err
+}
+
+// isOpen reports whether the webhook still gets events; else the delivery is dropped.
+func (w *Webhooks) isOpen(ctx context.Context, tx *store.Tx, d store.QueuedDelivery) (bool, error) {
+	hook, err := tx.Webhook(ctx, d.WebhookID)
+	if err != nil {
+		return false, err
+	}
+	open := hook.Enabled
+	if open && hook.TenantID != "" {
+		tenant, err := tx.Tenant(ctx, hook.TenantID)
+		if err != nil {
+			return false, err
+		}
+		open = tenant.Status == doorward.TenantActive
+	}
+	if open {
+		return true, nil
+	}
+	w.counts.dropped.Add(1)
+	d.State = doorward.DeliveryDropped
+	return false, tx.NoteAttempt(ctx, d, tx.Now)
+}
+
+func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDelivery) (*claimed, error) {
+	c := &claimed{QueuedDelivery: d}
+	var err error
+	if c.webhook, err = tx.Webhook(ctx, d.WebhookID); err != nil {
+		return nil, err
+	}
+	if c.signer, err = w.signer(ctx, tx.Reader, d.WebhookID, tx.Now); doorward.HasCode(err, doorward.CodeMasterKeyMissing) {
+		c.unsent = "The server lacks the master key."
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	event, err := tx.Event(ctx, d.EventID)
+	if errors.Is(err, store.ErrNone) {
+		c.unsent, c.Step = "The event is no longer kept.", len(schedule)
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.body, err = payload(c.webhook, event)
+	return c, err
+}
+
+// post makes one attempt, and returns how long the endpoint wants to be left alone.
+func (w *Webhooks) post(ctx context.Context, to, id string, body []byte, s signer) (made doorward.DeliveryAttempt, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	now, began := w.db.Now(), time.Now()
+	made.At = now
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err == nil {
+		r.Header = headers(id, now, body, s)
+		var answer guard.Answer
+		if answer, err = w.client.Do(r); err == nil {
+			made.Status, made.Answer = answer.Status, kept(answer.Body)
+			wait = retryAfter(answer.Header.Get("Retry-After"), now)
+		}
+	}
+	made.Ms = time.Since(began).Milliseconds()
+	if err != nil {
+		made.Error = describe(err)
+	}
+	return made, wait
+}
+
+// headers of a message, as Standard Webhooks names them.
+func headers(id string, at time.Time, body []byte, s signer) http.Header {
+	h := http.Header{}
+	h.Set("Content-Type", "application/json")
+	h.Set("User-Agent", "Doorward-Webhooks/1")
+	h.Set("Webhook-Id", id)
+	h.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
+	h.Set("Webhook-Signature", s.sign(id, at, body))
+	return h
+}
+
+// describe says why there is no answer, in words of ours: an error of the network names
+// internal addresses.
+func describe(err error) string {
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case guard.IsRefused(err):
+		return "The address is not allowed."
+	case errors.Is(err, context.DeadlineExceeded):
+		return "No answer within 15 s."
+	case errors.Is(err, context.Canceled):
+		return "Cancelled while slow, since others were waiting."
+	case errors.As(err, &name):
+		return "The name does not resolve."
+	case errors.As(err, &certificate):
+		return "The certificate is not valid: " + certificate.Err.Error()
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "The connection was refused."
+	case errors.Is(err, syscall.ECONNRESET):
+		return "The connection was reset."
+	}
+	return "The connection failed, or the answer was not HTTP."
+}
+
+// kept is the part of an answer that is stored.
+func kept(body []byte) string {
+	text := strings.ToValidUTF8(string(body[:min(len(body), answerKept)]), "\uFFFD")
+	return strings.ReplaceAll(text, "\x00", "\uFFFD")
+}
+
+// retryAfter reads the header: seconds or a date (RFC 9110, section 10.2.3).
+func retryAfter(text string, now time.Time) time.Duration {
+	wait := time.Duration(0)
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		wait = at.Sub(now)
+	}
+	return min(max(wait, 0), retryAfterMax)
+}
+
+var errNotDelivered = errors.New("webhook: not delivered")
+
+// failure is nil for a success: 2xx alone.
+func failure(a doorward.DeliveryAttempt) error {
+	if a.Error == "" && a.Status >= 200 && a.Status < 300 {
+		return nil
+	}
+	return errNotDelivered
+}
+
+// note stores the result of an attempt, and what it says of the endpoint.
+func (w *Webhooks) note(ctx context.Context, c *claimed, made doorward.DeliveryAttempt, wait time.Duration) error {
+	d := c.QueuedDelivery
+	d.Attempts = append(d.Attempts, made)
+	d.Attempts = d.Attempts[max(0, len(d.Attempts)-attemptsKept):]
+	pause := w.settle(&d, made, wait)
+	err := w.upkeep(ctx, func(tx *store.Tx) error {
+		if err := tx.NoteAttempt(ctx, d, tx.Now.Add(pause)); err != nil || c.unsent != "" {
+			return err
+		}
+		if failure(made) != nil {
+			return tx.WebhookFailed(ctx, d.WebhookID)
+		}
+		return tx.WebhookSucceeded(ctx, d.WebhookID, made.Ms < quickWithin.Milliseconds())
+	})
+	if err == nil && made.Status == http.StatusGone {
+		err = w.disable(ctx, c.webhook, doorward.DisabledGone, nil)
+	}
+	return err
+}
+
+// settle sets the state that follows from an attempt, and returns the pause before the next.
+func (w *Webhooks) settle(d *store.QueuedDelivery, made doorward.DeliveryAttempt, wait time.Duration) time.Duration {
+	switch {
+	case failure(made) == nil:
+		d.State = doorward.DeliveryDone
+		w.counts.delivered.Add(1)
+		return 0
+	case d.Step >= len(schedule):
+		d.State = doorward.DeliveryGivenUp
+		w.counts.failed.Add(1)
+		return 0
+	}
+	pause := jitter(schedule[d.Step])
+	d.State, d.Step = doorward.DeliveryPending, d.Step+1
+	w.counts.retried.Add(1)
+	return max(pause, wait)
+}
+
+// jitter is the pause, give or take a tenth, so that what failed together isn't tried
+// together.
+func jitter(pause time.Duration) time.Duration {
+	return time.Duration(float64(pause) * (0.9 + 0.2*rand.Float64()))
+}

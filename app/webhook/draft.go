@@ -1,0 +1,156 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/guard"
+)
+
+// Draft is a webhook, or a change of one, as somebody has typed it; nil fields stay.
+type Draft struct {
+	URL     *string
+	Events  *[]string
+	About   *string
+	Include *[]string
+	Enabled *bool
+}
+
+// Limits of what is typed, in bytes and in code points.
+const (
+	urlMax   = 2048
+	aboutMax = 200
+)
+
+func fault(pointer, code, message string) doorward.FieldError {
+	return doorward.FieldError{Pointer: pointer, Code: code, Message: message}
+}
+
+// apply changes w by the draft and returns the faults of that. A complete draft has a URL
+// and events. The error is that of the context.
+func (w *Webhooks) apply(ctx context.Context, to *doorward.Webhook, d Draft, complete bool) (faults []doorward.FieldError, err error) {
+	set(to, d)
+	if complete || d.URL != nil {
+		f, err := w.checkURL(ctx, to.URL)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, f...)
+	}
+	if complete || d.Events != nil {
+		faults = append(faults, checkEvents(to.Events)...)
+	}
+	if len([]rune(to.About)) > aboutMax {
+		faults = append(faults, fault("/about", "too_long", fmt.Sprintf("At most %d characters.", aboutMax)))
+	}
+	for i, word := range to.Include {
+		if word != doorward.WebhookIncludesEmail {
+			faults = append(faults, fault(fmt.Sprintf("/include/%d", i), "invalid", "The only word is email."))
+		}
+	}
+	return faults, nil
+}
+
+// set changes w by the draft, unchecked. Repeated words count once.
+func set(w *doorward.Webhook, d Draft) {
+	if d.URL != nil {
+		w.URL = *d.URL
+	}
+	if d.Events != nil {
+		w.Events = once(*d.Events)
+	}
+	if d.About != nil {
+		w.About = *d.About
+	}
+	if d.Include != nil {
+		w.Include = once(*d.Include)
+	}
+	if d.Enabled != nil {
+		w.Enabled = *d.Enabled
+	}
+	if w.Include == nil {
+		w.Include = []string{}
+	}
+}
+
+func once(words []string) []string {
+	all := []string{}
+	for _, word := range words {
+		if !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+func checkEvents(events []string) (faults []doorward.FieldError) {
+	switch {
+	case len(events) == 0:
+		return []doorward.FieldError{fault("/events", "required", "Say which events it gets, such as user.* or *.")}
+	case len(events) > doorward.WebhookEventsMax:
+		return []doorward.FieldError{fault("/events", "out_of_range", fmt.Sprintf("At most %d patterns.", doorward.WebhookEventsMax))}
+	}
+	for i, e := range events {
+		if !doorward.IsEventPattern(e) {
+			faults = append(faults, fault(fmt.Sprintf("/events/%d", i), "invalid", "Write an event such as user.invite, a group such as user.*, or *."))
+		}
+	}
+	return faults
+}
+
+// checkURL returns the faults of a URL: address_refused where it leads to what may not be
+// reached.
+func (w *Webhooks) checkURL(ctx context.Context, text string) ([]doorward.FieldError, error) {
+	if text == "" {
+		return []doorward.FieldError{fault("/url", "required", "Say where the events go.")}, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || len(text) > urlMax || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(text, isSpace) {
+		return []doorward.FieldError{fault("/url", "invalid", "Write an absolute https URL of at most 2,048 bytes, without user, password and fragment.")}, nil
+	}
+	if err := w.client.Check(ctx, u); guard.IsRefused(err) {
+		return []doorward.FieldError{fault("/url", "address_refused", "Endpoints are reached by https, on public addresses only.")}, nil // not the cause: it would tell what internal names resolve to
+	}
+	return nil, ctx.Err()
+}
+
+func isSpace(r rune) bool { return r <= ' ' || r == 0x7f }
+
+// field is a value that can be edited, as the trail shows it.
+type field struct{ name, value string }
+
+func fields(w doorward.Webhook) []field {
+	return []field{
+		{"url", withoutQuery(w.URL)},
+		{"events", strings.Join(w.Events, " ")},
+		{"about", w.About},
+		{"include", strings.Join(w.Include, " ")},
+		{"enabled", fmt.Sprint(w.Enabled)},
+	}
+}
+
+// withoutQuery leaves out the part of a URL that may be a secret of the endpoint.
+func withoutQuery(text string) string {
+	before, _, found := strings.Cut(text, "?")
+	if found {
+		return before + "?…"
+	}
+	return text
+}
+
+// recordEdit adds the differences to the event and reports whether there are any.
+func recordEdit(tx *access.Tx, was, is doorward.Webhook) (changed bool) {
+	after := fields(is)
+	for i, before := range fields(was) {
+		if before != after[i] {
+			tx.Changed(before.name, before.value, after[i].value)
+			changed = true
+		}
+	}
+	return changed || was.URL != is.URL
+}

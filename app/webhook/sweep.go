@@ -1,0 +1,136 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// noticesAfter are the times without a success after which people hear of it, once each. At
+// the last one the webhook is disabled.
+var noticesAfter = []time.Duration{time.Hour, 24 * time.Hour, 5 * 24 * time.Hour}
+
+// batch is how many webhooks, and how many deliveries, are treated in one transaction.
+const batch = 500
+
+var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
+
+// Sweep sends notices, disables what has failed for too long, and deletes old deliveries.
+// Several nodes may do so at the same time.
+func (w *Webhooks) Sweep(ctx context.Context) error {
+	var errs []error
+	for i := range slices.Backward(noticesAfter) {
+		errs = append(errs, w.sweepFailing(ctx, i+1))
+	}
+	return errors.Join(append(errs, w.sweepOld(ctx))...)
+}
+
+func (w *Webhooks) sweepFailing(ctx context.Context, notice int) error {
+	for {
+		since := w.db.Now().Add(-noticesAfter[notice-1])
+		all, err := w.db.Read().WebhooksFailing(ctx, since, notice, batch)
+		if err != nil {
+			return err
+		}
+		for _, hook := range all {
+			due := func(tx *access.Tx) (bool, error) { return tx.NoticeWebhook(ctx, hook.ID, notice, since) }
+			if notice == len(noticesAfter) {
+				err = w.disable(ctx, hook, doorward.DisabledFailing, due)
+			} else {
+				err = w.notify(ctx, hook, due)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(all) < batch {
+			return nil
+		}
+	}
+}
+
+// notify tells who manages the webhook that it is failing, if due reports that nobody has.
+func (w *Webhooks) notify(ctx context.Context, hook doorward.Webhook, due func(*access.Tx) (bool, error)) error {
+	_, err := w.writer.Do(ctx, system, doorward.WebhookFailing, object(hook), func(tx *access.Tx) error {
+		is, err := due(tx)
+		if err != nil || !is {
+			tx.SkipEvent()
+			return err
+		}
+		tx.Changed("url", "", withoutQuery(hook.URL))
+		tx.Changed("failingSince", "", hook.FailingSince.Format(time.RFC3339))
+		return w.mail(ctx, tx, hook, store.MailWebhookFailing)
+	})
+	return err
+}
+
+// disable disables the webhook, gives up what is pending, and tells who manages it. due,
+// unless nil, reports whether it is to happen.
+func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, why doorward.DisabledReason, due func(*access.Tx) (bool, error)) error {
+	_, err := w.writer.Do(ctx, system, doorward.WebhookDisable, object(hook), func(tx *access.Tx) error {
+		is := true
+		var err error
+		if due != nil {
+			is, err = due(tx)
+		}
+		if err == nil && is {
+			is, err = tx.DisableWebhook(ctx, hook.ID, why)
+		}
+		if err != nil || !is {
+			tx.SkipEvent()
+			return err
+		}
+		tx.Changed("url", "", withoutQuery(hook.URL))
+		tx.Changed("reason", "", string(why))
+		if _, err := tx.DropDeliveries(ctx, hook.ID); err != nil {
+			return err
+		}
+		return w.mail(ctx, tx, hook, store.MailWebhookDisabled)
+	})
+	return err
+}
+
+// managers are the roles whose holders hear of a tenant's webhooks.
+var managers = []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin}
+
+// managersNotified bounds the mails to holders of one role.
+const managersNotified = 100
+
+func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhook, kind store.MailKind) error {
+	if hook.TenantID == "" {
+		if w.mailTo == "" {
+			return nil
+		}
+		return tx.Notify(ctx, kind, w.mailTo)
+	}
+	for _, role := range managers {
+		page, err := tx.UserPage(ctx, hook.TenantID, store.UserFilter{Role: role, Status: doorward.UserActive}, doorward.Window{Limit: managersNotified})
+		if err != nil {
+			return err
+		}
+		for _, u := range page.Items {
+			if err := tx.Notify(ctx, kind, u.Email); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *Webhooks) sweepOld(ctx context.Context) error {
+	for n := int64(batch); n == batch; {
+		err := w.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			n, err = tx.DeleteOldDeliveries(ctx, tx.Now.Add(-w.keep), batch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

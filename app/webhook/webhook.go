@@ -1,0 +1,242 @@
+// Package webhook manages endpoints that get events, and delivers to them, as Standard
+// Webhooks 1.0.0 says (https://www.standardwebhooks.com).
+//
+// A delivery is a row that is written with the event, in the transaction of the act (see
+// store/delivery.go), and package outbox says when it is tried. So nothing is lost and
+// nothing is announced that was rolled back; what is sent twice has the same id.
+//
+//	webhook.go   reading and changing
+//	draft.go     the rules for what is typed
+//	secret.go    secrets and signatures
+//	payload.go   the body
+//	deliver.go   the queue, one attempt, what follows it
+//	attempt.go   deliveries: listed, retried, replayed
+//	sweep.go     notices, disabling, retention
+package webhook
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/app/outbox"
+	"github.com/doorward/doorward/internal/guard"
+	"github.com/doorward/doorward/internal/lograte"
+	"github.com/doorward/doorward/store"
+)
+
+// Settings configure the feature.
+type Settings struct {
+	Allow    []netip.Prefix // internal addresses that endpoints may have
+	Proxy    *url.URL       // that requests go through; nil: none
+	Local    bool           // allows http on loopback names
+	Keep     time.Duration  // for which finished deliveries are kept
+	Operator string         // address that hears of the installation's own webhooks; empty: nobody
+}
+
+// Webhooks is the feature. Make it with New.
+type Webhooks struct {
+	writer  *access.Writer
+	db      *store.DB
+	master  *masterkey.Keys
+	client  *guard.Client
+	keep    time.Duration
+	mailTo  string
+	log     *slog.Logger
+	queue   *outbox.Queue[store.QueuedDelivery]
+	writers chan struct{}
+	tests   chan struct{}
+	counts  counts
+}
+
+// New returns the feature.
+func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, s Settings, log *slog.Logger) *Webhooks {
+	w := &Webhooks{
+		writer: writer, db: db, master: master, keep: s.Keep, mailTo: s.Operator, log: log,
+		client:  guard.New(guard.Options{Allow: s.Allow, Proxy: s.Proxy, Local: s.Local}),
+		writers: make(chan struct{}, writersAtOnce), tests: make(chan struct{}, testsAtOnce),
+	}
+	w.queue = &outbox.Queue[store.QueuedDelivery]{
+		Fetch: w.due, Job: job, Try: w.try, Permanent: func(error) bool { return false },
+		Now: db.Now, Wake: db.DeliveryQueued(), Warn: lograte.Warnings(log, "webhook queue"), Endpoints: true,
+	}
+	return w
+}
+
+// Run delivers until ctx ends: events of this process at once, those of others within a
+// second.
+func (w *Webhooks) Run(ctx context.Context) { w.queue.Run(ctx) }
+
+// Deliver tries everything that is due once. The error is one of the database or of ctx.
+func (w *Webhooks) Deliver(ctx context.Context) error { return w.queue.Drain(ctx) }
+
+// List returns the webhooks of the caller's tenant, or those of the installation, the newest
+// first.
+func (w *Webhooks) List(ctx context.Context, by doorward.Caller, window doorward.Window) (doorward.Page[doorward.Webhook], error) {
+	return w.db.Read().WebhookPage(ctx, by.TenantID, window)
+}
+
+// Get returns a webhook of the caller's tenant, or of the installation. Errors: not_found.
+func (w *Webhooks) Get(ctx context.Context, by doorward.Caller, id string) (doorward.Webhook, error) {
+	return in(by, ctx, w.db.Read(), id)
+}
+
+func in(by doorward.Caller, ctx context.Context, read store.Reader, id string) (doorward.Webhook, error) {
+	found, err := read.Webhook(ctx, id)
+	if errors.Is(err, store.ErrNone) || err == nil && found.TenantID != by.TenantID {
+		return doorward.Webhook{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return found, err
+}
+
+func object(w doorward.Webhook) doorward.Object {
+	return doorward.Object{Type: "webhook", ID: w.ID, TenantID: w.TenantID}
+}
+
+// change runs write on a webhook of the caller's, read again in the transaction. Errors:
+// not_found, those of write.
+func (w *Webhooks) change(ctx context.Context, by doorward.Caller, act doorward.Action, id string, write func(*access.Tx, doorward.Webhook) error) error {
+	found, err := w.Get(ctx, by, id)
+	if err != nil {
+		return err
+	}
+	_, err = w.writer.Do(ctx, by, act, object(found), func(tx *access.Tx) error {
+		now, err := in(by, ctx, tx.Reader, id)
+		if err != nil {
+			return err
+		}
+		return write(tx, now)
+	})
+	return err
+}
+
+// Create makes a webhook and returns it with its secret, which can't be shown again. Errors:
+// too_many_webhooks, master_key_missing, validation_failed.
+func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Issued, error) {
+	made := doorward.Webhook{ID: doorward.NewID(doorward.PrefixWebhook), TenantID: by.TenantID, Enabled: true, Health: doorward.WebhookNew}
+	faults, err := w.apply(ctx, &made, d, true)
+	if err != nil {
+		return Issued{}, err
+	}
+	fresh := newSecret()
+	private, public := newSigningKey()
+	made.PublicKey = public
+	_, err = w.writer.Do(ctx, by, doorward.WebhookCreate, object(made), func(tx *access.Tx) error {
+		n, err := tx.CountWebhooks(ctx, made.TenantID)
+		switch {
+		case err != nil:
+			return err
+		case n >= doorward.WebhooksMax:
+			return doorward.Fail(doorward.CodeTooManyWebhooks, "")
+		case len(faults) > 0:
+			return doorward.InvalidFields(faults...)
+		}
+		sealed, err := w.seal(ctx, tx, made.ID, fresh, private)
+		if err != nil {
+			return err
+		}
+		made.CreatedAt = tx.Now
+		for _, f := range fields(made) {
+			if f.value != "" {
+				tx.Changed(f.name, "", f.value)
+			}
+		}
+		if err := tx.InsertWebhook(ctx, made, sealed); err != nil {
+			return err
+		}
+		return tx.Made(ctx, Issued{made, fresh})
+	})
+	if err != nil {
+		return Issued{}, err
+	}
+	return Issued{made, fresh}, nil
+}
+
+// Edit changes a webhook and returns it. One that is disabled gives up what is pending.
+// versions, unless empty, are those that the edit is based on. Errors: not_found,
+// precondition_failed, validation_failed.
+func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Draft, versions []string) (after doorward.Webhook, err error) {
+	proposed, err := w.Get(ctx, by, id)
+	if err != nil {
+		return after, err
+	}
+	faults, err := w.apply(ctx, &proposed, d, false)
+	if err != nil {
+		return after, err
+	}
+	err = w.change(ctx, by, doorward.WebhookUpdate, id, func(tx *access.Tx, was doorward.Webhook) error {
+		switch {
+		case len(versions) > 0 && !slices.Contains(versions, was.Version()):
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		case len(faults) > 0:
+			return doorward.InvalidFields(faults...)
+		}
+		after = was
+		set(&after, d)
+		if after.Enabled {
+			after.DisabledReason = ""
+		}
+		if !recordEdit(tx, was, after) {
+			tx.SkipEvent()
+			return nil
+		}
+		if was.Enabled && !after.Enabled {
+			if _, err := tx.DropDeliveries(ctx, id); err != nil {
+				return err
+			}
+		}
+		fresh := after.Enabled && !was.Enabled || after.URL != was.URL
+		if err := tx.UpdateWebhook(ctx, after, fresh); err != nil {
+			return err
+		}
+		after, err = tx.Webhook(ctx, id)
+		return err
+	})
+	return after, err
+}
+
+// Delete deletes a webhook with its deliveries. Errors: not_found.
+func (w *Webhooks) Delete(ctx context.Context, by doorward.Caller, id string) error {
+	return w.change(ctx, by, doorward.WebhookDelete, id, func(tx *access.Tx, was doorward.Webhook) error {
+		tx.Changed("url", withoutQuery(was.URL), "")
+		_, err := tx.DeleteWebhook(ctx, id)
+		return err
+	})
+}
+
+// Rotate gives the webhook a new secret. Until the grace is over messages are signed with
+// both. Errors: not_found, master_key_missing, validation_failed.
+func (w *Webhooks) Rotate(ctx context.Context, by doorward.Caller, id string, graceHours *int64) (Issued, error) {
+	grace := int64(doorward.WebhookGraceHours)
+	if graceHours != nil {
+		grace = *graceHours
+	}
+	fresh := newSecret()
+	var after doorward.Webhook
+	err := w.change(ctx, by, doorward.WebhookRotate, id, func(tx *access.Tx, _ doorward.Webhook) error {
+		if grace < 0 || grace > doorward.WebhookGraceHoursMax {
+			return doorward.Invalid("/graceHours", "out_of_range", "The present secret may stay in use for 0 to 168 hours.")
+		}
+		ends := tx.Now.Add(time.Duration(grace) * time.Hour)
+		tx.Changed("previousEndsAt", "", ends.Format(time.RFC3339))
+		previous, secret, err := w.sealAgain(ctx, tx, id, fresh)
+		if err != nil {
+			return err
+		}
+		if err := tx.RotateWebhook(ctx, id, previous, ends, secret); err != nil {
+			return err
+		}
+		if after, err = tx.Webhook(ctx, id); err != nil {
+			return err
+		}
+		return tx.Made(ctx, Issued{after, fresh})
+	})
+	return Issued{after, fresh}, err
+}

@@ -1,0 +1,286 @@
+package webhook_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/webhook"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+)
+
+// receiver is an endpoint that remembers the ids of what has come.
+type receiver struct {
+	*httptest.Server
+	mu  sync.Mutex
+	ids []string
+}
+
+// newReceiver answers with what answer returns for the n-th message, from 1.
+func newReceiver(t *testing.T, answer func(n int) (status int)) *receiver {
+	t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		r.mu.Lock()
+		r.ids = append(r.ids, req.Header.Get("Webhook-Id"))
+		n := len(r.ids)
+		r.mu.Unlock()
+		status := answer(n)
+		if status == 0 {
+			<-req.Context().Done()
+			return
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) got() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.ids...)
+}
+
+func always(status int) func(int) int { return func(int) int { return status } }
+
+// hook makes a webhook.
+func hook(f *apptest.Fixture, by doorward.Caller, url string, events ...string) doorward.Webhook {
+	f.Helper()
+	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
+	made, err := f.Node(0).Webhooks.Create(f.Context(), by, webhook.Draft{URL: &url, Events: &events})
+	f.NoError(err)
+	return made.Webhook
+}
+
+func deliveries(f *apptest.Fixture, w doorward.Webhook) []doorward.WebhookDelivery {
+	f.Helper()
+	page, err := f.DB.Read().DeliveryPage(f.Context(), w.ID, "", doorward.Window{Limit: 200})
+	f.NoError(err)
+	return page.Items
+}
+
+// TestSchedule: the pauses are those of the contract, give or take a tenth, then it is given
+// up.
+func TestSchedule(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		to := newReceiver(t, always(500))
+		w := hook(f, owner.Caller, to.URL, "user.*")
+		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+		for i, want := range []time.Duration{
+			5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour, 0,
+		} {
+			f.NoError(f.Node(i).Webhooks.Deliver(f.Context()))
+			d := deliveries(f, w)[0]
+			if len(d.Attempts) != i+1 {
+				t.Fatalf("there were %d attempts, want %d", len(d.Attempts), i+1)
+			}
+			if want == 0 {
+				if d.State != doorward.DeliveryGivenUp || d.NextAt != nil {
+					t.Errorf("after the last attempt it is %s", d.State)
+				}
+				break
+			}
+			pause := d.NextAt.Sub(clock.Now())
+			if pause < want*9/10-time.Second || pause > want*11/10 {
+				t.Errorf("after attempt %d it waits for %v, want %v", i+1, pause, want)
+			}
+			clock.Move(pause)
+		}
+	})
+}
+
+// TestFailingForDays: mails after an hour and a day, and with the disabling after five days,
+// once each.
+func TestFailingForDays(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		w := hook(f, owner.Caller, newReceiver(t, always(500)).URL, "user.*")
+		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+		f.NoError(f.Node(0).Webhooks.Deliver(f.Context()))
+		sweep := func() (kinds map[doorward.Action]int) {
+			for i := range 2 {
+				f.NoError(f.Node(i).Webhooks.Sweep(f.Context()))
+			}
+			kinds = map[doorward.Action]int{}
+			page, err := f.DB.Read().EventPage(f.Context(), w.TenantID, store.EventFilter{Target: w.ID}, doorward.Window{Limit: 100})
+			f.NoError(err)
+			for _, e := range page.Items {
+				kinds[e.Action]++
+			}
+			return kinds
+		}
+		for _, step := range []struct {
+			after             time.Duration
+			failing, disabled int
+		}{{59 * time.Minute, 0, 0}, {time.Minute, 1, 0}, {22 * time.Hour, 1, 0}, {time.Hour, 2, 0}, {95 * time.Hour, 2, 0}, {time.Hour, 2, 1}, {time.Hour, 2, 1}} {
+			clock.Move(step.after)
+			if got := sweep(); got[doorward.WebhookFailing] != step.failing || got[doorward.WebhookDisable] != step.disabled {
+				t.Errorf("%v later the events are %v", step.after, got)
+			}
+		}
+		now, err := f.DB.Read().Webhook(f.Context(), w.ID)
+		f.NoError(err)
+		if now.Enabled || now.DisabledReason != doorward.DisabledFailing || deliveries(f, w)[0].State != doorward.DeliveryDropped {
+			t.Errorf("it is %+v, with %v", now, deliveries(f, w))
+		}
+	})
+}
+
+// TestTakenOver: a node that dies during an attempt loses nothing. Another one repeats it
+// once the claim is over, with the same id, and not before.
+func TestTakenOver(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		f.AddNode(apptest.NoLimits, clock.Now)
+		_, owner := f.Tenant()
+		to := newReceiver(t, func(n int) int { return []int{0, 204}[min(n, 2)-1] })
+		w := hook(f, owner.Caller, to.URL, "user.*")
+		f.NoError(f.Nodes[len(f.Nodes)-1].MasterKey.Load(f.Context()))
+		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+		ctx, die := context.WithCancel(f.Context())
+		died := make(chan struct{})
+		go func() { f.Node(0).Webhooks.Run(ctx); close(died) }()
+		f.Until("the first attempt is under way", func() bool { return len(to.got()) == 1 })
+		die()
+		<-died
+		other := f.Nodes[len(f.Nodes)-1].Webhooks
+		f.NoError(other.Deliver(f.Context()))
+		if n := len(to.got()); n != 1 {
+			t.Fatalf("%d messages came before the claim was over", n)
+		}
+		clock.Move(31 * time.Second)
+		f.NoError(other.Deliver(f.Context()))
+		if got := to.got(); len(got) != 2 || got[0] != got[1] {
+			t.Errorf("what came is %v", got)
+		}
+		if d := deliveries(f, w)[0]; d.State != doorward.DeliveryDone {
+			t.Errorf("the delivery is %s", d.State)
+		}
+	})
+}
+
+// TestNodesShare: three nodes deliver many events, each once, at most four at once to an
+// endpoint and node.
+func TestNodesShare(t *testing.T) {
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	for len(f.Nodes) < 3 {
+		f.AddNode(apptest.NoLimits, time.Now)
+	}
+	_, owner := f.Tenant()
+	to := newReceiver(t, always(204))
+	w := hook(f, owner.Caller, to.URL, "user.*")
+	if _, err := f.Node(0).Webhooks.Test(f.Context(), owner.Caller, w.ID); err != nil {
+		t.Fatal(err)
+	}
+	const events = 60
+	for range events {
+		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+	}
+	ctx, stop := context.WithCancel(f.Context())
+	var running sync.WaitGroup
+	for i := range 3 {
+		f.NoError(f.Node(i).MasterKey.Load(f.Context()))
+		running.Go(func() { f.Node(i).Webhooks.Run(ctx) })
+	}
+	f.Until("all are delivered", func() bool {
+		n, err := f.Node(0).Webhooks.Pending(f.Context())
+		return err == nil && n == 0
+	})
+	stop()
+	running.Wait()
+	seen := map[string]bool{}
+	for _, id := range to.got() {
+		seen[id] = true
+	}
+	if len(seen) != events+1 || len(to.got()) != events+1 {
+		t.Errorf("%d messages with %d ids came, want %d", len(to.got()), len(seen), events+1)
+	}
+}
+
+// TestManyDeadEndpoints: thousands of endpoints that hang or refuse delay a live one by less
+// than two seconds, and cost little memory.
+func TestManyDeadEndpoints(t *testing.T) {
+	dead := apptest.Rounds(1000, 10_000)
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
+	_, owner := f.Tenant()
+	to := newReceiver(t, always(204))
+	live := hook(f, owner.Caller, to.URL, "user.*")
+	if _, err := f.Node(0).Webhooks.Test(f.Context(), owner.Caller, live.ID); err != nil {
+		t.Fatal(err)
+	}
+	hanging, err := net.Listen("tcp", "127.0.0.1:0")
+	f.NoError(err)
+	defer hanging.Close() //nolint:errcheck // the test is over
+	refusing, err := net.Listen("tcp", "127.0.0.1:0")
+	f.NoError(err)
+	f.NoError(refusing.Close())
+	for i := 0; i < dead; i += 500 {
+		f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
+			for n := range 500 {
+				at := []net.Addr{hanging.Addr(), refusing.Addr()}[n%2]
+				if err := insertDead(f, tx, fmt.Sprintf("http://%s/%d", at, n)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	_, err = f.Node(0).Access.Do(f.Context(), apptest.Operator, doorward.KeyCreate, doorward.Object{Type: "key"}, func(*access.Tx) error { return nil })
+	f.NoError(err)
+	ctx, stop := context.WithCancel(f.Context())
+	var running sync.WaitGroup
+	running.Go(func() { f.Node(0).Webhooks.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+	f.Until("dead endpoints have all slots", func() bool { return f.Node(0).Webhooks.Sending().Slow > 0 && f.Node(0).Webhooks.Counts().Retried > 4 })
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	longest := time.Duration(0)
+	for i := range 5 {
+		began := time.Now()
+		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+		f.Until("the live endpoint has its event", func() bool { return len(to.got()) == i+2 })
+		longest = max(longest, time.Since(began))
+		if s := f.Node(0).Webhooks.Sending(); s.Slow > 8 || s.Fast > 24 {
+			t.Errorf("%d and %d attempts at once", s.Fast, s.Slow)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	t.Logf("beside %d dead endpoints the live one waits for %v at most; the heap has %d MiB", dead, longest, after.HeapAlloc>>20)
+	if longest > 2*time.Second {
+		t.Errorf("the live endpoint waited for %v", longest)
+	}
+	if after.HeapAlloc > before.HeapAlloc+64<<20 {
+		t.Errorf("the heap grew from %d to %d bytes", before.HeapAlloc, after.HeapAlloc)
+	}
+}
+
+// insertDead adds a webhook of the installation that wants an event of its own.
+func insertDead(f *apptest.Fixture, tx *store.Tx, url string) error {
+	w := doorward.Webhook{ID: doorward.NewID(doorward.PrefixWebhook), URL: url, Events: []string{"key.create"}, Enabled: true, CreatedAt: tx.Now}
+	var s store.WebhookSecrets
+	for column, to := range map[string]*[]byte{"secret_sealed": &s.Secret, "private_sealed": &s.Private} {
+		sealed, err := f.Node(0).MasterKey.Seal(f.Context(), tx, seal.Place{Table: "webhooks", ID: w.ID, Column: column}, []byte(strings.Repeat("x", 32)))
+		if err != nil {
+			return err
+		}
+		*to = sealed
+	}
+	return tx.InsertWebhook(f.Context(), w, s)
+}

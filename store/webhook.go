@@ -1,0 +1,219 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// WebhookSecrets are the sealed secrets of a webhook.
+type WebhookSecrets struct {
+	Secret       []byte
+	Previous     []byte // before the last rotation; nil: none
+	PreviousEnds *time.Time
+	Private      []byte // seed of the Ed25519 key
+}
+
+func webhookColumns(w *doorward.Webhook) []any {
+	return []any{
+		&w.ID, &w.TenantID, &w.URL, wordsOf(&w.Events, plainWord), &w.About, wordsOf(&w.Include, plainWord), &w.Enabled, &w.DisabledReason,
+		&w.PublicKey, (*storedTime)(&w.CreatedAt),
+		nullableTime{&w.LastSuccessAt},
+		nullableTime{&w.FailingSince},
+		&w.Notices, &w.Health,
+		nullableTime{&w.PreviousEndsAt},
+	}
+}
+
+func plainWord(s string) (string, error) { return s, nil }
+
+func sameText(s string) string { return s }
+
+const (
+	selectWebhook = `SELECT id, tenant_id, url, events, about, include, enabled, disabled_reason,
+  public_key, created_at, last_success_at, failing_since, notices, health, previous_ends_at FROM webhooks
+`
+	sqlWebhook = selectWebhook + `WHERE id = $1`
+)
+
+// Webhook returns the webhook, or ErrNone.
+func (r Reader) Webhook(ctx context.Context, id string) (doorward.Webhook, error) {
+	return one(ctx, r, webhookColumns, sqlWebhook, id)
+}
+
+const (
+	selectWebhooksIn = selectWebhook + `WHERE tenant_id = $1
+`
+	sqlWebhookPage = selectWebhooksIn + `  AND ((created_at, id) < ($2, $3) OR $2 = 0)
+ORDER BY created_at DESC, id DESC LIMIT $4`
+	sqlWebhookPageBefore = selectWebhooksIn + `  AND (created_at, id) > ($2, $3)
+ORDER BY created_at, id LIMIT $4`
+)
+
+// WebhookPage returns webhooks of the tenant, the newest first. The empty tenant is the
+// installation.
+func (r Reader) WebhookPage(ctx context.Context, tenantID string, w doorward.Window) (doorward.Page[doorward.Webhook], error) {
+	query, from := sqlWebhookPage, boundary(w)
+	if w.Back() {
+		query = sqlWebhookPageBefore
+	}
+	rows, err := list(ctx, r, webhookColumns, query, tenantID, from.At, from.ID, w.Limit+1)
+	return page(rows, w, func(h doorward.Webhook) doorward.Position {
+		return doorward.Position{At: micros(h.CreatedAt), ID: h.ID}
+	}), err
+}
+
+const sqlCountWebhooks = `SELECT count(*) FROM webhooks WHERE tenant_id = $1`
+
+// CountWebhooks counts the webhooks of the tenant, disabled ones too.
+func (r Reader) CountWebhooks(ctx context.Context, tenantID string) (int, error) {
+	return one(ctx, r, countColumn, sqlCountWebhooks, tenantID)
+}
+
+const sqlWebhookSecrets = `SELECT secret_sealed, previous_sealed, previous_ends_at, private_sealed FROM webhooks WHERE id = $1`
+
+// WebhookSecrets returns the sealed secrets of a webhook, or ErrNone.
+func (r Reader) WebhookSecrets(ctx context.Context, id string) (WebhookSecrets, error) {
+	return one(ctx, r, func(s *WebhookSecrets) []any {
+		return []any{&s.Secret, &s.Previous, nullableTime{&s.PreviousEnds}, &s.Private}
+	}, sqlWebhookSecrets, id)
+}
+
+const sqlInsertWebhook = `INSERT INTO webhooks (id, tenant_id, url, events, about, include, enabled, public_key, secret_sealed, private_sealed, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+
+// InsertWebhook adds the webhook with its sealed secrets.
+func (tx *Tx) InsertWebhook(ctx context.Context, w doorward.Webhook, s WebhookSecrets) error {
+	return tx.run(ctx, sqlInsertWebhook, w.ID, w.TenantID, w.URL, joined(w.Events, sameText), w.About, joined(w.Include, sameText), w.Enabled,
+		w.PublicKey, s.Secret, s.Private, micros(w.CreatedAt))
+}
+
+// What is known of an endpoint ends when it is enabled again or gets another URL.
+const sqlUpdateWebhook = `UPDATE webhooks SET url = $2, events = $3, about = $4, include = $5, enabled = $6, disabled_reason = $7,
+  failing_since = CASE WHEN $8 THEN NULL ELSE failing_since END, notices = CASE WHEN $8 THEN 0 ELSE notices END,
+  health = CASE WHEN $8 THEN 'new' ELSE health END
+WHERE id = $1`
+
+// UpdateWebhook writes what can be edited. With fresh what is known of the endpoint is
+// forgotten.
+func (tx *Tx) UpdateWebhook(ctx context.Context, w doorward.Webhook, fresh bool) error {
+	return tx.run(ctx, sqlUpdateWebhook, w.ID, w.URL, joined(w.Events, sameText), w.About, joined(w.Include, sameText), w.Enabled, string(w.DisabledReason), fresh)
+}
+
+const sqlRotateWebhook = `UPDATE webhooks SET previous_sealed = $2, previous_ends_at = $3, secret_sealed = $4 WHERE id = $1`
+
+// RotateWebhook replaces the secret; the one before, sealed for its new place, is used too
+// until ends.
+func (tx *Tx) RotateWebhook(ctx context.Context, id string, previous []byte, ends time.Time, secret []byte) error {
+	return tx.run(ctx, sqlRotateWebhook, id, previous, micros(ends), secret)
+}
+
+const sqlDropPending = `UPDATE webhook_deliveries SET state = 'dropped' WHERE webhook_id = $1 AND state = 'pending'`
+
+// DropDeliveries gives up the pending deliveries of a webhook, and returns how many.
+func (tx *Tx) DropDeliveries(ctx context.Context, webhookID string) (int64, error) {
+	return tx.exec(ctx, sqlDropPending, webhookID)
+}
+
+const sqlDropPendingOfTenant = `UPDATE webhook_deliveries SET state = 'dropped'
+WHERE state = 'pending' AND webhook_id IN (SELECT id FROM webhooks WHERE tenant_id = $1)`
+
+// DropDeliveriesOf gives up the pending deliveries of a tenant's webhooks.
+func (tx *Tx) DropDeliveriesOf(ctx context.Context, tenantID string) error {
+	return tx.run(ctx, sqlDropPendingOfTenant, tenantID)
+}
+
+const sqlDeleteWebhook = `DELETE FROM webhooks WHERE id = $1`
+
+// DeleteWebhook deletes the webhook and its deliveries, and reports whether there was one.
+func (tx *Tx) DeleteWebhook(ctx context.Context, id string) (bool, error) {
+	return tx.affected(ctx, sqlDeleteWebhook, id)
+}
+
+const (
+	sqlDeleteDeliveriesOf = `DELETE FROM webhook_deliveries WHERE id IN (
+  SELECT d.id FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE w.tenant_id = $1 LIMIT $2)`
+	sqlDeleteWebhooksOf = `DELETE FROM webhooks WHERE tenant_id = $1`
+)
+
+// DeleteWebhooksOf deletes up to limit deliveries to webhooks of the tenant, and the webhooks
+// with the last of them. It returns the number deleted; fewer than limit means that nothing
+// is left.
+func (tx *Tx) DeleteWebhooksOf(ctx context.Context, tenantID string, limit int) (int64, error) {
+	n, err := tx.exec(ctx, sqlDeleteDeliveriesOf, tenantID, limit)
+	if err != nil || n == int64(limit) {
+		return n, err
+	}
+	return n, tx.run(ctx, sqlDeleteWebhooksOf, tenantID)
+}
+
+const sqlDisableWebhook = `UPDATE webhooks SET enabled = FALSE, disabled_reason = $2 WHERE id = $1 AND enabled`
+
+// DisableWebhook disables the webhook for a reason, and reports whether it was enabled.
+func (tx *Tx) DisableWebhook(ctx context.Context, id string, why doorward.DisabledReason) (bool, error) {
+	return tx.affected(ctx, sqlDisableWebhook, id, string(why))
+}
+
+const sqlDisableAllWebhooks = `UPDATE webhooks SET enabled = FALSE, disabled_reason = 'restored' WHERE enabled RETURNING id, tenant_id`
+
+// WebhookName names a webhook to an operator.
+type WebhookName struct{ ID, TenantID string }
+
+// DisableAllWebhooks disables the webhooks of all tenants and of the installation, gives up
+// what is pending, and returns them by id.
+func (tx *Tx) DisableAllWebhooks(ctx context.Context) ([]WebhookName, error) {
+	if err := tx.run(ctx, sqlDropAllPending); err != nil {
+		return nil, err
+	}
+	columns := func(w *WebhookName) []any { return []any{&w.ID, &w.TenantID} }
+	all, err := list(ctx, tx.Reader, columns, sqlDisableAllWebhooks)
+	slices.SortFunc(all, func(a, b WebhookName) int { return strings.Compare(a.ID, b.ID) })
+	return all, err
+}
+
+const sqlDropAllPending = `UPDATE webhook_deliveries SET state = 'dropped' WHERE state = 'pending'`
+
+const (
+	sqlWebhookSucceeded = `UPDATE webhooks SET last_success_at = $2, failing_since = NULL, notices = 0, health = $3 WHERE id = $1`
+	sqlWebhookFailed    = `UPDATE webhooks SET failing_since = CASE WHEN failing_since IS NULL THEN $2 ELSE failing_since END, health = 'bad'
+WHERE id = $1 AND (failing_since IS NULL OR health <> 'bad')`
+)
+
+// WebhookSucceeded notes a success of the endpoint, and whether it was quick.
+func (tx *Tx) WebhookSucceeded(ctx context.Context, id string, quick bool) error {
+	health := doorward.WebhookBad
+	if quick {
+		health = doorward.WebhookGood
+	}
+	return tx.run(ctx, sqlWebhookSucceeded, id, micros(tx.Now), string(health))
+}
+
+// WebhookFailed notes a failure of the endpoint.
+func (tx *Tx) WebhookFailed(ctx context.Context, id string) error {
+	return tx.run(ctx, sqlWebhookFailed, id, micros(tx.Now))
+}
+
+const sqlWebhooksFailing = selectWebhook + `WHERE enabled AND failing_since <= $1 AND notices < $2 ORDER BY created_at, id LIMIT $3`
+
+// WebhooksFailing returns enabled webhooks without a success since an instant, of which
+// fewer notices were sent.
+func (r Reader) WebhooksFailing(ctx context.Context, since time.Time, notices, limit int) ([]doorward.Webhook, error) {
+	return list(ctx, r, webhookColumns, sqlWebhooksFailing, micros(since), notices, limit)
+}
+
+const sqlNoticeWebhook = `UPDATE webhooks SET notices = $2 WHERE id = $1 AND enabled AND failing_since <= $3 AND notices < $2`
+
+// NoticeWebhook marks a notice as sent, and reports whether it was still due.
+func (tx *Tx) NoticeWebhook(ctx context.Context, id string, notice int, since time.Time) (bool, error) {
+	return tx.affected(ctx, sqlNoticeWebhook, id, notice, micros(since))
+}
+
+const sqlEachWebhook = selectWebhook + `WHERE tenant_id = $1 ORDER BY created_at, id`
+
+// EachWebhook calls fn with the webhooks of a tenant until it fails, and returns its error.
+func (r Reader) EachWebhook(ctx context.Context, tenantID string, fn func(doorward.Webhook) error) error {
+	return each(ctx, r, webhookColumns, fn, sqlEachWebhook, tenantID)
+}

@@ -1,0 +1,359 @@
+package web_test
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+const hooksPath = "/api/v2/webhooks"
+
+// endpoint is a receiver of webhooks.
+type endpoint struct {
+	*httptest.Server
+	mu     sync.Mutex
+	got    []received
+	status int
+	header http.Header
+	body   string
+}
+
+type received struct {
+	header http.Header
+	body   []byte
+}
+
+func newEndpoint(t *testing.T) *endpoint {
+	t.Helper()
+	e := &endpoint{status: http.StatusNoContent, header: http.Header{}}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.got = append(e.got, received{r.Header.Clone(), body})
+		for name, values := range e.header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(e.status)
+		_, _ = io.WriteString(w, e.body)
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// answers sets what the endpoint answers from now on.
+func (e *endpoint) answers(status int, body string, header ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status, e.body, e.header = status, body, http.Header{}
+	for i := 0; i+1 < len(header); i += 2 {
+		e.header.Set(header[i], header[i+1])
+	}
+}
+
+// news returns what has come since the last call.
+func (e *endpoint) news() []received {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	got := e.got
+	e.got = nil
+	return got
+}
+
+// hook makes a webhook to an endpoint, and returns its id and its secret.
+func (s *server) hook(t *testing.T, url string, who opt, more m) (id, secret string) {
+	t.Helper()
+	body := m{"url": url, "events": []string{"user.*"}}
+	for name, v := range more {
+		body[name] = v
+	}
+	a := s.send(t, "POST "+hooksPath, body, who).ok(http.StatusCreated)
+	return a.text("webhook.id"), a.text("secret")
+}
+
+// drain tries what is due once.
+func (s *server) drain(t *testing.T) {
+	t.Helper()
+	if err := s.Node.App.Webhooks.Deliver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deliveriesOf returns the deliveries of a webhook, the newest first.
+func (s *server) deliveriesOf(t *testing.T, id, query string, who opt) (all []m) {
+	t.Helper()
+	for _, d := range s.send(t, "GET "+hooksPath+"/"+id+"/deliveries"+query, nil, who).ok(200).at("items").([]any) {
+		all = append(all, d.(m))
+	}
+	return all
+}
+
+// until waits for what the node does by itself.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for began := time.Now(); !is(); <-time.After(5 * time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("timeout: %s", what)
+		}
+	}
+}
+
+// verify judges a message with the reference library, and its signature v1a with the public
+// key.
+func verify(t *testing.T, got received, secret, publicKey string) {
+	t.Helper()
+	judge, err := standardwebhooks.NewWebhook(secret)
+	if err == nil {
+		err = judge.Verify(got.body, got.header)
+	}
+	if err != nil {
+		t.Errorf("the reference library refuses it: %v\n%v", err, got.header)
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(publicKey, "whpk_"))
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		t.Fatalf("the public key is %q", publicKey)
+	}
+	content := fmt.Sprintf("%s.%s.%s", got.header.Get("Webhook-Id"), got.header.Get("Webhook-Timestamp"), got.body)
+	for signature := range strings.FieldsSeq(got.header.Get("Webhook-Signature")) {
+		if text, is := strings.CutPrefix(signature, "v1a,"); is {
+			sum, err := base64.StdEncoding.DecodeString(text)
+			if err != nil || !ed25519.Verify(key, []byte(content), sum) {
+				t.Error("the signature v1a is wrong")
+			}
+			return
+		}
+	}
+	t.Errorf("there is no signature v1a: %s", got.header.Get("Webhook-Signature"))
+}
+
+// TestWebhook: an event is delivered once, signed twice, with its number and without e-mail
+// addresses unless they are asked for.
+func TestWebhook(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, to := d.Tenant("Acme"), newEndpoint(t)
+		owner := as(acme.Owner.Token())
+		made := d.send(t, "POST "+hooksPath, m{"url": to.URL, "events": []string{"user.*"}}, owner).ok(http.StatusCreated)
+		id, secret, public := made.text("webhook.id"), made.text("secret"), made.text("webhook.publicKey")
+		d.invite(t, acme.Owner, "bob@acme.example", "USER")
+		until(t, "the event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 1 })
+		got := to.news()
+		if len(got) != 1 {
+			t.Fatalf("%d messages came", len(got))
+		}
+		verify(t, got[0], secret, public)
+		event := d.trail(t, acme.Owner, "?action=user.invite")[0]
+		var body m
+		if err := json.Unmarshal(got[0].body, &body); err != nil {
+			t.Fatal(err)
+		}
+		data := body["data"].(m)
+		if body["type"] != "user.invite" || body["timestamp"] != event["at"] || got[0].header.Get("Webhook-Id") != event["id"] || data["id"] != event["id"] || data["seq"] != 5.0 {
+			t.Errorf("the body is %s\nof the event %v", got[0].body, event)
+		}
+		if strings.Contains(string(got[0].body), "@") {
+			t.Errorf("the body has an address: %s", got[0].body)
+		}
+		d.send(t, "PATCH "+hooksPath+"/"+id, m{"include": []string{"email"}}, owner).ok(200)
+		d.invite(t, acme.Owner, "eve@acme.example", "USER")
+		until(t, "the second is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 2 })
+		if got := to.news(); len(got) != 1 || !strings.Contains(string(got[0].body), "eve@acme.example") || !strings.Contains(string(got[0].body), acme.Owner.Email) {
+			t.Errorf("with addresses there came %q", got)
+		}
+		d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).is("failingSince", nil)
+	}, masterKey(t))
+}
+
+// TestWebhookSecret: during the grace a message verifies with both secrets, afterwards with
+// the new one alone; the public key stays.
+func TestWebhookSecret(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, to := d.Tenant("Acme"), newEndpoint(t)
+		owner := as(acme.Owner.Token())
+		id, first := d.hook(t, to.URL, owner, nil)
+		public := d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).text("publicKey")
+		second := d.send(t, "POST "+hooksPath+"/"+id+"/rotate-secret", m{"graceHours": 2}, owner).ok(http.StatusCreated).text("secret")
+		test := func() received {
+			d.send(t, "POST "+hooksPath+"/"+id+"/test", nil, owner).ok(200).is("status", 204.0)
+			return to.news()[0]
+		}
+		message := test()
+		verify(t, message, first, public)
+		verify(t, message, second, public)
+		d.Advance(2*time.Hour + time.Minute)
+		owner = as(d.token(t, acme.Owner.Email))
+		if n := strings.Count(test().header.Get("Webhook-Signature"), "v1,"); n != 1 {
+			t.Errorf("after the grace there are %d signatures by secrets", n)
+		}
+		d.send(t, "POST "+hooksPath+"/"+id+"/rotate-secret", m{"graceHours": 169}, owner).invalid("/graceHours", "out_of_range")
+	}, masterKey(t))
+}
+
+// TestWebhookRetries: what isn't 2xx is tried again by the schedule, with the same id, and a
+// longer Retry-After is heeded; 410 disables; the first KiB of answers is kept.
+func TestWebhookRetries(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, to := d.Tenant("Acme"), newEndpoint(t)
+		owner := as(acme.Owner.Token())
+		id, _ := d.hook(t, to.URL, owner, nil)
+		to.answers(302, strings.Repeat("x", 2000), "Location", "/elsewhere")
+		d.invite(t, acme.Owner, "bob@acme.example", "USER")
+		last := func() m { return d.deliveriesOf(t, id, "", owner)[0] }
+		attempts := func() []any { return last()["attempts"].([]any) }
+		until(t, "the first attempt", func() bool { return len(attempts()) == 1 })
+		first := attempts()[0].(m)
+		if first["status"] != 302.0 || len(first["answer"].(string)) != 1024 {
+			t.Errorf("the attempt is %v", first)
+		}
+		if n := len(to.news()); n != 1 {
+			t.Errorf("%d requests: redirects are not followed", n)
+		}
+		to.answers(503, "", "Retry-After", "7200")
+		d.Advance(6 * time.Second)
+		until(t, "the second attempt", func() bool { return len(attempts()) == 2 })
+		next, err := time.Parse(time.RFC3339, last()["nextAt"].(string))
+		if wait := next.Sub(d.Node.App.Now()); err != nil || wait < 2*time.Hour-time.Minute || wait > 2*time.Hour {
+			t.Errorf("the next attempt is in %v", wait)
+		}
+		to.answers(200, "")
+		d.send(t, "POST "+hooksPath+"/deliveries/"+last()["id"].(string)+"/retry", nil, owner).ok(http.StatusAccepted)
+		until(t, "the third attempt", func() bool { return last()["state"] == "delivered" })
+		got := to.news()
+		if len(got) != 2 || got[0].header.Get("Webhook-Id") != got[1].header.Get("Webhook-Id") {
+			t.Errorf("%d messages came, with other ids", len(got))
+		}
+		to.answers(410, "")
+		d.invite(t, acme.Owner, "eve@acme.example", "USER")
+		until(t, "it is disabled", func() bool {
+			return d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).at("disabledReason") == "gone"
+		})
+		if last()["state"] != "dropped" {
+			t.Errorf("the delivery is %v", last())
+		}
+		d.send(t, "POST "+hooksPath+"/deliveries/"+last()["id"].(string)+"/retry", nil, owner).fails(409, "webhook_disabled")
+		d.send(t, "POST "+hooksPath+"/"+id+"/replay", nil, owner).fails(409, "webhook_disabled")
+		d.send(t, "PATCH "+hooksPath+"/"+id, m{"enabled": true}, owner).ok(200).is("disabledReason", nil)
+		to.answers(204, "")
+		d.send(t, "POST "+hooksPath+"/"+id+"/replay", m{"events": []string{"user.invite"}}, owner).ok(http.StatusAccepted).is("queued", 2.0)
+		until(t, "both are sent again", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 3 })
+	}, masterKey(t))
+}
+
+// TestWebhooksOfOthers: a tenant's webhooks are its own, those of the installation get the
+// events of all, and services have what their header says.
+func TestWebhooksOfOthers(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, zeta, to := d.Tenant("Acme"), d.Tenant("Zeta"), newEndpoint(t)
+		operator := bearer(d.operatorKey(t))
+		service := bearer(d.serviceKey(t, allOfServices))
+		id, _ := d.hook(t, to.URL, as(acme.Owner.Token()), nil)
+		for _, who := range []opt{as(zeta.Owner.Token()), operator, service} {
+			d.send(t, "GET "+hooksPath+"/"+id, nil, who).fails(404, "not_found")
+			d.send(t, "DELETE "+hooksPath+"/"+id, nil, who).fails(404, "not_found")
+		}
+		d.send(t, "GET "+hooksPath+"/"+id, nil, service, in(acme.ID)).ok(200)
+		all, _ := d.hook(t, to.URL, service, m{"events": []string{"*"}})
+		d.send(t, "GET "+hooksPath+"/"+all, nil, operator).ok(200)
+		d.send(t, "GET "+hooksPath+"/"+all, nil, as(acme.Owner.Token())).fails(404, "not_found")
+		d.invite(t, zeta.Owner, "bob@zeta.example", "USER")
+		until(t, "the installation gets Zeta's event", func() bool {
+			for _, got := range to.news() {
+				if strings.Contains(string(got.body), `"type":"user.invite"`) && strings.Contains(string(got.body), zeta.ID) {
+					return true
+				}
+			}
+			return false
+		})
+		if n := len(d.deliveriesOf(t, id, "", as(acme.Owner.Token()))); n != 0 {
+			t.Errorf("Acme's webhook got %d events", n)
+		}
+		for range 19 {
+			d.hook(t, to.URL, as(acme.Owner.Token()), nil)
+		}
+		d.send(t, "POST "+hooksPath, m{"url": to.URL, "events": []string{"*"}}, as(acme.Owner.Token())).fails(409, "too_many_webhooks")
+	}, masterKey(t))
+}
+
+// TestFrozenTenantGetsNothing: what is pending when a tenant is frozen is dropped, and nothing
+// is queued until it is thawed.
+func TestFrozenTenantGetsNothing(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, to := d.Tenant("Acme"), newEndpoint(t)
+		id, _ := d.hook(t, to.URL, as(acme.Owner.Token()), m{"events": []string{"*"}})
+		to.answers(500, "")
+		d.invite(t, acme.Owner, "bob@acme.example", "USER")
+		until(t, "an attempt fails", func() bool {
+			for _, one := range d.deliveriesOf(t, id, "", as(acme.Owner.Token())) {
+				if one["type"] == "user.invite" && len(one["attempts"].([]any)) > 0 {
+					return true
+				}
+			}
+			return false
+		})
+		d.freeze(t, acme.ID)
+		service := []opt{bearer(d.serviceKey(t, allOfServices))}
+		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, service...).ok(200)
+		owner := as(d.token(t, acme.Owner.Email))
+		for _, one := range d.deliveriesOf(t, id, "", owner) {
+			if one["type"] == "tenant.freeze" || one["type"] == "user.invite" && one["state"] != "dropped" {
+				t.Errorf("of the time of the freeze there is %v", one)
+			}
+		}
+	}, masterKey(t))
+}
+
+func (h *recorder) withWebhooks() []step {
+	to := newEndpoint(h.t)
+	id := ""
+	return []step{
+		{"a webhook", func() {
+			a := h.ask("POST "+hooksPath, m{"url": to.URL + "/in?token=x", "events": []string{"policy.*"}, "about": "Sync"}, h.as(h.ann)).ok(201)
+			id = a.text("webhook.id")
+			h.keep(a.text("secret"))
+			h.names[id] = "HOOK"
+		}, []string{
+			`Acme: ann done webhook.create webhook HOOK, url "" "` + to.URL + `/in?…", events "" "policy.*", about "" "Sync", enabled "" "true"`,
+		}},
+		{"a webhook by a USER", func() {
+			h.ask("POST "+hooksPath, m{"url": to.URL, "events": []string{"*"}}, h.as(h.bob)).fails(403, "forbidden")
+		}, []string{
+			`Acme: bob refused webhook.manage tenant Acme, reason "" "forbidden"`,
+		}},
+		{"a webhook changed", func() {
+			for range 2 {
+				h.ask("PATCH "+hooksPath+"/"+id, m{"events": []string{"role.*"}, "include": []string{"email"}}, h.as(h.ann)).ok(200)
+			}
+		}, []string{
+			`Acme: ann done webhook.update webhook HOOK, events "policy.*" "role.*", include "" "email"`,
+		}},
+		{"a webhook used", func() {
+			h.keep(h.ask("POST "+hooksPath+"/"+id+"/rotate-secret", m{}, h.as(h.ann)).ok(201).text("secret"))
+			h.ask("POST "+hooksPath+"/"+id+"/test", nil, h.as(h.ann)).ok(200)
+			h.ask("PATCH "+hooksPath+"/"+id, m{"events": []string{"webhook.rotate"}}, h.as(h.ann)).ok(200)
+			h.ask("POST "+hooksPath+"/"+id+"/replay", nil, h.as(h.ann)).ok(202).is("queued", 1.0)
+			delivery := h.server.deliveriesOf(h.t, id, "", h.as(h.ann))[0]["id"].(string)
+			h.names[delivery] = "DELIVERY"
+			h.ask("POST "+hooksPath+"/deliveries/"+delivery+"/retry", nil, h.as(h.ann)).ok(202)
+		}, []string{
+			`Acme: ann done webhook.rotate webhook HOOK, previousEndsAt "" "TIME"`,
+			`Acme: ann done webhook.test webhook HOOK, status "" "204"`,
+			`Acme: ann done webhook.update webhook HOOK, events "role.*" "webhook.rotate"`,
+			`Acme: ann done webhook.replay webhook HOOK, queued "" "1"`,
+			`Acme: ann done webhook.retry webhook HOOK, deliveryId "" "DELIVERY"`,
+		}},
+		{"a webhook deleted", func() {
+			h.ask("DELETE "+hooksPath+"/"+id, nil, h.as(h.ann)).ok(204)
+		}, []string{
+			`Acme: ann done webhook.delete webhook HOOK, url "` + to.URL + `/in?…" ""`,
+		}},
+	}
+}

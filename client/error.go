@@ -71,13 +71,15 @@ func (e *Error) Error() string {
 }
 
 // Is reports whether target is the one of ErrUnauthenticated, ErrForbidden,
-// ErrRateLimited and ErrUnavailable that belongs to the status.
+// ErrRateLimited, ErrEventsGone and ErrUnavailable that belongs to the status.
 func (e *Error) Is(target error) bool {
 	switch e.Status {
 	case http.StatusUnauthorized:
 		return target == ErrUnauthenticated
 	case http.StatusForbidden:
 		return target == ErrForbidden
+	case http.StatusGone:
+		return target == ErrEventsGone
 	case http.StatusTooManyRequests:
 		return target == ErrRateLimited
 	case http.StatusServiceUnavailable:

@@ -1,0 +1,88 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/installation"
+	"github.com/doorward/doorward/app/key"
+	"github.com/doorward/doorward/client"
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+func newServiceKey(server *doorwardtest.Server, may ...string) string {
+	made, err := server.Node.App.Keys.CreateService(context.Background(), doorward.OperatorAtTerminal(), key.ServiceDraft{Name: "follower", May: may})
+	if err != nil {
+		panic(err)
+	}
+	return made.Reveal()
+}
+
+var errEnough = errors.New("enough")
+
+var keepAll = installation.Keep{Sessions: true, Links: true, Keys: true}
+
+// A follower goes on where it was stopped, waits while Doorward doesn't answer, and says
+// when events are gone.
+func TestFollow(t *testing.T) {
+	server := doorwardtest.Start(t)
+	acme := server.Tenant("Acme")
+	target, _ := url.Parse(server.URL)
+	var refused atomic.Int64
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refused.Add(-1) >= 0 {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(between.Close)
+	c := newClient(t, between.URL, client.OperatorKey(newServiceKey(server, "events.read")))
+
+	seen, place := map[string]bool{}, ""
+	follow := func(types ...string) (actions []string) {
+		t.Helper()
+		err := c.Follow(t.Context(), place, types, func(events []client.Event, next string) error {
+			place = next
+			for _, e := range events {
+				if seen[e.ID] || e.TenantID != acme.ID || e.Seq == 0 {
+					t.Errorf("%+v comes again, or is of another tenant", e)
+				}
+				seen[e.ID] = true
+				actions = append(actions, e.Action)
+			}
+			return errEnough
+		})
+		if !errors.Is(err, errEnough) {
+			t.Fatal(err)
+		}
+		return actions
+	}
+	if all := follow(); len(all) < 2 || all[0] != "tenant.create" {
+		t.Errorf("the first events are %q", all)
+	}
+	acme.Join("ann@acme.example", "USER")
+	refused.Store(4) // more than the tries of one call
+	if got := follow("user.invite"); fmt.Sprint(got) != "[user.invite]" {
+		t.Errorf("then comes %q", got)
+	}
+	if err := c.Follow(t.Context(), "nonsense", nil, nil); errors.Is(err, client.ErrUnavailable) || err == nil {
+		t.Errorf("a place that is none: %v", err)
+	}
+	if _, err := server.Node.App.Installation.Restored(t.Context(), doorward.OperatorAtTerminal(), keepAll); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Follow(t.Context(), place, nil, nil); !errors.Is(err, client.ErrEventsGone) {
+		t.Errorf("after a restore: %v", err)
+	}
+}

@@ -305,7 +305,7 @@ export interface paths {
         };
         /**
          * List what was done and refused in the tenant
-         * @description The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON; text that a spreadsheet would take for a formula begins with an apostrophe.
+         * @description The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.
          */
         get: operations["listAuditEvents"];
         put?: never;
@@ -331,6 +331,26 @@ export interface paths {
          */
         post: operations["acceptInvitation"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/auth/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Erase one's own account, for good
+         * @description Leaves all tenants, as leaving each of them does, and deletes the account with what is kept about the person: sessions, factors, known browsers, mails, counters. Audit events and answered invitations stay, without name, address and network. 409 `last_owner` names the tenants that would be left without an active OWNER; then nothing is changed. It can't be undone.
+         */
+        delete: operations["eraseAccount"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1453,7 +1473,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Freeze or thaw a tenant
+         * Freeze or thaw a tenant, or set its quotas
          * @description Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`.
          */
         patch: operations["setTenantStatus"];
@@ -2128,6 +2148,14 @@ export interface components {
              * @example otpauth://totp/Doorward:ann@acme.example?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Doorward
              */
             uri: string;
+        };
+        EraseInput: {
+            /**
+             * Format: email
+             * @description The address of the account
+             * @example ann@acme.example
+             */
+            confirm: string;
         };
         EvaluationAnswer: {
             /** @description Of a refusal */
@@ -3036,6 +3064,8 @@ export interface components {
             publicKey?: {
                 [key: string]: unknown;
             };
+            /** @description With the code quota_exceeded: people, apiKeys or webhooks */
+            quota?: string;
             /** @description With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says */
             reason?: string;
             /** @description Also in the header X-Request-Id and in the log */
@@ -3074,6 +3104,42 @@ export interface components {
              * @example 192.0.2.7
              */
             ip?: string;
+        };
+        Quotas: {
+            /**
+             * Format: int64
+             * @example 10
+             */
+            apiKeys?: number;
+            /**
+             * Format: int64
+             * @description Members, suspended ones too; pending invitations count when somebody is invited
+             * @example 50
+             */
+            people?: number;
+            /**
+             * Format: int64
+             * @example 3
+             */
+            webhooks?: number;
+        };
+        QuotasInput: {
+            /**
+             * Format: int64
+             * @example 10
+             */
+            apiKeys?: number;
+            /**
+             * Format: int64
+             * @description -1 removes the quota
+             * @example 50
+             */
+            people?: number;
+            /**
+             * Format: int64
+             * @example 3
+             */
+            webhooks?: number;
         };
         RecoveryCodes: {
             /** @description Ten, each good once in place of a second factor; shown only here */
@@ -3507,6 +3573,8 @@ export interface components {
             logo?: components["schemas"]["Logo"];
             /** @example Acme */
             name: string;
+            /** @description What the operator allows the tenant to have; absent: as much as it likes */
+            quotas?: components["schemas"]["Quotas"];
             settings: components["schemas"]["Settings"];
             /** @enum {string} */
             status: "active" | "frozen" | "closing";
@@ -3529,8 +3597,10 @@ export interface components {
             totalAtLeast?: number;
         };
         TenantStatusInput: {
+            /** @description What the tenant may have, by an operator key only. Absent quotas stay unchanged; what it has beyond one stays, too */
+            quotas?: components["schemas"]["QuotasInput"];
             /** @enum {string} */
-            status: "active" | "frozen";
+            status?: "active" | "frozen";
         };
         TokenAnswer: {
             /** @description A JSON Web Token, signed with ES256 */
@@ -4739,7 +4809,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency_in_progress`, `too_many_keys` */
+            /** @description `idempotency_in_progress`, `quota_exceeded`, `too_many_keys` */
             409: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5616,7 +5686,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `already_member` */
+            /** @description `already_member`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5628,6 +5698,134 @@ export interface operations {
             };
             /** @description `invitation_expired`, `invitation_revoked`, `invitation_used` */
             410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    eraseAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EraseInput"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    /** @description `JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0` */
+                    "Set-Cookie"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_body` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `last_owner` */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -5816,7 +6014,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6183,7 +6381,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `account_exists` */
+            /** @description `account_exists`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7498,7 +7696,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `already_member`, `idempotency_in_progress`, `invitation_pending` */
+            /** @description `already_member`, `idempotency_in_progress`, `invitation_pending`, `quota_exceeded` */
             409: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

@@ -29,6 +29,8 @@ type Principal struct {
 	OwnerID string
 	// Service is the key of a service; nil for other callers.
 	Service *ServiceKey
+	// Limits are all that an operator key may do; none: everything.
+	Limits []Action
 
 	TenantID     string // empty outside of tenants
 	TenantStatus TenantStatus

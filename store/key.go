@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/doorward/doorward"
 )
 
 // OperatorKey is a credential of the installation's operator.
@@ -10,31 +12,33 @@ type OperatorKey struct {
 	ID        string
 	Name      string
 	CreatedAt time.Time
+	ExpiresAt *time.Time        // nil: never
+	May       []doorward.Action // none: everything
 }
 
 func operatorKeyColumns(k *OperatorKey) []any {
-	return []any{&k.ID, &k.Name, (*storedTime)(&k.CreatedAt)}
+	return []any{&k.ID, &k.Name, (*storedTime)(&k.CreatedAt), nullableTime{&k.ExpiresAt}, wordsOf(&k.May, parseAction)}
 }
 
-const sqlOperatorKey = `SELECT id, name, created_at FROM operator_keys WHERE hash = $1`
+const sqlOperatorKey = `SELECT id, name, created_at, expires_at, may FROM operator_keys WHERE hash = $1`
 
 // OperatorKey returns the key behind hash, or ErrNone.
 func (r Reader) OperatorKey(ctx context.Context, hash []byte) (OperatorKey, error) {
 	return one(ctx, r, operatorKeyColumns, sqlOperatorKey, hash)
 }
 
-const sqlOperatorKeys = `SELECT id, name, created_at FROM operator_keys ORDER BY created_at, id`
+const sqlOperatorKeys = `SELECT id, name, created_at, expires_at, may FROM operator_keys ORDER BY created_at, id`
 
 // OperatorKeys returns all keys, the oldest first.
 func (r Reader) OperatorKeys(ctx context.Context) ([]OperatorKey, error) {
 	return list(ctx, r, operatorKeyColumns, sqlOperatorKeys)
 }
 
-const sqlInsertOperatorKey = `INSERT INTO operator_keys (id, name, hash, created_at) VALUES ($1, $2, $3, $4)`
+const sqlInsertOperatorKey = `INSERT INTO operator_keys (id, name, hash, created_at, expires_at, may) VALUES ($1, $2, $3, $4, $5, $6)`
 
 // InsertOperatorKey adds the key.
 func (tx *Tx) InsertOperatorKey(ctx context.Context, k OperatorKey, hash []byte) error {
-	return tx.run(ctx, sqlInsertOperatorKey, k.ID, k.Name, hash, micros(k.CreatedAt))
+	return tx.run(ctx, sqlInsertOperatorKey, k.ID, k.Name, hash, micros(k.CreatedAt), nullableMicros(k.ExpiresAt), joined(k.May, actionText))
 }
 
 const sqlDeleteOperatorKey = `DELETE FROM operator_keys WHERE id = $1`

@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -37,6 +38,8 @@ const (
 	ReasonProof Reason = "proof"
 	// ReasonService: what a service key may do.
 	ReasonService Reason = "service"
+	// ReasonLimits: the operator key is limited to other things.
+	ReasonLimits Reason = "limits"
 	// ReasonPolicy: a policy of the tenant or of the operator refuses it, or one of the
 	// operator permits it.
 	ReasonPolicy Reason = "policy"
@@ -172,7 +175,9 @@ func can(p *doorward.Principal, action doorward.Action, on *doorward.Object, r *
 		return canService(p, verb, on)
 	case verb.By == doorward.ByOperator && p.Kind == doorward.ByService:
 		return canAcross(p, action, on)
-	case p.Kind == doorward.Operator || p.Kind == doorward.System:
+	case p.Kind == doorward.Operator:
+		return canOperator(p, action)
+	case p.Kind == doorward.System:
 		return yes(ReasonOperator)
 	case verb.By == doorward.ByOperator && p.Kind != doorward.Anonymous:
 		return no(ReasonOperator)
@@ -424,6 +429,31 @@ func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
 	return yes(ReasonTenant)
 }
 
+// canOperator decides for the operator, whose key may be limited.
+func canOperator(p *doorward.Principal, action doorward.Action) Decision {
+	need := doorward.OperatorPermission(action)
+	if p.IsLimited() && !slices.Contains(p.Limits, need) {
+		return Decision{Reason: ReasonLimits, obstacle: string(need)}
+	}
+	return yes(ReasonOperator)
+}
+
+// CanOperateWith is CanOperate for a route that operator keys with one of the permissions
+// may use; a limited key may use no route that names none.
+func CanOperateWith(p *doorward.Principal, any ...doorward.Action) Decision {
+	d := CanOperate(p)
+	if !d.Allowed || !p.IsLimited() {
+		return d
+	}
+	d = Decision{Reason: ReasonLimits}
+	for _, permission := range any {
+		if d = canOperator(p, permission); d.Allowed {
+			break
+		}
+	}
+	return d
+}
+
 // CanOperate says whether the principal may use what is open to the operator.
 func CanOperate(p *doorward.Principal) Decision {
 	switch p.Kind {
@@ -481,6 +511,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeForbidden, "The API key does not have the permission %s.", d.obstacle)
 	case ReasonService:
 		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.obstacle)
+	case ReasonLimits:
+		return doorward.Fail(doorward.CodeForbidden, "The operator key does not have the permission %s.", cmp.Or(d.obstacle, "to use this endpoint"))
 	case ReasonPolicy:
 		return d.byPolicy()
 	case ReasonStepUp:

@@ -5,8 +5,11 @@ package key
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -27,18 +30,59 @@ type Keys struct {
 // New returns the feature.
 func New(writer *access.Writer, db *store.DB) *Keys { return &Keys{writer: writer, db: db} }
 
-// CreateOperator creates an operator key and returns it. Only its hash is stored,
-// so it can't be shown again. Errors: validation_failed.
+// OperatorDraft is an operator key as an operator has typed it.
+type OperatorDraft struct {
+	Name    string
+	Expires time.Duration // after its creation; 0: never
+	May     []string      // of doorward.OperatorPermissions; none: everything
+}
+
+// CheckOperator returns validation_failed unless the draft is valid.
+func CheckOperator(d OperatorDraft) error {
+	if err := CheckName(d.Name); err != nil {
+		return err
+	}
+	if d.Expires < 0 {
+		return doorward.Invalid("/expires", "out_of_range", "Say in how many days the key expires, such as 90d.")
+	}
+	all := doorward.OperatorPermissions()
+	for _, may := range d.May {
+		if !slices.Contains(all, doorward.Action(may)) {
+			return doorward.Invalid("/may", "invalid", fmt.Sprintf("An operator key can't be limited to %q. It can have %v.", may, all))
+		}
+	}
+	return nil
+}
+
+// CreateOperator creates an operator key that may do everything and never expires.
 func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name string) (string, error) {
-	if err := CheckName(name); err != nil {
+	return k.CreateLimitedOperator(ctx, by, OperatorDraft{Name: name})
+}
+
+// CreateLimitedOperator creates an operator key and returns it. Only its hash is stored,
+// so it can't be shown again. Errors: validation_failed.
+func (k *Keys) CreateLimitedOperator(ctx context.Context, by doorward.Caller, d OperatorDraft) (string, error) {
+	if err := CheckOperator(d); err != nil {
 		return "", err
 	}
 	key := secret.NewKey(OperatorPrefix)
 	hash := key.Hash()
 	id := doorward.NewID(doorward.PrefixKey)
 	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
-		tx.Changed("name", "", name)
-		return tx.InsertOperatorKey(ctx, store.OperatorKey{ID: id, Name: name, CreatedAt: tx.Now}, hash[:])
+		made := store.OperatorKey{ID: id, Name: d.Name, CreatedAt: tx.Now}
+		tx.Changed("name", "", d.Name)
+		for _, may := range sorted(d.May) {
+			made.May = append(made.May, doorward.Action(may))
+		}
+		if len(d.May) > 0 {
+			tx.Changed("may", "", strings.Join(sorted(d.May), " "))
+		}
+		if d.Expires > 0 {
+			end := tx.Now.Add(d.Expires)
+			made.ExpiresAt = &end
+			tx.Changed("expiresAt", "", end.Format(time.RFC3339))
+		}
+		return tx.InsertOperatorKey(ctx, made, hash[:])
 	})
 	if err != nil {
 		return "", err
@@ -161,7 +205,10 @@ func (k *Keys) Check(ctx context.Context, by doorward.Caller, bearer string) (do
 	if err != nil {
 		return by, err
 	}
-	by.Principal = doorward.Principal{Kind: doorward.Operator, ID: key.ID}
+	if key.ExpiresAt != nil && !k.db.Now().Before(*key.ExpiresAt) {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	by.Principal = doorward.Principal{Kind: doorward.Operator, ID: key.ID, Limits: key.May}
 	return by, nil
 }
 

@@ -155,6 +155,49 @@ func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorwar
 	return ended, tx.ExpireStrandedResets(ctx, id)
 }
 
+// CloseFor closes a tenant for the operator, as its OWNER would: with the same hold, in
+// which an OWNER can restore it unless it is frozen, too. A closed one stays as it is.
+// Errors: not_found, forbidden.
+func (t *Tenants) CloseFor(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
+	var ended doorward.Ended
+	if err := t.requireOperator(ctx, by, doorward.TenantClose, id); err != nil {
+		return ended, err
+	}
+	closing := func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
+		return tx.CloseTenant(ctx, id, tx.Now.Add(t.hold))
+	}
+	revocation, err := t.setFrozen(ctx, by, doorward.TenantClose, id, closing, func(tx *access.Tx) (err error) {
+		ended, err = t.endAll(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	ended.Revocation = revocation
+	return ended, nil
+}
+
+// RestoreFor undoes the closing of a tenant for the operator, but not a freeze. Errors:
+// not_found, forbidden, tenant_not_closing when it isn't closed or its hold is over.
+func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
+	if err := t.requireOperator(ctx, by, doorward.TenantRestore, id); err != nil {
+		return doorward.Revocation{}, err
+	}
+	restore := func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
+		closed, err := tx.RestoreTenant(ctx, id)
+		if err == nil && !closed {
+			err = doorward.Fail(doorward.CodeTenantNotClosing, "")
+		}
+		return closed, err
+	}
+	return t.setFrozen(ctx, by, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
+}
+
+// requireOperator keeps services out, whose role inside a tenant is no matter here.
+func (t *Tenants) requireOperator(ctx context.Context, by doorward.Caller, action doorward.Action, id string) error {
+	return t.writer.Refused(ctx, by, action, object(id), access.CanOperateWith(&by.Principal, action).Err())
+}
+
 // Restore undoes the closing of the caller's tenant, but not a freeze. It ends all
 // sessions except the caller's, since requests that overlapped the closing may
 // have opened some. Errors: forbidden, tenant_frozen, tenant_not_closing when it

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,40 +22,91 @@ func keyCommand() *cobra.Command {
 }
 
 func keyCreateOperatorCommand() *cobra.Command {
-	var name string
+	var draft key.OperatorDraft
+	var expires string
 	cmd := onDatabase(newSettings(), &cobra.Command{
 		Use: "create-operator", Short: "Create an operator key and print it, once",
 		Long: `Create-operator creates a key that acts as the operator of the installation, sent
 as "Authorization: Bearer dwo_…". The key is the last line of the output and is
-shown only now; the database keeps a hash.`,
-		Example: "  doorward key create-operator --name billing-sync", Args: noArgs,
+shown only now; the database keeps a hash.
+
+It may do everything and never expires, unless --may and --expires say otherwise. What a
+key can be limited to:
+
+  access.introspect access.evaluate   ask about credentials, users and keys
+  tenant.list tenant.create           list, show and make tenants
+  tenant.status tenant.close          freeze and thaw, close tenants
+  tenant.quota                        set quotas
+  model.read model.apply              the platform's model
+  events.read audit.read              events and the trail
+  webhook.manage                      webhooks of the installation`,
+		Example: "  doorward key create-operator --name billing-sync --expires 90d --may tenant.list,tenant.create", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		made, err := n.App.Keys.CreateOperator(cmd.Context(), doorward.OperatorAtTerminal(), name)
+		made, err := n.App.Keys.CreateLimitedOperator(cmd.Context(), doorward.OperatorAtTerminal(), draft)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q. Save it now, it is not shown again:\n%s\n", name, made)
+		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q. Save it now, it is not shown again:\n%s\n", draft.Name, made)
 		return nil
 	})
-	cmd.Flags().StringVar(&name, "name", "", "what the key is for")
-	return checkFirst(requireFlags(cmd, "name"), func() error { return key.CheckName(name) })
+	cmd.Flags().StringVar(&draft.Name, "name", "", "what the key is for")
+	cmd.Flags().StringVar(&expires, "expires", "", "when it expires: `DAYS` such as 90d, or a duration such as 12h; else never")
+	cmd.Flags().StringSliceVar(&draft.May, "may", nil, "the only things it may do, `PERMISSION,…`; else everything")
+	return checkFirst(requireFlags(cmd, "name"), func() (err error) {
+		if draft.Expires, err = parseDays(expires); err != nil {
+			return badUse("--expires: write days such as 90d, or a duration such as 12h.")
+		}
+		return key.CheckOperator(draft)
+	})
+}
+
+// parseDays parses "90d" or a positive Go duration; "" is 0.
+func parseDays(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err == nil && n == 0 {
+			err = strconv.ErrRange
+		}
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = strconv.ErrRange
+	}
+	return d, err
 }
 
 // operatorKeyView is a key in the output for programs.
 type operatorKeyView struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	CreatedAt time.Time `json:"createdAt"`
+	ID        string            `json:"id"`
+	Name      string            `json:"name"`
+	CreatedAt time.Time         `json:"createdAt"`
+	ExpiresAt *time.Time        `json:"expiresAt,omitempty"` // absent: never
+	May       []doorward.Action `json:"may,omitempty"`       // absent: everything
+}
+
+func operatorKeyRow(k store.OperatorKey) []string {
+	expires, may := "never", "everything"
+	if k.ExpiresAt != nil {
+		expires = day(*k.ExpiresAt)
+	}
+	if len(k.May) > 0 {
+		may = actionList(k.May)
+	}
+	return []string{k.ID, k.Name, day(k.CreatedAt), expires, may}
 }
 
 func keyListOperatorsCommand() *cobra.Command {
 	keys := listing[store.OperatorKey]{
-		head:   []string{"ID", "NAME", "CREATED"},
-		row:    func(k store.OperatorKey) []string { return []string{k.ID, k.Name, day(k.CreatedAt)} },
-		object: func(k store.OperatorKey) any { return operatorKeyView{k.ID, k.Name, k.CreatedAt} },
+		head:   []string{"ID", "NAME", "CREATED", "EXPIRES", "MAY"},
+		row:    operatorKeyRow,
+		object: func(k store.OperatorKey) any { return operatorKeyView{k.ID, k.Name, k.CreatedAt, k.ExpiresAt, k.May} },
 	}
 	return keys.command(&cobra.Command{
-		Use: "list-operators", Short: "List the operator keys that work",
+		Use: "list-operators", Short: "List the operator keys, expired ones too",
 		Example: "  doorward key list-operators",
 	}, func(ctx context.Context, n *node.Node) ([]store.OperatorKey, error) {
 		return n.App.Keys.Operators(ctx)

@@ -47,8 +47,8 @@ func withoutMigration() *settings {
 }
 
 func tenantCommand() *cobra.Command {
-	return group("tenant", "Create, list, export, freeze and thaw tenants, and limit them",
-		tenantCreateCommand(), tenantListCommand(), tenantExportCommand(), tenantFreezeCommand(), tenantThawCommand(), tenantQuotaCommand())
+	return group("tenant", "Create, list, export, freeze, close and limit tenants",
+		tenantCreateCommand(), tenantListCommand(), tenantExportCommand(), tenantFreezeCommand(), tenantThawCommand(), tenantCloseCommand(), tenantRestoreCommand(), tenantQuotaCommand())
 }
 
 func tenantCreateCommand() *cobra.Command {
@@ -161,6 +161,52 @@ func tenantThawCommand() *cobra.Command {
 			return nil
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), "Thawed. People must sign in again.")
+		return err
+	})
+}
+
+func tenantCloseCommand() *cobra.Command {
+	s := withoutMigration()
+	cmd := onDatabase(s, &cobra.Command{
+		Use: "close TENANT-ID", Short: "Close a tenant, as its OWNER can",
+		Long: `Close ends all sessions and keys of the tenant at once. Its data is destroyed after the
+hold, --tenant-hold, which is that of the servers; until then "doorward tenant restore", or its OWNER,
+can restore it. To keep its OWNER out as well, freeze it, too: while it is frozen, nothing
+is destroyed.`,
+		Example: "  doorward tenant close tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
+	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		ended, err := n.App.Tenants.CloseFor(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		if err != nil {
+			return err
+		}
+		t, err := n.App.Tenants.Get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Closed; %d sessions ended. Its data is destroyed at %s, unless it is restored or frozen.\n",
+			ended.Sessions, n.App.Tenants.DestroyedAt(t).Format(time.RFC3339))
+		return nil
+	})
+	for _, d := range s.list() {
+		if d.Name == "tenant-hold" {
+			addFlag(cmd.Flags(), d)
+		}
+	}
+	return cmd
+}
+
+func tenantRestoreCommand() *cobra.Command {
+	return onDatabase(withoutMigration(), &cobra.Command{
+		Use: "restore TENANT-ID", Short: "Restore a closed tenant",
+		Example: "  doorward tenant restore tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
+	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		if _, err := n.App.Tenants.RestoreFor(cmd.Context(), doorward.OperatorAtTerminal(), args[0]); err != nil {
+			return err
+		}
+		t, err := n.App.Tenants.Get(cmd.Context(), args[0])
+		if err == nil {
+			fmt.Fprintf(cmd.OutOrStdout(), "Restored. Its status is %s; people must sign in again.\n", t.Status)
+		}
 		return err
 	})
 }

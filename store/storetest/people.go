@@ -295,14 +295,14 @@ func changesOfMembers(f *fixture) {
 
 func operatorKeys(f *fixture) {
 	ctx := f.Context()
-	k := store.OperatorKey{ID: "key_1", Name: "deployment", CreatedAt: noon}
+	k := store.OperatorKey{ID: "key_1", Name: "deployment", CreatedAt: noon, May: []doorward.Action{}}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertOperatorKey(ctx, k, []byte{0, 1, 255})) })
 
 	equal(f, f.value(f.Read().OperatorKey(ctx, []byte{0, 1, 255})), k)
 	f.wantNone(f.Read().OperatorKey(ctx, []byte{0, 1}))
 	f.wantNone(f.Read().OperatorKey(ctx, nil))
 
-	later := store.OperatorKey{ID: "key_0", Name: "signup", CreatedAt: noon.Add(time.Second)}
+	later := store.OperatorKey{ID: "key_0", Name: "signup", CreatedAt: noon.Add(time.Second), ExpiresAt: at(noon.Add(day)), May: []doorward.Action{"tenant.create", "tenant.list"}}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertOperatorKey(ctx, later, []byte{1})) })
 	equal(f, f.value(f.Read().OperatorKeys(ctx)), []store.OperatorKey{k, later})
 	f.write(func(tx *store.Tx) {

@@ -98,7 +98,7 @@ func (h *api) administering() []front.Route {
 		front.On("POST /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantCreate), front.Create(http.StatusCreated, h.createTenant, h.viewCreated), docCreateTenant),
 		front.On("GET /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenants), docTenants),
 		front.On("GET /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenantByID), docTenantByID),
-		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantStatus), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),
+		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantStatus).ForLimited(doorward.OperatorTenantQuota, doorward.OperatorTenantClose), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),
 
 		front.On("GET /api/v2/policy", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.policy), docPolicy),
 		front.On("PUT /api/v2/policy", front.Allowed(doorward.PolicyManage), front.JSON(http.StatusOK, h.putPolicy).UpTo(maxPolicyBody), docPutPolicy),
@@ -110,8 +110,8 @@ func (h *api) administering() []front.Route {
 
 		front.On("POST /api/v2/access/explain", front.Allowed(doorward.PolicyRead), front.JSON(http.StatusOK, h.explain), docExplain).Check(),
 
-		front.On("GET /api/v2/model", front.OperatorOnly(), front.JSON(http.StatusOK, h.model), docModel),
-		front.On("PUT /api/v2/model", front.OperatorOnly(), front.JSON(http.StatusOK, h.applyModel).UpTo(maxModelBody), docApplyModel),
+		front.On("GET /api/v2/model", front.OperatorOnly().ForLimited(doorward.OperatorModelRead, doorward.OperatorModelApply), front.JSON(http.StatusOK, h.model), docModel),
+		front.On("PUT /api/v2/model", front.OperatorOnly().ForLimited(doorward.OperatorModelApply), front.JSON(http.StatusOK, h.applyModel).UpTo(maxModelBody), docApplyModel),
 
 		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),
 		front.On("POST /api/v2/auth/reset-password", front.Public(), front.JSON(http.StatusNoContent, h.resetPassword), docResetPassword),

@@ -249,7 +249,7 @@ func (a *api) tenantByID(ctx context.Context, c *front.Call, _ front.None) (tena
 }
 
 type tenantStatusInput struct {
-	Status string       `json:"status,omitempty" enum:"active,frozen"`
+	Status string       `json:"status,omitempty" enum:"active,frozen,closing"`
 	Quotas *quotasInput `json:"quotas,omitempty" doc:"What the tenant may have, by an operator key only. Absent quotas stay unchanged; what it has beyond one stays, too"`
 }
 
@@ -271,8 +271,8 @@ func (q *quotasInput) named() map[doorward.Quota]int64 {
 }
 
 var docTenantStatus = front.Doc{
-	ID: "setTenantStatus", Tag: "Tenants", Summary: "Freeze or thaw a tenant, or set its quotas",
-	Description: "Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`.",
+	ID: "setTenantStatus", Tag: "Tenants", Summary: "Freeze, thaw or close a tenant, or set its quotas",
+	Description: "Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`. With an operator key `closing` closes the tenant as its OWNER would; `doorward tenant restore` undoes it.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeTenantClosing},
 }
 
@@ -295,12 +295,14 @@ func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatu
 		counts.Revocation, err = a.app.Tenants.Thaw(ctx, c.Caller, id)
 	case doorward.TenantFrozen:
 		counts, err = a.app.Tenants.Freeze(ctx, c.Caller, id)
+	case doorward.TenantClosing:
+		counts, err = a.app.Tenants.CloseFor(ctx, c.Caller, id)
 	case "":
 		if in.Quotas == nil {
 			return tenantView{}, required(field{"/status", ""})
 		}
 	default:
-		return tenantView{}, doorward.Invalid("/status", "invalid", "The status is active or frozen.")
+		return tenantView{}, doorward.Invalid("/status", "invalid", "The status is active, frozen or closing.")
 	}
 	if err != nil {
 		return tenantView{}, err

@@ -20,6 +20,8 @@ type Guard struct {
 	action doorward.Action
 	// service is what a service key needs for an operator's route; empty: none may.
 	service doorward.Action
+	// limited are the permissions of which a limited operator key needs one, besides service.
+	limited []doorward.Action
 	// narrower is the action that is decided, of those that the permission allows; empty:
 	// the permission.
 	narrower doorward.Action
@@ -67,6 +69,13 @@ func OperatorOnly() Guard { return Guard{name: operator} }
 // OrService opens an operator's route to service keys with the permission need.
 func (g Guard) OrService(need doorward.Action) Guard {
 	g.service = need
+	return g
+}
+
+// ForLimited opens an operator's route to operator keys that are limited to one of the
+// permissions, besides the one of OrService.
+func (g Guard) ForLimited(any ...doorward.Action) Guard {
+	g.limited = any
 	return g
 }
 
@@ -185,7 +194,7 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 func (g Guard) enter(p *doorward.Principal) access.Decision {
 	switch {
 	case g.name == operator, g.installation && p.Kind == doorward.Operator:
-		return access.CanOperate(p)
+		return access.CanOperateWith(p, append(slices.Clone(g.limited), g.service, g.action, g.across)...)
 	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
 		return access.Decision{Allowed: true} // the route needs nobody
 	case g.name == keyOnly:

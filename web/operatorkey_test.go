@@ -1,0 +1,91 @@
+package web_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/key"
+)
+
+// limitedKey creates an operator key.
+func (s *server) limitedKey(t *testing.T, expires time.Duration, may ...string) opt {
+	t.Helper()
+	made, err := s.Node.App.Keys.CreateLimitedOperator(t.Context(), doorward.OperatorAtTerminal(), key.OperatorDraft{Name: "limited", Expires: expires, May: may})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bearer(made)
+}
+
+// A limited operator key may do what it lists, and nothing else; an expired one is 401.
+func TestLimitedOperatorKeys(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		tenant := "PATCH /api/v2/tenants/" + acme.ID
+		requests := []struct {
+			may, route string
+			body       any
+		}{
+			{"tenant.list", "GET /api/v2/tenants", nil},
+			{"tenant.create", "POST /api/v2/tenants", m{"name": "Zeta", "ownerEmail": "zoe@zeta.example"}},
+			{"tenant.quota", tenant, m{"quotas": m{"people": 9}}},
+			{"tenant.status", tenant, m{"status": "frozen"}},
+			{"tenant.close", tenant, m{"status": "closing"}},
+			{"access.introspect", "POST /api/v2/access/introspect", m{"credential": "none"}},
+			{"access.evaluate", evaluationPath, question(entity("user", acme.Owner.ID), "message.read", entity("tenant", acme.ID))},
+			{"model.read", "GET /api/v2/model", nil},
+			{"audit.read", "", nil},
+		}
+		for _, own := range requests {
+			k := d.limitedKey(t, 0, own.may)
+			for _, r := range requests {
+				if r.route == "" {
+					continue
+				}
+				a := d.send(t, r.route, r.body, k)
+				if refused := a.status == http.StatusForbidden; refused == (r.may == own.may) {
+					t.Errorf("a key for %s asks %s: %d %s", own.may, r.route, a.status, a.body)
+				}
+			}
+		}
+		d.send(t, "PUT /api/v2/model", m{"text": "actions: {}"}, d.limitedKey(t, 0, "model.read"), with("If-Match", `"0"`)).fails(http.StatusForbidden, "forbidden")
+
+		hour := d.limitedKey(t, time.Hour)
+		d.send(t, "GET /api/v2/tenants", nil, hour).ok(http.StatusOK)
+		d.Advance(time.Hour)
+		d.send(t, "GET /api/v2/tenants", nil, hour).fails(http.StatusUnauthorized, "unauthenticated")
+	})
+}
+
+// The operator closes a tenant as its OWNER would. Closing and freezing are independent.
+func TestOperatorClosesTenant(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, operator, tenant := acme.Owner, bearer(d.operatorKey(t)), "PATCH /api/v2/tenants/"+acme.ID
+		_, secret := d.newKey(t, ann, m{})
+		d.send(t, tenant, m{"status": "closing"}, bearer(d.serviceKey(t, []doorward.Action{doorward.ServiceTenantStatus}))).fails(http.StatusForbidden, "forbidden")
+		closed := d.send(t, tenant, m{"status": "closing"}, operator).ok(http.StatusOK).is("status", "closing")
+		if closed.instant("destroyedAt").Before(d.clock.now().Add(13 * 24 * time.Hour)) {
+			t.Errorf("destroyed at %v", closed.instant("destroyedAt"))
+		}
+		d.send(t, "GET /api/v2/access/check", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/v2/access/check", nil, bearer(secret)).fails(http.StatusForbidden, "tenant_closing")
+		again := d.send(t, tenant, m{"status": "closing"}, operator).ok(http.StatusOK)
+		if !again.instant("destroyedAt").Equal(closed.instant("destroyedAt")) {
+			t.Error("a second closing moved the deadline")
+		}
+
+		d.send(t, tenant, m{"status": "frozen"}, operator).ok(http.StatusOK).is("status", "frozen")
+		if _, err := d.Node.App.Tenants.RestoreFor(t.Context(), doorward.OperatorAtTerminal(), acme.ID); err != nil {
+			t.Fatal(err)
+		}
+		d.send(t, "GET /api/v2/access/check", nil, bearer(secret)).fails(http.StatusForbidden, "tenant_frozen")
+		d.send(t, tenant, m{"status": "active"}, operator).ok(http.StatusOK).is("status", "active")
+		d.send(t, "GET /api/v2/access/check", nil, bearer(secret)).ok(http.StatusOK)
+		if _, err := d.Node.App.Tenants.RestoreFor(t.Context(), doorward.OperatorAtTerminal(), acme.ID); !doorward.HasCode(err, doorward.CodeTenantNotClosing) {
+			t.Errorf("restored once more: %v", err)
+		}
+	})
+}

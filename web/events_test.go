@@ -52,7 +52,7 @@ var moments = map[doorward.Action]string{
 	doorward.TenantUpdate:            "name or settings of a tenant are changed",
 	doorward.TenantFreeze:            "a tenant is frozen",
 	doorward.TenantThaw:              "a frozen tenant is thawed",
-	doorward.TenantClose:             "a tenant is closed by its OWNER",
+	doorward.TenantClose:             "a tenant is closed, by its OWNER or the operator",
 	doorward.TenantRestore:           "a closed tenant is taken back within its hold",
 	doorward.TenantDestroy:           "the data of a closed tenant goes when its hold is over; refused: one may not close it",
 	doorward.TenantQuota:             "the operator changes what a tenant may have",

@@ -221,6 +221,7 @@ func TestLimitsOfPages(t *testing.T) {
 		acme, key := d.Tenant("Acme"), d.operatorKey(t)
 		for path, who := range map[string]opt{
 			"/api/v2/users": as(acme.Owner.Token()), "/api/v2/invitations": as(acme.Owner.Token()), "/api/v2/api-keys": as(acme.Owner.Token()), "/api/v2/tenants": bearer(key),
+			hooksPath: as(acme.Owner.Token()),
 		} {
 			for limit, code := range map[string]string{
 				"0": "out_of_range", "201": "out_of_range", "-1": "out_of_range", "99999999999999999999": "out_of_range", "x": "invalid", "1.5": "invalid", "1&limit=2": "invalid", "%00": "invalid",

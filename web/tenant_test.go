@@ -452,7 +452,7 @@ func TestOperatorsManageTenants(t *testing.T) {
 		set("active").ok(http.StatusOK).is("status", "active").is("ended.sessions", 0.0)
 		d.send(t, sessionPath, nil, as(owner)).fails(http.StatusUnauthorized, "unauthenticated")
 		owner = d.token(t, "ann@acme.example")
-		for _, wrong := range []string{"closing", "Frozen", "none"} {
+		for _, wrong := range []string{"Frozen", "none"} {
 			set(wrong).invalid("/status", "invalid")
 		}
 		set("").invalid("/status", "required")

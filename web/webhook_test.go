@@ -170,6 +170,9 @@ func TestWebhook(t *testing.T) {
 			t.Errorf("with addresses there came %q", got)
 		}
 		d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).is("failingSince", nil)
+		for _, wrong := range []string{"?limit=0", "?state=none"} {
+			d.send(t, "GET "+hooksPath+"/"+id+"/deliveries"+wrong, nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+		}
 	}, masterKey(t))
 }
 

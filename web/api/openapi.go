@@ -348,7 +348,7 @@ func implied(r front.Route) []doorward.Code {
 	if r.Doc.MustMatch {
 		codes = append(codes, doorward.CodePreconditionRequired, doorward.CodePreconditionFailed)
 	}
-	if r.Doc.Sort != nil {
+	if r.Doc.List || r.Doc.Sort != nil {
 		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeValidationFailed)
 	}
 	if r.Doc.List {

@@ -70,8 +70,11 @@ async function offer() {
 	}
 }
 
+/** say shows the text, or nothing. An alert without a text would be one on every page. */
 function say(text) {
-	const place = form.querySelector("[role=alert]");
-	place.textContent = text ?? "";
+	const place = form.querySelector(".said");
+	place.textContent = text;
 	place.hidden = !text;
+	if (text) place.setAttribute("role", "alert");
+	else place.removeAttribute("role");
 }

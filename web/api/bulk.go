@@ -23,7 +23,7 @@ func (in idsInput) check() error {
 
 // outcomeView is the answer to one id, as to a request about it alone.
 type outcomeView struct {
-	ID      string         `json:"id"`
+	ID      string         `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Status  int            `json:"status" example:"200"`
 	Ended   *front.Ended   `json:"ended,omitempty" doc:"Of a person who was suspended or removed: what that has ended"`
 	Problem *front.Problem `json:"problem,omitempty" doc:"If it was not done"`

@@ -31,8 +31,8 @@ type webhookView struct {
 	ID             string                  `json:"id" example:"whk_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	URL            string                  `json:"url" example:"https://hooks.example.com/doorward"`
 	Events         []string                `json:"events" example:"[\"user.*\"]"`
-	About          string                  `json:"about"`
-	Include        []string                `json:"include" doc:"email, where bodies hold e-mail addresses"`
+	About          string                  `json:"about" example:"Sync of the CRM"`
+	Include        []string                `json:"include" example:"[\"email\"]" doc:"email, where bodies hold e-mail addresses"`
 	Enabled        bool                    `json:"enabled"`
 	DisabledReason doorward.DisabledReason `json:"disabledReason,omitempty" enum:"gone,failing,restored" doc:"Why Doorward has disabled it; absent otherwise"`
 	PublicKey      string                  `json:"publicKey" example:"whpk_…" doc:"Of the signatures v1a (Ed25519)"`

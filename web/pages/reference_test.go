@@ -227,6 +227,11 @@ var understood = map[string]string{
 	"getApiKey": "not_found", "editApiKey": "not_found", "revokeApiKey": "not_found", "rotateApiKey": "not_found", "endPreviousSecret": "not_found",
 	"reportKey": "validation_failed", // a complete key would alarm secret scanners
 	"getRole":   "not_found", "editRole": "not_found", "deleteRole": "not_found",
+	"bulkUsers":        "validation_failed", // names none of the three changes
+	"listUserSessions": "not_found", "endUserSession": "not_found",
+	"beginPasskey": "challenge_over", "finishPasskey": "challenge_over", "finishPasskeyLogin": "challenge_over",
+	"getWebhook": "not_found", "editWebhook": "not_found", "deleteWebhook": "not_found", "rotateWebhookSecret": "not_found", "testWebhook": "not_found",
+	"listWebhookDeliveries": "not_found", "retryWebhookDelivery": "not_found", "replayWebhook": "not_found",
 	"getInvitation": "not_found", "resendInvitation": "not_found", "revokeInvitation": "not_found",
 }
 

@@ -51,13 +51,13 @@ func (s *spec) value(name string, sc *schema) any {
 	if len(sc.Examples) > 0 {
 		return sc.Examples[0]
 	}
-	if v, ok := stock[name]; ok {
-		return v
-	}
 	if len(sc.Type) > 0 && sc.Type[0] == "object" {
 		return s.object(sc)
 	}
-	if v := s.elsewhere(name, sc.Format); v != nil && len(sc.Enum) == 0 {
+	if v, ok := stock[name]; ok {
+		return v
+	}
+	if v := s.elsewhere(name, sc); v != nil && len(sc.Enum) == 0 {
 		return v
 	}
 	return s.ofType(sc)
@@ -91,16 +91,16 @@ func (s *spec) object(sc *schema) pairs {
 }
 
 // elsewhere finds an example of a member with the same name, else with the same
-// format. An "id" differs in each object.
-func (s *spec) elsewhere(name, format string) any {
+// format. An "id" differs in each object, and a list has no example of a single value.
+func (s *spec) elsewhere(name string, like *schema) any {
 	var byFormat any
 	for _, sc := range sorted(s.Components.Schemas) {
 		for n, m := range sorted(sc.Properties) {
 			switch {
-			case len(m.Examples) == 0:
+			case len(m.Examples) == 0 || (m.Items == nil) != (like.Items == nil):
 			case n == name && n != "id":
 				return m.Examples[0]
-			case format != "" && m.Format == format && byFormat == nil:
+			case like.Format != "" && m.Format == like.Format && byFormat == nil:
 				byFormat = m.Examples[0]
 			}
 		}

@@ -143,7 +143,7 @@ func TestDoRecordsWhatWasDone(t *testing.T) {
 	}
 	got := h.events()[before:]
 	want := []doorward.Event{{
-		Action: doorward.SettingsManage, Outcome: doorward.Done, ActorType: doorward.ByUser, ActorID: "usr_owner",
+		Seq: int64(before) + 1, Action: doorward.SettingsManage, Outcome: doorward.Done, ActorType: doorward.ByUser, ActorID: "usr_owner",
 		ActorEmail: "owner@acme.example", Target: home, IP: "192.0.2.1", RequestID: "req_test",
 		Changes: []doorward.Change{{Field: "name", From: "old", To: "new"}},
 	}}

@@ -22,6 +22,7 @@ func (n *Node) measure() {
 	n.measureDecisions(m)
 	n.measureHashes(m)
 	n.measureMail(m)
+	n.measureWebhooks(m)
 	n.measureInbox(m)
 	n.measureTLS(m)
 	n.measureAgreement(m)
@@ -97,6 +98,18 @@ func (n *Node) measureMail(m *telemetry.Metrics) {
 	m.Gauge("doorward_mail_slow_domains", "Domains of recipients that are known to be slow.", func() float64 { return float64(n.App.Mail.Sending().SlowHosts) })
 }
 
+func (n *Node) measureWebhooks(m *telemetry.Metrics) {
+	counts, sending := n.App.Webhooks.Counts, n.App.Webhooks.Sending
+	const name, help = "doorward_webhook_attempts_total", "Attempts to deliver an event to a webhook, by their result: delivered, retried later, failed for good, dropped since the webhook was disabled or deleted."
+	m.Counter(name, help, func() float64 { return float64(counts().Delivered) }, "result", "delivered")
+	m.Counter(name, help, func() float64 { return float64(counts().Retried) }, "result", "retried")
+	m.Counter(name, help, func() float64 { return float64(counts().Failed) }, "result", "failed")
+	m.Counter(name, help, func() float64 { return float64(counts().Dropped) }, "result", "dropped")
+	const now, nowHelp = "doorward_webhooks_sending", "Attempts under way, by whether the endpoint is new, failing or slow."
+	m.Gauge(now, nowHelp, func() float64 { return float64(sending().Fast) }, "endpoint", "other")
+	m.Gauge(now, nowHelp, func() float64 { return float64(sending().Slow) }, "endpoint", "slow")
+}
+
 func (n *Node) measureInbox(m *telemetry.Metrics) {
 	m.Counter("doorward_inbox_dropped_total", "Refusals that were not recorded, because too many waited to be.",
 		func() float64 { return float64(n.App.Access.Inbox().Dropped()) })
@@ -163,6 +176,7 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		{Name: "doorward_nodes", Help: "Nodes registered in the database.", Value: float64(v.Nodes)},
 		{Name: "doorward_mails_queued", Help: "Mails that wait to be handed over, of all nodes.", Value: float64(v.MailsQueued)},
 		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest queued mail has waited.", Value: oldest},
+		{Name: "doorward_webhook_deliveries_pending", Help: "Deliveries to webhooks that wait, or are retried later, of all nodes.", Value: float64(v.Deliveries)},
 		{Name: "doorward_inbox_rows", Help: "Rows in the inbox, of all nodes: refusals and requests for a reset, similar ones in one row, kept until their minute is over; 100,000 at most.", Value: float64(v.InboxRows)},
 		{Name: "doorward_inbox_oldest_seconds", Help: "How long the oldest row that is due has waited to be recorded.", Value: due},
 		{Name: "doorward_inbox_set_aside", Help: "Rows of the inbox that could not be recorded. They are tried again every hour and stay.", Value: float64(v.InboxAside)},

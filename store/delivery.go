@@ -202,10 +202,3 @@ const sqlDeleteOldDeliveries = `DELETE FROM webhook_deliveries WHERE id IN (
 func (tx *Tx) DeleteOldDeliveries(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.exec(ctx, sqlDeleteOldDeliveries, micros(before), limit)
 }
-
-const sqlCountPendingDeliveries = `SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`
-
-// CountPendingDeliveries counts what is queued for all webhooks.
-func (r Reader) CountPendingDeliveries(ctx context.Context) (int64, error) {
-	return one(ctx, r, int64Column, sqlCountPendingDeliveries)
-}

@@ -15,20 +15,22 @@ type Vitals struct {
 	InboxDue    time.Time // when the oldest row was due; 1970 without any
 	InboxAside  int       // rows that could not be recorded and are retried later
 	LastBackup  time.Time // that was completed; 1970 without any
+	Deliveries  int64     // to webhooks that are pending
 	Paused      int       // 1 while changes are paused
 }
 
 func vitalsColumns(v *Vitals) []any {
 	return []any{
 		&v.Position, &v.Nodes, &v.MailsQueued, (*storedTime)(&v.OldestMail),
-		&v.InboxRows, (*storedTime)(&v.InboxDue), &v.InboxAside, (*storedTime)(&v.LastBackup), &v.Paused,
+		&v.InboxRows, (*storedTime)(&v.InboxDue), &v.InboxAside, (*storedTime)(&v.LastBackup), &v.Deliveries, &v.Paused,
 	}
 }
 
 const sqlVitals = `SELECT (SELECT last FROM change_position WHERE id = 1), (SELECT count(*) FROM nodes),
   (SELECT count(*) FROM mails WHERE state = 'queued'), (SELECT coalesce(min(created_at), 0) FROM mails WHERE state = 'queued'),
   (SELECT count(*) FROM inbox), (SELECT coalesce(min(due_at), 0) FROM inbox), (SELECT count(*) FROM inbox WHERE aside > 0),
-  (SELECT coalesce(max(completed_at), 0) FROM backups), (SELECT count(*) FROM maintenance)`
+  (SELECT coalesce(max(completed_at), 0) FROM backups),
+  (SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'), (SELECT count(*) FROM maintenance)`
 
 // Vitals returns the current figures.
 func (r Reader) Vitals(ctx context.Context) (Vitals, error) {

@@ -20,10 +20,10 @@ import (
 const ExportFormat = 1
 
 // Export writes everything about a tenant to w as one JSON document: settings,
-// logo, people, roles, policies, invitations, API keys, and the audit trail. With hashes it
+// logo, people, roles, policies, invitations, API keys, webhooks, and the audit trail. With hashes it
 // includes the password hashes of the people, which are those of their accounts in all
 // tenants.
-// It never includes tokens, secrets of keys and sessions.
+// It never includes tokens, secrets of keys, sessions and webhooks.
 //
 // All of it is of one instant, and it is streamed, so a large tenant or a slow w
 // affects no other request. The export is recorded before the first byte, and so
@@ -109,6 +109,9 @@ func (d *document) write(id string, now time.Time) {
 	})
 	items(d, "apiKeys", func(add func(any) error) error {
 		return d.read.EachAPIKey(d.ctx, id, now, func(k doorward.APIKey) error { return add(apiKeyOf(k, now)) })
+	})
+	items(d, "webhooks", func(add func(any) error) error {
+		return d.read.EachWebhook(d.ctx, id, func(w doorward.Webhook) error { return add(webhookOf(w)) })
 	})
 	items(d, "auditEvents", func(add func(any) error) error {
 		return d.read.EachEvent(d.ctx, id, func(e doorward.Event) error { return add(eventOf(e)) })
@@ -311,6 +314,21 @@ func apiKeyOf(k doorward.APIKey, now time.Time) exportedAPIKey {
 		out.AllowedIPs = append(out.AllowedIPs, doorward.AddressText(p))
 	}
 	return out
+}
+
+type exportedWebhook struct {
+	ID        string    `json:"id"`
+	URL       string    `json:"url"`
+	Events    []string  `json:"events"`
+	About     string    `json:"about"`
+	Include   []string  `json:"include"`
+	Enabled   bool      `json:"enabled"`
+	PublicKey string    `json:"publicKey"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+func webhookOf(w doorward.Webhook) exportedWebhook {
+	return exportedWebhook{w.ID, w.URL, w.Events, w.About, w.Include, w.Enabled, w.PublicKey, w.CreatedAt}
 }
 
 type exportedEvent struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
 )
 
@@ -64,6 +65,7 @@ func TestExport(t *testing.T) {
 			_, err := f.Node(0).Policies.Put(f.Context(), owner.Caller, policy.Draft{Text: text}, nil)
 			f.NoError(err)
 		}
+		hook := exportedHook(f, owner)
 		hash := f.Account(owner).PasswordHash
 		for _, hashes := range []bool{false, true} {
 			var file bytes.Buffer
@@ -71,7 +73,7 @@ func TestExport(t *testing.T) {
 			if got := strings.Contains(file.String(), hash); got != hashes {
 				f.Errorf("hashes requested: %v, exported: %v", hashes, got)
 			}
-			for _, secret := range []string{token, owner.Token.Reveal(), stranger.User.Email} {
+			for _, secret := range []string{token, owner.Token.Reveal(), stranger.User.Email, hook} {
 				if strings.Contains(file.String(), secret) {
 					f.Errorf("the export contains %q", secret)
 				}
@@ -91,6 +93,16 @@ func TestExport(t *testing.T) {
 			f.Errorf("to a writer that fails: %v", err)
 		}
 	})
+}
+
+// exportedHook makes a webhook and returns its secret.
+func exportedHook(f *apptest.Fixture, owner apptest.Person) string {
+	f.Helper()
+	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
+	url, events := "http://localhost:9/hook", []string{"user.*"}
+	made, err := f.Node(0).Webhooks.Create(f.Context(), owner.Caller, webhook.Draft{URL: &url, Events: &events})
+	f.NoError(err)
+	return made.Secret.Reveal()
 }
 
 type failing struct{ err error }
@@ -119,6 +131,7 @@ func whole(f *apptest.Fixture, text []byte, hashes bool) {
 			Text, Mode string
 		}
 		Invitations []struct{ Email, Status string }
+		Webhooks    []struct{ URL, PublicKey string }
 		AuditEvents []struct {
 			Action  string
 			Changes []doorward.Change
@@ -133,6 +146,9 @@ func whole(f *apptest.Fixture, text []byte, hashes bool) {
 	}
 	if n := len(doc.Policies); n != 21 || doc.Policies[0].Text != "" || doc.Policies[20].Text != "// 1\n" || doc.Policies[20].Version != 1 || doc.Policies[0].Mode != "enforce" {
 		f.Errorf("there are %d policies: %+v", n, doc.Policies)
+	}
+	if len(doc.Webhooks) != 1 || doc.Webhooks[0].URL == "" || doc.Webhooks[0].PublicKey == "" {
+		f.Errorf("the webhooks are %+v", doc.Webhooks)
 	}
 	if p := doc.People[0]; p.Role != "OWNER" || !p.HasPassword || hashes && argon.Known(p.PasswordHash) != nil {
 		f.Errorf("the OWNER is %+v", p)

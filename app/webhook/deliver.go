@@ -58,11 +58,6 @@ func (w *Webhooks) Counts() Counts {
 // Sending is how many attempts this process is making, and how many endpoints are slow.
 func (w *Webhooks) Sending() outbox.Stats { return w.queue.Stats() }
 
-// Pending counts the deliveries that are queued in the installation.
-func (w *Webhooks) Pending(ctx context.Context) (int64, error) {
-	return w.db.Read().CountPendingDeliveries(ctx)
-}
-
 func (w *Webhooks) due(ctx context.Context, urgent bool, after outbox.Job, limit int) ([]store.QueuedDelivery, error) {
 	from := store.QueuedDelivery{DueAt: after.Due}
 	from.ID = after.ID

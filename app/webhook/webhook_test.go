@@ -197,8 +197,8 @@ func TestNodesShare(t *testing.T) {
 		running.Go(func() { f.Node(i).Webhooks.Run(ctx) })
 	}
 	f.Until("all are delivered", func() bool {
-		n, err := f.Node(0).Webhooks.Pending(f.Context())
-		return err == nil && n == 0
+		vitals, err := f.DB.Read().Vitals(f.Context())
+		return err == nil && vitals.Deliveries == 0
 	})
 	stop()
 	running.Wait()

@@ -36,14 +36,11 @@ func TestLimitedOperatorKeys(t *testing.T) {
 			{"access.introspect", "POST /api/v2/access/introspect", m{"credential": "none"}},
 			{"access.evaluate", evaluationPath, question(entity("user", acme.Owner.ID), "message.read", entity("tenant", acme.ID))},
 			{"model.read", "GET /api/v2/model", nil},
-			{"audit.read", "", nil},
+			{"webhook.manage", "GET /api/v2/webhooks", nil},
 		}
 		for _, own := range requests {
 			k := d.limitedKey(t, 0, own.may)
 			for _, r := range requests {
-				if r.route == "" {
-					continue
-				}
 				a := d.send(t, r.route, r.body, k)
 				if refused := a.status == http.StatusForbidden; refused == (r.may == own.may) {
 					t.Errorf("a key for %s asks %s: %d %s", own.may, r.route, a.status, a.body)

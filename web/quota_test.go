@@ -43,6 +43,11 @@ func TestQuotas(t *testing.T) {
 		d.newKey(t, acme.Owner, m{})
 		d.makeKey(t, acme.Owner, m{}).fails(http.StatusConflict, "quota_exceeded").is("quota", "apiKeys")
 
+		d.setQuotas(t, acme.ID, m{"webhooks": 1})
+		hook := m{"url": "https://hooks.example/", "events": []string{"*"}}
+		d.send(t, "POST "+hooksPath, hook, owner).ok(http.StatusCreated)
+		d.send(t, "POST "+hooksPath, hook, owner).fails(http.StatusConflict, "quota_exceeded").is("quota", "webhooks")
+
 		d.send(t, path, m{"quotas": m{"people": -2}}, operator).invalid("/quotas/people", "out_of_range")
 		d.send(t, path, m{}, operator).invalid("/status", "required")
 		d.send(t, path, m{"quotas": m{"people": 9}}, owner).fails(http.StatusForbidden, "forbidden")

@@ -138,6 +138,9 @@ func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Iss
 		case len(faults) > 0:
 			return doorward.InvalidFields(faults...)
 		}
+		if err := checkQuota(ctx, tx, made.TenantID, int64(n)+1); err != nil {
+			return err
+		}
 		sealed, err := w.seal(ctx, tx, made.ID, fresh, private)
 		if err != nil {
 			return err
@@ -239,4 +242,16 @@ func (w *Webhooks) Rotate(ctx context.Context, by doorward.Caller, id string, gr
 		return tx.Made(ctx, Issued{after, fresh})
 	})
 	return Issued{after, fresh}, err
+}
+
+// checkQuota applies to tenants: the operator's own webhooks have none.
+func checkQuota(ctx context.Context, tx *access.Tx, tenantID string, have int64) error {
+	if tenantID == "" {
+		return nil
+	}
+	t, err := tx.Tenant(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	return t.Quotas.Exceeds(doorward.QuotaWebhooks, have)
 }

@@ -38,7 +38,6 @@ key can be limited to:
   tenant.status tenant.close          freeze and thaw, close tenants
   tenant.quota                        set quotas
   model.read model.apply              the platform's model
-  events.read audit.read              events and the trail
   webhook.manage                      webhooks of the installation`,
 		Example: "  doorward key create-operator --name billing-sync --expires 90d --may tenant.list,tenant.create", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {

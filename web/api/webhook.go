@@ -123,7 +123,7 @@ func viewIssuedWebhook(_ *front.Call, made webhook.Issued) issuedWebhook {
 var docCreateWebhook = front.Doc{
 	ID: "createWebhook", Tag: "Webhooks", Summary: "Create a webhook",
 	Description: "From now on its endpoint gets the events that its patterns match, as Standard Webhooks 1.0.0 says: `webhook-id` is the event's id, `webhook-signature` has `v1` (HMAC with the secret) and `v1a` (Ed25519, `publicKey`). The secret is in this answer only.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyWebhooks, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyWebhooks, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) createWebhook(ctx context.Context, c *front.Call, in createWebhookInput) (webhook.Issued, error) {

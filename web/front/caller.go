@@ -194,7 +194,7 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 func (g Guard) enter(p *doorward.Principal) access.Decision {
 	switch {
 	case g.name == operator, g.installation && p.Kind == doorward.Operator:
-		return access.CanOperateWith(p, append(slices.Clone(g.limited), g.service, g.action, g.across)...)
+		return access.CanOperateWith(p, append(slices.Clone(g.limited), g.service, g.action)...)
 	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
 		return access.Decision{Allowed: true} // the route needs nobody
 	case g.name == keyOnly:

@@ -88,8 +88,8 @@ func (a *api) retryDelivery(ctx context.Context, c *front.Call, _ front.None) (f
 
 type replayInput struct {
 	After  *front.Int `json:"after,omitempty" minimum:"0" doc:"Only events with a greater seq; for a tenant's webhook"`
-	From   *string    `json:"from,omitempty" format:"date-time" doc:"Only events at this time or later (RFC 3339)"`
-	To     *string    `json:"to,omitempty" format:"date-time" doc:"Only events before this time (RFC 3339)"`
+	From   *string    `json:"from,omitempty" format:"date-time" example:"2026-03-02T09:30:00Z" doc:"Only events at this time or later (RFC 3339)"`
+	To     *string    `json:"to,omitempty" format:"date-time" example:"2026-03-03T09:30:00Z" doc:"Only events before this time (RFC 3339)"`
 	Events []string   `json:"events,omitempty" doc:"Only events that these patterns match, besides the webhook's own"`
 }
 

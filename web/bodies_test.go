@@ -66,6 +66,7 @@ var bodyEndpoints = []bodyEndpoint{
 	{"PATCH /api/v2/users/usr_absent", m{"role": "NONE", "status": "none", "name": "X"}, "owner"},
 	{"PATCH /api/v2/tenant", m{"name": "X", "settings": m{"sessionIdleMinutes": 9999}}, "owner"},
 	{"DELETE /api/v2/tenant", m{"confirm": "acme"}, "owner"},
+	{"DELETE /api/v2/auth/account", m{"confirm": "acme"}, "owner"},
 	{"/api/v2/api-keys", m{"name": "X", "permissions": []string{"x"}, "role": "NONE", "expiresInDays": 9999, "allowedIps": []string{"x"}, "perSecond": 0, "ownerId": "usr_x"}, "owner"},
 	{"/api/v2/webhooks", m{"url": "x", "events": []string{"x"}, "about": "X", "include": []string{"x"}, "enabled": true}, "owner"},
 	{"PATCH /api/v2/webhooks/whk_absent", m{"url": "x", "events": []string{"x"}, "about": "X", "include": []string{"x"}, "enabled": false}, "owner"},
@@ -285,7 +286,7 @@ func TestMissingMembers(t *testing.T) {
 			"step-up/finish":   {"/challenge", "/code"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
 			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "/api/v2/webhooks": {"/url", "/events"}, "report-key": {"/key"}, "login/second": {"/challenge", "/code"}, "passkey/finish": {"/challenge", "/credential"}, "factors/passkey/finish": {"/challenge", "/credential"}, "factors/totp/confirm": {"/id", "/code"}, "factors/reset": {"/token", "/password"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
-			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},
+			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"}, "DELETE /api/v2/auth/account": {"/confirm"},
 		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
 		var want []string
 		for _, pointer := range required {

@@ -171,6 +171,7 @@ func TestFactorsWithoutMasterKey(t *testing.T) {
 	owner := d.Tenant("Acme").Owner
 	d.send(t, totpPath, m{}, as(owner.Token())).fails(http.StatusConflict, "master_key_missing")
 	d.patchTenant(t, owner.Token(), m{"settings": m{"mfa": "required"}}).fails(http.StatusConflict, "master_key_missing")
+	d.send(t, "POST "+hooksPath, m{"url": "http://localhost:9/", "events": []string{"*"}}, as(owner.Token())).fails(http.StatusConflict, "master_key_missing")
 	d.patchTenant(t, owner.Token(), m{"settings": m{"mfa": "demanded"}}).invalid("/settings/mfa", "invalid")
 	d.patchTenant(t, owner.Token(), m{"settings": m{"mfaRoles": []string{"USER", "NONE"}}}).invalid("/settings/mfaRoles/1", "invalid")
 }

@@ -194,6 +194,7 @@ func TestSessionsOfAPerson(t *testing.T) {
 		d.send(t, "GET /api/v2/auth/session", nil, as(second)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "GET /api/v2/auth/session", nil, as(first)).ok(http.StatusOK)
 		d.send(t, "GET /api/v2/users/"+acme.Owner.ID+"/sessions", nil, admin).fails(http.StatusForbidden, "forbidden")
+		d.send(t, "GET /api/v2/users/"+acme.Owner.ID+"/sessions?sort=none", nil, as(acme.Owner.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
 		d.send(t, "GET "+path, nil, as(first)).fails(http.StatusForbidden, "forbidden")
 		if events, _ := d.page(t, "/api/v2/audit-events?action=user.signout", "id", as(acme.Owner.Token())); len(events) != 1 {
 			t.Errorf("%d sign-outs are in the trail", len(events))

@@ -36,6 +36,11 @@ func TestQuotas(t *testing.T) {
 		d.send(t, path, m{"quotas": m{"people": 1}}, operator).ok(http.StatusOK)
 		registration := m{"token": older, "password": "four quiet green llamas", "confirmPassword": "four quiet green llamas"}
 		d.send(t, "POST /api/v2/auth/complete-registration", registration).fails(http.StatusConflict, "quota_exceeded").is("quota", "people")
+		zoe := d.Tenant("Zeta").Owner
+		d.setQuotas(t, acme.ID, m{"people": 9})
+		offered := d.invite(t, acme.Owner, zoe.Email, "USER")
+		d.setQuotas(t, acme.ID, m{"people": 1})
+		d.send(t, "POST /api/v2/auth/accept-invitation", m{"token": offered}, as(zoe.Token())).fails(http.StatusConflict, "quota_exceeded").is("quota", "people")
 		d.send(t, path, m{"quotas": m{"people": -1}}, operator).ok(http.StatusOK).is("quotas.apiKeys", 1.0)
 		d.send(t, "POST /api/v2/auth/complete-registration", registration).ok(http.StatusOK)
 		d.send(t, "POST /api/v2/auth/invite", invitation, owner).ok(http.StatusCreated)

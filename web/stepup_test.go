@@ -25,6 +25,7 @@ func TestStepUp(t *testing.T) {
 		keyID, _ := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}})
 		role := d.send(t, "POST /api/v2/roles", m{"name": "CLERK", "permissions": []string{"user.read", "tenant.read"}}, as(acme.Owner.Token())).ok(201).text("id")
 		owner, other := acme.Owner.Token(), d.token(t, acme.Owner.Email)
+		hookID, _ := d.hook(t, "http://localhost:9/", as(owner), nil)
 		sensitive := []struct {
 			route string
 			body  m
@@ -38,6 +39,11 @@ func TestStepUp(t *testing.T) {
 			{"DELETE /api/v2/roles/" + role, nil},
 			{"PUT /api/v2/policy", m{"text": "", "mode": "enforce"}},
 			{"POST /api/v2/auth/factors/totp", m{}},
+			{"POST /api/v2/auth/change-email", m{"email": "new@acme.example"}},
+			{"POST " + hooksPath, m{"url": "http://localhost:9/", "events": []string{"*"}}},
+			{"PATCH " + hooksPath + "/" + hookID, m{"about": "another"}},
+			{"POST " + hooksPath + "/" + hookID + "/rotate-secret", m{}},
+			{"DELETE " + hooksPath + "/" + hookID, nil},
 		}
 		usual := []struct {
 			route string
@@ -74,7 +80,7 @@ func TestStepUp(t *testing.T) {
 				t.Errorf("%s: %d %s", x.route, a.status, a.body)
 			}
 		}
-	})
+	}, masterKey(t))
 }
 
 // TestCheckAsksForAProof: by age, by level, and by the model for its own actions.

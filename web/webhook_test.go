@@ -170,6 +170,10 @@ func TestWebhook(t *testing.T) {
 			t.Errorf("with addresses there came %q", got)
 		}
 		d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).is("failingSince", nil)
+		d.send(t, "GET "+hooksPath+"?cursor=x", nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
+		d.send(t, "GET "+hooksPath+"/"+id+"/deliveries?cursor=x", nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
+		d.send(t, "PATCH "+hooksPath+"/"+id, m{"about": "x"}, owner, with("If-Match", `"old"`)).fails(http.StatusPreconditionFailed, "precondition_failed")
+		d.send(t, "PATCH "+hooksPath+"/"+id, m{"url": "nonsense"}, owner).invalid("/url", "invalid")
 		for _, wrong := range []string{"?limit=0", "?state=none"} {
 			d.send(t, "GET "+hooksPath+"/"+id+"/deliveries"+wrong, nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
 		}

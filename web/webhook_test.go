@@ -81,14 +81,6 @@ func (s *server) hook(t *testing.T, url string, who opt, more m) (id, secret str
 	return a.text("webhook.id"), a.text("secret")
 }
 
-// drain tries what is due once.
-func (s *server) drain(t *testing.T) {
-	t.Helper()
-	if err := s.Node.App.Webhooks.Deliver(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // deliveriesOf returns the deliveries of a webhook, the newest first.
 func (s *server) deliveriesOf(t *testing.T, id, query string, who opt) (all []m) {
 	t.Helper()

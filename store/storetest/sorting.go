@@ -57,12 +57,9 @@ func wordsOfLists(f *fixture) {
 func ordersOfLists(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
-	var people []doorward.User
 	for i, name := range []string{"Zoë", "Ann Lee", "Anna", "", "anna"} {
 		u := f.member(acme, fmt.Sprintf("%c@acme.example", "cabed"[i]), doorward.Roles[i%4])
 		f.write(func(tx *store.Tx) { noError(f, tx.RenameUser(ctx, u, name)) })
-		u.Name = name
-		people = append(people, u)
 		f.clock.move(time.Second)
 	}
 	names := func(order string, limit int, read func(*fixture, int, func(doorward.Window) (doorward.Page[doorward.User], error)) []doorward.User) (all []string) {

@@ -25,7 +25,7 @@ off"; a restart doesn't end it. Signing in and access checks go on, and so does 
 ends access: signing out, suspending people, freezing tenants, revoking keys and
 invitations. Commands at the terminal of a server are not affected. When the command
 returns, no node begins another change.`,
-		Example: `  doorward maintenance on --reason "We move to another database until 14:00 UTC."`, Args: noArgs,
+		Example: `  doorward maintenance on --reason 'We move to another database until 14:00 UTC.'`, Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		if err := n.App.Installation.PauseChanges(cmd.Context(), doorward.OperatorAtTerminal(), reason); err != nil {
 			return err

@@ -85,7 +85,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 		}
 	}
 	runner := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
-		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
+		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/var/lib/doorward/", "", " | vector", "", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
 		"https://platform.example/reports --session-file token", "http://"+addr+"/api/v2/auth/session", // no service echoes what a session asks
 		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
 	).Replace}
@@ -95,6 +95,8 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 		block.Background, block.HasOutput, block.Output = true, true, `{…"msg":"serving",…}`+"\n"
 	case strings.Contains(line, "doorward dev"):
 		block.Background, block.HasOutput, block.Output = true, true, "Doorward dev is ready at …\n"
+	case strings.Contains(line, "audit export --follow"):
+		block.Background, block.HasOutput, block.Output = true, true, `{…"action":"tenant.create",…}`+"\n"
 	case strings.Contains(line, "doorward healthcheck"):
 		runner.Run(t, doctest.Block{Position: place, Script: "doorward serve", Background: true, HasOutput: true, Output: `{…"msg":"serving",…}` + "\n"})
 	case strings.Contains(line, "key rotate-signing"):
@@ -109,6 +111,8 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 		remove(t, filepath.Join(folder, "master.key"))
 	case strings.Contains(line, "model show --version"):
 		runner.Run(t, doctest.Block{Position: place, Script: "doorward model apply model.yaml && sed -i s/ADMIN/ADMIN,USER/ model.yaml && doorward model apply model.yaml"})
+	case strings.Contains(line, "tenant restore"):
+		runner.Run(t, doctest.Block{Position: place, Script: "doorward tenant close " + h.tenant})
 	case strings.Contains(line, "doorward backup /"):
 		remove(t, filepath.Join(folder, "backups/doorward.db"))
 	case strings.Contains(line, "doorward restore /"):

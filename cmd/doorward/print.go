@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"regexp"
 	"strings"
 	"text/tabwriter"
@@ -119,6 +120,10 @@ func mask(name, value string) string {
 		}
 	case "smtp":
 		if _, err := smtp.Open(value, "Doorward <no-reply@localhost>", slog.New(slog.DiscardHandler)); err != nil {
+			return masked
+		}
+	case "webhook-proxy":
+		if u, err := url.Parse(value); value != "" && (err != nil || u.Host == "") {
 			return masked
 		}
 	case "trace-header":

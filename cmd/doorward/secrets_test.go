@@ -88,8 +88,8 @@ func holdSecrets() (names []string) {
 // TestSecretsThatOthersMayRead: no command accepts a file with a secret that others may
 // read, wherever the file is named, and the suggested command fixes it.
 func TestSecretsThatOthersMayRead(t *testing.T) {
-	values := map[string]string{"database": "sqlite:" + filepath.Join(t.TempDir(), "x.db"), "smtp": "smtp://door:SESAME@localhost:1", "trace-header": "Authorization: Bearer SESAME"}
-	inline := map[string]string{"database": "postgres://door:SESAME@localhost:1/x", "smtp": values["smtp"], "trace-header": values["trace-header"]}
+	values := map[string]string{"database": "sqlite:" + filepath.Join(t.TempDir(), "x.db"), "smtp": "smtp://door:SESAME@localhost:1", "trace-header": "Authorization: Bearer SESAME", "webhook-proxy": "http://door:SESAME@localhost:1"}
+	inline := map[string]string{"database": "postgres://door:SESAME@localhost:1/x", "smtp": values["smtp"], "trace-header": values["trace-header"], "webhook-proxy": values["webhook-proxy"]}
 	t.Setenv("DOORWARD_TRACE_OTLP", "http://localhost:1")
 	for _, name := range secrets {
 		t.Run(name+" in the environment", func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestCommandsPage(t *testing.T) {
 
 // pageFixture is an installation to copy, and the names that examples use in it.
 type pageFixture struct {
-	folder, tenant, postgres string
+	folder, tenant, webhook, delivery, postgres string
 }
 
 const people = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example,USER,Ann\n"
@@ -45,10 +45,12 @@ func newPageFixture(t *testing.T) *pageFixture {
 	h.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
 	h.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(h.run(t, "doorward tenant list"))
 	h.run(t, "doorward user import people.csv --tenant "+h.tenant)
-	h.run(t, "doorward key create-operator --name signup-2026")
+	h.webhook = regexp.MustCompile("whk_[a-z2-7]{26}").FindString(h.run(t, "doorward webhook create --url https://hooks.example.com/doorward --events '*'"))
+	h.run(t, "doorward key create-operator --name signup-2026") // the webhook gets the event
+	h.delivery = regexp.MustCompile("whd_[a-z2-7]{26}").FindString(h.run(t, "doorward webhook deliveries "+h.webhook))
 	h.run(t, "doorward key create-service --name router --may access.introspect")
 	h.run(t, "mkdir backups && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
-	h.run(t, "doorward key create-master master.key")
+	h.run(t, "cp -p doorward.db.key master.key") // the webhook's secret is sealed with it
 	writeFile(t, h.folder, "model.yaml", "actions:\n  invoice.approve: {roles: [OWNER, ADMIN]}\n")
 	writeFile(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
 	writeFile(t, h.folder, "breached.txt", "swordfish\n")
@@ -79,7 +81,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	if err := os.CopyFS(folder, os.DirFS(h.folder)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"secret", "master.key"} { // CopyFS makes them readable for everybody
+	for _, name := range []string{"secret", "master.key", "doorward.db.key"} { // CopyFS makes them readable for everybody
 		if err := os.Chmod(filepath.Join(folder, name), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +89,8 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	runner := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
 		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/var/lib/doorward/", "", " | vector", "", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
 		"https://platform.example/reports --session-file token", "http://"+addr+"/api/v2/auth/session", // no service echoes what a session asks
-		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
+		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "whk_5tqm7x3yh4n6rj7wd2c5tpae7k", h.webhook, "whd_5tqm7x3yh4n6rj7wd2c5tpae7k", h.delivery,
+		"postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
 	).Replace}
 	block := doctest.Block{Position: place, Script: line}
 	switch {

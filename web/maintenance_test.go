@@ -75,3 +75,27 @@ func TestPausedChanges(t *testing.T) {
 		d.send(t, "POST /api/v2/auth/invite", invitation, as(d.login(t, acme.Owner.Email, doorwardtest.Password).text("token")), with("Idempotency-Key", "one")).ok(http.StatusCreated)
 	})
 }
+
+// changesWithoutObject change something whatever else exists, so a pause always refuses them.
+var changesWithoutObject = []string{
+	"DELETE /api/v2/auth/account", "DELETE /api/v2/tenant", "DELETE /api/v2/tenant/logo", "PATCH /api/v2/tenant",
+	"POST /api/v2/api-keys", "POST /api/v2/auth/change-email", "POST /api/v2/auth/change-password",
+	"POST /api/v2/auth/factors/recovery", "POST /api/v2/auth/factors/totp", "POST /api/v2/auth/forgot-password",
+	"POST /api/v2/auth/invite", "POST /api/v2/auth/invite/bulk", "POST /api/v2/policy/confirm",
+	"POST /api/v2/roles", "POST /api/v2/tenant/restore", "POST /api/v2/webhooks", "PUT /api/v2/policy",
+}
+
+func TestEveryChangeIsPaused(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := d.Tenant("Acme").Owner
+		requests := databaseRequests(owner.Email)
+		d.pauseChanges(t, pauseReason)
+		for _, route := range changesWithoutObject {
+			var body any
+			if requests[route] != nil {
+				body = requests[route]
+			}
+			d.send(t, route, body, as(owner.Token()), with("If-Match", "*")).fails(http.StatusServiceUnavailable, "maintenance").is("reason", pauseReason)
+		}
+	}, masterKey(t))
+}

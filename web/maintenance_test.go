@@ -91,11 +91,22 @@ func TestEveryChangeIsPaused(t *testing.T) {
 		requests := databaseRequests(owner.Email)
 		d.pauseChanges(t, pauseReason)
 		for _, route := range changesWithoutObject {
-			var body any
-			if requests[route] != nil {
-				body = requests[route]
-			}
-			d.send(t, route, body, as(owner.Token()), with("If-Match", "*")).fails(http.StatusServiceUnavailable, "maintenance").is("reason", pauseReason)
+			d.ask(t, route, requests[route], owner).fails(http.StatusServiceUnavailable, "maintenance").is("reason", pauseReason)
+		}
+		// What needs an object answers 404 first; here it is enough that nothing that
+		// goes on is refused. That the others are is documented, and checkAnswer
+		// compares each answer with the document.
+		for route, body := range requests {
+			d.ask(t, route, body, owner)
 		}
 	}, masterKey(t))
+}
+
+// ask sends a request with a valid session, If-Match, and the body unless it is nil.
+func (s *server) ask(t *testing.T, route string, body m, who *doorwardtest.Person) answer {
+	t.Helper()
+	if body == nil {
+		return s.send(t, route, nil, as(who.Token()), with("If-Match", "*"))
+	}
+	return s.send(t, route, body, as(who.Token()), with("If-Match", "*"))
 }

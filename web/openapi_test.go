@@ -261,7 +261,8 @@ var untested = []string{
 	// The pending invitation is used up in the transaction that adds the
 	// membership; the primary key has the last word.
 	"POST /api/v2/auth/accept-invitation 409 already_member",
-	// One place refuses all changes that are paused; TestPausedChanges has one of each kind.
+	// One place refuses all changes that are paused, most of them once their object is
+	// found. TestEveryChangeIsPaused asks those without one.
 	" 503 maintenance",
 	// The key was there when the webhook was made.
 	"POST /api/v2/webhooks/{id}/rotate-secret 409 master_key_missing",

@@ -165,6 +165,7 @@ func (a *api) rotateAPIKey(ctx context.Context, c *front.Call, in rotateInput) (
 
 var docEndPreviousSecret = front.Doc{
 	ID: "endPreviousSecret", Tag: "API keys", Summary: "End the secret that a rotation has replaced",
+	WhilePaused: true,
 	Description: "On every node before the answer. 404 when there is none.",
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
@@ -175,6 +176,7 @@ func (a *api) endPreviousSecret(ctx context.Context, c *front.Call, _ front.None
 
 var docRevokeAPIKey = front.Doc{
 	ID: "revokeApiKey", Tag: "API keys", Summary: "Revoke an API key",
+	WhilePaused: true,
 	Description: "For good: both secrets end, on every node before the answer. A key that has ended is 204 as well.",
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
@@ -218,6 +220,7 @@ type reportKeyInput struct {
 
 var docReportKey = front.Doc{
 	ID: "reportKey", Tag: "API keys", Summary: "Report a key that was found",
+	WhilePaused: true,
 	Description: "For people and secret scanners that find a key where it should not be: API keys, service keys and operator keys end at once, and those responsible are told by mail. The answer is the same for every well-formed key, also for an unknown one. 30 reports in ten minutes from a client address.",
 	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }

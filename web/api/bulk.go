@@ -54,6 +54,7 @@ func (a *api) resendInvitations(ctx context.Context, c *front.Call, in idsInput)
 
 var docRevokeAll = front.Doc{
 	ID: "revokeInvitations", Tag: "Invitations", Summary: "Revoke several invitations",
+	WhilePaused: true,
 	Description: "1 to 100." + oneByOne,
 }
 
@@ -149,6 +150,7 @@ func (a *api) heldMember(ctx context.Context, c *front.Call) (doorward.User, err
 
 var docEndUserSession = front.Doc{
 	ID: "endUserSession", Tag: "People", Summary: "End one of a person's sessions in this tenant",
+	WhilePaused: true,
 	Description: "On every node before the answer. Ending the session of the request clears the cookie.",
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }

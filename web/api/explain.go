@@ -20,6 +20,7 @@ type explainInput struct {
 
 var docExplain = front.Doc{
 	ID: "explainAccess", Tag: "Policies", Summary: "Explain why somebody may do something, or may not",
+	WhilePaused: true,
 	Description: "The decision that a check, introspection and AuthZEN make, with its causes. It is no use of a session or key. The same question about the same roles, policies and version has the same answer. Ids and credentials of other tenants are not found.",
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }

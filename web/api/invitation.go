@@ -103,6 +103,7 @@ func (a *api) viewInvitationNow(_ *front.Call, inv doorward.Invitation) invitati
 
 var docRevokeInvitation = front.Doc{
 	ID: "revokeInvitation", Tag: "Invitations", Summary: "Revoke an invitation",
+	WhilePaused: true,
 	Description: "If somebody accepts at the same time, one of the two succeeds and the other gets an error.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeInvitationNotPending},
 }

@@ -30,6 +30,7 @@ type signedIn struct {
 
 var docLogin = front.Doc{
 	ID: "login", Tag: "Sessions", Summary: "Sign in with a password",
+	WhilePaused: true,
 	Description: "Opens a session and sets the cookie `JSESSIONID`. All faults of the address or the password give the same 401. The 403 codes come only after a correct password.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCredentials, doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen,
@@ -100,6 +101,7 @@ type secondInput struct {
 
 var docSecond = front.Doc{
 	ID: "loginSecond", Tag: "Sessions", Summary: "Sign in with the second factor",
+	WhilePaused: true,
 	Description: "Completes a login, or a switch to another tenant, that was answered with `mfa_required`. One of `code`, `credential` and `recoveryCode` is needed. Wrong answers count in the limit of the account, as wrong passwords do. A challenge is good once, for 5 minutes and 5 tries.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
@@ -138,6 +140,7 @@ func oneAnswer(challenge, password string, a factor.Answer) (factor.Answer, erro
 
 var docLogout = front.Doc{
 	ID: "logout", Tag: "Sessions", Summary: "Sign out",
+	WhilePaused: true,
 	Description: "Ends the session of the cookie or of the bearer token, and clears the cookie. Without a session, or with an ended one, it is 204 too. Several different session tokens are all ended together. A body is not read. With an allowed `return` it is 303 to that address, for forms; any other is ignored.",
 	Query:       []front.Parameter{{Name: "return", Description: "Where a browser goes next: an address below the base URL, or one that `--return-to` allows", Example: "https://app.example.com/bye"}},
 }

@@ -318,7 +318,10 @@ var ofKeys = []doorward.Code{doorward.CodeRateLimited, doorward.CodeIPNotAllowed
 func implied(r front.Route) []doorward.Code {
 	codes := []doorward.Code{doorward.CodeUnavailable, doorward.CodeInternal}
 	if r.Method != http.MethodGet {
-		codes = append(codes, doorward.CodeCrossOrigin, doorward.CodeMaintenance)
+		codes = append(codes, doorward.CodeCrossOrigin)
+		if !r.Doc.WhilePaused {
+			codes = append(codes, doorward.CodeMaintenance)
+		}
 	}
 	switch name := r.Guard.Name(); name {
 	case front.Public().Name():

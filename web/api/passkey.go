@@ -10,6 +10,7 @@ import (
 
 var docBeginPasskeyLogin = front.Doc{
 	ID: "beginPasskeyLogin", Tag: "Sessions", Summary: "Begin to sign in with a passkey alone",
+	WhilePaused: true,
 	Description: "The challenge is nobody's: the passkey says whose it is. It is good once, for 5 minutes and 5 tries. Pass `publicKey` to `navigator.credentials.get`, with `mediation: \"conditional\"` for the autofill of an address field. A client network may begin 1,000 in 10 minutes.",
 	Errors:      []doorward.Code{doorward.CodePasskeysUnavailable, doorward.CodeTooManyAttempts},
 }
@@ -30,6 +31,7 @@ type passkeyLoginInput struct {
 
 var docFinishPasskeyLogin = front.Doc{
 	ID: "finishPasskeyLogin", Tag: "Sessions", Summary: "Sign in with a passkey alone",
+	WhilePaused: true,
 	Description: "Opens a session of assurance level 2, as a login does with a password and a second factor: the passkey must have verified its user. Everything that is wrong with the answer is 401 `invalid_code`, which counts in the limit of the client network. A passkey whose signature counter has not increased is disabled, and its person gets a mail.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts, doorward.CodeInvalidCredentials,

@@ -42,6 +42,7 @@ type planChange struct {
 
 var docPlanPolicy = front.Doc{
 	ID: "planPolicy", Tag: "Policies", Summary: "Show what policies would change",
+	WhilePaused: true,
 	Description: "Of a text that is not put yet: for each role, and in the decisions that were kept (refusals and 1 in 1,024 permits, at most 100 a second and node, for as long as `--keep-decisions` says). Roles are as they are now. Changes nothing.",
 }
 

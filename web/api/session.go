@@ -52,6 +52,7 @@ func (a *api) viewSessions(c *front.Call, all []doorward.Session) (out sessionLi
 
 var docEndSession = front.Doc{
 	ID: "endSession", Tag: "Sessions", Summary: "End one of one's own sessions",
+	WhilePaused: true,
 	Description: "Ending the session of the request clears the cookie.",
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
@@ -74,6 +75,7 @@ func (a *api) endSession(ctx context.Context, c *front.Call, _ front.None) (fron
 
 var docEndOtherSessions = front.Doc{
 	ID: "endOtherSessions", Tag: "Sessions", Summary: "End all one's own sessions except this one",
+	WhilePaused: true,
 	Description: "In every tenant. Other browsers that have signed in before are no longer known: their `doorward_device` is void.",
 }
 

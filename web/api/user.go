@@ -227,6 +227,7 @@ func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endO
 
 var docSignOutUser = front.Doc{
 	ID: "signOutUser", Tag: "People", Summary: "Sign a person out of the tenant",
+	WhilePaused: true,
 	Description: "Ends the sessions in this tenant, on every node before the answer. Signing oneself out clears the cookie.",
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound},
 }

@@ -11,6 +11,7 @@ import (
 
 var docEvaluation = front.Doc{
 	ID: "evaluateAccess", Tag: "Access", Summary: "Ask whether a subject may do something (AuthZEN)",
+	WhilePaused: true,
 	Description: "The Access Evaluation API of the OpenID AuthZEN Authorization API 1.0. A refusal is 200 with `decision: false` and a reason. Unknown names are ignored. An evaluation of a session is a use of it.",
 }
 
@@ -50,6 +51,7 @@ func answerOf(d evaluation.Decision) evaluationAnswer {
 
 var docEvaluations = front.Doc{
 	ID: "evaluateAccessBatch", Tag: "Access", Summary: "Ask several questions at once (AuthZEN)",
+	WhilePaused: true,
 	Description: "The Access Evaluations API of the OpenID AuthZEN Authorization API 1.0, for up to 100 evaluations. `subject`, `action`, `resource` and `context` beside `evaluations` are defaults: a member of an evaluation replaces them, and takes only `type`, `id` and `name` from them where it lacks these. An evaluation that lacks a member is refused with the reason. Without `evaluations` it is a single evaluation.",
 }
 

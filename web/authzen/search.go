@@ -12,18 +12,21 @@ const aboutSearch = " A page may have fewer results than its limit although more
 
 var docSubjects = front.Doc{
 	ID: "searchSubjects", Tag: "Access", Summary: "Find who may do something (AuthZEN)",
+	WhilePaused: true,
 	Description: "The Subject Search API of the OpenID AuthZEN Authorization API 1.0: the users or API keys of a tenant that may do the action. The tenant is the resource, or `subject.properties.tenantId`. Without one: the users that the model declares." + aboutSearch,
 	Errors:      []doorward.Code{doorward.CodeInvalidCursor},
 }
 
 var docResources = front.Doc{
 	ID: "searchResources", Tag: "Access", Summary: "Find where a subject may do something (AuthZEN)",
+	WhilePaused: true,
 	Description: "The Resource Search API of the OpenID AuthZEN Authorization API 1.0, for resources of the type tenant, and of the types that the model declares entities of: those on which the subject may do the action." + aboutSearch,
 	Errors:      []doorward.Code{doorward.CodeInvalidCursor},
 }
 
 var docActions = front.Doc{
 	ID: "searchActions", Tag: "Access", Summary: "Find what a subject may do (AuthZEN)",
+	WhilePaused: true,
 	Description: "The Action Search API of the OpenID AuthZEN Authorization API 1.0: the permissions that the subject has on the resource." + aboutSearch,
 	Errors:      []doorward.Code{doorward.CodeInvalidCursor},
 }

@@ -36,6 +36,7 @@ type tokenAnswer struct {
 
 var docToken = front.Doc{
 	ID: "createToken", Tag: "Access", Summary: "Get an assertion of one's own identity",
+	WhilePaused: true,
 	Description: "For callers of a service that is behind no gateway. The assertion is the one that a check answers in `X-Auth-Assertion`: good for 20 to 30 seconds, for one audience, and not a credential of Doorward.",
 	Errors:      []doorward.Code{doorward.CodeMasterKeyMissing},
 }

@@ -87,6 +87,7 @@ type answers struct {
 
 var docIntrospect = front.Doc{
 	ID: "introspect", Tag: "Access", Summary: "Check a credential",
+	WhilePaused: true,
 	Description: "For services that get the credential themselves, without a gateway. For an invalid credential the answer is only `{\"active\": false}`. A batch has 1 to 100 items. For an API key the answer has `apiKey` instead of `user` and `session`. Introspection counts as a use of the session or key, so call it when a request arrives and not on a timer. `session.current` is always true: it is the session of the credential.",
 }
 

@@ -126,6 +126,7 @@ type Doc struct {
 	Versioned   bool            // its answer has an ETag
 	Conditional bool            // it takes If-Match; implied by a JSON body and an ETag
 	MustMatch   bool            // it needs If-Match, see Call.NeedVersions
+	WhilePaused bool            // it answers as always while the operator has paused changes
 	Errors      []doorward.Code // in addition to those of guard and body
 }
 

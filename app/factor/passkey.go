@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/passkey"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/internal/useragent"
 	"github.com/doorward/doorward/store"
 )
 
@@ -301,8 +302,17 @@ func (f *Factors) made(ctx context.Context, by doorward.Caller, c Challenge, res
 	}
 	return newPasskey{store.Factor{CredentialID: made.ID, Credential: made.Text(), Factor: doorward.Factor{
 		ID: doorward.NewID(doorward.PrefixFactor), UserID: c.UserID, Kind: doorward.Passkey,
-		Name: cmp.Or(name, passkey.NameOf(made, by.UserAgent)), Synced: made.BackupEligible,
+		Name: cmp.Or(name, made.Model(), browserName(by.UserAgent), "Passkey"), Synced: made.BackupEligible,
 	}}, methodsOf(made)}, nil
+}
+
+// browserName names a passkey by the browser that it was made in, if that is known.
+func browserName(userAgent string) string {
+	browser, system := useragent.Parse(userAgent)
+	if browser != "" && system != "" {
+		return browser + " on " + system
+	}
+	return browser + system
 }
 
 // insert adds the passkey, under the lock on the account. Errors: invalid_code if an

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/internal/useragent"
 	"github.com/doorward/doorward/store"
 )
 
@@ -64,11 +65,11 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	if err != nil {
 		return nil, err
 	}
-	agent := changeOf(e, access.FieldUserAgent).To
+	browser, system := useragent.Parse(changeOf(e, access.FieldUserAgent).To)
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return renderMail(row.Kind, locale, variables{
 		Email: row.Recipient, Site: m.site(), At: minute(e.At), IP: e.IP,
-		Browser: nameOf(browsers, agent), System: nameOf(systems, agent),
+		Browser: browser, System: system,
 		ByMail: e.Action == doorward.PasswordReset, Factor: cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From, changeOf(e, "factorRenamed").To),
 		CodesLeft: changeOf(e, "recoveryCodes").To,
 	}), err

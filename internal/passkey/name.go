@@ -1,9 +1,6 @@
 package passkey
 
-import (
-	"encoding/hex"
-	"strings"
-)
+import "encoding/hex"
 
 // models are the names of widespread authenticators by their AAGUID.
 var models = map[string]string{
@@ -27,52 +24,5 @@ var models = map[string]string{
 	"ee882879721c491397753dfcce97072a": "YubiKey",
 }
 
-// part is a part of the User-Agent header and what it shows. The first that is found
-// counts: most browsers claim to be others as well.
-type part struct{ text, name string }
-
-var browsers = []part{
-	{"Edg", "Edge"},
-	{"OPR/", "Opera"},
-	{"SamsungBrowser/", "Samsung Internet"},
-	{"Firefox/", "Firefox"},
-	{"FxiOS/", "Firefox"},
-	{"CriOS/", "Chrome"},
-	{"Chrome/", "Chrome"},
-	{"Safari/", "Safari"},
-}
-
-var systems = []part{
-	{"Windows", "Windows"},
-	{"iPhone", "iPhone"},
-	{"iPad", "iPad"},
-	{"Android", "Android"},
-	{"CrOS", "ChromeOS"},
-	{"Macintosh", "macOS"},
-	{"Linux", "Linux"},
-}
-
-// NameOf is a name for a new passkey: of its authenticator, or else of the browser that it
-// was made in. It never has text that was sent.
-func NameOf(c Credential, userAgent string) string {
-	if name := models[hex.EncodeToString(c.AAGUID)]; name != "" {
-		return name
-	}
-	browser, system := find(browsers, userAgent), find(systems, userAgent)
-	switch {
-	case browser != "" && system != "":
-		return browser + " on " + system
-	case browser+system != "":
-		return browser + system
-	}
-	return "Passkey"
-}
-
-func find(in []part, userAgent string) string {
-	for _, p := range in {
-		if strings.Contains(userAgent, p.text) {
-			return p.name
-		}
-	}
-	return ""
-}
+// Model is the name of a widespread authenticator, or empty. It never has text that was sent.
+func (c Credential) Model() string { return models[hex.EncodeToString(c.AAGUID)] }

@@ -180,14 +180,11 @@ func TestBecomesSynced(t *testing.T) {
 	}
 }
 
-func TestNameOf(t *testing.T) {
+func TestModel(t *testing.T) {
 	apple := []byte("\xfb\xfc\x30\x07\x15\x4e\x4e\xcc\x8c\x0b\x6e\x02\x05\x57\xd7\xbd")
-	chrome := "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/149.0.0.0 Safari/537.36"
 	for want, got := range map[string]string{
-		"Apple Passwords": passkey.NameOf(passkey.Credential{AAGUID: apple}, chrome),
-		"Chrome on Linux": passkey.NameOf(passkey.Credential{AAGUID: make([]byte, 16)}, chrome),
-		"iPhone":          passkey.NameOf(passkey.Credential{}, "an iPhone app"),
-		"Passkey":         passkey.NameOf(passkey.Credential{}, "curl/8"),
+		"Apple Passwords": passkey.Credential{AAGUID: apple}.Model(),
+		"":                passkey.Credential{AAGUID: make([]byte, 16)}.Model() + passkey.Credential{}.Model(),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/useragent"
 )
 
 // paused says that the operator has paused changes, and why.
@@ -82,46 +83,9 @@ func (c catalogue) moment(at time.Time) (string, error) {
 	return c.say("moment", "date", date, "time", at.UTC().Format("15:04"))
 }
 
-// The substrings that identify browsers and systems; the first match counts,
-// because most browsers also name their predecessors.
-var (
-	browsers = []struct{ substring, name string }{
-		{"Edg", "Edge"},
-		{"OPR/", "Opera"},
-		{"SamsungBrowser", "Samsung Internet"},
-		{"Firefox/", "Firefox"},
-		{"FxiOS", "Firefox"},
-		{"CriOS", "Chrome"},
-		{"Chrome/", "Chrome"},
-		{"Chromium/", "Chromium"},
-		{"Safari/", "Safari"},
-		{"curl/", "curl"},
-	}
-	systems = []struct{ substring, name string }{
-		{"iPhone", "iPhone"},
-		{"iPad", "iPad"},
-		{"Android", "Android"},
-		{"Windows", "Windows"},
-		{"CrOS", "ChromeOS"},
-		{"Macintosh", "macOS"},
-		{"Linux", "Linux"},
-	}
-)
-
-// device describes the browser and system of a session by the User-Agent header. It
-// is only a hint: the sender can choose the header.
+// device describes the browser and system of a session by the User-Agent header.
 func (c catalogue) device(userAgent string) (string, error) {
-	browser, system := "", ""
-	for _, b := range browsers {
-		if browser == "" && strings.Contains(userAgent, b.substring) {
-			browser = b.name
-		}
-	}
-	for _, s := range systems {
-		if system == "" && strings.Contains(userAgent, s.substring) {
-			system = s.name
-		}
-	}
+	browser, system := useragent.Parse(userAgent)
 	switch {
 	case browser == "" && system == "":
 		return c.say("device.unknown")

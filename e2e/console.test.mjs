@@ -48,7 +48,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.send("/console/people", { q: "viewer" });
 				assert.equal(await owner.page.locator(".people tbody tr").count(), 1);
 				await owner.look("console-people-found");
-				await owner.page.locator(".people tbody a").click();
+				await owner.page.locator(".people tbody th a").click();
 				await owner.page.waitForSelector("#sessions-title");
 				await owner.look("console-person");
 
@@ -133,7 +133,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.locator("header a[href$='/console/policy/versions']").click();
 				await owner.page.waitForSelector(".list");
 				await owner.look("console-policy-versions");
-				await owner.page.locator(".list tbody a").last().click();
+				await owner.page.locator(".list tbody th a").last().click();
 				await owner.page.waitForSelector("#made-title");
 				await owner.look("console-policy-version");
 				await owner.page.locator("a[href$='/restore']").click();
@@ -143,7 +143,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.waitForSelector(".notice.good");
 
 				await owner.go("/console/people?q=admin@");
-				await owner.page.locator(".people tbody a").click();
+				await owner.page.locator(".people tbody th a").click();
 				await owner.page.locator("#why-action").selectOption("settings.manage");
 				await owner.send("/console/explain");
 				await owner.page.waitForSelector("#answer.bad"); // the address isn't known
@@ -175,7 +175,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await server.api("POST", "/api/v2/auth/invite", { email: "by-ann@acme.example", role: "USER" }, hers);
 
 				await owner.go("/console/people?q=ann@");
-				await owner.page.locator(".people tbody a").click();
+				await owner.page.locator(".people tbody th a").click();
 				const before = owner.page.url();
 				await owner.page.locator("a[href*='/remove']").click();
 				await owner.page.waitForSelector("form[action$='/remove']");
@@ -193,7 +193,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.says(".notice.good", /1 session has ended. 1 invitation was revoked|1 Sitzung wurde beendet. 1 Einladung wurde zurückgezogen/);
 				await owner.look("console-removed");
 				assert.equal((await ann.page.request.get("/api/v2/auth/session")).status(), 401, "the session goes on");
-				assert.equal(await owner.page.locator(".people tbody a", { hasText: "ann@" }).count(), 0);
+				assert.equal(await owner.page.locator(".people tbody th a", { hasText: "ann@" }).count(), 0);
 				await ann.go("/console");
 				await ann.at("/login");
 				await ann.send("/login", { email: "ann@acme.example", password: chosen });
@@ -220,7 +220,7 @@ describe("the console", { concurrency: 2 }, () => {
 				assert.equal(await admin.page.locator(".invitations tbody tr").count(), 3);
 				await admin.look("console-invitations");
 
-				await admin.page.locator(".invitations tbody a", { hasText: "bea@" }).click();
+				await admin.page.locator(".invitations tbody th a", { hasText: "bea@" }).click();
 				await admin.page.waitForSelector("form[action$='/resend']");
 				await admin.look("console-invitation");
 				await admin.send("/resend");
@@ -315,7 +315,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.look("console-role-made");
 				const role = owner.page.url().split("?")[0];
 				await owner.go("/console/people?q=viewer");
-				await owner.page.locator(".people tbody a").click();
+				await owner.page.locator(".people tbody th a").click();
 				await owner.page.locator("[name=role][value=DESK]").check();
 				await owner.send("/role");
 				await owner.send("/role");
@@ -399,7 +399,7 @@ describe("the console", { concurrency: 2 }, () => {
 				assert.equal(await forms(), 0);
 				await viewer.look("console-overview-viewer");
 				await viewer.open("/console/people");
-				await viewer.page.locator(".people tbody a", { hasText: "owner" }).click();
+				await viewer.page.locator(".people tbody th a", { hasText: "owner" }).click();
 				await viewer.page.waitForSelector("#about-title");
 				assert.equal(await forms(), 0);
 				assert.equal(await viewer.page.locator("#sessions-title, #role-title, #access-title").count(), 0);
@@ -465,7 +465,7 @@ test("an invitation is sent again once the wait is over", async () => {
 		await p.go("/console/invitations/new");
 		await p.send("/console/invitations/new", { people: "bea@acme.example" });
 		const first = await server.code("bea@acme.example");
-		await p.page.locator(".invitations tbody a").first().click();
+		await p.page.locator(".invitations tbody th a").first().click();
 		await p.page.waitForSelector("form[action$='/resend']");
 		for (let tries = 0; tries < 20 && await p.page.locator(".notice.good").count() === 0; tries++) {
 			await p.send("/resend");
@@ -536,7 +536,7 @@ test("the console without JavaScript", async () => {
 		await p.page.keyboard.press("Escape");
 		await p.open("/console/people");
 		await p.send("/console/people", { q: "user@" });
-		await p.page.locator(".people tbody a").click();
+		await p.page.locator(".people tbody th a").click();
 		await p.send("/name", { name: "Uma" });
 		await p.says("h1", /Uma/);
 		await p.page.locator("[name=role][value=VIEWER]").check();
@@ -548,7 +548,7 @@ test("the console without JavaScript", async () => {
 		await p.page.locator(".tag.alarm").waitFor();
 		await p.go("/console/invitations/new");
 		await p.send("/console/invitations/new", { people: "bea@acme.example\ncem@acme.example" });
-		await p.page.locator(".invitations tbody a").first().click();
+		await p.page.locator(".invitations tbody th a").first().click();
 		await p.send("/revoke");
 		await p.page.locator(".notice.good").waitFor();
 		await p.go("/console/keys/new");

@@ -139,6 +139,7 @@ func Routes(a *app.App) []front.Route {
 		post("/console/close", "/console/close", destroys, h.closeTenant, h.askClosing),
 
 		ui.Asset("console.css", "text/css; charset=utf-8", assets),
+		ui.Asset("console.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("live.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("secret.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("settings.js", "text/javascript; charset=utf-8", assets),
@@ -162,7 +163,7 @@ type page = func(ctx context.Context, c *ui.Call) (ui.View, error)
 func withTenantStyle(p page) page {
 	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
 		v, err := p(ctx, c)
-		v.Styles = []string{"console.css"}
+		v.Styles, v.Scripts = []string{"console.css"}, append([]string{"console.js"}, v.Scripts...)
 		if shown, ok := v.Body.(interface{ tenantShown() doorward.Tenant }); ok {
 			v.Tenant = shown.tenantShown()
 		}

@@ -19,8 +19,19 @@ type people struct {
 	pageData
 	pager
 	Roles  []doorward.Role
-	Items  []doorward.User
+	Items  []member
 	Export string // link to the file; to a proof of identity first if that is needed
+}
+
+// member is a row of the list.
+type member struct {
+	doorward.User
+	Managed bool // the caller may change this member
+}
+
+func memberOf(c *ui.Call, u doorward.User) member {
+	on := doorward.Object{TenantID: u.TenantID, Held: u.Role}
+	return member{u, access.CanAt(&c.Caller, c.Now(), doorward.UserManage, on).Allowed}
 }
 
 func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -38,7 +49,11 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 		r.Total = found.Total
 		err = r.ending(ctx, c, found.Prev, found.Next)
 	}
-	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: people{s, r, highestFirst(c.Caller.Rules), found.Items, h.exportPeople(c, r)}, Wide: true}), err)
+	body := people{s, r, highestFirst(c.Caller.Rules), nil, h.exportPeople(c, r)}
+	for _, u := range found.Items {
+		body.Items = append(body.Items, memberOf(c, u))
+	}
+	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: body, Wide: true}), err)
 }
 
 func (h *console) exportPeople(c *ui.Call, r pager) string {
@@ -107,7 +122,7 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 		return person{}, err
 	}
 	p := person{pageData: s, User: u, Who: who(u), Self: u.ID == c.Caller.ID, Current: c.Caller.SessionID}
-	p.Managed = access.CanAt(&c.Caller, c.Now(), doorward.UserManage, doorward.Object{TenantID: u.TenantID, Held: u.Role}).Allowed
+	p.Managed = memberOf(c, u).Managed
 	for _, role := range highestFirst(c.Caller.Rules) {
 		if access.CanAt(&c.Caller, c.Now(), doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}).Allowed {
 			p.Roles = append(p.Roles, roleChoice{role, role == u.Role})

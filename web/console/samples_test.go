@@ -24,17 +24,17 @@ var (
 	canny = doorward.Tenant{ID: "tnt_acme", Name: "Acme", Status: doorward.TenantActive, CreatedAt: noon.AddDate(-1, 0, 0)}
 	// members has one of each role; the last is suspended and has a long name.
 	members = []doorward.User{
-		member("ann", "Ann Lee", doorward.RoleOwner, doorward.UserActive),
-		member("ben", "", doorward.RoleAdmin, doorward.UserActive),
-		member("chen", "陈小明", doorward.RoleUser, doorward.UserActive),
-		member("dalia", "داليا", doorward.RoleUser, doorward.UserActive),
-		member("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
+		userOf("ann", "Ann Lee", doorward.RoleOwner, doorward.UserActive),
+		userOf("ben", "", doorward.RoleAdmin, doorward.UserActive),
+		userOf("chen", "陈小明", doorward.RoleUser, doorward.UserActive),
+		userOf("dalia", "داليا", doorward.RoleUser, doorward.UserActive),
+		userOf("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
 	}
 	sheets = pageData{Tenant: canny}
 	owner  = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
 )
 
-func member(id, name string, role doorward.Role, status doorward.UserStatus) doorward.User {
+func userOf(id, name string, role doorward.Role, status doorward.UserStatus) doorward.User {
 	seen := noon.Add(-time.Hour)
 	return doorward.User{
 		ID: "usr_" + id, Email: id + "@acme.example", Name: name, Role: role, Status: status, TenantID: canny.ID,
@@ -42,8 +42,15 @@ func member(id, name string, role doorward.Role, status doorward.UserStatus) doo
 	}
 }
 
+func sampledMembers() (all []member) {
+	for i, u := range members {
+		all = append(all, member{u, i > 0})
+	}
+	return all
+}
+
 func samples() []uitest.Sample {
-	viewer := ui.Frame{Caller: doorward.Caller{}.As(member("eve", "", doorward.RoleViewer, doorward.UserActive))}
+	viewer := ui.Frame{Caller: doorward.Caller{}.As(userOf("eve", "", doorward.RoleViewer, doorward.UserActive))}
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
 	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next"}
 	saved := wide("person", sampledPerson())
@@ -55,7 +62,7 @@ func samples() []uitest.Sample {
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledHome()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", home{pageData: sheets, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
-		{Name: "people", View: wide("people", people{sheets, list, highestFirst(nil), members, "/api/v2/users?format=csv"}), Frame: owner},
+		{Name: "people", View: wide("people", people{sheets, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=csv"}), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: sheets, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},

@@ -214,7 +214,7 @@ func TestFindingPeople(t *testing.T) {
 		h.tenant.Join(fmt.Sprintf("p%d@other.example", i), "USER")
 	}
 	owner := h.as(t, "OWNER")
-	found := regexp.MustCompile(`/console/people/usr_`)
+	found := regexp.MustCompile(`<tr role="row" id="usr_`)
 	for query, want := range map[string]int{
 		"": 9, "?q=OTHER.example": 5, "?role=ADMIN": 1, "?role=USER&q=p1": 1, "?status=suspended": 0, "?status=active": 9, "?q=%25": 0,
 	} {

@@ -71,6 +71,7 @@ async function refresh() {
 		if (answer.type === "opaqueredirect" || [401, 403, 404].includes(answer.status)) return end();
 		if (!answer.ok) return stale();
 		const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
+		if (fresh) dispatchEvent(new CustomEvent("refresh", { detail: fresh })); // see console.js
 		if (fresh && !loses(fresh)) likenAll(live, fresh);
 		fresher();
 		return true;

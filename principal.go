@@ -51,8 +51,9 @@ type Principal struct {
 	AuthAt    time.Time // when the user last authenticated
 	AAL       int       // of the session, see Assurance; 0 without one
 	FactorAt  time.Time // when the user last proved a second factor; the zero Time for never
-	HasFactor bool      // the user has a second factor or a passkey
-	// HasCode and HasPasskey: of which kind.
+	HasFactor bool      // the user has a second factor or a passkey, or had one that was disabled as a copy
+	// HasCode and HasPasskey: of which kind the user has one that can be used; neither where
+	// only a disabled one is left, for which a recovery code stands in.
 	HasCode, HasPasskey bool
 	// DemandsFactor: the tenant demands a second factor of the role.
 	DemandsFactor bool
@@ -64,7 +65,8 @@ type Principal struct {
 func PrincipalOf(u User, s Session) Principal {
 	p := Principal{
 		Kind: ByUser, ID: u.ID, Email: u.Email, TenantID: u.TenantID, TenantStatus: u.TenantStatus,
-		Rules: u.Rules, Role: u.Role, SessionID: s.ID, AuthAt: s.AuthAt(), AAL: s.AAL, FactorAt: s.FactorAt, HasFactor: u.Factors > 0, HasCode: u.Factors > u.Passkeys, HasPasskey: u.Passkeys > 0,
+		Rules: u.Rules, Role: u.Role, SessionID: s.ID, AuthAt: s.AuthAt(), AAL: s.AAL, FactorAt: s.FactorAt,
+		HasFactor: u.Factors > 0, HasCode: u.Factors > u.Passkeys, HasPasskey: u.Passkeys > u.DisabledPasskeys,
 		DemandsFactor: s.Tenant.SecondFactor.Covers(u.Role), MaxProofAge: s.Tenant.MaxProofAge(),
 	}
 	if u.Status == UserActive {

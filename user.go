@@ -84,6 +84,8 @@ type User struct {
 	LastLoginAt  *time.Time
 	Factors      int // of the account: second factors and passkeys that are confirmed, also those that were disabled as copies
 	Passkeys     int // of these
+
+	DisabledPasskeys int // of these: as copies
 }
 
 // Permissions returns the sorted permissions that the user's role grants. Decisions are

@@ -67,11 +67,14 @@ func userColumns(u *doorward.User) []any {
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
 		nullableTime{&u.LastLoginAt},
-		&u.Factors, &u.Passkeys,
+		&u.Factors, &u.Passkeys, &u.DisabledPasskeys,
 	}, rulesColumns(&u.Rules)...)
 }
 
-const columnsOfUser = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys, ` + columnsOfRules
+// Few accounts have passkeys, and fewer a disabled one, so that they are looked for here and
+// not counted at the account.
+const columnsOfUser = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys,
+  CASE WHEN u.passkeys = 0 THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL) END, ` + columnsOfRules
 
 // selectUser is the head of every query for users; the columns are those of
 // userColumns.

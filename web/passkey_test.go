@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -245,7 +246,14 @@ func TestCopiedPasskey(t *testing.T) {
 		}
 		in := d.send(t, secondPath, m{"challenge": asked.text("challenge"), "recoveryCode": codes[0]}).ok(http.StatusOK).text("token")
 		d.Advance(11 * time.Minute)
-		up := d.send(t, beginPasskeyPath, nil, as(in)).fails(http.StatusForbidden, "step_up_required")
+		for _, token := range []string{in, ann.Token()} { // a session from before that, too
+			check := d.send(t, "GET /api/v2/access/check?maxAge=600", nil, as(token)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2")
+			if got := fmt.Sprint(check.at("methods")); got != "[recovery]" {
+				t.Errorf("a check names the methods %s", got)
+			}
+		}
+		d.send(t, changePath, m{"currentPassword": password, "password": "three old boats", "confirmPassword": "three old boats"}, as(in)).fails(http.StatusForbidden, "step_up_required")
+		up := d.send(t, beginPasskeyPath, nil, as(in)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2")
 		d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "password": password}, as(in)).invalid("/password", "wrong")
 		in = d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "recoveryCode": codes[1]}, as(in)).ok(http.StatusOK).text("token")
 		b := passkeytest.New(passkeyOrigin)

@@ -116,6 +116,9 @@ func methodsOf(p *doorward.Principal, aal int) []string {
 	if p.HasPasskey {
 		methods = append(methods, doorward.ByPasskey)
 	}
+	if p.HasFactor && len(methods) == 0 { // its only factor was disabled as a copy
+		methods = append(methods, doorward.ByRecovery)
+	}
 	return methods
 }
 

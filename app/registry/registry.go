@@ -91,14 +91,14 @@ type grant struct {
 // proof is how a session's user was authenticated. It is the same for all sessions that
 // have only been logged in to; a step-up makes another one.
 type proof struct {
-	aal                 int
-	hasCode, hasPasskey bool
-	last                time.Duration // of the last proof, since the login
-	factor              time.Duration // of the last one with a second factor; negative: none
+	aal                            int
+	hasFactor, hasCode, hasPasskey bool
+	last                           time.Duration // of the last proof, since the login
+	factor                         time.Duration // of the last one with a second factor; negative: none
 }
 
 func proofOf(p doorward.Principal, login time.Time) proof {
-	of := proof{p.AAL, p.HasCode, p.HasPasskey, p.AuthAt.Sub(login), -1}
+	of := proof{p.AAL, p.HasFactor, p.HasCode, p.HasPasskey, p.AuthAt.Sub(login), -1}
 	if !p.FactorAt.IsZero() {
 		of.factor = p.FactorAt.Sub(login)
 	}
@@ -230,7 +230,7 @@ func (e *Entry) principal(g *grant) doorward.Principal {
 	p := doorward.Principal{
 		Kind: g.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: g.tenantID, TenantStatus: g.tenantStatus,
 		OwnerID: g.owner, Rules: g.rules, Role: g.role, Rank: g.rank, Permissions: g.permissions, Policy: g.policy, SessionID: e.text[:e.user],
-		AuthAt: micros(e.since + g.proof.last.Microseconds()), AAL: g.proof.aal, HasFactor: g.proof.hasCode || g.proof.hasPasskey, HasCode: g.proof.hasCode, HasPasskey: g.proof.hasPasskey, DemandsFactor: g.demands, MaxProofAge: g.proofAge,
+		AuthAt: micros(e.since + g.proof.last.Microseconds()), AAL: g.proof.aal, HasFactor: g.proof.hasFactor, HasCode: g.proof.hasCode, HasPasskey: g.proof.hasPasskey, DemandsFactor: g.demands, MaxProofAge: g.proofAge,
 	}
 	if g.proof.factor >= 0 && g.kind == doorward.ByUser {
 		p.FactorAt = micros(e.since + g.proof.factor.Microseconds())

@@ -282,7 +282,7 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 			c.User.TenantStatus, c.Session.Tenant.SessionIdle = doorward.TenantClosing, time.Minute
 		}
 		if n%5 == 0 {
-			c.User.Factors, c.User.Passkeys, c.Session.Tenant.SecondFactor.Since = 1+n%2, n%3%2, c.Session.CreatedAt
+			c.User.Factors, c.User.Passkeys, c.User.DisabledPasskeys, c.Session.Tenant.SecondFactor.Since = 1+n%2, n%3%2, n%3%2*(n/10%2), c.Session.CreatedAt
 			c.Session.Assurance = doorward.Assurance{
 				AAL: 2, ProvedAt: c.Session.CreatedAt.Add(time.Duration(n) * time.Second), FactorAt: c.Session.CreatedAt.Add(time.Duration(n%3) * time.Second),
 			}

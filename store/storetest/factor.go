@@ -88,6 +88,8 @@ func factors(f *fixture) {
 		noError(f, tx.CountFactors(ctx, ann.ID))
 	})
 	equal(f, f.factorsOf(ann), 2) // it still counts
+	member := f.value(f.Read().User(ctx, acme.ID, ann.ID)).(doorward.User)
+	equal(f, []int{member.Factors, member.Passkeys, member.DisabledPasskeys}, []int{2, 1, 1})
 }
 
 // endOfFactors: enrolments that were not finished end, and what is deleted is counted no

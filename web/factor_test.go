@@ -280,6 +280,10 @@ func TestFactorsNeedARecentProof(t *testing.T) {
 		d.enrolTOTP(t, owner)
 		pending := d.send(t, totpPath, m{}, as(owner)).ok(http.StatusCreated)
 		a := &authenticator{id: pending.text("id"), secret: pending.text("secret"), now: d.clock.now}
+		elsewhere := d.token(t, bob.Email)
+		change := func(current, next string, who opt) answer {
+			return d.send(t, changePath, m{"currentPassword": current, "password": next, "confirmPassword": next}, who)
+		}
 		d.Advance(11 * time.Minute)
 		for route, body := range map[string]m{
 			totpPath:                                 {},
@@ -297,5 +301,15 @@ func TestFactorsNeedARecentProof(t *testing.T) {
 		} {
 			d.send(t, route, body, as(owner)).fails(http.StatusForbidden, "step_up_required")
 		}
+		// The current password is no proof beside a factor, and is not tried before that.
+		for _, current := range []string{password, "not the password", ""} {
+			for _, next := range []string{"three old boats", "short", password} {
+				asked := change(current, next, as(owner)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2").is("maxAge", 600.0)
+				if !has(asked.at("methods"), "totp") || has(asked.at("methods"), "password") || asked.text("challenge") == "" {
+					t.Errorf("%s", asked.body)
+				}
+			}
+		}
+		change(password, "three old boats", as(elsewhere)).ok(http.StatusNoContent) // bob has none
 	}, masterKey(t))
 }

@@ -15,6 +15,8 @@ const (
 	ofAll
 	// ofStrong: of those who have a second factor, or whose tenant demands one.
 	ofStrong
+	// ofHolders: of those who have a second factor. Others prove themselves in the request.
+	ofHolders
 )
 
 // proofRules are the sensitive actions. What gives a role of at least ADMIN is in ruleOf.
@@ -32,10 +34,11 @@ var proofRules = map[doorward.Action]proofRule{
 	doorward.WebhookDelete: ofAll,
 	doorward.WebhookRotate: ofAll,
 
-	doorward.AccountEmail: ofAll,
-	doorward.AccountErase: ofAll,
-	doorward.MFAEnrol:     ofAll,
-	doorward.MFARemove:    ofAll,
+	doorward.AccountEmail:   ofAll,
+	doorward.AccountErase:   ofAll,
+	doorward.MFAEnrol:       ofAll,
+	doorward.MFARemove:      ofAll,
+	doorward.PasswordChange: ofHolders,
 }
 
 func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) proofRule {
@@ -54,11 +57,22 @@ func proved(p *doorward.Principal, action doorward.Action, on *doorward.Object, 
 	if !d.Allowed || p.Kind != doorward.ByUser || p.SessionID == "" {
 		return d
 	}
-	rule := ruleOf(p, action, on)
-	if rule == never || rule == ofStrong && !p.HasFactor && !p.DemandsFactor {
+	if !ruleOf(p, action, on).concerns(p) {
 		return d
 	}
 	return Proved(p, 1, p.MaxProofAge, now, d)
+}
+
+func (r proofRule) concerns(p *doorward.Principal) bool {
+	switch r {
+	case never:
+		return false
+	case ofStrong:
+		return p.HasFactor || p.DemandsFactor
+	case ofHolders:
+		return p.HasFactor
+	}
+	return true
 }
 
 // Proved is d, or a refusal if the user's proof of identity is older than maxAge or of a

@@ -2,6 +2,7 @@ package password_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
@@ -42,6 +43,44 @@ func TestUnchanged(t *testing.T) {
 		next := apptest.Password(1)
 		if _, err := f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.ResetToken(ann), next, next); err != nil {
 			f.Errorf("a reset to the same password: %v", err)
+		}
+	})
+}
+
+// TestChangeWithFactor: who has got hold of a session of somebody with a second factor tries
+// no passwords, and doesn't learn which one is right. A factor that was set up since the
+// caller was read counts, too.
+func TestChangeWithFactor(t *testing.T) {
+	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		before := ann.Caller
+		f.Enrol(ann)
+		clock.Move(11 * time.Minute)
+		now := before
+		now.HasFactor, now.HasCode = true, true
+		change := func(by doorward.Caller, current string) doorward.Code {
+			next := apptest.Password(1)
+			return apptest.Code(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), by, current, next, next)))
+		}
+		f.RecordPending()
+		counted, hash := f.CountRows("throttles"), f.Account(ann).PasswordHash
+		for range 20 {
+			for _, current := range []string{apptest.FirstPassword, "not the password"} {
+				if got := change(now, current); got != doorward.CodeStepUpRequired {
+					t.Fatalf("a change without a proof of the factor: %q", got)
+				}
+			}
+		}
+		f.RecordPending()
+		if n := f.CountRows("attempts"); n > 0 || f.CountRows("throttles") != counted {
+			t.Errorf("%d attempts are counted", n)
+		}
+		if got := change(before, apptest.FirstPassword); got != doorward.CodeStepUpRequired {
+			t.Errorf("a change by somebody who has set up a factor since: %q", got)
+		}
+		if f.Account(ann).PasswordHash != hash {
+			t.Error("the password has changed")
 		}
 	})
 }

@@ -104,8 +104,13 @@ type Changed struct {
 }
 
 // Change replaces the caller's password, ends all other sessions, in every tenant,
-// and the trust in all other browsers. Errors: validation_failed, too_many_attempts.
+// and the trust in all other browsers. Errors: validation_failed, too_many_attempts, and
+// before anything else step_up_required: who has got hold of the session of somebody with a
+// second factor gets no try of the password, and doesn't learn whether one is right.
 func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, password, confirm string) (Changed, error) {
+	if err := p.MayChange(ctx, by); err != nil {
+		return Changed{}, err
+	}
 	words, err := p.identityWords(ctx, by.ID)
 	if err != nil {
 		return Changed{}, err
@@ -133,6 +138,16 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 		err = wrongCurrent(err)
 	}
 	return Changed{revocation, proof.Allowance()}, proof.End(ctx, err)
+}
+
+// MayChange is nil if the caller can change the password by the current one, or needs no
+// proof of a second factor first. Errors: step_up_required.
+func (p *Passwords) MayChange(ctx context.Context, by doorward.Caller) error {
+	return p.writer.Require(ctx, by, doorward.PasswordChange, ofAccount(by.ID, by.TenantID))
+}
+
+func ofAccount(userID, tenantID string) doorward.Object {
+	return doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
 }
 
 // wrongCurrent turns the error of a wrong password into one of its field, with the
@@ -164,8 +179,7 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	on := doorward.Object{Type: "user", ID: account.ID, TenantID: by.TenantID}
-	return p.writer.Do(ctx, by, action, on, func(tx *access.Tx) error {
+	return p.writer.Do(ctx, by, action, ofAccount(account.ID, by.TenantID), func(tx *access.Tx) error {
 		if err := guard(tx); err != nil {
 			return err
 		}

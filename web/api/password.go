@@ -47,8 +47,8 @@ type changeInput struct {
 
 var docChangePassword = front.Doc{
 	ID: "changePassword", Tag: "Passwords", Summary: "Change one's own password",
-	Description: "Ends all other sessions of the person, in every tenant. No other browser that has signed in before is known any more. The password that one has is 422 `unchanged`.",
-	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
+	Description: "Ends all other sessions of the person, in every tenant. No other browser that has signed in before is known any more. The password that one has is 422 `unchanged`. Who has a second factor needs a recent proof of it, too; that is asked for before the password is judged.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyAttempts},
 }
 
 func (a *api) changePassword(ctx context.Context, c *front.Call, in changeInput) (front.None, error) {

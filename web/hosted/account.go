@@ -13,6 +13,7 @@ type account struct {
 	Shortest int
 	Words    string
 	Tenants  []tenantRow
+	Proved   bool // a second factor, or there is none; else /step-up comes before a new password
 	ownSessions
 }
 
@@ -44,6 +45,9 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	a.Shortest = h.app.PasswordRules.MinLength
+	if a.Proved, err = isProved(h.app.Passwords.MayChange(ctx, c.Caller)); err != nil {
+		return ui.View{}, err
+	}
 	t, err := h.only(ctx, memberships)
 	return ui.View{Page: "account", Wide: true, Returns: c.ReturnTo() != "", Body: a, Tenant: t}, err
 }
@@ -106,8 +110,16 @@ func (h *hosted) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.To("/account?done=name"), nil
 }
 
+// passwordForm is the place on the account page.
+const passwordForm = accountPage + "#password"
+
+// changePassword leads to /step-up if the proof of the second factor is too old by now: no
+// page repeats passwords, so there is nothing to be kept.
 func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error) {
 	changed, err := h.app.Passwords.Change(ctx, c.Caller, c.Value("currentPassword"), c.Value("password"), c.Value("confirmPassword"))
+	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
+		return c.ProveFirst(passwordForm), nil
+	}
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -190,7 +202,7 @@ func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
 // for Changing Passwords).
 func (h *hosted) toPassword(_ context.Context, c *ui.Call) (ui.View, error) {
 	if c.Caller.Kind != doorward.ByUser {
-		return c.Redirect(c.SignIn("/account#password")), nil
+		return c.Redirect(c.SignIn(passwordForm)), nil
 	}
-	return c.To("/account#password"), nil
+	return c.To(passwordForm), nil
 }

@@ -28,11 +28,16 @@ func (h *hosted) showErase(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	proof := h.app.Access.Require(ctx, c.Caller, doorward.AccountErase, doorward.Object{Type: "user", ID: c.Caller.ID})
-	if proof != nil && !doorward.HasCode(proof, doorward.CodeStepUpRequired) {
-		return ui.View{}, proof
+	proved, err := isProved(h.app.Access.Require(ctx, c.Caller, doorward.AccountErase, doorward.Object{Type: "user", ID: c.Caller.ID}))
+	return ui.View{Page: "erase", Body: erasing{c.Caller.Email, memberships, kept, proved}}, err
+}
+
+// isProved reports whether a decision asks for no recent proof; other refusals are errors.
+func isProved(refusal error) (bool, error) {
+	if doorward.HasCode(refusal, doorward.CodeStepUpRequired) {
+		return false, nil
 	}
-	return ui.View{Page: "erase", Body: erasing{c.Caller.Email, memberships, kept, proof == nil}}, nil
+	return refusal == nil, refusal
 }
 
 // erase leads to the page again if the proof is too old by now: there it says how to go on.

@@ -110,6 +110,7 @@ func samples() []uitest.Sample {
 		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
 		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
+		{Name: "account-unproved", View: ui.View{Page: "account", Wide: true, Body: unproved(sampleAccount())}, Frame: ui.Frame{Caller: ann}},
 		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: there}},
 		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: branded}, Frame: ui.Frame{Caller: ann}},
 		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: there}},
@@ -215,7 +216,12 @@ func sampleAccount() account {
 	memberships := []doorward.User{acme, globex, initech}
 	a := newAccount(ann, memberships)
 	a.ownSessions = sampleSessions(memberships, accountPage)
-	a.Shortest = 12
+	a.Shortest, a.Proved = 12, true
+	return a
+}
+
+func unproved(a account) account {
+	a.Proved = false
 	return a
 }
 

@@ -104,9 +104,17 @@ func TestSecondFactorOnPages(t *testing.T) {
 	if more := codes(b.send("/account/security/recovery").is(t, 200, "")); len(more) != doorward.RecoveryCodes || more[0] == recovery[0] {
 		t.Errorf("new codes: %q", more)
 	}
+	s.Advance(11 * time.Minute)
+	if page := b.get("/account").is(t, 200, "", `href="/step-up?return=/account%23password"`); strings.Contains(page.body, `name="currentPassword"`) {
+		t.Error("there is a form for the password before the proof")
+	}
+	b.send("/account/password", "currentPassword", "wrong", "password", fresh, "confirmPassword", fresh).is(t, 303, "/step-up?return=%2Faccount%23password")
+	b.get("/step-up?return=%2Faccount%23password").is(t, 200, "", `value="/account#password"`)
+	b.send("/step-up", "code", p.code(s), "return", "/account#password").is(t, 303, "/account#password")
+	b.send("/account/password", "currentPassword", secret, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account?done=password")
 	b.send("/account/security/remove", "id", p.id).is(t, 303, "/account/security?done=removed")
 	b.get("/account/security?done=removed").is(t, 200, "", "is removed", "There is none yet")
-	open(t, s).send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+	open(t, s).send("/login", "email", ann, "password", fresh).is(t, 303, "/account")
 }
 
 // Where a tenant demands a factor, the login leads through setting one up; the code of an

@@ -194,6 +194,12 @@ func (c *Call) WithReturnTo(path string) View {
 	return c.To(withReturn(path, c.ReturnTo()))
 }
 
+// ProveFirst redirects to /step-up, which leads back to the path, given without the path of
+// the base URL.
+func (c *Call) ProveFirst(path string) View {
+	return c.To(withReturn("/step-up", c.Site().BasePath()+path))
+}
+
 // withReturn adds the return address, if any, to a path, which may have a query.
 func withReturn(path, to string) string {
 	if to == "" {

@@ -23,7 +23,7 @@ formatted() {
 	}
 }
 
-for module in . bench tools; do
+for module in . client client/tests examples/messaging bench tools; do
 	check "go vet in $module" go -C "$module" vet ./...
 	check "staticcheck in $module" env -C "$module" "$PWD/scripts/tool.sh" staticcheck ./...
 	check "go mod tidy in $module (run it there)" go -C "$module" mod tidy -diff

@@ -35,7 +35,7 @@ check() { # NAME COMMAND...
 	}
 }
 
-for module in . bench tools tools/clients tools/release; do
+for module in . client client/tests examples/messaging bench tools tools/clients tools/release; do
 	check "go mod tidy in $module (run it there)" go -C "$module" mod tidy -diff
 	check "go mod verify in $module" go -C "$module" mod verify
 done

@@ -54,9 +54,9 @@ func TestServicePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const module = "github.com/doorward/doorward"
+	const module = "github.com/doorward/doorward/client"
 	runner := newRunner(t,
-		"go get "+module+"@latest", "cp '"+root+"/go.sum' . && go mod edit -require "+module+"@v0.0.0 -replace "+module+"='"+root+"'",
+		"go get "+module+"@latest", "go mod edit -require "+module+"@v0.0.0 -replace "+module+"='"+root+"/client'",
 		"localhost:8092", freeport.On("localhost"),
 	)
 	runner.Env = append(runner.Env, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")

@@ -1,0 +1,3 @@
+module github.com/doorward/doorward/client
+
+go 1.26.0

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -112,7 +113,7 @@ type App struct {
 	Policies     *policy.Policies
 	Lease        *lease.Lease
 	// PasswordRules are the rules in force, for pages that explain them.
-	PasswordRules credential.Rules
+	PasswordRules *atomic.Pointer[credential.Rules]
 
 	db       *store.DB
 	verifier *credential.Verifier
@@ -137,7 +138,8 @@ func New(db *store.DB, s Settings) *App {
 	})
 	writer := access.New(db, l)
 	writer.Decisions().KeepFor(s.KeepDecisions)
-	passwords := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
+	passwords := new(atomic.Pointer[credential.Rules])
+	passwords.Store(s.passwordRules())
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{
@@ -179,6 +181,20 @@ func New(db *store.DB, s Settings) *App {
 		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
 	}
+}
+
+func (s Settings) passwordRules() *credential.Rules {
+	return &credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
+}
+
+// Reload puts those of the settings into force that may change while the server runs, for
+// what begins from now on. The others stay as they were in New.
+func (a *App) Reload(s Settings) {
+	a.PasswordRules.Store(s.passwordRules())
+	a.verifier.SetLimits(s.Attempts)
+	a.Invitations.SetWait(s.InviteResendWait)
+	a.Mail.SetBrand(s.MailBrand)
+	a.Factors.SetIssuer(s.Name)
 }
 
 func (s Settings) webhooks() webhook.Settings {

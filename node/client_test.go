@@ -8,7 +8,7 @@ import (
 
 // TestClient: which addresses count as one client, and which are exempt.
 func TestClient(t *testing.T) {
-	c := &connLimiter{perClient: 1, proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
+	c := &connLimits{perClient: 1, proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
 	for at, want := range map[string]string{
 		"203.0.113.9:1":             "203.0.113.9",
 		"[::ffff:203.0.113.9]:1":    "203.0.113.9",

@@ -16,13 +16,19 @@ import (
 // A client is an IPv4 address, or the /64 of IPv6. Trusted proxies carry the connections
 // of many clients and are not counted.
 type connLimiter struct {
-	perClient int // connections per client; 0: any number
-	proxies   []netip.Prefix
-	traffic   *traffic
-	conns     *openConns
+	limits  atomic.Pointer[connLimits]
+	traffic *traffic
+	conns   *openConns
 
 	mu   sync.Mutex
 	open map[string]int // by client; no zeros
+}
+
+// connLimits may be replaced while the node runs: an open connection stays counted as it
+// was when it came.
+type connLimits struct {
+	perClient int // connections per client; 0: any number
+	proxies   []netip.Prefix
 }
 
 // traffic counts connections of all listening addresses of a node, for metrics.
@@ -34,8 +40,9 @@ type traffic struct {
 // admit returns the connection, counted until it is closed, or nil when its client has
 // reached the limit.
 func (c *connLimiter) admit(conn *net.TCPConn) net.Conn {
-	client := c.client(conn.RemoteAddr())
-	if !c.acquire(client) {
+	limits := c.limits.Load()
+	client := limits.client(conn.RemoteAddr())
+	if !c.acquire(client, limits.perClient) {
 		c.traffic.refused.Add(1)
 		return nil
 	}
@@ -47,7 +54,7 @@ func (c *connLimiter) admit(conn *net.TCPConn) net.Conn {
 }
 
 // client returns the key that a connection counts under; empty: it isn't counted.
-func (c *connLimiter) client(at net.Addr) string {
+func (c *connLimits) client(at net.Addr) string {
 	tcp, ok := at.(*net.TCPAddr)
 	if !ok || c.perClient == 0 {
 		return ""
@@ -59,13 +66,13 @@ func (c *connLimiter) client(at net.Addr) string {
 	return credential.Network(ip.String())
 }
 
-func (c *connLimiter) acquire(client string) bool {
+func (c *connLimiter) acquire(client string, most int) bool {
 	if client == "" {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[client] >= c.perClient {
+	if c.open[client] >= most {
 		return false
 	}
 	c.open[client]++

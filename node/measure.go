@@ -29,6 +29,12 @@ func (n *Node) measure() {
 	m.Counter("doorward_assertions_signed_total", "Assertions of who is calling that were signed; those answered again from memory don't count.",
 		func() float64 { return float64(n.App.Assertions.Signed()) })
 	n.measureTraces(m)
+	m.Gauge("doorward_settings_reload_failed", "1 after a SIGHUP whose settings were refused, until one succeeds; the earlier settings are in force.", func() float64 {
+		if n.reloadFailed.Load() {
+			return 1
+		}
+		return 0
+	})
 	m.Sampled(n.measureDatabase)
 }
 

@@ -113,14 +113,15 @@ type Node struct {
 	App *app.App
 	DB  *store.DB
 
-	cfg      Config
-	tracer   *trace.Tracer // nil unless cfg.Trace has a collector
-	site     *front.Site
-	main     *listener
-	admin    *listener // nil without AdminListen
-	draining atomic.Bool
-	traffic  traffic
-	accepts  acceptLog
+	cfg          Config
+	tracer       *trace.Tracer // nil unless cfg.Trace has a collector
+	site         *front.Site
+	main         *listener
+	admin        *listener // nil without AdminListen
+	draining     atomic.Bool
+	reloadFailed atomic.Bool
+	traffic      traffic
+	accepts      acceptLog
 }
 
 // Open opens the database and builds the features, without listening: what a
@@ -140,9 +141,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.cfg.BaseURL = cfg.PublicURL()
 	n.App = app.New(db, n.settings())
 	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
-	if n.cfg.Brand.Name != "" {
-		n.site.Brand = n.cfg.Brand
-	}
+	n.site.SetBrand(n.cfg.brand())
 	n.site.ReturnTo, n.site.Home, n.site.Cookie = cfg.ReturnTo, cfg.Home, cmp.Or(cfg.CookieName, front.SessionCookie)
 	n.measure()
 	return n, nil
@@ -172,7 +171,7 @@ func (n *Node) settings() app.Settings {
 	s := n.cfg.Settings
 	s.MasterKey = n.cfg.KeyFile()
 	s.Webhooks.Local = front.IsLoopback(n.cfg.BaseURL.Hostname())
-	s.Name = cmp.Or(n.cfg.Brand.Name, front.DefaultName)
+	s.Name = n.cfg.brand().Name
 	s.Published, s.LinkURL, s.MailBrand = n.cfg.Shared(), strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), n.cfg.Brand.Brand
 	return s
 }
@@ -245,7 +244,8 @@ func (n *Node) build() error {
 // address can't block the admin address.
 func (n *Node) counted(l *listener) *listener {
 	l.acceptErrors = &n.accepts
-	l.limiter = &connLimiter{perClient: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, conns: newOpenConns(), open: map[string]int{}}
+	l.limiter = &connLimiter{traffic: &n.traffic, conns: newOpenConns(), open: map[string]int{}}
+	l.limiter.limits.Store(n.cfg.connLimits())
 	return l
 }
 

@@ -30,6 +30,8 @@ type Setting struct {
 	// a node that differs would end sessions that others hold valid, or destroy what
 	// they have promised to keep, so it doesn't start.
 	Shared, Strict bool
+	// Live: SIGHUP puts another value into force, see Node.Reload. None is Shared.
+	Live bool
 }
 
 // Group is a part of the settings; a command takes the groups that it uses.
@@ -123,7 +125,7 @@ func commonSettings(c *Config, r *RawConfig) []Setting {
 			Help: "`URL` of the database, sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME with one or more hosts",
 		},
 		{Name: "log-format", Value: newField(&r.LogFormat, ""), Help: "json or text (default text on a terminal, else json)"},
-		{Name: "log-level", Value: newField(&r.LogLevel, "info"), Help: "debug, info, warn or error"},
+		{Name: "log-level", Live: true, Value: newField(&r.LogLevel, "info"), Help: "debug, info, warn or error"},
 		{Name: "clock-offset", Hidden: true, Value: newField(&c.ClockOffset, 0), Help: "move the clock; for tests of expiry"},
 	}
 }
@@ -145,7 +147,7 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 			Name: "admin-listen", Value: newField(&c.AdminListen, ""),
 			Help: "`address` HOST:PORT for /healthz, /readyz and /metrics (default on the main one, /metrics there for loopback callers only)",
 		},
-		{Name: "trusted-proxies", Value: newField(&r.Proxies, nil), Help: "`CIDRs` whose X-Forwarded-For is believed"},
+		{Name: "trusted-proxies", Live: true, Value: newField(&r.Proxies, nil), Help: "`CIDRs` whose X-Forwarded-For is believed"},
 		{
 			Name: "return-to", Value: newField(&r.ReturnTo, nil),
 			Help: "`addresses` outside --base-url that people may be led to after signing in, like https://app.example.com or https://app.example.com/inbox/",
@@ -171,16 +173,16 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 			Help: "part of the requests that is traced, `0..1`; of those from --trusted-proxies their traceparent decides",
 		},
 		{
-			Name: "limit-connections-address", Value: newField(&c.ConnectionsPerClient, 1000, limit),
+			Name: "limit-connections-address", Live: true, Value: newField(&c.ConnectionsPerClient, 1000, limit),
 			Help: "connections that a client address may have open; those in --trusted-proxies have no limit (0: no limit for any)",
 		},
-		{Name: "brand-name", Value: newField(&r.BrandName, "Doorward"), Help: "`name` that the pages show"},
+		{Name: "brand-name", Live: true, Value: newField(&r.BrandName, "Doorward"), Help: "`name` that the pages show"},
 		{
-			Name: "brand-accent", Value: newField(&r.BrandAccent, ""),
+			Name: "brand-accent", Live: true, Value: newField(&r.BrandAccent, ""),
 			Help: "`colour` of the pages' buttons and links, like #3b4ccf; darker or lighter where it could not be read",
 		},
 		{
-			Name: "brand-logo", Value: newField(&r.BrandLogo, ""),
+			Name: "brand-logo", Live: true, Value: newField(&r.BrandLogo, ""),
 			Help: "PNG, JPEG or WebP `file` that pages and mails show in place of the name",
 		},
 	}
@@ -215,16 +217,16 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "most sessions kept in memory; the others are read from the database",
 		},
 		{
-			Name: "password-min-length", Value: newField(&c.PasswordMinLength, 12, within(minPasswordLength, credential.MaxPasswordLength, fmt.Sprintf("it must be %d to %d.", minPasswordLength, credential.MaxPasswordLength))),
+			Name: "password-min-length", Live: true, Value: newField(&c.PasswordMinLength, 12, within(minPasswordLength, credential.MaxPasswordLength, fmt.Sprintf("it must be %d to %d.", minPasswordLength, credential.MaxPasswordLength))),
 			Help: "shortest password, in characters",
 		},
-		{Name: "password-list", Value: newField(&r.PasswordList, ""), Help: "`file` of refused passwords: one a line, or a filter of \"doorward passwords build\" (default the bundled list)"},
+		{Name: "password-list", Live: true, Value: newField(&r.PasswordList, ""), Help: "`file` of refused passwords: one a line, or a filter of \"doorward passwords build\" (default the bundled list)"},
 		{Name: "password-memory-kib", Value: newField(&c.Hash.MemoryKiB, argon.Default.MemoryKiB), Help: "memory of one Argon2id hash, in `KiB`"},
 		{Name: "password-time", Value: newField(&c.Hash.Time, argon.Default.Time), Help: "`passes` of one Argon2id hash"},
-		{Name: "limit-login-account", Value: newField(&c.Attempts.PerAccount, 5, limit), Help: "failed logins per address before a delay (0: no limit)"},
-		{Name: "limit-login-ip", Value: newField(&c.Attempts.PerIP, 30, limit), Help: "failed logins per client address in ten minutes (0: no limit)"},
+		{Name: "limit-login-account", Live: true, Value: newField(&c.Attempts.PerAccount, 5, limit), Help: "failed logins per address before a delay (0: no limit)"},
+		{Name: "limit-login-ip", Live: true, Value: newField(&c.Attempts.PerIP, 30, limit), Help: "failed logins per client address in ten minutes (0: no limit)"},
 		{
-			Name: "invite-resend-wait", Value: newField(&c.InviteResendWait, time.Minute, atLeast[time.Duration](0, "it may not be negative; 0s switches the wait off.")),
+			Name: "invite-resend-wait", Live: true, Value: newField(&c.InviteResendWait, time.Minute, atLeast[time.Duration](0, "it may not be negative; 0s switches the wait off.")),
 			Help: "time between two mails of one invitation (0s: none)",
 		},
 		{

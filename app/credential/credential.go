@@ -26,6 +26,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -45,13 +46,18 @@ type Verifier struct {
 	writer *access.Writer
 	db     *store.DB
 	pool   *argon.Pool
-	limits Limits
+	limits atomic.Pointer[Limits]
 }
 
 // New returns a verifier.
 func New(writer *access.Writer, db *store.DB, pool *argon.Pool, limits Limits) *Verifier {
-	return &Verifier{writer, db, pool, limits}
+	v := &Verifier{writer: writer, db: db, pool: pool}
+	v.SetLimits(limits)
+	return v
 }
+
+// SetLimits puts other limits into force, for attempts that begin from now on.
+func (v *Verifier) SetLimits(limits Limits) { v.limits.Store(&limits) }
 
 // Proof is a correct password whose attempt is in flight. Pass each to End, or Refuse
 // or Release it. The zero Proof stands for a proof of another kind and settles

@@ -25,7 +25,7 @@ const passkeysPerNetwork = 1000
 // CountPasskeyBegin counts the beginning of a login with a passkey alone. Errors:
 // too_many_attempts; the transaction must then be rolled back.
 func (v *Verifier) CountPasskeyBegin(ctx context.Context, tx *store.Tx, by doorward.Caller) error {
-	if v.limits.PerIP == 0 {
+	if v.limits.Load().PerIP == 0 {
 		return nil
 	}
 	t, err := tx.HitThrottle(ctx, "passkey:"+Network(by.IP), ipWindow)
@@ -46,7 +46,7 @@ type forgotCounter struct {
 // off.
 func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
 	counters := []forgotCounter{{"forgot:" + email, forgotHits}}
-	if v.limits.PerIP == 0 {
+	if v.limits.Load().PerIP == 0 {
 		return counters
 	}
 	return append([]forgotCounter{{"forgotten:" + Network(by.IP), forgotPerNetwork}}, counters...)

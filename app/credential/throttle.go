@@ -43,11 +43,12 @@ var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // attempt names the buckets that an attempt counts in. One from a known device
 // doesn't count for its client network.
 type attempt struct {
-	id                    string // empty when no limit applies
-	own                   string // bucket of the account or the device
-	ip                    string // bucket of the client network, without a known device
-	all                   string // bucket of all devices of the account, with a known device
-	device                []byte // hash of the known device
+	id                    string  // empty when no limit applies
+	limits                *Limits // in force when it began
+	own                   string  // bucket of the account or the device
+	ip                    string  // bucket of the client network, without a known device
+	all                   string  // bucket of all devices of the account, with a known device
+	device                []byte  // hash of the known device
 	allowance             *doorward.Allowance
 	remainingAfterSuccess int // what is left of the allowance after a success
 	// busy: refused only because of attempts in flight.
@@ -63,9 +64,9 @@ func (a attempt) wider() string { return a.ip + a.all }
 func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) error) (attempt, error) {
 	ctx, span := trace.Start(ctx, "attempt.reserve")
 	defer span.End()
-	id, a := doorward.NewID("att_"), attempt{}
+	id, a, limits := doorward.NewID("att_"), attempt{}, v.limits.Load()
 	err := v.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		a = attempt{id: id}
+		a = attempt{id: id, limits: limits}
 		if err := admit(tx, &a); err != nil || a.own+a.wider() == "" {
 			return err
 		}
@@ -85,7 +86,7 @@ func (v *Verifier) reserve(ctx context.Context, admit func(*store.Tx, *attempt) 
 }
 
 func (v *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller, email string) error {
-	known, err := v.knownDevices(ctx, tx, by, email)
+	known, err := v.knownDevices(ctx, tx, a, by, email)
 	switch {
 	case err != nil:
 		return err
@@ -123,8 +124,8 @@ func accountBucket(email string, by doorward.Caller) string {
 // counts. It doesn't count for the client network: neighbours could use that up,
 // and failures here would use it up for them. With the limits on accounts off
 // there is no allowance, and a device is treated like any client.
-func (v *Verifier) knownDevices(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) ([]store.KnownDevice, error) {
-	if v.limits.PerAccount == 0 {
+func (v *Verifier) knownDevices(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller, email string) ([]store.KnownDevice, error) {
+	if a.limits.PerAccount == 0 {
 		return nil, nil
 	}
 	return KnownDevices(ctx, tx.Reader, by, email, tx.Now)
@@ -179,13 +180,13 @@ func (a *attempt) refuseBusy() error {
 }
 
 func (v *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller) error {
-	if v.limits.PerIP == 0 {
+	if a.limits.PerIP == 0 {
 		return nil
 	}
 	a.ip = "ip:" + Network(by.IP)
 	c, err := lock(ctx, tx, a.ip, ipWindow)
-	if err == nil && c.remaining(v.limits.PerIP) == 0 {
-		err = a.refusal(c, v.limits.PerIP, ipWindow, tx.Now)
+	if err == nil && c.remaining(a.limits.PerIP) == 0 {
+		err = a.refusal(c, a.limits.PerIP, ipWindow, tx.Now)
 	}
 	return err
 }
@@ -228,7 +229,7 @@ func (v *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, kn
 // admitAccount admits as many parallel attempts as there are free failures left,
 // then one at a time.
 func (v *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, bucket string) error {
-	if v.limits.PerAccount == 0 {
+	if a.limits.PerAccount == 0 {
 		return nil
 	}
 	a.own = bucket
@@ -239,7 +240,7 @@ func (v *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, b
 	if wait := c.Until.Sub(tx.Now); wait > 0 {
 		return tooMany(min(wait, longestDelay))
 	}
-	if c.inFlight >= max(1, v.limits.PerAccount-c.Hits) {
+	if c.inFlight >= max(1, a.limits.PerAccount-c.Hits) {
 		return a.refuseBusy()
 	}
 	return nil
@@ -293,18 +294,18 @@ func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) er
 		_, err := tx.HitThrottle(ctx, a.own, deviceWindow)
 		return err
 	}
-	return v.failAccount(ctx, tx, a.own)
+	return failAccount(ctx, tx, a)
 }
 
-func (v *Verifier) failAccount(ctx context.Context, tx *store.Tx, bucket string) error {
-	t, err := tx.HitThrottle(ctx, bucket, accountMemory)
+func failAccount(ctx context.Context, tx *store.Tx, a attempt) error {
+	t, err := tx.HitThrottle(ctx, a.own, accountMemory)
 	switch {
-	case err != nil || t.Hits < v.limits.PerAccount:
+	case err != nil || t.Hits < a.limits.PerAccount:
 		return err
 	case t.Hits >= closedAfter:
-		return tx.DelayThrottle(ctx, bucket, forever)
+		return tx.DelayThrottle(ctx, a.own, forever)
 	}
-	return tx.DelayThrottle(ctx, bucket, tx.Now.Add(delay(t.Hits-v.limits.PerAccount)))
+	return tx.DelayThrottle(ctx, a.own, tx.Now.Add(delay(t.Hits-a.limits.PerAccount)))
 }
 
 // release ends an attempt without an outcome, which counts nowhere. If the write

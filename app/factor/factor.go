@@ -40,22 +40,32 @@ type Factors struct {
 	verifier *credential.Verifier
 	master   *masterkey.Keys
 	sessions store.SessionLifetime
-	issuer   string
-	party    *passkey.Party
+	baseURL  string
+	shown    atomic.Pointer[shown]
 	tallies  [happenings]atomic.Uint64
 }
 
 // New returns the feature. Authenticator apps and browsers show the issuer; passkeys are
 // of the base URL. sessions decides which sessions have expired and are not counted.
 func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, sessions store.SessionLifetime, issuer, baseURL string) *Factors {
-	return &Factors{
-		writer: writer, db: db, verifier: verifier, master: master, sessions: sessions,
-		issuer: issuer, party: passkey.New(baseURL, issuer),
-	}
+	f := &Factors{writer: writer, db: db, verifier: verifier, master: master, sessions: sessions, baseURL: baseURL}
+	f.SetIssuer(issuer)
+	return f
+}
+
+// shown is what follows from the issuer's name.
+type shown struct {
+	issuer string
+	party  *passkey.Party
+}
+
+// SetIssuer changes the name that authenticator apps and browsers show for new factors.
+func (f *Factors) SetIssuer(issuer string) {
+	f.shown.Store(&shown{issuer, passkey.New(f.baseURL, issuer)})
 }
 
 // Passkeys reports whether browsers have passkeys at this server's address.
-func (f *Factors) Passkeys() bool { return f.party.Usable() }
+func (f *Factors) Passkeys() bool { return f.shown.Load().party.Usable() }
 
 // Own is what a person has.
 type Own struct {

@@ -21,7 +21,7 @@ import (
 // account_exists, validation_failed (the token stays usable).
 func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.User, error) {
 	if token == "" {
-		faults := i.rules.CheckNew(password, confirm, "")
+		faults := i.rules.Load().CheckNew(password, confirm, "")
 		return doorward.User{}, doorward.InvalidFields(append([]doorward.FieldError{noToken}, faults...)...)
 	}
 	inv, tenant, err := i.open(ctx, token)
@@ -32,7 +32,7 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 	if err != nil {
 		return doorward.User{}, i.unlessUsed(ctx, token, err)
 	}
-	if faults := i.rules.CheckNew(password, confirm, inv.Email, inv.Name, tenant.Name); len(faults) > 0 {
+	if faults := i.rules.Load().CheckNew(password, confirm, inv.Email, inv.Name, tenant.Name); len(faults) > 0 {
 		return doorward.User{}, doorward.InvalidFields(faults...)
 	}
 	hash, err := i.verifier.Hash(ctx, password)

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -25,14 +26,19 @@ type Invitations struct {
 	writer   *access.Writer
 	db       *store.DB
 	verifier *credential.Verifier
-	rules    credential.Rules
-	wait     time.Duration
+	rules    *atomic.Pointer[credential.Rules]
+	wait     atomic.Int64 // a time.Duration
 }
 
 // New returns the feature. wait is the minimum time between two mails of an invitation.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, wait time.Duration) *Invitations {
-	return &Invitations{writer, db, verifier, rules, wait}
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules *atomic.Pointer[credential.Rules], wait time.Duration) *Invitations {
+	i := &Invitations{writer: writer, db: db, verifier: verifier, rules: rules}
+	i.SetWait(wait)
+	return i
 }
+
+// SetWait changes the minimum time between two mails of an invitation.
+func (i *Invitations) SetWait(wait time.Duration) { i.wait.Store(int64(wait)) }
 
 // Send invites a person to the caller's tenant and queues the mail. Errors:
 // forbidden when the role outranks the caller's, invitation_pending (with

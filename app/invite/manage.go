@@ -129,7 +129,7 @@ func (i *Invitations) checkResend(ctx context.Context, tx *access.Tx, inv doorwa
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return err
 	}
-	if wait := last.Add(i.wait).Sub(tx.Now); wait > 0 {
+	if wait := last.Add(time.Duration(i.wait.Load())).Sub(tx.Now); wait > 0 {
 		return tooSoon(wait, "The last mail of this invitation was sent a moment ago.")
 	}
 	return countResend(ctx, tx, inv)

@@ -45,7 +45,7 @@ type Mail struct {
 	db        *store.DB
 	transport smtp.Transport
 	baseURL   string
-	brand     doorward.Brand
+	brand     atomic.Pointer[doorward.Brand]
 	log       *slog.Logger
 	counts    counts
 	queue     *outbox.Queue[store.Mail]
@@ -65,9 +65,10 @@ func (m *Mail) Counts() (sent, retried, failed uint64) {
 // brand is for mails without a tenant.
 func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL string, brand doorward.Brand, log *slog.Logger) *Mail {
 	m := &Mail{
-		writer: writer, db: db, transport: transport, baseURL: baseURL, brand: brand, log: log,
+		writer: writer, db: db, transport: transport, baseURL: baseURL, log: log,
 		writers: make(chan struct{}, writersAtOnce),
 	}
+	m.SetBrand(brand)
 	m.queue = &outbox.Queue[store.Mail]{
 		Fetch: m.due, Job: job, Try: m.try, Permanent: smtp.Permanent,
 		Now: db.Now, Wake: db.MailQueued(),
@@ -75,6 +76,9 @@ func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL 
 	}
 	return m
 }
+
+// SetBrand changes the appearance of mails without a tenant.
+func (m *Mail) SetBrand(brand doorward.Brand) { m.brand.Store(&brand) }
 
 // writersAtOnce bounds the parallel transactions of the queue: requests need the
 // database as well.

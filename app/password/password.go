@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/doorward/doorward"
@@ -21,13 +22,13 @@ type Passwords struct {
 	writer   *access.Writer
 	db       *store.DB
 	verifier *credential.Verifier
-	rules    credential.Rules
+	rules    *atomic.Pointer[credential.Rules]
 	sessions store.SessionLifetime
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
 // not counted.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, sessions store.SessionLifetime) *Passwords {
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules *atomic.Pointer[credential.Rules], sessions store.SessionLifetime) *Passwords {
 	return &Passwords{writer, db, verifier, rules, sessions}
 }
 
@@ -115,7 +116,7 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	if err != nil {
 		return Changed{}, err
 	}
-	faults := p.rules.CheckNew(password, confirm, by.Email, words...)
+	faults := p.rules.Load().CheckNew(password, confirm, by.Email, words...)
 	if current == "" {
 		faults = append(faults, doorward.FieldError{Pointer: "/currentPassword", Code: "required", Message: "Type the password you have now."})
 	}

@@ -18,7 +18,7 @@ import (
 // usable).
 func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.Revocation, error) {
 	if token == "" {
-		faults := p.rules.CheckNew(password, confirm, "")
+		faults := p.rules.Load().CheckNew(password, confirm, "")
 		return doorward.Revocation{}, doorward.InvalidFields(append([]doorward.FieldError{{Pointer: "/token", Code: "required", Message: "Send the code of the mail."}}, faults...)...)
 	}
 	reset, account, err := p.open(ctx, token)
@@ -29,7 +29,7 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	if faults := p.rules.CheckNew(password, confirm, account.Email, words...); len(faults) > 0 {
+	if faults := p.rules.Load().CheckNew(password, confirm, account.Email, words...); len(faults) > 0 {
 		return doorward.Revocation{}, doorward.InvalidFields(faults...)
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})

@@ -52,12 +52,13 @@ func settingTable(groups []node.Group) string {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.SortFlags = false
 	new(settings).register(f, groups...)
+	live := namesOf(func(d node.Setting) bool { return d.Live })
 	var out strings.Builder
-	out.WriteString("| Flag | Variable | Default | Meaning |\n|---|---|---|---|\n")
+	out.WriteString("| Flag | Variable | Default | SIGHUP | Meaning |\n|---|---|---|---|---|\n")
 	f.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			_, usage := pflag.UnquoteUsage(f)
-			fmt.Fprintf(&out, "| `--%s` | %s | %s | %s |\n", f.Name, variables(f.Name), byDefault(f), cell(usage))
+			fmt.Fprintf(&out, "| `--%s` | %s | %s | %s | %s |\n", f.Name, variables(f.Name), byDefault(f), map[bool]string{true: "yes"}[slices.Contains(live, f.Name)], cell(usage))
 		}
 	})
 	return out.String()

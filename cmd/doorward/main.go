@@ -40,7 +40,7 @@ func run() int {
 
 // untilSignal returns a context that ends with the first signal to stop. A second
 // signal ends the process at once. SIGHUP counts, unless the process was started to
-// keep running without its terminal, as with nohup.
+// keep running without its terminal, as with nohup; serve reloads its settings instead.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	received := make(chan os.Signal, 1)

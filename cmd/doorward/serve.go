@@ -16,19 +16,27 @@ func serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve in production",
 		Long: `Serve brings the database's schema up to date and serves until it receives SIGTERM
-or SIGINT (Ctrl-C), or SIGHUP unless nohup has it ignored. Then it finishes the
-requests in progress and exits.`,
+or SIGINT (Ctrl-C), or its terminal is closed. Then it finishes the requests in
+progress and exits.
+
+On SIGHUP it reads the file of settings again. docs/configuration.md says which
+settings come into force then, and which need a restart; the log names those that have
+changed. If anything is wrong with the new ones, all of the earlier ones stay.`,
 		Example: `  doorward serve --base-url https://auth.example.com --smtp smtps://mail.example.com
   doorward serve --database postgres://doorward@db1,db2/doorward --config /etc/doorward/doorward.yaml
   DOORWARD_DATABASE_FILE=/run/secrets/database doorward serve`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			reloads := newReloader(cmd, s)
 			cfg, err := s.readToServe(cmd)
 			if err != nil {
 				return err
 			}
+			reloads.remember()
 			warn(s, cfg)
-			return serve(cmd.Context(), cfg, func(*node.Node) {})
+			ctx, stop := context.WithCancel(cmd.Context())
+			defer stop()
+			return serve(ctx, cfg, func(n *node.Node) { go reloads.run(ctx, n, cfg, stop) })
 		},
 	}
 	s.register(cmd.Flags())

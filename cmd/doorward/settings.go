@@ -39,6 +39,8 @@ type settings struct {
 	// asNode: a --config or a Strict setting was given, so the settings are those of
 	// a node, not only what a command needs to reach the database.
 	asNode bool
+	// level is that of the log, which SIGHUP may change.
+	level slog.LevelVar
 }
 
 // list describes the settings; their values are in s.
@@ -219,7 +221,8 @@ func (s *settings) openLog(cfg *node.Config) error {
 	if level.UnmarshalText([]byte(s.raw.LogLevel)) != nil {
 		return s.refuseValue("log-level", s.raw.LogLevel, "write debug, info, warn or error.")
 	}
-	options := &slog.HandlerOptions{Level: level}
+	s.level.Set(level)
+	options := &slog.HandlerOptions{Level: &s.level}
 	format := s.raw.LogFormat
 	if format == "" {
 		format = formatFor(os.Stderr)

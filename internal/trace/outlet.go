@@ -61,7 +61,9 @@ func New(o Options) *Tracer {
 		sdk.WithBatchTimeout(batchEvery), sdk.WithExportTimeout(exportWithin))
 	provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(resourceOf(o)),
 		sdk.WithRawSpanLimits(limits), sdk.WithSpanProcessor(gate{batches, out}))
-	return &Tracer{provider: provider, tracer: provider.Tracer(scope), outlet: out, sample: o.Sample, trustedProxies: o.TrustedProxies}
+	t := &Tracer{provider: provider, tracer: provider.Tracer(scope), outlet: out, sample: o.Sample}
+	t.Trust(o.TrustedProxies)
+	return t
 }
 
 // resourceOf identifies this process

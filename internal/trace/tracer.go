@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -20,7 +21,14 @@ type Tracer struct {
 	tracer         otel.Tracer
 	outlet         *outlet
 	sample         float64
-	trustedProxies []netip.Prefix
+	trustedProxies atomic.Pointer[[]netip.Prefix]
+}
+
+// Trust trusts the trace headers of these proxies in place of the earlier ones.
+func (t *Tracer) Trust(proxies []netip.Prefix) {
+	if t != nil {
+		t.trustedProxies.Store(&proxies)
+	}
 }
 
 // Request begins the span of a request to a route, named by its pattern, that began
@@ -115,7 +123,7 @@ func (t *Tracer) believes(remote string) bool {
 		return false
 	}
 	addr := peer.Addr().Unmap().WithZone("")
-	return slices.ContainsFunc(t.trustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return slices.ContainsFunc(*t.trustedProxies.Load(), func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // saysSampled reports whether the sampled bit is set in the flags, the last of the four

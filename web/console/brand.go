@@ -13,7 +13,7 @@ import (
 // picked is the effective accent, the initial value of the colour picker, which
 // can't be empty.
 func picked(c *ui.Call, t doorward.Tenant) string {
-	return cmp.Or(t.Brand.Accent, c.Site().Brand.Accent, ui.Default)
+	return cmp.Or(t.Brand.Accent, c.Site().Brand().Accent, ui.Default)
 }
 
 // setAccent takes the colour from the text field or the picker, whichever was

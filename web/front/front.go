@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -32,8 +33,6 @@ type Site struct {
 	Metrics *telemetry.Metrics
 	// Tracer traces requests; nil traces none.
 	Tracer *trace.Tracer
-	// Brand is the appearance of the installation.
-	Brand Brand
 	// ReturnTo are the external places that people may be redirected to after
 	// signing in.
 	ReturnTo returnto.List
@@ -47,7 +46,8 @@ type Site struct {
 	ErrorPage func(c *Call, err error) bool
 
 	base    *url.URL
-	proxies []netip.Prefix
+	brand   atomic.Pointer[Brand]
+	proxies atomic.Pointer[[]netip.Prefix]
 	headers map[string][]string
 	secure  bool // cookies only over TLS
 	log     *slog.Logger
@@ -61,11 +61,23 @@ type Site struct {
 func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *Site {
 	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
 	metrics := telemetry.New()
-	return &Site{
-		App: a, Metrics: metrics, Brand: Brand{Name: DefaultName}, Cookie: SessionCookie, unknown: metrics.Route("other", "none"),
-		base: base, proxies: proxies, headers: headersOf(base), secure: !plain, log: log,
+	s := &Site{
+		App: a, Metrics: metrics, Cookie: SessionCookie, unknown: metrics.Route("other", "none"),
+		base: base, headers: headersOf(base), secure: !plain, log: log,
 	}
+	s.SetBrand(Brand{Name: DefaultName})
+	s.SetProxies(proxies)
+	return s
 }
+
+// Brand is the appearance of the installation. A request asks once.
+func (s *Site) Brand() Brand { return *s.brand.Load() }
+
+// SetBrand changes the appearance, for requests that begin from now on.
+func (s *Site) SetBrand(b Brand) { s.brand.Store(&b) }
+
+// SetProxies trusts these proxies in place of the earlier ones.
+func (s *Site) SetProxies(proxies []netip.Prefix) { s.proxies.Store(&proxies) }
 
 // Brand is the appearance of the installation. Accent and logo have defaults.
 type Brand struct {
@@ -275,7 +287,7 @@ func (s *Site) harden(next http.Handler, counts *telemetry.Route) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 		defer cancel()
 		id := requestID(r)
-		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.EscapedPath(), began: began, counts: counts, trace: trace.ID(ctx)}))
+		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.EscapedPath(), began: began, counts: counts, proxies: s.proxies.Load(), trace: trace.ID(ctx)}))
 		rec := &recorder{ResponseWriter: w}
 		s.setHeaders(rec.Header(), id)
 		defer s.finish(rec, r)

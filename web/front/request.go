@@ -35,8 +35,9 @@ type info struct {
 	// replayed says that the answer was given before: see IdempotencyKey.
 	replayed bool
 	began    time.Time
-	span     *trace.Span // nil unless the request is traced
-	trace    string      // id of its trace, or empty
+	span     *trace.Span     // nil unless the request is traced
+	trace    string          // id of its trace, or empty
+	proxies  *[]netip.Prefix // trusted when it came; nil outside Handler
 	// Ids of the caller, empty if unknown.
 	userID, tenantID, keyID string
 }
@@ -209,7 +210,11 @@ func sameHost(origin, scheme, host string) bool {
 
 // clientIP is ClientAddr as text, or the peer's name if that is no address.
 func (s *Site) clientIP(r *http.Request) string {
-	if addr := s.ClientAddr(r); addr.IsValid() {
+	proxies := infoOf(r).proxies
+	if proxies == nil {
+		proxies = s.proxies.Load()
+	}
+	if addr := clientAddr(r, *proxies); addr.IsValid() {
 		return addr.String()
 	}
 	return r.RemoteAddr
@@ -218,12 +223,14 @@ func (s *Site) clientIP(r *http.Request) string {
 // ClientAddr reads X-Forwarded-For from the right, past trusted proxies, to the first
 // other address: entries further left can be forged. It is the zero Addr if the peer has
 // no address. It doesn't allocate for well-formed ones.
-func (s *Site) ClientAddr(r *http.Request) netip.Addr {
+func (s *Site) ClientAddr(r *http.Request) netip.Addr { return clientAddr(r, *s.proxies.Load()) }
+
+func clientAddr(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	addr := parseHost(r.RemoteAddr)
 	lines := r.Header["X-Forwarded-For"]
 	for n := len(lines) - 1; n >= 0; n-- {
 		for rest, more := lines[n], true; more; {
-			if !s.trusted(addr) {
+			if !trusted(proxies, addr) {
 				return addr
 			}
 			var hop string
@@ -244,7 +251,7 @@ func (s *Site) ClientAddr(r *http.Request) netip.Addr {
 
 // Stated is what a trusted gateway says of the request that it asks about.
 func (s *Site) Stated(r *http.Request) (stated doorward.Stated) {
-	if !s.trusted(parseHost(r.RemoteAddr)) {
+	if !trusted(*s.proxies.Load(), parseHost(r.RemoteAddr)) {
 		return stated
 	}
 	for _, of := range []struct {
@@ -300,8 +307,8 @@ func statedPath(uri string) string {
 	return clean
 }
 
-func (s *Site) trusted(addr netip.Addr) bool {
-	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+func trusted(proxies []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // parseHost reads an address with or without a port, or brackets of IPv6; the zero Addr

@@ -37,7 +37,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 		return h.refusedOr(c, err, h.refusedInvitation)
 	}
 	i := invited{
-		Shown: shown, Token: token, Shortest: h.app.PasswordRules.MinLength,
+		Shown: shown, Token: token, Shortest: h.app.PasswordRules.Load().MinLength,
 		Words: identity(shown.Email, shown.Name, shown.TenantName),
 	}
 	if c.Caller.Kind == doorward.ByUser {

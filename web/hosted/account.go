@@ -44,7 +44,7 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if a.ownSessions, err = h.sessions(ctx, c, memberships, accountPage); err != nil {
 		return ui.View{}, err
 	}
-	a.Shortest = h.app.PasswordRules.MinLength
+	a.Shortest = h.app.PasswordRules.Load().MinLength
 	if a.Proved, err = isProved(h.app.Passwords.MayChange(ctx, c.Caller)); err != nil {
 		return ui.View{}, err
 	}

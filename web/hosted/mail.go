@@ -75,7 +75,7 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return h.refusedOr(c, err, h.refusedReset)
 	}
-	return ui.View{Page: "reset", Scripts: taking, Carries: true, Body: resetting{token, email, h.app.PasswordRules.MinLength, identity(email, words...)}}, nil
+	return ui.View{Page: "reset", Scripts: taking, Carries: true, Body: resetting{token, email, h.app.PasswordRules.Load().MinLength, identity(email, words...)}}, nil
 }
 
 // refusedOr keeps a page that is shown again after a refusal from failing for the

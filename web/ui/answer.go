@@ -265,7 +265,7 @@ func (c *Call) frame(v View) (Frame, error) {
 		v.Done = done
 	}
 	f := Frame{
-		View: v, Base: c.Site().BasePath(), File: c.Site().FileName, Home: c.Site().Home, Brand: c.Site().Brand, Language: c.Language, Languages: c.choices(),
+		View: v, Base: c.Site().BasePath(), File: c.Site().FileName, Home: c.Site().Home, Brand: c.Site().Brand(), Language: c.Language, Languages: c.choices(),
 		Caller: c.Caller, Now: c.Now(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
 	}
@@ -324,7 +324,7 @@ func (f *Frame) placeFaults(c *Call, words catalogue) error {
 		return nil
 	}
 	f.Alert, f.StepUp = true, e.Code == doorward.CodeStepUpRequired
-	shortest := c.Site().App.PasswordRules.MinLength
+	shortest := c.Site().App.PasswordRules.Load().MinLength
 	for _, fault := range e.Fields {
 		name := fieldOf(fault.Pointer)
 		f.Faults[name] = words.first(fault.Message, []string{"fault." + name + "." + fault.Code, "fault." + fault.Code}, "min", shortest)

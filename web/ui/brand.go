@@ -63,7 +63,7 @@ func AccentSheet(accent string) string {
 func brandRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /assets/brand.css", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
-			send(c, "text/css; charset=utf-8", []byte(AccentSheet(c.Site().Brand.Accent)))
+			send(c, "text/css; charset=utf-8", []byte(AccentSheet(c.Site().Brand().Accent)))
 			return nil
 		}), front.Doc{}),
 		front.On("GET /assets/accents/{file}", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
@@ -86,8 +86,9 @@ func sendLogo(ctx context.Context, c *front.Call) error {
 	if !named || !doorward.IsLogoHash(hash) {
 		return doorward.Fail(doorward.CodeNotFound, "")
 	}
-	image, err := c.Site().Brand.Image, error(nil)
-	if hash != c.Site().Brand.Logo.Hash {
+	brand := c.Site().Brand()
+	image, err := brand.Image, error(nil)
+	if hash != brand.Logo.Hash {
 		image, err = c.Site().App.Tenants.Logo(ctx, hash)
 	}
 	if err != nil {

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/doorward/doorward/node"
+)
+
+// reloader puts changed settings into force when the server receives SIGHUP. Flags stay
+// as they were typed; the file, the files that it names and secrets are read again.
+type reloader struct {
+	started *settings
+	typed   *pflag.FlagSet    // the flags of the command
+	inForce map[string]string // by name; of settings that need a restart, as at the start
+	hangups chan os.Signal
+	// Without a terminal, or under nohup, a SIGHUP can't mean that it was closed.
+	terminal bool
+}
+
+// newReloader catches SIGHUP from now on.
+func newReloader(cmd *cobra.Command, s *settings) *reloader {
+	r := &reloader{started: s, typed: cmd.Flags(), hangups: make(chan os.Signal, 1)}
+	r.terminal = !signal.Ignored(syscall.SIGHUP) && hasTerminal()
+	signal.Ignore(syscall.SIGHUP) // untilSignal doesn't get it any more
+	signal.Notify(r.hangups, syscall.SIGHUP)
+	return r
+}
+
+// hasTerminal reports whether the process has a terminal from which it was started: once
+// that is closed, it can't be opened any more.
+func hasTerminal() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	return tty.Close() == nil
+}
+
+// run follows SIGHUP until ctx ends. stop ends the server when its terminal was closed.
+func (r *reloader) run(ctx context.Context, n *node.Node, cfg node.Config, stop func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.hangups:
+		}
+		if r.terminal && !hasTerminal() {
+			stop()
+			return
+		}
+		r.reload(n, cfg)
+	}
+}
+
+func (r *reloader) reload(n *node.Node, cfg node.Config) {
+	next := newSettings()
+	now, err := next.read(r.again(next))
+	if err != nil {
+		n.ReloadFailed()
+		cfg.Log.Error("settings not reloaded, the earlier ones stay in force", "err", plain(err))
+		return
+	}
+	changed, needRestart := r.compare(next)
+	r.started.level.Set(next.level.Level())
+	n.Reload(now)
+	cfg.Log.Info("settings reloaded", "changed", changed, "needRestart", needRestart)
+	warn(next, now)
+}
+
+// again is a command with the flags that were typed, to read the rest again.
+func (r *reloader) again(next *settings) *cobra.Command {
+	cmd := new(cobra.Command)
+	next.register(cmd.Flags())
+	r.typed.VisitAll(func(f *pflag.Flag) {
+		to := cmd.Flags().Lookup(f.Name)
+		if _, found := r.started.from[f.Name]; !f.Changed || found || to == nil {
+			return
+		}
+		to.Changed = true
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			_ = to.Value.(pflag.SliceValue).Replace(list.GetSlice()) // it was valid
+			return
+		}
+		_ = to.Value.Set(f.Value.String()) // it was valid
+	})
+	return cmd
+}
+
+// compare returns the names of the settings that are different now: those to put into
+// force, which it notes, and those that need a restart.
+func (r *reloader) compare(next *settings) (changed, needRestart []string) {
+	changed, needRestart = []string{}, []string{}
+	for _, d := range next.list() {
+		value := describeState(d)
+		switch {
+		case value == r.inForce[d.Name]:
+		case d.Live:
+			changed = append(changed, d.Name)
+			r.inForce[d.Name] = value
+		default:
+			needRestart = append(needRestart, d.Name)
+		}
+	}
+	return changed, needRestart
+}
+
+// remember notes the settings of the start.
+func (r *reloader) remember() {
+	r.inForce = map[string]string{}
+	for _, d := range r.started.list() {
+		r.inForce[d.Name] = describeState(d)
+	}
+}
+
+// fromFiles are the settings whose file may have changed under the same name.
+var fromFiles = []string{"brand-logo", "password-list"}
+
+// describeState is the value of a setting, with the state of the file that it names. It may
+// hold a password and is only compared.
+func describeState(d node.Setting) string {
+	value := d.Value.String()
+	if !slices.Contains(fromFiles, d.Name) || value == "" {
+		return value
+	}
+	info, err := os.Stat(value)
+	if err != nil {
+		return value
+	}
+	return fmt.Sprint(value, " ", info.Size(), " ", info.ModTime().UnixNano())
+}

@@ -1,0 +1,45 @@
+package node
+
+import (
+	"cmp"
+
+	"github.com/doorward/doorward/web/front"
+)
+
+// Reload puts the settings of cfg that are Live into force, for requests that begin from
+// now on; a request under way keeps to what it has read. All other settings stay as they
+// were at the start. cfg has to be checked and complete, as for Start.
+func (n *Node) Reload(cfg Config) {
+	n.site.SetProxies(cfg.Proxies)
+	n.tracer.Trust(cfg.Proxies)
+	for _, l := range n.listeners() {
+		l.limiter.limits.Store(cfg.connLimits())
+	}
+	now := cfg.Settings
+	now.Name, now.MailBrand = cfg.brand().Name, cfg.Brand.Brand
+	n.App.Reload(now)
+	n.site.SetBrand(cfg.brand())
+	n.reloadFailed.Store(false)
+}
+
+// ReloadFailed notes, for the metric, that new settings were refused and the earlier ones
+// are in force.
+func (n *Node) ReloadFailed() { n.reloadFailed.Store(true) }
+
+func (n *Node) listeners() []*listener {
+	if n.admin == nil {
+		return []*listener{n.main}
+	}
+	return []*listener{n.main, n.admin}
+}
+
+// brand is that of the pages.
+func (c Config) brand() front.Brand {
+	b := c.Brand
+	b.Name = cmp.Or(b.Name, front.DefaultName)
+	return b
+}
+
+func (c Config) connLimits() *connLimits {
+	return &connLimits{perClient: c.ConnectionsPerClient, proxies: c.Proxies}
+}

@@ -2,6 +2,7 @@
 // test signs in again and leaves the four people as they were.
 
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { after, afterEach, before, describe, test } from "node:test";
 import { Person, Server, chosen, launch, password, walked } from "./harness.mjs";
 
@@ -64,7 +65,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.waitForSelector(".notice.good");
 				assert.equal(await owner.page.locator("[name=role]:checked").inputValue(), "ADMIN");
 				await viewer.go("/console/invitations");
-				assert.equal(await viewer.page.locator(".nav a").count(), 9, "the new role counts at once");
+				assert.equal(await viewer.page.locator(".nav a").count(), 10, "the new role counts at once");
 				await owner.page.locator("[name=role][value=VIEWER]").check();
 				await owner.send("/role");
 				assert.equal(await owner.page.locator(".consequences .loss").count(), 1);
@@ -293,6 +294,57 @@ describe("the console", { concurrency: 2 }, () => {
 				await admin.look("console-keys");
 				await admin.send("/console/keys", { q: "none" });
 				await admin.page.locator(".empty").waitFor();
+			});
+
+			test("an admin makes a webhook, sees its attempts, sends one again, deletes it", async () => {
+				const admin = await as("admin");
+				let status = 500;
+				const endpoint = createServer((request, response) => { request.resume(); response.writeHead(status).end("<no>"); });
+				await new Promise((done) => { endpoint.listen(0, "localhost", done); });
+				await admin.go("/console");
+				await admin.open("/console/webhooks");
+				await admin.look("console-webhooks-none");
+				await admin.page.locator("a[href$='/console/webhooks/new']").click();
+				await admin.page.waitForSelector("[name=events]");
+				await admin.send("/console/webhooks/new", { url: "https://10.0.0.1/" });
+				await admin.page.waitForSelector("[aria-invalid=true]");
+				await admin.page.locator("#group-session").click();
+				await admin.page.locator("[value='session.*']").check();
+				await admin.look("console-webhook-refused");
+				await admin.send("/console/webhooks/new", { url: `http://localhost:${endpoint.address().port}/` });
+				await admin.page.waitForSelector("#secret");
+				assert.match(await admin.page.locator("#secret").innerText(), /^whsec_/);
+				await admin.look("console-webhook-secret");
+				await admin.page.locator("main a[href*='/console/webhooks/whk_']").click();
+				await admin.page.waitForSelector("#deliveries");
+				const page = admin.page.url();
+				await admin.look("console-webhook-new");
+				await admin.send("/test");
+				await admin.page.locator(".notice.bad pre").waitFor();
+				await as("viewer"); // signs in: an event
+				await admin.go(page);
+				for (let tries = 0; tries < 50 && !await admin.page.locator(".bars .refused").count(); tries++) await admin.page.reload();
+				await admin.look("console-webhook-failing");
+				await admin.page.locator(".skip-bars").focus();
+				await admin.page.keyboard.press("Tab");
+				assert.match(await admin.page.evaluate(() => document.activeElement.getAttribute("aria-label")), /500/);
+				await admin.page.keyboard.press("Enter");
+				await admin.page.waitForSelector("#attempt-1");
+				await admin.page.locator("#attempt-1 summary").click();
+				await admin.look("console-delivery");
+				status = 204;
+				await admin.send("/retry");
+				await admin.page.locator(".notice.good").waitFor();
+				await admin.go(page);
+				await admin.send("/rotate");
+				await admin.page.waitForSelector("#secret");
+				await admin.go(page);
+				await admin.page.locator("a[href$='/delete']").click();
+				await admin.page.waitForSelector("form[action$='/delete']");
+				await admin.look("console-webhook-delete");
+				await admin.send("/delete");
+				await admin.page.locator(".notice.good").waitFor();
+				endpoint.close();
 			});
 
 			test("an owner makes a role, gives it, changes it, deletes it", async () => {

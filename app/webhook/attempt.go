@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -27,22 +28,48 @@ func (w *Webhooks) Deliveries(ctx context.Context, by doorward.Caller, id, state
 	return w.db.Read().DeliveryPage(ctx, id, doorward.DeliveryState(state), window)
 }
 
-// Delivery returns a delivery, its webhook and the body that is sent; the body is empty when
-// the event is no longer kept. Errors: not_found.
-func (w *Webhooks) Delivery(ctx context.Context, by doorward.Caller, id string) (doorward.WebhookDelivery, doorward.Webhook, []byte, error) {
-	d, hook, err := w.find(ctx, w.db.Read(), by, id)
-	if err != nil {
-		return d, hook, nil, err
+// Message is a delivery, and what is sent with it. Only the times and the answers of attempts
+// are kept: the rest is made again, from the event and the webhook as they are now.
+type Message struct {
+	Delivery doorward.WebhookDelivery
+	Webhook  doorward.Webhook
+	Body     []byte // empty: the event is no longer kept
+	signer   *signer
+}
+
+// Headers returns those of an attempt at the time, signed with the secrets in use now. There
+// is no signature while the server lacks the master key.
+func (m Message) Headers(at time.Time) http.Header {
+	if m.signer == nil {
+		h := headers(m.Delivery.EventID, at, m.Body, signer{})
+		h.Del("Webhook-Signature")
+		return h
 	}
-	event, err := w.db.Read().Event(ctx, d.EventID)
+	return headers(m.Delivery.EventID, at, m.Body, *m.signer)
+}
+
+// Delivery returns a delivery with what is sent. Errors: not_found.
+func (w *Webhooks) Delivery(ctx context.Context, by doorward.Caller, id string) (m Message, err error) {
+	read := w.db.Read()
+	if m.Delivery, m.Webhook, err = w.find(ctx, read, by, id); err != nil {
+		return m, err
+	}
+	event, err := read.Event(ctx, m.Delivery.EventID)
 	if errors.Is(err, store.ErrNone) {
-		return d, hook, nil, nil
+		return m, nil
+	}
+	if err == nil {
+		m.Body, err = payload(m.Webhook, event)
 	}
 	if err != nil {
-		return d, hook, nil, err
+		return m, err
 	}
-	body, err := payload(hook, event)
-	return d, hook, body, err
+	s, err := w.signer(ctx, read, m.Webhook.ID, w.db.Now())
+	if doorward.HasCode(err, doorward.CodeMasterKeyMissing) {
+		return m, nil
+	}
+	m.signer = &s
+	return m, err
 }
 
 func (w *Webhooks) find(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.WebhookDelivery, doorward.Webhook, error) {
@@ -170,7 +197,7 @@ func (w *Webhooks) Test(ctx context.Context, by doorward.Caller, id string) (doo
 	defer cancel()
 	made, _ := w.post(posting, hook.URL, event.ID, body, signer)
 	if errors.Is(posting.Err(), context.DeadlineExceeded) && made.Status == 0 {
-		made.Error = "No answer within 2 s."
+		made.Error = LateForTest
 	}
 	return made, w.change(ctx, by, doorward.WebhookTest, id, func(tx *access.Tx, _ doorward.Webhook) error {
 		tx.Changed("status", "", strconv.Itoa(made.Status))

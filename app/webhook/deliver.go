@@ -44,6 +44,21 @@ var schedule = []time.Duration{
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
+// What an attempt says of why there is no answer. NotTrusted goes on with the fault.
+const (
+	NotAllowed  = "The address is not allowed."
+	Late        = "No answer within 15 s."
+	LateForTest = "No answer within 2 s."
+	Cancelled   = "Cancelled while slow, since others were waiting."
+	Unresolved  = "The name does not resolve."
+	NotTrusted  = "The certificate is not valid: "
+	NotAccepted = "The connection was refused."
+	Reset       = "The connection was reset."
+	Broken      = "The connection failed, or the answer was not HTTP."
+	NoMasterKey = "The server lacks the master key."
+	NoEvent     = "The event is no longer kept."
+)
+
 // counts counts attempts since the start of the process, for metrics.
 type counts struct{ delivered, retried, failed, dropped atomic.Uint64 }
 
@@ -170,7 +185,7 @@ func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDeli
 		return nil, err
 	}
 	if c.signer, err = w.signer(ctx, tx.Reader, d.WebhookID, tx.Now); doorward.HasCode(err, doorward.CodeMasterKeyMissing) {
-		c.unsent = "The server lacks the master key."
+		c.unsent = NoMasterKey
 		return c, nil
 	}
 	if err != nil {
@@ -178,7 +193,7 @@ func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDeli
 	}
 	event, err := tx.Event(ctx, d.EventID)
 	if errors.Is(err, store.ErrNone) {
-		c.unsent, c.Step = "The event is no longer kept.", len(schedule)
+		c.unsent, c.Step = NoEvent, len(schedule)
 		return c, nil
 	}
 	if err != nil {
@@ -228,21 +243,21 @@ func describe(err error) string {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case guard.IsRefused(err):
-		return "The address is not allowed."
+		return NotAllowed
 	case errors.Is(err, context.DeadlineExceeded):
-		return "No answer within 15 s."
+		return Late
 	case errors.Is(err, context.Canceled):
-		return "Cancelled while slow, since others were waiting."
+		return Cancelled
 	case errors.As(err, &name):
-		return "The name does not resolve."
+		return Unresolved
 	case errors.As(err, &certificate):
-		return "The certificate is not valid: " + certificate.Err.Error()
+		return NotTrusted + certificate.Err.Error()
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "The connection was refused."
+		return NotAccepted
 	case errors.Is(err, syscall.ECONNRESET):
-		return "The connection was reset."
+		return Reset
 	}
-	return "The connection failed, or the answer was not HTTP."
+	return Broken
 }
 
 // kept is the part of an answer that is stored.

@@ -212,6 +212,12 @@ func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (
 			return "", "", err
 		}
 		return k.Name, "/console/keys/" + k.ID, nil
+	case "webhook":
+		w, err := h.app.Webhooks.Get(ctx, c.Caller, on.ID)
+		if err != nil || !c.Can(doorward.WebhookManage) {
+			return "", "", err
+		}
+		return endpoint{w}.Host(), webhooksPath + "/" + w.ID, nil
 	}
 	return "", "", nil
 }

@@ -67,7 +67,7 @@ func say(field, text string, names map[string]string) value {
 		case err == nil:
 			return value{Lasts: d}
 		}
-	case "expiresAt", "endsAt", "previousEndsAt":
+	case "expiresAt", "endsAt", "previousEndsAt", "failingSince":
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
 			return value{At: at}
 		}

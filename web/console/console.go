@@ -19,6 +19,8 @@
 //	preview.go      what was read, to be corrected and sent
 //	roles.go        roles: the list, creating, one role with who has it
 //	keys.go         API keys: the list, creating, one key, rotation
+//	webhooks.go     webhooks: the list, creating, one webhook with what is done to it
+//	deliveries.go   webhooks: attempts and their chart, one delivery
 //	policy.go       policies: the editor, versions with their differences
 //	plan.go         policies: what a text would change
 //	explain.go      why somebody may do something, or may not
@@ -69,7 +71,7 @@ func Routes(a *app.App) []front.Route {
 	}
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
-	roles := front.Allowed(doorward.RoleManage)
+	roles, hooks := front.Allowed(doorward.RoleManage), front.Allowed(doorward.WebhookManage)
 	return []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
@@ -115,6 +117,19 @@ func Routes(a *app.App) []front.Route {
 		post("/console/keys/{id}/previous", "/console/keys", keys, h.endPreviousSecret, h.keyPage),
 		get("/console/keys/{id}/{act}", keys, h.askKey),
 		post("/console/keys/{id}/{act}", "/console/keys", keys, h.actOnKey, h.askKey),
+
+		get(webhooksPath, hooks, h.webhooks),
+		get(webhooksPath+"/new", hooks, h.newWebhook),
+		post(webhooksPath+"/new", webhooksPath+"/new", hooks, h.createWebhook, h.newWebhook),
+		get(webhooksPath+"/{id}", hooks, h.webhookPage, deliveryFilters...),
+		post(webhooksPath+"/{id}/edit", webhooksPath, hooks, h.editWebhook, h.webhookPage),
+		post(webhooksPath+"/{id}/test", webhooksPath, hooks, h.testWebhook, h.webhookPage),
+		post(webhooksPath+"/{id}/replay", webhooksPath, hooks, h.replayWebhook, h.webhookPage),
+		post(webhooksPath+"/{id}/rotate", webhooksPath, hooks, h.rotateWebhook, h.webhookPage),
+		get(webhooksPath+"/{id}/deliveries/{delivery}", hooks, h.deliveryPage),
+		post(webhooksPath+"/{id}/deliveries/{delivery}/retry", webhooksPath, hooks, h.retryDelivery, h.deliveryPage),
+		get(webhooksPath+"/{id}/{act}", hooks, h.askWebhook),
+		post(webhooksPath+"/{id}/{act}", webhooksPath, hooks, h.actOnWebhook, h.askWebhook),
 
 		get(policyPath, readsPolicy, h.policyPage),
 		longText(policyPath, policyPath, managesPolicy, h.putPolicy, h.policyPage),
@@ -210,7 +225,7 @@ func listAt(c *ui.Call) string {
 	}
 	asked, _ := url.ParseQuery(text) // invalid parts are left out
 	kept := url.Values{}
-	for _, name := range append([]string{"cursor", "before"}, slices.Concat(peopleFilters, invitationFilters, keyFilters)...) {
+	for _, name := range append([]string{"cursor", "before"}, slices.Concat(peopleFilters, invitationFilters, keyFilters, deliveryFilters)...) {
 		if value := asked.Get(name); value != "" {
 			kept.Set(name, value)
 		}

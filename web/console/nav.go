@@ -39,6 +39,7 @@ var navigation = []group{
 	}},
 	{"developers", []link{
 		{"keys", "/console/keys", doorward.APIKeyManage, "keys", []string{"key", "keynew", "keysecret", "keyact"}},
+		{"webhooks", webhooksPath, doorward.WebhookManage, "webhooks", []string{"webhook", "webhooknew", "webhooksecret", "webhookact", "webhookdelivery"}},
 	}},
 	{"organisation", []link{
 		{"audit", "/console/audit", doorward.AuditRead, "audit", nil},

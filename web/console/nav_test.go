@@ -28,7 +28,7 @@ func linksOf(page string) (links, current []string) {
 func TestNavigation(t *testing.T) {
 	h := build(t)
 	members := []string{"/console", "/console/people", "/console/settings"}
-	managers := []string{"/console", "/console/people", "/console/invitations", "/console/roles", "/console/policy", "/console/explain", "/console/keys", "/console/audit", "/console/settings"}
+	managers := []string{"/console", "/console/people", "/console/invitations", "/console/roles", "/console/policy", "/console/explain", "/console/keys", "/console/webhooks", "/console/audit", "/console/settings"}
 	for role, want := range map[string][]string{"OWNER": managers, "ADMIN": managers, "USER": members, "VIEWER": members} {
 		b := h.as(t, role)
 		links, _ := linksOf(b.get("/console", 200))

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/linediff"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/ui"
@@ -106,6 +107,15 @@ func samples() []uitest.Sample {
 		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
 		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
 		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
+		{Name: "webhooks", View: wide("webhooks", endpoints{pageData: sheets, Items: sampledHooks()}), Frame: owner},
+		{Name: "webhooks-none", View: wide("webhooks", endpoints{pageData: sheets}), Frame: owner},
+		{Name: "webhook", View: sampledHookPage(0), Frame: owner},
+		{Name: "webhook-failing", View: sampledHookPage(1), Frame: owner},
+		{Name: "webhook-disabled", View: sampledHookPage(2), Frame: owner},
+		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: sheets, Events: picksOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
+		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{sheets, sampledHooks()[0], "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", true}}, Frame: owner},
+		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{sheets, sampledHooks()[0], "delete", true, 12, false}}, Frame: owner},
+		{Name: "webhookdelivery", View: wide("webhookdelivery", sampledDelivery()), Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: sheets, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
 	}
 }
@@ -292,6 +302,67 @@ func sampledPolicyVersion(page string) ui.View {
 	return ui.View{Page: page, Wide: true, Body: policyVersionPage{
 		pageData: sheets, It: all[2], Now: all[0], Before: 1, Made: linediff.Compare("", all[2].Text), Would: linediff.Compare(all[0].Text, all[2].Text),
 	}}
+}
+
+func sampledHooks() (all []endpoint) {
+	since, earlier := noon.Add(-5*time.Hour), noon.Add(-40*time.Second)
+	for n, to := range []string{"https://hooks.example.com/doorward", "https://crm.with-quite-a-long-name.internal.example.org/v1/events/incoming?source=doorward", "https://old.example.net/"} {
+		w := doorward.Webhook{
+			ID: fmt.Sprint("whk_", n), TenantID: canny.ID, URL: to, About: []string{"Sync of the CRM", "", "Alerts"}[n], Enabled: n < 2, CreatedAt: noon.AddDate(0, -2, -n),
+			Events: []string{"user.*", "invitation.accept", "session.refuse"}, PublicKey: "whpk_" + strings.Repeat("q83vEjRW", 5) + "q80=", LastSuccessAt: &earlier, PreviousEndsAt: &noon,
+		}
+		if n > 0 {
+			w.FailingSince, w.LastSuccessAt, w.Include = &since, &since, []string{doorward.WebhookIncludesEmail}
+		}
+		if n == 2 {
+			w.DisabledReason, w.LastSuccessAt = doorward.DisabledGone, nil
+		}
+		all = append(all, endpoint{w})
+	}
+	return all
+}
+
+// sampledDeliveries are of an endpoint that is slow now and then, and fails from one on.
+func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
+	next := noon.Add(7 * time.Minute)
+	for n := range 110 {
+		d := doorward.WebhookDelivery{ID: fmt.Sprint("whd_", n), EventID: fmt.Sprint("evt_", n), Type: []doorward.Action{doorward.UserRole, doorward.InvitationAccept, doorward.SessionRefuse}[n%3], State: doorward.DeliveryDone, CreatedAt: noon.Add(-time.Duration(n) * time.Minute)}
+		made := doorward.DeliveryAttempt{At: d.CreatedAt, Status: 204, Ms: int64(30 + n*n%170)}
+		switch {
+		case failing && n < 30, n%31 == 5:
+			made.Status, made.Answer, d.State, d.NextAt = 500, "upstream <connect> error", doorward.DeliveryPending, &next
+		case n%37 == 9:
+			made.Status, made.Ms, made.Error, d.State = 0, 15_000, webhook.Late, doorward.DeliveryGivenUp
+		}
+		if d.Attempts = append(d.Attempts, made); n == 5 {
+			d.Attempts = append(d.Attempts, doorward.DeliveryAttempt{At: noon, Ms: 12, Error: webhook.NotTrusted + "x509: certificate has expired"})
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func sampledHookPage(n int) ui.View {
+	hook, list := sampledHooks()[n], pager{Filter: filters(url.Values{}), Next: "?cursor=next"}
+	body := webhookPage{pageData: sheets, pager: list, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: picksOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
+	if n < 2 {
+		sent := sampledDeliveries(n == 1)
+		body.Bars, body.Deliveries = chartOf(sent), deliveriesOf(sent[:12])
+	}
+	if n == 1 {
+		tested := attemptOf(doorward.DeliveryAttempt{At: noon, Status: 500, Ms: 87, Answer: "upstream <connect> error"})
+		body.Tested = &tested
+	}
+	return ui.View{Page: "webhook", Title: "hooks.title", Body: body, Wide: true}
+}
+
+func sampledDelivery() deliveryPage {
+	p := deliveryPage{pageData: sheets, Hook: sampledHooks()[1], Delivery: deliveryOf(sampledDeliveries(true)[5]), Body: `{"type":"user.role","timestamp":"2026-11-21T12:00:00Z","data":{"id":"evt_5","seq":815}}`}
+	p.Readable = readable([]byte(p.Body))
+	for i := range p.Delivery.Tries {
+		p.Delivery.Tries[i].Headers = []header{{"Webhook-Id", "evt_5"}, {"Webhook-Timestamp", "1795262400"}, {"Webhook-Signature", "v1," + strings.Repeat("mIHAl+aH6di", 4) + " v1a," + strings.Repeat("qalILRNE/Qd", 8)}}
+	}
+	return p
 }
 
 func sampledDemand() demand {

@@ -1,0 +1,200 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/webhook"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// attempt is one attempt of a delivery as the pages show it.
+type attempt struct {
+	doorward.DeliveryAttempt
+	N       int    // from 1
+	Kind    string // delivered, refused (it answered something else than 2xx) or silent
+	Why     string // key of the message that says why there is no answer; empty: Error says it
+	Headers []header
+}
+
+// header is a line of a request.
+type header struct{ Name, Value string }
+
+// silences are the messages for what an attempt says of why there is no answer.
+var silences = map[string]string{
+	webhook.NotAllowed: "hooks.silent.address", webhook.Late: "hooks.silent.late", webhook.LateForTest: "hooks.silent.test",
+	webhook.Cancelled: "hooks.silent.cancelled", webhook.Unresolved: "hooks.silent.name", webhook.NotAccepted: "hooks.silent.refused",
+	webhook.Reset: "hooks.silent.reset", webhook.Broken: "hooks.silent.broken", webhook.NoMasterKey: "hooks.silent.masterkey", webhook.NoEvent: "hooks.silent.event",
+}
+
+func attemptOf(a doorward.DeliveryAttempt) attempt {
+	one := attempt{DeliveryAttempt: a, Kind: "refused", Why: silences[a.Error]}
+	switch {
+	case a.Error != "":
+		one.Kind = "silent"
+		if strings.HasPrefix(a.Error, webhook.NotTrusted) {
+			one.Why = "hooks.silent.certificate"
+		}
+	case a.Status >= 200 && a.Status < 300:
+		one.Kind = "delivered"
+	}
+	return one
+}
+
+// delivery is a delivery as the pages show it.
+type delivery struct {
+	doorward.WebhookDelivery
+	Tries []attempt // the newest first
+}
+
+// What returns the key of the message about the event; empty for none.
+func (d delivery) What() string { return whatOf(d.Type, doorward.Done) }
+
+// Last returns the newest attempt; nil for none.
+func (d delivery) Last() *attempt {
+	if len(d.Tries) == 0 {
+		return nil
+	}
+	return &d.Tries[0]
+}
+
+func deliveryOf(d doorward.WebhookDelivery) delivery {
+	one := delivery{WebhookDelivery: d}
+	for n, a := range slices.Backward(d.Attempts) {
+		made := attemptOf(a)
+		made.N = n + 1
+		one.Tries = append(one.Tries, made)
+	}
+	return one
+}
+
+func deliveriesOf(all []doorward.WebhookDelivery) (shown []delivery) {
+	for _, d := range all {
+		shown = append(shown, deliveryOf(d))
+	}
+	return shown
+}
+
+// attemptChart has a bar for each of the last attempts.
+type attemptChart struct {
+	Bars                       []attemptBar // the oldest first
+	Delivered, Refused, Silent int
+	Middle, Most               int64 // milliseconds: the median and the longest
+}
+
+// attemptBar is one attempt. Its height is that of the logarithm of the time, so that an
+// answer after 15 s doesn't flatten all others.
+type attemptBar struct {
+	attempt
+	Delivery  delivery
+	Y, Height int
+}
+
+// barsMost is how many attempts are shown.
+const barsMost = 100
+
+// The height of a bar for no time, and the time of the highest.
+const leastHeight, highestMs = 6, 15_000
+
+func chartOf(all []doorward.WebhookDelivery) (c attemptChart) {
+	for _, d := range deliveriesOf(all) {
+		for _, a := range d.Tries {
+			c.Bars = append(c.Bars, attemptBar{attempt: a, Delivery: d})
+		}
+	}
+	slices.SortStableFunc(c.Bars, func(a, b attemptBar) int { return a.At.Compare(b.At) })
+	c.Bars = c.Bars[max(0, len(c.Bars)-barsMost):]
+	var times []int64
+	for i := range c.Bars {
+		b := &c.Bars[i]
+		b.Height = heightOf(b.Ms)
+		b.Y = chartHeight - b.Height
+		*map[string]*int{"delivered": &c.Delivered, "refused": &c.Refused, "silent": &c.Silent}[b.Kind]++
+		times = append(times, b.Ms)
+	}
+	if slices.Sort(times); len(times) > 0 {
+		c.Middle, c.Most = times[len(times)/2], times[len(times)-1]
+	}
+	return c
+}
+
+func heightOf(ms int64) int {
+	part := math.Log1p(float64(max(0, ms))) / math.Log1p(highestMs)
+	return leastHeight + int(part*(chartHeight-leastHeight)+.5)
+}
+
+// deliveryPage is the page of one delivery: its attempts, and what is sent.
+type deliveryPage struct {
+	pageData
+	Hook     endpoint
+	Delivery delivery
+	Body     string // as it is sent; empty: the event is no longer kept
+	Readable string // the same on several lines
+	Unsigned bool   // the server lacks the master key
+}
+
+func (h *console) deliveryPage(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	id, err := c.ID("delivery", doorward.PrefixDelivery)
+	if err != nil {
+		return ui.View{}, err
+	}
+	m, err := h.app.Webhooks.Delivery(ctx, c.Caller, id)
+	if err == nil && m.Webhook.ID != c.R.PathValue("id") {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := deliveryPage{pageData: s, Hook: endpoint{m.Webhook}, Delivery: deliveryOf(m.Delivery), Body: string(m.Body), Readable: readable(m.Body)}
+	for i := range body.Delivery.Tries {
+		a := &body.Delivery.Tries[i]
+		a.Headers = headersOf(m, *a)
+	}
+	body.Unsigned = len(m.Body) > 0 && m.Headers(c.Now()).Get("Webhook-Signature") == ""
+	return autoRefresh(c, ui.View{Page: "webhookdelivery", Body: body, Wide: true}), nil
+}
+
+// headersOf returns the headers of an attempt; none if there is no event to make them of.
+func headersOf(m webhook.Message, a attempt) (all []header) {
+	if len(m.Body) == 0 {
+		return nil
+	}
+	sent := m.Headers(a.At)
+	for _, name := range []string{"Content-Type", "User-Agent", "Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"} {
+		if value := sent.Get(name); value != "" {
+			all = append(all, header{name, value})
+		}
+	}
+	return all
+}
+
+func readable(body []byte) string {
+	var text bytes.Buffer
+	if err := json.Indent(&text, body, "", "  "); err != nil {
+		return ""
+	}
+	return text.String()
+}
+
+// retryDelivery tries a delivery again.
+func (h *console) retryDelivery(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("delivery", doorward.PrefixDelivery)
+	if err != nil {
+		return ui.View{}, err
+	}
+	hook, err := c.ID("id", doorward.PrefixWebhook)
+	if err != nil {
+		return ui.View{}, err
+	}
+	err = h.app.Webhooks.Retry(ctx, c.Caller, id)
+	return done(c, webhooksPath+"/"+hook+"/deliveries/"+id, "retried", nil), err
+}

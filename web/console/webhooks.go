@@ -1,0 +1,398 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/webhook"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// webhooksPath is the list of webhooks.
+const webhooksPath = "/console/webhooks"
+
+// deliveryFilters are the filters of a webhook's deliveries: those of the API.
+var deliveryFilters = []string{"state"}
+
+// endpoint is a webhook as the pages show it.
+type endpoint struct{ doorward.Webhook }
+
+// State is enabled, failing or disabled.
+func (e endpoint) State() string {
+	switch {
+	case !e.Enabled:
+		return "disabled"
+	case e.FailingSince != nil:
+		return "failing"
+	}
+	return "enabled"
+}
+
+// Host is the part of the URL by which people know an endpoint.
+func (e endpoint) Host() string {
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return e.URL
+	}
+	return u.Host
+}
+
+// WithEmail reports whether bodies hold e-mail addresses.
+func (e endpoint) WithEmail() bool { return e.Includes(doorward.WebhookIncludesEmail) }
+
+// endpoints is the content of the list, which has one page: there are few.
+type endpoints struct {
+	pageData
+	Items []endpoint
+	Full  bool // the tenant has as many as it can have
+}
+
+func (h *console) webhooks(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	found, err := h.app.Webhooks.List(ctx, c.Caller, doorward.Window{Limit: doorward.WebhooksMax})
+	body := endpoints{pageData: s, Full: len(found.Items) >= doorward.WebhooksMax}
+	for _, w := range found.Items {
+		body.Items = append(body.Items, endpoint{w})
+	}
+	return autoRefresh(c, ui.View{Page: "webhooks", Body: body, Wide: true}), err
+}
+
+// eventPick is an event, or a group of events, to choose.
+type eventPick struct {
+	Pattern string
+	Action  doorward.Action // of one event; empty for a group
+	Chosen  bool
+}
+
+// eventGroup has the events that begin with one word.
+type eventGroup struct {
+	Name  string // of the message hooks.group.Name
+	Whole eventPick
+	Picks []eventPick
+	Open  bool // one of the events is chosen
+}
+
+// eventPicks are what a webhook can get.
+type eventPicks struct {
+	All    eventPick
+	Groups []eventGroup
+	Others []eventPick // patterns of the webhook that the pages don't offer
+}
+
+// picksOf returns the choice of events, with those of the patterns chosen.
+func picksOf(chosen []string) eventPicks {
+	pick := func(pattern string, a doorward.Action) eventPick {
+		return eventPick{pattern, a, slices.Contains(chosen, pattern)}
+	}
+	p := eventPicks{All: pick("*", "")}
+	shown := []string{"*"}
+	for _, a := range doorward.EventActions(nil) {
+		if !isOffered(a) {
+			continue
+		}
+		word, _, _ := strings.Cut(string(a), ".")
+		i := slices.IndexFunc(p.Groups, func(g eventGroup) bool { return g.Name == word })
+		if i < 0 {
+			i, p.Groups = len(p.Groups), append(p.Groups, eventGroup{Name: word, Whole: pick(word+".*", "")})
+			shown = append(shown, word+".*")
+		}
+		one := pick(string(a), a)
+		p.Groups[i].Picks, p.Groups[i].Open = append(p.Groups[i].Picks, one), p.Groups[i].Open || one.Chosen
+		shown = append(shown, one.Pattern)
+	}
+	for _, pattern := range chosen {
+		if !slices.Contains(shown, pattern) {
+			p.Others = append(p.Others, pick(pattern, ""))
+		}
+	}
+	return p
+}
+
+// isOffered reports whether tenants have events of the action that a webhook gets.
+func isOffered(a doorward.Action) bool {
+	word, _, _ := strings.Cut(string(a), ".")
+	v, ok := doorward.Lookup(a)
+	return ok && hasMessage(a) && messages()["hooks.group."+word] && happens(*v) && a != doorward.WebhookTest
+}
+
+// newWebhook is the form for a webhook.
+type newWebhook struct {
+	pageData
+	Events eventPicks
+	Email  bool
+}
+
+func (h *console) newWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	body := newWebhook{s, picksOf(c.Values("events")), c.Value("email") != ""}
+	return ui.View{Page: "webhooknew", Body: body, Wide: true}, err
+}
+
+// draftOf returns what the form says of a webhook.
+func draftOf(c *ui.Call) webhook.Draft {
+	to, about, events, include := strings.TrimSpace(c.Value("url")), c.Value("about"), c.Values("events"), []string{}
+	if c.Value("email") != "" {
+		include = append(include, doorward.WebhookIncludesEmail)
+	}
+	return webhook.Draft{URL: &to, About: &about, Events: &events, Include: &include}
+}
+
+// webhookSecret is the only page that shows a secret of a webhook.
+type webhookSecret struct {
+	pageData
+	Hook    endpoint
+	Secret  string
+	Rotated bool
+}
+
+// createWebhook shows the secret in its answer, which can't be loaded again.
+func (h *console) createWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
+	made, err := h.app.Webhooks.Create(ctx, c.Caller, draftOf(c))
+	if err != nil {
+		return ui.View{}, ofField(err)
+	}
+	return h.showWebhookSecret(ctx, c, made, false)
+}
+
+func (h *console) showWebhookSecret(ctx context.Context, c *ui.Call, made webhook.Issued, rotated bool) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	c.Forget() // in another language the page would lose the secret
+	return ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{s, endpoint{made.Webhook}, made.Secret.Reveal(), rotated}}, err
+}
+
+// webhookPage is the page of one webhook.
+type webhookPage struct {
+	pageData
+	pager
+	Hook       endpoint
+	Bars       attemptChart
+	States     []doorward.DeliveryState
+	Deliveries []delivery
+	Tested     *attempt // what has come of a test just now
+	Events     eventPicks
+	Email      bool
+	Replays    []doorward.Action
+	Graces     []int
+}
+
+// Version returns the version of the webhook, for forms.
+func (p webhookPage) Version() string { return p.Hook.Version() }
+
+// Rotation identifies the present secret, for the form that replaces it.
+func (p webhookPage) Rotation() string { return rotation(p.Hook.Webhook) }
+
+func rotation(w doorward.Webhook) string {
+	if w.PreviousEndsAt == nil {
+		return "none"
+	}
+	return strconv.FormatInt(w.PreviousEndsAt.UnixMicro(), 10)
+}
+
+// charted is how many of the newest deliveries have their attempts in the chart.
+const charted = 200
+
+func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) {
+	note := forgetStale(c)
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	r, window, err := window(ctx, c, deliveryFilters)
+	if err != nil {
+		return ui.View{}, err
+	}
+	hook, err := h.webhookAt(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := webhookPage{pageData: s, pager: r, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: picksOf(hook.Events), Email: hook.WithEmail()}
+	if c.Value("url") != "" { // the form is shown again
+		body.Events, body.Email = picksOf(c.Values("events")), c.Value("email") != ""
+	}
+	for _, a := range doorward.EventActions(hook.Events) {
+		if isOffered(a) {
+			body.Replays = append(body.Replays, a)
+		}
+	}
+	newest, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, "", doorward.Window{Limit: charted})
+	if err != nil {
+		return ui.View{}, err
+	}
+	body.Bars = chartOf(newest.Items)
+	found, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, r.Filter.Get("state"), window)
+	if err == nil {
+		body.Deliveries = deliveriesOf(found.Items)
+		err = body.ending(ctx, c, found.Prev, found.Next)
+	}
+	return badFilter(autoRefresh(c, ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}), err)
+}
+
+// webhookAt returns the webhook that the path names.
+func (h *console) webhookAt(ctx context.Context, c *ui.Call) (endpoint, error) {
+	id, err := c.ID("id", doorward.PrefixWebhook)
+	if err != nil {
+		return endpoint{}, err
+	}
+	w, err := h.app.Webhooks.Get(ctx, c.Caller, id)
+	return endpoint{w}, err
+}
+
+func (h *console) editWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("id", doorward.PrefixWebhook)
+	if err != nil {
+		return ui.View{}, err
+	}
+	_, err = h.app.Webhooks.Edit(ctx, c.Caller, id, draftOf(c), version(c))
+	return done(c, webhooksPath+"/"+id, "webhook", nil), ofField(err)
+}
+
+// testWebhook shows what has come of the test in its answer.
+func (h *console) testWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("id", doorward.PrefixWebhook)
+	if err != nil {
+		return ui.View{}, err
+	}
+	made, err := h.app.Webhooks.Test(ctx, c.Caller, id)
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.Forget() // in another language the test would be sent again
+	v, err := h.webhookPage(ctx, c)
+	if body, ok := v.Body.(webhookPage); ok {
+		tested := attemptOf(made)
+		body.Tested = &tested
+		v.Body = body
+	}
+	return v, err
+}
+
+// rotateWebhook shows the new secret. Sent twice, as when the page is loaded again, it is
+// refused: a second rotation would end the secret that is still in use.
+func (h *console) rotateWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
+	hook, err := h.webhookAt(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	if c.Value("rotation") != rotation(hook.Webhook) {
+		return ui.View{}, doorward.Fail(doorward.CodePreconditionFailed, "")
+	}
+	grace, faults := optionalNumber(c, "graceHours", nil)
+	if len(faults) > 0 {
+		return ui.View{}, doorward.InvalidFields(faults...)
+	}
+	made, err := h.app.Webhooks.Rotate(ctx, c.Caller, hook.ID, grace)
+	if err != nil {
+		return ui.View{}, err
+	}
+	return h.showWebhookSecret(ctx, c, made, true)
+}
+
+func (h *console) replayWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("id", doorward.PrefixWebhook)
+	if err != nil {
+		return ui.View{}, err
+	}
+	var r webhook.Replay
+	var faults []doorward.FieldError
+	r.From, faults = typedInstant(c, "from", false, faults)
+	r.To, faults = typedInstant(c, "to", true, faults)
+	if only := c.Value("only"); only != "" {
+		r.Events = []string{only}
+	}
+	if len(faults) > 0 {
+		return ui.View{}, doorward.InvalidFields(faults...)
+	}
+	n, err := h.app.Webhooks.Replay(ctx, c.Caller, id, r)
+	v := done(c, webhooksPath+"/"+id, "replayed", nil)
+	if n > 0 {
+		v = c.To(webhooksPath + "/" + id + "?" + url.Values{"done": {"replayed"}, "count": {strconv.FormatInt(n, 10)}}.Encode())
+	}
+	return v, err
+}
+
+// typedInstant returns the time in the field, nil for none.
+func typedInstant(c *ui.Call, name string, ended bool, faults []doorward.FieldError) (*time.Time, []doorward.FieldError) {
+	text := strings.TrimSpace(c.Value(name))
+	if text == "" {
+		return nil, faults
+	}
+	at, err := time.Parse(time.RFC3339, instant(text, ended))
+	if err != nil {
+		return nil, append(faults, doorward.FieldError{Pointer: "/" + name, Code: "invalid", Message: "Write a time such as 2031-05-06T12:00."})
+	}
+	return &at, faults
+}
+
+// webhookActions are what is confirmed first, by the last part of the path.
+var webhookActions = map[string]struct {
+	danger bool
+	do     func(ctx context.Context, h *console, c *ui.Call, id string) error
+}{
+	"disable": {true, enableWebhook(false)},
+	"enable":  {false, enableWebhook(true)},
+	"delete": {true, func(ctx context.Context, h *console, c *ui.Call, id string) error {
+		return h.app.Webhooks.Delete(ctx, c.Caller, id)
+	}},
+}
+
+func enableWebhook(on bool) func(context.Context, *console, *ui.Call, string) error {
+	return func(ctx context.Context, h *console, c *ui.Call, id string) error {
+		_, err := h.app.Webhooks.Edit(ctx, c.Caller, id, webhook.Draft{Enabled: &on}, nil)
+		return err
+	}
+}
+
+// webhookQuestion is the page that asks for confirmation.
+type webhookQuestion struct {
+	pageData
+	Hook    endpoint
+	Act     string
+	Danger  bool
+	Waiting int  // deliveries that are dropped
+	Many    bool // and more
+}
+
+func (h *console) askWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
+	name := c.R.PathValue("act")
+	act, ok := webhookActions[name]
+	if !ok {
+		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	hook, err := h.webhookAt(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	waiting, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, string(doorward.DeliveryPending), doorward.Window{Limit: charted})
+	body := webhookQuestion{s, hook, name, act.danger, len(waiting.Items), waiting.Next != nil}
+	return ui.View{Page: "webhookact", Title: "hooks." + name + ".title", Body: body}, err
+}
+
+func (h *console) actOnWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
+	name := c.R.PathValue("act")
+	act, ok := webhookActions[name]
+	if !ok {
+		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	id, err := c.ID("id", doorward.PrefixWebhook)
+	if err != nil {
+		return ui.View{}, err
+	}
+	to := webhooksPath + "/" + id
+	if name == "delete" {
+		to = webhooksPath
+	}
+	err = act.do(ctx, h, c, id)
+	return done(c, to, "webhook-"+name, nil), err
+}

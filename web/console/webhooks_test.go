@@ -1,0 +1,159 @@
+package console_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+var (
+	hookSecret   = regexp.MustCompile(`<code id="secret"[^>]*>(whsec_[0-9A-Za-z+/&;#=]+)</code>`)
+	hookLink     = regexp.MustCompile(`/console/webhooks/(whk_[a-z0-9]+)"`)
+	rotationOn   = regexp.MustCompile(`name="rotation" value="([^"]+)"`)
+	deliveryLink = regexp.MustCompile(`/deliveries/(whd_[a-z0-9]+)`)
+	rawBody      = regexp.MustCompile(`(?s)Exactly as it is sent</summary><pre[^>]*>(.*?)</pre>`)
+	wireHeader   = regexp.MustCompile(`<dt>(Webhook-[A-Za-z]+)</dt><dd><code>([^<]*)</code>`)
+)
+
+// receiver answers with the status that it was given last, and keeps the last message.
+type receiver struct {
+	*httptest.Server
+	status atomic.Int64
+	header atomic.Pointer[http.Header]
+	body   atomic.Pointer[[]byte]
+}
+
+func receive(t *testing.T) *receiver {
+	r := &receiver{}
+	r.status.Store(http.StatusNoContent)
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		r.header.Store(&req.Header)
+		r.body.Store(&body)
+		w.WriteHeader(int(r.status.Load()))
+		if r.status.Load() != http.StatusNoContent {
+			_, _ = io.WriteString(w, "<no>")
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// until reads the page until it shows the text.
+func (b *browser) until(path, text string) string {
+	b.Helper()
+	for began := time.Now(); ; <-time.After(5 * time.Millisecond) {
+		page := b.get(path, http.StatusOK)
+		if strings.Contains(page, text) {
+			return page
+		}
+		if time.Since(began) > 20*time.Second {
+			b.Fatalf("%s doesn't show %q:\n%s", path, text, page)
+		}
+	}
+}
+
+// A webhook is made, gets events, and its pages show each attempt with what was sent: the
+// headers that are shown are those that came, and verify.
+func TestWebhookPages(t *testing.T) {
+	h, to := build(t), receive(t)
+	b := h.as(t, "ADMIN")
+	b.get("/console/webhooks", http.StatusOK, "There are no webhooks yet")
+	lacks(t, b.get("/console/webhooks/new", http.StatusOK, `value="user.*"`, `value="invitation.accept"`), `value="key.create"`, `value="webhook.test"`, ">message.send<")
+	form := url.Values{"url": {to.URL}, "about": {"<CRM>"}, "events": {"user.*", "invitation.accept"}}
+	page := b.post("/console/webhooks/new", form, http.StatusOK, "it is shown only here", "whpk_")
+	lacks(t, page, `name="lang"`)
+	secret := strings.NewReplacer("&#43;", "+", "&#34;", `"`).Replace(b.found(hookSecret, page))
+	at := "/console/webhooks/" + b.found(hookLink, page[strings.Index(page, "<main"):])
+	lacks(t, b.get(at, http.StatusOK, "Nothing was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
+
+	b.post(at+"/test", url.Values{}, http.StatusOK, "The test was delivered", "<strong class=\"\">204</strong>")
+	invitationOf(t, h)
+	page = b.until(at, "1 delivered")
+	b.get("/console/webhooks", http.StatusOK, "&lt;CRM&gt;", ">Enabled<", "<code>user.*</code>")
+	sent := at + "/deliveries/" + b.found(deliveryLink, page)
+	b.get(sent+"x", http.StatusNotFound)
+	page = b.get(sent, http.StatusOK, "Person invited", ">Delivered<", "Exactly as it is sent", "Send again")
+	shown := http.Header{}
+	for _, m := range wireHeader.FindAllStringSubmatch(page, -1) {
+		shown.Set(m[1], strings.ReplaceAll(m[2], "&#43;", "+"))
+	}
+	body := strings.ReplaceAll(b.found(rawBody, page), "&#34;", `"`)
+	judge, err := standardwebhooks.NewWebhook(secret)
+	if err == nil {
+		err = judge.Verify([]byte(body), shown)
+	}
+	if err != nil || body != string(*to.body.Load()) || shown.Get("Webhook-Signature") != to.header.Load().Get("Webhook-Signature") {
+		t.Errorf("the page shows %v with\n%s, %v", shown, body, err)
+	}
+	h.as(t, "OWNER").get("/console/audit?target="+strings.TrimPrefix(at, "/console/webhooks/"), http.StatusOK, "Webhook created", `href="`+at+`"`)
+	other := open(t, h.Server, h.other)
+	other.get(at, http.StatusNotFound)
+	other.get(sent, http.StatusNotFound)
+	other.post(sent+"/retry", url.Values{}, http.StatusNotFound)
+}
+
+// A failing endpoint is shown as one, a delivery is sent again, past events too; it is
+// disabled and enabled, its secret is replaced once, and it is deleted.
+func TestChangingAWebhook(t *testing.T) {
+	h, to := build(t), receive(t)
+	b := h.as(t, "OWNER")
+	page := b.post("/console/webhooks/new", url.Values{"url": {to.URL}, "events": {"*"}, "email": {"1"}}, http.StatusOK)
+	at := "/console/webhooks/" + b.found(hookLink, page[strings.Index(page, "<main"):])
+	to.status.Store(http.StatusInternalServerError)
+	invitationOf(t, h)
+	page = b.until(at+"?state=pending", "1 refused")
+	sent := at + "/deliveries/" + b.found(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
+	b.get(at+"?lang=de", http.StatusOK, "Mit Fehlern", "1 abgelehnt", "Nächster Versuch", `aria-label="2`)
+	b.get("/console/webhooks?lang=en", http.StatusOK, ">Failing<")
+	b.get(at+"?state=failed", http.StatusOK, "No delivery is in this state")
+	b.get(at+"?state=x", http.StatusUnprocessableEntity, "One of the filters is invalid")
+	b.get(sent, http.StatusOK, "&lt;no&gt;", ">Waiting<")
+	to.status.Store(http.StatusNoContent)
+	b.do(sent+"/retry", url.Values{}, "It is sent again now")
+	b.until(sent, ">Delivered<")
+
+	b.do(at+"/replay", url.Values{"only": {"user.invite"}, "from": {"2020-01-01T00:00"}}, "4 events are sent again")
+	b.do(at+"/replay", url.Values{"to": {"2020-01-01T00:00"}}, "No event matches")
+	b.post(at+"/replay", url.Values{"from": {"2021-01-01T00:00"}, "to": {"2020-01-01T00:00"}}, http.StatusUnprocessableEntity, "The end is before the beginning")
+	b.post(at+"/replay", url.Values{"from": {"soon"}}, http.StatusUnprocessableEntity, "Write a time such as")
+
+	form := url.Values{"rotation": {b.found(rotationOn, b.get(at, http.StatusOK))}, "graceHours": {"24"}}
+	b.post(at+"/rotate", form, http.StatusOK, "The secret is replaced", "messages are signed with the earlier secret, too")
+	b.post(at+"/rotate", form, http.StatusPreconditionFailed)
+
+	page = b.get(at, http.StatusOK, `name="email" value="1" checked`)
+	form = url.Values{"url": {to.URL + "/new"}, "about": {"CRM"}, "events": {"user.role"}, "version": {b.version(page)}}
+	lacks(t, b.do(at+"/edit", form, "The webhook is saved", "/new", `value="user.role" checked`), `value="1" checked`)
+	b.post(at+"/edit", form, http.StatusPreconditionFailed, "Somebody else has changed this")
+	b.get(at+"/disable", http.StatusOK, "gets nothing from now on")
+	lacks(t, b.do(at+"/disable", url.Values{}, "The webhook is disabled", ">Disabled<"), "/replay")
+	b.post(at+"/replay", url.Values{}, http.StatusConflict, "Enable it first")
+	b.do(at+"/enable", url.Values{}, "The webhook is enabled")
+	b.get(at+"/dance", http.StatusNotFound)
+	b.get(at+"/delete", http.StatusOK, "list of deliveries is deleted")
+	b.do(at+"/delete", url.Values{}, "The webhook is deleted", "There are no webhooks yet")
+}
+
+func TestWebhookFormRefuses(t *testing.T) {
+	h := build(t)
+	b := h.as(t, "ADMIN")
+	for field, c := range map[string]struct{ value, want string }{
+		"url":    {"http://10.0.0.1/", "on public addresses only"},
+		"about":  {strings.Repeat("x", 201), "Write 200 characters at most"},
+		"events": {"dance.*", "One of these is no event"},
+	} {
+		form := url.Values{"url": {"https://192.0.2.1/"}, "events": {"user.*"}}
+		form.Set(field, c.value)
+		b.post("/console/webhooks/new", form, http.StatusUnprocessableEntity, c.want)
+	}
+	b.post("/console/webhooks/new", url.Values{"url": {""}}, http.StatusUnprocessableEntity, "Say where the events go", "Choose at least one event")
+}

@@ -59,20 +59,14 @@ type console struct{ app *app.App }
 // Routes returns the routes of the pages over the features of a.
 func Routes(a *app.App) []front.Route {
 	h := &console{a}
-	get := func(path string, g front.Guard, show page, filters ...string) front.Route {
-		return front.On("GET "+path, g, set.Show(withTenantStyle(show)), front.Doc{Query: known(filters)})
-	}
-	post := func(path, at string, g front.Guard, take, again page) front.Route {
-		return front.On("POST "+path, g, set.Take(at, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
-	}
 	reads, manages, invites := front.Allowed(doorward.UserRead), front.Allowed(doorward.UserManage), front.Allowed(doorward.UserInvite)
 	longText := func(path, at string, g front.Guard, take, again page) front.Route {
 		return front.On("POST "+path, g, set.TakeText(at, maxPolicyForm, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
 	}
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
-	roles, hooks := front.Allowed(doorward.RoleManage), front.Allowed(doorward.WebhookManage)
-	return []front.Route{
+	roles := front.Allowed(doorward.RoleManage)
+	return append(h.webhookRoutes(), []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
 
@@ -118,19 +112,6 @@ func Routes(a *app.App) []front.Route {
 		get("/console/keys/{id}/{act}", keys, h.askKey),
 		post("/console/keys/{id}/{act}", "/console/keys", keys, h.actOnKey, h.askKey),
 
-		get(webhooksPath, hooks, h.webhooks),
-		get(webhooksPath+"/new", hooks, h.newWebhook),
-		post(webhooksPath+"/new", webhooksPath+"/new", hooks, h.createWebhook, h.newWebhook),
-		get(webhooksPath+"/{id}", hooks, h.webhookPage, deliveryFilters...),
-		post(webhooksPath+"/{id}/edit", webhooksPath, hooks, h.editWebhook, h.webhookPage),
-		post(webhooksPath+"/{id}/test", webhooksPath, hooks, h.testWebhook, h.webhookPage),
-		post(webhooksPath+"/{id}/replay", webhooksPath, hooks, h.replayWebhook, h.webhookPage),
-		post(webhooksPath+"/{id}/rotate", webhooksPath, hooks, h.rotateWebhook, h.webhookPage),
-		get(webhooksPath+"/{id}/deliveries/{delivery}", hooks, h.deliveryPage),
-		post(webhooksPath+"/{id}/deliveries/{delivery}/retry", webhooksPath, hooks, h.retryDelivery, h.deliveryPage),
-		get(webhooksPath+"/{id}/{act}", hooks, h.askWebhook),
-		post(webhooksPath+"/{id}/{act}", webhooksPath, hooks, h.actOnWebhook, h.askWebhook),
-
 		get(policyPath, readsPolicy, h.policyPage),
 		longText(policyPath, policyPath, managesPolicy, h.putPolicy, h.policyPage),
 		front.On("POST "+policyPath+"/plan", managesPolicy, set.OpenText(policyPath, maxPolicyForm, withTenantStyle(h.planPolicy), withTenantStyle(h.policyPage)), front.Doc{}),
@@ -159,7 +140,17 @@ func Routes(a *app.App) []front.Route {
 		ui.Asset("secret.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("settings.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("draft.js", "text/javascript; charset=utf-8", assets),
-	}
+	}...)
+}
+
+// get is the route of a page.
+func get(path string, g front.Guard, show page, filters ...string) front.Route {
+	return front.On("GET "+path, g, set.Show(withTenantStyle(show)), front.Doc{Query: known(filters)})
+}
+
+// post is the route of a form; again shows it again with its faults.
+func post(path, at string, g front.Guard, take, again page) front.Route {
+	return front.On("POST "+path, g, set.Take(at, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
 }
 
 // withoutSlash redirects an address with a trailing slash.

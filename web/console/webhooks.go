@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/webhook"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -18,6 +19,24 @@ const webhooksPath = "/console/webhooks"
 
 // deliveryFilters are the filters of a webhook's deliveries: those of the API.
 var deliveryFilters = []string{"state"}
+
+func (h *console) webhookRoutes() []front.Route {
+	hooks := front.Allowed(doorward.WebhookManage)
+	return []front.Route{
+		get(webhooksPath, hooks, h.webhooks),
+		get(webhooksPath+"/new", hooks, h.newWebhook),
+		post(webhooksPath+"/new", webhooksPath+"/new", hooks, h.createWebhook, h.newWebhook),
+		get(webhooksPath+"/{id}", hooks, h.webhookPage, deliveryFilters...),
+		post(webhooksPath+"/{id}/edit", webhooksPath, hooks, h.editWebhook, h.webhookPage),
+		post(webhooksPath+"/{id}/test", webhooksPath, hooks, h.testWebhook, h.webhookPage),
+		post(webhooksPath+"/{id}/replay", webhooksPath, hooks, h.replayWebhook, h.webhookPage),
+		post(webhooksPath+"/{id}/rotate", webhooksPath, hooks, h.rotateWebhook, h.webhookPage),
+		get(webhooksPath+"/{id}/deliveries/{delivery}", hooks, h.deliveryPage),
+		post(webhooksPath+"/{id}/deliveries/{delivery}/retry", webhooksPath, hooks, h.retryDelivery, h.deliveryPage),
+		get(webhooksPath+"/{id}/{act}", hooks, h.askWebhook),
+		post(webhooksPath+"/{id}/{act}", webhooksPath, hooks, h.actOnWebhook, h.askWebhook),
+	}
+}
 
 // endpoint is a webhook as the pages show it.
 type endpoint struct{ doorward.Webhook }

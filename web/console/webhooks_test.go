@@ -106,7 +106,7 @@ func TestWebhookPages(t *testing.T) {
 func TestChangingAWebhook(t *testing.T) {
 	h, to := build(t), receive(t)
 	b := h.as(t, "OWNER")
-	page := b.post("/console/webhooks/new", url.Values{"url": {to.URL}, "events": {"*"}, "email": {"1"}}, http.StatusOK)
+	page := b.post("/console/webhooks/new", url.Values{"url": {to.URL}, "events": {"user.*"}, "email": {"1"}}, http.StatusOK)
 	at := "/console/webhooks/" + b.found(hookLink, page[strings.Index(page, "<main"):])
 	to.status.Store(http.StatusInternalServerError)
 	invitationOf(t, h)

@@ -4,7 +4,7 @@ import express from "express";
 import { Client, Unauthenticated } from "@doorward/client";
 import { protect } from "@doorward/client/express";
 
-const { DOORWARD = "http://127.0.0.1:8080", PORT = "9000" } = process.env;
+const { DOORWARD = "http://127.0.0.1:8080", PORT = "9000", PROOF_AGE = "300" } = process.env;
 const door = new Client({ baseUrl: DOORWARD });
 const boards = new Map(); // messages by tenant
 
@@ -25,10 +25,21 @@ app.get("/board", page, (req, res) => {
 	res.type("text").send([`Signed in as ${email}`, ...(boards.get(tenantId) ?? [])].join("\n"));
 });
 
+app.get("/board/messages", protect(door, "message.read"), (req, res) => {
+	res.json(boards.get(req.doorward.tenantId) ?? []);
+});
+
 app.post("/board/messages", protect(door, "message.send"), express.text({ limit: "1kb" }), (req, res) => {
 	const { tenantId, email } = req.doorward;
 	boards.set(tenantId, [...(boards.get(tenantId) ?? []), `${email}: ${req.body}`]);
 	res.sendStatus(201);
+});
+
+// What can't be undone asks for a proof that is at most PROOF_AGE seconds old: without it the
+// answer is 403 step_up_required.
+app.delete("/board/messages", protect(door, "settings.manage", { maxAge: Number(PROOF_AGE) }), (req, res) => {
+	boards.delete(req.doorward.tenantId);
+	res.sendStatus(204);
 });
 
 app.use((error, req, res, next) => {

@@ -1,0 +1,164 @@
+// The React example: its page, the Express service and Doorward on one host, behind a real
+// nginx. People sign in, see what their role allows, prove who they are again, and sign out.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { build } from "esbuild";
+import { Person, Server, launch, password } from "./harness.mjs";
+
+const root = path.resolve(import.meta.dirname, "..");
+const example = (name) => path.join(root, "examples", name);
+
+/** freePorts returns different ports, all held until the last one is known. */
+async function freePorts(count) {
+	const held = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+	await Promise.all(held.map((server) => once(server, "listening")));
+	const ports = held.map((server) => server.address().port);
+	await Promise.all(held.map((server) => new Promise((done) => { server.close(done); })));
+	return ports;
+}
+
+/** until polls what another process does. */
+async function until(what, answers) {
+	for (let tries = 0; tries < 200; tries++) {
+		if (await answers().catch(() => false)) return;
+		await new Promise((done) => setTimeout(done, 50));
+	}
+	throw new Error(`${what} doesn't answer`);
+}
+
+let browser, server, site, folder;
+const programs = [];
+
+/** run starts a program that ends with the tests. */
+function run(command, args, options) {
+	const program = spawn(command, args, { stdio: ["ignore", "ignore", "inherit"], ...options });
+	programs.push(program);
+}
+
+/** startService runs the Express example, with the packages it names where Node looks for them. */
+async function startService(port, doorward) {
+	const service = path.join(folder, "service");
+	await mkdir(path.join(service, "node_modules", "@doorward"), { recursive: true });
+	await symlink(path.join(root, "clients", "js"), path.join(service, "node_modules", "@doorward", "client"));
+	await symlink(path.join(import.meta.dirname, "node_modules", "express"), path.join(service, "node_modules", "express"));
+	for (const file of ["server.mjs", "package.json"]) await cp(path.join(example("express"), file), path.join(service, file));
+	run(process.execPath, ["server.mjs"], { cwd: service, env: { ...process.env, DOORWARD: doorward, PORT: String(port), PROOF_AGE: "2" } });
+}
+
+/** buildPage bundles the page as "npm run build" of the example does. */
+async function buildPage() {
+	await cp(path.join(example("react"), "public"), path.join(folder, "public"), { recursive: true });
+	await build({
+		entryPoints: [path.join(example("react"), "src", "app.jsx")], outfile: path.join(folder, "public", "app.js"),
+		bundle: true, minify: true, jsx: "automatic", target: "es2022", logLevel: "error",
+		nodePaths: [path.join(import.meta.dirname, "node_modules")],
+		alias: { "@doorward/react": path.join(root, "clients", "js", "react", "index.js") },
+	});
+}
+
+async function startNginx(front, service, own) {
+	const conf = (await readFile(path.join(example("react"), "nginx.conf"), "utf8"))
+		.replace("127.0.0.1:8000", `127.0.0.1:${front}`).replace("127.0.0.1:9000", `127.0.0.1:${service}`).replace("127.0.0.1:8080", `127.0.0.1:${own}`)
+		.replace("/srv/board/", `${folder}/public/`);
+	const kept = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((n) => `${n}_temp_path ${folder}/${n};`).join(" ");
+	const types = "types { text/html html; text/javascript js; }";
+	const user = process.getuid() === 0 ? "user root;" : ""; // the page is in a folder of our own
+	await writeFile(path.join(folder, "nginx.conf"), `${user} daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {} http { access_log off; ${types} ${kept} ${conf} }`);
+	run("nginx", ["-p", folder, "-c", path.join(folder, "nginx.conf")], { env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` } });
+}
+
+before(async () => {
+	folder = await mkdtemp(path.join(tmpdir(), "doorward-react-"));
+	const [front, service, own] = await freePorts(3);
+	site = `http://127.0.0.1:${front}`;
+	[browser, server] = await Promise.all([
+		launch(), Server.start("--listen", `127.0.0.1:${own}`, "--base-url", site),
+		startService(service, `http://127.0.0.1:${own}`), buildPage(),
+	]);
+	await startNginx(front, service, own);
+	await until("nginx", async () => (await fetch(`${site}/board`, { redirect: "manual" })).status === 303);
+});
+after(async () => {
+	for (const program of programs) program.kill();
+	await Promise.all([browser.close(), server.stop()]);
+	await rm(folder, { recursive: true });
+});
+
+/** open signs a person in, on the way from the page and back to it. */
+async function open(screen, email) {
+	const p = await Person.create(browser, site, screen);
+	await p.go("/app/");
+	await p.page.getByRole("button", { name: "Sign in" }).click();
+	await p.at("/login");
+	await p.send("/login", { email, password });
+	await p.at("/app/");
+	await p.page.getByText(`Signed in as ${email}`).waitFor();
+	return p;
+}
+
+test("an administrator writes, proves who it is, clears, signs out", async () => {
+	const p = await open("desktop-light-de", "admin@acme.example");
+	assert.equal(await p.page.evaluate(() => document.cookie), "", "a script can read a cookie");
+	const stored = await p.page.evaluate(() => JSON.stringify([localStorage, sessionStorage]));
+	assert.equal(stored, "[{},{}]", "a script keeps something");
+
+	const rows = p.page.getByRole("listitem");
+	const write = async () => {
+		await p.page.getByLabel("Message").fill("hello");
+		await p.page.getByRole("button", { name: "Send" }).click();
+		await rows.first().waitFor();
+	};
+	// The proof is good for two seconds: it is too old at some time, and new enough at another.
+	let proofs = 0;
+	for (let cleared = false; !cleared || proofs === 0;) {
+		await write();
+		await p.page.getByRole("button", { name: "Clear" }).click();
+		const next = await Promise.race([
+			p.page.waitForURL((url) => url.pathname === "/step-up").then(() => "proof"),
+			p.page.waitForFunction(() => document.querySelector("h1")?.textContent === "Board" && !document.querySelector("li")).then(() => "cleared"),
+		]);
+		cleared = next === "cleared";
+		if (cleared) continue;
+		proofs++;
+		assert.ok(proofs < 20, "a proof is never new enough");
+		await p.send("/step-up", { password });
+		await p.at("/app/");
+		await p.page.getByText("Signed in as").waitFor();
+	}
+	await p.page.getByRole("button", { name: "Sign out" }).click();
+	await p.page.getByRole("button", { name: "Sign in" }).waitFor();
+	assert.equal((await p.page.request.get(`${site}/api/v2/auth/session`)).status(), 401);
+	const told = p.complaints.filter((text) => !/status of 40[13]/.test(text)); // the console reports refusals, too
+	assert.deepEqual(told, []);
+	await p.context.close();
+});
+
+test("a VIEWER reads, and isn't offered more", async () => {
+	const p = await open("phone-light-en", "viewer@acme.example");
+	await p.page.getByText("Your role may read, and not write.").waitFor();
+	assert.equal(await p.page.getByRole("button", { name: "Clear" }).count(), 0);
+	await p.fits("the board");
+	// What is hidden is refused, too.
+	const status = await p.page.evaluate(async () => (await fetch("/board/messages", { method: "POST", body: "x" })).status);
+	assert.equal(status, 403);
+	await p.context.close();
+});
+
+test("a fault signs nobody out", async () => {
+	const p = await open("desktop-dark-en", "user@acme.example");
+	const repair = await server.breakDatabase();
+	const asked = p.page.waitForResponse((response) => response.url().endsWith("/api/v2/auth/session"));
+	await p.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))); // as when one comes back to the page
+	assert.equal((await asked).status(), 503);
+	await p.page.getByText("Signed in as user@acme.example").waitFor();
+	assert.equal(await p.page.getByRole("button", { name: "Sign in" }).count(), 0);
+	await repair();
+	await p.context.close();
+});

@@ -90,3 +90,29 @@ javascript
 
 # -B: no compiled files in the checkout.
 env -C clients/python DOORWARD="$root/artifacts/doorward" python3 -B -m unittest --quiet
+
+# The packages as they would be published, installed into an empty folder without a network.
+fresh() {
+	local modules
+	modules=$(packages clients/js)
+	rm -rf "$made/fresh"
+	mkdir -p "$made/fresh/python"
+	cp tools/clients/testdata/fresh.* "$made/fresh"
+	cp -r clients/python "$made/fresh/source" # pip leaves files beside the source
+	(
+		cd "$made/fresh"
+		npm pack --silent "$root/clients/js" "$root/clients/js/react" >/dev/null
+		echo '{"private": true, "type": "module"}' >package.json
+		npm install --offline --legacy-peer-deps --ignore-scripts --no-audit --no-fund --loglevel=error ./*.tgz >/dev/null
+		ln -s "$modules/react" node_modules/react
+		node fresh.mjs "$address" "$password"
+		if python3 -c 'import pip, setuptools' 2>/dev/null; then
+			python3 -m pip install --quiet --no-index --no-build-isolation --no-deps --root-user-action=ignore --target python ./source
+		else
+			cp -r source/doorward python
+		fi
+		PYTHONPATH=python python3 -B fresh.py "$address" "$password"
+	)
+	echo "packages: installed into an empty folder, they work"
+}
+fresh

@@ -1,7 +1,7 @@
 // Package dev has the additional pages of "doorward dev": a start page with the
 // four demo people, and a mailbox with the mails that would have been sent.
 //
-//	mailbox.go /dev/mail
+//	mailbox.go /dev/mail, /dev/mail/{number}
 //	start.go   /
 package dev
 

@@ -2,34 +2,41 @@ package dev
 
 import (
 	"context"
+	"io"
+	"iter"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/fold"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
-// Mailbox receives mails instead of a mail server and keeps the newest in memory.
-// The zero Mailbox keeps them without logging.
+// Mailbox receives mails instead of a mail server and keeps them in memory while the
+// program runs. The zero Mailbox keeps them without logging.
 type Mailbox struct {
 	Log *slog.Logger
 
 	mu    sync.Mutex
 	mails []smtp.Message
+	first int // number of the first mail, after those that Clear deleted
 }
 
-// maxKept is the number of mails kept.
-const maxKept = 100
+// pageSize is the number of mails on a page.
+const pageSize = 50
 
 // Send keeps the mail and logs its text. It never fails.
 func (m *Mailbox) Send(ctx context.Context, mail smtp.Message) error {
 	m.mu.Lock()
 	m.mails = append(m.mails, mail)
-	m.mails = m.mails[max(0, len(m.mails)-maxKept):]
 	m.mu.Unlock()
 	if m.Log != nil {
 		m.Log.InfoContext(ctx, "mail", "to", mail.To, "subject", mail.Subject, "text", mail.Text)
@@ -42,12 +49,10 @@ func (m *Mailbox) Check(context.Context) error { return nil }
 
 // Mails returns the mails to an address, or all if it is empty, the newest first.
 func (m *Mailbox) Mails(to string) []smtp.Message {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	var found []smtp.Message
-	for _, mail := range slices.Backward(m.mails) {
+	for mail := range m.newest() {
 		if to == "" || strings.EqualFold(mail.To, to) {
-			found = append(found, mail)
+			found = append(found, mail.Message)
 		}
 	}
 	return found
@@ -57,38 +62,136 @@ func (m *Mailbox) Mails(to string) []smtp.Message {
 func (m *Mailbox) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.first += len(m.mails)
 	m.mails = nil
 }
 
-// Routes returns the page /dev/mail.
+// numbered is a mail with its number in this run, by which pages name it.
+type numbered struct {
+	smtp.Message
+	Number int
+}
+
+// newest iterates over the mails of this moment, the newest first.
+func (m *Mailbox) newest() iter.Seq[numbered] {
+	m.mu.Lock()
+	mails, first := m.mails, m.first
+	m.mu.Unlock()
+	return func(yield func(numbered) bool) {
+		for i, mail := range slices.Backward(mails) {
+			if !yield(numbered{mail, first + i}) {
+				return
+			}
+		}
+	}
+}
+
+// mail returns the mail with the number in the path of the request. Errors: not_found.
+func (m *Mailbox) mail(r *http.Request) (numbered, error) {
+	for mail := range m.newest() {
+		if strconv.Itoa(mail.Number) == r.PathValue("number") {
+			return mail, nil
+		}
+	}
+	return numbered{}, doorward.Fail(doorward.CodeNotFound, "")
+}
+
+// Routes returns the pages at /dev/mail.
 func (m *Mailbox) Routes() []front.Route {
-	return []front.Route{front.On("GET /dev/mail", front.Public(), set.Show(m.show), front.Doc{})}
+	return []front.Route{
+		front.On("GET /dev/mail", front.Public(), set.Show(m.list), front.Doc{}),
+		front.On("GET /dev/mail/{number}", front.Public(), set.Show(m.show), front.Doc{}),
+		front.On("GET /dev/mail/{number}/html", front.Public(), front.Raw(m.html), front.Doc{}),
+	}
+}
+
+// mailPage is a page of the list.
+type mailPage struct {
+	Query string // what the mails contain
+	To    string // the address that they went to; empty for any
+	Found int
+	Mails []mailView
+	Older string // query of the next page; empty for none
+}
+
+func (m *Mailbox) list(_ context.Context, c *ui.Call) (ui.View, error) {
+	asked := c.R.URL.Query()
+	p := mailPage{Query: strings.TrimSpace(asked.Get("q")), To: asked.Get("to")}
+	from, _ := strconv.Atoi(asked.Get("from")) // 0 unless it is a number
+	for mail := range m.newest() {
+		if !p.has(mail) {
+			continue
+		}
+		if p.Found++; p.Found > from && len(p.Mails) < pageSize {
+			p.Mails = append(p.Mails, viewOf(c, mail))
+		}
+	}
+	if next := from + pageSize; next < p.Found {
+		p.Older = "?" + url.Values{"q": {p.Query}, "to": {p.To}, "from": {strconv.Itoa(next)}}.Encode()
+	}
+	return ui.View{Page: "mail", Wide: true, Body: p}, nil
+}
+
+// has reports whether the mail is one of those asked for. Letter case and accents count
+// nothing in a search, as in other lists.
+func (p mailPage) has(mail numbered) bool {
+	if p.To != "" && !strings.EqualFold(mail.To, p.To) {
+		return false
+	}
+	text := fold.Text(mail.To + "\n" + mail.Subject + "\n" + mail.Text)
+	return strings.Contains(text, fold.Text(p.Query))
 }
 
 func (m *Mailbox) show(_ context.Context, c *ui.Call) (ui.View, error) {
-	return ui.View{Page: "mail", Wide: true, Body: m.recentMails(c, c.R.URL.Query().Get("to"), maxKept)}, nil
+	mail, err := m.mail(c.R)
+	return ui.View{Page: "letter", Wide: true, Frames: true, Body: viewOf(c, mail)}, err
+}
+
+// html answers with the mail as a mail program would show it. Its policy runs no script,
+// loads nothing from elsewhere and gives it an origin of its own, so that it can't reach
+// the page around it.
+func (m *Mailbox) html(_ context.Context, c *front.Call) error {
+	mail, err := m.mail(c.R)
+	if err != nil {
+		return err
+	}
+	h := c.W.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; sandbox; frame-ancestors 'self'")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.WriteString(c.W, mail.HTML) // a client that is gone needs no answer
+	return nil
 }
 
 // mailView is a mail with the path of its link.
 type mailView struct {
 	To, Subject, Text string
+	At                string // path of its page
+	HTML              string // path of its HTML; empty if it has none
 	Path              string // of the link, on this site; empty for none
 }
 
 var link = regexp.MustCompile(`(?m)^https?://\S+/((?:accept|reset)(?:\?\S*)?#token=\S+)$`)
 
-// recentMails returns the newest mails to an address, or to any if it is empty.
-func (m *Mailbox) recentMails(c *ui.Call, to string, most int) []mailView {
+func viewOf(c *ui.Call, mail numbered) mailView {
+	base := c.Site().BasePath()
+	v := mailView{To: mail.To, Subject: mail.Subject, Text: mail.Text, At: base + "/dev/mail/" + strconv.Itoa(mail.Number)}
+	if mail.HTML != "" {
+		v.HTML = v.At + "/html"
+	}
+	if found := link.FindStringSubmatch(mail.Text); found != nil {
+		v.Path = base + "/" + found[1]
+	}
+	return v
+}
+
+// latest returns the newest mails.
+func (m *Mailbox) latest(c *ui.Call, most int) []mailView {
 	var all []mailView
-	for _, mail := range m.Mails(to) {
+	for mail := range m.newest() {
 		if len(all) == most {
 			break
 		}
-		one := mailView{To: mail.To, Subject: mail.Subject, Text: mail.Text}
-		if found := link.FindStringSubmatch(mail.Text); found != nil {
-			one.Path = c.Site().BasePath() + "/" + found[1]
-		}
-		all = append(all, one)
+		all = append(all, viewOf(c, mail))
 	}
 	return all
 }

@@ -15,13 +15,15 @@ func TestPagesRender(t *testing.T) {
 	for _, role := range doorward.Roles {
 		s.People = append(s.People, Person{role, string(role) + "@acme.example"})
 	}
-	letters := []mailView{{To: "ann@acme.example", Subject: "Ann Lee invites you to Acme", Text: "Hello,\n\nopen this link:\n", Path: "/accept#token=canned"}}
+	letters := []mailView{{To: "ann@acme.example", Subject: "Ann Lee invites you to Acme", Text: "Hello,\n\nopen this link:\n", At: "/dev/mail/0", HTML: "/dev/mail/0/html", Path: "/accept#token=canned"}}
 	owner := ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(
 		doorward.User{Email: "OWNER@acme.example", Role: doorward.RoleOwner, Status: doorward.UserActive}, doorward.Session{ID: "ses_1"})}}
 	uitest.Pages(t, set, "dev", []uitest.Sample{
 		{Name: "start", View: ui.View{Page: "start", Wide: true, Body: start{Start: s}}},
 		{Name: "start-invited", View: ui.View{Page: "start", Wide: true, Done: "done.invited", Body: start{s, "OWNER@acme.example", true, letters}}, Frame: owner},
-		{Name: "mail", View: ui.View{Page: "mail", Wide: true, Body: letters}, Frame: owner},
-		{Name: "mail-none", View: ui.View{Page: "mail", Wide: true, Body: []mailView(nil)}},
+		{Name: "mail", View: ui.View{Page: "mail", Wide: true, Body: mailPage{Mails: letters}}, Frame: owner},
+		{Name: "mail-none", View: ui.View{Page: "mail", Wide: true, Body: mailPage{Query: "nothing"}}},
+		{Name: "mail-more", View: ui.View{Page: "mail", Wide: true, Body: mailPage{To: "ann@acme.example", Found: 51, Mails: letters, Older: "?from=50"}}},
+		{Name: "letter", View: ui.View{Page: "letter", Wide: true, Body: letters[0]}},
 	}, nil)
 }

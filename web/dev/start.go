@@ -49,7 +49,7 @@ const maxShown = 5
 func (s *Start) show(_ context.Context, c *ui.Call) (ui.View, error) {
 	c.Suggest("email", "ann@acme.example")
 	return ui.View{Page: "start", Wide: true, Body: start{
-		Start: s, Me: c.Caller.Email, Inviter: c.Can(doorward.UserInvite), Mails: s.Mailbox.recentMails(c, "", maxShown),
+		Start: s, Me: c.Caller.Email, Inviter: c.Can(doorward.UserInvite), Mails: s.Mailbox.latest(c, maxShown),
 	}}, nil
 }
 

@@ -32,6 +32,8 @@ type View struct {
 	// Connects lets the page's scripts send requests to this server; otherwise the
 	// content security policy forbids them.
 	Connects bool
+	// Frames lets the page show another page of this server inside itself.
+	Frames bool
 	// Returns makes the page's form keep the return address, and the policy allow a
 	// redirect there, or home.
 	Returns bool
@@ -201,6 +203,9 @@ func (c *Call) policy(v View) string {
 	}
 	if v.Connects {
 		policy += "; connect-src 'self'"
+	}
+	if v.Frames {
+		policy += "; frame-src 'self'"
 	}
 	return policy
 }

@@ -98,8 +98,8 @@ func TestLogoForm(t *testing.T) {
 		t.Errorf("a second click: %d\n%s", res.StatusCode, page)
 	}
 	res, page = admin.upload(logoForm, append(logoOf(drawn(70, 50)), old))
-	admin.shows("a fourth", res, page, http.StatusPreconditionFailed, []string{"Somebody else has changed this", `width="60" height="50"`})
-	admin.post(logoForm+"/remove", url.Values{"version": {old.text}}, http.StatusPreconditionFailed, "Somebody else has changed this", "Remove the logo")
+	admin.shows("a fourth", res, page, http.StatusPreconditionFailed, []string{"Somebody else has saved these settings", `width="60" height="50"`})
+	admin.post(logoForm+"/remove", url.Values{"version": {old.text}}, http.StatusPreconditionFailed, "Somebody else has saved these settings", "Remove the logo")
 	// Refused for another fault, the form keeps its old version.
 	res, page = admin.upload(logoForm, append(logoOf([]byte("<svg/>")), old))
 	admin.shows("a vector", res, page, http.StatusUnprocessableEntity, []string{`name="version" value="` + old.text})
@@ -206,7 +206,7 @@ func TestAccentForm(t *testing.T) {
 
 	old := admin.version(admin.get("/console/settings", http.StatusOK))
 	choose("#ffd400", "#3b4ccf")
-	admin.post("/console/settings/accent", url.Values{"accent": {"#000000"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this")
+	admin.post("/console/settings/accent", url.Values{"accent": {"#000000"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has saved these settings")
 	for _, wrong := range []string{"red", "#fff", "#12345g", "}*{color:red", strings.Repeat("9", 7)} {
 		admin.post("/console/settings/accent", url.Values{"accent": {wrong}}, http.StatusUnprocessableEntity, "Write # and six digits", `value="60"`)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -19,10 +20,14 @@ const maxChosen = 100
 // people a role, which is "role:" and its name.
 var (
 	peopleActs     = []string{"suspend", "resume", "remove"}
-	invitationActs = []string{"resend", "revoke"}
+	invitationActs = []string{"resend", "revoke", inviteAct}
 )
 
 const roleAct = "role:"
+
+// inviteAct sends a new invitation like one that is over, for which it stands in: a
+// revoked one stays revoked.
+const inviteAct = "invite"
 
 // chosen is the page that shows the consequences for all chosen rows.
 type chosen struct {
@@ -145,10 +150,10 @@ func (q chosen) ids() (all []string) {
 // Undo is the act that takes this one back; empty if there is none.
 func (q chosen) Undo() string {
 	isDone := slices.ContainsFunc(q.Rows, func(r chosenRow) bool { return r.Fault == "" })
-	if q.Act == "suspend" && isDone {
-		return "resume"
+	if !isDone {
+		return ""
 	}
-	return ""
+	return map[string]string{"suspend": "resume", "revoke": inviteAct}[q.Act]
 }
 
 // chooseInvitations asks for confirmation.
@@ -188,8 +193,11 @@ func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, e
 		return done(c, invitationsPath, "none", nil), err
 	}
 	act := h.app.Invitations.ResendAll
-	if q.Act == "revoke" {
+	switch q.Act {
+	case "revoke":
 		act = h.app.Invitations.RevokeAll
+	case inviteAct:
+		act = h.inviteLike
 	}
 	outcomes, err := act(ctx, c.Caller, q.ids())
 	for i, o := range outcomes {
@@ -197,6 +205,25 @@ func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, e
 		q.Rows[i].Fault, err = text, errors.Join(err, explained)
 	}
 	return ui.View{Page: "outcomes", Body: q}, err
+}
+
+// inviteLike sends invitations like those of the ids.
+func (h *console) inviteLike(ctx context.Context, by doorward.Caller, ids []string) ([]invite.Outcome, error) {
+	offers := make([]invite.Offer, len(ids))
+	for i, id := range ids {
+		inv, err := h.app.Invitations.Get(ctx, by, id)
+		if err != nil {
+			return nil, err
+		}
+		days := int64(inv.Days)
+		offers[i] = invite.Offer{Email: inv.Email, Name: inv.Name, Role: string(inv.Role), Days: &days, Locale: inv.Locale}
+	}
+	sent, err := h.app.Invitations.SendAll(ctx, by, offers)
+	outcomes := make([]invite.Outcome, len(sent))
+	for i, one := range sent {
+		outcomes[i].Err = one.Err
+	}
+	return outcomes, err
 }
 
 // endSession ends one session of a member.

@@ -314,6 +314,7 @@ var fieldNames = map[string]string{"ownerId": "owner", "expiresInDays": "days"}
 // keyPage is the page of one key.
 type keyPage struct {
 	pageData
+	edited
 	keyLimits
 	Key     apiKey
 	Groups  []permissionGroup
@@ -326,7 +327,6 @@ type keyPage struct {
 var graces = []int{0, 1, doorward.APIKeyGraceHours, 72, doorward.APIKeyGraceHoursMax}
 
 func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
-	note := forgetStale(c)
 	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
@@ -335,17 +335,35 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
+	typed, note := keepTyped(c, k.Version(), "notice.key.precondition_failed", keyFields(c, k))
 	chosen := k.Has
 	if c.Value("name") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body := keyPage{pageData: s, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: tried(c, k)}
+	body := keyPage{pageData: s, edited: typed, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: tried(c, k)}
 	for _, v := range k.Rules.Model().Verbs() {
 		if v.IsPermission() && !v.NoKeys {
 			body.Actions = append(body.Actions, describe(k.Rules, v.Action))
 		}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, nil
+}
+
+// keyFields are the fields of the form that edits a key.
+func keyFields(c *ui.Call, k apiKey) []editedField {
+	perSecond := ""
+	if k.PerSecond > 0 {
+		perSecond = strconv.Itoa(k.PerSecond)
+	}
+	permissions := make([]string, len(k.Permissions))
+	for i, p := range k.Permissions {
+		permissions[i] = string(p)
+	}
+	return []editedField{
+		textField(c, "name", "field.name", k.Name), choiceField(c, "permissions", "keys.may", "", permissions),
+		textField(c, "perSecond", "field.perSecond", perSecond), listField(c, "allowedIps", "field.allowedIps", strings.Fields(k.Addresses())),
+		textField(c, "owner", "keys.owner", k.Email),
+	}
 }
 
 // keyOf returns the key that the path names.

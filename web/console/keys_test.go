@@ -86,7 +86,7 @@ func TestChangingAKey(t *testing.T) {
 	}
 	page = b.do(at+"/edit", form, "The key is saved", "Shop 2", "user@acme.example")
 	lacks(t, page, `value="message.send" checked`)
-	b.post(at+"/edit", form, http.StatusPreconditionFailed, "was changed or rotated since you looked")
+	b.post(at+"/edit", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page")
 	form.Set("version", b.version(page))
 	form.Del("permissions")
 	lacks(t, b.post(at+"/edit", form, http.StatusUnprocessableEntity, "Choose at least one"), `value="report.read" checked`)
@@ -106,7 +106,7 @@ func TestRotatingAKey(t *testing.T) {
 	b, at := h.as(t, "OWNER"), "/console/keys/"+keyOf(t, h, nil)
 	form := url.Values{"hint": {b.found(hintOn, b.get(at, http.StatusOK))}, "graceHours": {"24"}}
 	first := b.found(secretOn, b.post(at+"/rotate", form, http.StatusOK, "The key is rotated", "works for another <strong><bdi>24 hours"))
-	page := b.post(at+"/rotate", form, http.StatusPreconditionFailed, "was changed or rotated since you looked", first[:8])
+	page := b.post(at+"/rotate", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page", first[:8])
 	if !strings.Contains(page, "The earlier secret works for another") {
 		t.Errorf("the earlier secret isn't shown on\n%s", page)
 	}

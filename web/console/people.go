@@ -85,6 +85,7 @@ type person struct {
 	Sessions []doorward.Session
 	Current  string         // id of the caller's session
 	Actions  []policyAction // that the caller may have explained
+	edited
 }
 
 // roleChoice is a role that could be given.
@@ -94,8 +95,9 @@ type roleChoice struct {
 }
 
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
-	v := ui.View{Page: "person", Wide: true, Note: forgetStale(c)}
+	v := ui.View{Page: "person", Wide: true}
 	p, err := h.loadPerson(ctx, c)
+	p.edited, v.Note = keepTyped(c, p.Version(), "notice.person.precondition_failed", []editedField{textField(c, "name", "field.name", p.User.Name)})
 	if err == nil && p.Managed {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
 		v = autoRefresh(c, v)

@@ -164,6 +164,18 @@ type roleForm struct {
 	pageData
 	Role   roleEntry // none for a new one
 	Groups []permissionGroup
+	edited
+}
+
+func roleFields(c *ui.Call, r roleEntry) []editedField {
+	permissions := make([]string, len(r.Permissions))
+	for i, p := range r.Permissions {
+		permissions[i] = string(p)
+	}
+	return []editedField{
+		textField(c, "roleName", "field.name", string(r.Name)), textField(c, "about", "field.about", r.About),
+		choiceField(c, "permissions", "keys.may", "", permissions),
+	}
 }
 
 // Version returns the version of the role, for forms.
@@ -196,7 +208,6 @@ func (h *console) createRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
-	note := forgetStale(c)
 	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
@@ -205,7 +216,8 @@ func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := roleForm{pageData: s, Role: one}
+	typed, note := keepTyped(c, one.Version(), "notice.roleform.precondition_failed", roleFields(c, one))
+	body := roleForm{pageData: s, Role: one, edited: typed}
 	chosen := has(one)
 	if c.Value("version") != "" { // the form is shown again
 		chosen = sentPermissions(c)

@@ -67,7 +67,7 @@ func TestRolesInTheConsole(t *testing.T) {
 	page = b.do(at+"/save", form, "The role is changed", "FRONT_DESK")
 	lacks(t, page, "see who is in", "The &lt;desk&gt;")
 
-	b.post(at+"/save", form, http.StatusPreconditionFailed, "Somebody else has changed this", `value="message.send" checked`)
+	b.post(at+"/save", form, http.StatusPreconditionFailed, "Somebody else has changed this role", `value="message.send" checked`)
 	b.post(at+"/edit", form, http.StatusPreconditionFailed, "Somebody else has changed this")
 	form.Set("version", b.version(b.get(at+"/edit", http.StatusOK)))
 	b.do(at+"/edit", form, "Nothing is changed")

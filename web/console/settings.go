@@ -17,10 +17,12 @@ import (
 // settings are the effective settings.
 type settings struct {
 	pageData
-	Numbers  []tenant.Number
-	Domains  string // one per line
-	Picked   string // the accent in force, for the picker
-	MostSent int    // bytes of a logo
+	edited
+	AccentWas string // edited.Was of the form with the colour
+	Numbers   []tenant.Number
+	Domains   string // one per line
+	Picked    string // the accent in force, for the picker
+	MostSent  int    // bytes of a logo
 
 	// Of second factors: whether the tenant demands one, of which roles, and how many of
 	// its people have none.
@@ -50,6 +52,12 @@ func (s *settings) addFactors(c *ui.Call) {
 	}
 }
 
+// IsDuration reports whether the setting is shown with a unit, by Duration.
+func (settings) IsDuration(n tenant.Number) bool { return isDuration(n) }
+
+// Duration returns the setting with its unit.
+func (settings) Duration(f ui.Frame, n tenant.Number) duration { return durationOf(f, n) }
+
 // NumbersOf returns the settings that the page shows in the section.
 func (s settings) NumbersOf(section string) []tenant.Number {
 	return slices.DeleteFunc(slices.Clone(s.Numbers), func(n tenant.Number) bool { return n.Section != section })
@@ -60,9 +68,11 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	note := forgetStale(c)
+	typed, note := keepTyped(c, s.Tenant.Version(), "notice.settings.precondition_failed", h.settingsFields(c, s.Tenant))
+	accent, _ := keepTyped(c, s.Tenant.Version(), "", []editedField{textField(c, "accent", "field.accent", s.Tenant.Brand.Accent)})
+	typed.Conflicts = append(typed.Conflicts, accent.Conflicts...)
 	page := settings{
-		pageData: s, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
+		pageData: s, edited: typed, AccentWas: accent.Was, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: picked(c, s.Tenant), MostSent: doorward.MaxLogoSent,
 	}
 	page.addFactors(c)
@@ -74,6 +84,30 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 		page.People, page.Without = count.People, count.Without
 	}
 	return ui.View{Page: "settings", Wide: true, Note: note, Scripts: []string{"settings.js"}, Body: page}, nil
+}
+
+// settingsFields are the fields of the form of the settings.
+func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
+	var demanded, roles []string
+	if demand := t.Settings.SecondFactor; !demand.Since.IsZero() {
+		demanded = []string{tenant.Required}
+	}
+	for _, r := range t.Settings.SecondFactor.Roles {
+		roles = append(roles, string(r))
+	}
+	all := []editedField{
+		textField(c, "name", "field.tenant", t.Name), listField(c, "allowedEmailDomains", "field.allowedEmailDomains", t.Settings.AllowedDomains),
+		choiceField(c, "mfa", "settings.mfa", "check", demanded), choiceField(c, "mfaRoles", "settings.mfaRoles", "role", roles),
+	}
+	for _, n := range h.app.Tenants.Numbers(&tenant.Edit{}, &t) {
+		f := textField(c, n.Name, "field."+n.Name, strconv.FormatInt(n.Effective, 10))
+		if isDuration(n) {
+			f.kind, f.typed = "minutes", typedMinutes(c, n.Name)
+			f.set = func(to []string) { setMinutes(c, n.Name, to) }
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 // forgetStale drops typed values, except those of names, after somebody else's
@@ -107,7 +141,7 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 		if field.Section == "factors" && c.Values(field.Name) == nil {
 			continue
 		}
-		n, err := strconv.ParseInt(strings.TrimSpace(c.Value(field.Name)), 10, 64)
+		n, err := numberIn(c, field)
 		if err != nil {
 			faults = append(faults, doorward.FieldError{Pointer: "/" + field.Name, Code: "out_of_range", Message: "Give a whole number."})
 		}

@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -282,14 +283,14 @@ func TestPersonIsChanged(t *testing.T) {
 	h := build(t)
 	owner, user := h.as(t, "OWNER"), h.people["USER"]
 	path := "/console/people/" + user.ID
-	page := owner.get(path, http.StatusOK, "user@acme.example", "Unknown device", "Sign out everywhere …")
+	page := owner.get(path, http.StatusOK, "user@acme.example", "Go", "Sign out everywhere …")
 
 	old := owner.version(page)
 	owner.do(path+"/name", url.Values{"name": {"Uma"}, "version": {old}}, "The name is saved.", "<bdi>Uma</bdi>")
-	owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this", `value="Uma"`, `name="lang" value="de"`)
+	owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this person", `value="Ulf"`, "Saved now:</span> <bdi>Uma", `name="lang" value="de"`)
 	page = owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}, "list": {"q=user"}}, http.StatusPreconditionFailed, `href="/console/people?q=user"`, `name="list" value="q=user"`)
-	lacks(t, page, "Ulf", old)
-	owner.again(page, path+"/name", "de", "Personen", "Jemand anderes hat das geändert", `value="Uma"`, `href="/console/people?q=user"`)
+	lacks(t, page, old)
+	owner.again(page, path+"/name", "de", "Personen", "Jemand anderes hat diese Person geändert", `value="Ulf"`, "<bdi>Uma", `href="/console/people?q=user"`)
 	owner.post(path+"/name", url.Values{"name": {"a\u202eb"}}, http.StatusUnprocessableEntity, "change the direction of text", `aria-invalid="true"`)
 
 	page = owner.get(path+"/role?role=VIEWER", http.StatusOK, "May no longer: send messages", "No session ends.", `name="role" value="VIEWER"`)
@@ -456,10 +457,13 @@ func TestTrail(t *testing.T) {
 	}
 }
 
+var wasOn = regexp.MustCompile(`name="was" value="([^"]*)"`)
+
 func TestSettings(t *testing.T) {
 	h := build(t)
 	admin := h.as(t, "ADMIN")
-	page := admin.get("/console/settings", http.StatusOK, `value="60"`, `value="1440"`, "1 to 60")
+	page := admin.get("/console/settings", http.StatusOK, `value="60"`, `<option value="1440" selected>days`, "1 minute to 1 hour")
+	was := html.UnescapeString(wasOn.FindStringSubmatch(page)[1])
 	form := func(change ...string) url.Values {
 		f := url.Values{"version": {admin.version(page)}, "name": {"Acme"}, "sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "invitationDays": {"30"}, "allowedEmailDomains": {""}}
 		for i := 0; i+1 < len(change); i += 2 {
@@ -474,11 +478,18 @@ func TestSettings(t *testing.T) {
 	}
 	admin.do("/console/settings", form("sessionIdleMinutes", "30", "allowedEmailDomains", "acme.example\r\nzeta.example", "name", "Acme & Co"),
 		"The settings are saved.", `value="30"`, "acme.example\nzeta.example</textarea>", "Acme &amp; Co")
-	// Input that conflicts with somebody else's change is dropped, so that sending the
-	// form again can't undo it; in another language, too.
-	stale := admin.post("/console/settings", form("name", "Acme 2", "invitationDays", "9"), http.StatusPreconditionFailed, "Somebody else has changed this", `name="sessionIdleMinutes" type="number"`, `value="30"`, `name="lang" value="de"`)
-	lacks(t, stale, "Acme 2", `value="60"`, `value="9"`, admin.version(page))
-	lacks(t, admin.again(stale, "/console/settings", "de", "Acme &amp; Co", "Einstellungen", "Jemand anderes hat das geändert"), "Acme 2")
+	// What was typed is kept beside what somebody else has saved; what the form only
+	// repeats isn't, so that sending it again undoes nothing; in another language, too.
+	again := form("name", "Acme 2", "invitationDays", "9", "was", was)
+	stale := admin.post("/console/settings", again, http.StatusPreconditionFailed, "Somebody else has saved these settings",
+		`value="Acme 2"`, "You:</span> <bdi>Acme 2</bdi>", "Saved now:</span> <bdi>Acme &amp; Co</bdi>", `value="30"`, `value="9"`, "acme.example\nzeta.example</textarea>")
+	lacks(t, stale, "<bdi>9</bdi>", `name="version" value="`+admin.version(page))
+	lacks(t, admin.again(stale, "/console/settings", "de", "Acme &amp; Co", "Einstellungen", "Jemand anderes hat diese Einstellungen"), `name="version" value="`+admin.version(page))
+	again.Set("version", admin.version(stale))
+	again.Set("sessionIdleMinutes", "30")
+	again.Set("allowedEmailDomains", "acme.example zeta.example")
+	admin.do("/console/settings", again, "The settings are saved.", `value="Acme 2"`, `value="9"`)
+	admin.post("/console/settings", form("sessionIdleMinutes", "1", "sessionIdleMinutes.unit", "7"), http.StatusUnprocessableEntity, "within the limits above")
 	page = admin.get("/console/settings", http.StatusOK)
 	for _, c := range [][3]string{
 		{"sessionIdleMinutes", "61", "within the limits above"},
@@ -492,7 +503,7 @@ func TestSettings(t *testing.T) {
 	}
 	admin.post("/console/invitations/new", url.Values{"people": {"x@evil.example"}, "role": {"USER"}, "expiresInDays": {"7"}},
 		http.StatusUnprocessableEntity, "the settings don’t allow this domain")
-	h.as(t, "VIEWER").get("/console/settings", http.StatusOK, "<dd>30</dd>", "Acme &amp; Co")
+	h.as(t, "VIEWER").get("/console/settings", http.StatusOK, "<dd>30 minutes</dd>", "Acme 2")
 }
 
 func TestClosing(t *testing.T) {
@@ -647,8 +658,17 @@ func TestChosenInvitations(t *testing.T) {
 	ids := regexp.MustCompile(`name="id" value="(inv_\w+)"`).FindAllStringSubmatch(owner.get("/console/invitations", http.StatusOK), -1)
 	form := url.Values{"act": {"revoke"}, "id": {ids[0][1], ids[1][1]}}
 	owner.post("/console/invitations/chosen", form, http.StatusOK, "Revoke these invitations?", "a@x.example", "b@x.example")
-	owner.post("/console/invitations/chosen/do", form, http.StatusOK, "Revoked.")
+	owner.post("/console/invitations/chosen/do", form, http.StatusOK, "Revoked.", "Undo: invite again")
 	owner.post("/console/invitations/chosen/do", form, http.StatusOK, "This invitation is not open any more")
+	// Undo makes new invitations, once; the revoked ones stay so.
+	form.Set("act", "invite")
+	owner.post("/console/invitations/chosen/do", form, http.StatusOK, "Invited again.", "a@x.example", "b@x.example")
+	lacks(t, owner.post("/console/invitations/chosen/do", form, http.StatusOK, "a@x.example"), "Invited again.")
+	for state, want := range map[string]int{"REVOKED": 2, "PENDING": 2} {
+		if got := strings.Count(owner.get("/console/invitations?status="+state, http.StatusOK), `<tr role="row" id="inv_`); got != want {
+			t.Errorf("%d invitations are %s, want %d", got, state, want)
+		}
+	}
 }
 
 func TestEndOneSession(t *testing.T) {

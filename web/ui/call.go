@@ -215,6 +215,12 @@ func withReturn(path, to string) string {
 // Sessions are the session tokens in the request's cookies: normally one.
 func (c *Call) Sessions() []secret.Token { return c.Site().SessionTokens(c.R) }
 
+// PresetAll is Preset for the values of several checkboxes.
+func (c *Call) PresetAll(name string, values []string) {
+	c.Preset(name, "")
+	c.form[name] = values
+}
+
 // Suggest is Preset unless something was sent under the name.
 func (c *Call) Suggest(name, value string) {
 	if !c.form.Has(name) {

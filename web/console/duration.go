@@ -1,0 +1,94 @@
+package console
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// unitSuffix is the end of the name of the field with the unit of a duration. Without that
+// field a duration is in minutes, as in the API.
+const unitSuffix = ".unit"
+
+// units are the units to choose from, in minutes.
+var units = []int64{1, 60, 24 * 60}
+
+// duration is a setting that people read and write in minutes, hours or days.
+type duration struct {
+	tenant.Number
+	Value string
+	Unit  int64
+	Fault string
+}
+
+// isDuration reports whether the setting is one in minutes.
+func isDuration(n tenant.Number) bool { return strings.HasSuffix(n.Name, "Minutes") }
+
+// Units returns the units to choose from that fit at least once into the greatest value.
+func (d duration) Units() []int64 {
+	return slices.DeleteFunc(slices.Clone(units), func(u int64) bool { return u > d.Max })
+}
+
+// UnitKey is the message of a unit.
+func (duration) UnitKey(unit int64) string { return "unit." + strconv.FormatInt(unit, 10) }
+
+// Lasting is a number of minutes as a duration.
+func (duration) Lasting(minutes int64) time.Duration { return time.Duration(minutes) * time.Minute }
+
+// durationOf returns the setting as the form has it, or else as it is, in the greatest unit
+// in which it is a whole number.
+func durationOf(f ui.Frame, n tenant.Number) duration {
+	value, unit := split(n.Effective)
+	d := duration{n, strconv.FormatInt(value, 10), unit, f.Faults[n.Name]}
+	if f.Form.Has(n.Name) {
+		d.Value, d.Unit = f.Form.Get(n.Name), 1
+		if chosen, err := strconv.ParseInt(f.Form.Get(n.Name+unitSuffix), 10, 64); err == nil && slices.Contains(units, chosen) {
+			d.Unit = chosen
+		}
+	}
+	return d
+}
+
+func split(minutes int64) (value, unit int64) {
+	for _, u := range slices.Backward(units) {
+		if minutes > 0 && minutes%u == 0 {
+			return minutes / u, u
+		}
+	}
+	return minutes, 1
+}
+
+// numberIn returns the number in the field of a setting, of a duration in minutes.
+func numberIn(c *ui.Call, of tenant.Number) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(c.Value(of.Name)), 10, 32)
+	unit := int64(1)
+	if text := c.Value(of.Name + unitSuffix); err == nil && text != "" {
+		unit, err = strconv.ParseInt(text, 10, 32)
+		if !slices.Contains(units, unit) {
+			err = errors.New("no such unit")
+		}
+	}
+	return n * unit, err
+}
+
+// typedMinutes is a duration as sent, in minutes; what is no number is as typed.
+func typedMinutes(c *ui.Call, name string) []string {
+	n, err := numberIn(c, tenant.Number{Name: name})
+	if err != nil {
+		return nonEmpty(c.Value(name))
+	}
+	return []string{strconv.FormatInt(n, 10)}
+}
+
+// setMinutes puts a duration into its two fields.
+func setMinutes(c *ui.Call, name string, to []string) {
+	minutes, _ := strconv.ParseInt(strings.Join(to, ""), 10, 64) // it is a stored one
+	value, unit := split(minutes)
+	c.Preset(name, strconv.FormatInt(value, 10))
+	c.Preset(name+unitSuffix, strconv.FormatInt(unit, 10))
+}

@@ -77,24 +77,27 @@ const (
 	blankEvent = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL
 `
 	notBlank = `(salt IS NOT NULL OR actor_email <> '' OR ip <> '' OR changes <> '')`
+	// The events that say whose events are blank stay.
+	toBlank = notBlank + ` AND NOT (action = 'account.erase' AND outcome = 'done')`
 
 	sqlBlankEventsBy = blankEvent + `WHERE id IN
-  (SELECT id FROM events WHERE actor_id = $1 AND at < $2 AND ` + notBlank + ` ORDER BY at, id LIMIT $3)`
+  (SELECT id FROM events WHERE actor_id = $1 AND ` + toBlank + ` ORDER BY at, id LIMIT $2)`
 	sqlBlankEventsAbout = blankEvent + `WHERE id IN
-  (SELECT id FROM events WHERE target_id = $1 AND at < $2 AND ` + notBlank + ` ORDER BY at, id LIMIT $3)`
-	sqlBlankEventsOfInvitation = blankEvent + `WHERE target_id = $1 AND at < $2 AND ` + notBlank
+  (SELECT id FROM events WHERE target_id = $1 AND ` + toBlank + ` ORDER BY at, id LIMIT $2)`
+	sqlBlankEventsOfInvitation = blankEvent + `WHERE target_id = $1 AND ` + notBlank
 	// The creation of a tenant names the address that its first invitation went to.
 	sqlTenantCreations = `SELECT e.id AS id FROM events e JOIN invitations i ON e.target_id = i.tenant_id AND e.at = i.created_at
 WHERE i.id = $1 AND e.action = 'tenant.create'`
 	sqlBlankEvent = blankEvent + `WHERE id = $1`
 )
 
-// BlankEvents blanks the personal data in events by the user and about the user from before
-// an instant, in all trails, at most limit of each kind, and reports whether there may be
-// more. What was done and when stays, and the chains remain valid.
-func (tx *Tx) BlankEvents(ctx context.Context, userID string, before time.Time, limit int) (more bool, err error) {
+// BlankEvents blanks the personal data in events by the user and about the user, in all
+// trails, at most limit of each kind, and reports whether there may be more. What was done
+// and when stays, and the chains remain valid. No time limits them: what committed while the
+// erasure waited for a lock is of a later time than the erasure.
+func (tx *Tx) BlankEvents(ctx context.Context, userID string, limit int) (more bool, err error) {
 	for _, query := range []string{sqlBlankEventsBy, sqlBlankEventsAbout} {
-		n, err := tx.exec(ctx, query, userID, micros(before), limit)
+		n, err := tx.exec(ctx, query, userID, limit)
 		if err != nil {
 			return false, err
 		}
@@ -106,7 +109,7 @@ func (tx *Tx) BlankEvents(ctx context.Context, userID string, before time.Time, 
 // BlankEventsOfInvitation blanks the personal data in the events about an invitation, and
 // in the event of the tenant that it came with, whose ids it returns.
 func (tx *Tx) BlankEventsOfInvitation(ctx context.Context, id string) ([]string, error) {
-	if err := tx.run(ctx, sqlBlankEventsOfInvitation, id, micros(tx.Now)); err != nil {
+	if err := tx.run(ctx, sqlBlankEventsOfInvitation, id); err != nil {
 		return nil, err
 	}
 	creations, err := list(ctx, tx.Reader, textColumn, sqlTenantCreations, id)
@@ -208,7 +211,7 @@ func (tx *Tx) ForgetAddress(ctx context.Context, email string) error {
 const sqlErasureRecords = `SELECT target_id, at, changes FROM events
 WHERE tenant_id = $1 AND action = 'account.erase' AND outcome = 'done' ORDER BY seq`
 
-// ErasureRecord is the event of an erasure in a trail: whose events before it may be blank.
+// ErasureRecord is the event of an erasure in a trail: whose events may be blank.
 type ErasureRecord struct {
 	UserID  string
 	At      time.Time

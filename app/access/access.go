@@ -349,6 +349,16 @@ func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Call
 	return by, nil
 }
 
+// OwnAccount returns the account of the caller's session. Errors: unauthenticated if it has
+// been erased since the request began, unavailable.
+func OwnAccount(ctx context.Context, read store.Reader, by doorward.Caller) (doorward.Account, error) {
+	account, err := read.Account(ctx, by.ID)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	}
+	return account, err
+}
+
 // StillProved refuses if the session of the caller has ended or its proof of identity is
 // old by now. It is for sensitive actions on no tenant, which are decided once.
 func (tx *Tx) StillProved(ctx context.Context) error {

@@ -183,6 +183,9 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 // for: a new password, or the end of all other sessions, voids it.
 func confirm(ctx context.Context, tx *access.Tx, change store.EmailChange) error {
 	account, err := tx.Account(ctx, change.UserID)
+	if errors.Is(err, store.ErrNone) { // erased since
+		err = over()
+	}
 	if err != nil {
 		return err
 	}

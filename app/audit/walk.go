@@ -112,7 +112,7 @@ func (w *walk) step(l store.Link, origin int64) {
 // has recorded.
 func (w *walk) mayBeBlank(e doorward.Event) bool {
 	return w.tenantID == "" || slices.ContainsFunc(w.erased, func(r store.ErasureRecord) bool {
-		return e.At.Before(r.At) && concerns(r, e)
+		return concerns(r, e) && (e.Action != doorward.AccountErase || e.Outcome != doorward.Done)
 	})
 }
 

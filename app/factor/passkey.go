@@ -72,6 +72,9 @@ func (f *Factors) TryAnybody(ctx context.Context, by doorward.Caller, c Challeng
 		return c, doorward.Account{}, Match{}, err
 	}
 	account, err := f.db.Read().Account(ctx, one.UserID)
+	if errors.Is(err, store.ErrNone) { // erased since
+		err = wrong()
+	}
 	if err != nil {
 		return c, account, Match{}, err
 	}
@@ -128,6 +131,9 @@ func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, o
 // time. Errors: invalid_code, challenge_over.
 func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor) error {
 	account, err := f.db.Read().Account(ctx, one.UserID)
+	if errors.Is(err, store.ErrNone) { // erased since
+		err = Over()
+	}
 	if err != nil {
 		return err
 	}

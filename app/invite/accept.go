@@ -1,6 +1,7 @@
 package invite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -97,11 +98,12 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 		return Joined{}, i.refused(ctx, by, inv, err)
 	}
 	user, err := i.join(ctx, by, token, inv, proof.Account, func(tx *access.Tx) error {
-		if err := unchanged(ctx, tx, proof.Account); err != nil {
-			return err
-		}
+		err := unchanged(ctx, tx, proof.Account)
 		if bySession(by, inv) {
-			return stillSignedIn(ctx, tx, by)
+			return cmp.Or(stillSignedIn(ctx, tx, by), err)
+		}
+		if err != nil {
+			return err
 		}
 		return proof.Settle(ctx, tx.Tx)
 	})
@@ -117,7 +119,7 @@ func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorw
 // own.
 func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorward.Invitation, password string) (credential.Proof, error) {
 	if bySession(by, inv) {
-		account, err := i.db.Read().Account(ctx, by.ID)
+		account, err := access.OwnAccount(ctx, i.db.Read(), by)
 		return credential.Proof{Account: account}, err
 	}
 	if password == "" {

@@ -62,7 +62,7 @@ func (l *Login) Switch(ctx context.Context, by doorward.Caller, tenantID string)
 	if !doorward.HasCode(err, doorward.CodeMFARequired) && !doorward.HasCode(err, doorward.CodeMFAEnrolmentRequired) {
 		return nil, err
 	}
-	account, readErr := l.db.Read().Account(ctx, by.ID)
+	account, readErr := access.OwnAccount(ctx, l.db.Read(), by)
 	if readErr != nil {
 		return nil, readErr
 	}

@@ -24,7 +24,7 @@ func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.Beg
 }
 
 func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(*access.Tx)) (begun factor.Begun, err error) {
-	account, err := l.db.Read().Account(ctx, by.ID)
+	account, err := access.OwnAccount(ctx, l.db.Read(), by)
 	if err != nil {
 		return begun, err
 	}
@@ -41,7 +41,7 @@ func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(
 
 // StepUpMethods are those by which the caller can prove their session anew.
 func (l *Login) StepUpMethods(ctx context.Context, by doorward.Caller) ([]string, error) {
-	account, err := l.db.Read().Account(ctx, by.ID)
+	account, err := access.OwnAccount(ctx, l.db.Read(), by)
 	if err != nil {
 		return nil, err
 	}

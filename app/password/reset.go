@@ -58,6 +58,9 @@ func (p *Passwords) open(ctx context.Context, token string) (store.Reset, doorwa
 		return reset, doorward.Account{}, err
 	}
 	account, err := p.db.Read().Account(ctx, reset.UserID)
+	if errors.Is(err, store.ErrNone) { // erased since
+		err = doorward.Fail(doorward.CodeResetNotFound, "")
+	}
 	return reset, account, err
 }
 

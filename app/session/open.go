@@ -89,7 +89,7 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, by.ID, tenantID)
 	revocation, err := s.writer.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
-		account, err := tx.Account(ctx, by.ID)
+		account, err := access.OwnAccount(ctx, tx.Reader, by)
 		if err != nil {
 			return err
 		}

@@ -225,7 +225,7 @@ func (e *erasing) delete() error {
 			return err
 		}
 	}
-	if _, err := e.tx.BlankEvents(e.ctx, e.account.ID, e.tx.Now, blankAtOnce); err != nil {
+	if _, err := e.tx.BlankEvents(e.ctx, e.account.ID, blankAtOnce); err != nil {
 		return err
 	}
 	if err := e.tx.InsertErasure(e.ctx, e.account.ID); err != nil {
@@ -298,7 +298,7 @@ func sweep(ctx context.Context, tx *store.Tx, erased store.Erasure) (more bool, 
 	if err := tx.DeleteLate(ctx, erased.UserID); err != nil {
 		return false, err
 	}
-	more, err = tx.BlankEvents(ctx, erased.UserID, erased.At, blankAtOnce)
+	more, err = tx.BlankEvents(ctx, erased.UserID, blankAtOnce)
 	if err == nil && !more && tx.Now.Sub(erased.At) > lateFor {
 		err = tx.DeleteErasure(ctx, erased.UserID)
 	}

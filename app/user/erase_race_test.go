@@ -1,0 +1,146 @@
+package user_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+func eraseOneself(f *apptest.Fixture, node int, p apptest.Person) error {
+	return apptest.ErrorOf(f.Node(node).Users.Erase(f.Context(), p.Caller, p.User.Email))
+}
+
+// joinBy makes the person a member of the inviter's tenant, too.
+func joinBy(f *apptest.Fixture, inviter, p apptest.Person, role doorward.Role) {
+	f.Helper()
+	_, token := f.Invite(inviter, p.User.Email, role)
+	_, err := f.Node(0).Invitations.Accept(f.Context(), p.Caller, token, "")
+	f.NoError(err)
+}
+
+// wantErased fails if a row about the person is left. What belongs to an invitation that can
+// still be accepted may have the address.
+func wantErased(f *apptest.Fixture, p apptest.Person, invited bool) {
+	f.Helper()
+	all := f.AllRows()
+	for _, row := range apptest.RowsWith(all, p.User.ID) {
+		if !slices.Contains(keepIDs, tableOf(row)) {
+			f.Errorf("a row of the erased account is left: %s", row)
+		}
+	}
+	if left := apptest.RowsWith(all, p.User.Email); len(left) > 0 && !invited {
+		f.Errorf("rows with the address are left:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+// TestOwnersEraseThemselvesAtOnce: two OWNERs of the same two tenants erase themselves at
+// once. Exactly one is refused, and keeps both tenants.
+func TestOwnersEraseThemselvesAtOnce(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		for range apptest.Rounds(3, 30) {
+			_, ann := f.Tenant()
+			_, bob := f.Tenant()
+			joinBy(f, ann, bob, doorward.RoleOwner)
+			joinBy(f, bob, ann, doorward.RoleOwner)
+			two := []apptest.Person{ann, bob}
+			errs := apptest.Concurrently(2, func(i int) error { return eraseOneself(f, i, two[i]) })
+			erased := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeLastOwner: 1})
+			wantErased(f, two[erased], false)
+			left := two[1-erased]
+			if f.IsValid(two[erased].Token) || !f.IsValid(left.Token) {
+				f.Error("the wrong session goes on")
+			}
+			if n := f.Int(`SELECT count(*) FROM memberships WHERE user_id = $1 AND role = 'OWNER' AND status = 'active'`, left.User.ID); n != 2 {
+				f.Errorf("the OWNER who is left has %d tenants", n)
+			}
+		}
+		wantIntact(f)
+		f.WantNoDeadlocks()
+	})
+}
+
+// TestEraseWhileJoining: somebody erases the account and accepts an invitation at once. One
+// comes first; whichever it is, no membership is left without its account. An erasure that
+// finds a tenant more than it has locked is unavailable, and goes through when it is repeated.
+func TestEraseWhileJoining(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		_, other := f.Tenant()
+		for range apptest.Rounds(4, 30) {
+			p := f.Join(owner, doorward.RoleUser)
+			_, token := f.Invite(other, p.User.Email, doorward.RoleUser)
+			errs := apptest.Concurrently(2, func(i int) error {
+				if i == 0 {
+					return eraseOneself(f, 0, p)
+				}
+				return apptest.ErrorOf(f.Node(1).Invitations.Accept(f.Context(), p.Caller, token, ""))
+			})
+			f.WantOnly(errs[:1], "", doorward.CodeUnavailable)
+			f.WantOnly(errs[1:], "", doorward.CodeUnauthenticated)
+			if errs[0] != nil {
+				f.NoError(eraseOneself(f, 0, p))
+			}
+			wantErased(f, p, errs[1] != nil)
+		}
+		wantIntact(f)
+		f.WantNoDeadlocks()
+	})
+}
+
+// TestEraseWhileSigningIn: somebody erases the account while a login of theirs finishes its
+// second step. The session that it may have opened has ended, too, and nothing of it is left.
+func TestEraseWhileSigningIn(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		for range apptest.Rounds(4, 30) {
+			p := f.Join(owner, doorward.RoleUser)
+			app := f.Enrol(p)
+			begun := f.Challenge(apptest.Anonymous(1), p)
+			var opened secret.Token
+			errs := apptest.Concurrently(2, func(i int) error {
+				if i == 0 {
+					return eraseOneself(f, 0, p)
+				}
+				in, err := apptest.SignedIn(f.Node(1).Login.WithSecond(f.Context(), apptest.Anonymous(1), begun.Token.Reveal(), factor.Answer{Code: app.Code(f.DB.Now())}, true))
+				opened = in.Token
+				return err
+			})
+			f.WantCodes(errs[:1], apptest.Codes{"": 1})
+			f.WantOnly(errs[1:], "", doorward.CodeChallengeOver, doorward.CodeInvalidCode, doorward.CodeInvalidCredentials)
+			if errs[1] == nil && f.IsValid(opened) {
+				f.Error("the session of an erased account goes on")
+			}
+			f.RecordPending()
+			f.NoError(f.Node(1).Users.Sweep(f.Context()))
+			wantErased(f, p, false)
+		}
+		wantIntact(f)
+		f.WantNoDeadlocks()
+	})
+}
+
+// TestEraseBehindALogin: an erasure waits for the lock of a login that began later. What the
+// login has written is of a later time than the erasure, and is gone, too.
+func TestEraseBehindALogin(t *testing.T) {
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	_, owner := f.Tenant()
+	p := f.Join(owner, doorward.RoleUser)
+	erasure := make(chan error, 1)
+	f.WhileLocked(func(tx *store.Tx) error { return tx.LockTenant(f.Context(), p.User.TenantID) }, func(waitFor func(int, <-chan struct{})) {
+		go func() { erasure <- eraseOneself(f, 0, p) }()
+		waitFor(1, nil)
+		if got := f.TryLogin(p.User.Email, apptest.FirstPassword); got != "" { // a login doesn't lock the tenant
+			f.Fatal(got)
+		}
+	})
+	f.NoError(<-erasure)
+	wantErased(f, p, false)
+	wantIntact(f)
+}

@@ -23,13 +23,14 @@ const readOptions = "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)&_p
 // of failing on each other's locks, and read-only readers. WAL with
 // synchronous=FULL: a committed transaction survives a power cut. The writer's own
 // wait for a lock is short, see begin; readers rarely wait, and for less than the
-// 3 s in which every request is answered.
+// 3 s in which every request is answered. secure_delete overwrites what is deleted, so
+// that an erased account is not in free parts of the file.
 func openSQLite(path string) (*DB, error) {
 	path, err := sqlitefile.CreatePrivate(path)
 	if err != nil {
 		return nil, fault(fmt.Errorf("sqlite database: %w", err))
 	}
-	write, err := sqlitefile.OpenCaching(sqlitefile.DSN(path, "_txlock=immediate&_pragma=busy_timeout(100)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
+	write, err := sqlitefile.OpenCaching(sqlitefile.DSN(path, "_txlock=immediate&_pragma=busy_timeout(100)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=secure_delete(ON)"))
 	if err != nil {
 		return nil, fault(err)
 	}

@@ -39,7 +39,7 @@ func TestSQLiteIsSafe(t *testing.T) {
 		conns []*sql.Conn
 		extra map[string]string
 	}{
-		{hold(t, write, 1), map[string]string{"synchronous": "2", "query_only": "0", "busy_timeout": "100"}}, // 2 is FULL
+		{hold(t, write, 1), map[string]string{"synchronous": "2", "query_only": "0", "busy_timeout": "100", "secure_delete": "1"}}, // 2 is FULL
 		{hold(t, read, 8), map[string]string{"query_only": "1", "busy_timeout": "2000"}},
 	}
 	for _, w := range wants {

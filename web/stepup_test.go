@@ -22,7 +22,8 @@ func TestStepUp(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
-		keyID, _ := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}})
+		keyID, _ := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}, "perSecond": 10})
+		d.send(t, "POST "+keysPath+"/"+keyID+"/rotate", m{}, as(acme.Owner.Token())).ok(201)
 		role := d.send(t, "POST /api/v2/roles", m{"name": "CLERK", "permissions": []string{"user.read", "tenant.read"}}, as(acme.Owner.Token())).ok(201).text("id")
 		owner, other := acme.Owner.Token(), d.token(t, acme.Owner.Email)
 		hookID, _ := d.hook(t, "http://localhost:9/", as(owner), nil)
@@ -34,6 +35,7 @@ func TestStepUp(t *testing.T) {
 			{"POST " + keysPath + "/" + keyID + "/rotate", m{}},
 			{"PATCH " + keysPath + "/" + keyID, m{"permissions": []string{"user.read", "message.read"}}},
 			{"PATCH " + keysPath + "/" + keyID, m{"expiresInDays": 365}},
+			{"PATCH " + keysPath + "/" + keyID, m{"perSecond": 11}},
 			{"POST /api/v2/roles", m{"name": "OTHER", "permissions": []string{"user.read"}}},
 			{"PATCH /api/v2/roles/" + role, m{"name": "CLERKS"}},
 			{"DELETE /api/v2/roles/" + role, nil},
@@ -51,7 +53,9 @@ func TestStepUp(t *testing.T) {
 		}{
 			{"GET " + keysPath, nil},
 			{"PATCH " + keysPath + "/" + keyID, m{"name": "another name"}},
+			{"PATCH " + keysPath + "/" + keyID, m{"perSecond": 9}},
 			{"PATCH " + keysPath + "/" + keyID, m{"status": "disabled"}},
+			{"DELETE " + keysPath + "/" + keyID + "/previous", nil},
 			{"POST /api/v2/auth/invite", m{"email": "ann@acme.example", "role": "ADMIN"}}, // as it always was, without factors
 			{"PATCH /api/v2/users/" + bob.ID, m{"role": "ADMIN"}},
 			{"DELETE /api/v2/sessions", nil},

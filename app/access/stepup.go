@@ -22,7 +22,6 @@ const (
 // proofRules are the sensitive actions. What gives a role of at least ADMIN is in ruleOf.
 var proofRules = map[doorward.Action]proofRule{
 	doorward.APIKeyCreate:  ofAll,
-	doorward.APIKeyRotate:  ofAll,
 	doorward.PolicyUpdate:  ofAll,
 	doorward.PolicyRestore: ofAll,
 	doorward.RoleCreate:    ofAll,

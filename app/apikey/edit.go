@@ -55,8 +55,8 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 	return after, held, nil
 }
 
-// widens reports whether a key can do more than it could, for longer, from more addresses,
-// or for somebody else.
+// widens reports whether a key can do more than it could, faster, for longer, from more
+// addresses, or for somebody else.
 func widens(was, is doorward.APIKey) bool {
 	more := func(p doorward.Action) bool { return !slices.Contains(was.Permissions, p) }
 	outside := func(p netip.Prefix) bool {
@@ -64,6 +64,7 @@ func widens(was, is doorward.APIKey) bool {
 	}
 	return slices.ContainsFunc(is.Permissions, more) ||
 		len(was.AllowedIPs) > 0 && (len(is.AllowedIPs) == 0 || slices.ContainsFunc(is.AllowedIPs, outside)) ||
+		was.PerSecond > 0 && (is.PerSecond == 0 || is.PerSecond > was.PerSecond) ||
 		is.ExpiresAt.After(was.ExpiresAt) || is.OwnerID != was.OwnerID ||
 		was.Status != doorward.APIKeyActive && is.Status == doorward.APIKeyActive
 }

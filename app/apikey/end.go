@@ -28,6 +28,9 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceH
 	fresh := secret.NewKey(Prefix)
 	var after doorward.APIKey
 	held, err := k.change(ctx, by, doorward.APIKeyRotate, id, func(tx *access.Tx, was doorward.APIKey) (err error) {
+		if err := tx.NeedProof(); err != nil { // not for EndPrevious, which takes access away
+			return err
+		}
 		if was.Ended(tx.Now) {
 			return doorward.Fail(doorward.CodeKeyEnded, "")
 		}

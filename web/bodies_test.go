@@ -186,7 +186,7 @@ const (
 )
 
 // needNoBody have no required members.
-var needNoBody = []string{rotateAbsent, hookRotateAbsent, replayAbsent, "/api/v2/auth/factors/passkey/begin"}
+var needNoBody = []string{rotateAbsent, hookRotateAbsent, replayAbsent, "/api/v2/auth/factors/passkey/begin", "/api/v2/auth/factors/totp"}
 
 func TestHostileBodies(t *testing.T) {
 	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {

@@ -56,7 +56,7 @@ func (a *authenticator) code(t *testing.T) string {
 // enrolTOTP sets up an authenticator app for the person of a session.
 func (s *server) enrolTOTP(t *testing.T, token string) *authenticator {
 	t.Helper()
-	e := s.send(t, totpPath, m{}, as(token)).ok(http.StatusCreated)
+	e := s.send(t, totpPath, nil, as(token)).ok(http.StatusCreated)
 	a := &authenticator{id: e.text("id"), secret: e.text("secret"), now: s.clock.now}
 	done := s.send(t, confirmPath, m{"id": a.id, "code": a.code(t)}, as(token)).ok(http.StatusOK)
 	if codes, ok := done.at("recoveryCodes").([]any); ok {

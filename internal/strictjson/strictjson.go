@@ -15,7 +15,7 @@
 //   - a name twice in one object, however it is escaped
 //   - a name that the Go struct does not have in exactly this spelling; so a name
 //     in another case is unknown as well
-//   - null, anywhere: leave the member out instead
+//   - null, anywhere but inside a [Foreign] value: leave the member out instead
 //   - a value of another type than the field's; for integers also 7.0 and 1e1
 //   - more than 32 levels of objects and arrays
 //
@@ -91,6 +91,10 @@ func (i *Int) UnmarshalJSON(b []byte) error {
 
 var errNotInteger = errors.New("strictjson: not an integer")
 
+// Foreign is implemented by types of members whose form others specify, where null stands
+// for an absent member.
+type Foreign interface{ Foreign() }
+
 // Decode reads data, which must be one JSON object by the rules in the package comment,
 // into a new T. Every error is an [*Error], and T is then zero. data is neither changed
 // nor kept.
@@ -103,7 +107,7 @@ func DecodeOpen[T any](data []byte) (T, error) { return decodeAs[T](data, true) 
 func decodeAs[T any](data []byte, open bool) (T, error) {
 	var value, zero T
 	d := decoders.Get().(*decoder)
-	d.open = open
+	d.open, d.into = open, reflect.TypeFor[T]()
 	err := d.decode(data, &value)
 	if err != nil {
 		err.Pointer = d.cutUnknown(reflect.TypeFor[T](), err.Pointer)
@@ -121,6 +125,7 @@ type decoder struct {
 	data []byte
 	body bytes.Buffer
 	open bool // see DecodeOpen
+	into reflect.Type
 }
 
 // decoders are reused because one takes about 5 KB, many times the usual body.
@@ -195,7 +200,7 @@ func (d *decoder) checkTokens() *Error {
 			return malformed(err)
 		}
 		switch {
-		case token.Kind() == jsontext.KindNull && !d.open:
+		case token.Kind() == jsontext.KindNull && !d.open && !d.inForeign():
 			return d.here("leave this out or give it a value: null is not accepted")
 		case nul >= 0 && d.InputOffset() > nul:
 			return d.here(noNUL)
@@ -205,6 +210,16 @@ func (d *decoder) checkTokens() *Error {
 			return nil
 		}
 	}
+}
+
+// inForeign reports whether the token read last is inside a member of type Foreign.
+func (d *decoder) inForeign() bool {
+	name, _, inside := strings.Cut(strings.TrimPrefix(string(d.StackPointer()), "/"), "/")
+	if !inside || d.into.Kind() != reflect.Struct {
+		return false
+	}
+	t := fieldType(d.into, name)
+	return t != nil && t.Implements(reflect.TypeFor[Foreign]())
 }
 
 // here returns an error about the token read last.

@@ -38,10 +38,15 @@ type request struct {
 	Labels   map[string]*string `json:"labels,omitempty"`
 	Any      any                `json:"any,omitempty"`
 	Raw      jsontext.Value     `json:"raw,omitempty"`
+	Browser  foreign            `json:"browser,omitempty"`
 	Untagged string
 	Slashed  []int `json:"a/b~c,omitempty"`
 	inherited
 }
+
+type foreign map[string]any
+
+func (foreign) Foreign() {}
 
 type inherited struct {
 	Deep []int `json:"deep,omitempty"`
@@ -62,7 +67,8 @@ func TestDecodeAccepts(t *testing.T) {
 		" \t\r\n{ } \t\r\n": {},
 		`{"email":"a@b.c"}`: {Email: "a@b.c"},
 		`{"email":""}`:      {},
-		`{"name":""}`:       {Name: new("")},
+		`{"browser":{"a":null,"b":{"c":[null]}}}`: {Browser: foreign{"a": nil, "b": map[string]any{"c": []any{nil}}}},
+		`{"name":""}`: {Name: new("")},
 		`{"\u0065mail":"\u0061\ud83d\ude00\t\/"}`:     {Email: "a😀\t/"},
 		`{"email":"\\u0000"}`:                         {Email: `\u0000`},
 		`{"email":"\\\\u0000\\u0000"}`:                {Email: `\\u0000\u0000`},
@@ -220,6 +226,8 @@ var refused = []struct{ in, pointer, reason string }{
 	{`{"tags":[null]}`, "/tags/0", null},
 	{`{"tags":null}`, "/tags", null},
 	{`{"settings":null}`, "/settings", null},
+	{`{"browser":null}`, "/browser", null},
+	{`{"browser":{"a":null},"tags":[null]}`, "/tags/0", null},
 	{`{"rows":[{},{"email":null}]}`, "/rows/1/email", null},
 	{`{"labels":{"hunter2":null}}`, "/labels", null},
 	{`{"any":[null]}`, "/any", null},

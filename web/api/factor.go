@@ -55,6 +55,9 @@ type enrolInput struct {
 	Name      string `json:"name,omitempty" example:"Phone" doc:"At most 100 characters"`
 }
 
+// OptionalBody: with a session no member is needed.
+func (enrolInput) OptionalBody() {}
+
 type enrolment struct {
 	ID     string `json:"id" example:"mfa_7vkq2m5x3yh4n6rj7wd2c5tpae"`
 	Secret string `json:"secret" doc:"In base32, for apps that can't scan the picture; shown only here" example:"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"`

@@ -48,6 +48,9 @@ func ViewWebAuthn(options json.RawMessage) (w WebAuthn) {
 	return w
 }
 
+// Foreign is for strictjson: extensions of browsers answer null for what is absent.
+func (WebAuthn) Foreign() {}
+
 // Text is the object as JSON; nil for none.
 func (w WebAuthn) Text() []byte {
 	if w == nil {

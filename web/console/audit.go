@@ -25,6 +25,8 @@ type trail struct {
 	Actions []doorward.Action
 	Items   []entry
 	Export  string // link to the file
+	Presets []preset
+	Picks   []pick
 }
 
 // Rest reports whether there are filters besides the two that are always shown.
@@ -40,7 +42,41 @@ type entry struct {
 	Target string // name, address or id; empty if unknown
 	Page   string // path of the console's page about the target; empty for none
 	Fields []change
-	Why    string // path of the page that explains the refusal; empty for none
+	Why    string  // path of the page that explains the refusal; empty for none
+	Others []entry // of the same request, with the same action and outcome
+}
+
+// Times is how many events the entry stands for.
+func (e entry) Times() int { return 1 + len(e.Others) }
+
+// shownEntry is an entry with the frame of its page, for the template.
+type shownEntry struct {
+	Frame ui.Frame
+	Entry entry
+}
+
+// Show returns the entry for the template.
+func (trail) Show(f ui.Frame, e entry) shownEntry { return shownEntry{f, e} }
+
+// grouped puts the events of one request that do the same into one entry, at the place of
+// the newest: a change of many people at once is one thing that somebody has done.
+func grouped(all []entry) (groups []entry) {
+	type key struct {
+		request string
+		action  doorward.Action
+		outcome doorward.Outcome
+	}
+	at := map[key]int{}
+	for _, e := range all {
+		k := key{e.RequestID, e.Action, e.Outcome}
+		if first, known := at[k]; known && e.RequestID != "" {
+			groups[first].Others = append(groups[first].Others, e)
+			continue
+		}
+		at[k] = len(groups)
+		groups = append(groups, e)
+	}
+	return groups
 }
 
 // About reports whether to show the target of the event. Sessions and the trail's
@@ -58,17 +94,21 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{pageData: s, pager: r, Export: export(c, r.Filter)}
+	chosen, picks, err := h.pickPeople(ctx, c, r.Filter)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := trail{pageData: s, pager: r, Export: export(c, chosen), Presets: presets(r.Filter, c.Now()), Picks: picks}
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && (happens(v) || string(v.Action) == r.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
 		}
 	}
-	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(r.Filter), w)
+	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(chosen), w)
 	if err == nil {
 		body.Items, err = h.entries(ctx, c, found.Items)
 	}
-	if err == nil {
+	if body.Items = grouped(body.Items); err == nil {
 		err = body.ending(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)

@@ -25,6 +25,9 @@
 //	plan.go         policies: what a text would change
 //	explain.go      why somebody may do something, or may not
 //	audit.go        the audit trail
+//	pick.go         the trail: people by name, presets
+//	conflict.go     forms that meet somebody else's change
+//	duration.go     settings in minutes, hours or days
 //	settings.go     settings; closing the tenant
 //	brand.go        colour and logo
 //	list.go         filters and pages of lists

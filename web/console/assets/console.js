@@ -24,9 +24,11 @@ function close(but) {
 	for (const menu of document.querySelectorAll(`:is(${menus})[open]`)) if (menu !== but) menu.open = false;
 }
 
-// One box chooses all rows of the page. It comes with the script.
-showAll(document);
-addEventListener("refresh", (event) => showAll(event.detail));
+// Times of day are in UTC; the local one goes before them.
+arrange(document);
+addEventListener("refresh", (event) => arrange(event.detail)); // see live.js
+
+// One box chooses all rows of the page. It comes with this script.
 addEventListener("change", ({ target }) => {
 	const rows = [...document.querySelectorAll(".list tbody input[name=id]")];
 	const all = document.getElementById("all");
@@ -36,4 +38,38 @@ addEventListener("change", ({ target }) => {
 
 function showAll(within) {
 	within.querySelector("#all")?.removeAttribute("hidden");
+}
+
+function arrange(within) {
+	showAll(within);
+	const written = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "medium" });
+	for (const time of within.querySelectorAll("time[title$=UTC]")) {
+		const at = new Date(time.dateTime);
+		if (at.getTimezoneOffset() === 0) continue;
+		const local = written.format(at);
+		time.title = `${local} (${time.title})`;
+		if (!("clock" in time.dataset)) continue;
+		const before = document.createElement("bdi");
+		before.className = "local";
+		before.textContent = local;
+		time.before(before, " ");
+	}
+}
+
+// Fields for a person suggest people as one types.
+const suggested = document.getElementById("suggested");
+for (const field of document.querySelectorAll("[data-suggest]")) {
+	let timer;
+	field.addEventListener("input", () => {
+		clearTimeout(timer);
+		timer = setTimeout(() => suggest(field), 200);
+	});
+}
+
+async function suggest(field) {
+	const asked = field.value.trim();
+	if (asked.length < 2) return;
+	const answer = await fetch(`${field.dataset.suggest}?limit=8&q=${encodeURIComponent(asked)}`).catch(() => null);
+	if (!answer?.ok || field.value.trim() !== asked) return;
+	suggested.replaceChildren(...(await answer.json()).items.map(({ name, email }) => new Option(name, email)));
 }

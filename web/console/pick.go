@@ -1,0 +1,123 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// pick is a person in a filter of the trail: by id, address, or a part of the name.
+type pick struct {
+	Field string // actor or target
+	Text  string // as typed
+	User  doorward.User
+	Found []doorward.User // several people who match
+}
+
+// Who is the name or the address of the person.
+func (p pick) Who() string { return who(p.User) }
+
+// mostFound is how many people there are to choose from.
+const mostFound = 8
+
+var idLike = regexp.MustCompile(`^[a-z]{3}_`)
+
+// pickPeople replaces what was typed for a person by the id. Somebody who has left can be
+// found by id, and who has done something also by address. One that fits several people,
+// or nobody, matches no event.
+func (h *console) pickPeople(ctx context.Context, c *ui.Call, f filters) (filters, []pick, error) {
+	own, picks := filters{}, []pick(nil)
+	for name, values := range f {
+		own[name] = values
+	}
+	for _, field := range []string{"actor", "target"} {
+		text := strings.TrimSpace(f.Get(field))
+		if text == "" || !c.Can(doorward.UserRead) {
+			continue
+		}
+		p, err := h.pick(ctx, c, field, text)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p.User.ID != "" {
+			url.Values(own).Set(field, p.User.ID)
+		}
+		if p.User.ID != "" || !idLike.MatchString(text) && !strings.Contains(text, "@") {
+			picks = append(picks, p)
+		}
+	}
+	return own, picks, nil
+}
+
+func (h *console) pick(ctx context.Context, c *ui.Call, field, text string) (pick, error) {
+	p := pick{Field: field, Text: text}
+	if idLike.MatchString(text) {
+		u, err := h.app.Users.Get(ctx, c.Caller, text)
+		if doorward.HasCode(err, doorward.CodeNotFound) {
+			err = nil
+		}
+		p.User = u
+		return p, err
+	}
+	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: text}, doorward.Window{Limit: mostFound})
+	for _, u := range found.Items {
+		if strings.EqualFold(u.Email, text) {
+			p.User = u
+		}
+	}
+	if len(found.Items) == 1 {
+		p.User = found.Items[0]
+	}
+	p.Found = found.Items
+	return p, err
+}
+
+// preset is a link to a part of the trail that is often asked for.
+type preset struct {
+	Name    string // of the message audit.preset.Name
+	Link    string
+	Current bool
+}
+
+// presets keep the other filters. Days are those of UTC.
+func presets(f filters, now time.Time) (all []preset) {
+	from := f.Get("from")
+	began, err := time.Parse(moment, from)
+	for _, p := range []struct {
+		name, from string
+		current    bool
+	}{
+		{"hour", now.Add(-time.Hour).UTC().Format(moment), err == nil && now.Sub(began) < 65*time.Minute},
+		{"today", now.UTC().Format(time.DateOnly), false},
+		{"week", now.UTC().AddDate(0, 0, -6).Format(time.DateOnly), false},
+	} {
+		current := f.Get("to") == "" && (p.current || from == p.from)
+		all = append(all, preset{p.name, toggled(f, "from", p.from, current, "to"), current})
+	}
+	signIns, refused := f.Get("action") == string(doorward.SessionOpen), f.Get("outcome") == string(doorward.Refused)
+	return append(all,
+		preset{"signins", toggled(f, "action", string(doorward.SessionOpen), signIns), signIns},
+		preset{"refused", toggled(f, "outcome", string(doorward.Refused), refused), refused},
+	)
+}
+
+// toggled returns a link that sets the filter, or takes it away where it is set.
+func toggled(f filters, name, value string, isSet bool, without ...string) string {
+	q := url.Values{}
+	for k, v := range f {
+		q[k] = v
+	}
+	for _, other := range without {
+		q.Del(other)
+	}
+	if isSet {
+		value = ""
+	}
+	return filters(q).With(name, value)
+}

@@ -1,0 +1,42 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// The trail is searched by people's names; a name that fits several offers them.
+func TestTrailOfAPersonByName(t *testing.T) {
+	h := build(t)
+	owner, user := h.as(t, "OWNER"), h.people["USER"]
+	page := owner.get("/console/people/"+user.ID, http.StatusOK)
+	owner.do("/console/people/"+user.ID+"/name", url.Values{"name": {"Élodie Haddad"}, "version": {owner.version(page)}})
+	for _, typed := range []string{"haddad elodie", "user@acme.example", user.ID} {
+		owner.get("/console/audit?target="+url.QueryEscape(typed), http.StatusOK,
+			"Name changed", "<strong><bdi>Élodie Haddad</bdi></strong>", "target="+user.ID, `value="`+typed+`"`)
+	}
+	owner.get("/console/audit?actor=acme", http.StatusOK, "Several people match “acme”", "?actor="+h.people["ADMIN"].ID, "Nothing matches.")
+	owner.get("/console/audit?actor=nobody", http.StatusOK, "Nobody matches “nobody”", "Nothing matches.")
+}
+
+func TestPresetsOfTheTrail(t *testing.T) {
+	owner := build(t).as(t, "OWNER")
+	owner.get("/console/audit?outcome=refused", http.StatusOK, `href="?" aria-current="true">Refusals`, "&amp;outcome=refused\">Today")
+	page := owner.get("/console/audit?action=session.open&from=2026-01-01", http.StatusOK, `href="?from=2026-01-01" aria-current="true">Sign-ins`)
+	if strings.Count(page, `aria-current="true">`) != 2 { // and the language
+		t.Errorf("more than one preset is the current one on\n%s", page)
+	}
+}
+
+// What is done to several people at once is one entry of the page, with all of them in it.
+func TestTrailGroupsWhatWasDoneAtOnce(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	owner.post("/console/people/chosen/do", url.Values{"act": {"suspend"}, "id": {h.people["USER"].ID, h.people["VIEWER"].ID}}, http.StatusOK, "Suspended.")
+	page := owner.get("/console/audit?action=user.suspend", http.StatusOK, "2 times", "user@acme.example", "viewer@acme.example")
+	if n := strings.Count(page, `<ol class="trail">`); n != 2 {
+		t.Errorf("%d lists on the page, want that of one entry in the other", n)
+	}
+}

@@ -18,7 +18,7 @@ const (
 var operatorPermissions = []Action{
 	ServiceIntrospect, ServiceEvaluate, ServiceTenantList, ServiceTenantCreate, ServiceTenantStatus,
 	OperatorTenantQuota, OperatorTenantClose, OperatorModelRead, OperatorModelApply,
-	WebhookManage,
+	WebhookManage, AuditRead,
 }
 
 // OperatorPermissions returns the permissions that an operator key can be limited to.

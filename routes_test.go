@@ -243,6 +243,7 @@ var refusals = map[string][]refusal{
 	"GET /api/v2/events": {
 		{why: "no such place", who: "OWNER", query: "after=9999", status: 410, code: doorward.CodeEventsGone},
 	},
+	"GET /api/v2/installation/audit-events": {{why: "too much", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/audit-events": {
 		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},

@@ -131,7 +131,15 @@ func outcome(err error) string {
 }
 
 // operatorByKey calls the API; the other operator uses the terminal.
-var operatorByKey = doorward.Caller{Principal: doorward.Principal{Kind: doorward.Operator, ID: "key_1"}}
+func operatorByKey(f *apptest.Fixture) doorward.Caller {
+	text, err := f.Node(0).Keys.CreateOperator(f.Context(), apptest.Operator, "billing")
+	f.NoError(err)
+	by, err := f.Node(0).Keys.Check(f.Context(), apptest.Anonymous(0), text)
+	f.NoError(err)
+	return by
+}
+
+func operatorAtTerminal(*apptest.Fixture) doorward.Caller { return apptest.Operator }
 
 func edited(by func(holder) doorward.Caller, e func() user.Edit) func(*apptest.Fixture, holder) error {
 	return func(f *apptest.Fixture, c holder) error {
@@ -185,9 +193,9 @@ func restored(f *apptest.Fixture, c holder) error {
 	return err
 }
 
-func frozen(by doorward.Caller) func(*apptest.Fixture, holder) error {
+func frozen(by func(*apptest.Fixture) doorward.Caller) func(*apptest.Fixture, holder) error {
 	return func(f *apptest.Fixture, c holder) error {
-		_, err := f.Node(0).Tenants.Freeze(f.Context(), by, c.ann.User.TenantID)
+		_, err := f.Node(0).Tenants.Freeze(f.Context(), by(f), c.ann.User.TenantID)
 		return err
 	}
 }
@@ -229,7 +237,7 @@ var killSwitch = []struct {
 		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thawed,
 	},
 	{
-		"frozen at the terminal", frozen(apptest.Operator),
+		"frozen at the terminal", frozen(operatorAtTerminal),
 		signedOut + " - " + signedOut + " tenant_frozen tenant_frozen " + resetExpired + " lives",
 		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thawed,
 	},

@@ -41,6 +41,13 @@ func (tx *Tx) InsertOperatorKey(ctx context.Context, k OperatorKey, hash []byte)
 	return tx.run(ctx, sqlInsertOperatorKey, k.ID, k.Name, hash, micros(k.CreatedAt), nullableMicros(k.ExpiresAt), joined(k.May, actionText))
 }
 
+const sqlLockOperatorKey = `UPDATE operator_keys SET name = name WHERE id = $1 RETURNING id, name, created_at, expires_at, may`
+
+// LockOperatorKey returns the key, or ErrNone. Nobody revokes it until the transaction ends.
+func (tx *Tx) LockOperatorKey(ctx context.Context, id string) (OperatorKey, error) {
+	return one(ctx, tx.Reader, operatorKeyColumns, sqlLockOperatorKey, id)
+}
+
 const sqlDeleteOperatorKey = `DELETE FROM operator_keys WHERE id = $1`
 
 // DeleteOperatorKey deletes the key and reports whether it existed. Keys are never

@@ -189,6 +189,7 @@ var endpoints = map[string][]string{
 	"/api/v2/tenant/restore":                {"POST"},
 	"/api/v2/users":                         {"GET", "HEAD"},
 	"/api/v2/audit-events":                  {"GET", "HEAD"},
+	"/api/v2/installation/audit-events":     {"GET", "HEAD"},
 	"/api/v2/events":                        {"GET", "HEAD"},
 	"/api/v2/users/usr_absent":              {"DELETE", "GET", "HEAD", "PATCH"},
 	"/api/v2/users/usr_absent/sessions":     {"DELETE", "GET", "HEAD"},

@@ -112,12 +112,13 @@ func databaseRequests(email string) map[string]m {
 
 // operatorInNeed are requests with a valid operator key that need the database.
 var operatorInNeed = map[string]m{
-	"POST /api/v2/tenants":        {"name": "Globex", "ownerEmail": "owner@globex.example"},
-	"GET /api/v2/tenants":         nil,
-	"GET /api/v2/tenants/tnt_x":   nil,
-	"PATCH /api/v2/tenants/tnt_x": {"status": "frozen"},
-	"GET /api/v2/model":           nil,
-	"PUT /api/v2/model":           {"text": "actions: {}"},
+	"POST /api/v2/tenants":                  {"name": "Globex", "ownerEmail": "owner@globex.example"},
+	"GET /api/v2/tenants":                   nil,
+	"GET /api/v2/tenants/tnt_x":             nil,
+	"PATCH /api/v2/tenants/tnt_x":           {"status": "frozen"},
+	"GET /api/v2/model":                     nil,
+	"GET /api/v2/installation/audit-events": nil,
+	"PUT /api/v2/model":                     {"text": "actions: {}"},
 }
 
 // answersWithin is the documented limit for every answer.

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bytes"
 	"net/http"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ func TestLimitedOperatorKeys(t *testing.T) {
 			{"access.evaluate", evaluationPath, question(entity("user", acme.Owner.ID), "message.read", entity("tenant", acme.ID))},
 			{"model.read", "GET /api/v2/model", nil},
 			{"webhook.manage", "GET /api/v2/webhooks", nil},
+			{"audit.read", installationTrail, nil},
 		}
 		for _, own := range requests {
 			k := d.limitedKey(t, 0, own.may)
@@ -53,6 +55,35 @@ func TestLimitedOperatorKeys(t *testing.T) {
 		d.send(t, "GET /api/v2/tenants", nil, hour).ok(http.StatusOK)
 		d.Advance(time.Hour)
 		d.send(t, "GET /api/v2/tenants", nil, hour).fails(http.StatusUnauthorized, "unauthenticated")
+	})
+}
+
+const installationTrail = "GET /api/v2/installation/audit-events"
+
+// An operator key reads the installation's own trail, as a list and as a file, and no
+// tenant's. A service key can't.
+func TestTrailOfInstallation(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		operator := d.limitedKey(t, 0, "audit.read")
+		d.send(t, "GET /api/v2/tenants", nil, operator).fails(http.StatusForbidden, "forbidden")
+		d.send(t, "GET /api/v2/audit-events", nil, operator).fails(http.StatusForbidden, "forbidden")
+		service := bearer(d.serviceKey(t, []doorward.Action{doorward.AuditRead}))
+		d.send(t, installationTrail, nil, service).fails(http.StatusForbidden, "forbidden")
+		page := d.send(t, installationTrail+"?action=key.create", nil, operator).ok(http.StatusOK)
+		events, _ := page.at("items").([]any)
+		if len(events) != 2 || events[0].(m)["tenantId"] != "" || events[0].(m)["actor"].(m)["type"] != "operator" {
+			t.Fatalf("the trail has %v", events)
+		}
+		about := events[0].(m)["target"].(m)["id"].(string)
+		file := d.send(t, installationTrail+"?target="+about+"&format=csv", nil, operator).ok(http.StatusOK)
+		if lines := bytes.Count(file.body, []byte("\n")); lines != 2 {
+			t.Errorf("the file has %d lines: %s", lines, file.body)
+		}
+		if all := d.send(t, installationTrail, nil, operator, in(acme.ID)).ok(http.StatusOK); bytes.Contains(all.body, []byte(acme.Owner.ID)) {
+			t.Errorf("it shows a tenant's trail: %s", all.body)
+		}
+		d.send(t, installationTrail+"?outcome=perhaps", nil, operator).fails(http.StatusUnprocessableEntity, "validation_failed")
 	})
 }
 

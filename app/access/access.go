@@ -303,9 +303,18 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 	return false, tx.InsertEvent(ctx, opTx.event)
 }
 
-// decideAgain decides with the role that the membership has now, and the object as
-// it is now.
+// decideAgain decides with the role that the membership has now, or with what the key may
+// do now, and the object as it is now.
 func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (doorward.Caller, error) {
+	if by.Kind == doorward.Operator || by.Kind == doorward.ByService && op.On.TenantID == "" {
+		now, err := asNow(ctx, tx, by)
+		if err == nil {
+			err = CanAt(&now, tx.Now, op.Action, op.On).Err()
+		}
+		if err != nil || op.On.TenantID == "" {
+			return now, err
+		}
+	}
 	verb, _ := doorward.Lookup(op.Action)
 	if verb.By == doorward.ByProof && proofRules[op.Action] == never || op.On.TenantID == "" {
 		return by, nil
@@ -335,6 +344,8 @@ func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Call
 		return keyAsNow(ctx, tx, by)
 	case doorward.ByService:
 		return serviceAsNow(ctx, tx, by)
+	case doorward.Operator:
+		return operatorAsNow(ctx, tx, by)
 	default:
 		return by, nil
 	}
@@ -378,6 +389,20 @@ func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.C
 	if err == nil {
 		by.Principal = doorward.PrincipalOfKey(now.Key, now.Tenant)
 	}
+	return by, err
+}
+
+// operatorAsNow locks the key, so that a revocation that was answered has ended its acts.
+// The operator at the terminal has none.
+func operatorAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	if by.ID == "" {
+		return by, nil
+	}
+	key, err := tx.LockOperatorKey(ctx, by.ID)
+	if errors.Is(err, store.ErrNone) || err == nil && key.ExpiresAt != nil && !tx.Now.Before(*key.ExpiresAt) {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The operator key has since ended.")
+	}
+	by.Limits = key.May
 	return by, err
 }
 

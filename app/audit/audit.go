@@ -51,7 +51,7 @@ type Filter struct {
 	Request string // id
 }
 
-// List returns events of the caller's tenant, the newest first, including refusals
+// List returns events of the caller's tenant, or for the operator of the installation, the newest first, including refusals
 // that this node has not yet recorded. Errors: validation_failed.
 func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	chosen, faults := f.parse()

@@ -98,3 +98,47 @@ func TestUnknownKeys(t *testing.T) {
 		}
 	})
 }
+
+// TestKeyEndsUnderway: an operator or service key that has passed the guard is asked again
+// in the transaction of its act, where it may have ended or been limited since.
+func TestKeyEndsUnderway(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		keys := f.Node(0).Keys
+		acme, _ := f.Tenant()
+		operator := func() doorward.Caller {
+			text, err := keys.CreateLimitedOperator(f.Context(), apptest.Operator, key.OperatorDraft{Name: "sync", Expires: time.Hour})
+			f.NoError(err)
+			by, err := keys.Check(f.Context(), apptest.Anonymous(0), text)
+			f.NoError(err)
+			return by
+		}
+		quota := func(by doorward.Caller) doorward.Code {
+			_, err := f.Node(1).Tenants.SetQuotas(f.Context(), by, acme.ID, map[doorward.Quota]int64{doorward.QuotaPeople: 9})
+			return apptest.Code(err)
+		}
+		revoked := operator()
+		if code := quota(revoked); code != "" {
+			f.Fatalf("a valid key is refused with %s", code)
+		}
+		f.NoError(keys.RevokeOperator(f.Context(), apptest.Operator, store.OperatorKey{ID: revoked.ID, Name: "sync"}))
+		limited := operator()
+		f.Exec(`UPDATE operator_keys SET may = 'tenant.list'`)
+		if got := []doorward.Code{quota(revoked), quota(limited)}; got[0] != doorward.CodeUnauthenticated || got[1] != doorward.CodeForbidden {
+			f.Errorf("a revoked and a limited key answer %v", got)
+		}
+		expired := operator()
+		clock.Move(time.Hour)
+		if code := quota(expired); code != doorward.CodeUnauthenticated {
+			f.Errorf("an expired key answers %q", code)
+		}
+
+		made, err := keys.CreateService(f.Context(), apptest.Operator, key.ServiceDraft{Name: "router", May: []string{string(doorward.ServiceTenantStatus)}})
+		f.NoError(err)
+		service, err := keys.Check(f.Context(), apptest.Anonymous(0), made.Reveal())
+		f.NoError(err)
+		f.Exec(`UPDATE service_keys SET disabled_at = 1`)
+		if _, err := f.Node(1).Tenants.Freeze(f.Context(), service, acme.ID); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
+			f.Errorf("a disabled service key freezes: %v", err)
+		}
+	})
+}

@@ -38,7 +38,8 @@ key can be limited to:
   tenant.status tenant.close          freeze and thaw, close tenants
   tenant.quota                        set quotas
   model.read model.apply              the platform's model
-  webhook.manage                      webhooks of the installation`,
+  webhook.manage                      webhooks of the installation
+  audit.read                          the installation's own audit trail`,
 		Example: "  doorward key create-operator --name billing-sync --expires 90d --may tenant.list,tenant.create", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		made, err := n.App.Keys.CreateLimitedOperator(cmd.Context(), doorward.OperatorAtTerminal(), draft)

@@ -306,7 +306,9 @@ func operatorKeys(f *fixture) {
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertOperatorKey(ctx, later, []byte{1})) })
 	equal(f, f.value(f.Read().OperatorKeys(ctx)), []store.OperatorKey{k, later})
 	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.LockOperatorKey(ctx, later.ID)), later)
 		f.wantChange(tx.DeleteOperatorKey(ctx, k.ID))
+		f.wantNone(tx.LockOperatorKey(ctx, k.ID))
 		f.wantNoChange(tx.DeleteOperatorKey(ctx, k.ID))
 	})
 	equal(f, f.value(f.Read().OperatorKeys(ctx)), []store.OperatorKey{later})

@@ -76,6 +76,14 @@ var docAuditEvents = front.Doc{
 	},
 }
 
+// docInstallationEvents: the same list, of the trail that belongs to no tenant.
+func docInstallationEvents() front.Doc {
+	d := docAuditEvents
+	d.ID, d.Summary = "listInstallationEvents", "List what was done and refused in the installation itself"
+	d.Description = "The trail that belongs to no tenant: keys of operators and services, models, backups, pauses, destroyed tenants, refused requests without one. " + d.Description
+	return d
+}
+
 func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (eventList, error) {
 	window, err := c.Window(ctx)
 	if err != nil {

@@ -92,6 +92,7 @@ func (h *api) administering() []front.Route {
 		front.On("DELETE /api/v2/roles/{id}", front.Allowed(doorward.RoleManage), front.JSON(http.StatusNoContent, h.deleteRole), docDeleteRole),
 
 		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
+		front.On("GET /api/v2/installation/audit-events", front.OperatorOnly().ForLimited(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docInstallationEvents()),
 
 		front.On("GET /api/v2/events", front.Allowed(doorward.AuditRead).OrAcross(doorward.ServiceEventsRead), front.JSON(http.StatusOK, h.events), docEvents),
 

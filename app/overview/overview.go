@@ -35,7 +35,7 @@ type Tenant struct {
 	Suspended int
 	Pending   int       // invitations that can be accepted; user.invite
 	Failed    int       // those whose mail could not be delivered
-	SignIns   []Day     // Days of them, the oldest first; audit.read
+	SignIns   []Day     // one a day, the oldest first; audit.read
 	Refusals  []Refusal // of the last day, the most frequent first; audit.read
 	Since     time.Time // when that day began, to the second
 }
@@ -58,16 +58,14 @@ type Refusal struct {
 	Times  int
 }
 
-// Days is how many days of sign-ins an overview has, today included.
-const Days = 30
-
-// Of returns the overview of the caller's tenant.
-func (o *Overviews) Of(ctx context.Context, by doorward.Caller) (Tenant, error) {
+// Of returns the overview of the caller's tenant, with the sign-ins of so many days, today
+// included.
+func (o *Overviews) Of(ctx context.Context, by doorward.Caller, days int) (Tenant, error) {
 	var t Tenant
 	for _, part := range []struct {
 		needs doorward.Action
 		fill  func(context.Context, string, *Tenant) error
-	}{{doorward.UserRead, o.people}, {doorward.UserInvite, o.invitations}, {doorward.AuditRead, o.signIns}, {doorward.AuditRead, o.refusals}} {
+	}{{doorward.UserRead, o.people}, {doorward.UserInvite, o.invitations}, {doorward.AuditRead, o.signIns(days)}, {doorward.AuditRead, o.refusals}} {
 		if !access.CanInTenantAt(&by, o.db.Now(), part.needs).Allowed {
 			continue
 		}
@@ -106,20 +104,22 @@ func (o *Overviews) invitations(ctx context.Context, tenantID string, t *Tenant)
 	return err
 }
 
-func (o *Overviews) signIns(ctx context.Context, tenantID string, t *Tenant) error {
+func (o *Overviews) signIns(days int) func(context.Context, string, *Tenant) error {
 	const day = 24 * time.Hour
-	first := o.db.Now().UTC().Truncate(day).Add(-(Days - 1) * day)
-	counts, err := o.db.Read().CountByDay(ctx, tenantID, doorward.SessionOpen, first)
-	for n := range Days {
-		own := Day{Day: first.Add(time.Duration(n) * day)}
-		for _, c := range counts {
-			if c.Day == own.Day.Unix()/int64(day/time.Second) {
-				own.SignIns = int(c.Times)
+	return func(ctx context.Context, tenantID string, t *Tenant) error {
+		first := o.db.Now().UTC().Truncate(day).Add(-time.Duration(days-1) * day)
+		counts, err := o.db.Read().CountByDay(ctx, tenantID, doorward.SessionOpen, first)
+		for n := range days {
+			own := Day{Day: first.Add(time.Duration(n) * day)}
+			for _, c := range counts {
+				if c.Day == own.Day.Unix()/int64(day/time.Second) {
+					own.SignIns = int(c.Times)
+				}
 			}
+			t.SignIns = append(t.SignIns, own)
 		}
-		t.SignIns = append(t.SignIns, own)
+		return err
 	}
-	return err
 }
 
 func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) error {

@@ -114,6 +114,27 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
+// mostRecent is how many events a page about something else shows.
+const mostRecent = 6
+
+// recent returns the newest events of the filters, if the caller may read the trail.
+func (h *console) recent(ctx context.Context, c *ui.Call, all ...audit.Filter) ([]entry, error) {
+	if !c.Can(doorward.AuditRead) {
+		return nil, nil
+	}
+	var events []doorward.Event
+	for _, f := range all {
+		found, err := h.app.Audit.List(ctx, c.Caller, f, doorward.Window{Limit: mostRecent})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, found.Items...)
+	}
+	slices.SortStableFunc(events, func(a, b doorward.Event) int { return b.At.Compare(a.At) })
+	events = slices.CompactFunc(events, func(a, b doorward.Event) bool { return a.ID == b.ID })
+	return h.entries(ctx, c, events[:min(len(events), mostRecent)])
+}
+
 // happens reports whether the action can be in a tenant's trail. A permission can if
 // Doorward checks it and some role lacks it, since refusals use that name. Actions on
 // the installation are in its own trail.

@@ -2,10 +2,12 @@ package console
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -16,6 +18,55 @@ type home struct {
 	Figures overview.Tenant
 	Chart   Chart
 	Refused int // of all kinds
+	Days    int // of sign-ins
+	Steps   []step
+	Recent  []entry
+}
+
+// daysToChoose are the ranges of the chart; the second is the default.
+var daysToChoose = []int{7, 30, 90}
+
+// DaysToChoose is daysToChoose, for templates.
+func (home) DaysToChoose() []int { return daysToChoose }
+
+// Width is the width of the chart's view box.
+func (h home) Width() int { return h.Days * dayWidth }
+
+// step is one of the first steps in a new tenant.
+type step struct {
+	Name   string // of the messages step.Name and step.Name.text
+	Path   string
+	IsDone bool
+}
+
+// newFor is how long a tenant is new: after that nobody is told about first steps.
+const newFor = 30 * 24 * time.Hour
+
+// firstSteps returns what is to be done first in a new tenant; nothing once all is done,
+// and for those who can't do it.
+func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorward.User) []step {
+	if !c.Can(doorward.SettingsManage) || !c.Can(doorward.UserInvite) || c.Now().Sub(t.CreatedAt) > newFor {
+		return nil
+	}
+	owners := 0
+	for _, r := range figures.Roles {
+		if r.Role == doorward.RoleOwner {
+			owners = r.People
+		}
+	}
+	s := t.Settings
+	isTuned := s.SessionIdle > 0 || s.SessionAbsolute > 0 || s.InvitationDays > 0 || len(s.AllowedDomains) > 0 ||
+		!s.SecondFactor.Since.IsZero() || t.Brand.Accent != "" || t.Brand.Logo.Hash != ""
+	all := []step{
+		{"factor", "/account/security", me.Factors > 0},
+		{"invite", "/console/invitations/new", figures.People+figures.Pending > 1},
+		{"owner", "/console/people", owners > 1},
+		{"settings", "/console/settings", isTuned},
+	}
+	if !slices.ContainsFunc(all, func(s step) bool { return !s.IsDone }) {
+		return nil
+	}
+	return all
 }
 
 // Since is the instant from which refusals are counted, for a link to the trail.
@@ -29,15 +80,25 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	t, err := h.app.Overviews.Of(ctx, c.Caller)
+	days := number(c, "days")
+	if !slices.Contains(daysToChoose, days) {
+		days = daysToChoose[1]
+	}
+	t, err := h.app.Overviews.Of(ctx, c.Caller, days)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := home{pageData: s, Figures: t, Chart: chart(t.SignIns)}
+	body := home{pageData: s, Figures: t, Chart: chart(t.SignIns), Days: days}
 	for _, r := range t.Refusals {
 		body.Refused += r.Times
 	}
-	return autoRefresh(c, ui.View{Page: "overview", Body: body, Wide: true}), nil
+	me, err := h.app.Users.Get(ctx, c.Caller, c.Caller.ID)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body.Steps = firstSteps(c, s.Tenant, t, me)
+	body.Recent, err = h.recent(ctx, c, audit.Filter{})
+	return autoRefresh(c, ui.View{Page: "overview", Body: body, Wide: true}), err
 }
 
 // Grouped writes a number with a narrow space between thousands, as in ISO 80000-1,

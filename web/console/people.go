@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -85,6 +86,7 @@ type person struct {
 	Sessions []doorward.Session
 	Current  string         // id of the caller's session
 	Actions  []policyAction // that the caller may have explained
+	Recent   []entry        // what the person did, and what was done to the person
 	edited
 }
 
@@ -101,6 +103,9 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil && p.Managed {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
 		v = autoRefresh(c, v)
+	}
+	if err == nil {
+		p.Recent, err = h.recent(ctx, c, audit.Filter{Actor: p.User.ID}, audit.Filter{Target: p.User.ID})
 	}
 	if c.Can(doorward.PolicyRead) {
 		p.Actions = policyActions(c.Caller.Rules)

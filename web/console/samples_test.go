@@ -132,7 +132,7 @@ func sampledHome() home {
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
-	return home{pageData: sheets, Figures: figures, Chart: chart(figures.SignIns), Refused: 43}
+	return home{pageData: sheets, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledEntries()[:3], Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
 }
 
 func sampledPerson() person {

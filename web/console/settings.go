@@ -193,7 +193,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	figures, err := h.app.Overviews.Of(ctx, c.Caller)
+	figures, err := h.app.Overviews.Of(ctx, c.Caller, 1)
 	if err != nil {
 		return ui.View{}, err
 	}

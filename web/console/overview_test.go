@@ -1,0 +1,45 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Who runs a new tenant is shown what to do first, until it is done or the tenant is old.
+func TestFirstSteps(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	owner.get("/console", http.StatusOK, `id="step-invite" class="done"`, `id="step-settings"><a href="/console/settings">`, `id="step-owner"><a`, `id="step-factor"><a`)
+	lacks(t, h.as(t, "VIEWER").get("/console", http.StatusOK), "steps-title")
+	page := owner.get("/console/settings", http.StatusOK)
+	owner.do("/console/settings/accent", url.Values{"version": {owner.version(page)}, "accent": {"#aa0000"}})
+	owner.get("/console", http.StatusOK, `id="step-settings" class="done"`)
+	h.Advance(31 * 24 * time.Hour)
+	h.people["OWNER"].Login()
+	lacks(t, h.as(t, "OWNER").get("/console", http.StatusOK), "steps-title")
+}
+
+func TestRangeOfTheChart(t *testing.T) {
+	owner := build(t).as(t, "OWNER")
+	for query, want := range map[string]string{"": "30 days", "?days=7": "7 days", "?days=90": "90 days", "?days=5000": "30 days", "?days=x": "30 days"} {
+		page := owner.get("/console"+query, http.StatusOK, "sign-ins in "+want, `aria-current="true">`+want)
+		if days, _, _ := strings.Cut(want, " "); !strings.Contains(page, `viewBox="0 0 `+days+`0 100"`) {
+			t.Errorf("%q: the chart hasn't %s", query, want)
+		}
+	}
+}
+
+// What happened last is on the overview and on the person's page, for those who may read
+// the trail.
+func TestRecentActivity(t *testing.T) {
+	h := build(t)
+	owner, user := h.as(t, "OWNER"), h.people["USER"]
+	page := owner.get("/console/people/"+user.ID, http.StatusOK)
+	owner.do("/console/people/"+user.ID+"/name", url.Values{"name": {"Uma"}, "version": {owner.version(page)}})
+	owner.get("/console", http.StatusOK, "Recent activity", "<strong>Name changed</strong>", `<a href="/console/people/`+user.ID+`"><bdi>Uma</bdi></a>`)
+	owner.get("/console/people/"+user.ID, http.StatusOK, "<strong>Name changed</strong>", "<strong>Signed in</strong>")
+	lacks(t, h.as(t, "VIEWER").get("/console/people/"+user.ID, http.StatusOK), "Recent activity")
+}

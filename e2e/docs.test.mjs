@@ -59,6 +59,36 @@ describe("the documentation", { concurrency: 2 }, () => {
 				await other.at("/docs/api");
 				await narrow(other);
 			});
+
+			test("without scripts: a search, and an example in another language", async () => {
+				const reader = await create({ javaScriptEnabled: false });
+				await reader.go("/docs");
+				await reader.page.getByRole("searchbox").fill("invite person");
+				await reader.page.keyboard.press("Enter");
+				await reader.at("/docs/search");
+				await reader.page.locator(".found a[href$='/docs/api/invitations#invite']").click();
+				await reader.at("/docs/api/invitations");
+				const request = reader.page.locator("#invite .tabs");
+				assert.match(await request.locator("pre:visible").innerText(), /^curl /);
+				await request.getByText("Python").click();
+				assert.match(await request.locator("pre:visible").innerText(), /import doorward/);
+				await narrow(reader);
+			});
+
+			test("the language of examples is remembered", async () => {
+				const reader = await create();
+				await reader.go("/docs/api/invitations");
+				await reader.page.locator("#invite .tabs").getByText("Go", { exact: true }).click();
+				assert.match(await reader.page.locator("#listInvitations .tabs pre:visible").innerText(), /http\.NewRequest/);
+				await reader.look("docs-api-group");
+				await reader.go("/docs/api/people");
+				assert.match(await reader.page.locator(".tabs pre:visible").first().innerText(), /http\.NewRequest/);
+				await reader.page.keyboard.press("/");
+				await reader.page.keyboard.type("webhook");
+				await reader.page.keyboard.press("Enter");
+				await reader.at("/docs/search");
+				await reader.look("docs-search");
+			});
 		});
 	}
 });

@@ -237,6 +237,7 @@ func (p *pageRenderer) guides() []front.Route {
 	return []front.Route{
 		get("/docs", first),
 		get("/docs/{$}", first),
+		front.On("GET /docs/search", front.Public(), front.Raw(p.showSearch), front.Doc{}),
 		front.On("GET /docs/{page...}", front.Public(), front.Raw(p.showLeaf), front.Doc{}),
 	}
 }
@@ -284,13 +285,16 @@ func (p *pageRenderer) bind() (leaves, error) {
 	all := leaves{missing: p.print(func() (view, error) {
 		return view{File: "missing", Title: "No such page", Description: "There is no such page.", Body: &chapter{Parts: b.parts}}, nil
 	})}
+	if err := p.bindReference(all); err != nil {
+		return nil, err
+	}
 	for name := range b.pages {
 		all[name] = p.print(func() (view, error) {
 			c, err := b.chapter(name)
 			if err != nil {
 				return view{}, err
 			}
-			return view{File: "guide", Title: c.Title, Description: c.Summary, Scripts: []string{"copy.js"}, Body: c}, nil
+			return view{File: "guide", Title: c.Title, Description: c.Summary, Scripts: reading, Body: c}, nil
 		})
 	}
 	return all, nil

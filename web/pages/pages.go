@@ -9,9 +9,11 @@
 //	pages.go     the routes, rendering and answering
 //	guide.go     GET /docs and below: the documentation
 //	markdown.go  its text as HTML
+//	search.go    GET /docs/search, in all of these
 //	spec.go      reads the OpenAPI document
-//	reference.go GET /docs/api, made of it
+//	reference.go GET /docs/api and below, made of it: a page for each group
 //	sample.go    examples: bodies, answers, curl commands
+//	language.go  the same requests in JavaScript, Go and Python
 //	problems.go  GET /problems and GET /problems/{code}
 //	html, assets templates, style sheet, scripts
 //
@@ -42,11 +44,12 @@ func Routes(s *front.Site, version string, document func() ([]byte, error)) []fr
 	p := &pageRenderer{base: s.BasePath(), version: version, asset: s.FileName, reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
-	p.leaves = sync.OnceValues(p.bind)
+	p.leaves, p.sections = sync.OnceValues(p.bind), sync.OnceValues(p.readSections)
 	routes := p.pages()
 	routes = append(routes,
 		ui.Asset("doorward.css", "text/css; charset=utf-8", assets),
 		ui.Asset("copy.js", "text/javascript; charset=utf-8", assets),
+		ui.Asset("reading.js", "text/javascript; charset=utf-8", assets),
 	)
 	return append(routes, get("/openapi.json", asIs("application/json", document)))
 }
@@ -70,6 +73,7 @@ type pageRenderer struct {
 	asset     func(name string) string
 	reference func() (*reference, error)
 	leaves    func() (leaves, error)
+	sections  func() ([]section, error)
 }
 
 // leaves render the pages of the documentation, by path below /docs/.
@@ -80,12 +84,32 @@ func (p *pageRenderer) pages() []front.Route {
 		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}
 	})
 	routes := append(p.guides(), get("/{$}", home), get("/docs/api", p.page(func(ref *reference) view {
-		return view{File: "reference", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: []string{"copy.js"}, Body: ref}
+		return view{File: "reference", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: reading, Body: groupPage{reference: ref}}
 	})))
 	if p.base != "" { // the base URL itself, which needs no slash at its end
 		routes = append([]front.Route{get(p.base, home)}, routes...)
 	}
 	return append(routes, p.problemPages()...)
+}
+
+// reading are the scripts of pages with examples.
+var reading = []string{"copy.js", "reading.js"}
+
+// bindReference adds the pages of the groups and of the objects.
+func (p *pageRenderer) bindReference(all leaves) error {
+	ref, err := p.reference()
+	if err != nil {
+		return err
+	}
+	for _, g := range ref.Groups {
+		all["api/"+g.ID] = p.print(func() (view, error) {
+			return view{File: "group", Title: g.Name, Description: "The API reference: " + g.Name + ".", Scripts: reading, Body: groupPage{ref, g}}, nil
+		})
+	}
+	all["api/"+objects] = p.print(func() (view, error) {
+		return view{File: objects, Title: "Objects", Description: "The API reference: objects.", Scripts: reading, Body: groupPage{ref, group{Name: "Objects"}}}, nil
+	})
+	return nil
 }
 
 //go:embed html
@@ -125,13 +149,18 @@ func (p *pageRenderer) print(look func() (view, error)) func() (content, error) 
 		if err != nil {
 			return content{}, err
 		}
-		v.Base, v.Version, v.Asset = p.base, p.version, p.asset
-		body, err := v.render()
-		if err != nil {
-			return content{}, fmt.Errorf("pages: %s: %w", v.File, err)
-		}
-		return content{Content: front.NewContent("text/html; charset=utf-8", body), policy: v.policy()}, nil
+		return p.make(v)
 	})
+}
+
+// make renders a view.
+func (p *pageRenderer) make(v view) (content, error) {
+	v.Base, v.Version, v.Asset = p.base, p.version, p.asset
+	body, err := v.render()
+	if err != nil {
+		return content{}, fmt.Errorf("pages: %s: %w", v.File, err)
+	}
+	return content{Content: front.NewContent("text/html; charset=utf-8", body), policy: v.policy()}, nil
 }
 
 func (v view) render() ([]byte, error) {
@@ -153,14 +182,14 @@ func asIs(mediaType string, body func() ([]byte, error)) func() (content, error)
 	})
 }
 
-// policy lets a page load files from this server only. Scripts are allowed only if
-// the page has some; forms never.
+// policy lets a page load files from this server only, and send the form of the search.
+// Scripts are allowed only if the page has some.
 func (v view) policy() string {
 	policy := "default-src 'none'; style-src 'self'; img-src 'self'; "
 	if len(v.Scripts) > 0 {
 		policy += "script-src 'self'; "
 	}
-	return policy + "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+	return policy + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
 // content is an answer that is made once.

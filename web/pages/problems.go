@@ -29,7 +29,7 @@ func (p *pageRenderer) problemPages() []front.Route {
 	for _, about := range doorward.Problems() {
 		status := front.Status(about.Code)
 		routes = append(routes, get(front.ProblemPath(about.Code), p.page(func(ref *reference) view {
-			return view{File: "problem", Title: about.Title, Description: about.Help, Scripts: []string{"copy.js"}, Body: problemPage{
+			return view{File: "problem", Title: about.Title, Description: about.Help, Scripts: reading, Body: problemPage{
 				Problem: about, Status: status, Endpoints: ref.answering(about.Code), Body: encode(ref.problem(about.Code), ""),
 			}}
 		})))

@@ -14,8 +14,10 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// reference is what the page of the API shows.
+// reference is what the pages of the API show: a first page, one for each group, one for
+// the objects.
 type reference struct {
+	API     string   // path of the first page
 	About   []string // paragraphs
 	Server  string
 	Steps   []endpoint // the endpoints for a first session, in order
@@ -27,11 +29,20 @@ type reference struct {
 
 type group struct {
 	ID, Name, Description string
+	Link                  string // of its page
 	Endpoints             []endpoint
+}
+
+// groupPage is what the page of a group shows, that of the objects, whose group has a name
+// only, and the first page, whose group is empty.
+type groupPage struct {
+	*reference
+	group
 }
 
 type endpoint struct {
 	Base                 string // path of the base URL, for links
+	Link                 string // on the page of its group
 	ID, Method, Path     string
 	Summary, Description string
 	Who                  string
@@ -39,7 +50,7 @@ type endpoint struct {
 	Parameters           []member
 	Members              []member
 	Media                []string // media types of a body that isn't JSON
-	Curl                 []token
+	Samples              []sample
 	Answer               answer
 	Errors               []failure
 }
@@ -75,7 +86,7 @@ func grants(roles []doorward.Role) (all []granted) {
 // member is a member of a JSON object.
 type member struct {
 	Name, Type  string
-	Object      string // id of the object that it holds or lists
+	Object      string // link to the object that it holds or lists
 	Note        string // "required" in requests, "optional" in answers, or empty
 	Description string
 	Limits      []string
@@ -85,6 +96,7 @@ type member struct {
 // object is a schema that answers share.
 type object struct {
 	ID, Name string
+	Link     string
 	Members  []member
 	Body     []token
 }
@@ -99,13 +111,17 @@ type failure struct {
 var firstSteps = []string{"invite", "completeRegistration", "login", "session", "logout"}
 
 func newReference(s *spec, base string) *reference {
-	r := &reference{Server: s.server(), About: strings.Split(s.Info.Description, "\n\n")}
+	s.api = base + "/docs/api"
+	r := &reference{API: s.api, Server: s.server(), About: strings.Split(s.Info.Description, "\n\n")}
 	r.Roles = slices.Clone(doorward.Roles)
 	slices.Reverse(r.Roles)
 	r.Actions = grants(r.Roles)
 	for _, tag := range s.Tags {
-		g := group{ID: "group-" + slug(tag.Name), Name: tag.Name, Description: tag.Description}
+		g := group{ID: slug(tag.Name), Name: tag.Name, Description: tag.Description, Link: s.api + "/" + slug(tag.Name)}
 		g.Endpoints = s.endpoints(tag.Name, base)
+		for i := range g.Endpoints {
+			g.Endpoints[i].Link = g.Link + "#" + g.Endpoints[i].ID
+		}
 		r.Groups = append(r.Groups, g)
 	}
 	for _, id := range firstSteps {
@@ -157,7 +173,7 @@ func (s *spec) endpoints(tag, base string) []endpoint {
 func (s *spec) endpoint(method, path string, op *operation) endpoint {
 	e := endpoint{
 		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Description: op.Description,
-		Parameters: s.parameters(op), Curl: s.curl(method, path, op), Answer: s.answer(op), Errors: op.failures(),
+		Parameters: s.parameters(op), Samples: s.samples(method, path, op), Answer: s.answer(op), Errors: op.failures(),
 	}
 	e.Who, e.Action = who(op.Action)
 	if op.RequestBody != nil {
@@ -245,7 +261,7 @@ func (s *spec) parameters(op *operation) []member {
 func (s *spec) typeOf(sc *schema) (name, object string) {
 	if sc.Ref != "" {
 		_, name = s.resolve(sc)
-		return name, objectID(name)
+		return name, s.objectLink(name)
 	}
 	if sc.Items != nil {
 		name, object = s.typeOf(sc.Items)
@@ -318,7 +334,7 @@ func (s *spec) objects() []object {
 		if name == "Problem" {
 			body = problem(doorward.CodeValidationFailed, s.server(), "/api/v2/auth/reset-password")
 		}
-		all = append(all, object{ID: objectID(name), Name: name, Members: s.members(sc, answered), Body: encode(body, "")})
+		all = append(all, object{ID: objectID(name), Name: name, Link: s.objectLink(name), Members: s.members(sc, answered), Body: encode(body, "")})
 	}
 	return all
 }
@@ -342,6 +358,11 @@ func (s *spec) visit(seen map[string]*schema, sc *schema, shared bool) {
 }
 
 func objectID(name string) string { return "object-" + slug(name) }
+
+func (s *spec) objectLink(name string) string { return s.api + "/" + objects + "#" + objectID(name) }
+
+// objects is the last part of the path of their page.
+const objects = "objects"
 
 var code = regexp.MustCompile("`([a-z_]+)`")
 

@@ -28,13 +28,25 @@ func document(t *testing.T, server *doorwardtest.Server) *openapi3.T {
 	return doc
 }
 
+// reference returns the parts of all pages of the reference, by id.
+func reference(t *testing.T, server *doorwardtest.Server) map[string]*html.Node {
+	t.Helper()
+	parts := map[string]*html.Node{}
+	for _, at := range groups {
+		for n := range elements(page(t, server.URL+at), "section") {
+			parts[attr(n, "id")] = n
+		}
+	}
+	return parts
+}
+
 // operations calls fn for each operation with its part of the reference.
 func operations(t *testing.T, server *doorwardtest.Server, fn func(method, path string, op *openapi3.Operation, part *html.Node)) {
 	t.Helper()
-	docs := page(t, server.URL+"/docs/api")
+	docs := reference(t, server)
 	for path, item := range document(t, server).Paths.Map() {
 		for method, op := range item.Operations() {
-			part := byID(docs, op.OperationID)
+			part := docs[op.OperationID]
 			if part == nil {
 				t.Errorf("the reference has no %s", op.OperationID)
 				continue
@@ -119,7 +131,7 @@ func TestReferenceSaysWhichMembersCount(t *testing.T) {
 }
 
 func TestReferenceSaysWhoMay(t *testing.T) {
-	docs := page(t, doorwardtest.Start(t).URL+"/docs/api")
+	docs := reference(t, doorwardtest.Start(t))
 	for id, want := range map[string]string{
 		"invite":           "Roles with user.invite: OWNER, ADMIN",
 		"login":            "Who may Anyone\n",
@@ -128,7 +140,7 @@ func TestReferenceSaysWhoMay(t *testing.T) {
 		"introspect":       "The operator, with an operator key",
 		"getOwnApiKey":     "An API key, whatever it may do",
 	} {
-		if said := text(byID(docs, id)); !strings.Contains(said, want) {
+		if said := text(docs[id]); !strings.Contains(said, want) {
 			t.Errorf("the reference of %s does not say that it is for %q", id, want)
 		}
 	}
@@ -143,9 +155,9 @@ func TestAnswersInTheReferenceAreValid(t *testing.T) {
 			}
 		}
 	})
-	docs := page(t, server.URL+"/docs/api")
+	docs := reference(t, server)
 	problem := document(t, server).Components.Schemas["Problem"].Value
-	valid(t, "the object", problem, example(byID(docs, "object-problem"), "object-problem-body"))
+	valid(t, "the object", problem, example(docs["object-problem"], "object-problem-body"))
 	for _, about := range doorward.Problems() {
 		valid(t, string(about.Code), problem, example(page(t, server.URL+front.ProblemPath(about.Code)), "example"))
 	}
@@ -280,7 +292,7 @@ func TestFirstStepsAreThere(t *testing.T) {
 		for a := range elements(find(page(t, server.URL+path), "ol"), "a") {
 			got = append(got, attr(a, "href"))
 		}
-		want := []string{"/docs/api#invite", "/docs/api#completeRegistration", "/docs/api#login", "/docs/api#session", "/docs/api#logout"}
+		want := []string{"/docs/api/invitations#invite", "/docs/api/invitations#completeRegistration", "/docs/api/sessions#login", "/docs/api/sessions#session", "/docs/api/sessions#logout"}
 		if !slices.Equal(got, want) {
 			t.Errorf("the steps on %s are %q, want %q", path, got, want)
 		}

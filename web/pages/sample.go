@@ -154,25 +154,20 @@ func quote(v any) string {
 // POSIX shell. Credentials come from its variables: TOKEN has the identifier
 // of a session, KEY an operator key, API_KEY an API key.
 func (s *spec) curl(method, path string, o *operation) []token {
-	for _, p := range o.Parameters {
-		if p.In == "path" {
-			path = s.fill(path, p)
-		}
-	}
+	path = s.filled(path, o)
 	out := []token{{classWord, "curl"}, {"", " "}}
 	if method != "GET" && (method != "POST" || o.RequestBody == nil) { // -d makes it a POST
 		out = append(out, token{"", "-X " + method + " "})
 	}
 	out = append(out, token{"", s.server() + path})
-	switch {
-	case o.takes("sessionCookie"), o.endsSession():
+	switch name := o.credential(); name {
+	case "":
+	case sessionToken:
 		out = append(out, token{"", " \\\n  -b "}, token{classString, `"` + s.cookie() + `=$TOKEN"`})
-	case o.takes("operatorKey"):
-		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $KEY"`})
-	case o.takes("tenantKey"):
-		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $API_KEY"`})
+	default:
+		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $` + name + `"`})
 	}
-	if slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.Name == "If-Match" && p.Required }) {
+	if o.needsVersion() {
 		out = append(out, token{"", " \\\n  -H "}, token{classString, `'If-Match: "3"'`})
 	}
 	if o.RequestBody != nil {
@@ -183,12 +178,7 @@ func (s *spec) curl(method, path string, o *operation) []token {
 
 // sending returns the arguments for the body: JSON, or else a file.
 func (s *spec) sending(content media) []token {
-	if raw := content.otherTypes(); len(raw) > 0 {
-		mediaType := raw[0]
-		if slices.Contains(raw, "image/png") {
-			mediaType = "image/png"
-		}
-		_, ending, _ := strings.Cut(mediaType, "/")
+	if mediaType, ending := content.file(); mediaType != "" {
 		return []token{{"", " \\\n  -H "}, {classString, "'Content-Type: " + mediaType + "'"}, {"", " \\\n  --data-binary @file." + ending}}
 	}
 	out := []token{{"", " \\\n  -H "}, {classString, `'Content-Type: application/json'`}}
@@ -197,17 +187,25 @@ func (s *spec) sending(content media) []token {
 	return append(out, token{"", "'"})
 }
 
-// fill replaces a parameter with an example. An "id" belongs to the object whose
+// filled replaces the parameters of a path with examples.
+func (s *spec) filled(path string, o *operation) string {
+	for _, p := range o.inPath() {
+		path = strings.Replace(path, "{"+p.Name+"}", s.valueIn(path, p), 1)
+	}
+	return path
+}
+
+// valueIn is an example of a parameter of the path. An "id" belongs to the object whose
 // plural precedes it, as in "sessions/{id}".
-func (s *spec) fill(path string, p parameter) string {
-	before, after, _ := strings.Cut(path, "{"+p.Name+"}")
+func (s *spec) valueIn(path string, p parameter) string {
+	before, _, _ := strings.Cut(path, "{"+p.Name+"}")
 	sc := p.Schema
 	for name, object := range sorted(s.Components.Schemas) {
 		if p.Name == "id" && strings.HasSuffix(before, "/"+strings.ToLower(name)+"s/") && object.Properties["id"] != nil {
 			sc = object.Properties["id"]
 		}
 	}
-	return before + fmt.Sprint(s.value(p.Name, sc)) + after
+	return fmt.Sprint(s.value(p.Name, sc))
 }
 
 // inQuotes escapes the tokens for single quotes in a shell.
@@ -216,6 +214,47 @@ func inQuotes(tokens []token) []token {
 		tokens[i].Text = strings.ReplaceAll(tokens[i].Text, `'`, `'\''`)
 	}
 	return tokens
+}
+
+// sessionToken is the variable of the examples that has the token of a session.
+const sessionToken = "TOKEN"
+
+// credential is the variable of the examples that has the operation's credential; empty
+// for none.
+func (o *operation) credential() string {
+	switch {
+	case o.takes("sessionCookie"), o.endsSession():
+		return sessionToken
+	case o.takes("operatorKey"):
+		return "KEY"
+	case o.takes("tenantKey"):
+		return "API_KEY"
+	}
+	return ""
+}
+
+// needsVersion reports whether a request must say which version it changes.
+func (o *operation) needsVersion() bool {
+	return slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.Name == "If-Match" && p.Required })
+}
+
+// inPath returns the parameters of the path.
+func (o *operation) inPath() []parameter {
+	return slices.DeleteFunc(slices.Clone(o.Parameters), func(p parameter) bool { return p.In != "path" })
+}
+
+// file is the type of a body that isn't JSON, and the ending of such a file; empty for JSON.
+func (m media) file() (mediaType, ending string) {
+	raw := m.otherTypes()
+	if len(raw) == 0 {
+		return "", ""
+	}
+	mediaType = raw[0]
+	if slices.Contains(raw, "image/png") {
+		mediaType = "image/png"
+	}
+	_, ending, _ = strings.Cut(mediaType, "/")
+	return mediaType, ending
 }
 
 // endsSession reports whether the operation clears the session cookie.

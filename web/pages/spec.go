@@ -15,6 +15,7 @@ type spec struct {
 	Tags    []struct{ Name, Description string }
 	// Paths has the operations by path and lower-case method.
 	Paths      map[string]map[string]*operation
+	api        string // path of the reference, for links; no part of the document
 	Components struct {
 		Schemas         map[string]*schema
 		SecuritySchemes map[string]struct{ Name string }

@@ -34,6 +34,7 @@ export interface Common {
 }
 export type Options<O> = Common & Params<O> & { query?: Query<O> };
 type Rest<O> = O extends { parameters: { path: object } } ? [options: Options<O>] : [options?: Options<O>];
+type DeleteRest<O> = Rest<O> extends [options: infer T] ? [options: T & { body?: Body<O> }] : [options?: Options<O> & { body?: Body<O> }];
 
 export interface ClientOptions {
 	/** Such as "https://auth.example" or "http://localhost:8080/platform". */
@@ -59,7 +60,7 @@ export declare class Client {
 	post<P extends PathsWith<"post">>(path: P, body?: Body<At<P, "post">>, ...rest: Rest<At<P, "post">>): Promise<Answer<At<P, "post">>>;
 	put<P extends PathsWith<"put">>(path: P, body?: Body<At<P, "put">>, ...rest: Rest<At<P, "put">>): Promise<Answer<At<P, "put">>>;
 	patch<P extends PathsWith<"patch">>(path: P, body?: Body<At<P, "patch">>, ...rest: Rest<At<P, "patch">>): Promise<Answer<At<P, "patch">>>;
-	delete<P extends PathsWith<"delete">>(path: P, ...rest: Rest<At<P, "delete">>): Promise<Answer<At<P, "delete">>>;
+	delete<P extends PathsWith<"delete">>(path: P, ...rest: DeleteRest<At<P, "delete">>): Promise<Answer<At<P, "delete">>>;
 	/** For paths that these types don't know yet. */
 	request(method: string, path: string, options?: Common & { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }): Promise<unknown>;
 	send(method: string, path: string, options?: Common & { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }): Promise<{ status: number; headers: Headers; body: unknown }>;

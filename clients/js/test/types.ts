@@ -15,6 +15,7 @@ const address: string = people.items[0]?.email ?? me.email;
 for await (const invitation of ann.list("/api/v2/invitations")) invitation.invitedBy satisfies string | null;
 const edited = await ann.patch("/api/v2/users/{id}", { role: "ADMIN" }, { params: { id: "usr_1" } });
 edited.user.role satisfies string;
+await ann.delete("/api/v2/tenant", { body: { confirm: "Acme" } });
 const nothing: undefined = await ann.logout();
 const stated: Assertion = await new Verifier(door, "https://reports.example").verify(address);
 createServer((req, res) => { void protect(door, "message.read")(req, res, () => res.end(req.doorward?.tenantId)); });

@@ -4,6 +4,7 @@
 if (navigator.clipboard) {
 	for (const figure of document.querySelectorAll("figure")) {
 		const example = figure.querySelector("pre");
+		const shown = () => [...figure.querySelectorAll("pre")].find((pre) => pre.checkVisibility()) ?? example;
 		const button = document.createElement("button");
 		button.type = "button";
 		button.className = "copy";
@@ -11,10 +12,10 @@ if (navigator.clipboard) {
 		button.setAttribute("aria-live", "polite");
 		button.setAttribute("aria-describedby", example.getAttribute("aria-labelledby"));
 		button.addEventListener("click", async () => {
-			const copied = await navigator.clipboard.writeText(example.textContent).then(() => true, () => false);
+			const copied = await navigator.clipboard.writeText(shown().textContent).then(() => true, () => false);
 			button.textContent = copied ? "Copied" : "Not allowed";
 			setTimeout(() => { button.textContent = "Copy"; }, 2000);
 		});
-		figure.querySelector("figcaption").after(button);
+		figure.insertBefore(button, example);
 	}
 }

@@ -1,0 +1,184 @@
+package pages
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// sample is an example of a request in one language.
+type sample struct {
+	ID, Name string // "go", "Go"
+	Text     []token
+}
+
+// samples are examples of a request that send the same: by curl, by the clients for
+// JavaScript and Python, and by Go's net/http.
+func (s *spec) samples(method, path string, o *operation) []sample {
+	return []sample{
+		{"curl", "curl", s.curl(method, path, o)},
+		{"js", "JavaScript", s.javaScript(method, path, o)},
+		{"go", "Go", s.inGo(method, path, o)},
+		{"python", "Python", s.python(method, path, o)},
+	}
+}
+
+// body is an example of the operation's JSON body; nil without one.
+func (s *spec) body(o *operation) any {
+	if o.RequestBody == nil || o.RequestBody.Content.json() == nil {
+		return nil
+	}
+	return s.value("", o.RequestBody.Content.json())
+}
+
+// file is the media type and the ending of a body that is a file.
+func (o *operation) file() (mediaType, ending string) {
+	if o.RequestBody == nil {
+		return "", ""
+	}
+	return o.RequestBody.Content.file()
+}
+
+// write adds plain text to tokens, with its strings in colour.
+func write(out []token, format string, args ...any) []token {
+	whole := fmt.Sprintf(format, args...)
+	last := 0
+	for _, at := range literal.FindAllStringIndex(whole, -1) {
+		out = append(out, token{"", whole[last:at[0]]}, token{classString, whole[at[0]:at[1]]})
+		last = at[1]
+	}
+	return append(out, token{"", whole[last:]})
+}
+
+var literal = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'")
+
+// javaScript calls the operation with the client of clients/js.
+func (s *spec) javaScript(method, path string, o *operation) []token {
+	if mediaType, ending := o.file(); mediaType != "" {
+		out := write(nil, "import { readFile } from \"node:fs/promises\";\n\n")
+		out = write(out, "const response = await fetch(%q, {\n  method: %q,\n", s.server()+s.filled(path, o), method)
+		out = write(out, "  headers: { \"Content-Type\": %q, Authorization: `Bearer ${process.env.%s}` },\n", mediaType, o.credential())
+		return write(out, "  body: await readFile(\"file.%s\"),\n});", ending)
+	}
+	out := write(nil, "import { Client } from \"@doorward/client\";\n\nconst doorward = new Client({ baseUrl: %q })", s.server())
+	if name := o.credential(); name != "" {
+		out = write(out, ".as(process.env.%s)", name)
+	}
+	out = write(out, ";\nconst answer = await doorward.%s(%q", strings.ToLower(method), path)
+	var options []string
+	if filled := s.assignments(path, o, "%s: %s"); filled != "" {
+		options = append(options, "params: { "+filled+" }")
+	}
+	if o.needsVersion() {
+		options = append(options, `ifMatch: '"3"'`)
+	}
+	switch body := s.body(o); {
+	case body != nil && method == "DELETE":
+		out = append(append(out, token{"", ", { body: "}), unquoteNames(encode(body, ""))...)
+		return write(out, "%s });", strings.Join(append([]string{""}, options...), ", "))
+	case body != nil:
+		out = append(append(out, token{"", ", "}), unquoteNames(encode(body, ""))...)
+	case len(options) > 0 && method != "GET" && method != "DELETE":
+		out = write(out, ", undefined")
+	}
+	if len(options) > 0 {
+		out = write(out, ", { %s }", strings.Join(options, ", "))
+	}
+	return write(out, ");")
+}
+
+// python calls the operation with the client of clients/python.
+func (s *spec) python(method, path string, o *operation) []token {
+	var out []token
+	if name := o.credential(); name != "" {
+		out = write(out, "import os\n\n")
+	}
+	if mediaType, ending := o.file(); mediaType != "" {
+		out = write(out, "import urllib.request\n\nwith open(\"file.%s\", \"rb\") as file:\n    request = urllib.request.Request(\n", ending)
+		out = write(out, "        %q,\n        data=file.read(),\n        method=%q,\n", s.server()+s.filled(path, o), method)
+		out = write(out, "        headers={\"Content-Type\": %q, \"Authorization\": \"Bearer \" + os.environ[%q]},\n    )\n", mediaType, o.credential())
+		return write(out, "urllib.request.urlopen(request)")
+	}
+	out = write(out, "import doorward\n\nclient = doorward.Client(%q", s.server())
+	if name := o.credential(); name != "" {
+		out = write(out, ", os.environ[%q]", name)
+	}
+	out = write(out, ")\nanswer = client.%s(%q", strings.ToLower(method), path)
+	if body := s.body(o); body != nil {
+		named := ", "
+		if method == "DELETE" {
+			named = ", body="
+		}
+		out = append(append(out, token{"", named}), pythonWords(encode(body, ""))...)
+	}
+	if filled := s.assignments(path, o, "%q: %s"); filled != "" {
+		out = write(out, ", params={%s}", filled)
+	}
+	if o.needsVersion() {
+		out = write(out, `, if_match='"3"'`)
+	}
+	return write(out, ")")
+}
+
+// inGo sends the request with the standard library.
+func (s *spec) inGo(method, path string, o *operation) []token {
+	var out []token
+	mediaType, ending := o.file()
+	body := "nil"
+	switch content := s.body(o); {
+	case mediaType != "":
+		out, body = write(out, "file, err := os.Open(\"file.%s\")\nif err != nil {\n\tlog.Fatal(err)\n}\ndefer file.Close()\n", ending), "file"
+	case content != nil:
+		out, body, mediaType = write(out, "body := strings.NewReader(`"), "body", "application/json"
+		out = append(append(out, encode(content, "")...), token{"", "`)\n"})
+	}
+	out = write(out, "req, err := http.NewRequest(%q, %q, %s)\nif err != nil {\n\tlog.Fatal(err)\n}\n", method, s.server()+s.filled(path, o), body)
+	if name := o.credential(); name != "" {
+		out = write(out, "req.Header.Set(\"Authorization\", \"Bearer \"+os.Getenv(%q))\n", name)
+	}
+	if mediaType != "" {
+		out = write(out, "req.Header.Set(\"Content-Type\", %q)\n", mediaType)
+	}
+	if o.needsVersion() {
+		out = write(out, "req.Header.Set(\"If-Match\", %q)\n", `"3"`)
+	}
+	status, _ := o.success()
+	out = write(out, "res, err := http.DefaultClient.Do(req)\nif err != nil {\n\tlog.Fatal(err)\n}\ndefer res.Body.Close()\n")
+	out = write(out, "if res.StatusCode != %s {\n\tlog.Fatal(res.Status)\n}", status)
+	if _, res := o.success(); res.Content.json() != nil {
+		out = write(out, "\nio.Copy(os.Stdout, res.Body)")
+	}
+	return out
+}
+
+// assignments lists the parameters of the path with examples, in a form such as "%s: %s".
+func (s *spec) assignments(path string, o *operation, form string) string {
+	var all []string
+	for _, p := range o.inPath() {
+		all = append(all, fmt.Sprintf(form, p.Name, quote(s.valueIn(path, p))))
+	}
+	return strings.Join(all, ", ")
+}
+
+var identifier = regexp.MustCompile(`^"([A-Za-z_]\w*)"$`)
+
+// unquoteNames writes the names of members as JavaScript does.
+func unquoteNames(tokens []token) []token {
+	for i, t := range tokens {
+		if t.Class == className {
+			tokens[i].Text = identifier.ReplaceAllString(t.Text, "$1")
+		}
+	}
+	return tokens
+}
+
+// pythonWords writes the words of JSON as Python does.
+func pythonWords(tokens []token) []token {
+	words := map[string]string{"true": "True", "false": "False", "null": "None"}
+	for i, t := range tokens {
+		if word, ok := words[t.Text]; ok && t.Class == classWord {
+			tokens[i].Text = word
+		}
+	}
+	return tokens
+}

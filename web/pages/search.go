@@ -1,0 +1,234 @@
+package pages
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/docs"
+	"github.com/doorward/doorward/internal/fold"
+	"github.com/doorward/doorward/web/front"
+)
+
+// section is a piece of text that a search finds: what stands below one heading, an
+// endpoint, or a problem.
+type section struct {
+	Page, Title string // of the page, and of the piece
+	Link        string
+	Text        string
+	folded      [3]string // page, title and text without case and accents
+}
+
+// The weights of a word in the title of a page, in that of a section, in its text.
+var weights = [3]int{4, 8, 1}
+
+func newSection(page, title, link, text string) section {
+	s := section{Page: page, Title: title, Link: link, Text: strings.Join(strings.Fields(text), " ")}
+	for i, part := range []string{page, title, s.Text} {
+		s.folded[i] = fold.Text(part)
+	}
+	return s
+}
+
+// score is 0 unless every word is in the section.
+func (s section) score(words []string) (total int) {
+	for _, word := range words {
+		best := 0
+		for i, text := range s.folded {
+			if !strings.Contains(text, word) {
+				continue
+			}
+			best = max(best, weights[i]*(1+min(4, strings.Count(text, word))))
+			if startsWord(text, word) {
+				best += weights[i] * 2
+			}
+		}
+		if best == 0 {
+			return 0
+		}
+		total += best
+	}
+	return total
+}
+
+// startsWord reports whether a word of the text begins with the other.
+func startsWord(text, word string) bool {
+	return strings.HasPrefix(text, word) || strings.Contains(text, " "+word)
+}
+
+// sections reads the whole documentation once: pages by headings, endpoints, problems.
+func (p *pageRenderer) readSections() ([]section, error) {
+	ref, err := p.reference()
+	if err != nil {
+		return nil, err
+	}
+	b, err := readBook(p.base)
+	if err != nil {
+		return nil, err
+	}
+	var all []section
+	for name, read := range sorted(b.pages) {
+		g, err := read()
+		if err != nil {
+			return nil, err
+		}
+		source, err := docs.Files.ReadFile(fileOf(name))
+		if err != nil {
+			continue // the list of decisions has no file
+		}
+		all = append(all, newDocument(source).sections(g.Title, b.link(name))...)
+	}
+	for e := range ref.endpoints() {
+		all = append(all, newSection("API reference", e.Summary, e.Link, e.Method+" "+e.Path+". "+e.Description))
+	}
+	for _, about := range doorward.Problems() {
+		all = append(all, newSection("Problems", about.Title, p.base+front.ProblemPath(about.Code), string(about.Code)+": "+about.Help))
+	}
+	return all, nil
+}
+
+// fileOf is the file of a page.
+func fileOf(page string) string {
+	if page == "" {
+		return contents
+	}
+	return page + ".md"
+}
+
+// sections cuts the document at its headings.
+func (p *document) sections(page, link string) []section {
+	var all []section
+	var text strings.Builder
+	title, at := page, link
+	end := func() {
+		all = append(all, newSection(page, title, at, text.String()))
+		text.Reset()
+	}
+	seen := 0
+	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
+		if h, ok := n.(*ast.Heading); ok {
+			if seen > 0 {
+				end()
+				title, at = p.headings[seen].Title, link+"#"+p.headings[seen].ID
+			}
+			seen += min(1, h.Level)
+			continue
+		}
+		text.WriteString(p.words(n) + " ")
+	}
+	end()
+	return all
+}
+
+// words returns the text below n, that of its examples, too.
+func (p *document) words(n ast.Node) string {
+	var out strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n := n.(type) {
+		case *ast.Text:
+			if entering {
+				out.Write(n.Segment.Value(p.source))
+				if n.SoftLineBreak() {
+					out.WriteByte(' ')
+				}
+			}
+		case *ast.FencedCodeBlock, *ast.CodeBlock:
+			for i := 0; entering && i < n.Lines().Len(); i++ {
+				line := n.Lines().At(i)
+				out.Write(line.Value(p.source))
+			}
+		default:
+			if !entering && n.Type() == ast.TypeBlock {
+				out.WriteByte(' ')
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return out.String()
+}
+
+// found is a result: a section with the text around the first word, cut at the words that
+// are shown as marks.
+type found struct {
+	section
+	Excerpt []marked
+}
+
+type marked struct {
+	Text string
+	Hit  bool
+}
+
+// results is what the page of a search shows.
+type results struct {
+	Query string
+	Found []found
+}
+
+const (
+	maxQuery   = 200 // bytes
+	maxResults = 30
+)
+
+// search returns the sections with all words of the query, the best first.
+func search(all []section, query string) []found {
+	words := fold.Words(query)
+	if len(words) == 0 {
+		return nil
+	}
+	type scored struct {
+		section
+		score int
+	}
+	var hits []scored
+	for _, s := range all {
+		if score := s.score(words); score > 0 {
+			hits = append(hits, scored{s, score})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b scored) int { return b.score - a.score })
+	var best []found
+	for _, hit := range hits[:min(len(hits), maxResults)] {
+		best = append(best, found{hit.section, hit.excerpt(words)})
+	}
+	return best
+}
+
+// excerpt is some forty words of the text, from a little before the first word that was
+// searched for.
+func (s section) excerpt(words []string) (out []marked) {
+	const before, most = 8, 40
+	all := strings.Fields(s.Text)
+	isHit := func(text string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(fold.Text(text), word) })
+	}
+	from := max(0, slices.IndexFunc(all, isHit)-before)
+	for _, text := range all[from:min(len(all), from+most)] {
+		out = append(out, marked{text, isHit(text)})
+	}
+	return out
+}
+
+// showSearch answers GET /docs/search?q=…, with nothing but a form. It isn't kept.
+func (p *pageRenderer) showSearch(_ context.Context, call *front.Call) error {
+	all, err := p.sections()
+	if err != nil {
+		return err
+	}
+	query := strings.TrimSpace(call.R.URL.Query().Get("q"))
+	if len(query) > maxQuery || !utf8.ValidString(query) {
+		query = ""
+	}
+	c, err := p.make(view{File: "search", Title: "Search", Description: "Search in the documentation.", Scripts: reading, Body: results{Query: query, Found: search(all, query)}})
+	if err != nil {
+		return err
+	}
+	c.status = http.StatusOK
+	c.send(call)
+	return nil
+}

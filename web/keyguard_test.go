@@ -58,14 +58,16 @@ func TestKeysOnEndpoints(t *testing.T) {
 func TestNotForKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		_, key := d.newKey(t, d.Tenant("Acme").Owner, nil)
+		operator := d.operatorKey(t)
 		tried := 0
 		for _, r := range api.Routes(new(app.App)) {
-			if r.Guard.Name() != front.SignedIn().Name() {
+			if !r.Guard.PeopleOnly() {
 				continue
 			}
 			tried++
 			route := r.Method + " " + strings.NewReplacer("{id}", "ses_1", "{tenantId}", "tnt_1").Replace(r.Path)
 			d.send(t, route, m{}, bearer(key)).fails(403, "not_for_keys")
+			d.send(t, route, m{}, bearer(operator)).fails(403, "forbidden")
 		}
 		if tried < 8 {
 			t.Errorf("%d endpoints were tried", tried)

@@ -41,7 +41,9 @@ func TestStepUp(t *testing.T) {
 			{"DELETE /api/v2/roles/" + role, nil},
 			{"PUT /api/v2/policy", m{"text": "", "mode": "enforce"}},
 			{"POST /api/v2/auth/factors/totp", m{}},
+			{"POST /api/v2/auth/factors/totp", m{"name": strings.Repeat("x", 101)}}, // the refusal comes before the meaning
 			{"POST /api/v2/auth/change-email", m{"email": "new@acme.example"}},
+			{"POST /api/v2/auth/change-email", m{"email": "nowhere"}},
 			{"POST " + hooksPath, m{"url": "http://localhost:9/", "events": []string{"*"}}},
 			{"PATCH " + hooksPath + "/" + hookID, m{"about": "another"}},
 			{"POST " + hooksPath + "/" + hookID + "/rotate-secret", m{}},

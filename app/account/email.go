@@ -23,17 +23,17 @@ const undoFor = 7 * 24 * time.Hour
 // who reads the mail of the new address, tells whether it is free. Errors:
 // validation_failed, too_many_attempts, unauthenticated, unavailable.
 func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string) error {
-	if address == "" {
-		return doorward.Invalid("/email", "required", "Say which address the account is to have.")
-	}
-	email, err := mailaddr.Parse(address)
-	if err != nil {
-		return doorward.Invalid("/email", "invalid", "This is "+err.Error()+".")
+	email, fault := newAddress(address)
+	if fault != nil {
+		if err := a.writer.Require(ctx, by, doorward.AccountEmail, userObject(by.ID, by.TenantID)); err != nil {
+			return err // a missing proof of identity comes before what is wrong with the address
+		}
+		return fault
 	}
 	if err := a.verifier.CheckEmailChangeLimits(ctx, by, email); err != nil {
 		return err
 	}
-	_, err = a.writer.Do(ctx, by, doorward.AccountEmail, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
+	_, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		account, err := lockOwn(ctx, tx, by)
 		if err != nil {
 			return err
@@ -56,6 +56,17 @@ func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address 
 		return tx.QueueMail(ctx, store.MailEmailRequested, account.Email, change.ID)
 	})
 	return err
+}
+
+func newAddress(typed string) (string, error) {
+	if typed == "" {
+		return "", doorward.Invalid("/email", "required", "Say which address the account is to have.")
+	}
+	email, err := mailaddr.Parse(typed)
+	if err != nil {
+		return "", doorward.Invalid("/email", "invalid", "This is "+err.Error()+".")
+	}
+	return email, nil
 }
 
 func userObject(id, tenantID string) doorward.Object {

@@ -49,7 +49,7 @@ func (f *Factors) EnrolBy(ctx context.Context, by doorward.Caller, token, name s
 // enrol replaces an enrolment that was begun before: nobody confirms two at a time.
 func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, tenantID, name string) (Enrolment, error) {
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
-		return Enrolment{}, doorward.InvalidFields(faults...)
+		return Enrolment{}, f.invalid(ctx, by, action, ofPerson(account.ID, tenantID), faults)
 	}
 	seed := totp.NewSeed()
 	e := Enrolment{ID: doorward.NewID(doorward.PrefixFactor), Seed: seed, URI: totp.URI(f.shown.Load().issuer, account.Email, seed)}
@@ -68,6 +68,15 @@ func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward
 		return err
 	})
 	return e, err
+}
+
+// invalid is the error of faults in what the caller asks for. Who may not ask, or has to
+// prove their identity first, learns that instead.
+func (f *Factors) invalid(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, faults []doorward.FieldError) error {
+	if err := f.writer.Require(ctx, by, action, on); err != nil {
+		return err
+	}
+	return doorward.InvalidFields(faults...)
 }
 
 // defaultName is that of a TOTP until its person names it.

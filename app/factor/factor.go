@@ -102,7 +102,7 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give it a name."})
 	}
 	if len(faults) > 0 {
-		return doorward.Factor{}, doorward.InvalidFields(faults...)
+		return doorward.Factor{}, f.invalid(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), faults)
 	}
 	var renamed doorward.Factor
 	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {

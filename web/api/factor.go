@@ -123,14 +123,16 @@ var docConfirmTOTP = front.Doc{
 }
 
 func (a *api) confirmTOTP(ctx context.Context, c *front.Call, in confirmInput) (confirmed, error) {
+	if in.Challenge == "" {
+		if err := signedInNow(c); err != nil {
+			return confirmed{}, err
+		}
+	}
 	if err := required(field{"/id", in.ID}, field{"/code", in.Code}); err != nil {
 		return confirmed{}, err
 	}
 	if in.Challenge != "" {
 		return a.confirmAndSignIn(ctx, c, in)
-	}
-	if err := signedInNow(c); err != nil {
-		return confirmed{}, err
 	}
 	done, err := a.app.Factors.Confirm(ctx, c.Caller, in.ID, in.Code)
 	return confirmed{Factor: viewFactor(done.Factor), RecoveryCodes: done.RecoveryCodes}, err

@@ -327,6 +327,9 @@ func implied(r front.Route) []doorward.Code {
 	case front.Public().Name():
 	case front.Optional().Name():
 		codes = append(codes, ofKeys...)
+		if r.Guard.PeopleOnly() {
+			codes = append(codes, doorward.CodeNotForKeys, doorward.CodeForbidden)
+		}
 	case front.SignedIn().Name():
 		codes = append(codes, doorward.CodeNotForKeys)
 		fallthrough

@@ -94,6 +94,11 @@ var docFinishPasskey = front.Doc{
 }
 
 func (a *api) finishPasskey(ctx context.Context, c *front.Call, in finishPasskeyInput) (confirmed, error) {
+	if in.Challenge == "" {
+		if err := signedInNow(c); err != nil {
+			return confirmed{}, err
+		}
+	}
 	if err := required(field{"/challenge", in.Challenge}, field{"/credential", string(in.Credential.Text())}); err != nil {
 		return confirmed{}, err
 	}

@@ -33,6 +33,8 @@ type Guard struct {
 	// installation: the operator, and services that name no tenant, use the route for what
 	// belongs to the installation.
 	installation bool
+	// personal: an optional route refuses other credentials than sessions.
+	personal bool
 }
 
 // The names of guards that need no action.
@@ -52,6 +54,15 @@ func Public() Guard { return Guard{name: public} }
 // Optional routes use a session if there is a valid one. If validity can't be checked,
 // the request fails.
 func Optional() Guard { return Guard{name: optional} }
+
+// ForPeople refuses API keys and other keys on an optional route that is about the person.
+func (g Guard) ForPeople() Guard {
+	g.personal = true
+	return g
+}
+
+// PeopleOnly reports whether the route refuses keys because it is about the person.
+func (g Guard) PeopleOnly() bool { return g.personal || g.Name() == signedIn }
 
 // SignedIn routes need a session, whatever its role. They are about the person: API keys
 // are refused.
@@ -185,7 +196,7 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 	if g.name != optional {
 		return by, err
 	}
-	if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser {
+	if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser && !g.personal {
 		return s.anonymous(r), nil
 	}
 	return by, err

@@ -250,12 +250,17 @@ func (s *testServer) killUnderLoad(untilLogout bool) {
 // waitUntil polls until isSo returns true.
 func (s *testServer) waitUntil(what string, isSo func() bool) {
 	s.Helper()
+	s.waitWithin(waitTimeout, what, isSo)
+}
+
+func (s *testServer) waitWithin(limit time.Duration, what string, isSo func() bool) {
+	s.Helper()
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(waitTimeout); !isSo(); <-tick.C {
+	for end := time.Now().Add(limit); !isSo(); <-tick.C {
 		if time.Now().After(end) {
 			s.kill()
-			s.Fatalf("life %d: %s: not within %v\n%s", s.starts, what, waitTimeout, s.log)
+			s.Fatalf("life %d: %s: not within %v\n%s", s.starts, what, limit, s.log)
 		}
 	}
 }

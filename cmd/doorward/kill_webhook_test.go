@@ -1,0 +1,291 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// The server is killed while people are invited and an endpoint gets the events: between
+// the commit and the sending, and between the sending and the noting. Every event that is
+// in the trail arrives, what comes again has the same id, and nothing else comes.
+
+func TestKilledWithWebhooksOnSQLite(t *testing.T) { killWithWebhooks(t, "sqlite:doorward.db") }
+
+func TestKilledWithWebhooksOnPostgres(t *testing.T) { killWithWebhooks(t, pgtest.DSN(t)) }
+
+func killWithWebhooks(t *testing.T, dsn string) {
+	t.Parallel()
+	rounds := 2
+	if *full {
+		rounds = 15
+	}
+	v, to := newTestServer(t, program, dsn), newHookReceiver(t)
+	key := v.withKey()
+	v.start(key...)
+	v.createWebhook(to)
+	for n := range rounds {
+		v.inviteUntilKilled(fmt.Sprint("round", n))
+		v.start(key...)
+	}
+	held := v.killWhileHeld(to)
+	v.start(append(key, "--clock-offset", "3m")...) // ends the claims of the dead
+	v.waitUntil("all are delivered", func() bool { return v.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
+	events := v.ids(`SELECT id FROM events WHERE action = 'user.invite' AND outcome = 'done' AND id IN (SELECT event_id FROM webhook_deliveries)`)
+	if n := v.count(`SELECT count(*) FROM invitations WHERE role = 'USER'`); n != len(events) {
+		t.Errorf("there are %d invitations and %d events with a delivery", n, len(events))
+	}
+	repeated := to.checkAgainst(t, events)
+	for id := range held {
+		if to.times(id) < 2 {
+			t.Errorf("%s was not answered when the server died, and never came again", id)
+		}
+	}
+	v.shutDown()
+	v.checkConsistent()
+	t.Logf("%d kills: %d events, all delivered, %d of them more than once; %d were waiting for their answer at a kill", rounds+1, len(events), repeated, len(held))
+}
+
+// TestWebhooksOfThreeNodes: three nodes share the deliveries, and two take over what a third
+// was sending when it was killed. That takes as long as a claim, half a minute.
+func TestWebhooksOfThreeNodes(t *testing.T) {
+	if !*full {
+		t.Skip("app/webhook has the short forms: TestNodesShare, TestTakenOver")
+	}
+	t.Parallel()
+	v, to := newTestServer(t, program, pgtest.DSN(t)), newHookReceiver(t)
+	key := v.withKey()
+	nodes := []*testServer{v}
+	for range 2 {
+		other := *v
+		other.addr = freeport.On("localhost")
+		nodes = append(nodes, &other)
+	}
+	for _, n := range nodes {
+		n.start(key...)
+	}
+	v.createWebhook(to)
+	to.pause.Store(int64(100 * time.Millisecond))
+	for n := range 200 {
+		v.mustInvite(fmt.Sprintf("shared%d@x.example", n))
+	}
+	v.waitUntil("all are delivered", func() bool { return v.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
+	for i, n := range nodes {
+		if n.delivered() == 0 {
+			t.Errorf("node %d has delivered nothing", i)
+		}
+	}
+	held := v.killWhileHeld(to)
+	began := time.Now()
+	v.waitWithin(3*waitTimeout, "the others have taken over", func() bool { return v.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
+	events := v.ids(`SELECT event_id FROM webhook_deliveries`)
+	repeated := to.checkAgainst(t, events)
+	t.Logf("%d events; after a kill with %d unanswered the other nodes had delivered all after %v; %d came again", len(events), len(held), time.Since(began).Round(time.Second), repeated)
+}
+
+// hookReceiver is an endpoint that counts the messages by id. While it holds it answers
+// nothing.
+type hookReceiver struct {
+	*httptest.Server
+	mu      sync.Mutex
+	came    map[string]int
+	holding chan struct{} // nil: it answers
+	held    map[string]bool
+	pause   atomic.Int64
+}
+
+func newHookReceiver(t *testing.T) *hookReceiver {
+	r := &hookReceiver{came: map[string]int{}}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		id := req.Header.Get("Webhook-Id")
+		r.mu.Lock()
+		r.came[id]++
+		wait := r.holding
+		if wait != nil {
+			r.held[id] = true
+		}
+		r.mu.Unlock()
+		if wait != nil {
+			<-wait
+		}
+		if pause := r.pause.Load(); pause > 0 {
+			<-time.After(time.Duration(pause))
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *hookReceiver) hold() (release func() map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holding, r.held = make(chan struct{}), map[string]bool{}
+	return func() map[string]bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		close(r.holding)
+		r.holding = nil
+		return r.held
+	}
+}
+
+func (r *hookReceiver) heldNow() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.held)
+}
+
+func (r *hookReceiver) times(id string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.came[id]
+}
+
+// checkAgainst checks that exactly the events have come, and returns how many came again.
+func (r *hookReceiver) checkAgainst(t *testing.T, events []string) (repeated int) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range events {
+		switch n := r.came[id]; {
+		case n == 0:
+			t.Errorf("%s was lost", id)
+		case n > 1:
+			repeated++
+		}
+	}
+	if len(r.came) != len(events) {
+		t.Errorf("%d ids came, of %d events", len(r.came), len(events))
+	}
+	return repeated
+}
+
+// withKey returns the flag that names a new master key; none with SQLite, which makes its own.
+func (s *testServer) withKey() []string {
+	s.Helper()
+	if strings.HasPrefix(s.dsn, "sqlite:") {
+		return nil
+	}
+	file := filepath.Join(s.dir, "webhooks.key")
+	if out, err := exec.Command(s.program, "key", "create-master", file).CombinedOutput(); err != nil {
+		s.Fatalf("%v\n%s", err, out)
+	}
+	return []string{"--master-key-file=" + file}
+}
+
+// createWebhook makes a webhook that hears of invitations, and tests it, so that it counts as
+// a quick one.
+func (s *testServer) createWebhook(to *hookReceiver) {
+	s.Helper()
+	status, answer, err := s.ask(s.owner, http.MethodPost, "/api/v2/webhooks", map[string]any{"url": to.URL, "events": []string{"user.invite"}})
+	if err != nil || status != http.StatusCreated {
+		s.Fatalf("%d %s %v", status, answer, err)
+	}
+	var made struct{ Webhook struct{ ID string } }
+	if err := json.Unmarshal(answer, &made); err != nil {
+		s.Fatal(err)
+	}
+	status, answer, err = s.ask(s.owner, http.MethodPost, "/api/v2/webhooks/"+made.Webhook.ID+"/test", nil)
+	if err != nil || status != http.StatusOK {
+		s.Fatalf("%d %s %v", status, answer, err)
+	}
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	clear(to.came)
+}
+
+func (s *testServer) mustInvite(email string) {
+	s.Helper()
+	if !s.invite(email) {
+		s.Fatalf("%s is not invited", email)
+	}
+}
+
+// inviteUntilKilled has four people invite others, and kills the server during that.
+func (s *testServer) inviteUntilKilled(name string) {
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for n := 0; s.invite(fmt.Sprintf("%s.%d.%d@x.example", name, i, n)); n++ {
+			}
+		})
+	}
+	<-time.After(time.Duration(100+rand.IntN(200)) * time.Millisecond)
+	s.kill()
+	all.Wait()
+}
+
+// killWhileHeld kills the server while messages wait for their answers and others for their
+// sending. It returns the ids of those that were sent.
+func (s *testServer) killWhileHeld(to *hookReceiver) map[string]bool {
+	s.Helper()
+	release := to.hold()
+	for n := range 12 {
+		s.mustInvite(fmt.Sprintf("held%d@x.example", n))
+	}
+	s.waitUntil("a message waits for its answer", func() bool { return to.heldNow() > 0 })
+	s.kill()
+	return release()
+}
+
+func (s *testServer) ids(query string) (all []string) {
+	s.Helper()
+	db, err := openSQL(s.dsn, s.dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query(query)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			s.Fatal(err)
+		}
+		all = append(all, id)
+	}
+	if err := rows.Err(); err != nil {
+		s.Fatal(err)
+	}
+	return all
+}
+
+var deliveredMetric = regexp.MustCompile(`(?m)^doorward_webhook_attempts_total\{[^}]*delivered[^}]*\} ([0-9.e+]+)`)
+
+// delivered is how many messages this node has delivered.
+func (s *testServer) delivered() float64 {
+	s.Helper()
+	_, text, err := s.ask("", http.MethodGet, "/metrics", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	m := deliveredMetric.FindStringSubmatch(string(text))
+	if m == nil {
+		s.Fatal("no metric of deliveries: " + strings.Join(regexp.MustCompile(`(?m)^doorward_webhook.*`).FindAllString(string(text), -1), "\n"))
+	}
+	n, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return n
+}

@@ -48,6 +48,43 @@ type Event struct {
 	Changes    []Change
 }
 
+// EventView is an event as JSON, wherever one is written: by the API, to webhooks, in exports.
+type EventView struct {
+	ID        string     `json:"id" example:"evt_3mq7m5x3yh4n6rj7wd2c5tpae7"`
+	Seq       *int64     `json:"seq,omitempty" example:"1042" doc:"Its number in the trail of its tenant, from 1 without gaps; only in the answers of GET /api/v2/events"`
+	At        time.Time  `json:"at" example:"2026-03-02T09:41:12Z"`
+	Action    Action     `json:"action" example:"user.role"`
+	Outcome   Outcome    `json:"outcome" enum:"done,refused"`
+	Actor     ActorView  `json:"actor"`
+	Target    TargetView `json:"target"`
+	TenantID  string     `json:"tenantId"`
+	IP        string     `json:"ip" doc:"Address of the client; empty for actions at the command line and by Doorward itself"`
+	RequestID string     `json:"requestId" example:"req_4kq7m5x3yh4n6rj7wd2c5tpae7" doc:"X-Request-Id of the answer; empty for the same actions"`
+	Changes   []Change   `json:"changes,omitempty" doc:"What was changed; for a refusal its reason, a problem's code"`
+}
+
+// ActorView is who did it.
+type ActorView struct {
+	Type  PrincipalKind `json:"type" enum:"user,key,service,operator,system,anonymous"`
+	ID    string        `json:"id,omitempty" doc:"Of the user or the key"`
+	Email string        `json:"email,omitempty"`
+}
+
+// TargetView is the object it was done to.
+type TargetView struct {
+	Type string `json:"type" example:"user"`
+	ID   string `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+}
+
+// View returns the event for JSON, with its number.
+func (e Event) View() EventView {
+	return EventView{
+		ID: e.ID, Seq: &e.Seq, At: e.At, Action: e.Action, Outcome: e.Outcome,
+		Actor:  ActorView{e.ActorType, e.ActorID, e.ActorEmail},
+		Target: TargetView{e.Target.Type, e.Target.ID}, TenantID: e.Target.TenantID, IP: e.IP, RequestID: e.RequestID, Changes: e.Changes,
+	}
+}
+
 // FieldCount is the field of events that stand for more than one refusal.
 const FieldCount = "count"
 

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
@@ -13,7 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
 )
 
 const hooksPath = "/api/v2/webhooks"
@@ -170,6 +175,65 @@ func TestWebhook(t *testing.T) {
 			d.send(t, "GET "+hooksPath+"/"+id+"/deliveries"+wrong, nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
 		}
 	}, masterKey(t))
+}
+
+// TestOneJSONOfEvents: the API, webhooks and both exports write an event alike; only the list
+// leaves out its number.
+func TestOneJSONOfEvents(t *testing.T) {
+	d := start(t, masterKey(t))
+	acme, to := d.Tenant("Acme"), newEndpoint(t)
+	owner := as(acme.Owner.Token())
+	d.hook(t, to.URL, owner, m{"include": []string{"email"}})
+	d.invite(t, acme.Owner, "bob@acme.example", "USER")
+	var got []received
+	until(t, "the event is delivered", func() bool { got = append(got, to.news()...); return len(got) == 1 })
+	var sent, line m
+	if err := json.Unmarshal(got[0].body, &sent); err != nil {
+		t.Fatal(err)
+	}
+	ways := map[string]any{"the webhook": sent["data"]}
+	feed := d.send(t, "GET /api/v2/events?types=user.invite", nil, owner).ok(200).at("items").([]any)
+	ways["the feed"] = feed[0]
+	events, _, err := d.Node.App.Audit.Export(t.Context(), audit.Scope{TenantID: acme.ID}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if text, err := audit.AppendLine(nil, e); err != nil || e.Action == "user.invite" && json.Unmarshal(text, &line) != nil {
+			t.Fatal(err, string(text))
+		}
+	}
+	ways["the export of the trail"] = line
+	ways["the export of the tenant"] = exportedInvite(t, d, acme.ID)
+	want := d.trail(t, acme.Owner, "?action=user.invite")[0]
+	if _, numbered := want["seq"]; numbered {
+		t.Error("the list has numbers")
+	}
+	want["seq"] = line["seq"]
+	for name, way := range ways {
+		if diff := cmp.Diff(any(want), way); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// exportedInvite returns the event user.invite in the export of the tenant.
+func exportedInvite(t *testing.T, d *server, tenantID string) any {
+	t.Helper()
+	var text bytes.Buffer
+	if err := d.Node.App.Tenants.Export(t.Context(), doorward.OperatorAtTerminal(), tenantID, false, &text); err != nil {
+		t.Fatal(err)
+	}
+	var all struct{ AuditEvents []m }
+	if err := json.Unmarshal(text.Bytes(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all.AuditEvents {
+		if e["action"] == "user.invite" {
+			return e
+		}
+	}
+	return nil
 }
 
 // TestWebhookSecret: during the grace a message verifies with both secrets, afterwards with

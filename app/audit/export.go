@@ -7,45 +7,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 )
 
-// record is an event as Export writes it: the members that the API has, and seq.
-type record struct {
-	ID        string            `json:"id"`
-	Seq       int64             `json:"seq"`
-	At        time.Time         `json:"at"`
-	Action    doorward.Action   `json:"action"`
-	Outcome   doorward.Outcome  `json:"outcome"`
-	Actor     recordActor       `json:"actor"`
-	Target    recordTarget      `json:"target"`
-	TenantID  string            `json:"tenantId"`
-	IP        string            `json:"ip"`
-	RequestID string            `json:"requestId"`
-	Changes   []doorward.Change `json:"changes,omitempty"`
-}
-
-type recordActor struct {
-	Type  doorward.PrincipalKind `json:"type"`
-	ID    string                 `json:"id,omitempty"`
-	Email string                 `json:"email,omitempty"`
-}
-
-type recordTarget struct {
-	Type string `json:"type"`
-	ID   string `json:"id"`
-}
-
 // AppendLine appends an event as a line of JSON.
 func AppendLine(to []byte, e doorward.Event) ([]byte, error) {
-	line, err := json.Marshal(record{
-		ID: e.ID, Seq: e.Seq, At: e.At, Action: e.Action, Outcome: e.Outcome,
-		Actor:  recordActor{e.ActorType, e.ActorID, e.ActorEmail},
-		Target: recordTarget{e.Target.Type, e.Target.ID}, TenantID: e.Target.TenantID, IP: e.IP, RequestID: e.RequestID, Changes: e.Changes,
-	})
+	line, err := json.Marshal(e.View())
 	return append(append(to, line...), '\n'), err
 }
 

@@ -114,7 +114,7 @@ func (d *document) write(id string, now time.Time) {
 		return d.read.EachWebhook(d.ctx, id, func(w doorward.Webhook) error { return add(webhookOf(w)) })
 	})
 	items(d, "auditEvents", func(add func(any) error) error {
-		return d.read.EachEvent(d.ctx, id, func(e doorward.Event) error { return add(eventOf(e)) })
+		return d.read.EachEvent(d.ctx, id, func(e doorward.Event) error { return add(e.View()) })
 	})
 	d.text("\n}\n")
 }
@@ -329,36 +329,4 @@ type exportedWebhook struct {
 
 func webhookOf(w doorward.Webhook) exportedWebhook {
 	return exportedWebhook{w.ID, w.URL, w.Events, w.About, w.Include, w.Enabled, w.PublicKey, w.CreatedAt}
-}
-
-type exportedEvent struct {
-	ID        string            `json:"id"`
-	At        time.Time         `json:"at"`
-	Action    string            `json:"action"`
-	Outcome   string            `json:"outcome"`
-	Actor     exportedActor     `json:"actor"`
-	Target    exportedTarget    `json:"target"`
-	IP        string            `json:"ip"`
-	RequestID string            `json:"requestId"`
-	Changes   []doorward.Change `json:"changes,omitempty"`
-}
-
-type exportedActor struct {
-	Type  string `json:"type"`
-	ID    string `json:"id,omitempty"`
-	Email string `json:"email,omitempty"`
-}
-
-type exportedTarget struct {
-	Type string `json:"type"`
-	ID   string `json:"id"`
-}
-
-func eventOf(e doorward.Event) exportedEvent {
-	return exportedEvent{
-		ID: e.ID, At: e.At, Action: string(e.Action), Outcome: string(e.Outcome),
-		Actor:  exportedActor{string(e.ActorType), e.ActorID, e.ActorEmail},
-		Target: exportedTarget{e.Target.Type, e.Target.ID},
-		IP:     e.IP, RequestID: e.RequestID, Changes: e.Changes,
-	}
 }

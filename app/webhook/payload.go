@@ -10,46 +10,15 @@ import (
 
 // message is the body of a delivery.
 type message struct {
-	Type      doorward.Action `json:"type"`
-	Timestamp time.Time       `json:"timestamp"`
-	Data      data            `json:"data"`
-}
-
-// data is an audit event, as GET /api/v2/audit-events shows it, with its number.
-type data struct {
-	ID        string            `json:"id"`
-	Seq       int64             `json:"seq"`
-	At        time.Time         `json:"at"`
-	Action    doorward.Action   `json:"action"`
-	Outcome   doorward.Outcome  `json:"outcome"`
-	Actor     actor             `json:"actor"`
-	Target    target            `json:"target"`
-	TenantID  string            `json:"tenantId"`
-	IP        string            `json:"ip"`
-	RequestID string            `json:"requestId"`
-	Changes   []doorward.Change `json:"changes,omitempty"`
-}
-
-type actor struct {
-	Type  doorward.PrincipalKind `json:"type"`
-	ID    string                 `json:"id,omitempty"`
-	Email string                 `json:"email,omitempty"`
-}
-
-type target struct {
-	Type string `json:"type"`
-	ID   string `json:"id"`
+	Type      doorward.Action    `json:"type"`
+	Timestamp time.Time          `json:"timestamp"`
+	Data      doorward.EventView `json:"data"`
 }
 
 // payload returns the body for a webhook. It is made when it is sent, so that what is erased
 // until then isn't sent.
 func payload(w doorward.Webhook, e doorward.Event) ([]byte, error) {
-	d := data{
-		ID: e.ID, Seq: e.Seq, At: e.At, Action: e.Action, Outcome: e.Outcome,
-		Actor:  actor{e.ActorType, e.ActorID, e.ActorEmail},
-		Target: target{e.Target.Type, e.Target.ID}, TenantID: e.Target.TenantID, IP: e.IP, RequestID: e.RequestID,
-		Changes: e.Changes,
-	}
+	d := e.View()
 	if !w.Includes(doorward.WebhookIncludesEmail) {
 		d.Actor.Email, d.Changes = "", withoutAddresses(e.Changes)
 		d.Target.ID = withoutAddress(e.Target.ID)

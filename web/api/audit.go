@@ -10,52 +10,16 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-type eventView struct {
-	ID        string           `json:"id" example:"evt_3mq7m5x3yh4n6rj7wd2c5tpae7"`
-	Seq       int64            `json:"seq,omitempty" example:"1042" doc:"Its number in the trail of its tenant, from 1 without gaps; only in the answers of GET /api/v2/events"`
-	At        time.Time        `json:"at" example:"2026-03-02T09:41:12Z"`
-	Action    doorward.Action  `json:"action" example:"user.role"`
-	Outcome   doorward.Outcome `json:"outcome" enum:"done,refused"`
-	Actor     actorView        `json:"actor"`
-	Target    targetView       `json:"target"`
-	TenantID  string           `json:"tenantId"`
-	IP        string           `json:"ip" doc:"Address of the client; empty for actions at the command line and by Doorward itself"`
-	RequestID string           `json:"requestId" example:"req_4kq7m5x3yh4n6rj7wd2c5tpae7" doc:"X-Request-Id of the answer; empty for the same actions"`
-	Changes   []changeView     `json:"changes,omitempty" doc:"What was changed; for a refusal its reason, a problem's code"`
-}
-
-type actorView struct {
-	Type  doorward.PrincipalKind `json:"type" enum:"user,key,service,operator,system,anonymous"`
-	ID    string                 `json:"id,omitempty" doc:"Of the user or the key"`
-	Email string                 `json:"email,omitempty"`
-}
-
-type targetView struct {
-	Type string `json:"type" example:"user"`
-	ID   string `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
-}
-
-type changeView struct {
-	Field string `json:"field"`
-	From  string `json:"from"`
-	To    string `json:"to"`
-}
-
-func viewEvent(e doorward.Event) eventView {
-	v := eventView{
-		ID: e.ID, At: e.At, Action: e.Action, Outcome: e.Outcome,
-		Actor:  actorView{Type: e.ActorType, ID: e.ActorID, Email: e.ActorEmail},
-		Target: targetView{Type: e.Target.Type, ID: e.Target.ID}, TenantID: e.Target.TenantID, IP: e.IP, RequestID: e.RequestID,
-	}
-	for _, c := range e.Changes {
-		v.Changes = append(v.Changes, changeView(c))
-	}
+// viewEvent is the event without its number, which only those who follow events get.
+func viewEvent(e doorward.Event) doorward.EventView {
+	v := e.View()
+	v.Seq = nil
 	return v
 }
 
 type eventList struct {
-	Items      []eventView `json:"items"`
-	NextCursor string      `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	Items      []doorward.EventView `json:"items"`
+	NextCursor string               `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
 	front.Total
 }
 
@@ -93,7 +57,7 @@ func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (eve
 	if err != nil {
 		return eventList{}, err
 	}
-	out := eventList{Items: make([]eventView, 0, len(page.Items)), Total: front.ViewTotal(page)}
+	out := eventList{Items: make([]doorward.EventView, 0, len(page.Items)), Total: front.ViewTotal(page)}
 	for _, e := range page.Items {
 		out.Items = append(out.Items, viewEvent(e))
 	}
@@ -129,7 +93,7 @@ func (a *api) auditRows(ctx context.Context, c *front.Call, w doorward.Window) (
 	rows := [][]string{append([]string(nil), auditColumns...)}
 	for _, e := range page.Items {
 		v := viewEvent(e)
-		changes, err := json.Marshal(append([]changeView{}, v.Changes...))
+		changes, err := json.Marshal(append([]doorward.Change{}, v.Changes...))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 type feedView struct {
-	Items      []eventView `json:"items"`
-	NextCursor string      `json:"nextCursor" example:"1042" doc:"Send as after to go on, at once or later; always there. Within a tenant it is the last seq that was looked at"`
+	Items      []doorward.EventView `json:"items"`
+	NextCursor string               `json:"nextCursor" example:"1042" doc:"Send as after to go on, at once or later; always there. Within a tenant it is the last seq that was looked at"`
 }
 
 var docEvents = front.Doc{
@@ -76,11 +76,9 @@ func (a *api) eventsOfAll(ctx context.Context, c *front.Call, after, types strin
 }
 
 func viewFeed(events []doorward.Event, next string) feedView {
-	v := feedView{Items: make([]eventView, 0, len(events)), NextCursor: next}
+	v := feedView{Items: make([]doorward.EventView, 0, len(events)), NextCursor: next}
 	for _, e := range events {
-		one := viewEvent(e)
-		one.Seq = e.Seq
-		v.Items = append(v.Items, one)
+		v.Items = append(v.Items, e.View())
 	}
 	return v
 }

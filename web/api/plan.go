@@ -33,7 +33,7 @@ type planDecisions struct {
 
 type planChange struct {
 	At      time.Time       `json:"at"`
-	Actor   actorView       `json:"actor"`
+	Actor   doorward.ActorView       `json:"actor"`
 	Action  doorward.Action `json:"action" example:"message.send"`
 	Was     policy.Outcome  `json:"was" enum:"allowed,refused" doc:"What was answered"`
 	Would   policy.Outcome  `json:"would" enum:"allowed,refused"`
@@ -68,7 +68,7 @@ func viewPlan(p policy.Plan) planView {
 	}
 	for i, c := range p.Changed {
 		view.Decisions.Changed[i] = planChange{
-			At: c.At, Actor: actorView{Type: c.ActorType, ID: c.ActorID, Email: c.ActorEmail}, Action: c.Action,
+			At: c.At, Actor: doorward.ActorView{Type: c.ActorType, ID: c.ActorID, Email: c.ActorEmail}, Action: c.Action,
 			Was: c.Was, Would: c.Would, Because: front.ViewBecause(c.Because),
 		}
 	}

@@ -28,13 +28,14 @@ faults: ## the tests of docs/reliability.md at full size, with figures (some min
 	go test -count=1 -v -timeout 20m ./node -run 'Junk|Slow|Connections|HTTP2|CutOff|Failover' -full
 	go test -count=1 -v ./web -run 'Postgres|SQLiteLocked|Clock|MailServer'
 	go test -count=1 -v ./cmd/doorward -run 'Disk|Killed'
+	go test -count=1 -v ./app/webhook -run DeadEndpoints -full
 
 fuzz: ## each fuzz target for FUZZTIME (10s), two at a time
 	scripts/fuzz.sh $(FUZZTIME)
 
 chaos: ## what make test shows in a short form, at full length: histories under faults, fifty kills, backups, the whole model (half an hour)
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./node -run 'History' -full
-	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./cmd/doorward -run 'Killed|Backup' -full
+	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./cmd/doorward -run 'Killed|Backup|ThreeNodes' -full
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -timeout 30m ./app/user ./app/invite ./app/password ./app/tenant ./app/session ./internal/gcra -full
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./web -run InAFlood -full
 	scripts/model.sh

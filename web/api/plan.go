@@ -32,12 +32,12 @@ type planDecisions struct {
 }
 
 type planChange struct {
-	At      time.Time       `json:"at"`
-	Actor   doorward.ActorView       `json:"actor"`
-	Action  doorward.Action `json:"action" example:"message.send"`
-	Was     policy.Outcome  `json:"was" enum:"allowed,refused" doc:"What was answered"`
-	Would   policy.Outcome  `json:"would" enum:"allowed,refused"`
-	Because []front.Because `json:"because" nullable:"false" doc:"Of what it would be"`
+	At      time.Time          `json:"at"`
+	Actor   doorward.ActorView `json:"actor"`
+	Action  doorward.Action    `json:"action" example:"message.send"`
+	Was     policy.Outcome     `json:"was" enum:"allowed,refused" doc:"What was answered"`
+	Would   policy.Outcome     `json:"would" enum:"allowed,refused"`
+	Because []front.Because    `json:"because" nullable:"false" doc:"Of what it would be"`
 }
 
 var docPlanPolicy = front.Doc{

@@ -19,6 +19,7 @@ var reliabilityFaults = []string{
 	"primary lost", "primary replaced, and still running", "synchronous standby gone",
 	"node killed", "a node's clock is wrong", "the clock of PostgreSQL jumps", "the clock of SQLite's machine jumps forward",
 	"the clock of SQLite's machine jumps backward", "a node with other settings", "mail server failing", "some mail hosts slow or dead",
+	"a node killed while it sends to webhooks", "10,000 endpoints of webhooks that hang or refuse",
 	"2,000 slow connections", "too many connections", "100,000 requests of junk", "HTTP/2 out of order",
 }
 

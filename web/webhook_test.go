@@ -172,6 +172,8 @@ func TestWebhook(t *testing.T) {
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"about": "x"}, owner, with("If-Match", `"old"`)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"url": "nonsense"}, owner).invalid("/url", "invalid")
 		for _, wrong := range []string{"?limit=0", "?state=none"} {
+			d.send(t, "GET "+hooksPath+"/whk_absent/deliveries"+wrong, nil, owner).fails(http.StatusNotFound, "not_found")
+			d.send(t, "GET "+hooksPath+"/whk_absent/deliveries"+wrong+"&cursor=x", nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
 			d.send(t, "GET "+hooksPath+"/"+id+"/deliveries"+wrong, nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
 		}
 	}, masterKey(t))

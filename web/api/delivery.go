@@ -52,11 +52,12 @@ func (a *api) deliveries(ctx context.Context, c *front.Call, _ front.None) (deli
 	if err != nil {
 		return deliveryList{}, err
 	}
-	state, err := c.Filter("state")
-	if err != nil {
-		return deliveryList{}, err
+	state, window, err := deliveriesAsked(ctx, c)
+	if doorward.HasCode(err, doorward.CodeValidationFailed) {
+		if _, absent := a.app.Webhooks.Get(ctx, c.Caller, id); absent != nil { // 404 comes before 422
+			err = absent
+		}
 	}
-	window, err := c.Window(ctx)
 	if err != nil {
 		return deliveryList{}, err
 	}
@@ -70,6 +71,13 @@ func (a *api) deliveries(ctx context.Context, c *front.Call, _ front.None) (deli
 	}
 	out.NextCursor, err = c.Cursor(ctx, page.Next)
 	return out, err
+}
+
+func deliveriesAsked(ctx context.Context, c *front.Call) (state string, w doorward.Window, err error) {
+	if w, err = c.Window(ctx); err == nil {
+		state, err = c.Filter("state")
+	}
+	return state, w, err
 }
 
 var docRetryDelivery = front.Doc{

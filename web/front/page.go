@@ -135,13 +135,13 @@ func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
 
 // WindowUpTo is Window with another default and maximum size of a page, without a count.
 func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (w doorward.Window, err error) {
+	if w.After, err = c.place(ctx, "cursor"); err != nil { // its 400 comes before any 422
+		return w, err
+	}
 	if w.Limit, err = c.limitUpTo(usual, most); err != nil {
 		return w, err
 	}
-	if w.Sort, err = c.Sort(); err != nil {
-		return w, err
-	}
-	w.After, err = c.place(ctx, "cursor")
+	w.Sort, err = c.Sort()
 	return w, err
 }
 

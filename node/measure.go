@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/internal/telemetry"
@@ -62,6 +63,10 @@ func (n *Node) measureFactors(m *telemetry.Metrics) {
 	} {
 		m.Counter(name, help, func() float64 { return float64(n.App.Factors.Tallied(what)) }, "result", result)
 	}
+	const kinds, kindsHelp = "doorward_factors_enrolled", "Second factors and passkeys that can be used, in the whole installation; counted once a minute."
+	m.Gauge(kinds, kindsHelp, func() float64 { return float64(n.App.Factors.Totals().Apps) }, "type", string(doorward.TOTP))
+	m.Gauge(kinds, kindsHelp, func() float64 { return float64(n.App.Factors.Totals().Passkeys) }, "type", string(doorward.Passkey))
+	m.Gauge("doorward_accounts_with_factor", "Accounts that have a second factor or a passkey that can be used; counted once a minute.", func() float64 { return float64(n.App.Factors.Totals().Accounts) })
 }
 
 func (n *Node) measureDecisions(m *telemetry.Metrics) {

@@ -145,6 +145,19 @@ func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlCountFactors, userID)
 }
 
+// FactorTotals count the factors of the installation that can be used, and the accounts that
+// have one.
+type FactorTotals struct{ Apps, Passkeys, Accounts int }
+
+const sqlFactorTotals = `SELECT COALESCE(sum(CASE WHEN kind = 'totp' THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN kind = 'passkey' THEN 1 ELSE 0 END), 0), count(DISTINCT user_id)
+FROM factors WHERE confirmed_at IS NOT NULL AND disabled_at IS NULL`
+
+// FactorTotals counts the factors. It reads all of them.
+func (r Reader) FactorTotals(ctx context.Context) (FactorTotals, error) {
+	columns := func(t *FactorTotals) []any { return []any{&t.Apps, &t.Passkeys, &t.Accounts} }
+	return one(ctx, r, columns, sqlFactorTotals)
+}
+
 // FactorCount counts the members of a tenant, and those of them who have no factor.
 type FactorCount struct{ People, Without int }
 

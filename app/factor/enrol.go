@@ -260,12 +260,21 @@ func (x FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed, err
 		doorward.Change{Field: access.FieldUserAgent, To: tx.By.UserAgent})
 }
 
-// Sweep deletes challenges whose time has passed and enrolments that were not confirmed.
+// Sweep deletes challenges whose time has passed and enrolments that were not confirmed, and
+// counts the factors.
 func (f *Factors) Sweep(ctx context.Context) error {
-	return f.writer.Upkeep(ctx, func(tx *store.Tx) error {
+	err := f.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if err := tx.DeleteEndedChallenges(ctx); err != nil {
 			return err
 		}
 		return tx.DeleteOldEnrolments(ctx, tx.Now.Add(-EnrolmentLife))
 	})
+	if err != nil {
+		return err
+	}
+	totals, err := f.db.Read().FactorTotals(ctx)
+	if err == nil {
+		f.totals.Store(&totals)
+	}
+	return err
 }

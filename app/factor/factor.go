@@ -43,6 +43,7 @@ type Factors struct {
 	baseURL  string
 	shown    atomic.Pointer[shown]
 	tallies  [happenings]atomic.Uint64
+	totals   atomic.Pointer[store.FactorTotals]
 }
 
 // New returns the feature. Authenticator apps and browsers show the issuer; passkeys are

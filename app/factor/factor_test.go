@@ -199,6 +199,11 @@ func TestOldEnrolments(t *testing.T) {
 		if n := f.CountRows("factors"); n != 0 {
 			f.Errorf("%d are left", n)
 		}
+		f.Enrol(f.SignIn(ann.User.Email, apptest.FirstPassword))
+		f.NoError(f.Node(0).Sweep(f.Context()))
+		if got := f.Node(0).Factors.Totals(); got != (store.FactorTotals{Apps: 1, Accounts: 1}) {
+			f.Errorf("the factors are counted as %+v", got)
+		}
 	})
 }
 

@@ -1,5 +1,7 @@
 package factor
 
+import "github.com/doorward/doorward/store"
+
 // Happening is something that is counted for metrics.
 type Happening int
 
@@ -18,3 +20,12 @@ func (f *Factors) Tally(h Happening) { f.tallies[h].Add(1) }
 
 // Tallied returns how often it has happened.
 func (f *Factors) Tallied(h Happening) uint64 { return f.tallies[h].Load() }
+
+// Totals are the factors of the installation at the last sweep, since to count them reads all
+// of them; nothing before the first one.
+func (f *Factors) Totals() store.FactorTotals {
+	if totals := f.totals.Load(); totals != nil {
+		return *totals
+	}
+	return store.FactorTotals{}
+}

@@ -73,6 +73,7 @@ func factors(f *fixture) {
 			f.Errorf("with the filter %s: %+v", filter, page.Items)
 		}
 	}
+	equal(f, f.value(f.Read().FactorTotals(ctx)), store.FactorTotals{Apps: 1, Passkeys: 1, Accounts: 1})
 	now := f.value(f.Read().Factors(ctx, ann.ID)).([]store.Factor)
 	equal(f, now[0].LastStep, int64(8))
 	equal(f, now[0].Name, "Tablet")
@@ -90,6 +91,7 @@ func factors(f *fixture) {
 	equal(f, f.factorsOf(ann), 2) // it still counts
 	member := f.value(f.Read().User(ctx, acme.ID, ann.ID)).(doorward.User)
 	equal(f, []int{member.Factors, member.Passkeys, member.DisabledPasskeys}, []int{2, 1, 1})
+	equal(f, f.value(f.Read().FactorTotals(ctx)), store.FactorTotals{Apps: 1, Accounts: 1})
 }
 
 // endOfFactors: enrolments that were not finished end, and what is deleted is counted no

@@ -8,7 +8,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
-import { Person, Server, journeyed, launch, password } from "./harness.mjs";
+import { Person, Server, chosen, journeyed, launch, password } from "./harness.mjs";
 
 /** Phone is an authenticator app (RFC 6238) that scans the picture on the page. */
 class Phone {
@@ -124,18 +124,29 @@ describe("second factors", { concurrency: 2 }, () => {
 				await p.send("/account/security/recovery");
 				await p.page.waitForSelector("a[href*='/step-up']"); // in a new tab, so that nothing typed is lost
 				await p.look("security-unproved");
-				await p.go("/step-up?return=/account/security");
+				await p.go("/account/erase");
+				await p.page.waitForSelector("a[href*='/step-up?return=']");
+				await p.look("erase-unproved");
+				await p.go("/account");
+				assert.equal(await p.page.locator("#password form").count(), 0, "there is a form for the password before the proof");
+				await p.look("account-unproved");
+				await p.page.locator("#password a[href*='/step-up?return=']").click();
+				await p.at("/step-up");
 				await p.look("step-up");
 				await p.send("/step-up", { code: "000000" });
 				await p.look("step-up-refused");
 				await p.send("/step-up", { code: await phone.code() });
-				await p.at("/account/security");
+				await p.at("/account");
+				assert.ok(p.page.url().endsWith("#password"), "the proof doesn't lead back to the password");
+				await p.send("/account/password", { currentPassword: password, password: chosen, confirmPassword: chosen });
+				await p.page.waitForSelector("[role=status]");
+				await p.go("/account/security");
 				await p.send("/account/security/browsers/forget");
 				assert.equal(await p.page.locator("#browsers li").count(), 0);
 				await p.look("security-forgotten");
 
 				await signOut(p);
-				await p.send("/login", { email: "user@acme.example", password });
+				await p.send("/login", { email: "user@acme.example", password: chosen });
 				await p.at("/login/second");
 				await p.page.locator("a[href*='with=recovery']").click();
 				await p.page.waitForSelector("[name=recoveryCode]");
@@ -144,11 +155,26 @@ describe("second factors", { concurrency: 2 }, () => {
 				await p.at("/account");
 				await p.go("/account/security");
 				await p.says("#recovery", /9/);
+				await p.go("/account/erase");
+				await p.look("erase");
 				await signOut(p);
-				await p.send("/login", { email: "user@acme.example", password });
+				await p.send("/login", { email: "user@acme.example", password: chosen });
 				await p.page.locator("a[href*='with=recovery']").click();
 				await p.send("/login/second", { recoveryCode: codes[0] });
 				await p.page.waitForSelector("[role=alert]"); // each is good once
+
+				await p.send("/login/second", { recoveryCode: codes[1] });
+				await p.at("/account");
+				await p.go("/account/erase");
+				await p.send("/account/erase", { confirm: "viewer@acme.example" });
+				await p.page.waitForSelector("[role=alert]");
+				await p.look("erase-refused");
+				await p.send("/account/erase", { confirm: "user@acme.example" });
+				await p.at("/login");
+				await p.page.waitForSelector("[role=status]");
+				await p.look("erased");
+				await p.send("/login", { email: "user@acme.example", password: chosen });
+				await p.page.waitForSelector("[role=alert]");
 			});
 
 			test("demanded, set up at the login, reset by an administrator", async () => {

@@ -104,6 +104,15 @@ func (s Scheme) Fit(accent Colour) (fitted, wash Colour) {
 	return fitted, wash
 }
 
+// Fill returns the text colour on a surface of the colour, and the surface's colour under a
+// pointer: it moves away from the text, so the text stays readable.
+func Fill(c Colour) (on, hover Colour) {
+	if on = On(c); on == white {
+		return on, c.mix(black, .12)
+	}
+	return on, c.mix(white, .12)
+}
+
 // On returns the text colour that is readable on the colour: white or black.
 func On(c Colour) Colour {
 	if Contrast(c, white) >= readable {

@@ -44,6 +44,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -69,7 +70,7 @@ func Routes(a *app.App) []front.Route {
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
 	roles := front.Allowed(doorward.RoleManage)
-	return append(h.webhookRoutes(), []front.Route{
+	return append(append(h.webhookRoutes(), ui.Sheets("console.css", assets)...), []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
 
@@ -137,7 +138,6 @@ func Routes(a *app.App) []front.Route {
 		get("/console/close", destroys, h.askClosing),
 		post("/console/close", "/console/close", destroys, h.closeTenant, h.askClosing),
 
-		ui.Asset("console.css", "text/css; charset=utf-8", assets),
 		ui.Asset("console.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("live.js", "text/javascript; charset=utf-8", assets),
 		ui.Asset("secret.js", "text/javascript; charset=utf-8", assets),
@@ -196,6 +196,7 @@ type pageData struct {
 	Ended  *ended
 	Count  int // how many were changed, for actions on several
 	List   string
+	Others []doorward.User // the caller's memberships in other tenants
 }
 
 // RoleAbout is what the tenant says about a role of its own; empty if it says nothing.
@@ -259,10 +260,22 @@ func view(e doorward.Ended) ended {
 func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
 	t, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	s := pageData{Tenant: t, Count: number(c, "count"), List: listAt(c)}
+	if err == nil {
+		s.Others, err = h.otherTenants(ctx, c)
+	}
 	if c.R.URL.Query().Has("sessions") {
 		s.Ended = &ended{number(c, "sessions"), number(c, "keys"), number(c, "taken"), number(c, "invitations")}
 	}
 	return s, err
+}
+
+// otherTenants are the tenants that the caller can switch to. One that demands a second
+// factor asks for it on the way.
+func (h *console) otherTenants(ctx context.Context, c *ui.Call) ([]doorward.User, error) {
+	all, err := h.app.Users.Memberships(ctx, c.Caller)
+	return slices.DeleteFunc(all, func(m doorward.User) bool {
+		return m.TenantID == c.Caller.TenantID || session.Usable(m) != nil
+	}), err
 }
 
 // number returns a number in the query. A crafted link can't inject text.

@@ -47,6 +47,23 @@ var navigation = []group{
 	}},
 }
 
+// icons are the shapes of the links' icons, in a square of 24 units.
+var icons = map[string]string{
+	"overview":    "M3.5 11 12 4l8.5 7M6 9.5V20h12V9.5",
+	"people":      "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7ZM2.5 20c.6-3.6 3-5.5 6.5-5.5s5.9 1.9 6.5 5.5M16 4.3a3.5 3.5 0 0 1 0 6.4M18 14.9c2 .8 3.1 2.5 3.5 5.1",
+	"invitations": "M3.5 6h17v12.5h-17ZM4 6.5l8 6.5 8-6.5",
+	"roles":       "M12 3l7.5 3v5.5c0 4.6-3 7.8-7.5 9.5-4.5-1.7-7.5-4.9-7.5-9.5V6Z",
+	"policy":      "M6 3h8.5L19 7.5V21H6ZM14 3v5h5M9 12.5h6.5M9 16.5h6.5",
+	"explain":     "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM9.5 9.6a2.5 2.5 0 1 1 3.7 2.1c-.8.5-1.2 1-1.2 1.9M12 16.9v.1",
+	"keys":        "M8 15.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM12.5 11H21v3.5M17 11v3",
+	"webhooks":    "M13 3 5.5 13.5h6L10.5 21l8-11h-6Z",
+	"audit":       "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5.5l3.5 2",
+	"settings":    "M4 7h9M17 7h3M4 17h3M11 17h9M15 9a2 2 0 1 0 0-4 2 2 0 0 0 0 4ZM9 19a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
+}
+
+// Icon is the shape of the link's icon.
+func (l link) Icon() string { return icons[l.Name] }
+
 // Navigation returns the groups of the links that the caller may open.
 func (s pageData) Navigation(f ui.Frame) (shown []group) {
 	for _, g := range navigation {

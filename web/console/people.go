@@ -30,6 +30,9 @@ type member struct {
 	Managed bool // the caller may change this member
 }
 
+// Avatar stands for a picture.
+func (m member) Avatar() avatar { return avatar{m.Name, m.Email, m.ID} }
+
 func memberOf(c *ui.Call, u doorward.User) member {
 	on := doorward.Object{TenantID: u.TenantID, Held: u.Role}
 	return member{u, access.CanAt(&c.Caller, c.Now(), doorward.UserManage, on).Allowed}
@@ -89,6 +92,9 @@ type person struct {
 	Recent   []entry        // what the person did, and what was done to the person
 	edited
 }
+
+// Avatar stands for a picture.
+func (p person) Avatar() avatar { return avatar{p.User.Name, p.User.Email, p.User.ID} }
 
 // roleChoice is a role that could be given.
 type roleChoice struct {

@@ -25,7 +25,7 @@ func TestPresetsOfTheTrail(t *testing.T) {
 	owner := build(t).as(t, "OWNER")
 	owner.get("/console/audit?outcome=refused", http.StatusOK, `href="?" aria-current="true">Refusals`, "&amp;outcome=refused\">Today")
 	page := owner.get("/console/audit?action=session.open&from=2026-01-01", http.StatusOK, `href="?from=2026-01-01" aria-current="true">Sign-ins`)
-	if strings.Count(page, `aria-current="true">`) != 2 { // and the language
+	if strings.Count(page, `aria-current="true">`) != 3 { // and the language, and the theme
 		t.Errorf("more than one preset is the current one on\n%s", page)
 	}
 }

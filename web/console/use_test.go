@@ -407,7 +407,7 @@ func TestInvitations(t *testing.T) {
 	path := "/console/invitations/" + invitationOf(t, h)
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, "new@acme.example", ">Open</span>")
 	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
-	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "There are none here.")
+	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "No invitation matches.")
 	owner.get("/console/invitations?delivery=lost", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	owner.get("/console/invitations?delivery=sent&status=PENDING", http.StatusOK, `href="?delivery=sent&amp;status=ACCEPTED"`, `href="?delivery=failed&amp;status=PENDING"`)
 	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters is invalid")

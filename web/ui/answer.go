@@ -219,7 +219,9 @@ type Frame struct {
 	Brand     front.Brand
 	Language  Language
 	Languages []Choice
-	Sent      []Sent // the form's values, to send it again in another language
+	Theme     string        // light or dark; empty: that of the system
+	Themes    []ThemeChoice // to switch to
+	Sent      []Sent        // the form's values, to send it again in another language
 	Caller    doorward.Caller
 	Now       time.Time
 	Return    string // the checked return address; empty unless View.Returns or Carries
@@ -271,6 +273,7 @@ func (c *Call) frame(v View) (Frame, error) {
 	}
 	f := Frame{
 		View: v, Base: c.Site().BasePath(), File: c.Site().FileName, Home: c.Site().Home, Brand: c.Site().Brand(), Language: c.Language, Languages: c.choices(),
+		Theme: c.theme, Themes: c.themeChoices(),
 		Caller: c.Caller, Now: c.Now(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
 	}
@@ -295,7 +298,7 @@ func (c *Call) choices() []Choice {
 	}
 	var all []Choice
 	for _, l := range Languages {
-		q := c.R.URL.Query()
+		q := withoutTheme(c.R.URL.Query())
 		q.Set(languageQuery, l.Tag)
 		one := Choice{Language: l, Link: "?" + q.Encode()}
 		if l == c.Language {

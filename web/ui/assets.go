@@ -11,9 +11,8 @@ import (
 // which may be cached for ever: after an upgrade no browser combines an old script with a
 // new page.
 func Routes() []front.Route {
-	return append(brandRoutes(),
+	return append(append(brandRoutes(), Sheets("ui.css", assets)...),
 		front.HashedFiles(),
-		Asset("ui.css", "text/css; charset=utf-8", assets),
 		Asset("ui.js", "text/javascript; charset=utf-8", assets),
 		Asset("icon.svg", "image/svg+xml", assets),
 	)

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
@@ -40,9 +41,11 @@ func (f Frame) Accent() string {
 	return strings.TrimPrefix(f.Tenant.Brand.Over(f.Brand.Brand).Accent, "#")
 }
 
-// AccentSheet returns the style sheet for an accent like "#3b4ccf", adjusted for the
-// light and the dark scheme, or an empty one for an invalid colour. --accent-light,
-// --accent-dark and their text colours are for showing samples of both schemes.
+// AccentSheet returns the style sheet for an accent like "#3b4ccf", or an empty one for an
+// invalid colour. Buttons have the accent as it is (--fill), with black or white text,
+// and an edge where they would be hard to see; text has a shade of it that can be read in
+// the light or the dark scheme (--accent). --accent-light, --accent-dark and their like are
+// for showing samples of both schemes.
 func AccentSheet(accent string) string {
 	c, ok := colour.Parse(accent)
 	if !ok {
@@ -50,13 +53,29 @@ func AccentSheet(accent string) string {
 	}
 	rule := func(s colour.Scheme) string {
 		fitted, wash := s.Fit(c)
-		return fmt.Sprintf(":root { --accent: %s; --accent-wash: %s; --on-accent: %s; }", fitted, wash, colour.On(fitted))
+		return fmt.Sprintf(":root { --accent: %s; --accent-wash: %s; --on-accent: %s; --fill-edge: %s; }", fitted, wash, colour.On(fitted), edge(c, s))
 	}
 	light, _ := colour.Light.Fit(c)
 	dark, _ := colour.Dark.Fit(c)
-	return fmt.Sprintf(":root { --accent-light: %s; --on-accent-light: %s; --accent-dark: %s; --on-accent-dark: %s; }\n",
-		light, colour.On(light), dark, colour.On(dark)) +
+	on, hover := colour.Fill(c)
+	fill := fmt.Sprintf(":root { --fill: %s; --on-fill: %s; --fill-hover: %s; }\n", c, on, hover)
+	for _, s := range []struct {
+		name string
+		colour.Scheme
+	}{{"light", colour.Light}, {"dark", colour.Dark}} {
+		fill += fmt.Sprintf(":root { --fill-%[1]s: %[2]s; --on-fill-%[1]s: %[3]s; --fill-edge-%[1]s: %[4]s; }\n", s.name, c, on, edge(c, s.Scheme))
+	}
+	return fill + fmt.Sprintf(":root { --accent-light: %s; --accent-dark: %s; }\n", light, dark) +
 		rule(colour.Light) + "\n@media (prefers-color-scheme: dark) { " + rule(colour.Dark) + " }\n"
+}
+
+// edge returns the border of a surface of the colour: none if the surface can be told from
+// the page (WCAG 2.2, 1.4.11).
+func edge(c colour.Colour, s colour.Scheme) string {
+	if colour.Contrast(c, s.Paper) >= 3 {
+		return "transparent"
+	}
+	return "var(--edge)"
 }
 
 // brandRoutes serve accents and logos by their path only, without a session.
@@ -67,11 +86,16 @@ func brandRoutes() []front.Route {
 			return nil
 		}), front.Doc{}),
 		front.On("GET /assets/accents/{file}", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
-			digits, named := strings.CutSuffix(c.R.PathValue("file"), ".css")
-			if !named || !ParseColour("#"+digits) {
+			name, named := strings.CutSuffix(c.R.PathValue("file"), ".css")
+			digits, theme, isThemed := strings.Cut(name, "-")
+			if !named || !ParseColour("#"+digits) || isThemed && !slices.Contains(themes[1:], theme) {
 				return doorward.Fail(doorward.CodeNotFound, "")
 			}
-			send(c, "text/css; charset=utf-8", []byte(AccentSheet("#"+digits)))
+			sheet := AccentSheet("#" + digits)
+			if isThemed {
+				sheet = inTheme(sheet, theme)
+			}
+			send(c, "text/css; charset=utf-8", []byte(sheet))
 			return nil
 		}), front.Doc{}),
 		front.On("GET /assets/logos/{file}", front.Public(), front.Raw(sendLogo), front.Doc{}),

@@ -21,6 +21,7 @@ type Call struct {
 	Language Language
 
 	set   *Set
+	theme string // empty: that of the system
 	form  url.Values
 	file  []byte
 	fault error // why the form is shown again
@@ -33,6 +34,7 @@ func (s *Set) call(c *front.Call) *Call {
 	c.R = withReturnQuery(c.R)
 	own := &Call{Call: c, Language: languageOf(c.R), set: s}
 	own.speak(c.R.URL.Query().Get(languageQuery))
+	own.chooseTheme()
 	return own
 }
 

@@ -35,8 +35,10 @@ var pairs = []struct {
 	{"warn", "paper", 4.5},
 	{"warn", "wash", 4.5},
 	{"bad", "wash", 4.5},
-	{"on-accent-light", "accent-light", 4.5},
-	{"on-accent-dark", "accent-dark", 4.5},
+	{"on-fill", "fill", 4.5},
+	{"on-fill", "fill-hover", 4.5},
+	{"on-fill-light", "fill-light", 4.5},
+	{"on-fill-dark", "fill-dark", 4.5},
 	{"edge", "paper", 3},
 	{"edge", "wash", 3},
 }

@@ -4,11 +4,30 @@
 
 const text = document.getElementById("accent");
 const picker = document.getElementById("picked");
-picker?.addEventListener("input", () => { text.value = picker.value; });
+picker?.addEventListener("input", () => { text.value = picker.value; show(picker.value); });
 text?.addEventListener("input", () => {
 	const digits = text.value.trim().replace(/^#/, "");
-	if (/^[0-9a-f]{6}$/i.test(digits)) picker.value = `#${digits.toLowerCase()}`;
+	if (!/^[0-9a-f]{6}$/i.test(digits)) return;
+	picker.value = `#${digits.toLowerCase()}`;
+	show(picker.value);
 });
+
+// The page and its samples have the colour while one chooses: in the style sheet that they
+// would have with it.
+let sheet;
+let timer;
+function show(colour) {
+	clearTimeout(timer);
+	timer = setTimeout(() => {
+		const next = document.createElement("link");
+		next.rel = "stylesheet";
+		next.href = `${picker.dataset.sheets}/${colour.slice(1)}.css`;
+		const last = sheet;
+		next.addEventListener("load", () => last?.remove());
+		document.head.append(next);
+		sheet = next;
+	}, 100);
+}
 
 const logo = document.getElementById("logo");
 logo?.addEventListener("change", () => {

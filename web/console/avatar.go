@@ -1,0 +1,40 @@
+package console
+
+import (
+	"hash/fnv"
+	"strings"
+	"unicode"
+)
+
+// avatar is what stands for a picture of a person.
+type avatar struct{ Name, Email, ID string }
+
+// Initials are the first letters of the first and the last name, or that of the address.
+func (a avatar) Initials() string {
+	words := strings.FieldsFunc(a.Name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) })
+	if len(words) == 0 {
+		words = []string{a.Email}
+	}
+	text := firstLetter(words[0])
+	if len(words) > 1 {
+		text += firstLetter(words[len(words)-1])
+	}
+	return text
+}
+
+func firstLetter(word string) string {
+	for _, r := range word {
+		return string(unicode.ToUpper(r))
+	}
+	return ""
+}
+
+// hues is how many colours there are, as in console.css.
+const hues = 6
+
+// Hue is a person's colour.
+func (a avatar) Hue() int {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(a.ID)) // a hash takes everything
+	return int(sum.Sum32() % hues)
+}

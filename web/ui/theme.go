@@ -1,0 +1,112 @@
+package ui
+
+import (
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/web/front"
+)
+
+// The themes: that of the system, light, or dark. Like the language, one is chosen by a
+// query and kept in a cookie, so it works without scripts.
+var themes = []string{"system", "light", "dark"}
+
+const (
+	themeQuery  = "theme"
+	themeCookie = "doorward_theme"
+)
+
+// themeOf is the chosen theme; empty for that of the system.
+func themeOf(r *http.Request) string {
+	cookie, err := r.Cookie(themeCookie)
+	if err != nil || cookie.Value == themes[0] || !slices.Contains(themes, cookie.Value) {
+		return ""
+	}
+	return cookie.Value
+}
+
+// chooseTheme keeps the theme of the query, if there is one.
+func (c *Call) chooseTheme() {
+	c.theme = themeOf(c.R)
+	switch asked := c.R.URL.Query().Get(themeQuery); {
+	case asked == themes[0]:
+		c.theme = ""
+		c.SetCookie(themeCookie, "", 0)
+	case slices.Contains(themes, asked):
+		c.theme = asked
+		c.SetCookie(themeCookie, asked, languageLife)
+	}
+}
+
+// ThemeChoice is a theme with the link to it; empty for the page's own.
+type ThemeChoice struct{ Name, Link string }
+
+// themeChoices returns the themes to switch to. A page that answers a form has none: its
+// address can't show it again.
+func (c *Call) themeChoices() (all []ThemeChoice) {
+	if !front.Safe(c.R.Method) {
+		return nil
+	}
+	for _, name := range themes {
+		q := c.R.URL.Query()
+		q.Del(languageQuery)
+		q.Set(themeQuery, name)
+		one := ThemeChoice{name, "?" + q.Encode()}
+		if name == c.theme || c.theme == "" && name == themes[0] {
+			one.Link = ""
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Sheet returns the name of a style sheet in the theme of the page, for File.
+func (f Frame) Sheet(name string) string { return themed(name, f.Theme) }
+
+// ColorScheme is the value of the meta element of that name.
+func (f Frame) ColorScheme() string {
+	if f.Theme == "" {
+		return "light dark"
+	}
+	return f.Theme
+}
+
+func themed(name, theme string) string {
+	if theme == "" {
+		return name
+	}
+	return strings.TrimSuffix(name, ".css") + "-" + theme + ".css"
+}
+
+// inTheme returns the style sheet as it is when the system prefers the theme.
+func inTheme(css, theme string) string {
+	other := map[string]string{"light": "dark", "dark": "light"}[theme]
+	return strings.NewReplacer(
+		"(prefers-color-scheme: "+theme+")", "all",
+		"(prefers-color-scheme: "+other+")", "not all",
+		"color-scheme: light dark;", "color-scheme: "+theme+";",
+	).Replace(css)
+}
+
+// Sheets returns the routes of an embedded style sheet, one for each theme.
+func Sheets(name string, from fs.FS) []front.Route {
+	body, err := fs.ReadFile(from, "assets/"+name)
+	if err != nil {
+		panic(err)
+	}
+	const css = "text/css; charset=utf-8"
+	all := []front.Route{front.File(name, css, body)}
+	for _, theme := range themes[1:] {
+		all = append(all, front.File(themed(name, theme), css, []byte(inTheme(string(body), theme))))
+	}
+	return all
+}
+
+// withoutTheme is the query without the choice of a theme.
+func withoutTheme(q url.Values) url.Values {
+	q.Del(themeQuery)
+	return q
+}

@@ -1,0 +1,46 @@
+package ui
+
+import (
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A style sheet in a theme is what it is where the system prefers that theme.
+func TestSheetsInAThemeAskNoSystem(t *testing.T) {
+	css, err := os.ReadFile("assets/ui.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, theme := range themes[1:] {
+		for _, sheet := range []string{string(css), AccentSheet("#ffd400")} {
+			got := inTheme(sheet, theme)
+			if strings.Contains(got, "prefers-color-scheme") || strings.Contains(got, "light dark") {
+				t.Errorf("%s still asks the system", theme)
+			}
+			if want := map[string]string{"light": "@media not all", "dark": "@media all"}[theme]; !strings.Contains(got, want) {
+				t.Errorf("%s has no %q", theme, want)
+			}
+		}
+	}
+}
+
+// Buttons have the accent as it is: yellow stays yellow, with black text.
+func TestFillIsTheAccentItself(t *testing.T) {
+	for accent, on := range map[string]string{"#ffd400": "#000000", "#112233": "#ffffff"} {
+		if sheet := AccentSheet(accent); !strings.Contains(sheet, "--fill: "+accent+"; --on-fill: "+on+";") {
+			t.Errorf("%s:\n%s", accent, sheet)
+		}
+	}
+}
+
+func TestThemeOfACookie(t *testing.T) {
+	for cookie, want := range map[string]string{"": "", "doorward_theme=dark": "dark", "doorward_theme=light": "light", "doorward_theme=system": "", "doorward_theme=x": ""} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Cookie", cookie)
+		if got := themeOf(r); got != want {
+			t.Errorf("%q is %q, want %q", cookie, got, want)
+		}
+	}
+}

@@ -78,8 +78,8 @@ func page(t *testing.T, address string) *html.Node {
 
 func TestHeadersOfPages(t *testing.T) {
 	server := doorwardtest.Start(t)
-	reader := "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	still := "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	reader := "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	still := "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	policies := map[string]string{"/": still, "/problems": still, "/docs": reader, "/docs/lease": reader, "/docs/api": reader, "/docs/api/people": reader, "/problems/not_found": reader}
 	for path, policy := range policies {
 		h := get(t, server.URL+path).Header

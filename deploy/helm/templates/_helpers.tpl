@@ -28,6 +28,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail (printf "settings: %s has a value of its own in this chart" $name) }}
 {{- end }}
 {{- end }}
+{{- if and .Values.authorities.existingSecret .Values.authorities.existingConfigMap }}
+{{- fail "authorities: a Secret and a ConfigMap are named; keep one of them" }}
+{{- end }}
 {{- $limit := include "doorward.memoryLimit" . | int64 }}
 {{- $needed := include "doorward.memoryNeeded" . | int64 }}
 {{- if and $limit (lt $limit $needed) }}

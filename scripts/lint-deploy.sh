@@ -35,11 +35,15 @@ chart_settings() { # VALUES
 
 unit() {
 	sed "s|/usr/bin/doorward|$work/doorward|; /^User=/d; /^Group=/d" deploy/deb/doorward.service >"$work/doorward.service"
-	systemd-analyze verify --man=no "$work/doorward.service" || return
-	systemd-analyze security --offline=true --no-pager --threshold="$exposure" deploy/deb/doorward.service >"$work/security" || {
-		cat "$work/security" >&2
-		return 1
-	}
+	sed "s|/usr/bin/doorward|$work/doorward|; /^User=/d; /^Group=/d" deploy/deb/doorward-backup.service >"$work/doorward-backup.service"
+	cp deploy/deb/doorward-backup.timer "$work"
+	systemd-analyze verify --man=no "$work/doorward.service" "$work/doorward-backup.service" "$work/doorward-backup.timer" || return
+	for service in doorward doorward-backup; do
+		systemd-analyze security --offline=true --no-pager --threshold="$exposure" "deploy/deb/$service.service" >"$work/security" || {
+			cat "$work/security" >&2
+			return 1
+		}
+	done
 }
 
 # A finding is fixed, or has its reason in deploy/deb/overrides.

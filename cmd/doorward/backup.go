@@ -26,6 +26,7 @@ import (
 func backupCommand() *cobra.Command {
 	s := newSettings()
 	var force, record bool
+	var rotate rotation
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Copy a SQLite database while the server runs",
 		Long: `Backup writes a consistent snapshot of the database to FILE, checks it for damage
@@ -41,9 +42,13 @@ passwords, but no credential that works by itself. The master key is not in it: 
 copy of its file elsewhere. The time of the backup is recorded in the database, for the
 metric and alert of the last backup's age.
 
+With --into the file is named after the time, read again and verified once it is on the
+disk, and only then recorded; the newest --keep stay, older ones are deleted. The
+doorward-backup.timer of the Debian package runs this every night.
+
 PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 "doorward backup --record" when they have succeeded, to record that.`,
-		Example: "  doorward backup /var/backups/doorward.db\n  doorward backup --force --config /etc/doorward/doorward.yaml /var/backups/doorward.db\n  doorward backup - | gzip > doorward.db.gz\n  doorward backup --record --config /etc/doorward/doorward.yaml",
+		Example: "  doorward backup /var/backups/doorward.db\n  doorward backup --force --config /etc/doorward/doorward.yaml /var/backups/doorward.db\n  doorward backup --into /var/backups/doorward --keep 7 --config /etc/doorward/doorward.yaml\n  doorward backup - | gzip > doorward.db.gz\n  doorward backup --record --config /etc/doorward/doorward.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.read(cmd)
 			if err != nil {
@@ -52,17 +57,30 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 			if record {
 				return recordBackup(cmd.Context(), cfg, "")
 			}
+			if rotate.folder != "" {
+				if err := rotate.check(); err != nil {
+					return err
+				}
+				return rotate.run(cmd, cfg)
+			}
 			if err := checkBackupTarget(args[0], force); err != nil {
 				return err
 			}
-			return takeBackup(cmd, cfg, args[0])
+			return takeBackup(cmd, cfg, args[0], func() error { return nil })
 		},
 	}
-	cmd.Args = fileArgUnless(&record)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		noFile := record || rotate.folder != ""
+		return fileArgUnless(&noFile)(cmd, args)
+	}
 	s.base(cmd.Flags())
 	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&record, "record", false, "only record that another program has just taken a backup")
+	cmd.Flags().StringVar(&rotate.folder, "into", "", "write to a new file in this `FOLDER`, verify it, and delete the oldest there")
+	cmd.Flags().IntVar(&rotate.keep, "keep", 7, "how many backups --into keeps")
+	cmd.MarkFlagsMutuallyExclusive("into", "record")
+	cmd.MarkFlagsMutuallyExclusive("into", "force")
 	cmd.AddCommand(backupVerifyCommand())
 	return cmd
 }
@@ -151,9 +169,9 @@ func fileArgUnless(flag *bool) cobra.PositionalArgs {
 	}
 }
 
-// takeBackup writes the backup and records it. A backup that can't be recorded is
+// takeBackup writes the backup, and records it if it is verified. A backup that can't be recorded is
 // still good, so that is a warning.
-func takeBackup(cmd *cobra.Command, cfg node.Config, file string) error {
+func takeBackup(cmd *cobra.Command, cfg node.Config, file string, verify func() error) error {
 	db, err := store.OpenExisting(cmd.Context(), cfg.Database, cfg.Clock)
 	if err != nil {
 		return err
@@ -161,6 +179,9 @@ func takeBackup(cmd *cobra.Command, cfg node.Config, file string) error {
 	err = backup(cmd, db, file)
 	if err := errors.Join(err, db.Close()); err != nil {
 		return explainPostgreSQL(err, "pg_dump or pg_basebackup, and then \"doorward backup --record\"")
+	}
+	if err := verify(); err != nil {
+		return err
 	}
 	destination := ""
 	if file != piped {

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward/node"
+)
+
+// rotation keeps the newest backups in a folder: "doorward backup --into", which a timer
+// runs.
+type rotation struct {
+	folder string
+	keep   int
+}
+
+// backupNames are the names of the backups of a folder, in the order of their times. Other
+// files there are left alone.
+const (
+	backupNames = "doorward-????????T??????Z.db"
+	backupName  = "doorward-20060102T150405Z.db"
+)
+
+func (r rotation) check() error {
+	if r.keep < 1 {
+		return badUse("--keep: keep at least one backup.")
+	}
+	if info, err := os.Stat(r.folder); err != nil || !info.IsDir() {
+		return notDone("--into: there is no folder %s.", r.folder)
+	}
+	return nil
+}
+
+// run writes a backup, reads it again, records it, and only then deletes the oldest: when
+// anything fails, every earlier backup is still there, and the recorded time is that of the
+// last one that was verified.
+func (r rotation) run(cmd *cobra.Command, cfg node.Config) error {
+	file := filepath.Join(r.folder, time.Now().UTC().Format(backupName))
+	if err := checkBackupTarget(file, false); err != nil {
+		return err
+	}
+	verify := func() error {
+		v, err := verifyBackup(cmd.Context(), file)
+		if err == nil {
+			err = printVerified(cmd.OutOrStdout(), cmd.ErrOrStderr(), file, v)
+		}
+		if err != nil { // it must not count as one of those to keep
+			return errors.Join(err, os.Rename(file, file+".damaged"))
+		}
+		return nil
+	}
+	if err := takeBackup(cmd, cfg, file, verify); err != nil {
+		return err
+	}
+	return r.deleteOldest(cmd)
+}
+
+func (r rotation) deleteOldest(cmd *cobra.Command) error {
+	all, err := filepath.Glob(filepath.Join(r.folder, backupNames))
+	if err != nil {
+		return err
+	}
+	slices.Sort(all)
+	for _, old := range all[:max(0, len(all)-r.keep)] {
+		if err := os.Remove(old); err != nil {
+			return notDone("the backup is complete, but an old one could not be deleted: %w", err)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Deleted %s.\n", old)
+	}
+	return nil
+}

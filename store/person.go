@@ -49,6 +49,21 @@ func (r Reader) ChallengesOf(ctx context.Context, userID string, now time.Time) 
 	return list(ctx, r, challengeColumns, sqlChallengesOf, userID, micros(now))
 }
 
+const sqlResetsOf = `SELECT id, user_id, created_at, expires_at, used_at FROM resets WHERE user_id = $1 ORDER BY created_at, id`
+
+// ResetsOf returns the resets of the account's password that are kept, the oldest first.
+func (r Reader) ResetsOf(ctx context.Context, userID string) ([]Reset, error) {
+	return list(ctx, r, resetColumns, sqlResetsOf, userID)
+}
+
+const sqlDecisionsBy = `SELECT decided, id, tenant_id, at, actor_id FROM decisions WHERE actor_id = $1 ORDER BY at DESC, id DESC LIMIT $2`
+
+// DecisionsBy returns the latest of the decisions about the user's requests that are kept,
+// the newest first.
+func (r Reader) DecisionsBy(ctx context.Context, userID string, limit int) ([]KeptDecision, error) {
+	return list(ctx, r, decisionColumns, sqlDecisionsBy, userID, limit)
+}
+
 // Browser is a known browser of an account.
 type Browser struct {
 	CreatedAt time.Time

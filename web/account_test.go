@@ -134,11 +134,17 @@ func TestExportAccount(t *testing.T) {
 			t.Errorf("Content-Disposition is %q", got)
 		}
 		a.is("account.id", ann.ID).is("account.email", ann.Email)
-		counts := map[string]int{"memberships": 1, "sessions": 2, "browsers": 2, "factors": 0, "apiKeys": 1, "challenges": 0, "emailChanges": 0}
+		counts := map[string]int{"memberships": 1, "sessions": 2, "browsers": 2, "factors": 0, "apiKeys": 1, "challenges": 0, "emailChanges": 0, "resets": 0}
 		for name, want := range counts {
 			if got, _ := a.at(name).([]any); len(got) != want {
 				t.Errorf("%d %s, want %d: %v", len(got), name, want, got)
 			}
+		}
+		if s := a.at("sessions").([]any)[0].(m); s["aal"] != 1.0 || !has(s["amr"], "pwd") || s["authAt"] == nil {
+			t.Errorf("a session is %v", s)
+		}
+		if _, is := a.at("decisions").([]any); !is { // how many is chance: one in 1,024 permits
+			t.Errorf("no decisions: %s", a.body[:200])
 		}
 		events, _ := a.at("auditEvents").([]any)
 		seen := map[any]bool{}

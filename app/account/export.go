@@ -22,9 +22,11 @@ type Held struct {
 	RecoveryCodes int               `json:"recoveryCodes" doc:"How many recovery codes are left"`
 	Challenges    []HeldChallenge   `json:"challenges"`
 	EmailChanges  []HeldEmailChange `json:"emailChanges"`
+	Resets        []HeldReset       `json:"resets"`
 	APIKeys       []HeldAPIKey      `json:"apiKeys"`
 	Invitations   []HeldInvitation  `json:"invitations"`
 	Mails         []HeldMail        `json:"mails"`
+	Decisions     []HeldDecision    `json:"decisions" doc:"The last 1,000 decisions about the person's requests that are kept to try policies on"`
 	AuditEvents   []HeldEvent       `json:"auditEvents"`
 }
 
@@ -57,6 +59,9 @@ type HeldSession struct {
 	LastSeenAt time.Time `json:"lastSeenAt"`
 	IP         string    `json:"ip" example:"192.0.2.7"`
 	UserAgent  string    `json:"userAgent"`
+	AAL        int       `json:"aal" example:"1"`
+	AMR        []string  `json:"amr"`
+	AuthAt     time.Time `json:"authAt"`
 }
 
 // HeldBrowser is a known browser.
@@ -97,6 +102,25 @@ type HeldEmailChange struct {
 	ConfirmedAt *time.Time `json:"confirmedAt,omitempty"`
 	UndoneAt    *time.Time `json:"undoneAt,omitempty"`
 }
+
+// HeldReset is a reset of the password that was asked for a short time ago.
+type HeldReset struct {
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt time.Time  `json:"expiresAt"`
+	UsedAt    *time.Time `json:"usedAt,omitempty"`
+}
+
+// HeldDecision is a decision about a request of the person's.
+type HeldDecision struct {
+	At       time.Time `json:"at"`
+	TenantID string    `json:"tenantId"`
+	Action   string    `json:"action" example:"message.send"`
+	Allowed  bool      `json:"allowed"`
+	IP       string    `json:"ip,omitempty" example:"192.0.2.7"`
+}
+
+// heldDecisions bounds what is in memory: a program can make thousands of decisions.
+const heldDecisions = 1000
 
 // HeldAPIKey is an API key that the person owns.
 type HeldAPIKey struct {
@@ -232,6 +256,7 @@ func (a *Accounts) held(ctx context.Context, read store.Reader, userID string) (
 	now := a.db.Now()
 	h := Held{
 		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{}, Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, EmailChanges: []HeldEmailChange{},
+		Resets: []HeldReset{}, Decisions: []HeldDecision{},
 		APIKeys: []HeldAPIKey{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, AuditEvents: []HeldEvent{},
 	}
 	account, err := read.Account(ctx, userID)
@@ -243,7 +268,7 @@ func (a *Accounts) held(ctx context.Context, read store.Reader, userID string) (
 		return h, err
 	}
 	h.Account = HeldAccount{account.ID, account.Email, append([]string{}, former...), account.Locale, account.CreatedAt, account.PasswordHash != ""}
-	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addAPIKeys, addMail} {
+	for _, add := range []func(context.Context, store.Reader, *Held, time.Time) error{addMemberships, addAccess, addPending, addResets, addAPIKeys, addMail, addDecisions} {
 		if err := add(ctx, read, &h, now); err != nil {
 			return h, err
 		}
@@ -266,7 +291,7 @@ func addAccess(ctx context.Context, read store.Reader, h *Held, _ time.Time) err
 		return err
 	}
 	for _, s := range sessions {
-		h.Sessions = append(h.Sessions, HeldSession{s.Session.ID, s.Session.TenantID, s.Session.CreatedAt, s.Session.LastSeenAt, s.Session.IP, s.Session.UserAgent})
+		h.Sessions = append(h.Sessions, HeldSession{s.Session.ID, s.Session.TenantID, s.Session.CreatedAt, s.Session.LastSeenAt, s.Session.IP, s.Session.UserAgent, s.Session.AAL, append([]string{}, s.Session.AMR...), s.Session.ProvedAt})
 	}
 	browsers, err := read.Browsers(ctx, h.Account.ID)
 	if err != nil {
@@ -305,6 +330,26 @@ func addPending(ctx context.Context, read store.Reader, h *Held, now time.Time) 
 	changes, err := read.EmailChanges(ctx, h.Account.ID)
 	for _, c := range changes {
 		h.EmailChanges = append(h.EmailChanges, HeldEmailChange{c.Old, c.New, c.CreatedAt, c.ConfirmedAt, c.UndoneAt})
+	}
+	return err
+}
+
+func addResets(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
+	resets, err := read.ResetsOf(ctx, h.Account.ID)
+	for _, r := range resets {
+		h.Resets = append(h.Resets, HeldReset{r.CreatedAt, r.ExpiresAt, r.UsedAt})
+	}
+	return err
+}
+
+func addDecisions(ctx context.Context, read store.Reader, h *Held, _ time.Time) error {
+	decisions, err := read.DecisionsBy(ctx, h.Account.ID, heldDecisions)
+	for _, d := range decisions {
+		one := HeldDecision{At: d.At, TenantID: d.TenantID, Action: string(d.Action), Allowed: d.Allowed}
+		if d.Request.IP.IsValid() {
+			one.IP = d.Request.IP.String()
+		}
+		h.Decisions = append(h.Decisions, one)
 	}
 	return err
 }

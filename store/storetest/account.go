@@ -145,7 +145,16 @@ func heldAbout(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertEmailChange(ctx, store.EmailChange{ID: "chg_1", UserID: ann.ID, Old: ann.Email, New: "lee@acme.example", CreatedAt: noon, UndoUntil: noon.Add(day)}))
 		noError(f, tx.InsertChallenge(ctx, []byte("challenge"), store.Challenge{Purpose: "login", UserID: ann.ID, EndsAt: f.DB.Now().Add(time.Minute)}))
+		noError(f, tx.InsertReset(ctx, store.Reset{ID: "rst_1", UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(day)}))
+		for i, actor := range []string{ann.ID, ann.ID, "usr_other"} {
+			_, err := tx.KeepDecision(ctx, store.KeptDecision{ID: "dec_" + string(rune('0'+i)), TenantID: ann.TenantID, At: noon.Add(time.Duration(i) * time.Second), ActorID: actor, Action: doorward.UserRead})
+			noError(f, err)
+		}
 	})
+	equal(f, f.value(f.Read().ResetsOf(ctx, ann.ID)), []store.Reset{{ID: "rst_1", UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(day)}})
+	decisions, err := f.Read().DecisionsBy(ctx, ann.ID, 1)
+	noError(f, err)
+	equal(f, []string{decisions[0].ID}, []string{"dec_1"})
 	changes, err := f.Read().EmailChanges(ctx, ann.ID)
 	noError(f, err)
 	equal(f, len(changes), 1)

@@ -2672,6 +2672,8 @@ export interface components {
             auditEvents: components["schemas"]["HeldEvent"][];
             browsers: components["schemas"]["HeldBrowser"][];
             challenges: components["schemas"]["HeldChallenge"][];
+            /** @description The last 1,000 decisions about the person's requests that are kept to try policies on */
+            decisions: components["schemas"]["HeldDecision"][];
             emailChanges: components["schemas"]["HeldEmailChange"][];
             /** Format: date-time */
             exportedAt: string;
@@ -2684,6 +2686,7 @@ export interface components {
              * @description How many recovery codes are left
              */
             recoveryCodes: number;
+            resets: components["schemas"]["HeldReset"][];
             sessions: components["schemas"]["HeldSession"][];
         };
         HeldAPIKey: {
@@ -2745,6 +2748,16 @@ export interface components {
             field: string;
             from: string;
             to: string;
+        };
+        HeldDecision: {
+            /** @example message.send */
+            action: string;
+            allowed: boolean;
+            /** Format: date-time */
+            at: string;
+            /** @example 192.0.2.7 */
+            ip?: string;
+            tenantId: string;
         };
         HeldEmailChange: {
             /** Format: date-time */
@@ -2838,7 +2851,23 @@ export interface components {
             /** @example totp */
             type: string;
         };
+        HeldReset: {
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** Format: date-time */
+            usedAt?: string;
+        };
         HeldSession: {
+            /**
+             * Format: int64
+             * @example 1
+             */
+            aal: number;
+            amr: string[];
+            /** Format: date-time */
+            authAt: string;
             /** Format: date-time */
             createdAt: string;
             /** @example ses_2kq7m5x3yh4n6rj7wd2c5tpae7 */

@@ -126,11 +126,16 @@ func (tx *Tx) DropDeliveriesOf(ctx context.Context, tenantID string) error {
 	return tx.run(ctx, sqlDropPendingOfTenant, tenantID)
 }
 
-const sqlDeleteWebhook = `DELETE FROM webhooks WHERE id = $1`
+// RetiredWebhooks is what DeleteWebhooksOf takes in place of a tenant for the webhooks that
+// RetireWebhook has deleted.
+const RetiredWebhooks = "deleted"
 
-// DeleteWebhook deletes the webhook and its deliveries, and reports whether there was one.
-func (tx *Tx) DeleteWebhook(ctx context.Context, id string) (bool, error) {
-	return tx.affected(ctx, sqlDeleteWebhook, id)
+const sqlRetireWebhook = `UPDATE webhooks SET tenant_id = '` + RetiredWebhooks + `', enabled = FALSE WHERE id = $1`
+
+// RetireWebhook deletes the webhook for everybody: it is in no tenant and gets nothing. Its
+// rows go with DeleteWebhooksOf.
+func (tx *Tx) RetireWebhook(ctx context.Context, id string) error {
+	return tx.run(ctx, sqlRetireWebhook, id)
 }
 
 const (

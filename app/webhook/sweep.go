@@ -27,7 +27,7 @@ func (w *Webhooks) Sweep(ctx context.Context) error {
 	for i := range slices.Backward(noticesAfter) {
 		errs = append(errs, w.sweepFailing(ctx, i+1))
 	}
-	return errors.Join(append(errs, w.sweepOld(ctx))...)
+	return errors.Join(append(errs, w.sweepOld(ctx), w.sweepRetired(ctx))...)
 }
 
 func (w *Webhooks) sweepFailing(ctx context.Context, notice int) error {
@@ -123,9 +123,24 @@ func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhoo
 }
 
 func (w *Webhooks) sweepOld(ctx context.Context) error {
+	return w.inBatches(ctx, func(tx *store.Tx) (int64, error) {
+		return tx.DeleteOldDeliveries(ctx, tx.Now.Add(-w.keep), batch)
+	})
+}
+
+// sweepRetired deletes what is left of deleted webhooks.
+func (w *Webhooks) sweepRetired(ctx context.Context) error {
+	return w.inBatches(ctx, func(tx *store.Tx) (int64, error) {
+		return tx.DeleteWebhooksOf(ctx, store.RetiredWebhooks, batch)
+	})
+}
+
+// inBatches calls remove, each time in a transaction of its own, until it removes less than a
+// batch.
+func (w *Webhooks) inBatches(ctx context.Context, remove func(*store.Tx) (int64, error)) error {
 	for n := int64(batch); n == batch; {
 		err := w.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteOldDeliveries(ctx, tx.Now.Add(-w.keep), batch)
+			n, err = remove(tx)
 			return err
 		})
 		if err != nil {

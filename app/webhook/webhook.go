@@ -21,6 +21,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -53,6 +54,7 @@ type Webhooks struct {
 	queue   *outbox.Queue[store.QueuedDelivery]
 	writers chan struct{}
 	tests   chan struct{}
+	retired chan struct{} // has an item when a webhook was deleted
 	counts  counts
 }
 
@@ -61,7 +63,7 @@ func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, s Settings
 	w := &Webhooks{
 		writer: writer, db: db, master: master, keep: s.Keep, mailTo: s.Operator, log: log,
 		client:  guard.New(guard.Options{Allow: s.Allow, Proxy: s.Proxy, Local: s.Local}),
-		writers: make(chan struct{}, writersAtOnce), tests: make(chan struct{}, testsAtOnce),
+		writers: make(chan struct{}, writersAtOnce), tests: make(chan struct{}, testsAtOnce), retired: make(chan struct{}, 1),
 	}
 	w.queue = &outbox.Queue[store.QueuedDelivery]{
 		Fetch: w.due, Job: job, Try: w.try, Permanent: func(error) bool { return false },
@@ -71,8 +73,22 @@ func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, s Settings
 }
 
 // Run delivers until ctx ends: events of this process at once, those of others within a
-// second.
-func (w *Webhooks) Run(ctx context.Context) { w.queue.Run(ctx) }
+// second. It deletes what is left of webhooks that this process has deleted.
+func (w *Webhooks) Run(ctx context.Context) {
+	var deleting sync.WaitGroup
+	defer deleting.Wait()
+	deleting.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.retired:
+			}
+			_ = w.sweepRetired(ctx) // the next Sweep tries again, and reports it
+		}
+	})
+	w.queue.Run(ctx)
+}
 
 // Deliver tries everything that is due once. The error is one of the database or of ctx.
 func (w *Webhooks) Deliver(ctx context.Context) error { return w.queue.Drain(ctx) }
@@ -129,6 +145,12 @@ func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Iss
 	private, public := newSigningKey()
 	made.PublicKey = public
 	_, err = w.writer.Do(ctx, by, doorward.WebhookCreate, object(made), func(tx *access.Tx) error {
+		// Sealing locks the master key's row, so those of the installation, which has no lock
+		// of its own, are counted one after the other.
+		sealed, err := w.seal(ctx, tx, made.ID, fresh, private)
+		if err != nil {
+			return err
+		}
 		n, err := tx.CountWebhooks(ctx, made.TenantID)
 		switch {
 		case err != nil:
@@ -139,10 +161,6 @@ func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Iss
 			return doorward.InvalidFields(faults...)
 		}
 		if err := checkQuota(ctx, tx, made.TenantID, int64(n)+1); err != nil {
-			return err
-		}
-		sealed, err := w.seal(ctx, tx, made.ID, fresh, private)
-		if err != nil {
 			return err
 		}
 		made.CreatedAt = tx.Now
@@ -205,13 +223,20 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 	return after, err
 }
 
-// Delete deletes a webhook with its deliveries. Errors: not_found.
+// Delete deletes a webhook. Its deliveries, which can be many, are deleted afterwards in
+// batches: at once, or by the next Sweep. Errors: not_found.
 func (w *Webhooks) Delete(ctx context.Context, by doorward.Caller, id string) error {
-	return w.change(ctx, by, doorward.WebhookDelete, id, func(tx *access.Tx, was doorward.Webhook) error {
+	err := w.change(ctx, by, doorward.WebhookDelete, id, func(tx *access.Tx, was doorward.Webhook) error {
 		tx.Changed("url", withoutQuery(was.URL), "")
-		_, err := tx.DeleteWebhook(ctx, id)
-		return err
+		return tx.RetireWebhook(ctx, id)
 	})
+	if err == nil {
+		select {
+		case w.retired <- struct{}{}:
+		default: // Run knows already
+		}
+	}
+	return err
 }
 
 // Rotate gives the webhook a new secret. Until the grace is over messages are signed with

@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -283,4 +285,71 @@ func insertDead(f *apptest.Fixture, tx *store.Tx, url string) error {
 		*to = sealed
 	}
 	return tx.InsertWebhook(f.Context(), w, s)
+}
+
+// TestAtMostTwenty: of many that are made at once, twenty are.
+func TestAtMostTwenty(t *testing.T) {
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
+	_, owner := f.Tenant()
+	for _, by := range []doorward.Caller{apptest.Operator, owner.Caller} {
+		var made atomic.Int64
+		var all sync.WaitGroup
+		for range 26 {
+			all.Go(func() {
+				url, events := "http://localhost:1/", []string{"user.*"}
+				_, err := f.Node(0).Webhooks.Create(f.Context(), by, webhook.Draft{URL: &url, Events: &events})
+				switch {
+				case err == nil:
+					made.Add(1)
+				case !doorward.HasCode(err, doorward.CodeTooManyWebhooks):
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if made.Load() != doorward.WebhooksMax {
+			t.Errorf("%d were made", made.Load())
+		}
+	}
+}
+
+// TestDeliveriesGoInBatches: those of a deleted webhook and those that are finished and old,
+// more than fit into one batch; others stay.
+func TestDeliveriesGoInBatches(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+		gone, stays := hook(f, owner.Caller, "http://localhost:1/", "user.*"), hook(f, owner.Caller, "http://localhost:1/", "user.*")
+		queue := func(w doorward.Webhook, n int) {
+			f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
+				for range n {
+					if _, err := tx.QueueReplay(f.Context(), store.Replay{WebhookID: w.ID, TenantID: w.TenantID, After: -1, Actions: []doorward.Action{doorward.UserInvite}, Limit: 1}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		}
+		queue(gone, 501)
+		queue(stays, 501)
+		f.NoError(f.Node(0).Webhooks.Delete(f.Context(), owner.Caller, gone.ID))
+		if _, err := f.Node(1).Webhooks.Get(f.Context(), owner.Caller, gone.ID); !doorward.HasCode(err, doorward.CodeNotFound) {
+			t.Errorf("it is still there: %v", err)
+		}
+		f.NoError(f.Node(1).Webhooks.Sweep(f.Context()))
+		if _, err := f.DB.Read().Webhook(f.Context(), gone.ID); !errors.Is(err, store.ErrNone) || len(deliveries(f, gone)) > 0 || len(deliveries(f, stays)) != 200 {
+			t.Errorf("after the sweep: %v, %d and %d deliveries", err, len(deliveries(f, gone)), len(deliveries(f, stays)))
+		}
+		f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
+			_, err := tx.DropDeliveries(f.Context(), stays.ID)
+			return err
+		}))
+		clock.Move(31 * 24 * time.Hour)
+		queue(stays, 2)
+		f.NoError(f.Node(1).Webhooks.Sweep(f.Context()))
+		if left := deliveries(f, stays); len(left) != 2 {
+			t.Errorf("%d deliveries are left", len(left))
+		}
+	})
 }

@@ -80,8 +80,15 @@ func webhooks(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		all, err := tx.DisableAllWebhooks(ctx)
 		equal(f, len(f.value(all, err).([]store.WebhookName)), 4)
-		f.wantChange(tx.DeleteWebhook(ctx, first.ID))
-		f.wantNoChange(tx.DeleteWebhook(ctx, first.ID))
+		noError(f, tx.RetireWebhook(ctx, first.ID))
+	})
+	retired := f.value(f.Read().Webhook(ctx, first.ID)).(doorward.Webhook)
+	equal(f, retired.TenantID, store.RetiredWebhooks)
+	equal(f, retired.Enabled, false)
+	f.write(func(tx *store.Tx) {
+		_, err := tx.DeleteWebhooksOf(ctx, store.RetiredWebhooks, 10)
+		noError(f, err)
+		f.wantNone(tx.Webhook(ctx, first.ID))
 	})
 	first, _ = f.Read().Webhook(ctx, second.ID)
 	equal(f, first.DisabledReason, doorward.DisabledRestored)

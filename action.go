@@ -54,14 +54,14 @@ const (
 	PasswordForgot   Action = "password.forgot"
 	AccountEmail     Action = "account.email"   // a change of the address was asked for, confirmed or undone
 	AccountErase     Action = "account.erase"   // somebody left all tenants, and the account was deleted
-	SessionStepUp    Action = "session.step_up" // its user has proved anew who they are
+	SessionStepUp    Action = "session.step_up" // its user has proved again who they are
 	MFAEnrol         Action = "mfa.enrol"       // a second factor was set up, or recovery codes were made
 	MFARemove        Action = "mfa.remove"      // a second factor was removed
 	MFAChallenge     Action = "mfa.challenge"   // the password was right, and a second factor is asked for
 	MFARefuse        Action = "mfa.refuse"      // an answer to that was wrong
 	MFARecover       Action = "mfa.recover"     // a recovery code stood in for the factor, or the code of a reset
 	MFAClone         Action = "mfa.clone"       // a passkey was found to be a copy, and was disabled
-	MFAReset         Action = "mfa.reset"       // an administrator lets a person begin anew
+	MFAReset         Action = "mfa.reset"       // an administrator lets a person begin again
 	TenantUpdate     Action = "tenant.update"
 	TenantClose      Action = "tenant.close"
 	TenantRestore    Action = "tenant.restore"

@@ -45,6 +45,6 @@ const (
 	RecoveryCodes  = 10 // made at a time
 	ChallengeLife  = 5 * time.Minute
 	ChallengeTries = 5
-	// FactorResetLife is how long the code of a mail lets a person set factors up anew.
+	// FactorResetLife is how long the code of a mail lets a person set factors up again.
 	FactorResetLife = 24 * time.Hour
 )

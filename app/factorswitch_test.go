@@ -132,7 +132,7 @@ func TestResetOfSuspended(t *testing.T) {
 		f.NoError(err)
 		clock.Move(time.Second)
 		for _, subject := range f.Subjects(ann.User.Email)[before:] {
-			if subject == "Set up your second factor anew" {
+			if subject == "Set up your second factor again" {
 				f.Error("the code was sent")
 			}
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // ChallengeOfReset is the purpose of the code in a mail by which a person sets factors up
-// anew. It is made when the mail is sent.
+// again. It is made when the mail is sent.
 const ChallengeOfReset = "reset"
 
 // Challenge is a proof that was begun.

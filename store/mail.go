@@ -35,7 +35,7 @@ const (
 	MailFactorRemoved  MailKind = "factor_removed"
 	MailFactorRenamed  MailKind = "factor_renamed"
 	MailFactorsRemoved MailKind = "factors_removed" // all, after a reset
-	MailFactorsReset   MailKind = "factors_reset"   // an administrator lets the recipient begin anew; with a code
+	MailFactorsReset   MailKind = "factors_reset"   // an administrator lets the recipient begin again; with a code
 	MailRecoveryCodes  MailKind = "recovery_codes"  // new ones were made
 	MailRecoveryUsed   MailKind = "recovery_used"   // one stood in for a factor
 	MailPasskeyCopied  MailKind = "passkey_copied"  // a passkey was found to be a copy, and was disabled

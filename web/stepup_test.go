@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// stepUp proves the person's session anew and returns its new token.
+// stepUp proves the person's session again and returns its new token.
 func (s *server) stepUp(t *testing.T, token string) string {
 	t.Helper()
 	begun := s.send(t, "POST /api/v2/auth/step-up/begin", nil, as(token)).ok(http.StatusOK)
@@ -17,7 +17,7 @@ func (s *server) stepUp(t *testing.T, token string) string {
 }
 
 // TestStepUp: ten minutes after the login sensitive actions are refused, until the session
-// is proved anew; all others go on.
+// is proved again; all others go on.
 func TestStepUp(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

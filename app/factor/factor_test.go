@@ -284,7 +284,7 @@ func TestEveryChangeSendsAMail(t *testing.T) {
 			{func() error { return apptest.ErrorOf(n.NewRecoveryCodes(f.Context(), ann.Caller)) }, "New recovery codes for your account"},
 			{func() error { return apptest.ErrorOf(n.Remove(f.Context(), ann.Caller, a.ID)) }, "A second factor was removed from your account"},
 			{func() error { f.Enrol(ann); return nil }, "A second factor was added to your account"},
-			{func() error { return apptest.ErrorOf(n.Reset(f.Context(), owner.Caller, ann.User)) }, "Set up your second factor anew"},
+			{func() error { return apptest.ErrorOf(n.Reset(f.Context(), owner.Caller, ann.User)) }, "Set up your second factor again"},
 			{func() error { return apptest.ErrorOf(n.ResetAt(f.Context(), apptest.Operator, ann.User.Email)) }, "All second factors were removed from your account"},
 		} {
 			before := len(f.Subjects(ann.User.Email))

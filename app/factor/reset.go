@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Reset lets a member set factors up anew. It ends the member's sessions in the tenant and
+// Reset lets a member set factors up again. It ends the member's sessions in the tenant and
 // sends a code to the member's own address: an administrator of one tenant doesn't remove
 // what protects the account in another. The result is the same whether the member has
 // factors. Errors: forbidden, also for oneself; not_found.

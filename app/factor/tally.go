@@ -10,7 +10,7 @@ const (
 	Passed    Happening = iota // the answer to a challenge completed a sign-in
 	Recovered                  // likewise, and was a recovery code
 	Asked                      // a challenge was made
-	Proved                     // an answer proved a session anew
+	Proved                     // an answer proved a session again
 	Refused                    // an answer was wrong
 	happenings
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/app/session"
 )
 
-// BeginStepUp makes a challenge by which the caller proves their session anew: with a
+// BeginStepUp makes a challenge by which the caller proves their session again: with a
 // second factor if the account has one, else with the password.
 func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.Begun, error) {
 	return l.beginStepUp(ctx, by, func(*access.Tx) {})
@@ -39,7 +39,7 @@ func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(
 	return begun, err
 }
 
-// StepUpMethods are those by which the caller can prove their session anew.
+// StepUpMethods are those by which the caller can prove their session again.
 func (l *Login) StepUpMethods(ctx context.Context, by doorward.Caller) ([]string, error) {
 	account, err := access.OwnAccount(ctx, l.db.Read(), by)
 	if err != nil {
@@ -52,13 +52,13 @@ func ofSession(by doorward.Caller) doorward.Object {
 	return doorward.Object{Type: "session", ID: by.SessionID, TenantID: by.TenantID}
 }
 
-// Evidence is what a person proves a session anew with: one of these.
+// Evidence is what a person proves a session again with: one of these.
 type Evidence struct {
 	Password string // of an account without a second factor
 	factor.Answer
 }
 
-// StepUp proves the caller's session anew by the answer to its challenge: the session goes
+// StepUp proves the caller's session again by the answer to its challenge: the session goes
 // on under a new token, and the old one ends on all nodes. No other session changes.
 // Errors: challenge_over, validation_failed with /password, /code, /recoveryCode or
 // /credential wrong,

@@ -107,7 +107,7 @@ func withoutScheme(url string) string {
 	return rest
 }
 
-// composeFactorsReset makes the mail with the code by which a person sets factors up anew.
+// composeFactorsReset makes the mail with the code by which a person sets factors up again.
 // It is obsolete once the person is no longer an active member of the tenant whose
 // administrator has asked for it. A second try has another code; both work.
 func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {

@@ -35,7 +35,7 @@ func RoleNames(t doorward.Tenant) string {
 	return strings.Join(names, " ")
 }
 
-// demand applies what the edit says about second factors. The days of grace begin anew
+// demand applies what the edit says about second factors. The days of grace begin again
 // where roles are covered that were not. Errors: validation_failed, master_key_missing when
 // people could set up no factor.
 func (t *Tenants) demand(e Edit, before doorward.Tenant, after *doorward.Tenant, now time.Time) error {

@@ -206,7 +206,7 @@ func (a *api) makeRecoveryCodes(ctx context.Context, c *front.Call, _ front.None
 }
 
 var docResetMFA = front.Doc{
-	ID: "resetUserFactors", Tag: "People", Summary: "Let a person set up second factors anew",
+	ID: "resetUserFactors", Tag: "People", Summary: "Let a person set up second factors again",
 	Description: "Ends the person's sessions in this tenant and sends the person a mail, valid for 24 hours, with a code that removes all second factors together with the password. The answer is the same whether the person has any. Not on oneself.",
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound},
 }

@@ -23,7 +23,7 @@ func viewBegun(b factor.Begun) challengeView {
 }
 
 var docBeginStepUp = front.Doc{
-	ID: "beginStepUp", Tag: "Sessions", Summary: "Begin to prove the session anew",
+	ID: "beginStepUp", Tag: "Sessions", Summary: "Begin to prove the session again",
 	WhilePaused: true,
 	Description: "For actions that are answered with `step_up_required`. Who has a second factor proves that, others the password. The answer with that code has such a challenge, too.",
 }
@@ -50,7 +50,7 @@ type renewed struct {
 }
 
 var docFinishStepUp = front.Doc{
-	ID: "finishStepUp", Tag: "Sessions", Summary: "Prove the session anew",
+	ID: "finishStepUp", Tag: "Sessions", Summary: "Prove the session again",
 	WhilePaused: true,
 	Description: "The session goes on with a new token and cookie; the old token ends on all nodes. Its absolute limit stays, and other sessions of the person gain nothing. A wrong answer is 422 and counts in the limit of the account, as a wrong password does. A challenge is good once, for 5 minutes and 5 tries.",
 	Errors:      []doorward.Code{doorward.CodeChallengeOver, doorward.CodeTooManyAttempts},

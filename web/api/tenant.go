@@ -103,7 +103,7 @@ type settingsInput struct {
 	InvitationDays         *front.Int `json:"invitationDays,omitempty" minimum:"1" maximum:"30" example:"14"`
 	AllowedEmailDomains    *[]string  `json:"allowedEmailDomains,omitempty" maxItems:"100" example:"[\"acme.example\"]" doc:"Empty: all"`
 	MFA                    *string    `json:"mfa,omitempty" enum:"optional,required" doc:"Whether members need a second factor"`
-	MFARoles               *[]string  `json:"mfaRoles,omitempty" example:"[\"ADMIN\"]" doc:"The roles that mfa covers; empty: all. Where it covers more roles than before, the days of grace begin anew"`
+	MFARoles               *[]string  `json:"mfaRoles,omitempty" example:"[\"ADMIN\"]" doc:"The roles that mfa covers; empty: all. Where it covers more roles than before, the days of grace begin again"`
 	MFAGraceDays           *front.Int `json:"mfaGraceDays,omitempty" minimum:"0" maximum:"30" example:"7"`
 	MFARememberDays        *front.Int `json:"mfaRememberDays,omitempty" minimum:"0" maximum:"30" example:"14"`
 	StepUpMinutes          *front.Int `json:"stepUpMinutes,omitempty" minimum:"1" maximum:"60" example:"10"`

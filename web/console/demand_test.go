@@ -10,7 +10,7 @@ import (
 )
 
 // Before a demand for second factors is saved, a page says whom it concerns, and saves
-// nothing; who has a factor is not among them. A change that concerns nobody anew is saved
+// nothing; who has a factor is not among them. A change that concerns nobody new is saved
 // at once.
 func TestDemandIsPreviewed(t *testing.T) {
 	s := doorwardtest.Start(t)

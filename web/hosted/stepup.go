@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// stepUp is the content of /step-up: by what the person can prove the session anew.
+// stepUp is the content of /step-up: by what the person can prove the session again.
 type stepUp struct{ ByCode, ByPassword, ByPasskey, ByRecovery bool }
 
 func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -910,7 +910,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Begin to prove the session anew
+         * Begin to prove the session again
          * @description For actions that are answered with `step_up_required`. Who has a second factor proves that, others the password. The answer with that code has such a challenge, too.
          */
         post: operations["beginStepUp"];
@@ -930,7 +930,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Prove the session anew
+         * Prove the session again
          * @description The session goes on with a new token and cookie; the old token ends on all nodes. Its absolute limit stays, and other sessions of the person gain nothing. A wrong answer is 422 and counts in the limit of the account, as a wrong password does. A challenge is good once, for 5 minutes and 5 tries.
          */
         post: operations["finishStepUp"];
@@ -1554,7 +1554,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let a person set up second factors anew
+         * Let a person set up second factors again
          * @description Ends the person's sessions in this tenant and sends the person a mail, valid for 24 hours, with a code that removes all second factors together with the password. The answer is the same whether the person has any. Not on oneself.
          */
         post: operations["resetUserFactors"];
@@ -3786,7 +3786,7 @@ export interface components {
              */
             mfaRememberDays?: number;
             /**
-             * @description The roles that mfa covers; empty: all. Where it covers more roles than before, the days of grace begin anew
+             * @description The roles that mfa covers; empty: all. Where it covers more roles than before, the days of grace begin again
              * @example [
              *       "ADMIN"
              *     ]

@@ -1,6 +1,7 @@
 // Passkeys in Chromium, with its virtual authenticator.
 
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { Person, Server, launch, password } from "./harness.mjs";
 
@@ -34,6 +35,30 @@ class Key {
 		const [one] = await this.credentials();
 		await this.cdp.send("WebAuthn.setCredentialProperties", { authenticatorId: this.id, credentialId: one.credentialId, backupEligibility: true, backupState: true });
 	}
+}
+
+/** answer begins a login with a passkey alone, and has the person's browser answer on the
+ * page that is open. */
+async function answer(p) {
+	const { challenge, publicKey } = await server.api("POST", "/api/v2/auth/passkey/begin", {});
+	const credential = await p.page.evaluate(async (json) => {
+		const options = PublicKeyCredential.parseRequestOptionsFromJSON(json);
+		return (await navigator.credentials.get({ publicKey: options })).toJSON();
+	}, publicKey);
+	return { challenge, credential };
+}
+
+/** finish sends an answer, and returns the status or the code of the refusal. */
+async function finish(body) {
+	const response = await fetch(`${server.url}/api/v2/auth/passkey/finish`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+	return (await response.json()).code ?? response.status;
+}
+
+/** other is a site at the same host and another port, for whose RP ID the browser answers, too. */
+async function other() {
+	const site = createServer((_, response) => response.end("<!doctype html><title>Other</title>"));
+	await new Promise((done) => { site.listen(0, "localhost", done); });
+	return { url: `http://localhost:${site.address().port}/`, close: () => new Promise((done) => { site.close(done); site.closeAllConnections(); }) };
 }
 
 const passkeyForm = "form.passkey:not([hidden])";
@@ -89,6 +114,15 @@ describe("passkeys", { concurrency: 2 }, () => {
 			await key.touches(true);
 			await p.page.locator(`${passkeyForm} [type=submit]`).click();
 			await p.at("/account");
+
+			// Sent twice, and made for another origin.
+			const sent = await answer(p);
+			assert.equal(await finish(sent), 200);
+			assert.equal(await finish(sent), "challenge_over");
+			const site = await other();
+			await p.go(site.url);
+			assert.equal(await finish(await answer(p)), "invalid_code");
+			await site.close();
 
 			// As the second step after the password.
 			await signOut(p);

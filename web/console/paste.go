@@ -17,6 +17,9 @@ type draft struct {
 	Why         string // key of the message about its fault; empty for none
 }
 
+// byteOrderMark is how spreadsheets begin a file in UTF-8.
+const byteOrderMark = "\ufeff"
+
 // columnNames are the headings that are known, folded.
 var columnNames = map[string]string{
 	"email": "email", "e-mail": "email", "mail": "email", "address": "email", "adresse": "email", "e-mail-adresse": "email", "email address": "email",
@@ -27,7 +30,7 @@ var columnNames = map[string]string{
 // columns separated by tabs, semicolons or commas, with quotes and a heading if there is one.
 func parsePeople(text string, rules *doorward.Rules) (all []draft) {
 	var heading []string
-	for i, line := range strings.FieldsFunc(strings.TrimPrefix(text, "\ufeff"), func(r rune) bool { return r == '\n' || r == '\r' }) {
+	for i, line := range strings.FieldsFunc(strings.TrimPrefix(text, byteOrderMark), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}

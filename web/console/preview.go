@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
@@ -28,7 +29,7 @@ type previewed struct {
 func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	rows := correctedRows(c)
 	if rows == nil {
-		rows = parsePeople(c.Value("people")+"\n"+string(c.File()), c.Caller.Rules)
+		rows = parsePeople(c.Value("people")+"\n"+strings.TrimPrefix(string(c.File()), byteOrderMark), c.Caller.Rules)
 	}
 	for i := range rows {
 		rows[i].Role = cmp.Or(rows[i].Role, c.Value("role"), string(doorward.RoleUser))

@@ -37,7 +37,7 @@ addEventListener("change", ({ target }) => {
 });
 
 function showAll(within) {
-	within.querySelector("#all")?.removeAttribute("hidden");
+	within.querySelector(".all")?.removeAttribute("hidden");
 }
 
 function arrange(within) {

@@ -63,7 +63,7 @@ function reveal(input) {
 function forgive(input) {
 	input.addEventListener("input", () => {
 		input.removeAttribute("aria-invalid");
-		document.getElementById(`${input.id}-fault`).textContent = "";
+		document.getElementById(`${input.id}-fault`)?.replaceChildren();
 	}, { once: true });
 }
 

@@ -1,0 +1,40 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// Files of spreadsheets and mail programs are read; one with too many people is refused at
+// its field, before anything is sent.
+func TestUploadOfPeople(t *testing.T) {
+	s := doorwardtest.Start(t)
+	owner := open(t, s, s.Tenant("Acme").Owner)
+	send := func(text string, status int, want ...string) {
+		t.Helper()
+		res, page := owner.upload("/console/invitations/preview/file", []part{{"file", "people.csv", text}})
+		owner.shows("the file "+text[:min(len(text), 40)], res, page, status, want)
+	}
+	ann := []string{`value="ann@x.example"`, `value="Lee, Ann"`}
+	send("\ufeffname,email,role\r\n\"Lee, Ann\",ann@x.example,admin\r\n", http.StatusOK, append(ann, `<option value="ADMIN" selected>`)...)
+	send("Name\tE-Mail\r\nLee, Ann\tann@x.example\r\n", http.StatusOK, ann...)
+	send(`"Lee, Ann" <ann@x.example>`+"\n", http.StatusOK, ann...)
+	send("Lee, Ann;ann@x.example\rBob;bob@x.example\r", http.StatusOK, append(ann, `value="bob@x.example"`)...)
+
+	var lines strings.Builder
+	for i := range 101 {
+		fmt.Fprintf(&lines, "p%d@x.example\n", i)
+	}
+	send(lines.String(), http.StatusUnprocessableEntity, "Up to 100 people at once.")
+	for i := range 100_000 {
+		fmt.Fprintf(&lines, "q%d@x.example\n", i)
+	}
+	send(lines.String(), http.StatusRequestEntityTooLarge, "A file may have 100 people and 64 KiB at most.", `id="file"`)
+	if mails := s.Mails("p1@x.example"); len(mails) != 0 {
+		t.Error("a refused file has sent mails")
+	}
+}

@@ -2,14 +2,14 @@
 // nginx. People sign in, see what their role allows, prove who they are again, and sign out.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
-import { build } from "esbuild";
+import { promisify } from "node:util";
 import { Person, Server, launch, password } from "./harness.mjs";
 
 const root = path.resolve(import.meta.dirname, "..");
@@ -42,31 +42,32 @@ function run(command, args, options) {
 	programs.push(program);
 }
 
-/** startService runs the Express example, with the packages it names where Node looks for them. */
+/** install copies an example, and links its packages as "npm install" does: those of ours to
+ * their folders in the checkout. */
+async function install(name) {
+	const to = path.join(folder, name);
+	const ownPackages = path.join(import.meta.dirname, "node_modules");
+	await cp(example(name), to, { recursive: true, filter: (file) => path.basename(file) !== "node_modules" });
+	await mkdir(path.join(to, "node_modules", "@doorward"), { recursive: true });
+	for (const entry of await readdir(ownPackages)) await symlink(path.join(ownPackages, entry), path.join(to, "node_modules", entry));
+	await symlink(path.join(root, "clients", "js"), path.join(to, "node_modules", "@doorward", "client"));
+	await symlink(path.join(root, "clients", "js", "react"), path.join(to, "node_modules", "@doorward", "react"));
+	return to;
+}
+
 async function startService(port, doorward) {
-	const service = path.join(folder, "service");
-	await mkdir(path.join(service, "node_modules", "@doorward"), { recursive: true });
-	await symlink(path.join(root, "clients", "js"), path.join(service, "node_modules", "@doorward", "client"));
-	await symlink(path.join(import.meta.dirname, "node_modules", "express"), path.join(service, "node_modules", "express"));
-	for (const file of ["server.mjs", "package.json"]) await cp(path.join(example("express"), file), path.join(service, file));
+	const service = await install("express");
 	run(process.execPath, ["server.mjs"], { cwd: service, env: { ...process.env, DOORWARD: doorward, PORT: String(port), PROOF_AGE: "2" } });
 }
 
-/** buildPage bundles the page as "npm run build" of the example does. */
 async function buildPage() {
-	await cp(path.join(example("react"), "public"), path.join(folder, "public"), { recursive: true });
-	await build({
-		entryPoints: [path.join(example("react"), "src", "app.jsx")], outfile: path.join(folder, "public", "app.js"),
-		bundle: true, minify: true, jsx: "automatic", target: "es2022", logLevel: "error",
-		nodePaths: [path.join(import.meta.dirname, "node_modules")],
-		alias: { "@doorward/react": path.join(root, "clients", "js", "react", "index.js") },
-	});
+	await promisify(execFile)("npm", ["run", "build"], { cwd: await install("react") });
 }
 
 async function startNginx(front, service, own) {
 	const conf = (await readFile(path.join(example("react"), "nginx.conf"), "utf8"))
 		.replace("127.0.0.1:8000", `127.0.0.1:${front}`).replace("127.0.0.1:9000", `127.0.0.1:${service}`).replace("127.0.0.1:8080", `127.0.0.1:${own}`)
-		.replace("/srv/board/", `${folder}/public/`);
+		.replace("/srv/board/", `${folder}/react/public/`);
 	const kept = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((n) => `${n}_temp_path ${folder}/${n};`).join(" ");
 	const types = "types { text/html html; text/javascript js; }";
 	const user = process.getuid() === 0 ? "user root;" : ""; // the page is in a folder of our own

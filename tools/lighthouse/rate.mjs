@@ -14,8 +14,8 @@ const open = [
 	"/docs/api", "/docs/api/invitations", "/docs/api/objects", "/problems", "/problems/forbidden",
 ];
 const signedIn = [
-	"/account", "/account/security", "/console", "/console/people", "/console/invitations", "/console/invite", "/console/audit", "/console/settings",
-	"/console/roles", "/console/keys", "/console/policies", "/console/webhooks",
+	"/account", "/account/security", "/console", "/console/people", "/console/invitations", "/console/audit", "/console/settings",
+	"/console/roles", "/console/keys", "/console/policy", "/console/webhooks",
 ];
 
 async function session() {

@@ -1020,6 +1020,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/installation/audit-events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what was done and refused in the installation itself
+         * @description The trail that belongs to no tenant: keys of operators and services, models, backups, pauses, destroyed tenants, refused requests without one. The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON, and names and addresses of actor and target as they are in the tenant now; text that a spreadsheet would take for a formula begins with an apostrophe.
+         */
+        get: operations["listInstallationEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/invitations": {
         parameters: {
             query?: never;
@@ -6965,7 +6985,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `ip_not_allowed`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7105,7 +7125,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7453,7 +7473,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `ip_not_allowed`, `step_up_required`, `tenant_closing` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7593,7 +7613,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross_origin`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            /** @description `cross_origin`, `forbidden`, `ip_not_allowed`, `not_for_keys`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10049,6 +10069,126 @@ export interface operations {
             };
             /** @description `events_gone` */
             410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listInstallationEvents: {
+        parameters: {
+            query?: {
+                /** @description Only events of this action */
+                action?: string;
+                /** @description Only events by this user or key: the id, or the address of a user */
+                actor?: string;
+                /** @description Only events about the object with this id */
+                target?: string;
+                /** @description Only events at this time or later (RFC 3339) */
+                from?: string;
+                /** @description Only events before this time (RFC 3339) */
+                to?: string;
+                /** @description Only events with this outcome */
+                outcome?: "done" | "refused";
+                /** @description Only events of the request with this id, as in X-Request-Id */
+                request?: string;
+                /** @description Format of the answer; json if absent */
+                format?: "json" | "csv";
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "at" | "-at";
+                /** @description Rows at most: 1 to 200 and usually 50, with format=csv 1 to 10,000 and usually 10,000 */
+                limit?: number;
+                /** @description The nextCursor of the previous page */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description With format=csv, the next part of the list (RFC 8288, rel="next"); absent at its end */
+                    Link?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
+                    "text/csv": string;
+                };
+            };
+            /** @description `invalid_cursor`, `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`, `ip_not_allowed` */
+            403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

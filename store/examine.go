@@ -81,6 +81,28 @@ func (db *DB) CheckPages(ctx context.Context) (l PageCheck, err error) {
 	return l, nil
 }
 
+// TableRows is how many rows a table has.
+type TableRows struct {
+	Name string
+	Rows int64
+}
+
+// TableRows counts the rows of all tables, until ctx ends.
+func (db *DB) TableRows(ctx context.Context) (all []TableRows, err error) {
+	names, err := list(ctx, db.Read(), textColumn, db.engine.tables)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		t := TableRows{Name: name}
+		if err := db.read.QueryRowContext(ctx, `SELECT count(*) FROM "`+name+`"`).Scan(&t.Rows); err != nil {
+			return all, fault(err)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
 // ErrPooled says that a connection pooler is in front of PostgreSQL.
 var ErrPooled = errors.New("a connection pooler, such as PgBouncer, is in front of PostgreSQL")
 

@@ -46,6 +46,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 				return pgx.ConnectConfig(ctx, own)
 			},
 			migrator: func() *sql.DB { return postgresMigrator(cfg.ConnConfig) }, lockTimedOut: postgresBehind,
+			tables:       `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`,
 			versioned:    `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
 			clock:        `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
 			snapshot:     sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},

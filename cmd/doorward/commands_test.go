@@ -49,7 +49,7 @@ func newPageFixture(t *testing.T) *pageFixture {
 	h.run(t, "doorward key create-operator --name signup-2026") // the webhook gets the event
 	h.delivery = regexp.MustCompile("whd_[a-z2-7]{26}").FindString(h.run(t, "doorward webhook deliveries "+h.webhook))
 	h.run(t, "doorward key create-service --name router --may access.introspect")
-	h.run(t, "mkdir backups && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
+	h.run(t, "mkdir -p backups/doorward && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
 	h.run(t, "cp -p doorward.db.key master.key") // the webhook's secret is sealed with it
 	writeFile(t, h.folder, "model.yaml", "actions:\n  invoice.approve: {roles: [OWNER, ADMIN]}\n")
 	writeFile(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
@@ -87,7 +87,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 		}
 	}
 	runner := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
-		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/var/lib/doorward/", "", " | vector", "", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
+		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/var/lib/doorward/", "", " | vector", "", "journalctl -u doorward -o cat --since -1h |", "echo serving |", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
 		"https://platform.example/reports --session-file token", "http://"+addr+"/api/v2/auth/session", // no service echoes what a session asks
 		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "whk_5tqm7x3yh4n6rj7wd2c5tpae7k", h.webhook, "whd_5tqm7x3yh4n6rj7wd2c5tpae7k", h.delivery,
 		"postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,

@@ -45,9 +45,19 @@ func askHealth(ctx context.Context, cfg node.Config, ready bool) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	res, err := askLoopback(ctx, address)
 	if err != nil {
 		return err
+	}
+	res.Body.Close()
+	return nil
+}
+
+// askLoopback asks the server on this machine. Anything but 200 is an error.
+func askLoopback(ctx context.Context, address string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
 	}
 	// The certificate is for the public name, and this request goes to loopback and
 	// carries nothing secret.
@@ -57,13 +67,13 @@ func askHealth(ctx context.Context, cfg node.Config, ready bool) error {
 	}}
 	res, err := client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", address, res.Status)
+		res.Body.Close()
+		return nil, fmt.Errorf("%s answers %s", address, res.Status)
 	}
-	return nil
+	return res, nil
 }
 
 // dialLoopback doesn't resolve localhost: a container image may have no /etc/hosts.
@@ -84,16 +94,20 @@ func dialLoopback(ctx context.Context, network, address string) (net.Conn, error
 	return nil, err
 }
 
-// healthURL is on the admin address, which never has TLS, or else the main one.
 func healthURL(cfg node.Config, ready bool) (string, error) {
-	scheme, listen, path := "http", cfg.Listen, "/healthz"
+	if ready {
+		return adminURL(cfg, "/readyz")
+	}
+	return adminURL(cfg, "/healthz")
+}
+
+// adminURL is on the admin address, which never has TLS, or else the main one.
+func adminURL(cfg node.Config, path string) (string, error) {
+	scheme, listen := "http", cfg.Listen
 	if cfg.AdminListen != "" {
 		listen = cfg.AdminListen
 	} else if cfg.TLS != nil {
 		scheme = "https"
-	}
-	if ready {
-		path = "/readyz"
 	}
 	if _, port, _ := net.SplitHostPort(listen); port == "0" {
 		return "", badConfig("the server takes a free port, which only its log shows. Give --listen or --admin-listen a port number.")

@@ -81,7 +81,7 @@ unreachable or its schema incompatible.`,
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), webhookCommand(), modelCommand(), explainCommand(), auditCommand(),
 		maintenanceCommand(), backupCommand(), restoreCommand(), moveCommand(),
-		migrateCommand(), passwordsCommand(), doctorCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
+		migrateCommand(), passwordsCommand(), doctorCommand(), supportBundleCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	finish(root)
 	return root
 }

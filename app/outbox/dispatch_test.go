@@ -139,3 +139,64 @@ func TestFailedClaimIsNotForgotten(t *testing.T) {
 		t.Errorf("the jobs tried are %q", b.tried)
 	}
 }
+
+// TestEndpoints: endpoints of which nothing good is known share eight tries, one each, and a
+// proven one waits for none of them. One quick answer proves an endpoint, one failure ends
+// that.
+func TestEndpoints(t *testing.T) {
+	b := &memoryQueue{}
+	for i := range 40 {
+		b.rows = append(b.rows, Job{ID: fmt.Sprintf("job_%02d", i), Due: time.Unix(1, 0), Urgent: true, Share: fmt.Sprint(i % 4), Host: fmt.Sprint("dead", i%20)})
+	}
+	q, wake := b.queue(), make(chan struct{}, 1)
+	q.Endpoints, q.Wake = true, wake
+	addLive := func() { // when the others have all they can get
+		b.mu.Lock()
+		b.rows = append(b.rows, Job{ID: "job_live", Due: time.Now(), Urgent: true, Share: "0", Host: "live", Proven: true})
+		b.mu.Unlock()
+		wake <- struct{}{}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)
+	defer stop()
+	var mu sync.Mutex
+	running, most, served := map[string]int{}, 0, false
+	q.Try = func(ctx context.Context, j Job, send Send) error {
+		return send(ctx, func(ctx context.Context) error {
+			mu.Lock()
+			if running[j.Host]++; running[j.Host] > 1 {
+				t.Errorf("two tries to %s at once", j.Host)
+			}
+			all := 0
+			for _, n := range running {
+				all += n
+			}
+			most = max(most, all)
+			switch {
+			case j.Host == "live":
+				served = true
+				stop()
+			case all == 8:
+				addLive()
+			}
+			mu.Unlock()
+			<-ctx.Done()
+			mu.Lock()
+			running[j.Host]--
+			mu.Unlock()
+			return ctx.Err()
+		})
+	}
+	q.Run(ctx)
+	if !served || most > 9 {
+		t.Errorf("the proven endpoint was tried: %v; there were %d tries at once", served, most)
+	}
+	h := hosts{endpoints: true}
+	steps := []bool{h.isSlow(Job{Host: "x"}), h.isSlow(Job{Host: "x", Proven: true})}
+	for _, quick := range []bool{true, true, false, true} {
+		h.score("x", quick)
+		steps = append(steps, h.isSlow(Job{Host: "x", Proven: !quick}))
+	}
+	if want := []bool{true, false, false, false, true, false}; !slices.Equal(steps, want) {
+		t.Errorf("slow by step: %v, want %v", steps, want)
+	}
+}

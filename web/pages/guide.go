@@ -263,7 +263,11 @@ const missing = "/"
 // leaf returns the page or the picture below /docs/. It looks the name up among the
 // embedded files and opens no other; unknown names are fs.ErrNotExist.
 func (p *pageRenderer) leaf(name string) (content, error) {
-	all, err := p.leaves()
+	bound := p.leaves
+	if strings.HasPrefix(name, "api/") {
+		bound = p.groups // apart, so that a guide doesn't wait for the OpenAPI document
+	}
+	all, err := bound()
 	switch {
 	case err != nil:
 		return content{}, err
@@ -285,9 +289,6 @@ func (p *pageRenderer) bind() (leaves, error) {
 	all := leaves{missing: p.print(func() (view, error) {
 		return view{File: "missing", Title: "No such page", Description: "There is no such page.", Body: &chapter{Parts: b.parts}}, nil
 	})}
-	if err := p.bindReference(all); err != nil {
-		return nil, err
-	}
 	for name := range b.pages {
 		all[name] = p.print(func() (view, error) {
 			c, err := b.chapter(name)

@@ -44,7 +44,8 @@ func Routes(s *front.Site, version string, document func() ([]byte, error)) []fr
 	p := &pageRenderer{base: s.BasePath(), version: version, asset: s.FileName, reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
-	p.leaves, p.sections = sync.OnceValues(p.bind), sync.OnceValues(p.readSections)
+	p.leaves, p.groups = sync.OnceValues(p.bind), sync.OnceValues(p.bindReference)
+	p.sections = sync.OnceValues(p.readSections)
 	routes := p.pages()
 	routes = append(routes,
 		ui.Asset("doorward.css", "text/css; charset=utf-8", assets),
@@ -73,6 +74,7 @@ type pageRenderer struct {
 	asset     func(name string) string
 	reference func() (*reference, error)
 	leaves    func() (leaves, error)
+	groups    func() (leaves, error) // likewise, those of the reference
 	sections  func() ([]section, error)
 }
 
@@ -95,12 +97,13 @@ func (p *pageRenderer) pages() []front.Route {
 // reading are the scripts of pages with examples.
 var reading = []string{"copy.js", "reading.js"}
 
-// bindReference adds the pages of the groups and of the objects.
-func (p *pageRenderer) bindReference(all leaves) error {
+// bindReference returns the functions that render the pages of the groups and of the objects.
+func (p *pageRenderer) bindReference() (leaves, error) {
 	ref, err := p.reference()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	all := leaves{}
 	for _, g := range ref.Groups {
 		all["api/"+g.ID] = p.print(func() (view, error) {
 			return view{File: "group", Title: g.Name, Description: "The API reference: " + g.Name + ".", Scripts: reading, Body: groupPage{ref, g}}, nil
@@ -109,7 +112,7 @@ func (p *pageRenderer) bindReference(all leaves) error {
 	all["api/"+objects] = p.print(func() (view, error) {
 		return view{File: objects, Title: "Objects", Description: "The API reference: objects.", Scripts: reading, Body: groupPage{ref, group{Name: "Objects"}}}, nil
 	})
-	return nil
+	return all, nil
 }
 
 //go:embed html

@@ -83,7 +83,7 @@ func TestSecondFactor(t *testing.T) {
 			t.Errorf("recovery codes: %q", a.recovery)
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).is("session.aal", 2.0)
-		list := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).ok(http.StatusOK).names("", "items", "recoveryCodes").is("recoveryCodes", 10.0)
+		list := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).ok(http.StatusOK).names("", "items", "recoveryCodes", "total").is("recoveryCodes", 10.0)
 		if one := list.at("items").([]any)[0].(m); one["id"] != a.id || one["type"] != "totp" || one["name"] == "" || one["lastUsedAt"] == nil {
 			t.Errorf("%v", one)
 		}

@@ -61,7 +61,7 @@ func TestListsSearchAndSort(t *testing.T) {
 				t.Errorf("%s has the total %v, want %d", query, a.at("total"), len(want))
 			}
 		}
-		for _, list := range []string{"users", "invitations", "api-keys", "audit-events", "policy/versions", "sessions", "auth/memberships", "roles"} {
+		for _, list := range []string{"users", "invitations", "api-keys", "audit-events", "policy/versions", "sessions", "auth/memberships", "auth/factors", "roles"} {
 			d.send(t, "GET /api/v2/"+list+"?sort=size", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
 			d.send(t, "GET /api/v2/"+list+"?srot=name", nil, owner).fails(http.StatusBadRequest, "invalid_query")
 			if d.send(t, "GET /api/v2/"+list, nil, owner).ok(http.StatusOK).at("total") == nil {

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/internal/fold"
 	"github.com/doorward/doorward/internal/qrsvg"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/web/front"
@@ -34,11 +36,18 @@ func viewFactor(f doorward.Factor) factorView {
 type factorList struct {
 	Items         []factorView `json:"items"`
 	RecoveryCodes int          `json:"recoveryCodes" doc:"How many recovery codes are left"`
+	front.Total
+}
+
+var factorOrders = map[string]front.Order[factorView]{
+	"createdAt": func(a, b factorView) int { return a.CreatedAt.Compare(b.CreatedAt) },
+	"name":      func(a, b factorView) int { return cmp.Compare(fold.Key(a.Name), fold.Key(b.Name)) },
 }
 
 var docFactors = front.Doc{
 	ID: "listFactors", Tag: "Second factors", Summary: "List one's own second factors",
 	Description: "The oldest first, without those that are being set up.",
+	Sort:        []string{"createdAt", "name"},
 }
 
 func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorList, error) {
@@ -46,6 +55,9 @@ func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorL
 	out := factorList{Items: make([]factorView, 0, len(own.Factors)), RecoveryCodes: own.RecoveryCodes}
 	for _, f := range own.Factors {
 		out.Items = append(out.Items, viewFactor(f))
+	}
+	if err == nil {
+		out.Total, err = front.Sorted(c, out.Items, factorOrders)
 	}
 	return out, err
 }

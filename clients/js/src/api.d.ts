@@ -2621,6 +2621,18 @@ export interface components {
              * @description How many recovery codes are left
              */
             recoveryCodes: number;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         Feed: {
             items: components["schemas"]["Event"][];
@@ -6869,7 +6881,10 @@ export interface operations {
     };
     listFactors: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "createdAt" | "-createdAt" | "name" | "-name";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6886,6 +6901,16 @@ export interface operations {
                     "application/json": components["schemas"]["FactorList"];
                 };
             };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthenticated` */
             401: {
                 headers: {
@@ -6899,6 +6924,16 @@ export interface operations {
             };
             /** @description `forbidden`, `ip_not_allowed`, `not_for_keys`, `tenant_closing` */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

@@ -285,7 +285,7 @@ func TestMissingMembers(t *testing.T) {
 			"reset-password":   {"/token", "/password", "/confirmPassword"},
 			"step-up/finish":   {"/challenge", "/code"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
-			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "/api/v2/webhooks": {"/url", "/events"}, "report-key": {"/key"}, "login/second": {"/challenge", "/code"}, "passkey/finish": {"/challenge", "/credential"}, "factors/passkey/finish": {"/challenge", "/credential"}, "factors/totp/confirm": {"/id", "/code"}, "factors/reset": {"/token", "/password"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
+			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "/api/v2/webhooks": {"/url", "/events"}, "report-key": {"/key"}, "login/second": {"/challenge", "/code"}, "passkey/finish": {"/challenge", "/credential"}, "factors/reset": {"/token", "/password"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"}, "DELETE /api/v2/auth/account": {"/confirm"},
 		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
 		var want []string
@@ -293,7 +293,7 @@ func TestMissingMembers(t *testing.T) {
 			want = append(want, pointer, "required")
 		}
 		for _, body := range []m{{}, empty} {
-			if required == nil { // accept-invitation, factors/totp: without proof the answer says no more
+			if required == nil { // accept-invitation, what sets up factors: without proof the answer says no more
 				post(t, body).fails(http.StatusUnauthorized, "unauthenticated")
 				continue
 			}

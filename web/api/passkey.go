@@ -88,7 +88,7 @@ var docFinishPasskey = front.Doc{
 	ID: "finishPasskey", Tag: "Second factors", Summary: "Set up a passkey",
 	Description: "The passkey signs in alone and is a second factor from now on, and the session of the request has assurance level 2. The rest is as with an authenticator app. A wrong answer is 422 with a session, and 401 `invalid_code` with the challenge of an enrolment.",
 	Errors: []doorward.Code{
-		doorward.CodeStepUpRequired, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
+		doorward.CodeStepUpRequired, doorward.CodeUnauthenticated, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
 		doorward.CodePasskeysUnavailable, doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 	},
 }

@@ -45,14 +45,15 @@ func TestHelpIsComplete(t *testing.T) {
 func TestExamplesParse(t *testing.T) {
 	walk(command(), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) {
-			_, typed, found := strings.Cut(line, "doorward ")
-			if !found || strings.Contains(line, "completion") {
-				continue
+			for part := range strings.SplitSeq(line, " | ") {
+				typed, found := strings.CutPrefix(strings.TrimSpace(part), "doorward ")
+				if !found || strings.Contains(part, "completion") {
+					continue
+				}
+				typed, _, _ = strings.Cut(typed, " > ")
+				typed, _, _ = strings.Cut(typed, " < ")
+				parses(t, wordsOf(typed))
 			}
-			typed, _, _ = strings.Cut(typed, " | ")
-			typed, _, _ = strings.Cut(typed, " > ")
-			typed, _, _ = strings.Cut(typed, " < ")
-			parses(t, wordsOf(typed))
 		}
 	})
 }

@@ -34,6 +34,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
+
+	"golang.org/x/net/idna"
 )
 
 const (
@@ -156,10 +159,39 @@ func (c *Client) judge(u *url.URL) error {
 	case u.Scheme != "https":
 		return &RefusedError{u.Scheme + " instead of https"}
 	}
-	if a, err := netip.ParseAddr(u.Hostname()); err == nil && !c.allows(a) {
-		return &RefusedError{"the address " + a.String()}
+	a, isAddress, isClear := addressOf(u.Hostname())
+	if !isClear || isAddress && !c.allows(a) {
+		return &RefusedError{"the address " + u.Hostname()}
 	}
 	return nil
+}
+
+// addressOf returns the address that stands in place of a name. It is not clear which one in
+// spellings that only some resolvers read, or a proxy: 0x7f.1, 2130706433, 127.1 (WHATWG URL,
+// "ends in a number"). Letters beyond ASCII are read as http.Transport does, which makes
+// 127.0.0.1 of ①②⑦.0.0.1.
+func addressOf(host string) (a netip.Addr, isAddress, isClear bool) {
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		ascii, err := idna.Lookup.ToASCII(host)
+		if err != nil {
+			return a, false, false
+		}
+		host = ascii
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a, true, true
+	}
+	return a, false, !endsInNumber(host)
+}
+
+func endsInNumber(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])
+	digits, set := last, "0123456789"
+	if hex, is := strings.CutPrefix(last, "0x"); is {
+		digits, set = hex, set+"abcdef"
+	}
+	return strings.Trim(digits, set) == ""
 }
 
 // isLocal reports whether the URL is http on a loopback name, where that is allowed.

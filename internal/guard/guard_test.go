@@ -182,6 +182,19 @@ func TestCheck(t *testing.T) {
 		{false, "https://localhost/", false},
 		{false, "http://localhost:8081/", false},
 		{false, "ftp://8.8.8.8/", false},
+		{false, "https://2130706433/", false},
+		{false, "https://0x7f.1/", false},
+		{false, "https://0X7F000001/", false},
+		{false, "https://127.1/", false},
+		{false, "https://0177.0.0.1/", false},
+		{false, "https://127.0.0.1./", false},
+		{false, "https://8.8.8.8./", false},
+		{false, "https://①②⑦.0.0.1/", false},
+		{false, "https://%E2%91%A0②⑦。0。0。1/", false},
+		{false, "https://x.0x/", false},
+		{false, "https://a‍.invalid/", false},
+		{false, "https://bücher.invalid/", true},
+		{false, "https://1.2.3.4.invalid./", true},
 		{true, "http://localhost:8081/", true},
 		{true, "http://hooks.localhost:8081/", true},
 		{true, "http://127.0.0.1:8081/", true},
@@ -254,9 +267,11 @@ func TestEnvironmentProxies(t *testing.T) {
 	if err := get(t, c, "https://a.example/"); err == nil || asked.Load() != "CONNECT a.example:443" {
 		t.Errorf("with one: %v, it was asked for %v", err, asked.Load())
 	}
-	asked = atomic.Value{}
-	if err := get(t, c, "https://169.254.169.254/"); !IsRefused(err) || asked.Load() != nil {
-		t.Errorf("an internal address through the proxy: %v, it was asked for %v", err, asked.Load())
+	for _, host := range []string{"169.254.169.254", "⑯⑨.254.169.254", "2852039166", "0xa9fea9fe", "169.254.43518"} {
+		asked = atomic.Value{}
+		if err := get(t, c, "https://"+host+"/"); !IsRefused(err) || asked.Load() != nil {
+			t.Errorf("the internal address %s through the proxy: %v, it was asked for %v", host, err, asked.Load())
+		}
 	}
 }
 

@@ -266,10 +266,11 @@ func kept(body []byte) string {
 	return strings.ReplaceAll(text, "\x00", "\uFFFD")
 }
 
-// retryAfter reads the header: seconds or a date (RFC 9110, section 10.2.3).
+// retryAfter reads the header: seconds, of however many digits, or a date (RFC 9110, section
+// 10.2.3).
 func retryAfter(text string, now time.Time) time.Duration {
 	wait := time.Duration(0)
-	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil || errors.Is(err, strconv.ErrRange) {
 		wait = time.Duration(seconds) * time.Second
 	} else if at, err := http.ParseTime(text); err == nil {
 		wait = at.Sub(now)

@@ -106,6 +106,35 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
+// TestRetryAfter: a longer pause than that of the schedule is heeded, up to a day, in each of
+// its forms.
+func TestRetryAfter(t *testing.T) {
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
+	_, owner := f.Tenant()
+	header := ""
+	to := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", header)
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer to.Close()
+	w := hook(f, owner.Caller, to.URL, "user.*")
+	for text, want := range map[string]time.Duration{
+		"1": 5 * time.Second, "3600": time.Hour, "108000": 24 * time.Hour, "99999999999999999999999": 24 * time.Hour,
+		clock.Now().Add(2 * time.Hour).Format(http.TimeFormat): 2 * time.Hour, clock.Now().Add(40 * time.Hour).Format(http.TimeFormat): 24 * time.Hour,
+		clock.Now().Add(-time.Hour).Format(http.TimeFormat): 5 * time.Second, "-5": 5 * time.Second, "soon": 5 * time.Second,
+	} {
+		header = text
+		clock.Move(time.Millisecond) // sorts the deliveries
+		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+		f.NoError(f.Node(0).Webhooks.Deliver(f.Context()))
+		pause := deliveries(f, w)[0].NextAt.Sub(clock.Now())
+		if pause < want*9/10-time.Second || pause > want*11/10 {
+			t.Errorf("with %q it waits for %v, want %v", text, pause, want)
+		}
+	}
+}
+
 // TestFailingForDays: mails after an hour and a day, and with the disabling after five days,
 // once each.
 func TestFailingForDays(t *testing.T) {

@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -29,6 +30,18 @@ func CheckName(pointer, name string) []FieldError {
 		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A name may not contain control characters or change the direction of text."}}
 	case name != "" && !isVisible(name):
 		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A name needs a character that can be seen."}}
+	}
+	return nil
+}
+
+// CheckAbout returns the faults of a description, reported under the pointer, or nothing: it
+// may have what a name may have, but up to a number of code points.
+func CheckAbout(pointer, text string, most int) []FieldError {
+	switch {
+	case utf8.RuneCountInString(text) > most:
+		return []FieldError{{Pointer: pointer, Code: "out_of_range", Message: fmt.Sprintf("The description has %d characters at most.", most)}}
+	case hasControl(text):
+		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A description may not contain control characters or change the direction of text."}}
 	}
 	return nil
 }

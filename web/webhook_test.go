@@ -171,6 +171,10 @@ func TestWebhook(t *testing.T) {
 		d.send(t, "GET "+hooksPath+"/"+id+"/deliveries?cursor=x", nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"about": "x"}, owner, with("If-Match", `"old"`)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"url": "nonsense"}, owner).invalid("/url", "invalid")
+		d.send(t, "PATCH "+hooksPath+"/"+id, m{"url": "https://hooks.example.com:65536/"}, owner).invalid("/url", "invalid")
+		d.send(t, "PATCH "+hooksPath+"/"+id, m{"url": "https://2130706433/"}, owner).invalid("/url", "address_refused")
+		d.send(t, "PATCH "+hooksPath+"/"+id, m{"about": "a\u202eb"}, owner).invalid("/about", "invalid")
+		d.send(t, "PATCH "+hooksPath+"/"+id, m{"about": strings.Repeat("x", 201)}, owner).invalid("/about", "out_of_range")
 		for _, wrong := range []string{"?limit=0", "?state=none"} {
 			d.send(t, "GET "+hooksPath+"/whk_absent/deliveries"+wrong, nil, owner).fails(http.StatusNotFound, "not_found")
 			d.send(t, "GET "+hooksPath+"/whk_absent/deliveries"+wrong+"&cursor=x", nil, owner).fails(http.StatusBadRequest, "invalid_cursor")

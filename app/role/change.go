@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -47,21 +46,6 @@ func checkName(name string) []doorward.FieldError {
 	return nil
 }
 
-// checkAbout lets through what a name of a person may have, but longer.
-func checkAbout(about string) []doorward.FieldError {
-	if utf8.RuneCountInString(about) > doorward.RoleAboutMax {
-		return []doorward.FieldError{fault("/about", "out_of_range", fmt.Sprintf("The description has %d characters at most.", doorward.RoleAboutMax))}
-	}
-	for chunk := range slices.Chunk([]rune(about), doorward.MaxNameLength) {
-		for _, f := range doorward.CheckName("/about", string(chunk)) {
-			if strings.TrimSpace(string(chunk)) != "" {
-				return []doorward.FieldError{f}
-			}
-		}
-	}
-	return nil
-}
-
 // parsePermissions returns the permissions, sorted and each once, and the faults of those
 // that the model doesn't have.
 func parsePermissions(m *doorward.Model, typed []string) (all []doorward.Action, faults []doorward.FieldError) {
@@ -86,7 +70,7 @@ func parsePermissions(m *doorward.Model, typed []string) (all []doorward.Action,
 // caller lacks, too_many_roles, validation_failed.
 func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made Role, err error) {
 	permissions, faults := parsePermissions(by.Rules.Model(), d.Permissions)
-	faults = slices.Concat(checkName(d.Name), checkAbout(d.About), faults)
+	faults = slices.Concat(checkName(d.Name), doorward.CheckAbout("/about", d.About, doorward.RoleAboutMax), faults)
 	c := doorward.CustomRole{ID: doorward.NewID(doorward.PrefixRole), Name: doorward.Role(d.Name), About: d.About, Permissions: permissions}
 	if len(checkName(d.Name)) > 0 {
 		c.Name = ""
@@ -222,7 +206,7 @@ func (e Edit) change(m *doorward.Model, c doorward.CustomRole) (_ doorward.Custo
 	}
 	if e.About != nil {
 		c.About = *e.About
-		faults = append(faults, checkAbout(c.About)...)
+		faults = append(faults, doorward.CheckAbout("/about", c.About, doorward.RoleAboutMax)...)
 	}
 	if e.Permissions != nil {
 		permissions, wrong := parsePermissions(m, *e.Permissions)

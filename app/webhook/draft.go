@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/doorward/doorward"
@@ -45,8 +46,8 @@ func (w *Webhooks) apply(ctx context.Context, to *doorward.Webhook, d Draft, com
 	if complete || d.Events != nil {
 		faults = append(faults, checkEvents(to.Events)...)
 	}
-	if len([]rune(to.About)) > aboutMax {
-		faults = append(faults, fault("/about", "too_long", fmt.Sprintf("At most %d characters.", aboutMax)))
+	if d.About != nil {
+		faults = append(faults, doorward.CheckAbout("/about", to.About, aboutMax)...)
 	}
 	for i, word := range to.Include {
 		if word != doorward.WebhookIncludesEmail {
@@ -110,13 +111,19 @@ func (w *Webhooks) checkURL(ctx context.Context, text string) ([]doorward.FieldE
 		return []doorward.FieldError{fault("/url", "required", "Say where the events go.")}, nil
 	}
 	u, err := url.Parse(text)
-	if err != nil || len(text) > urlMax || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(text, isSpace) {
+	if err != nil || len(text) > urlMax || u.Hostname() == "" || !isPort(u.Port()) || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(text, isSpace) {
 		return []doorward.FieldError{fault("/url", "invalid", "Write an absolute https URL of at most 2,048 bytes, without user, password and fragment.")}, nil
 	}
 	if err := w.client.Check(ctx, u); guard.IsRefused(err) {
 		return []doorward.FieldError{fault("/url", "address_refused", "Endpoints are reached by https, on public addresses only.")}, nil // not the cause: it would tell what internal names resolve to
 	}
 	return nil, ctx.Err()
+}
+
+// isPort reports whether the text is empty or the number of a port.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 func isSpace(r rune) bool { return r <= ' ' || r == 0x7f }

@@ -12,13 +12,13 @@ help: ## print this list
 run: ## start Doorward on this machine, with a tenant, a person for each role, and mail at /dev/mail
 	go run ./cmd/doorward dev
 
-test: ## every property: lint, all tests with the race detector on both databases, pages, the model, fuzzing (installs what it needs)
+test: ## every property: lint, all tests, the race detector where memory is shared, pages, the model, fuzzing (installs what it needs)
 	scripts/test.sh
 
 test-fast: ## the tests that need nothing but Go, on SQLite only, in two minutes
 	go test -short ./...
 
-race: ## all tests with the race detector
+race: ## all tests with the race detector (some ten minutes)
 	scripts/race.sh ./...
 
 model: ## check the models of the revocation lease, and that each rule is needed (needs spin)
@@ -37,7 +37,7 @@ chaos: ## what make test shows in a short form, at full length: histories under 
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./node -run 'History' -full
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./cmd/doorward -run 'Killed|Backup|ThreeNodes' -full
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -timeout 30m ./app/user ./app/invite ./app/password ./app/tenant ./app/session ./internal/gcra -full
-	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./web -run InAFlood -full
+	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./web -run 'InAFlood|EvaluationAgrees' -full
 	scripts/model.sh
 
 upgrade: ## upgrade three nodes from an earlier version to this tree and back, under traffic; FROM=v1.4.2

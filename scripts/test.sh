@@ -78,22 +78,44 @@ full_disk() {
 nested() {
 	local module failed=0
 	for module in client client/tests examples/messaging; do
-		DOORWARD_TEST_GATEWAYS=require env -C "$module" "$PWD/scripts/race.sh" -vet=off -ldflags='-s -w' ./... || failed=1
+		env -C "$module" "$PWD/scripts/race.sh" -vet=off -ldflags='-s -w' ./... || failed=1
 	done
 	go -C tools test ./... || failed=1
 	return "$failed"
 }
 
-tests() {
-	# The longest tests begin first, so that the others fill the gaps. Many wait for a
-	# lease to end or a server to drain, so three packages keep two cores busy. Missing
-	# programs make tests fail instead of skip. Vet runs only in lint.
-	DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require \
-		scripts/race.sh -vet=off -ldflags='-s -w' -timeout 20m -p $(($(nproc) + 1)) \
-		./cmd/doorward ./node ./web ./store/lease ./store ./app/mail ./...
+# Handlers, pages and commands keep nothing that requests share but what these packages
+# hold: here the race detector takes most of the time and finds nothing that the others
+# don't show. make race watches them, too.
+plain=(. ./cmd/doorward ./web ./web/console ./web/hosted ./web/pages ./web/api ./web/dev ./web/ui ./app/mail ./examples)
+
+# What runs in parallel: memory of credentials, the lease, queues, nodes.
+raced() {
+	go list ./... | grep -vxF "$(go list "${plain[@]}")"
 }
 
-results=$(mktemp) lane_log=$(mktemp)
+# Tests of ./web with several callers at once.
+callers() {
+	awk '/^func Test/ { name = $2; sub(/\(.*/, "", name) } /\.Go\(|WaitGroup/ { print name }' web/*_test.go |
+		sort -u | paste -sd '|'
+}
+
+# Many tests wait for a lease to end or a server to drain, so two packages of each kind keep
+# two cores busy; the longest begin first. Missing programs make tests fail instead of skip.
+# Vet runs only in lint.
+export DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require
+flags=(-vet=off -ldflags='-s -w' -timeout 20m -p "$(nproc)")
+tests() {
+	go test "${flags[@]}" "${plain[@]}"
+}
+
+race() {
+	# shellcheck disable=SC2046
+	scripts/race.sh "${flags[@]}" ./node ./store/lease ./store $(raced) &&
+		scripts/race.sh "${flags[@]}" -run "^($(callers))\$" ./web
+}
+
+results=$(mktemp) logs=$(mktemp -d)
 step() { # NAME COMMAND...
 	local name=$1 began=$SECONDS outcome=passed
 	shift
@@ -103,16 +125,28 @@ step() { # NAME COMMAND...
 	printf -- '--- %s %s in %d s\n' "$name" "$outcome" $((SECONDS - began))
 }
 
-# These run beside the tests, which wait much, and behind them in priority.
-lane() {
+# beside LOG COMMAND... runs a command in a process group of its own, to end it as a whole.
+lanes=()
+beside() {
+	set -m
+	("${@:2}") </dev/null >"$1" 2>&1 &
+	lanes+=("$!")
+	set +m
+}
+
+# Behind the tests in priority.
+checks() {
+	renice -n 10 -p "$BASHPID" >/dev/null
 	step lint scripts/lint.sh
 	step model env MODEL_QUICK=1 scripts/model.sh
 	step fuzzing scripts/fuzz.sh "${FUZZTIME:-1s}"
+	step clients scripts/clients.sh
 }
 
 finish() {
-	[ -z "${lane:-}" ] || kill -- -"$lane" 2>/dev/null || true # if interrupted
-	rm -f "$results" "$lane_log"
+	local lane
+	for lane in "${lanes[@]}"; do kill -- -"$lane" 2>/dev/null || true; done # if interrupted
+	rm -rf "$results" "$logs"
 }
 trap finish EXIT
 
@@ -120,16 +154,13 @@ step setup setup
 ! grep -q FAILED "$results" || exit 1
 step Caddy tools/caddy/build.sh
 step gitleaks tools/gitleaks/build.sh
-set -m # a process group of its own, to end it as a whole
-(renice -n 10 -p "$BASHPID" >/dev/null && lane) </dev/null >"$lane_log" 2>&1 &
-lane=$!
-set +m
+beside "$logs/race" step "tests with the race detector" race
+beside "$logs/checks" checks
 step tests tests
 step "tests of other modules" nested
-wait "$lane"
-lane=
-cat "$lane_log"
-step clients scripts/clients.sh
+wait "${lanes[@]}"
+lanes=()
+cat "$logs/race" "$logs/checks"
 step pages env E2E_QUICK=1 scripts/e2e.sh
 
 failed=$(sed -n 's/^FAILED //p' "$results")

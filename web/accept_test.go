@@ -8,7 +8,7 @@ import (
 // A person with an account accepts with a session of the invited address or with
 // the account's password.
 func TestAcceptInvitation(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
 		ann := acme.Join("ann@acme.example", "USER")
 

@@ -14,7 +14,7 @@ const (
 )
 
 func TestChangeEmail(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		token := ann.Token()

@@ -53,7 +53,7 @@ var (
 )
 
 func TestCreateAPIKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		a := d.makeKey(t, acme.Owner, nil).ok(http.StatusCreated)
 		a.names("", "apiKey", "key")
@@ -147,7 +147,7 @@ func TestTooManyAPIKeys(t *testing.T) {
 }
 
 func TestAPIKeysAreListed(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		first, _ := d.newKey(t, acme.Owner, m{"name": "Shop reports"})
@@ -178,7 +178,7 @@ func TestAPIKeysAreListed(t *testing.T) {
 }
 
 func TestEditAPIKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "VIEWER")
 		id, _ := d.newKey(t, acme.Owner, m{"perSecond": 5})
@@ -235,7 +235,7 @@ func TestWhoManagesAPIKeys(t *testing.T) {
 }
 
 func TestRotateAPIKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		id, first := d.newKey(t, acme.Owner, nil)
 		rotate := func(body m) answer {
@@ -271,7 +271,7 @@ func TestRotateAPIKey(t *testing.T) {
 }
 
 func TestRevokeAPIKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		id, _ := d.newKey(t, acme.Owner, nil)
 		a := d.send(t, "DELETE "+keysPath+"/"+id, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
@@ -376,7 +376,7 @@ func TestReportsAreLimited(t *testing.T) {
 
 // An owner hears of the end of a key 30 days, 7 days and one day before, each once.
 func TestExpiringKeys(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
 		news := d.newMails(t, bob.Email)

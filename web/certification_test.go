@@ -22,7 +22,7 @@ type certified struct{ evaluator }
 
 func onCertified(t *testing.T, test func(*testing.T, certified)) {
 	t.Helper()
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		text, err := os.ReadFile(certificationModel)
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ func (s *server) accept(t *testing.T, code string, more m, opts ...opt) answer {
 }
 
 func TestCompleteRegistration(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		d.send(t, invitePath, m{"email": "ann@acme.example", "role": "VIEWER", "name": "Ann Lee"}, as(acme.Owner.Token())).ok(http.StatusCreated)
 		a := d.complete(t, d.code(t, "ann@acme.example"), "three old paper boats").ok(http.StatusOK)

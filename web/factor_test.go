@@ -69,7 +69,7 @@ func (s *server) enrolTOTP(t *testing.T, token string) *authenticator {
 
 // The way of a second factor through the API.
 func TestSecondFactor(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		mails := d.newMails(t, ann.Email)
@@ -128,7 +128,7 @@ func TestSecondFactor(t *testing.T) {
 // Where a tenant demands a factor, the first one is set up at the login, and an
 // administrator's reset leads there again.
 func TestDemandedFactor(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		tag := d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}, "mfaRememberDays": 7}}).ok(http.StatusOK).header.Get("ETag")
@@ -179,7 +179,7 @@ func TestFactorsWithoutMasterKey(t *testing.T) {
 // What refuses the second step besides the factor: the tenant, a suspension in between,
 // and the limits on attempts.
 func TestSecondStepIsRefused(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, ben := acme.Join("ann@acme.example", "USER"), acme.Join("ben@acme.example", "USER")
 		a := d.enrolTOTP(t, ann.Token())
@@ -213,7 +213,7 @@ func TestSecondStepIsRefused(t *testing.T) {
 // Switching into a tenant that asks for more leads through a challenge; the session stays
 // until that is answered.
 func TestSwitchAsksForMore(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.enrol(t, globex, ann, "USER")

@@ -70,8 +70,9 @@ func onSQLite(t *testing.T, test func(*testing.T, *server), options ...doorwardt
 	test(t, start(t, options...))
 }
 
-// onBoth runs a test on a new server for each database: for the main behaviour of a
-// feature, and for locks, races, clocks and database faults.
+// onBoth runs a test on a new server for each database: for locks, races, clocks, faults
+// and lists. One of them, TestOneEventForEachAct, calls each feature; the contract of the
+// store has the rest.
 func onBoth(t *testing.T, test func(*testing.T, *server), options ...doorwardtest.Option) {
 	t.Helper()
 	t.Parallel()

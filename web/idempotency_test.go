@@ -165,7 +165,7 @@ func TestIdempotencyKeyBelongsToItsCaller(t *testing.T) {
 
 // A replay is judged like any request: by the credential and the role as they are now.
 func TestReplayIsJudgedFirst(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, key := acme.Join("ann@acme.example", "ADMIN"), once("judged")
 		bob := m{"email": "bob@x.example", "role": "USER"}
@@ -198,7 +198,7 @@ func TestOnlySuccessesAreKept(t *testing.T) {
 // Rows of a bulk request that fail are part of its answer, also when nothing was
 // written.
 func TestBulkIsKeptAsItWas(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		for name, rows := range map[string][]m{

@@ -101,7 +101,7 @@ func TestForeignInvitationsAreAbsent(t *testing.T) {
 }
 
 func TestRevokeInvitation(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		above := d.offered(t, acme.Owner, "above@x.example", "OWNER", 3).text("id")
@@ -133,7 +133,7 @@ func TestRevokeInvitation(t *testing.T) {
 
 // Resending invalidates the earlier mails and restarts the validity.
 func TestResendInvitation(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		first := d.offered(t, admin, "ann@x.example", "USER", 3)
@@ -250,7 +250,7 @@ func TestInviteAgainTooOften(t *testing.T) {
 }
 
 func TestInviteSeveral(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		pending := d.offered(t, acme.Owner, "pending@x.example", "USER", 3).text("id")

@@ -79,7 +79,7 @@ func TestWhoMayInviteToWhat(t *testing.T) {
 }
 
 func TestInviteTwice(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		first := d.send(t, invitePath, m{"email": "ann@acme.example", "role": "USER", "expiresInDays": 1}, as(acme.Owner.Token())).ok(http.StatusCreated)
 		old := d.code(t, "ann@acme.example")

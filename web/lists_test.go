@@ -112,7 +112,7 @@ func TestListsAsCSV(t *testing.T) {
 }
 
 func TestBulkOfPeople(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, other := d.Tenant("Acme"), d.Tenant("Globex").Join("else@globex.example", "USER")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		var ids []string
@@ -168,7 +168,7 @@ func TestBulkOfInvitations(t *testing.T) {
 }
 
 func TestSessionsOfAPerson(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		bob := acme.Join("bob@acme.example", "USER")
 		d.enrol(t, globex, bob, "USER")

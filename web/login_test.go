@@ -292,7 +292,7 @@ func TestSession(t *testing.T) {
 // A session expires an hour after its last use, to the second, and a day after its
 // login, regardless of use and of tenant switches.
 func TestSessionEnds(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		check := func(token string) answer { return d.send(t, "GET /api/v2/auth/session", nil, as(token)) }
 		unused, used := d.token(t, acme.Owner.Email), d.token(t, acme.Owner.Email)

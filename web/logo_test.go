@@ -68,7 +68,7 @@ func (s *server) image(t *testing.T, path string) (*http.Response, []byte) {
 // A logo is public at an address that never serves another one, and not found once
 // it is removed.
 func TestLogo(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		admin := acme.Join("admin@acme.example", "ADMIN").Token()
 		before := d.send(t, "GET /api/v2/tenant", nil, as(admin)).header.Get("ETag")

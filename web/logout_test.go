@@ -16,7 +16,7 @@ import (
 // TestLogoutOfSeveral: the sessions of several cookies end in one transaction, each
 // with an event by its own person in the trail of its tenant.
 func TestLogoutOfSeveral(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		ann, bob := acme.Join("ann@acme.example", "USER"), zeta.Join("bob@zeta.example", "VIEWER")
 		stays := d.token(t, ann.Email)
@@ -65,7 +65,7 @@ func endsIn(t *testing.T, d *server, tenantID string) (ends []doorward.Event) {
 
 // TestLogoutOfMany: logout ends every session of a request, however many there are.
 func TestLogoutOfMany(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner.Email
 		for _, n := range []int{7, 8, 9, 560} {
 			first, last := d.token(t, owner), d.token(t, owner)

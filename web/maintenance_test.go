@@ -27,7 +27,7 @@ func (s *server) resumeChanges(t *testing.T) {
 // While changes are paused they are 503 with the reason, after what the role forbids and
 // before anything is written. Signing in, checks, and ending access go on.
 func TestPausedChanges(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob, eve := acme.Join("bob@acme.example", "USER"), acme.Join("eve@acme.example", "VIEWER")
 		key, secret := d.newKey(t, acme.Owner, m{})

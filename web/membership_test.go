@@ -105,7 +105,7 @@ func TestSwitchToALockedTenant(t *testing.T) {
 }
 
 func TestLeaveTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		d.enrol(t, globex, ann, "USER")

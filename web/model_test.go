@@ -12,7 +12,7 @@ const (
 
 // Without a model there are the actions of a messaging platform, as version 0.
 func TestModelIsReplaced(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		key := d.operatorKey(t)
 		none := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("version", 0.0).names("", "version", "text")
 		tag := none.header.Get("ETag")

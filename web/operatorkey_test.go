@@ -63,7 +63,7 @@ const installationTrail = "GET /api/v2/installation/audit-events"
 // An operator key reads the installation's own trail, as a list and as a file, and no
 // tenant's. A service key can't.
 func TestTrailOfInstallation(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		operator := d.limitedKey(t, 0, "audit.read")
 		d.send(t, "GET /api/v2/tenants", nil, operator).fails(http.StatusForbidden, "forbidden")
@@ -89,7 +89,7 @@ func TestTrailOfInstallation(t *testing.T) {
 
 // The operator closes a tenant as its OWNER would. Closing and freezing are independent.
 func TestOperatorClosesTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, operator, tenant := acme.Owner, bearer(d.operatorKey(t)), "PATCH /api/v2/tenants/"+acme.ID
 		_, secret := d.newKey(t, ann, m{})

@@ -80,7 +80,7 @@ func (s *server) asksBySecond(t *testing.T, p *doorwardtest.Person) answer {
 // The way of a passkey through the API: set up, alone, as the second step, for a step-up,
 // renamed and removed.
 func TestPasskey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		mails := d.newMails(t, ann.Email)
@@ -171,7 +171,7 @@ func TestPasskeyTwice(t *testing.T) {
 
 // What an answer must be right about, at each place that takes one.
 func TestWrongPasskeyAnswers(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, eve := acme.Join("ann@acme.example", "USER"), acme.Join("eve@acme.example", "USER")
 		a, other := passkeytest.New(passkeyOrigin), passkeytest.New(passkeyOrigin)
@@ -218,7 +218,7 @@ func TestWrongPasskeyAnswers(t *testing.T) {
 // A counter that went back: the use is refused, the passkey disabled, the person told; and
 // the account goes on to need a second factor.
 func TestCopiedPasskey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		mails := d.newMails(t, ann.Email)
@@ -271,7 +271,7 @@ func TestCopiedPasskey(t *testing.T) {
 // A passkey that becomes synced goes on working, and says so; the way back is refused. One
 // without a counter is never taken for a copy.
 func TestSyncedPasskey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		a := passkeytest.New(passkeyOrigin)
 		a.Counter = 0
@@ -343,7 +343,7 @@ func TestPasskeyAnswerAtOnce(t *testing.T) {
 // Where a tenant demands a factor, a passkey can be the first one, between the password and
 // the session.
 func TestFirstPasskey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
@@ -369,7 +369,7 @@ func TestFirstPasskey(t *testing.T) {
 
 // What stands in the way of a login with a passkey alone, besides the passkey.
 func TestPasskeyLoginIsRefused(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		a := passkeytest.New(passkeyOrigin)

@@ -80,7 +80,7 @@ func TestForgotPasswordRevealsNothing(t *testing.T) {
 }
 
 func TestResetPassword(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.enrol(t, globex, ann, "USER")
@@ -187,7 +187,7 @@ func TestResetWithoutMembership(t *testing.T) {
 }
 
 func TestChangePassword(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.enrol(t, globex, ann, "USER")

@@ -285,7 +285,7 @@ func TestCursorsAreBoundToTheirList(t *testing.T) {
 
 // An edit is atomic.
 func TestEditUser(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.invite(t, acme.Join("admin@acme.example", "ADMIN"), "sent@x.example", "USER")
@@ -370,7 +370,7 @@ func TestEditUserIfMatch(t *testing.T) {
 }
 
 func TestRemoveAndSignOutUser(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		d.enrol(t, globex, ann, "USER")

@@ -144,7 +144,7 @@ func TestPolicyDoesNotBelieveClients(t *testing.T) {
 // A version that observes refuses nothing. What it would have refused is counted, whoever
 // asks, and what refused before goes on to refuse.
 func TestPolicyObserves(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		owner, user := as(acme.Owner.Token()), acme.Join("user@acme.example", "USER")
 		put := func(text, mode string) answer {

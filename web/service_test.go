@@ -163,7 +163,7 @@ func TestServiceAcrossTenants(t *testing.T) {
 // Revoking a service key also revokes the pending invitations sent with it, on every node
 // at once.
 func TestServiceKeyIsRevoked(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		text := d.serviceKey(t, allOfServices)
 		service := bearer(text)

@@ -19,7 +19,7 @@ func (s *server) stepUp(t *testing.T, token string) string {
 // TestStepUp: ten minutes after the login sensitive actions are refused, until the session
 // is proved again; all others go on.
 func TestStepUp(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
 		keyID, _ := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}, "perSecond": 10})

@@ -417,7 +417,7 @@ func TestRestoreAfterTheHold(t *testing.T) {
 }
 
 func TestOperatorsManageTenants(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		key := bearer(d.operatorKey(t))
 		a := d.send(t, "POST /api/v2/tenants", m{"name": "Acme", "ownerEmail": "Ann@Acme.example"}, key).ok(http.StatusCreated).names("", "tenant", "invitation")
 		a.is("tenant.name", "Acme").is("tenant.status", "active").is("invitation.email", "ann@acme.example").is("invitation.role", "OWNER")

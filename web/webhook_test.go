@@ -136,7 +136,7 @@ func verify(t *testing.T, got received, secret, publicKey string) {
 // TestWebhook: an event is delivered once, signed twice, with its number and without e-mail
 // addresses unless they are asked for.
 func TestWebhook(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *server) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, to := d.Tenant("Acme"), newEndpoint(t)
 		owner := as(acme.Owner.Token())
 		made := d.send(t, "POST "+hooksPath, m{"url": to.URL, "events": []string{"user.*"}}, owner).ok(http.StatusCreated)

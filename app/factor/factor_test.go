@@ -226,10 +226,10 @@ func TestReset(t *testing.T) {
 			}
 		}
 		token := f.MailToken(ann.User.Email)
-		anew := func(token, password string) doorward.Code {
-			return apptest.Code(apptest.ErrorOf(f.Node(0).Factors.BeginAnew(f.Context(), apptest.Anonymous(3), token, password)))
+		confirm := func(token, password string) doorward.Code {
+			return apptest.Code(apptest.ErrorOf(f.Node(0).Factors.ConfirmReset(f.Context(), apptest.Anonymous(3), token, password)))
 		}
-		if got := anew(token, apptest.Password(9)); got != doorward.CodeInvalidCredentials {
+		if got := confirm(token, apptest.Password(9)); got != doorward.CodeInvalidCredentials {
 			f.Errorf("a wrong password: %q", got)
 		}
 		if f.Challenge(apptest.Anonymous(3), ann).Token.Reveal() == "" || f.Account(ann).Factors != 1 {
@@ -237,12 +237,12 @@ func TestReset(t *testing.T) {
 		}
 		clock.Move(doorward.FactorResetLife - time.Minute)
 		f.WantCodes(apptest.Concurrently(8, func(i int) error {
-			return apptest.ErrorOf(f.Node(i).Factors.BeginAnew(f.Context(), apptest.Anonymous(i), token, apptest.FirstPassword))
+			return apptest.ErrorOf(f.Node(i).Factors.ConfirmReset(f.Context(), apptest.Anonymous(i), token, apptest.FirstPassword))
 		}), apptest.Codes{"": 1, doorward.CodeChallengeOver: 7})
 		f.SignIn(ann.User.Email, apptest.FirstPassword)
 		late := f.MailToken(bob.User.Email)
 		clock.Move(time.Minute + time.Second)
-		if got := anew(late, apptest.FirstPassword); got != doorward.CodeChallengeOver {
+		if got := confirm(late, apptest.FirstPassword); got != doorward.CodeChallengeOver {
 			f.Errorf("after a day: %q", got)
 		}
 	})

@@ -125,7 +125,7 @@ func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, o
 	}}, nil
 }
 
-// disable disables a passkey of which there is a copy, and tells its person: nobody knows
+// disable disables a passkey of which there is a copy, and notifies its owner: nobody knows
 // which of the two is theirs. The challenge is used up in the same transaction. So an
 // answer that is sent twice is not taken for a copy: its challenge is over the second
 // time. Errors: invalid_code, challenge_over.

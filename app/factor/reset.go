@@ -67,9 +67,9 @@ func (f *Factors) onMember(ctx context.Context, target doorward.User, write func
 	}
 }
 
-// BeginAnew removes all factors and recovery codes of the account by the code of the mail
+// ConfirmReset removes all factors and recovery codes of the account by the code of the mail
 // and the password. Errors: challenge_over, invalid_credentials, too_many_attempts.
-func (f *Factors) BeginAnew(ctx context.Context, by doorward.Caller, token, password string) (doorward.Revocation, error) {
+func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, password string) (doorward.Revocation, error) {
 	c, account, err := f.openReset(ctx, token)
 	if err != nil {
 		return doorward.Revocation{}, err

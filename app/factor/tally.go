@@ -8,7 +8,7 @@ type Happening int
 // What is counted, by this node and since its start.
 const (
 	Passed    Happening = iota // the answer to a challenge completed a sign-in
-	Recovered                  // likewise, and was a recovery code
+	Recovered                  // the answer, a recovery code, completed a sign-in
 	Asked                      // a challenge was made
 	Proved                     // an answer proved a session again
 	Refused                    // an answer was wrong

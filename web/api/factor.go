@@ -233,22 +233,22 @@ func (a *api) resetMFA(ctx context.Context, c *front.Call, _ front.None) (front.
 	return front.None{}, err
 }
 
-type beginAnewInput struct {
+type resetFactorsInput struct {
 	Token    string `json:"token" doc:"Of the mail"`
 	Password string `json:"password" format:"password" example:"four quiet green llamas"`
 }
 
-var docBeginAnew = front.Doc{
+var docResetFactors = front.Doc{
 	ID: "resetFactors", Tag: "Second factors", Summary: "Remove one's second factors with the code of a mail",
 	Description: "For a person for whom an administrator has asked for it. Removes all second factors and recovery codes, so that the next login needs the password alone, or sets up a factor where the tenant demands one.",
 	Errors:      []doorward.Code{doorward.CodeInvalidCredentials, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts},
 }
 
-func (a *api) beginAnew(ctx context.Context, c *front.Call, in beginAnewInput) (front.None, error) {
+func (a *api) resetFactors(ctx context.Context, c *front.Call, in resetFactorsInput) (front.None, error) {
 	if err := required(field{"/token", in.Token}, field{"/password", in.Password}); err != nil {
 		return front.None{}, err
 	}
-	revocation, err := a.app.Factors.BeginAnew(ctx, c.Caller, in.Token, in.Password)
+	revocation, err := a.app.Factors.ConfirmReset(ctx, c.Caller, in.Token, in.Password)
 	c.Revoked(revocation)
 	return front.None{}, err
 }

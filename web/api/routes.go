@@ -51,7 +51,7 @@ func (h *api) signingIn() []front.Route {
 		front.On("POST /api/v2/auth/factors/passkey/begin", front.Optional().ForPeople(), front.JSON(http.StatusOK, h.beginPasskey), docBeginPasskey),
 		front.On("POST /api/v2/auth/factors/passkey/finish", front.Optional().ForPeople(), front.JSON(http.StatusOK, h.finishPasskey).OpensSession(), docFinishPasskey),
 		front.On("POST /api/v2/auth/factors/recovery", front.SignedIn(), front.JSON(http.StatusOK, h.makeRecoveryCodes), docRecoveryCodes),
-		front.On("POST /api/v2/auth/factors/reset", front.Public(), front.JSON(http.StatusNoContent, h.beginAnew), docBeginAnew),
+		front.On("POST /api/v2/auth/factors/reset", front.Public(), front.JSON(http.StatusNoContent, h.resetFactors), docResetFactors),
 		front.On("PATCH /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusOK, h.renameFactor), docRenameFactor),
 		front.On("DELETE /api/v2/auth/factors/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.removeFactor), docRemoveFactor),
 

@@ -109,7 +109,7 @@ func TestActivityOnPages(t *testing.T) {
 	}
 	b = open(t, s)
 	code := s.Code(ann)
-	b.send("/factors/reset/confirm", "token", code, "password", secret).is(t, 303, "/login?done=anew")
+	b.send("/factors/reset/confirm", "token", code, "password", secret).is(t, 303, "/login?done=factorreset")
 	b.signIn(ann)
 	b.get("/account/security").is(t, 200, "", "Second factors reset", "by an administrator or the operator", "All second factors removed, with the code of a mail")
 	b.get("/account/security?lang=de").is(t, 200, "", "Was zuletzt geschah", "Uhr UTC", "durch einen Administrator")

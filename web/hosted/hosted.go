@@ -77,7 +77,7 @@ func Routes(a *app.App) []front.Route {
 
 		page("GET /factors/reset", front.Public(), set.Show(h.askFactorCode)),
 		page("POST /factors/reset", front.Public(), set.Open("/factors/reset", h.openFactorReset, h.refusedFactorReset)),
-		page("POST /factors/reset/confirm", front.Public(), set.Take("/factors/reset", h.beginAnew, h.openFactorReset)),
+		page("POST /factors/reset/confirm", front.Public(), set.Take("/factors/reset", h.confirmFactorReset, h.openFactorReset)),
 
 		page("GET "+securityPage, ui.SignedIn(), set.Show(h.showSecurity)),
 		page("POST /account/security/totp", ui.SignedIn(), set.Open(securityPage, h.beginTOTP, h.showSecurity)),

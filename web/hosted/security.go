@@ -117,11 +117,11 @@ func (h *hosted) removeFactor(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return c.To(securityPage + "?done=removed"), nil
 }
 
-// anew is the form for the password, with which the code of a mail removes all factors.
-type anew struct{ Token, Email string }
+// factorReset is the form for the password, with which the code of a mail removes all factors.
+type factorReset struct{ Token, Email string }
 
 func askFactorCode() ui.View {
-	return ui.View{Page: "code", Title: "anew.title", Scripts: taking, Body: asking{"/factors/reset", "anew"}}
+	return ui.View{Page: "code", Title: "factorreset.title", Scripts: taking, Body: asking{"/factors/reset", "factorreset"}}
 }
 
 func (h *hosted) askFactorCode(context.Context, *ui.Call) (ui.View, error) {
@@ -137,14 +137,14 @@ func (h *hosted) openFactorReset(ctx context.Context, c *ui.Call) (ui.View, erro
 	if err != nil {
 		return h.refusedOr(c, err, h.refusedFactorReset)
 	}
-	return ui.View{Page: "anew", Scripts: taking, Body: anew{token, email}}, nil
+	return ui.View{Page: "factorreset", Scripts: taking, Body: factorReset{token, email}}, nil
 }
 
 func (h *hosted) refusedFactorReset(_ context.Context, c *ui.Call) (ui.View, error) {
 	return askFactorCode(), nil
 }
 
-func (h *hosted) beginAnew(ctx context.Context, c *ui.Call) (ui.View, error) {
+func (h *hosted) confirmFactorReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := required(c, "password"); err != nil {
 		return ui.View{}, err
 	}
@@ -153,11 +153,11 @@ func (h *hosted) beginAnew(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	revocation, err := h.app.Factors.BeginAnew(ctx, c.Caller, token, c.Value("password"))
+	revocation, err := h.app.Factors.ConfirmReset(ctx, c.Caller, token, c.Value("password"))
 	c.Revoked(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
 	remember(c, email)
-	return c.To("/login?done=anew"), nil
+	return c.To("/login?done=factorreset"), nil
 }

@@ -811,7 +811,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to sign in with a passkey alone
-         * @description The challenge is nobody's: the passkey says whose it is. It is good once, for 5 minutes and 5 tries. Pass `publicKey` to `navigator.credentials.get`, with `mediation: "conditional"` for the autofill of an address field. A client network may begin 1,000 in 10 minutes.
+         * @description The challenge belongs to no account: the passkey names the account. It is good once, for 5 minutes and 5 tries. Pass `publicKey` to `navigator.credentials.get`, with `mediation: "conditional"` for the autofill of an address field. A client network may begin 1,000 in 10 minutes.
          */
         post: operations["beginPasskeyLogin"];
         delete?: never;
@@ -1991,15 +1991,6 @@ export interface components {
             platform?: boolean;
             /** @example Invoices over 10,000 are paid between 8 and 18 o'clock. */
             reason?: string;
-        };
-        BeginAnewInput: {
-            /**
-             * Format: password
-             * @example four quiet green llamas
-             */
-            password: string;
-            /** @description Of the mail */
-            token: string;
         };
         BeginPasskeyInput: {
             /** @description Of the answer with the code mfa_enrolment_required, instead of a session */
@@ -3517,6 +3508,15 @@ export interface components {
              * @example dwk_Ab3f…9xQ2
              */
             key: string;
+        };
+        ResetFactorsInput: {
+            /**
+             * Format: password
+             * @example four quiet green llamas
+             */
+            password: string;
+            /** @description Of the mail */
+            token: string;
         };
         ResetInput: {
             /**
@@ -7347,7 +7347,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["BeginAnewInput"];
+                "application/json": components["schemas"]["ResetFactorsInput"];
             };
         };
         responses: {

@@ -139,20 +139,20 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	var told *ended
+	var shown *ended
 	if d.ends {
 		has := view(counts)
-		told = &has
+		shown = &has
 	}
 	if d.gone {
-		return redirectToList(c, name, told), nil
+		return redirectToList(c, name, shown), nil
 	}
-	return done(c, "/console/people/"+id, name, told), nil
+	return done(c, "/console/people/"+id, name, shown), nil
 }
 
 // redirectToList redirects to the page of the list that the person came from.
-func redirectToList(c *ui.Call, what string, told *ended) ui.View {
-	q := outcome(what, told)
+func redirectToList(c *ui.Call, what string, counts *ended) ui.View {
+	q := outcome(what, counts)
 	list, _ := url.ParseQuery(listAt(c)) // listAt encoded it
 	maps.Copy(q, list)
 	return c.To("/console/people?" + q.Encode())

@@ -288,8 +288,8 @@ func number(c *ui.Call, name string) int {
 }
 
 // done redirects to the path, where the page says what was done and what has ended.
-func done(c *ui.Call, path, what string, told *ended) ui.View {
-	q := outcome(what, told)
+func done(c *ui.Call, path, what string, counts *ended) ui.View {
+	q := outcome(what, counts)
 	if list := listAt(c); list != "" {
 		q.Set(listQuery, list)
 	}
@@ -297,16 +297,16 @@ func done(c *ui.Call, path, what string, told *ended) ui.View {
 }
 
 // outcome returns the query by which the next page shows what was done.
-func outcome(what string, told *ended) url.Values {
+func outcome(what string, counts *ended) url.Values {
 	q := url.Values{"done": {what}}
-	if told != nil {
-		q.Set("sessions", strconv.Itoa(told.Sessions))
-		q.Set("invitations", strconv.Itoa(told.Invitations))
-		if told.Keys > 0 {
-			q.Set("keys", strconv.Itoa(told.Keys))
+	if counts != nil {
+		q.Set("sessions", strconv.Itoa(counts.Sessions))
+		q.Set("invitations", strconv.Itoa(counts.Invitations))
+		if counts.Keys > 0 {
+			q.Set("keys", strconv.Itoa(counts.Keys))
 		}
-		if told.Taken > 0 {
-			q.Set("taken", strconv.Itoa(told.Taken))
+		if counts.Taken > 0 {
+			q.Set("taken", strconv.Itoa(counts.Taken))
 		}
 	}
 	return q

@@ -39,7 +39,7 @@ type step struct {
 	IsDone bool
 }
 
-// newFor is how long a tenant is new: after that nobody is told about first steps.
+// newFor is how long a tenant is new: after that the first steps are not shown.
 const newFor = 30 * 24 * time.Hour
 
 // firstSteps returns what is to be done first in a new tenant; nothing once all is done,

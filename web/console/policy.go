@@ -135,11 +135,11 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 // keepTyped lets a form that was refused because of another change be sent again over that
 // change, which the page then shows. It returns the notice for the page in another language.
 func (p *policyPage) keepTyped(c *ui.Call) (note string) {
-	const told = "stale" // field that remembers the refusal
+	const stale = "stale" // field that remembers the refusal
 	if c.Refused() == doorward.CodePreconditionFailed {
 		c.Preset("version", p.Version())
-		c.Preset(told, "1")
-	} else if c.Value(told) != "" {
+		c.Preset(stale, "1")
+	} else if c.Value(stale) != "" {
 		note = "notice.policy.precondition_failed"
 	}
 	return note

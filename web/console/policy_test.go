@@ -114,7 +114,7 @@ func TestObservingPolicies(t *testing.T) {
 	b.post(policyAt, form, http.StatusUnprocessableEntity, "Choose what the policies do")
 }
 
-// Whoever was overtaken sees both texts, loses nothing, and may save over the other one.
+// If somebody else has saved first, a person sees both texts and may save over the other.
 func TestPolicyConflict(t *testing.T) {
 	h := build(t)
 	b := h.as(t, "OWNER")

@@ -115,11 +115,11 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 // that change. It returns the notice for the page when it is shown again in another
 // language.
 func forgetStale(c *ui.Call, but ...string) (note string) {
-	const told = "stale" // field that remembers the refusal
+	const stale = "stale" // field that remembers the refusal
 	if c.Refused() == doorward.CodePreconditionFailed {
 		c.Drop(append(but, listQuery)...)
-		c.Preset(told, "1")
-	} else if c.Value(told) != "" {
+		c.Preset(stale, "1")
+	} else if c.Value(stale) != "" {
 		note = "notice." + string(doorward.CodePreconditionFailed)
 	}
 	return note

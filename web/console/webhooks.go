@@ -94,7 +94,7 @@ type eventPick struct {
 // eventGroup has the events that begin with one word.
 type eventGroup struct {
 	Name  string // of the message hooks.group.Name
-	Whole eventPick
+	All   eventPick
 	Picks []eventPick
 	Open  bool // one of the events is chosen
 }
@@ -120,7 +120,7 @@ func picksOf(chosen []string) eventPicks {
 		word, _, _ := strings.Cut(string(a), ".")
 		i := slices.IndexFunc(p.Groups, func(g eventGroup) bool { return g.Name == word })
 		if i < 0 {
-			i, p.Groups = len(p.Groups), append(p.Groups, eventGroup{Name: word, Whole: pick(word+".*", "")})
+			i, p.Groups = len(p.Groups), append(p.Groups, eventGroup{Name: word, All: pick(word+".*", "")})
 			shown = append(shown, word+".*")
 		}
 		one := pick(string(a), a)

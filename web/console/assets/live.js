@@ -3,10 +3,9 @@
 
 const live = document.getElementById("live");
 const every = 30_000; // milliseconds; each failure doubles it
-const rarest = 8 * 60_000;
-// Each refresh counts as a use of the session. A page that nobody looks at must
-// not keep one from ending, so refreshing stops when nobody has touched the page
-// for this long.
+const longest = 8 * 60_000;
+// Each refresh counts as a use of the session, so refreshing stops when nobody has
+// touched the page for this long: otherwise the session would never end by idling.
 const patience = 5 * 60_000;
 // Nothing moves while a person is using the page.
 const calm = 3_000;
@@ -22,20 +21,20 @@ touched = Date.now();
 const box = element("input", { type: "checkbox", id: "keep", "aria-describedby": "keep-hint" });
 const label = element("label", { for: "keep" }, live.dataset.label);
 const hint = element("span", { id: "keep-hint", class: "small" }, live.dataset.hint);
-const told = element("p", { class: "small", role: "status" });
+const status = element("p", { class: "small", role: "status" });
 const line = element("p", { class: "keep" });
 line.append(box, label, hint);
-live.after(line, told);
+live.after(line, status);
 
 box.checked = sessionStorage.getItem("keep") === "yes";
 box.addEventListener("change", () => {
 	sessionStorage.setItem("keep", box.checked ? "yes" : "no");
-	told.textContent = "";
+	status.textContent = "";
 	pause = every;
-	wait();
+	schedule();
 });
-document.addEventListener("visibilitychange", wait);
-wait();
+document.addEventListener("visibilitychange", schedule);
+schedule();
 
 function element(name, attributes, text = "") {
 	const made = document.createElement(name);
@@ -44,73 +43,73 @@ function element(name, attributes, text = "") {
 	return made;
 }
 
-function wait() {
+function schedule() {
 	clearTimeout(timer);
-	if (box.checked && !document.hidden) timer = setTimeout(turn, pause);
+	if (box.checked && !document.hidden) timer = setTimeout(refreshIfCalm, pause);
 }
 
-async function turn() {
+async function refreshIfCalm() {
 	const idle = Date.now() - touched;
 	if (idle < calm) pause = calm;
-	else if (idle > patience || selects() || live.querySelector("input:checked")) pause = every;
-	else pause = await refresh() ? every : Math.min(rarest, 2 * Math.max(pause, every));
-	wait();
+	else if (idle > patience || hasSelection() || live.querySelector("input:checked")) pause = every;
+	else pause = await refresh() ? every : Math.min(longest, 2 * Math.max(pause, every));
+	schedule();
 }
 
-function selects() {
+function hasSelection() {
 	const picked = getSelection();
 	return !picked.isCollapsed && live.contains(picked.anchorNode);
 }
 
-/** refresh reports whether it could ask; what came is shown. */
+/** refresh shows the page as it is now, and reports whether the server answered. */
 async function refresh() {
 	try {
 		const answer = await fetch(location.pathname + location.search, {
 			headers: { Accept: "text/html" }, redirect: "manual", signal: AbortSignal.timeout(10_000),
 		});
 		if (answer.type === "opaqueredirect" || [401, 403, 404].includes(answer.status)) return end();
-		if (!answer.ok) return stale();
+		if (!answer.ok) return showStale();
 		const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
 		if (fresh) dispatchEvent(new CustomEvent("refresh", { detail: fresh })); // see console.js
-		if (fresh && !loses(fresh)) likenAll(live, fresh);
-		fresher();
+		if (fresh && !losesFocus(fresh)) updateChildren(live, fresh);
+		setFresh();
 		return true;
 	} catch {
-		return stale(); // the page stays as it is until the next time
+		return showStale(); // the page stays as it is until the next time
 	}
 }
 
 let asOf = new Date();
 
-/** fresher: the page is as of now. */
-function fresher() {
+/** setFresh notes that the page is as of now. */
+function setFresh() {
 	asOf = new Date();
-	told.textContent = "";
+	status.textContent = "";
 }
 
-/** stale says as of when the page is. */
-function stale() {
+/** showStale says when the page was last refreshed. */
+function showStale() {
 	const at = asOf.toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit" });
-	told.textContent = `${live.dataset.stale} ${at}`;
+	status.textContent = `${live.dataset.stale} ${at}`;
 	return false;
 }
 
 /** end: the session is over, or what the page shows is gone. */
 function end() {
 	box.checked = false;
-	told.textContent = live.dataset.over;
+	status.textContent = live.dataset.over;
 	return true;
 }
 
-/** loses reports whether the row with the focus is gone. It may be gone later. */
-function loses(fresh) {
+/** losesFocus reports whether the row with the focus is gone. It may be gone later. */
+function losesFocus(fresh) {
 	const row = live.contains(document.activeElement) && document.activeElement.closest("#live [id]");
 	return row && !fresh.querySelector(`#${CSS.escape(row.id)}`);
 }
 
-/** liken makes a node what another one is. It stays the same node where it can, so
- * that it keeps the focus, and what is open stays open. */
-function liken(old, fresh) {
+/** update makes a node equal to a fresh one. It keeps the node itself where it can, so
+ * that the focus and open details stay. */
+function update(old, fresh) {
 	if (old.isEqualNode(fresh)) return;
 	if (old.nodeType !== Node.ELEMENT_NODE || old.nodeName !== fresh.nodeName) {
 		old.replaceWith(fresh);
@@ -118,12 +117,12 @@ function liken(old, fresh) {
 	}
 	for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
 	for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-	likenAll(old, fresh);
+	updateChildren(old, fresh);
 }
 
-/** likenAll does so with the children: those with an id are told by it, so that a
- * row stays itself wherever it stands. */
-function likenAll(old, fresh) {
+/** updateChildren updates the children. Those with an id are matched by it, so that a
+ * row stays the same node when it moves. */
+function updateChildren(old, fresh) {
 	let at = old.firstChild;
 	for (const child of [...fresh.childNodes]) {
 		const same = child.id ? old.querySelector(`:scope > #${CSS.escape(child.id)}`) : at;
@@ -133,7 +132,7 @@ function likenAll(old, fresh) {
 		}
 		if (same === at) at = at.nextSibling;
 		else old.insertBefore(same, at);
-		liken(same, child);
+		update(same, child);
 	}
 	while (at) {
 		const gone = at;

@@ -120,7 +120,7 @@ var laws = []law{
 		violation: file{"role.go", "package doorward\n\nimport _ \"net/http\" // here"},
 	},
 	{
-		name:      "internal packages import none of ours",
+		name:      "internal packages import only each other",
 		remedy:    "hand plain values in; a tool that knows a domain term belongs in app or store",
 		breaks:    func(s reference) bool { return s.from.floor("internal") && s.ours() && !s.within("internal/*") },
 		violation: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "\" // here"},
@@ -192,7 +192,7 @@ var laws = []law{
 		violation: file{"app/app.go", "package app\n\nimport _ \"" + module + "/web/front\" // here"},
 	},
 	{
-		name:      "docs holds pages and imports none of ours",
+		name:      "docs holds pages and imports no other package",
 		remedy:    "what makes something of the pages belongs in web/pages",
 		breaks:    func(s reference) bool { return s.from.floor("docs") && s.ours() },
 		violation: file{"docs/docs.go", "package docs\n\nimport _ \"" + module + "\" // here"},

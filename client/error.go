@@ -18,7 +18,7 @@ var (
 	// ErrRateLimited: the API key's requests per second are used up (429).
 	ErrRateLimited = errors.New("doorward: too many requests")
 	// ErrUnavailable: no answer now (503). The credential may be valid.
-	ErrUnavailable = errors.New("doorward: can't be told now")
+	ErrUnavailable = errors.New("doorward: the check is unavailable")
 )
 
 // Error is why a check did not succeed.
@@ -106,7 +106,7 @@ func within(retryAfter time.Duration) time.Duration {
 func unavailable(requestID string, retryAfter time.Duration, cause error) *Error {
 	return &Error{
 		Status: http.StatusServiceUnavailable, Code: "unavailable", RequestID: requestID,
-		Detail:     "Whether this is allowed can't be told right now. It says nothing about the session. Try again later.",
+		Detail:     "The access check is unavailable now. This says nothing about the session. Try again later.",
 		RetryAfter: within(retryAfter), err: cause,
 	}
 }

@@ -41,7 +41,7 @@ func (c *Client) RequireProof(action string, proof Proof) func(http.Handler) htt
 	}
 }
 
-// StepUpURL is the page on which a person proves their session anew, below Doorward's
+// StepUpURL is the page on which a person proves their session again, below Doorward's
 // public address, such as "https://platform.example". It leads back to returnTo, a path or
 // an address that Doorward allows; see --return-to.
 func StepUpURL(public, returnTo string) string {

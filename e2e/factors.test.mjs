@@ -84,7 +84,7 @@ describe("second factors", { concurrency: 2 }, () => {
 				return { phone, codes };
 			};
 
-			test("an app, recovery codes, a remembered browser, a proof anew", async () => {
+			test("an app, recovery codes, a remembered browser, a proof again", async () => {
 				const { token } = await server.api("POST", "/api/v2/auth/login", { email: "owner@acme.example", password });
 				await server.api("PATCH", "/api/v2/tenant", { settings: { mfaRememberDays: 7 } }, token);
 				const p = await create();

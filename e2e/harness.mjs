@@ -129,7 +129,7 @@ export class Person {
 		return p;
 	}
 
-	/** look holds the page to what every page owes, and keeps a picture of it. When it is
+	/** look checks what every page must have, and keeps a picture of it. When it is
 	 * to be quick, axe sees the page from right to left on one screen and from left to
 	 * right on the other, and there is no picture. */
 	async look(name) {

@@ -12,7 +12,7 @@ import (
 )
 
 // testStepUp: where the model demands a recent proof, a browser that opens a page is led to
-// prove its session anew and back; everything else gets the 403 of RFC 9470, unchanged.
+// prove its session again and back; everything else gets the 403 of RFC 9470, unchanged.
 func testStepUp(t *testing.T, s *site) {
 	const strict = "actions:\n" +
 		"  message.send: {roles: [OWNER, ADMIN, USER]}\n" +

@@ -29,7 +29,7 @@ func testGateway(t *testing.T, s *site) {
 		{"bearer sessions", testBearer},
 		{"cookies of the service", testServiceCookies},
 		{"signing in", testSigningIn},
-		{"proving anew", testStepUp},
+		{"step-up", testStepUp},
 		{"attacks", testAttacks},
 		{"doctor", testDoctor},
 		{"Doorward itself", testDoorward},

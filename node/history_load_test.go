@@ -35,7 +35,7 @@ type load struct {
 	nodes    []*process
 	operator *node.Node // acts on the database as a command does
 	dsn      string     // the operator's
-	program  string     // likewise
+	program  string     // the operator's
 	epoch    time.Time
 	http     []*http.Client // for each node
 	version  atomic.Int64   // makes passwords unique

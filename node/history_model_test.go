@@ -350,7 +350,7 @@ var verifyCases = []struct {
 		p.endings = []ending{{mutation: mutation{spanOf(-1, 0), 0, true}}}
 		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 401}}
 	}, verdict{refused: 1}},
-	{"a live session is told 401", func(h *history, _ *person, s *session) {
+	{"a live session gets 401", func(h *history, _ *person, s *session) {
 		h.probes = []probe{{span: spanOf(3, 4), on: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"401 before anybody asked for the end", func(h *history, p *person, s *session) {

@@ -100,7 +100,7 @@ func (tx *Tx) ConfirmEmailChange(ctx context.Context, id string, undoUntil time.
 
 const (
 	sqlUndoEmailChange = `UPDATE email_changes SET undone_at = $1 WHERE id = $2 AND undone_at IS NULL AND undo_until > $1`
-	// Whoever has the address of a later change must not undo this undoing.
+	// The mail of a later change must not undo this undoing.
 	sqlUndoLaterChanges = `UPDATE email_changes SET undone_at = $1, replaced_at = coalesce(replaced_at, $1)
 WHERE user_id = $2 AND created_at >= $3 AND undone_at IS NULL`
 )

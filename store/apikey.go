@@ -361,7 +361,7 @@ func (r Reader) EachLiveAPIKey(ctx context.Context, now time.Time, fn func(doorw
 const sqlExpireAPIKey = `UPDATE api_keys SET status = 'expired' WHERE id = $2 AND status IN ('active', 'disabled') AND ends_at <= $1`
 
 // ExpireAPIKey marks a key that has expired, and reports whether it was not marked yet.
-// No node has to be told: each refuses the key from its end on.
+// No node needs a notice: each refuses the key from its end on.
 func (tx *Tx) ExpireAPIKey(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlExpireAPIKey, micros(tx.Now), id)
 }

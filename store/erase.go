@@ -39,7 +39,7 @@ const (
 
 // BlankInvitations blanks address and name of the invitations that the user has accepted,
 // and of those to the addresses that can't be accepted any more, and returns them. A pending
-// one stays: it is its tenant's offer to whoever has the mailbox.
+// one stays: it is its tenant's offer to the owner of the mailbox.
 func (tx *Tx) BlankInvitations(ctx context.Context, userID string, emails []string) ([]BlankedInvitation, error) {
 	var all []BlankedInvitation
 	for _, email := range emails {

@@ -29,7 +29,7 @@ const (
 	// Mails about a change of the address; SubjectID is the change.
 	MailEmailConfirm   MailKind = "email_confirm"   // to the new address, with the code
 	MailEmailRequested MailKind = "email_requested" // to the old one, with a link that undoes it
-	MailEmailChanged   MailKind = "email_changed"   // likewise, once it is confirmed
+	MailEmailChanged   MailKind = "email_changed"   // to the old one with such a link, once it is confirmed
 	MailEmailRestored  MailKind = "email_restored"  // to the new one: it was undone
 	MailFactorAdded    MailKind = "factor_added"
 	MailFactorRemoved  MailKind = "factor_removed"

@@ -135,7 +135,7 @@ func (r Reader) readRules(ctx context.Context, tenantID string, to **doorward.Ru
 	return err
 }
 
-// maxRulesReads bounds how often rules are read that change meanwhile.
+// maxRulesReads bounds the repeated reads when rules change during a read.
 const maxRulesReads = 5
 
 func (r Reader) rulesAt(ctx context.Context, tenantID string, v doorward.RulesVersion) (*doorward.Rules, error) {
@@ -147,7 +147,7 @@ func (r Reader) rulesAt(ctx context.Context, tenantID string, v doorward.RulesVe
 		if err != nil {
 			return nil, err
 		}
-		// What was read belongs to the version only if that has not changed meanwhile.
+		// What was read belongs to the version only if that has not changed since.
 		now, err := r.RulesVersion(ctx, tenantID)
 		if err != nil {
 			return nil, err

@@ -52,7 +52,7 @@ func TestChangeEmail(t *testing.T) {
 }
 
 // The answer and the work are the same for a free address, one with an account and
-// one's own; whether it can be had shows only to whoever reads its mail.
+// one's own; only the mail to the address shows whether it is free.
 func TestChangeEmailRevealsNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

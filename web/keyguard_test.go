@@ -75,7 +75,7 @@ func TestNotForKeys(t *testing.T) {
 	})
 }
 
-// TestKeyRefusalsOnEveryRoute: what is told of a key comes before anything else, also where
+// TestKeyRefusalsOnEveryRoute: the refusal of a key comes before anything else, also where
 // no key may do anything, except on public routes.
 func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -118,7 +118,7 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 	})
 }
 
-// TestKeyRefusals: what callers are told, and what they aren't.
+// TestKeyRefusals: what refusals reveal to callers, and what they don't.
 func TestKeyRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

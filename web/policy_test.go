@@ -141,8 +141,8 @@ func TestPolicyDoesNotBelieveClients(t *testing.T) {
 	})
 }
 
-// A version that observes refuses nothing. What it would have refused is counted, whoever
-// asks, and what refused before goes on to refuse.
+// A version that observes refuses nothing, and counts what it would have refused for any
+// caller. The version before it still refuses.
 func TestPolicyObserves(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))

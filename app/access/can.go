@@ -384,7 +384,7 @@ func CanEnterByKey(p *doorward.Principal) Decision {
 	return d
 }
 
-// KeyCause is why an API key is not valid, for the trail; callers aren't told.
+// KeyCause is why an API key is not valid, for the trail; callers don't see it.
 type KeyCause string
 
 // The causes.

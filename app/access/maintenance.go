@@ -117,8 +117,9 @@ func refusalOf(m store.Maintenance, err error) error {
 	return e
 }
 
-// areExempt: whoever works at the terminal of a server may have paused the others in order
-// to do that, and Doorward's own work only carries out what was decided before.
+// areExempt reports whether a pause lets the operations through. An operator at the
+// server's terminal may have paused the others for this work, and Doorward's own work only
+// carries out what was decided before.
 func areExempt(by doorward.Caller, operations []Operation) bool {
 	if by.Kind == doorward.System || by.Kind == doorward.Operator && by.ID == "" {
 		return true

@@ -91,7 +91,7 @@ func Proved(p *doorward.Principal, aal int, maxAge time.Duration, now time.Time,
 	return Decision{Reason: ReasonStepUp, proof: &doorward.ProofNeeded{AAL: aal, MaxAge: maxAge, Methods: methodsOf(p, aal)}}
 }
 
-// ProvedFor is what a service is told: d, the answer of CanCheckAt, or a refusal if the
+// ProvedFor is the answer for a service: d, the answer of CanCheckAt, or a refusal if the
 // model demands a recent proof for the action.
 func ProvedFor(p *doorward.Principal, now func() time.Time, d Decision) Decision {
 	if !d.stepUp {

@@ -2,7 +2,7 @@
 // about them.
 //
 // The address is what a forgotten password is replaced with, so a change needs the new
-// mailbox, and whoever has the old one can undo it for a week: see email.go.
+// mailbox, and the owner of the old one can undo it for a week: see email.go.
 package account
 
 import (

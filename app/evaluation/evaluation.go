@@ -10,7 +10,7 @@
 // Users and keys are read from the database for each call, and sessions as by a check.
 // So what has been revoked is refused at once, on every node. What a service that is
 // limited to tenants asks about others is answered as if they didn't exist. An error
-// means that the answer can't be told, and never stands for a refusal.
+// means that the answer is unknown, and never stands for a refusal.
 package evaluation
 
 import (

@@ -46,8 +46,8 @@ type Ended struct {
 
 // Restored prepares a database that was restored from a backup. Sessions that have
 // ended since the backup, and links used or revoked since, would be valid again,
-// so all of them end unless keep says otherwise. Likewise API keys and service keys are
-// disabled; tenants can enable API keys, and the operator service keys, one by one.
+// so all of them end unless keep says otherwise. API keys and service keys are
+// disabled, too; tenants can enable API keys, and the operator service keys, one by one.
 // Positions in the feed of events are invalid. Known browsers are always forgotten, since trust in them may have ended since, and so
 // are answers kept for retries, since what they say was made may be gone. Before it
 // returns, running nodes have cleared their memory of sessions.

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// BeginPasskey makes a challenge for a login with a passkey alone. It is nobody's: the
-// passkey says whose it is. Errors: passkeys_unavailable, too_many_attempts.
+// BeginPasskey makes a challenge for a login with a passkey alone. It belongs to no
+// account: the passkey names the account. Errors: passkeys_unavailable, too_many_attempts.
 func (l *Login) BeginPasskey(ctx context.Context, by doorward.Caller) (begun factor.Begun, err error) {
 	err = l.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
 		if err := l.verifier.CountPasskeyBegin(ctx, tx, by); err != nil {

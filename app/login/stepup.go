@@ -160,7 +160,7 @@ func wrongAnswer(a factor.Answer) *doorward.Error {
 }
 
 // faultOf makes a wrong answer a fault of the form: the session is valid, and a valid
-// session is never told 401.
+// session never gets 401.
 func faultOf(a factor.Answer, err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Code != doorward.CodeInvalidCode {

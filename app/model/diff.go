@@ -17,7 +17,7 @@ type Plan struct {
 	Changes []modelfile.Change // of actions
 	Parts   []PartChange
 	Roles   []Holder    // of tenants, which would gain or lose something
-	Keys    []Holder    // API keys, likewise
+	Keys    []Holder    // API keys which would gain or lose something
 	Off     []PolicyOff // policies of tenants that would be off
 }
 

@@ -99,7 +99,7 @@ func TestChild(t *testing.T) {
 				}
 			}
 			if got, err := pools[1].Verify(t.Context(), "", staple); err != nil || got.OK {
-				t.Errorf("%v: nobody's password: %+v, %v", params, got, err)
+				t.Errorf("%v: the password of no account: %+v, %v", params, got, err)
 			}
 		}
 		if len(s.all) != 1 {

@@ -57,7 +57,7 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxFaults bounds the faults that are told at once.
+// maxFaults bounds the faults that are reported at once.
 const maxFaults = 100
 
 func (f Faults) sorted() Faults {

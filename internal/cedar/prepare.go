@@ -82,7 +82,7 @@ type remainder struct {
 }
 
 // Prepare evaluates the set for a principal as far as that goes without a request.
-// Prepare it anew when anything of the principal changes.
+// Prepare it again when anything of the principal changes.
 func (s *Set) Prepare(who Principal) *Prepared {
 	if len(s.policies) == 0 {
 		return &Prepared{set: s}

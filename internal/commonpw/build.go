@@ -36,7 +36,7 @@ func (b Built) Save(w io.Writer) error { return b.List.filter.write(w) }
 // The list is read twice, and needs no more memory than the filter: less than three bytes
 // an entry for one false positive in 10,000. Errors, besides those of the list: no entry,
 // hashes of another kind, a filter of more than MaxFilterSize, falsePositives outside of
-// MinFalsePositives and MaxFalsePositives, a list that has changed meanwhile.
+// MinFalsePositives and MaxFalsePositives, a list that has changed between the reads.
 func Build(list io.ReadSeeker, falsePositives float64) (Built, error) {
 	if !(falsePositives >= MinFalsePositives && falsePositives <= MaxFalsePositives) {
 		return Built{}, fmt.Errorf("commonpw: the false positives must be %g to %g", MinFalsePositives, MaxFalsePositives)

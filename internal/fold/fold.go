@@ -30,7 +30,7 @@ func Text(s string) string {
 			return -1
 		}
 		return r
-	}, norm.NFKD.String(folded)) // folding may have composed anew
+	}, norm.NFKD.String(folded)) // folding may have composed characters
 	return norm.NFC.String(unmarked)
 }
 

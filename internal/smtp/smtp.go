@@ -22,7 +22,7 @@
 // DIR is taken literally, is created for its owner only, and gets files whose names
 // sort by time and never collide, even with several processes. A file is complete and
 // on the disk before it gets its name; its lines end with LF. Everybody who can read a
-// log with mails can use the links in them, hence development only.
+// log with mails can use the links in them, so it is for development only.
 //
 // Every mail is UTF-8 text, with an optional HTML alternative, in 8bit encoding without
 // folded lines. Quoted-printable is used only for a part with a line over 998 bytes

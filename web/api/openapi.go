@@ -19,7 +19,7 @@ const about = `Doorward's HTTP API: invitations, registration, login and session
 
 Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer as the session cookie with every later request, or from a program that is no browser as ` + "`Authorization: Bearer <token>`" + `; a request with both is 401. Errors are RFC 9457 problems, each with a stable ` + "`code`" + ` and a page at ` + "`/problems/{code}`" + `.
 
-401 means that there is no valid credential. 503 means that it can't be told now, and says nothing about the credential: keep the session and try again after ` + "`Retry-After`" + ` seconds.
+401 means that there is no valid credential. 503 means that the server can't decide now, and says nothing about the credential: keep the session and try again after ` + "`Retry-After`" + ` seconds.
 
 An endpoint that makes something takes an ` + "`Idempotency-Key`" + `: a repetition of the request with the same key gets the first answer again, and nothing is made twice.`
 

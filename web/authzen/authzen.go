@@ -3,7 +3,7 @@
 //
 // The form of requests and answers is that specification's: unknown names are ignored,
 // any fault of the form is 400, and any visible X-Request-Id is kept. A refusal is 200
-// with a reason; what can't be told is 503. docs/authzen.md describes the use.
+// with a reason; an unknown answer is 503. docs/authzen.md describes the use.
 package authzen
 
 import (

@@ -119,7 +119,7 @@ const unreadBodyTimeout = 100 * time.Millisecond
 
 // limitUnreadBody keeps a slow body from delaying the answer: net/http first reads the
 // rest of it, without a time limit. If the rest hasn't arrived by the deadline, the
-// connection closes, since it couldn't be told from the next request.
+// connection closes, since it couldn't be distinguished from the next request.
 func limitUnreadBody(w http.ResponseWriter) {
 	// It fails for a ResponseWriter without deadlines, which has no connection either.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadBodyTimeout))

@@ -180,7 +180,7 @@ func TestCheckTakesOneCredential(t *testing.T) {
 		"a Tomcat's behind it":          {headers{"Cookie", mine + "; JSESSIONID=D0A1B2C3.node1"}, ""},
 		"a Tomcat's in another header":  {headers{"Cookie", "JSESSIONID=node0abc.node0", "Cookie", mine}, ""},
 		"an empty one beside it":        {headers{"Cookie", "JSESSIONID=; JSESSIONID; " + mine}, ""},
-		"a scheme that is none of ours": {headers{"Cookie", mine, "Authorization", "Basic dXNlcjpwYXNz"}, ""},
+		"a scheme Doorward doesn't use": {headers{"Cookie", mine, "Authorization", "Basic dXNlcjpwYXNz"}, ""},
 
 		"a bearer":                   {headers{"Authorization", "Bearer " + user.Token()}, ""},
 		"a bearer, another case":     {headers{"Authorization", "bEARER " + user.Token()}, ""},

@@ -99,7 +99,7 @@ func nextSession(line, name string) (value string, token secret.Token, rest stri
 }
 
 // OneCredential reports whether the request has exactly one credential and
-// that is the session returned: the common case, told without allocating.
+// that is the session returned: the common case, decided without allocating.
 func (s *Site) OneCredential(r *http.Request) (secret.Token, bool) {
 	lines, authorization := r.Header["Cookie"], r.Header["Authorization"]
 	switch {
@@ -126,7 +126,7 @@ func (s *Site) bearerAlone(cookies []string, authorization string) (secret.Token
 }
 
 // OneKey reports whether the request has exactly one credential and that is the API key
-// returned, told without allocating.
+// returned, without allocating.
 func (s *Site) OneKey(r *http.Request) (secret.Key, bool) {
 	authorization := r.Header["Authorization"]
 	if len(authorization) != 1 || s.hasSession(r.Header["Cookie"]) {

@@ -4,7 +4,7 @@
 import { createContext, createElement, useCallback, useContext, useEffect, useMemo, useSyncExternalStore } from "react";
 
 /** createStore keeps the answer to "who am I". A state is {status, user, session}; status is
- * "loading", "signed-in", "signed-out" or, while that can't be told, "unavailable". */
+ * "loading", "signed-in", "signed-out" or, while that is unknown, "unavailable". */
 export function createStore({ baseUrl = "", fetch: send = (...args) => globalThis.fetch(...args) } = {}) {
 	let state = { status: "loading" };
 	let asked = 0;

@@ -134,7 +134,7 @@ export function refusal(error) {
 	const title = { 401: "Not signed in", 403: "Not allowed", 429: "Too many requests", 503: "Temporarily unavailable" }[status];
 	const { problem = {} } = error;
 	const body = status === 503
-		? { type: "about:blank", title, status, detail: "It can't be told now who is calling. Try again.", code: "unavailable", requestId: problem.requestId }
+		? { type: "about:blank", title, status, detail: "Doorward can't say now who is calling. Try again.", code: "unavailable", requestId: problem.requestId }
 		: { type: "about:blank", title, ...problem, status };
 	return { status, headers, body: JSON.stringify(body) };
 }

@@ -22,7 +22,7 @@ export class Malformed extends DoorwardError {}
 export class Unauthenticated extends DoorwardError {}
 /** Forbidden is 403: the caller is known, and may not do it. */
 export class Forbidden extends DoorwardError {}
-/** StepUpRequired is 403 with the code step_up_required: prove the session anew. */
+/** StepUpRequired is 403 with the code step_up_required: prove the session again. */
 export class StepUpRequired extends Forbidden {}
 /** SecondFactorRequired is 403 with the code mfa_required or mfa_enrolment_required. */
 export class SecondFactorRequired extends Forbidden {}

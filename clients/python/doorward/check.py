@@ -168,6 +168,6 @@ def refusal(error: DoorwardError) -> Tuple[int, str, List[Tuple[str, str]], byte
     body = {"type": "about:blank", "title": title, **error.problem, "status": status}
     if status == 503:
         body = {"type": "about:blank", "title": title, "status": 503, "code": "unavailable",
-                "detail": "It can't be told now who is calling. Try again."}
+                "detail": "Doorward can't say now who is calling. Try again."}
     text = json.dumps(body).encode()
     return status, title, [*headers, ("Content-Length", str(len(text)))], text

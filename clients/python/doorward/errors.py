@@ -36,7 +36,7 @@ class Forbidden(DoorwardError):
 
 
 class StepUpRequired(Forbidden):
-    """403 step_up_required: prove the session anew."""
+    """403 step_up_required: prove the session again."""
 
 
 class SecondFactorRequired(Forbidden):

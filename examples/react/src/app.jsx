@@ -11,7 +11,7 @@ function App() {
 		<main>
 			<h1>Board</h1>
 			{status === "loading" && <p>One moment …</p>}
-			{status === "unavailable" && <p role="alert">It can't be told now who is signed in. This page tries again.</p>}
+			{status === "unavailable" && <p role="alert">The server can't say now who is signed in. This page tries again.</p>}
 			<SignedOut>
 				<p>Sign in to read what your colleagues write.</p>
 				<button type="button" onClick={() => signIn()}>Sign in</button>

@@ -2,6 +2,7 @@ package doorward
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -55,6 +56,15 @@ const (
 // Covers reports whether a second factor is demanded of the role.
 func (f SecondFactor) Covers(r Role) bool {
 	return !f.Since.IsZero() && (len(f.Roles) == 0 || slices.Contains(f.Roles, r))
+}
+
+// RoleNames are the roles that it covers, separated by spaces; none for all.
+func (f SecondFactor) RoleNames() string {
+	names := make([]string, len(f.Roles))
+	for i, r := range f.Roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, " ")
 }
 
 // Remembers reports whether a browser in which a factor was proved at an instant still

@@ -179,7 +179,7 @@ var problems = []Problem{
 	{CodeUnknownAudience, KindForbidden, "Unknown audience", "The check names an audience that --assertion-audience doesn't have, or more than one. Without \"aud\" an assertion is for the first of them."},
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},
 
-	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role. Give them another one first, or name the role that takes its place with ?replaceBy=."},
+	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role: give them another one first, or name the role that takes its place with ?replaceBy=. Or the setting mfaRoles names this role alone: change that first."},
 	{CodeTooManyRoles, KindConflict, "Too many roles", "A tenant may have 50 roles of its own. Delete those that nobody has."},
 	{CodeQuotaExceeded, KindConflict, "Quota exceeded", "The operator limits how many people, API keys or webhooks this tenant may have; \"quota\" names which. Remove some that are no longer needed, or ask the operator for more. Pending invitations count as people when somebody is invited."},
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that are not over, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},

@@ -88,14 +88,6 @@ func (r roleWords) Scan(v any) error {
 	return err
 }
 
-func joinRoles(roles []doorward.Role) string {
-	names := make([]string, len(roles))
-	for i, r := range roles {
-		names[i] = string(r)
-	}
-	return strings.Join(names, " ")
-}
-
 // minutes scans a length of time in minutes.
 type minutes struct{ to *time.Duration }
 
@@ -218,7 +210,7 @@ func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
 	s, f := t.Settings, t.Settings.SecondFactor
 	return tx.run(ctx, sqlEditTenant, t.Name, orNull(s.SessionIdle.Microseconds()), orNull(s.SessionAbsolute.Microseconds()),
 		orNull(int64(s.InvitationDays)), strings.Join(s.AllowedDomains, " "), t.Brand.Accent,
-		orNull(microsOrZero(f.Since)), joinRoles(f.Roles), f.GraceDays, f.RememberDays, int64(s.StepUp/time.Minute), fold.Key(t.Name), t.ID)
+		orNull(microsOrZero(f.Since)), f.RoleNames(), f.GraceDays, f.RememberDays, int64(s.StepUp/time.Minute), fold.Key(t.Name), t.ID)
 }
 
 // orNull stores 0 as NULL.

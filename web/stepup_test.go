@@ -108,6 +108,7 @@ func TestCheckAsksForAProof(t *testing.T) {
 			}
 		}
 		owner := as(acme.Owner.Token())
+		d.send(t, "GET /api/v2/access/check?aal=2", nil, owner).fails(http.StatusForbidden, "step_up_required").names("", "type", "title", "status", "detail", "instance", "code", "requestId", "acr", "methods").is("acr", "aal2")
 		check("?action=invoice.pay", owner, "200 1")
 		check("?maxAge=600", owner, "200 1")
 		check("?action=invoice.read&maxAge=600&aal=1", owner, "200 1")

@@ -103,7 +103,7 @@ func (f *Factors) readOwned(ctx context.Context, read store.Reader, account door
 // have any at this server's address.
 func (o owned) offered(purpose Purpose, passkeys bool) []string {
 	first := purpose == ForEnrolment
-	var methods []string
+	methods := []string{}
 	if o.code || first {
 		methods = append(methods, doorward.ByCode)
 	}

@@ -232,6 +232,9 @@ func update(ctx context.Context, tx *access.Tx, tenantID string, was, is doorwar
 		if err := tx.MoveRole(ctx, tenantID, was.Name, is.Name); err != nil {
 			return err
 		}
+		if err := updateDemand(ctx, tx, tenantID, was.Name, is.Name); err != nil {
+			return err
+		}
 	}
 	_, err := tx.UpdateCustomRole(ctx, tenantID, is)
 	return err
@@ -253,6 +256,9 @@ func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, repla
 			}
 		} else if use.Any() {
 			return doorward.Fail(doorward.CodeRoleInUse, "The role belongs to %d members, %d pending invitations and %d API keys.", use.Members, use.Invitations, use.Keys)
+		}
+		if err := updateDemand(ctx, tx, by.TenantID, was.Name, ""); err != nil {
+			return err
 		}
 		_, err = tx.DeleteCustomRole(ctx, by.TenantID, id)
 		return err
@@ -282,6 +288,31 @@ func replace(ctx context.Context, tx *access.Tx, tenantID string, was, by doorwa
 		}
 	}
 	return tx.MoveRole(ctx, tenantID, was, by)
+}
+
+// updateDemand gives the tenant's demand for second factors the new name of a role, or takes
+// the role out of it if there is none. Errors: role_in_use for the last one that it covers,
+// since a demand without roles covers everybody.
+func updateDemand(ctx context.Context, tx *access.Tx, tenantID string, was, is doorward.Role) error {
+	tenant, err := tx.Tenant(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	demand := &tenant.Settings.SecondFactor
+	before, at := demand.RoleNames(), slices.Index(demand.Roles, was)
+	switch {
+	case at < 0:
+		return nil
+	case is != "":
+		demand.Roles[at] = is
+	case len(demand.Roles) == 1:
+		return doorward.Fail(doorward.CodeRoleInUse, "The setting mfaRoles names this role alone. Change that setting first.")
+	default:
+		demand.Roles = slices.Delete(demand.Roles, at, at+1)
+	}
+	slices.Sort(demand.Roles)
+	tx.Changed("mfaRoles", before, demand.RoleNames())
+	return tx.EditTenant(ctx, tenant)
 }
 
 func badReplacement(message string) error {

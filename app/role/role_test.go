@@ -103,6 +103,51 @@ func TestRenameAndReplace(t *testing.T) {
 	})
 }
 
+// TestDemandFollowsRoles: a demand for second factors covers a role under its new name too,
+// and the last role that it covers can't be deleted: without any it would cover all.
+func TestDemandFollowsRoles(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		desk, shop := create(f, owner, "DESK", "message.read"), create(f, owner, "SHOP", "message.read")
+		member := join(f, owner, "DESK")
+		f.EditTenant(owner, func(s *doorward.TenantSettings) {
+			s.SecondFactor = doorward.SecondFactor{Since: f.DB.Now(), Roles: []doorward.Role{"DESK", "SHOP"}, GraceDays: 30}
+		})
+		want := func(names string) {
+			f.Helper()
+			tenant, err := f.DB.Read().Tenant(f.Context(), owner.User.TenantID)
+			f.NoError(err)
+			if got := tenant.Settings.SecondFactor.RoleNames(); got != names {
+				f.Fatalf("the demand covers %q, want %q", got, names)
+			}
+		}
+		remove := func(r role.Role, by doorward.Role) error {
+			return apptest.ErrorOf(f.Node(0).Roles.Delete(f.Context(), now(f, 0, owner), r.ID, by))
+		}
+		name := "WINDOW"
+		_, _, err := f.Node(0).Roles.Edit(f.Context(), now(f, 0, owner), desk.ID, role.Edit{Name: &name})
+		f.NoError(err)
+		want("SHOP WINDOW")
+		for i := range f.Nodes {
+			if !now(f, i, member).DemandsFactor {
+				f.Errorf("node %d demands no second factor under the new name", i)
+			}
+		}
+		f.NoError(remove(shop, ""))
+		want("WINDOW")
+		wantCode(t, remove(desk, doorward.RoleViewer), doorward.CodeRoleInUse)
+		want("WINDOW")
+		f.EditTenant(owner, func(s *doorward.TenantSettings) {
+			s.SecondFactor.Roles = []doorward.Role{"WINDOW", doorward.RoleViewer}
+		})
+		f.NoError(remove(desk, doorward.RoleViewer))
+		want("VIEWER")
+		if !now(f, 1, member).DemandsFactor {
+			f.Error("a VIEWER is not covered")
+		}
+	})
+}
+
 // TestNobodyRises: nobody makes, widens or gives a role with more than they have.
 func TestNobodyRises(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {

@@ -196,7 +196,7 @@ func tenantOf(t doorward.Tenant, logo []byte) exportedTenant {
 	s := t.Settings
 	out := exportedTenant{ID: t.ID, Name: t.Name, Status: string(t.Status), CreatedAt: t.CreatedAt, ClosedAt: t.ClosedAt, Settings: exportedSettings{
 		int64(s.SessionIdle / time.Minute), int64(s.SessionAbsolute / time.Minute), s.InvitationDays, s.AllowedDomains, t.Brand.Accent,
-		demanded(s.SecondFactor), strings.Fields(RoleNames(t)), s.SecondFactor.GraceDays, s.SecondFactor.RememberDays, int64(s.StepUp / time.Minute),
+		demanded(s.SecondFactor), strings.Fields(s.SecondFactor.RoleNames()), s.SecondFactor.GraceDays, s.SecondFactor.RememberDays, int64(s.StepUp / time.Minute),
 	}}
 	if len(logo) > 0 {
 		out.Logo = &exportedLogo{"image/png", logo}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -23,16 +22,6 @@ func Demand(f doorward.SecondFactor) string {
 		return Optional
 	}
 	return Required
-}
-
-// RoleNames are the roles that the tenant's demand for second factors covers, separated by
-// spaces; none for all.
-func RoleNames(t doorward.Tenant) string {
-	var names []string
-	for _, r := range t.Settings.SecondFactor.Roles {
-		names = append(names, string(r))
-	}
-	return strings.Join(names, " ")
 }
 
 // demand applies what the edit says about second factors. The days of grace begin again

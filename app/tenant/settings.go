@@ -279,7 +279,7 @@ func (t *Tenants) recordChanges(tx *access.Tx, before, after doorward.Tenant) bo
 	}
 	record("allowedEmailDomains", strings.Join(before.Settings.AllowedDomains, " "), strings.Join(after.Settings.AllowedDomains, " "))
 	record("mfa", Demand(before.Settings.SecondFactor), Demand(after.Settings.SecondFactor))
-	record("mfaRoles", RoleNames(before), RoleNames(after))
+	record("mfaRoles", before.Settings.SecondFactor.RoleNames(), after.Settings.SecondFactor.RoleNames())
 	record("accent", before.Brand.Accent, after.Brand.Accent)
 	return changed
 }

@@ -121,7 +121,7 @@ func (a *api) editRole(ctx context.Context, c *front.Call, in editRoleInput) (ro
 
 var docDeleteRole = front.Doc{
 	ID: "deleteRole", Tag: "Roles", Summary: "Delete a role",
-	Description: "A role that members, pending invitations or API keys have is 409, unless `replaceBy` names the role that they get, which one must be allowed to give. Effective on every node before the answer.",
+	Description: "A role that members, pending invitations or API keys have is 409, unless `replaceBy` names the role that they get, which one must be allowed to give. So is the only role that the setting `mfaRoles` names. Effective on every node before the answer.",
 	Query: []front.Parameter{
 		{Name: "replaceBy", Description: "Name of the role that takes its place", Example: "VIEWER"},
 	},

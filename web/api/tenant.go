@@ -66,7 +66,7 @@ func (a *api) viewTenant(c *front.Call, t doorward.Tenant) tenantView {
 			SessionIdleMinutes: tenant.Minutes(limits.Idle), SessionAbsoluteMinutes: tenant.Minutes(limits.Absolute),
 			InvitationDays: t.Settings.MaxInvitationDays(), AllowedEmailDomains: append([]string{}, t.Settings.AllowedDomains...),
 			Accent: t.Brand.Accent,
-			MFA:    tenant.Demand(t.Settings.SecondFactor), MFARoles: append([]string{}, strings.Fields(tenant.RoleNames(t))...),
+			MFA:    tenant.Demand(t.Settings.SecondFactor), MFARoles: append([]string{}, strings.Fields(t.Settings.SecondFactor.RoleNames())...),
 			MFAGraceDays: t.Settings.SecondFactor.GraceDays, MFARememberDays: t.Settings.SecondFactor.RememberDays,
 			StepUpMinutes: tenant.Minutes(t.Settings.MaxProofAge()),
 		},

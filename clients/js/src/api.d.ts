@@ -1326,7 +1326,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a role
-         * @description A role that members, pending invitations or API keys have is 409, unless `replaceBy` names the role that they get, which one must be allowed to give. Effective on every node before the answer.
+         * @description A role that members, pending invitations or API keys have is 409, unless `replaceBy` names the role that they get, which one must be allowed to give. So is the only role that the setting `mfaRoles` names. Effective on every node before the answer.
          */
         delete: operations["deleteRole"];
         options?: never;
@@ -3376,7 +3376,7 @@ export interface components {
              * @description With the code step_up_required: the longest age of the proof in seconds; absent if any age does
              */
             maxAge?: number;
-            /** @description With a challenge, and with the code step_up_required: password, totp, recovery or passkey */
+            /** @description With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first */
             methods?: string[];
             /** @description With the code denied_by_policy: the policy that refuses */
             policyId?: string;

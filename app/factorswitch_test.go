@@ -83,6 +83,9 @@ func TestKillSwitchOfSecondFactors(t *testing.T) {
 		"another password": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), p.ann.Caller, apptest.FirstPassword, apptest.Password(5), apptest.Password(5)))
 		}, allButEnrolment},
+		"a password reset by mail": {func(f *apptest.Fixture, p prover) error {
+			return apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), p.reset, apptest.Password(5), apptest.Password(5)))
+		}, all},
 		"signed out elsewhere": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), p.ann.Caller))
 		}, allButEnrolment},

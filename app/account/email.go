@@ -308,8 +308,8 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 	return tx.QueueReset(ctx, change.Old, "")
 }
 
-// endEverything ends the sessions of the account, the trust in all browsers and the open
-// resets.
+// endEverything ends the sessions of the account, the trust in all browsers, factors that
+// are being set up and the open resets.
 func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	n, err := tx.DeleteUserSessions(ctx, a.sessions, account.ID, "")
 	if err != nil {
@@ -319,6 +319,9 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 		return err
 	}
 	if err := tx.RaiseGeneration(ctx, account.ID, nil); err != nil {
+		return err
+	}
+	if err := tx.DeleteUnconfirmedFactors(ctx, account.ID); err != nil {
 		return err
 	}
 	if err := tx.ClearThrottle(ctx, "newcomers:"+account.ID); err != nil { // later logins send notices again

@@ -118,7 +118,13 @@ func TestUndoBeatsAThief(t *testing.T) {
 		second, undoSecond := change(f, ann, f.NewEmail("thief"))
 		f.NoError(confirm(f, 0, second))
 		third, _ := change(f, ann, f.NewEmail("thief"))
+		f.UseMasterKey()
+		_, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, "")
+		f.NoError(err)
 		f.NoError(undo(f, 0, undoFirst))
+		if n := f.CountRows("factors"); n != 0 {
+			f.Error("a factor can still be set up")
+		}
 		if got := f.Account(ann).Email; got != ann.User.Email {
 			f.Fatalf("the address is %s", got)
 		}
@@ -133,7 +139,7 @@ func TestUndoBeatsAThief(t *testing.T) {
 			f.Error("a session is left")
 		}
 		token := f.MailToken(ann.User.Email)
-		_, err := f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), token, apptest.Password(2), apptest.Password(2))
+		_, err = f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), token, apptest.Password(2), apptest.Password(2))
 		f.NoError(err)
 	})
 }

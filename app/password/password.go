@@ -220,13 +220,17 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 }
 
 // endTrust ends the trust in all browsers except the one in which a signed-in user
-// has just changed the password. Later logins send notices again.
+// has just changed the password. A reset ends factors that are being set up, too: somebody
+// else may have begun. Later logins send notices again.
 func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
 	var current []byte
 	if by.SessionID != "" {
-		if current, err = credential.CurrentDevice(ctx, tx.Reader, by, tx.Now); err != nil {
-			return err
-		}
+		current, err = credential.CurrentDevice(ctx, tx.Reader, by, tx.Now)
+	} else {
+		err = tx.DeleteUnconfirmedFactors(ctx, account.ID)
+	}
+	if err != nil {
+		return err
 	}
 	if err := tx.RaiseGeneration(ctx, account.ID, current); err != nil {
 		return err

@@ -16,4 +16,4 @@ go build -o artifacts/doorward ./cmd/doorward
 # Exactly what the lock file says, and nothing of it may run at installation.
 npm ci --prefix e2e --ignore-scripts --no-audit --no-fund --loglevel=error
 export CHROMIUM=${CHROMIUM:-$(command -v chromium-headless-shell || command -v chromium)}
-DOORWARD=$PWD/artifacts/doorward node --test --test-reporter=spec e2e/*.test.mjs
+DOORWARD=$PWD/artifacts/doorward node --test --test-concurrency=2 --test-reporter=spec e2e/*.test.mjs

@@ -32,7 +32,7 @@ export function createStore({ baseUrl = "", fetch: send = (...args) => globalThi
 		} else {
 			// A fault says nothing about the session: what is shown stays, and we ask again.
 			if (!state.user) set({ status: "unavailable" });
-			const seconds = Number(response?.headers.get("retry-after")) || 2;
+			const seconds = Math.min(Number(response?.headers.get("retry-after")) || 2, 300);
 			if (listeners.size) timer = setTimeout(refresh, 1000 * seconds * (1 + Math.random() / 2));
 		}
 		return state;

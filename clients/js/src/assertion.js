@@ -33,7 +33,7 @@ export class Verifier {
 		const signature = bytes(parts[2]);
 		const signed = Buffer.from(`${parts[0]}.${parts[1]}`);
 		if (signature?.length !== 64 || !verify("sha256", signed, { key, dsaEncoding: "ieee-p1363" }, signature)) throw invalid("its signature is wrong");
-		if (claims.iss !== this.#client.baseUrl || !claims.sub) throw invalid("it is of another issuer");
+		if (claims.iss !== this.#client.publicUrl || !claims.sub) throw invalid("it is of another issuer");
 		if (claims.aud !== this.#audience) throw invalid("it is for another audience");
 		if (!(this.#now() / 1000 < claims.exp)) throw invalid("it has expired");
 		const { sub, tenant, role, sid = "", key: keyId = "", aal = 0, authTime, exp } = claims;
@@ -69,9 +69,19 @@ export class Verifier {
 			throw cause instanceof Unavailable || !(cause instanceof DoorwardError) ? cause : unreadable({ cause });
 		}
 		if (!Array.isArray(set?.keys)) throw unreadable();
-		this.#keys = new Map(set.keys.filter((k) => k.kty === "EC" && k.crv === "P-256" && k.kid)
-			.map(({ kty, crv, x, y, kid }) => [kid, createPublicKey({ key: { kty, crv, x, y }, format: "jwk" })]));
+		this.#keys = new Map(set.keys.flatMap(keyOf));
 		this.#readAt = this.#now();
+	}
+}
+
+/** keyOf returns the id and the key, or nothing of a key of another kind. */
+function keyOf(jwk) {
+	const { kty, crv, x, y, kid } = jwk ?? {};
+	if (kty !== "EC" || crv !== "P-256" || !kid) return [];
+	try {
+		return [[kid, createPublicKey({ key: { kty, crv, x, y }, format: "jwk" })]];
+	} catch {
+		return [];
 	}
 }
 

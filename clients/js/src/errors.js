@@ -54,11 +54,18 @@ const special = { step_up_required: StepUpRequired, mfa_required: SecondFactorRe
 
 /** errorOf returns the error for an answer that is no success. */
 export function errorOf(response, problem) {
-	const seconds = Number(response.headers.get("retry-after") ?? NaN);
-	const options = Number.isFinite(seconds) ? { retryAfter: seconds } : {};
+	const retryAfter = secondsOf(response.headers.get("retry-after") ?? "");
+	const options = retryAfter === undefined ? {} : { retryAfter };
 	const own = (response.headers.get("content-type") ?? "").startsWith("application/problem+json");
 	if (!own || typeof problem?.code !== "string" || problem.status !== response.status) {
 		return new Unavailable({ detail: `Something that isn't Doorward answers with ${response.status}.` }, options);
 	}
 	return new (special[problem.code] ?? classes[response.status] ?? Unavailable)(problem, options);
+}
+
+/** secondsOf reads Retry-After, as seconds or as a date (RFC 9110, section 10.2.3). */
+function secondsOf(text) {
+	if (/^[0-9]{1,9}$/.test(text)) return Number(text);
+	const at = text.endsWith(" GMT") ? Date.parse(text) : NaN;
+	return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1_000));
 }

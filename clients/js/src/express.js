@@ -1,22 +1,30 @@
 // Middleware for Express, and for anything with (req, res, next).
 
-import { check, refusal, withoutIdentity } from "./check.js";
+import { check } from "./check.js";
 import { DoorwardError } from "./errors.js";
+import { withoutIdentity } from "./incoming.js";
+import { refusal } from "./refusal.js";
 
 /** protect lets a request pass whose caller may do the action; without an action, one that
  * is signed in. Handlers find the caller in req.doorward. */
-export function protect(client, action, { onRefused, ...options } = {}) {
+export function protect(client, action, { onRefused = answer, ...options } = {}) {
 	return async (req, res, next) => {
 		try {
-			req.doorward = await check(client, req, action, { ip: req.ip, ...options });
-			withoutIdentity(req.headers);
+			req.doorward = await check(client, req, action, { ip: req.ip ?? req.socket?.remoteAddress, ...options });
+			withoutIdentity(req);
 		} catch (error) {
 			if (!(error instanceof DoorwardError)) return next(error);
-			if (onRefused) return onRefused(error, req, res, next);
-			const { status, headers, body } = refusal(error);
-			res.writeHead(status, headers);
-			return res.end(body);
+			try {
+				return await onRefused(error, req, res, next);
+			} catch (fault) {
+				return next(fault); // Express 4 doesn't wait for promises
+			}
 		}
 		next();
 	};
+}
+
+function answer(error, req, res) {
+	const { status, headers, body } = refusal(error);
+	res.writeHead(status, headers).end(body);
 }

@@ -1,7 +1,9 @@
 // A hook for Fastify.
 
-import { check, refusal, withoutIdentity } from "./check.js";
+import { check } from "./check.js";
 import { DoorwardError } from "./errors.js";
+import { withoutIdentity } from "./incoming.js";
+import { refusal } from "./refusal.js";
 
 /** protect returns an onRequest hook that lets a request pass whose caller may do the
  * action; without an action, one that is signed in. Handlers find the caller in
@@ -10,7 +12,7 @@ export function protect(client, action, { onRefused, ...options } = {}) {
 	return async (request, reply) => {
 		try {
 			request.doorward = await check(client, request.raw, action, { ip: request.ip, ...options });
-			withoutIdentity(request.raw.headers);
+			withoutIdentity(request.raw);
 		} catch (error) {
 			if (!(error instanceof DoorwardError)) throw error;
 			if (onRefused) return onRefused(error, request, reply);

@@ -39,6 +39,8 @@ type DeleteRest<O> = Rest<O> extends [options: infer T] ? [options: T & { body?:
 export interface ClientOptions {
 	/** Such as "https://auth.example" or "http://localhost:8080/platform". */
 	baseUrl: string;
+	/** As people open it (--base-url), where a service reaches Doorward at another address. */
+	publicUrl?: string;
 	/** The token of a session, or a key. */
 	credential?: string | undefined;
 	/** The key of this service (dws_…) or an operator key, for introspection. */
@@ -53,6 +55,7 @@ export interface ClientOptions {
 export declare class Client {
 	constructor(options: ClientOptions);
 	readonly baseUrl: string;
+	readonly publicUrl: string;
 	readonly cookieName: string;
 	as(credential: string | undefined): Client;
 	asService(): Client;
@@ -68,6 +71,8 @@ export declare class Client {
 	login(input: Schemas["LoginInput"]): Promise<Schemas["SignedIn"]>;
 	session(): Promise<Schemas["Current"]>;
 	logout(): Promise<undefined>;
+	/** Asks with the key of the client; its refusal is Unavailable. */
+	introspect(question: Schemas["IntrospectInput"], options?: Common): Promise<Schemas["Answers"]>;
 	invite(input: Schemas["InviteInput"], options?: Common): Promise<Invitation>;
 }
 

@@ -1,7 +1,7 @@
 // The client of Doorward's API, for Node 20 and later, and for browsers on Doorward's
 // origin. It has no dependency. See README.md.
 
-import { errorOf, Unavailable } from "./errors.js";
+import { errorOf, Forbidden, Unauthenticated, Unavailable } from "./errors.js";
 
 export * from "./errors.js";
 
@@ -11,15 +11,12 @@ const json = "application/json";
 export class Client {
 	#options;
 
-	constructor({ baseUrl, credential, key, cookieName = "JSESSIONID", timeout = 5_000, fetch: send = globalThis.fetch }) {
-		const url = new URL(baseUrl);
-		if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-			throw new TypeError("baseUrl must be http or https, without user, query and fragment");
-		}
-		this.#options = { baseUrl: url.href.replace(/\/$/, ""), credential, key, cookieName, timeout, fetch: send };
+	constructor({ baseUrl, publicUrl = baseUrl, credential, key, cookieName = "JSESSIONID", timeout = 5_000, fetch: send = globalThis.fetch }) {
+		this.#options = { baseUrl: urlOf("baseUrl", baseUrl), publicUrl: urlOf("publicUrl", publicUrl), credential, key, cookieName, timeout, fetch: send };
 	}
 
 	get baseUrl() { return this.#options.baseUrl; }
+	get publicUrl() { return this.#options.publicUrl; }
 	get cookieName() { return this.#options.cookieName; }
 
 	/** as returns a client with the token of a session, an API key, or a service key. */
@@ -40,33 +37,40 @@ export class Client {
 	}
 
 	/** send is request, and resolves to the status and the headers as well. */
-	async send(method, path, { params, query, body, headers, idempotencyKey, ifMatch, tenant, signal, timeout = this.#options.timeout } = {}) {
-		const { baseUrl, credential, fetch: send } = this.#options;
-		const given = { accept: json, ...headers };
-		if (credential) given.authorization = `Bearer ${credential}`;
-		if (body !== undefined) given["content-type"] = json;
-		if (idempotencyKey) given["idempotency-key"] = idempotencyKey;
-		if (ifMatch) given["if-match"] = ifMatch;
-		if (tenant) given["doorward-tenant"] = tenant;
+	async send(method, path, options = {}) {
+		const { baseUrl, timeout: usual } = this.#options;
+		const { params, query, body, signal, timeout = usual } = options;
+		if (!path.startsWith("/")) throw new TypeError("the path must begin with a slash");
 		const address = baseUrl + fill(path, params) + queryOf(query);
 		const late = AbortSignal.timeout(timeout);
-		let response, text;
+		const { response, text } = await this.#exchange(address, {
+			method, headers: this.#headers(options), body: body === undefined ? undefined : JSON.stringify(body),
+			redirect: "manual", signal: signal ? AbortSignal.any([signal, late]) : late,
+		}, signal);
+		return { status: response.status, headers: response.headers, body: bodyOf(response, text) };
+	}
+
+	#headers({ headers, body, idempotencyKey, ifMatch, tenant }) {
+		const { credential } = this.#options;
+		const given = new Headers({ accept: json, ...headers });
+		const set = {
+			authorization: credential && bearer(credential), "content-type": body !== undefined && json,
+			"idempotency-key": idempotencyKey, "if-match": ifMatch, "doorward-tenant": tenant,
+		};
+		for (const [name, value] of Object.entries(set)) if (value) given.set(name, value);
+		return given;
+	}
+
+	/** #exchange sends once. signal is the caller's own: what it ends is no fault of Doorward. */
+	async #exchange(address, request, signal) {
+		const send = this.#options.fetch;
 		try {
-			response = await send(address, {
-				method, headers: given, body: body === undefined ? undefined : JSON.stringify(body),
-				redirect: "manual", signal: signal ? AbortSignal.any([signal, late]) : late,
-			});
-			text = await response.text();
+			const response = await send(address, request);
+			return { response, text: await response.text() };
 		} catch (cause) {
 			if (signal?.aborted) throw cause;
 			throw new Unavailable({ detail: "Doorward doesn't answer." }, { cause });
 		}
-		const parsed = parse(text);
-		if (!response.ok) throw errorOf(response, parsed);
-		if (text !== "" && parsed === undefined && /json/.test(response.headers.get("content-type") ?? "")) {
-			throw new Unavailable({ detail: "The answer is no JSON." });
-		}
-		return { status: response.status, headers: response.headers, body: parsed ?? (text === "" ? undefined : text) };
 	}
 
 	/** list iterates over the items of all pages of a list. */
@@ -74,6 +78,7 @@ export class Client {
 		let cursor;
 		do {
 			const page = await this.get(path, { ...options, query: { ...query, ...(cursor && { cursor }) } });
+			if (!Array.isArray(page?.items)) throw new Unavailable({ detail: "The answer is no list." });
 			yield* page.items;
 			cursor = page.nextCursor;
 		} while (cursor);
@@ -85,10 +90,49 @@ export class Client {
 	session() { return this.get("/api/v2/auth/session"); }
 	logout() { return this.post("/api/v2/auth/logout"); }
 
+	/** introspect resolves to what a credential is worth, asked with the key of the client. It
+	 * rejects with Unavailable when Doorward refuses that key: passed on, the refusal would look
+	 * like one of the credential. */
+	async introspect(question, options) {
+		try {
+			return await this.asService().post("/api/v2/access/introspect", question, options);
+		} catch (error) {
+			if (!(error instanceof Unauthenticated || error instanceof Forbidden)) throw error;
+			throw new Unavailable({ code: "service_key_refused", detail: "Doorward refuses the key of this service.", requestId: error.requestId }, { cause: error });
+		}
+	}
+
 	/** invite makes one invitation, also when the request is repeated with the same key. */
 	invite(input, { idempotencyKey = crypto.randomUUID(), ...options } = {}) {
 		return this.post("/api/v2/auth/invite", input, { ...options, idempotencyKey });
 	}
+}
+
+function urlOf(name, value) {
+	const url = new URL(value);
+	if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+		throw new TypeError(`${name} must be http or https, without user, query and fragment`);
+	}
+	return url.href.replace(/\/$/, "");
+}
+
+/** bearer is the value of Authorization. Of keys read from a file the line break is dropped;
+ * what can't be a credential is refused here as Doorward would, without repeating it. */
+function bearer(credential) {
+	const text = String(credential).trim();
+	if (!/^[!-~]+$/.test(text)) throw new Unauthenticated({ status: 401, code: "unauthenticated", detail: "The credential has characters that no credential has." });
+	return `Bearer ${text}`;
+}
+
+/** bodyOf returns what a success answers: parsed JSON, the text of a CSV, undefined for nothing.
+ * A page of HTML is of another program. */
+function bodyOf(response, text) {
+	const parsed = parse(text);
+	if (!response.ok) throw errorOf(response, parsed);
+	if (text === "") return undefined;
+	const type = response.headers.get("content-type") ?? "";
+	if (/html/.test(type) || (parsed === undefined && /json/.test(type))) throw new Unavailable({ detail: "The answer is not one of Doorward." });
+	return parsed ?? text;
 }
 
 function parse(text) {

@@ -87,6 +87,10 @@ test("assertions verify offline", async () => {
 	assert.deepEqual([stated.subject, stated.tenantId, stated.role, stated.sessionId], [user.id, user.tenantId, "OWNER", session.id]);
 	assert.ok(stated.authTime instanceof Date && stated.expiresAt > new Date());
 
+	const internal = server.url.replace("localhost", "127.0.0.1");
+	await assert.rejects(new Verifier(new Client({ baseUrl: internal }), audience).verify(assertion), /another issuer/);
+	await new Verifier(new Client({ baseUrl: internal, publicUrl: `${server.url}/` }), audience).verify(assertion);
+
 	const [header, claims, signature] = assertion.split(".");
 	const with_ = (change) => Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(claims, "base64url")), ...change })).toString("base64url");
 	const none = Buffer.from('{"alg":"none","typ":"doorward+jwt"}').toString("base64url");

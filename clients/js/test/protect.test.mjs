@@ -27,6 +27,7 @@ const services = {
 		const app = express();
 		app.all("/messages", protectExpress(client, "message.send", options), (req, res) => { res.json(shown(req.doorward, req.headers)); });
 		app.all("/me", protectExpress(client, undefined, options), (req, res) => { res.json(shown(req.doorward, req.headers)); });
+		app.all("/misspelt", protectExpress(client, "mesage.send", options));
 		const listening = await new Promise((done) => { const s = createServer(app).listen(0, "127.0.0.1", () => done(s)); });
 		return { url: `http://127.0.0.1:${listening.address().port}`, close: () => { listening.close(); } };
 	},
@@ -34,6 +35,7 @@ const services = {
 		const app = fastify();
 		app.all("/messages", { onRequest: protectFastify(client, "message.send", options) }, async (request) => shown(request.doorward, request.headers));
 		app.all("/me", { onRequest: protectFastify(client, undefined, options) }, async (request) => shown(request.doorward, request.headers));
+		app.all("/misspelt", { onRequest: protectFastify(client, "mesage.send", options) }, async () => "");
 		return { url: await app.listen({ port: 0, host: "127.0.0.1" }), close: () => app.close() };
 	},
 };
@@ -58,9 +60,11 @@ for (const [framework, serve] of Object.entries(services)) {
 			assert.equal((await call("/me", { cookie: `JSESSIONID=tomcat; JSESSIONID=${tokens.viewer}; a=b` })).body.role, "VIEWER");
 
 			const viewer = await call("/messages", cookie(tokens.viewer));
-			assert.deepEqual([viewer.status, viewer.body.code], [403, "forbidden"]);
+			assert.deepEqual([viewer.status, viewer.body.code, viewer.body.instance], [403, "forbidden", undefined]);
+			const misspelt = await call("/misspelt", cookie(tokens.owner));
+			assert.deepEqual([misspelt.status, misspelt.body.code], [403, "unknown_action"]);
 
-			for (const headers of [{}, { cookie: "JSESSIONID=short" }, { authorization: "Basic YTpi" }, cookie("A".repeat(43)), { ...cookie(tokens.owner), authorization: `Bearer ${tokens.owner}` }]) {
+			for (const headers of [{}, { cookie: "JSESSIONID=short" }, { authorization: "Basic YTpi" }, { authorization: "Bearer" }, { authorization: "Bearer a b" }, { authorization: `Bearer ${"a".repeat(5_000)}` }, { ...cookie(tokens.owner), authorization: "Bearer" }, cookie("A".repeat(43)), { ...cookie(tokens.owner), authorization: `Bearer ${tokens.owner}` }]) {
 				const refused = await call("/me", headers);
 				assert.deepEqual([refused.status, refused.body.code, refused.headers.get("www-authenticate")], [401, "unauthenticated", 'Bearer realm="doorward"'], JSON.stringify(headers));
 			}
@@ -71,6 +75,14 @@ for (const [framework, serve] of Object.entries(services)) {
 			}
 		});
 	}
+
+	test(`${framework} asks for a proof`, async (t) => {
+		const service = await serve(door, { aal: 2, maxAge: 60 });
+		t.after(service.close);
+		const response = await fetch(`${service.url}/me`, { headers: { cookie: `JSESSIONID=${tokens.owner}` } });
+		assert.deepEqual([response.status, (await response.json()).code], [403, "step_up_required"]);
+		assert.equal(response.headers.get("www-authenticate"), 'Bearer realm="doorward", error="insufficient_user_authentication", acr_values="aal2", max_age="60"');
+	});
 
 	test(`${framework} answers 503 for every fault, and never 401`, async (t) => {
 		const other = createServer((_, res) => res.writeHead(401, { "content-type": "text/html" }).end("who?"));

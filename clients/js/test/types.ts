@@ -19,7 +19,7 @@ await ann.delete("/api/v2/tenant", { body: { confirm: "Acme" } });
 const nothing: undefined = await ann.logout();
 const stated: Assertion = await new Verifier(door, "https://reports.example").verify(address);
 createServer((req, res) => { void protect(door, "message.read")(req, res, () => res.end(req.doorward?.tenantId)); });
-fastify().get("/", { onRequest: hook(door, "message.read", { via: "introspection" }) }, async () => stated.role);
+fastify().get("/", { onRequest: hook(door, "message.read", { via: "introspection" }) }, async (request) => request.doorward?.role ?? stated.role);
 export const seen = [nothing, Invalid];
 
 // @ts-expect-error the path has no such parameter

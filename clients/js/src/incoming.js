@@ -1,0 +1,80 @@
+// What a request to a service says about its caller. The rules are Doorward's own, so that
+// a check and an introspection judge the same credential.
+
+import { randomUUID } from "node:crypto";
+import { isIP } from "node:net";
+
+const maxForwarded = 512; // characters; valid values are shorter, so Doorward refuses a cut one, too
+const maxHops = 8; // of X-Forwarded-For, the last ones: others can be forged
+
+/** forwarded returns the headers that Doorward needs of a request, and no others: no cookie
+ * but the session's. ip is the address of the service's peer. */
+export function forwarded({ method, headers }, cookieName, ip) {
+	const id = headers["x-request-id"] ?? "";
+	const sent = {
+		// The handshake of a WebSocket is a GET that acts: pages of other origins are refused.
+		"x-forwarded-method": upgrades(headers) ? "POST" : method,
+		"x-request-id": /^[A-Za-z0-9._-]{1,128}$/.test(id) ? id : `req_${randomUUID()}`,
+	};
+	const sessions = sessionsOf(headers, cookieName);
+	if (sessions.length) sent.cookie = sessions.slice(0, 2).map((s) => `${cookieName}=${s}`).join("; ");
+	if (bearerOf(headers) !== undefined) sent.authorization = headers.authorization.slice(0, maxForwarded);
+	for (const name of ["origin", "sec-fetch-site"]) {
+		if (headers[name] !== undefined) sent[name] = String(headers[name]).slice(0, maxForwarded);
+	}
+	const hops = hopsOf(headers, ip);
+	if (hops) sent["x-forwarded-for"] = hops;
+	return sent;
+}
+
+/** hopsOf is X-Forwarded-For as a proxy would send it. Doorward believes it from addresses in
+ * --trusted-proxies alone. */
+function hopsOf(headers, ip) {
+	const before = String(headers["x-forwarded-for"] ?? "").split(",").map((hop) => hop.trim().slice(0, 64));
+	return [...before, addressOf(ip) ?? ""].filter((hop) => hop !== "").slice(-maxHops).join(", ");
+}
+
+/** addressOf returns ip if it is an address: a socket of Unix has none. */
+export const addressOf = (ip) => (isIP(ip ?? "") ? ip : undefined);
+
+/** sessionsOf returns the different values of cookies that may be sessions: a program beside
+ * may use the same name for values of another form. Only a space and a tab are trimmed: with
+ * others a cookie of another name would pass for this one. */
+export function sessionsOf({ cookie = "" }, name) {
+	const pairs = String(cookie).split(";").map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ""));
+	const values = pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));
+	return [...new Set(values.filter((value) => /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/.test(value)))];
+}
+
+/** bearerOf returns what follows the scheme Bearer, perhaps nothing; undefined of another scheme. */
+export function bearerOf({ authorization = "" }) {
+	return /^[ \t]*bearer(?![^ \t]) *(.*?)[ \t]*$/i.exec(authorization)?.[1];
+}
+
+const upgrades = (headers) => headers.upgrade !== undefined || headers["sec-websocket-key"] !== undefined;
+
+/** fromElsewhere reports whether a page of another origin than Doorward's sent a request that
+ * acts. origin is Doorward's. */
+export function fromElsewhere({ method, headers }, origin) {
+	if (["GET", "HEAD", "OPTIONS", "TRACE"].includes(method) && !upgrades(headers)) return false;
+	const site = headers["sec-fetch-site"];
+	if (site) return site !== "same-origin" && site !== "none";
+	return headers.origin !== undefined && originOf(headers.origin) !== origin;
+}
+
+function originOf(text) {
+	return URL.canParse(text) && new URL(text).href === `${new URL(text).origin}/` ? new URL(text).origin : undefined;
+}
+
+/** withoutIdentity removes the headers by which a gateway says who is calling: a client could
+ * have sent them. */
+export function withoutIdentity({ headers, rawHeaders = [] }) {
+	for (const name of Object.keys(headers)) {
+		if (isIdentity(name)) delete headers[name];
+	}
+	for (let i = rawHeaders.length - 2; i >= 0; i -= 2) {
+		if (isIdentity(rawHeaders[i])) rawHeaders.splice(i, 2);
+	}
+}
+
+const isIdentity = (name) => /^x[-_]auth[-_]/i.test(name);

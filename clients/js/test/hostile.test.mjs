@@ -1,0 +1,170 @@
+// What callers may send, and what may answer in Doorward's place.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { test } from "node:test";
+import express from "express";
+import { Client, Unauthenticated, Unavailable } from "@doorward/client";
+import { Verifier } from "@doorward/client/assertion";
+import { protect } from "@doorward/client/express";
+
+const token = "A".repeat(43);
+const identity = { "x-auth-user": "usr_1", "x-auth-tenant": "tnt_1", "x-auth-role": "USER", "x-auth-email": "ann@acme.example", "x-auth-session": "ses_1", "x-auth-aal": "1" };
+
+async function listening(t, handler) {
+	const server = createServer(handler);
+	await new Promise((done) => server.listen(0, "127.0.0.1", done));
+	t.after(() => { server.close(); server.closeAllConnections(); });
+	return `http://127.0.0.1:${server.address().port}`;
+}
+
+/** answering is something in Doorward's place, with what it has been asked. */
+async function answering(t, answer) {
+	const asked = [];
+	const url = await listening(t, (req, res) => {
+		asked.push({ ...req.headers, url: req.url });
+		answer(res, asked.length);
+	});
+	return { asked, url, door: new Client({ baseUrl: url, key: "dws_x" }) };
+}
+
+/** ask sends bytes, since fetch sends no such headers, and resolves to status and body. */
+function ask(url, lines) {
+	return new Promise((resolve, reject) => {
+		let text = "";
+		const socket = connect(new URL(url).port, "127.0.0.1", () => { socket.write(Buffer.from(["GET / HTTP/1.1", "Host: a", "Connection: close", ...lines, "", ""].join("\r\n"), "latin1")); });
+		socket.on("data", (some) => { text += some.toString("latin1"); }).on("error", reject);
+		socket.on("end", () => resolve({ status: Number(text.slice(9, 12)), body: text }));
+	});
+}
+
+test("Doorward is sent what it needs of a request, and nothing else", async (t) => {
+	const { asked, door } = await answering(t, (res) => res.writeHead(200, identity).end());
+	const app = express();
+	app.use(protect(door), (req, res) => { res.json([req.headers["x-auth-user"] ?? "none", req.rawHeaders.join()]); });
+	const service = await listening(t, app);
+	const sent = async (...lines) => {
+		assert.equal((await ask(service, lines)).status, 200, lines.join());
+		return asked.at(-1);
+	};
+
+	const plain = await sent();
+	assert.match(plain["x-request-id"], /^req_/);
+	assert.deepEqual([plain["x-forwarded-method"], plain["x-forwarded-for"], plain.cookie], ["GET", "127.0.0.1", undefined]);
+	assert.equal((await sent("X-Request-Id: mine-1"))["x-request-id"], "mine-1");
+	assert.match((await sent("X-Request-Id: a b"))["x-request-id"], /^req_/);
+
+	assert.equal((await sent(`Cookie: a=b; JSESSIONID=tomcat; JSESSIONID=${token}`))["cookie"], `JSESSIONID=${token}`);
+	// A browser takes a cookie of this name from a neighbouring host, also where ours is __Host-….
+	for (const name of ["\xa0JSESSIONID", "\x85JSESSIONID", "JSESSIONID ", "jsessionid"]) assert.equal((await sent(`Cookie: ${name}=${token}`)).cookie, undefined, name);
+	// The last character has four bits that count; Doorward passes over other spellings.
+	assert.equal((await sent(`Cookie: JSESSIONID=${"A".repeat(42)}B; JSESSIONID=${token}`)).cookie, `JSESSIONID=${token}`);
+
+	assert.equal((await sent("Authorization: Basic YTpi")).authorization, undefined);
+	assert.equal((await sent(`Authorization: bEARER ${"x".repeat(9_000)}`)).authorization.length, 512);
+	assert.equal((await sent("X-Forwarded-For: 192.0.2.7", "X-Forwarded-For: 198.51.100.1"))["x-forwarded-for"], "192.0.2.7, 198.51.100.1, 127.0.0.1");
+	assert.match((await sent(`X-Forwarded-For: ${"192.0.2.7,".repeat(800)}`))["x-forwarded-for"], /^(192\.0\.2\.7, ){7}127\.0\.0\.1$/);
+	assert.equal((await sent("Sec-WebSocket-Key: x", "Origin: https://evil.example"))["x-forwarded-method"], "POST");
+
+	const claimed = await ask(service, ["X-Auth-User: usr_forged", "X_Auth_Role: OWNER"]);
+	assert.doesNotMatch(claimed.body, /forged|OWNER/);
+	assert.equal(asked.at(-1)["x-auth-user"], undefined);
+});
+
+test("introspection is asked about one credential of a possible form", async (t) => {
+	const { asked, door } = await answering(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end('{"active":false}'));
+	const service = await listening(t, protect(door, undefined, { via: "introspection" }));
+	for (const lines of [
+		["Authorization: Bearer"], ["Authorization: Bearer a b"], ["Authorization: Bearer a\tb"], ["Authorization: Bearer \xe9"], [`Authorization: Bearer ${"x".repeat(9_000)}`],
+		[`Cookie: JSESSIONID=${token}`, "Authorization: Bearer"], [`Cookie: JSESSIONID=${token}; JSESSIONID=${"E".repeat(43)}`], [`Cookie: \xa0JSESSIONID=${token}`],
+	]) {
+		assert.equal((await ask(service, lines)).status, 401, lines.join());
+		assert.equal(asked.length, 0, lines.join());
+	}
+	assert.equal((await ask(service, ["Authorization: Bearer   a"])).status, 401);
+	assert.equal(asked.length, 1);
+});
+
+// What isn't a decision about the caller is 503, also where a program replaces the answer.
+test("other refusals of a check are faults", async (t) => {
+	for (const [status, code] of [[400, "invalid_query"], [404, "not_found"], [409, "conflict"], [410, "gone"], [413, "body_too_large"], [422, "validation_failed"], [500, "internal"]]) {
+		const { door } = await answering(t, (res) => res.writeHead(status, { "content-type": "application/problem+json" }).end(JSON.stringify({ status, code })));
+		for (const via of ["check", "introspection"]) {
+			const service = await listening(t, protect(door, undefined, { via, onRefused: (error, req, res) => res.writeHead(error.status).end(error.constructor.name) }));
+			const response = await fetch(service, { headers: { cookie: `JSESSIONID=${token}` } });
+			assert.deepEqual([response.status, await response.text()], [503, "Unavailable"], `${via} ${status}`);
+		}
+	}
+});
+
+test("a check is tried again after Retry-After, and not before", async (t) => {
+	const { door } = await answering(t, (res, n) => (n === 1 ? res.writeHead(503, { "retry-after": "1" }).end() : res.writeHead(200, identity).end()));
+	const service = await listening(t, express().use(protect(door), (req, res) => { res.end(); }));
+	const began = performance.now();
+	assert.equal((await fetch(service)).status, 200);
+	assert.ok(performance.now() - began >= 1_000);
+
+	const { door: dated } = await answering(t, (res) => res.writeHead(503, { "retry-after": new Date(Date.now() + 90_000).toUTCString() }).end());
+	await assert.rejects(dated.session(), ({ retryAfter }) => retryAfter >= 88 && retryAfter <= 91);
+	for (const retryAfter of ["60", "9".repeat(400), "-1", "soon"]) {
+		const { door } = await answering(t, (res) => res.writeHead(503, { "retry-after": retryAfter }).end());
+		const service = await listening(t, protect(door));
+		const response = await fetch(service);
+		assert.deepEqual([response.status, response.headers.get("retry-after")], [503, retryAfter === "60" ? "60" : "1"], retryAfter);
+	}
+});
+
+test("a function that answers in place of a problem may fail", async (t) => {
+	const { door } = await answering(t, (res) => res.writeHead(503).end());
+	const broken = protect(door, undefined, { onRefused: async () => { throw new Error("broken"); } });
+	const service = await listening(t, (req, res) => broken(req, res, (fault) => res.writeHead(500).end(fault.message)));
+	assert.equal(await (await fetch(service)).text(), "broken");
+});
+
+test("a page of another program is no answer", async (t) => {
+	for (const [type, body] of [["text/html", "<h1>Welcome</h1>"], ["application/json", "{"], ["application/json", "[]"]]) {
+		const { door } = await answering(t, (res) => res.writeHead(200, { "content-type": type }).end(body));
+		await assert.rejects(door.list("/api/v2/users").next(), Unavailable, body);
+	}
+});
+
+test("what can't be a credential is not sent", async (t) => {
+	const { asked, door } = await answering(t, (res) => res.writeHead(204).end());
+	for (const bad of ["a b", "a\nX-Auth-User: b", "é"]) {
+		await assert.rejects(door.as(bad).session(), (error) => error instanceof Unauthenticated && !error.message.includes(bad));
+	}
+	await assert.rejects(new Client({ baseUrl: door.baseUrl, key: "dws a" }).introspect({ credential: token }), Unavailable);
+	assert.equal(asked.length, 0);
+	await door.as("from-a-file\n").logout();
+	assert.equal(asked[0].authorization, "Bearer from-a-file");
+	await assert.rejects(door.get(".evil.example/"), TypeError);
+});
+
+test("keys that can't be read say nothing about an assertion", async (t) => {
+	const claims = (header) => [header, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + `.${"A".repeat(86)}`;
+	const assertion = claims({ alg: "ES256", typ: "doorward+jwt", kid: "k" });
+	for (const [body, kind] of [["{}", Unavailable], ['{"keys":{}}', Unavailable], ["<html>", Unavailable], ['{"keys":[null,{"kty":"EC","crv":"P-256","kid":"k","x":"!","y":"!"}]}', Unauthenticated]]) {
+		const { door, asked } = await answering(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end(body));
+		const verifier = new Verifier(door, "https://reports.example");
+		await assert.rejects(verifier.verify(assertion), kind, body);
+		for (const alg of ["none", "HS256", "RS256", "es256"]) await assert.rejects(verifier.verify(claims({ alg, typ: "doorward+jwt", kid: "k" })), Unauthenticated);
+		assert.equal(asked.length, 1, body);
+	}
+});
+
+test("keys are read once for many unknown ones, and again after five seconds", async (t) => {
+	const { door, asked } = await answering(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end('{"keys":[]}'));
+	let now = 1_000_000;
+	const verifier = new Verifier(door, "https://reports.example", { now: () => now });
+	const unknown = (kid) => [{ alg: "ES256", typ: "doorward+jwt", kid }, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + `.${"A".repeat(86)}`;
+	const many = () => Promise.all(Array.from({ length: 20 }, (_, i) => assert.rejects(verifier.verify(unknown(`k${i}`)), Unauthenticated)));
+	await many();
+	assert.equal(asked.length, 1);
+	now += 4_999;
+	await many();
+	assert.equal(asked.length, 1);
+	now += 1;
+	await many();
+	assert.equal(asked.length, 2);
+});

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import copy
-import http.client
 import json
 import re
+import ssl
 import uuid
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
-from .errors import Unavailable, error_of
-
-
-_MAX_IDLE = 32
+from .connections import Connections
+from .errors import Forbidden, Unauthenticated, Unavailable, error_of
 
 
 class Answer(NamedTuple):
@@ -23,19 +21,21 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """Calls one Doorward with one credential, or with none. It may be used by several threads;
-    connections are kept and reused."""
+    """Calls one Doorward with one credential, or with none. It may be used by several threads
+    and forked processes; connections are kept and reused."""
 
-    def __init__(self, base_url: str, credential: Optional[str] = None, *, key: Optional[str] = None,
-                 cookie_name: str = "JSESSIONID", timeout: float = 5.0):
-        parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query or parts.fragment:
-            raise ValueError("base_url must be http or https with a host, without user, query and fragment")
-        self.base_url = base_url.rstrip("/")
+    def __init__(self, base_url: str, credential: Optional[str] = None, *, key: Optional[str] = None, public_url: Optional[str] = None,
+                 cookie_name: str = "JSESSIONID", timeout: float = 5.0, context: Optional[ssl.SSLContext] = None):
+        """key is that of this service, for introspection; public_url is Doorward's address as
+        people open it (--base-url), where a service reaches it at another one; timeout is in
+        seconds, for one request; context has certificates of your own."""
+        parts = _address("base_url", base_url)
+        _address("public_url", public_url or base_url)
+        self.base_url, self.public_url = base_url.rstrip("/"), (public_url or base_url).rstrip("/")
         self.cookie_name = cookie_name
-        self._parts, self._path = parts, parts.path.rstrip("/")
+        self._path = parts.path.rstrip("/")
         self._credential, self._key, self._timeout = credential, key, timeout
-        self._idle: List[http.client.HTTPConnection] = []  # shared with what as_ returns
+        self._connections = Connections(parts, context)  # shared with what as_ returns
 
     def __repr__(self) -> str:
         return f"Client({self.base_url!r})"  # without the credential
@@ -47,7 +47,13 @@ class Client:
         return other
 
     def as_service(self) -> "Client":
+        """Returns a client with the key that key has been set to."""
         return self.as_(self._key)
+
+    def close(self) -> None:
+        """Closes the idle connections, also of the clients that as_ returned. Later calls open
+        others."""
+        self._connections.close()
 
     def get(self, path: str, **options: Any) -> Any:
         return self.request("GET", path, **options)
@@ -73,30 +79,25 @@ class Client:
              idempotency_key: Optional[str] = None, if_match: Optional[str] = None, tenant: Optional[str] = None,
              timeout: Optional[float] = None) -> Answer:
         """As request, and returns the status and the headers as well."""
+        if not path.startswith("/"):
+            raise ValueError("the path must begin with a slash")
         given: Dict[str, str] = {"Accept": "application/json", **(headers or {})}
-        for name, value in (("Idempotency-Key", idempotency_key), ("If-Match", if_match), ("Doorward-Tenant", tenant)):
-            if value:
-                given[name] = value
-        if self._credential:
-            given["Authorization"] = f"Bearer {self._credential}"
-        sent = None
-        if body is not None:
-            sent = json.dumps(body).encode()
-            given["Content-Type"] = "application/json"
-        address = self._path + _fill(path, params or {}) + _query(query or {})
-        status, answered, text = self._exchange(method, address, sent, given, timeout or self._timeout)
-        parsed, is_json = _parse(text)
-        if not 200 <= status < 300:
-            raise error_of(status, answered, parsed)
-        if text and not is_json and "json" in (answered.get("Content-Type") or ""):
-            raise Unavailable("The answer is no JSON.")
-        return Answer(status, answered, parsed if is_json else (text.decode("utf-8", "replace") or None))
+        own = {"Idempotency-Key": idempotency_key, "If-Match": if_match, "Doorward-Tenant": tenant,
+               "Authorization": _bearer(self._credential), "Content-Type": None if body is None else "application/json"}
+        given.update({name: value for name, value in own.items() if value})
+        sent = None if body is None else json.dumps(body).encode()
+        repeatable = method == "GET" or path == "/api/v2/access/introspect"
+        answered = self._connections.exchange(
+            method, self._path + _fill(path, params or {}) + _query(query or {}), sent, given, timeout or self._timeout, repeatable)
+        return Answer(answered.status, answered.headers, _body(*answered))
 
     def list(self, path: str, *, query: Optional[Mapping[str, Any]] = None, **options: Any) -> Iterator[Any]:
         """Iterates over the items of all pages of a list."""
         query = dict(query or {})
         while True:
             page = self.get(path, query=query, **options)
+            if not isinstance(page, dict) or "items" not in page:
+                raise Unavailable("The answer is no list.")
             yield from page["items"]
             if not page.get("nextCursor"):
                 return
@@ -110,56 +111,58 @@ class Client:
         return self.as_(None).post("/api/v2/auth/login", body)
 
     def session(self) -> Any:
+        """Returns {"user", "session"} of the credential, or raises Unauthenticated."""
         return self.get("/api/v2/auth/session")
 
     def logout(self) -> None:
+        """Ends the session on every node; also when it has ended before."""
         self.post("/api/v2/auth/logout")
+
+    def introspect(self, credential: str, action: Optional[str] = None, ip: Optional[str] = None, *, timeout: Optional[float] = None) -> Any:
+        """Returns what a credential is worth, asked with the key of the client. A refusal of that
+        key is Unavailable: passed on, it would look like one of the credential."""
+        question = {"credential": credential, **({"action": action} if action else {}), **({"ip": ip} if ip else {})}
+        try:
+            return self.as_service().post("/api/v2/access/introspect", question, timeout=timeout)
+        except (Unauthenticated, Forbidden) as error:
+            raise Unavailable("Doorward refuses the key of this service.", "service_key_refused", request_id=error.request_id) from error
 
     def invite(self, email: str, role: str, *, idempotency_key: Optional[str] = None, **more: Any) -> Any:
         """Makes one invitation, also when it is repeated with the same key."""
         body = {"email": email, "role": role, **more}
         return self.post("/api/v2/auth/invite", body, idempotency_key=idempotency_key or str(uuid.uuid4()))
 
-    def _exchange(self, method: str, address: str, body: Optional[bytes], headers: Mapping[str, str], timeout: float):
-        """Sends once. A kept connection that the server has closed is replaced, so only requests
-        that may be repeated use one. Neither a proxy nor a redirect is followed: it could see
-        the credential."""
-        repeatable = method == "GET" or address.endswith("/access/introspect")
-        kept = self._kept() if repeatable else None
-        for connection in (kept, None) if kept else (None,):
-            fresh = connection is None
-            connection = connection or self._connect()
-            connection.timeout = timeout
-            if connection.sock:
-                connection.sock.settimeout(timeout)
-            try:
-                connection.request(method, address, body, dict(headers))
-                response = connection.getresponse()
-                text = response.read()
-            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
-                connection.close()
-                if fresh:
-                    raise Unavailable("Doorward doesn't answer.") from error
-                continue
-            except (OSError, http.client.HTTPException) as error:
-                connection.close()
-                raise Unavailable("Doorward doesn't answer.") from error
-            if repeatable and len(self._idle) < _MAX_IDLE:
-                self._idle.append(connection)
-            else:
-                connection.close()
-            return response.status, response.headers, text
-        raise AssertionError("unreachable")
 
-    def _kept(self) -> Optional[http.client.HTTPConnection]:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return None
+def _address(name: str, url: str) -> SplitResult:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query or parts.fragment:
+        raise ValueError(f"{name} must be http or https with a host, without user, query and fragment")
+    return parts
 
-    def _connect(self) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-        return kind(self._parts.hostname, self._parts.port)
+
+def _bearer(credential: Optional[str]) -> Optional[str]:
+    """Returns the value of Authorization. Of keys read from a file the line break is dropped;
+    what can't be a credential is refused here as Doorward would, without repeating it."""
+    if not credential:
+        return None
+    text = credential.strip()
+    if not re.fullmatch(r"[!-~]+", text):
+        raise Unauthenticated({"status": 401, "code": "unauthenticated", "detail": "The credential has characters that no credential has."})
+    return f"Bearer {text}"
+
+
+def _body(status: int, headers: Mapping[str, str], text: bytes) -> Any:
+    """Returns what a success answers: parsed JSON, the text of a CSV, None for nothing. A page of
+    HTML is of another program."""
+    parsed, is_json = _parse(text)
+    if not 200 <= status < 300:
+        raise error_of(status, headers, parsed)
+    if not text:
+        return None
+    media = headers.get("Content-Type") or ""
+    if "html" in media or (not is_json and "json" in media):
+        raise Unavailable("The answer is not one of Doorward.")
+    return parsed if is_json else text.decode("utf-8", "replace")
 
 
 def _fill(path: str, params: Mapping[str, str]) -> str:

@@ -6,6 +6,10 @@ something else at its address says nothing about the credential.
 
 from __future__ import annotations
 
+import math
+import re
+import time
+from email.utils import parsedate_to_datetime
 from typing import Any, Mapping, Optional
 
 
@@ -19,7 +23,7 @@ class DoorwardError(Exception):
         self.status: int = problem["status"]
         self.code: str = problem["code"]
         self.request_id: Optional[str] = problem.get("requestId")
-        self.errors: list = problem.get("errors", [])
+        self.errors: list = problem.get("errors") or []
         self.retry_after = retry_after  # seconds
 
 
@@ -82,8 +86,7 @@ _special = {
 
 def error_of(status: int, headers: Mapping[str, str], body: Any) -> DoorwardError:
     """Returns the error for an answer that is no success."""
-    seconds = headers.get("Retry-After") or ""
-    retry_after = float(seconds) if seconds.isascii() and seconds.isdigit() else None
+    retry_after = _seconds(headers.get("Retry-After") or "")
     own = (headers.get("Content-Type") or "").startswith("application/problem+json") and isinstance(body, dict)
     if not own or not isinstance(body.get("code"), str) or body.get("status") != status:
         return Unavailable(f"Something that isn't Doorward answers with {status}.", retry_after=retry_after)
@@ -91,3 +94,14 @@ def error_of(status: int, headers: Mapping[str, str], body: Any) -> DoorwardErro
     if kind is None:
         return Unavailable(body.get("detail") or "", body["code"], retry_after, body.get("requestId"))
     return kind(body, retry_after)
+
+
+def _seconds(text: str) -> Optional[float]:
+    """Reads Retry-After, as seconds or as a date (RFC 9110, section 10.2.3)."""
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        return float(text)
+    try:
+        at = parsedate_to_datetime(text)
+    except (TypeError, ValueError):
+        return None
+    return float(max(0, math.ceil(at.timestamp() - time.time()))) if text.endswith(" GMT") else None

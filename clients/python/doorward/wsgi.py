@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional
+from typing import Any, Callable, Iterable, Mapping, Optional
 
-from .check import check, is_identity, refusal
+from .check import Identity, check, options_of
 from .client import Client
 from .errors import DoorwardError
+from .incoming import is_identity
+from .refusal import refusal
+
+
+def answer(error: DoorwardError, environ: Mapping[str, Any], start_response: Callable) -> Iterable[bytes]:
+    """Answers a refused request with a problem."""
+    status, title, headers, body = refusal(error)
+    start_response(f"{status} {title}", headers)
+    return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
 
 class Protect:
     """Lets a request pass whose caller may do the action, and puts the caller into
     environ["doorward"]. action is a name, None for everybody who is signed in, or a function
-    of environ that returns either, or False for what is open to all."""
+    of environ that returns either, or False for what is open to all. on_refused answers in
+    place of a problem; options are those of check, such as via, max_age and aal."""
 
-    def __init__(self, app: Callable, client: Client, action: Any = None, *, via: str = "check"):
-        self._app, self._client, self._action, self._via = app, client, action, via
+    def __init__(self, app: Callable, client: Client, action: Any = None, *, via: str = "check",
+                 max_age: Optional[int] = None, aal: Optional[int] = None, on_refused: Callable = answer):
+        self._app, self._client, self._action, self._on_refused = app, client, action, on_refused
+        self._options = options_of(via, max_age, aal)
 
     def __call__(self, environ: dict, start_response: Callable) -> Any:
         action = self._action(environ) if callable(self._action) else self._action
@@ -25,15 +37,13 @@ class Protect:
         if action is False:
             return self._app(passed, start_response)
         try:
-            passed["doorward"] = identify(self._client, environ, action, via=self._via)
+            passed["doorward"] = identify(self._client, environ, action, **self._options)
         except DoorwardError as error:
-            status, title, headers, body = refusal(error)
-            start_response(f"{status} {title}", headers)
-            return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+            return self._on_refused(error, passed, start_response)
         return self._app(passed, start_response)
 
 
-def identify(client: Client, environ: Mapping[str, Any], action: Optional[str] = None, *, via: str = "check"):
-    """Returns who sent a WSGI request, or raises a DoorwardError."""
+def identify(client: Client, environ: Mapping[str, Any], action: Optional[str] = None, **options: Any) -> Identity:
+    """Returns who sent a WSGI request, or raises as check does, whose options it takes."""
     headers = {name[5:].lower().replace("_", "-"): value for name, value in environ.items() if name.startswith("HTTP_")}
-    return check(client, environ["REQUEST_METHOD"], headers, action, via=via, ip=environ.get("REMOTE_ADDR"))
+    return check(client, environ["REQUEST_METHOD"], headers, action, **{"ip": environ.get("REMOTE_ADDR"), **options})

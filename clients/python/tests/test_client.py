@@ -12,6 +12,7 @@ class WithServer(unittest.TestCase):
         cls.server = Server()
         cls.addClassCleanup(cls.server.stop)
         cls.door = doorward.Client(cls.server.url)
+        cls.addClassCleanup(cls.door.close)
 
     def signed_in(self, role):
         return self.door.as_(self.door.login(f"{role}@acme.example", PASSWORD)["token"])
@@ -61,7 +62,7 @@ class ClientTest(WithServer):
     def test_a_closed_connection_is_replaced(self):
         owner = self.signed_in("owner")
         owner.session()
-        owner._idle[-1].sock.shutdown(2)
+        owner._connections._idle[-1].sock.shutdown(2)
         self.assertEqual(owner.session()["user"]["role"], "OWNER")
 
     def test_the_credential_is_not_shown(self):

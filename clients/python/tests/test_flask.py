@@ -19,6 +19,7 @@ class FlaskTest(WithServer):
         spec = importlib.util.spec_from_file_location("example", EXAMPLE)
         example = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(example)
+        self.addCleanup(example.door.close)
         web = example.app.test_client(use_cookies=False)
 
         def ask(method, role=None, data=None):
@@ -33,4 +34,5 @@ class FlaskTest(WithServer):
         shown = ask("GET", "viewer").get_json()
         self.assertEqual((shown["for"], shown["reports"]), ("viewer@acme.example", ["sales"]))
         example.app.wsgi_app._client = doorward.Client("http://127.0.0.1:1")
-        self.assertEqual(ask("GET", "viewer").status_code, 503)
+        with self.assertLogs("doorward"):
+            self.assertEqual(ask("GET", "viewer").status_code, 503)

@@ -14,7 +14,7 @@ def shown(identity, claimed):
     return json.dumps({**identity._asdict(), "claimed": claimed}).encode()
 
 
-def wsgi_call(client, method, headers, action, via):
+def wsgi_call(client, method, headers, action, via, **options):
     def app(environ, start_response):
         start_response("200 OK", [])
         return [shown(environ["doorward"], environ.get("HTTP_X_AUTH_USER"))]
@@ -26,11 +26,11 @@ def wsgi_call(client, method, headers, action, via):
     def start_response(status, sent):
         answer.update(status=int(status[:3]), headers=dict(sent))
 
-    body = b"".join(wsgi.Protect(app, client, action, via=via)(environ, start_response))
+    body = b"".join(wsgi.Protect(app, client, action, via=via, **options)(environ, start_response))
     return answer["status"], json.loads(body), answer["headers"]
 
 
-def asgi_call(client, method, headers, action, via):
+def asgi_call(client, method, headers, action, via, **options):
     async def app(scope, receive, send):
         claimed = dict(scope["headers"]).get(b"x-auth-user")
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -42,7 +42,7 @@ def asgi_call(client, method, headers, action, via):
         sent.append(message)
 
     scope = {"type": "http", "method": method, "headers": [(n.lower().encode(), v.encode()) for n, v in headers.items()], "client": ("127.0.0.1", 1)}
-    asyncio.run(asgi.Protect(app, client, action, via=via)(scope, None, send))
+    asyncio.run(asgi.Protect(app, client, action, via=via, **options)(scope, None, send))
     names = {n.decode().title(): v.decode() for n, v in sent[0]["headers"]}
     return sent[0]["status"], json.loads(sent[1]["body"]), {**names, "WWW-Authenticate": names.get("Www-Authenticate")}
 
@@ -53,6 +53,7 @@ class ProtectTest(WithServer):
         super().setUpClass()
         said = cls.server.operate("key", "create-service", "--name", "tests", "--may", "access.introspect")
         cls.door = doorward.Client(cls.server.url, key=said.strip().splitlines()[-1])
+        cls.addClassCleanup(cls.door.close)
         cls.tokens = {role: cls.door.login(f"{role}@acme.example", PASSWORD)["token"] for role in ("owner", "viewer")}
 
     def each(self):
@@ -74,8 +75,13 @@ class ProtectTest(WithServer):
     def test_who_is_refused(self):
         for call in self.each():
             status, body, _ = call(self.cookie("viewer"), "message.send", "POST")
-            self.assertEqual((status, body["code"]), (403, "forbidden"))
+            self.assertEqual((status, body["code"], "instance" in body), (403, "forbidden", False))
+            with self.assertLogs("doorward"):
+                status, body, _ = call(self.cookie("owner"), "mesage.send")
+            self.assertEqual((status, body["code"]), (403, "unknown_action"))
             for headers in ({}, {"Cookie": "JSESSIONID=short"}, {"Authorization": "Basic YTpi"}, {"Cookie": "JSESSIONID=" + "A" * 43},
+                            {"Authorization": "Bearer"}, {"Authorization": "Bearer a b"}, {"Authorization": "Bearer " + "a" * 5000},
+                            {**self.cookie("owner"), "Authorization": "Bearer"},
                             {**self.cookie("owner"), "Authorization": f"Bearer {self.tokens['owner']}"}):
                 status, body, sent = call(headers)
                 self.assertEqual((status, body["code"], sent["WWW-Authenticate"]), (401, "unauthenticated", 'Bearer realm="doorward"'), headers)
@@ -90,10 +96,34 @@ class ProtectTest(WithServer):
             for client, ways in ((doorward.Client("http://127.0.0.1:1", key="dws_x"), ("check", "introspection")),
                                  (doorward.Client(elsewhere(self), key="dws_x"), ("check", "introspection")), (own, ("introspection",))):
                 for via in ways:
-                    with self.subTest(call=call.__name__, client=client, via=via):
+                    with self.subTest(call=call.__name__, client=client, via=via), self.assertLogs("doorward") as logged:
                         status, body, sent = call(client, "GET", self.cookie("owner"), None, via)
                         self.assertEqual((status, body["code"]), (503, "unavailable"))
                         self.assertTrue(sent["Retry-After"].isdigit())
+                    self.assertNotIn(self.tokens["owner"], str(logged.output))
+
+    def test_a_demanded_proof(self):
+        for call in (wsgi_call, asgi_call):
+            status, body, sent = call(self.door, "GET", self.cookie("owner"), None, "check", aal=2, max_age=60)
+            self.assertEqual((status, body["code"]), (403, "step_up_required"))
+            self.assertEqual(sent["WWW-Authenticate"], 'Bearer realm="doorward", error="insufficient_user_authentication", acr_values="aal2", max_age="60"')
+            with self.assertRaises(ValueError):
+                call(self.door, "GET", {}, None, "introspection", aal=2)
+
+    def test_an_answer_of_ones_own(self):
+        def redirect(error, environ, start_response):
+            start_response("303 See Other", [("Location", f"/login?{error.code}")])
+            return []
+
+        async def send_redirect(error, scope, receive, send):
+            await send({"type": "http.response.start", "status": 303, "headers": [(b"location", f"/login?{error.code}".encode())]})
+            await send({"type": "http.response.body", "body": b"null"})
+
+        self.assertEqual(asgi_call(self.door, "GET", {}, None, "check", on_refused=send_redirect)[0], 303)
+        said = []
+        environ = {"REQUEST_METHOD": "GET"}
+        self.assertEqual(wsgi.Protect(None, self.door, on_refused=redirect)(environ, lambda *answer: said.append(answer)), [])
+        self.assertEqual(said, [("303 See Other", [("Location", "/login?unauthenticated")])])
 
     def test_what_is_open_to_all_claims_nobody(self):
         seen = {}
@@ -105,7 +135,7 @@ class ProtectTest(WithServer):
         wsgi.Protect(app, self.door, lambda environ: False)({"REQUEST_METHOD": "GET", "HTTP_X_AUTH_USER": "usr_forged", "doorward": "forged"}, None)
         self.assertEqual(seen, {"REQUEST_METHOD": "GET"})
 
-    def test_a_refused_websocket(self):
+    def handshake(self, client, origin, **more):
         sent = []
 
         async def send(message):
@@ -114,7 +144,20 @@ class ProtectTest(WithServer):
         async def receive():
             return {"type": "websocket.connect"}
 
-        cookie = self.cookie("owner")["Cookie"].encode()
-        scope = {"type": "websocket", "headers": [(b"cookie", cookie), (b"origin", b"https://evil.example")]}
-        asyncio.run(asgi.Protect(None, self.door)(scope, receive, send))
-        self.assertEqual(sent, [{"type": "websocket.close", "code": 1008}])
+        scope = {"type": "websocket", "headers": [(b"cookie", self.cookie("owner")["Cookie"].encode()), (b"origin", origin.encode())], **more}
+        asyncio.run(asgi.Protect(None, client)(scope, receive, send))
+        return sent
+
+    def test_a_refused_websocket(self):
+        foreign = "https://evil.example"
+        self.assertEqual(self.handshake(self.door, foreign), [{"type": "websocket.close", "code": 1008}])
+        start, body = self.handshake(self.door, foreign, extensions={"websocket.http.response": {}})
+        self.assertEqual((start["type"], start["status"], json.loads(body["body"])["code"]), ("websocket.http.response.start", 403, "cross_origin"))
+
+    # A server without the extension answers a close before the handshake with 403.
+    def test_a_websocket_in_an_outage(self):
+        away = doorward.Client("http://127.0.0.1:1")
+        with self.assertLogs("doorward"):
+            self.assertEqual(self.handshake(away, self.server.url), [{"type": "websocket.accept"}, {"type": "websocket.close", "code": 1013}])
+            start, _ = self.handshake(away, self.server.url, extensions={"websocket.http.response": {}})
+        self.assertEqual(start["status"], 503)

@@ -1,0 +1,200 @@
+"""What callers may send, and what may answer in Doorward's place."""
+
+import http.server
+import json
+import os
+import pathlib
+import ast
+import socket
+import threading
+import time
+import unittest
+from email.utils import formatdate
+
+import doorward
+from doorward import check
+from doorward.incoming import forwarded, from_elsewhere
+
+TOKEN = "A" * 43
+IDENTITY = {"X-Auth-User": "usr_1", "X-Auth-Tenant": "tnt_1", "X-Auth-Role": "USER", "X-Auth-Email": "ann@acme.example", "X-Auth-Session": "ses_1", "X-Auth-AAL": "1"}
+
+
+class Answering:
+    """Something in Doorward's place, with what it has been asked. answer returns status, headers
+    and body, by the number of the request."""
+
+    def __init__(self, test, answer):
+        asked = self.asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                asked.append(dict(self.headers.items()))
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                status, headers, body = answer(len(asked))
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.door = doorward.Client(f"http://127.0.0.1:{server.server_port}", key="dws_x")
+        test.addCleanup(server.server_close)
+        test.addCleanup(server.shutdown)
+        test.addCleanup(self.door.close)
+
+
+class ForwardedTest(unittest.TestCase):
+    def sent(self, ip="127.0.0.1", **headers):
+        return forwarded("GET", {name.replace("_", "-"): value for name, value in headers.items()}, "JSESSIONID", ip)
+
+    def test_what_doorward_needs_and_nothing_else(self):
+        plain = self.sent(x_auth_user="usr_forged", cookie="a=b", authorization="Basic YTpi")
+        self.assertRegex(plain.pop("X-Request-Id"), "^req_")
+        self.assertEqual(plain, {"X-Forwarded-Method": "GET", "X-Forwarded-For": "127.0.0.1"})
+        self.assertEqual(self.sent(x_request_id="mine-1")["X-Request-Id"], "mine-1")
+        self.assertRegex(self.sent(x_request_id="a\nb")["X-Request-Id"], "^req_")
+        self.assertEqual(len(self.sent(authorization="bEARER " + "x" * 9000)["Authorization"]), 512)
+        self.assertEqual(self.sent(sec_websocket_key="x")["X-Forwarded-Method"], "POST")
+        # wsgiref keeps the line breaks of a folded header.
+        self.assertEqual(self.sent(authorization="Bearer a\r\n X-Auth-User: b")["Authorization"], "Bearer a  X-Auth-User: b")
+
+    # A browser takes a cookie of such a name from a neighbouring host, also where ours is __Host-….
+    def test_cookies(self):
+        for name in ("\xa0JSESSIONID", "\x85JSESSIONID", "\x0cJSESSIONID", "JSESSIONID ", "jsessionid"):
+            self.assertNotIn("Cookie", self.sent(cookie=f"{name}={TOKEN}"), name)
+        # The last character has four bits that count; Doorward passes over other spellings.
+        self.assertEqual(self.sent(cookie=f"JSESSIONID={'A' * 42}B;\tJSESSIONID={TOKEN}")["Cookie"], f"JSESSIONID={TOKEN}")
+
+    def test_the_callers_address(self):
+        self.assertEqual(self.sent("::1", x_forwarded_for="192.0.2.7,198.51.100.1")["X-Forwarded-For"], "192.0.2.7, 198.51.100.1, ::1")
+        self.assertEqual(self.sent("", x_forwarded_for="192.0.2.7")["X-Forwarded-For"], "192.0.2.7")
+        self.assertNotIn("X-Forwarded-For", self.sent("testclient"))
+        self.assertEqual(self.sent(x_forwarded_for="192.0.2.7," * 800)["X-Forwarded-For"], "192.0.2.7, " * 7 + "127.0.0.1")
+
+    def test_origins(self):
+        for origin, elsewhere in (("https://auth.example", False), ("https://auth.example:443", False), ("https://AUTH.example", False), ("null", True),
+                                  ("http://auth.example", True), ("https://auth.example:444", True), ("https://auth.example:x", True), ("", True)):
+            self.assertEqual(from_elsewhere("POST", {"origin": origin}, "https://Auth.example/platform"), elsewhere, origin)
+
+
+class AnswerTest(unittest.TestCase):
+    def test_other_refusals_of_a_check_are_faults(self):
+        for status, code in ((400, "invalid_query"), (404, "not_found"), (409, "conflict"), (410, "gone"), (413, "body_too_large"), (422, "validation_failed"), (500, "internal")):
+            problem = json.dumps({"status": status, "code": code}).encode()
+            door = Answering(self, lambda n, status=status, problem=problem: (status, {"Content-Type": "application/problem+json"}, problem)).door
+            for via in ("check", "introspection"):
+                with self.subTest(code, via=via), self.assertLogs("doorward"), self.assertRaises(doorward.Unavailable):
+                    check.check(door, "GET", {"cookie": f"JSESSIONID={TOKEN}"}, via=via)
+
+    def test_introspection_asks_about_one_credential_of_a_possible_form(self):
+        there = Answering(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"active":false}'))
+        for headers in ({"authorization": "Bearer"}, {"authorization": "Bearer a b"}, {"authorization": "Bearer a\tb"}, {"authorization": "Bearer \xe9"},
+                        {"authorization": "Bearer " + "x" * 9000}, {"cookie": f"JSESSIONID={TOKEN}", "authorization": "Bearer"}, {"cookie": f"\xa0JSESSIONID={TOKEN}"}):
+            with self.subTest(headers), self.assertRaises(doorward.Unauthenticated):
+                check.check(there.door, "GET", headers, via="introspection")
+        self.assertEqual(there.asked, [])
+
+    def test_retry_after(self):
+        there = Answering(self, lambda n: (503, {"Retry-After": "1"}, b"") if n == 1 else (200, IDENTITY, b""))
+        began = time.monotonic()
+        self.assertEqual(check.check(there.door, "GET", {}).role, "USER")
+        self.assertGreaterEqual(time.monotonic() - began, 1)
+        for said, least, most in ((formatdate(time.time() + 90, usegmt=True), 88, 91), ("60", 60, 60)):
+            with self.assertRaises(doorward.Unavailable) as caught:
+                Answering(self, lambda n, said=said: (503, {"Retry-After": said}, b"")).door.session()
+            self.assertTrue(least <= caught.exception.retry_after <= most, caught.exception.retry_after)
+        for said in ("9" * 400, "-1", "soon", "\xb2"):
+            with self.assertRaises(doorward.Unavailable) as caught:
+                Answering(self, lambda n, said=said: (503, {"Retry-After": said}, b"")).door.session()
+            self.assertIsNone(caught.exception.retry_after)
+
+    def test_a_page_of_another_program_is_no_answer(self):
+        for media, body in (("text/html", b"<h1>Welcome</h1>"), ("application/json", b"{"), ("application/json", b"[]")):
+            with self.assertRaises(doorward.Unavailable):
+                next(Answering(self, lambda n, media=media, body=body: (200, {"Content-Type": media}, body)).door.list("/api/v2/users"))
+
+    def test_what_cannot_be_a_credential_is_not_sent(self):
+        there = Answering(self, lambda n: (200, {"Content-Type": "application/json"}, b"{}"))
+        for bad in ("a b", "a\nX-Auth-User: b", "\xe9"):
+            with self.assertRaises(doorward.Unauthenticated) as caught:
+                there.door.as_(bad).session()
+            self.assertNotIn(bad, str(caught.exception))
+        with self.assertRaises(ValueError):
+            there.door.get(".evil.example/")
+        self.assertEqual(there.asked, [])
+        there.door.as_("from-a-file\n").session()
+        self.assertEqual(there.asked[0]["Authorization"], "Bearer from-a-file")
+
+
+class ConnectionTest(unittest.TestCase):
+    # The timeout of a socket is that of each read.
+    def test_an_answer_byte_by_byte_is_given_up(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        ended = threading.Event()
+
+        def drip():
+            connection, _ = listener.accept()
+            with connection:
+                for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 10_000:
+                    try:
+                        connection.send(bytes([byte]))
+                    except OSError:
+                        break
+                    if ended.wait(0.02):
+                        break
+
+        threading.Thread(target=drip, daemon=True).start()
+        began = time.monotonic()
+        with self.assertRaises(doorward.Unavailable):
+            doorward.Client(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.3).session()
+        ended.set()
+        self.assertLess(time.monotonic() - began, 2)
+
+    # Two processes on one connection would get each other's answers.
+    def test_a_forked_process_opens_connections_of_its_own(self):
+        there = Answering(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"n":%d}' % n))
+        there.door.session()
+        kept = there.door._connections._idle[-1].sock.getsockname()
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            there.door.session()
+            os.write(write, str(there.door._connections._idle[-1].sock.getsockname()).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        self.assertNotEqual(os.read(read, 100).decode(), str(kept))
+        os.close(read)
+        os.close(write)
+        self.assertEqual(there.door.session(), {"n": 3})
+        self.assertEqual(there.door._connections._idle[-1].sock.getsockname(), kept)
+
+    def test_idle_connections_are_limited(self):
+        barrier = threading.Barrier(40)
+
+        def answer(n):
+            barrier.wait(10)
+            return 200, {"Content-Type": "application/json"}, b"{}"
+
+        there = Answering(self, answer)
+        threads = [threading.Thread(target=there.door.session) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(there.door._connections._idle), 32)
+
+
+class SyntaxTest(unittest.TestCase):
+    def test_python_3_9_reads_it(self):
+        for file in (pathlib.Path(doorward.__file__).parent).glob("*.py"):
+            ast.parse(file.read_text(), feature_version=(3, 9))

@@ -37,10 +37,17 @@ type Verifier struct {
 	client   *Client
 	audience string
 
-	mu      sync.Mutex // held while keys are read
+	mu      sync.Mutex
 	keys    map[string]*ecdsa.PublicKey
 	readAt  time.Time
 	triedAt time.Time // also in vain
+	reading *reading  // nil if none
+}
+
+// reading is one reading of the keys, for all calls that need it.
+type reading struct {
+	done chan struct{}
+	err  error // after done
 }
 
 // Verifier returns a verifier for assertions that are for this audience, one of
@@ -77,7 +84,7 @@ func (v *Verifier) Verify(ctx context.Context, assertion string) (Assertion, err
 		AuthTime, Exp                         int64
 	}
 	switch {
-	case !decode(body, &c) || c.Iss != v.client.base || c.Sub == "":
+	case !decode(body, &c) || c.Iss != v.client.public || c.Sub == "":
 		return Assertion{}, invalid("it is of another issuer")
 	case c.Aud != v.audience:
 		return Assertion{}, invalid("it is for another audience")
@@ -114,34 +121,72 @@ func decode(part string, to any) bool {
 // key returns the key of that id. Keys that are too old are read again; if that fails
 // they still verify, since Doorward publishes a key for a day after its last use.
 func (v *Verifier) key(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
+	key, r := v.lookUp(ctx, id)
+	if r == nil {
+		return found(key)
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return nil, unavailable("", 0, ctx.Err())
+	}
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	age := time.Since(v.readAt)
-	if key, known := v.keys[id]; known && age < keysLife {
-		return key, nil
+	key = v.keys[id]
+	v.mu.Unlock()
+	if key == nil && r.err != nil {
+		return nil, r.err
 	}
-	if v.keys == nil || age >= keysPause && time.Since(v.triedAt) >= keysPause {
-		v.triedAt = time.Now()
-		if err := v.read(ctx); err != nil && v.keys[id] == nil {
-			return nil, err
-		}
-	}
-	if key, known := v.keys[id]; known {
-		return key, nil
-	}
-	return nil, invalid("its key isn't published")
+	return found(key)
 }
 
-func (v *Verifier) read(ctx context.Context) error {
-	a, err := v.client.send(ctx, call{method: http.MethodGet, path: "/.well-known/jwks.json", header: http.Header{"X-Request-Id": {requestID(nil)}}})
+func found(key *ecdsa.PublicKey) (*ecdsa.PublicKey, error) {
+	if key == nil {
+		return nil, invalid("its key isn't published")
+	}
+	return key, nil
+}
+
+// lookUp returns the key, if it is known, and the reading to wait for first, if there is
+// one. It begins one when the keys are too old, and at most each five seconds for a key
+// that isn't known.
+func (v *Verifier) lookUp(ctx context.Context, id string) (*ecdsa.PublicKey, *reading) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key, age := v.keys[id], time.Since(v.readAt)
+	if key != nil && age < keysLife {
+		return key, nil
+	}
+	if v.reading == nil && (v.keys == nil || age >= keysPause && time.Since(v.triedAt) >= keysPause) {
+		v.triedAt = time.Now()
+		v.reading = &reading{done: make(chan struct{})}
+		go v.read(context.WithoutCancel(ctx), v.reading) // others wait for it, too
+	}
+	return key, v.reading
+}
+
+// read reads the keys, within the client's timeout.
+func (v *Verifier) read(ctx context.Context, r *reading) {
+	keys, err := v.client.keys(ctx)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if r.err = err; err == nil {
+		v.keys, v.readAt = keys, time.Now()
+	}
+	v.reading = nil
+	close(r.done)
+}
+
+// keys reads the keys that Doorward publishes. It passes over those of another kind.
+func (c *Client) keys(ctx context.Context) (map[string]*ecdsa.PublicKey, error) {
+	a, err := c.send(ctx, call{method: http.MethodGet, path: "/.well-known/jwks.json", header: http.Header{"X-Request-Id": {requestID(nil)}}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var set struct {
 		Keys []struct{ Kty, Crv, X, Y, Kid string }
 	}
-	if json.Unmarshal(a.body, &set) != nil {
-		return a.notDoorward("has no keys")
+	if json.Unmarshal(a.body, &set) != nil || set.Keys == nil {
+		return nil, a.notDoorward("has no keys")
 	}
 	keys := map[string]*ecdsa.PublicKey{}
 	for _, k := range set.Keys {
@@ -155,6 +200,5 @@ func (v *Verifier) read(ctx context.Context) error {
 			keys[k.Kid] = key
 		}
 	}
-	v.keys, v.readAt = keys, time.Now()
-	return nil
+	return keys, nil
 }

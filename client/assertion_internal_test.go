@@ -1,7 +1,9 @@
 package client
 
 import (
+	"context"
 	"crypto/ecdsa"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -31,5 +33,45 @@ func TestOldKeysWhileDoorwardIsAway(t *testing.T) {
 	}
 	if n := tries.Load(); n < 1 || n > 3 { // a read that fails is tried again twice
 		t.Errorf("asked %d times, want those of one read", n)
+	}
+}
+
+// Many calls wait for one reading, each as long as its context allows, and not in line.
+func TestCallsShareAReading(t *testing.T) {
+	var reads atomic.Int32
+	asked, answer := make(chan struct{}), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if reads.Add(1) == 1 {
+			close(asked)
+		}
+		<-answer
+		_, _ = w.Write([]byte(`{"keys":[]}`))
+	}))
+	defer s.Close()
+	c, err := New(s.URL, Timeout(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, errs := c.Verifier("https://messages.example"), make(chan error)
+	for range 20 {
+		go func() {
+			_, err := v.key(t.Context(), "unknown")
+			errs <- err
+		}()
+	}
+	<-asked
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := v.key(gone, "unknown"); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has gone: %v", err)
+	}
+	close(answer)
+	for range 20 {
+		if err := <-errs; !errors.Is(err, ErrUnauthenticated) {
+			t.Error(err)
+		}
+	}
+	if n := reads.Load(); n != 1 {
+		t.Errorf("the keys were read %d times", n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -19,9 +20,13 @@ type Request struct {
 	// Method is that of the checked request. Empty counts as an unsafe method.
 	Method string
 	// Header is that of the checked request. Only Cookie (the session's),
-	// Authorization (Bearer of it), Origin, Sec-Fetch-Site and X-Request-Id are
-	// read; it isn't changed.
+	// Authorization (Bearer of it), Origin, Sec-Fetch-Site, X-Request-Id, X-Forwarded-For
+	// (with IP) and those of a WebSocket's handshake are read; it isn't changed.
 	Header http.Header
+	// IP is the address of the peer, the caller or a gateway. Doorward judges API keys that
+	// are bound to addresses, and policies, by it and by X-Forwarded-For before it if
+	// --trusted-proxies names this service, else by this service's own address.
+	IP string
 	// Proof is how recently and how strongly the person must have proved who they are;
 	// the zero value demands nothing beyond the session. API keys are never asked.
 	Proof Proof
@@ -86,8 +91,11 @@ const maxForwarded = 512
 // session cookie.
 func (q Request) header(cookie string) http.Header {
 	h := http.Header{"X-Request-Id": {requestID(q.Header)}, "X-Forwarded-Method": {q.Method}}
-	if q.Method == "" {
+	if q.Method == "" || upgrades(q.Header) {
 		h["X-Forwarded-Method"] = []string{http.MethodPost}
+	}
+	if hops := hops(q.Header, q.IP); hops != "" {
+		h["X-Forwarded-For"] = []string{hops}
 	}
 	if s := sessions(q.Header, cookie); len(s) > 0 {
 		h["Cookie"] = []string{cookie + "=" + strings.Join(s, "; "+cookie+"=")}
@@ -101,6 +109,37 @@ func (q Request) header(cookie string) http.Header {
 		}
 	}
 	return h
+}
+
+// upgrades reports whether the request is the handshake of a WebSocket: a GET that acts,
+// which a page of any origin can send.
+func upgrades(h http.Header) bool {
+	for _, name := range []string{"Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version", "Sec-Websocket-Protocol"} {
+		if len(h[name]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// maxHops is how many addresses of X-Forwarded-For are passed on, the last ones: those
+// before can be forged.
+const maxHops = 8
+
+// hops is X-Forwarded-For as a proxy would send it, and empty without the peer's address,
+// since then all of it could be forged.
+func hops(h http.Header, peer string) string {
+	if _, err := netip.ParseAddr(peer); err != nil {
+		return ""
+	}
+	var all []string
+	for hop := range strings.SplitSeq(strings.Join(h["X-Forwarded-For"], ","), ",") {
+		if hop = strings.TrimSpace(hop); hop != "" {
+			all = append(all, hop[:min(len(hop), 64)])
+		}
+	}
+	all = append(all, peer)
+	return strings.Join(all[max(0, len(all)-maxHops):], ", ")
 }
 
 func cut(v string) string { return v[:min(len(v), maxForwarded)] }

@@ -23,12 +23,13 @@
 //
 // Doorward receives the session cookie and no other; a bearer credential; the method,
 // Origin and Sec-Fetch-Site, by which it refuses a cookie that a browser sends from a
-// page of another origin (403 cross_origin); and X-Request-Id, which joins both logs.
-// X-Auth-… headers are never sent, and [Client.Require] removes them from the request:
-// the handler learns the caller only from [From].
+// page of another origin (403 cross_origin); the addresses of X-Forwarded-For; and
+// X-Request-Id, which joins both logs. X-Auth-… headers are never sent, and
+// [Client.Require] removes them from the request: the handler learns the caller only
+// from [From].
 //
-// Check the handshake of a WebSocket, which is a GET, with [Client.Check] and the
-// method POST. Otherwise a page of another origin can open one.
+// The handshake of a WebSocket is checked like a POST, although it is a GET: a page of
+// another origin can send one.
 //
 // Each request costs one call to Doorward, which answers from memory in well under a
 // millisecond; connections are reused. Don't add a cache: it would accept sessions
@@ -55,6 +56,7 @@ import (
 // may be called from several goroutines.
 type Client struct {
 	base    string // without a slash at the end
+	public  string // likewise
 	cookie  string // name of the session's
 	timeout time.Duration
 	http    *http.Client
@@ -88,6 +90,12 @@ func HTTPClient(hc *http.Client) Option {
 // The default is JSESSIONID.
 func CookieName(name string) Option { return func(c *Client) { c.cookie = name } }
 
+// PublicURL is Doorward's address as people open it, its --base-url, if this service
+// reaches it at another one. Assertions name it as their issuer.
+func PublicURL(address string) Option {
+	return func(c *Client) { c.public = strings.TrimSuffix(address, "/") }
+}
+
 // Logger logs faults, one line for each request that could not be decided, and
 // never a credential. The default is slog.Default.
 func Logger(l *slog.Logger) Option { return func(c *Client) { c.log = l } }
@@ -99,10 +107,10 @@ func OnError(answer func(w http.ResponseWriter, r *http.Request, e *Error)) Opti
 	return func(c *Client) { c.refuse = answer }
 }
 
-// OperatorKey is the key with which [Client.Introspect] authenticates, of the form
-// dwo_…, made by "doorward key create-operator". It has all permissions of an operator:
-// give it only to services that introspect, and send it over https or within one
-// machine.
+// OperatorKey is the key with which [Client.Introspect], [Client.Can] and [Client.Follow]
+// authenticate. Give each service a key of its own (dws_…), made by "doorward key
+// create-service", that may do only what the service needs. An operator's (dwo_…) works,
+// too, and has all permissions of an operator. Send it over https or within one machine.
 func OperatorKey(key string) Option { return func(c *Client) { c.key = &key } }
 
 // New returns a client of the Doorward at baseURL, such as "https://auth.example"
@@ -122,6 +130,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	}
 	c := &Client{
 		base:    strings.TrimSuffix(u.String(), "/"),
+		public:  strings.TrimSuffix(u.String(), "/"),
 		cookie:  "JSESSIONID",
 		timeout: 3 * time.Second,
 		http:    &http.Client{Transport: newTransport()},

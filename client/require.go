@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -29,7 +30,7 @@ func (c *Client) Require(action string) func(http.Handler) http.Handler {
 func (c *Client) RequireProof(action string, proof Proof) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id, err := c.Check(r.Context(), Request{Action: action, Method: r.Method, Header: r.Header, Proof: proof})
+			id, err := c.Check(r.Context(), Request{Action: action, Method: r.Method, Header: r.Header, IP: peer(r), Proof: proof})
 			var e *Error
 			if errors.As(err, &e) {
 				c.logRefusal(r.Context(), action, e)
@@ -46,6 +47,15 @@ func (c *Client) RequireProof(action string, proof Proof) func(http.Handler) htt
 // an address that Doorward allows; see --return-to.
 func StepUpURL(public, returnTo string) string {
 	return strings.TrimSuffix(public, "/") + "/step-up?return=" + url.QueryEscape(returnTo)
+}
+
+// peer is the address of the connection; empty for one that has none, a Unix socket.
+func peer(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return from.Addr().String()
 }
 
 func withIdentity(r *http.Request, id Identity) *http.Request {

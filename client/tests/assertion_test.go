@@ -67,6 +67,13 @@ func TestVerify(t *testing.T) {
 			t.Errorf("an assertion %s gives %+v, %v", name, got, err)
 		}
 	}
+	internal := strings.Replace(d.URL, "localhost", "127.0.0.1", 1)
+	if _, err := must(client.New(internal, client.PublicURL(d.URL+"/"))).Verifier(messages).Verify(t.Context(), good); err != nil {
+		t.Errorf("where the service reaches Doorward at another address: %v", err)
+	}
+	if _, err := must(client.New(internal)).Verifier(messages).Verify(t.Context(), good); !errors.Is(err, client.ErrUnauthenticated) {
+		t.Errorf("of another issuer: %v", err)
+	}
 	if _, err := must(client.New(d.URL+"/elsewhere")).Verifier(messages).Verify(t.Context(), good); err == nil {
 		t.Error("an assertion of another issuer is accepted")
 	}

@@ -343,6 +343,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 		{"neighbouring page", "PATCH", own, "same-site", 403},
 		{"reading", "GET", evil, "cross-site", 200},
 		{"unknown method", "BREW", evil, "cross-site", 403},
+		{"handshake of a WebSocket", "GET", evil, "", 403},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -355,6 +356,9 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 			}
 			if tt.site != "" {
 				h.Set("Sec-Fetch-Site", tt.site)
+			}
+			if tt.name == "handshake of a WebSocket" {
+				h.Set("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
 			}
 			res, body := send(t, tt.method, s.URL+"/message.send", h)
 			if res.StatusCode != tt.want {

@@ -169,8 +169,13 @@ func TestOnlyWhatIsNeededIsSent(t *testing.T) {
 		"Proxy-Authorization": {"Basic YTpi"},
 	}
 	_, _ = c.Check(t.Context(), client.Request{Method: "PUT", Header: h})
+	if forged := got["X-Forwarded-For"]; forged != nil {
+		t.Errorf("without the address of the peer %q is sent", forged)
+	}
+	_, _ = c.Check(t.Context(), client.Request{Method: "PUT", Header: h, IP: "192.0.2.7"})
 	want := http.Header{
-		"Cookie": {"JSESSIONID=" + token}, "Authorization": {"Bearer k", "Bearer"}, "Origin": {"null"}, "Sec-Fetch-Site": {"none"},
+		"X-Forwarded-For": {"10.0.0.1, 192.0.2.7"},
+		"Cookie":          {"JSESSIONID=" + token}, "Authorization": {"Bearer k", "Bearer"}, "Origin": {"null"}, "Sec-Fetch-Site": {"none"},
 		"X-Request-Id": {"r1"}, "X-Forwarded-Method": {"PUT"}, "User-Agent": {"Go-http-client/1.1"}, "Accept-Encoding": {"gzip"},
 	}
 	for name := range got {
@@ -180,6 +185,17 @@ func TestOnlyWhatIsNeededIsSent(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("sent: %v\nwant: %v", got, want)
+	}
+}
+
+// The addresses on the left can be forged, so those on the right are kept.
+func TestLastAddressesAreSent(t *testing.T) {
+	var got string
+	url, _ := fake(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X-Forwarded-For") })
+	s := service(t, newClient(t, url))
+	send(t, "GET", s.URL+"/message.send", http.Header{"X-Forwarded-For": {strings.Repeat("192.0.2.7, ", 800), "198.51.100.1"}})
+	if want := strings.Repeat("192.0.2.7, ", 6) + "198.51.100.1, 127.0.0.1"; got != want {
+		t.Errorf("sent: %q, want %q", got, want)
 	}
 }
 

@@ -77,12 +77,13 @@ export function DoorwardProvider({ baseUrl, store, children }) {
 	const used = useMemo(() => store ?? createStore({ baseUrl }), [store, baseUrl]);
 	useEffect(() => {
 		const look = () => { if (document.visibilityState === "visible") void used.refresh(); };
+		const back = (event) => { if (event.persisted) look(); }; // from the back/forward cache
 		look();
 		document.addEventListener("visibilitychange", look);
-		window.addEventListener("pageshow", look);
+		window.addEventListener("pageshow", back);
 		return () => {
 			document.removeEventListener("visibilitychange", look);
-			window.removeEventListener("pageshow", look);
+			window.removeEventListener("pageshow", back);
 		};
 	}, [used]);
 	return createElement(Context.Provider, { value: used }, children);

@@ -7,6 +7,16 @@ import { addressOf, bearerOf, forwarded, fromElsewhere, sessionsOf } from "./inc
 const checkTimeout = 3_000; // Doorward answers a check within 2 s
 const tries = 3;
 
+/** optionsOf returns the options of check that a middleware has been given, and throws for those
+ * that check couldn't keep. */
+export function optionsOf({ via = "check", ...options }) {
+	if (via !== "check" && via !== "introspection") throw new TypeError('via must be "check" or "introspection"');
+	if (via === "introspection" && (options.maxAge !== undefined || options.aal !== undefined)) {
+		throw new TypeError('maxAge and aal need via "check": introspection demands no proof');
+	}
+	return { via, ...options };
+}
+
 /** check resolves to the identity of the request's caller, or rejects with Unauthenticated,
  * Forbidden, RateLimited or Unavailable. request has method and headers, with names in
  * lower case. options.via is "check", the default, or "introspection", which needs a client

@@ -1,13 +1,14 @@
 // Middleware for Express, and for anything with (req, res, next).
 
-import { check } from "./check.js";
+import { check, optionsOf } from "./check.js";
 import { DoorwardError } from "./errors.js";
 import { withoutIdentity } from "./incoming.js";
 import { refusal } from "./refusal.js";
 
 /** protect lets a request pass whose caller may do the action; without an action, one that
  * is signed in. Handlers find the caller in req.doorward. */
-export function protect(client, action, { onRefused = answer, ...options } = {}) {
+export function protect(client, action, { onRefused = answer, ...given } = {}) {
+	const options = optionsOf(given);
 	return async (req, res, next) => {
 		try {
 			req.doorward = await check(client, req, action, { ip: req.ip ?? req.socket?.remoteAddress, ...options });

@@ -1,6 +1,6 @@
 // A hook for Fastify.
 
-import { check } from "./check.js";
+import { check, optionsOf } from "./check.js";
 import { DoorwardError } from "./errors.js";
 import { withoutIdentity } from "./incoming.js";
 import { refusal } from "./refusal.js";
@@ -8,7 +8,8 @@ import { refusal } from "./refusal.js";
 /** protect returns an onRequest hook that lets a request pass whose caller may do the
  * action; without an action, one that is signed in. Handlers find the caller in
  * request.doorward. */
-export function protect(client, action, { onRefused, ...options } = {}) {
+export function protect(client, action, { onRefused, ...given } = {}) {
+	const options = optionsOf(given);
 	return async (request, reply) => {
 		try {
 			request.doorward = await check(client, request.raw, action, { ip: request.ip, ...options });

@@ -27,11 +27,12 @@ export function forwarded({ method, headers }, cookieName, ip) {
 	return sent;
 }
 
-/** hopsOf is X-Forwarded-For as a proxy would send it. Doorward believes it from addresses in
- * --trusted-proxies alone. */
+/** hopsOf is X-Forwarded-For as a proxy would send it; undefined without the peer's address,
+ * since then all of it could be forged. Doorward believes it from --trusted-proxies alone. */
 function hopsOf(headers, ip) {
+	if (addressOf(ip) === undefined) return undefined;
 	const before = String(headers["x-forwarded-for"] ?? "").split(",").map((hop) => hop.trim().slice(0, 64));
-	return [...before, addressOf(ip) ?? ""].filter((hop) => hop !== "").slice(-maxHops).join(", ");
+	return [...before, ip].filter((hop) => hop !== "").slice(-maxHops).join(", ");
 }
 
 /** addressOf returns ip if it is an address: a socket of Unix has none. */
@@ -51,7 +52,7 @@ export function bearerOf({ authorization = "" }) {
 	return /^[ \t]*bearer(?![^ \t]) *(.*?)[ \t]*$/i.exec(authorization)?.[1];
 }
 
-const upgrades = (headers) => headers.upgrade !== undefined || headers["sec-websocket-key"] !== undefined;
+const upgrades = (headers) => ["upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol"].some((name) => headers[name] !== undefined);
 
 /** fromElsewhere reports whether a page of another origin than Doorward's sent a request that
  * acts. origin is Doorward's. */

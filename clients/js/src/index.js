@@ -1,4 +1,4 @@
-// The client of Doorward's API, for Node 20 and later, and for browsers on Doorward's
+// The client of Doorward's API, for Node 20.3 and later, and for browsers on Doorward's
 // origin. It has no dependency. See README.md.
 
 import { errorOf, Forbidden, Unauthenticated, Unavailable } from "./errors.js";

@@ -65,6 +65,9 @@ test("Doorward is sent what it needs of a request, and nothing else", async (t) 
 	assert.equal((await sent(`Authorization: bEARER ${"x".repeat(9_000)}`)).authorization.length, 512);
 	assert.equal((await sent("X-Forwarded-For: 192.0.2.7", "X-Forwarded-For: 198.51.100.1"))["x-forwarded-for"], "192.0.2.7, 198.51.100.1, 127.0.0.1");
 	assert.match((await sent(`X-Forwarded-For: ${"192.0.2.7,".repeat(800)}`))["x-forwarded-for"], /^(192\.0\.2\.7, ){7}127\.0\.0\.1$/);
+	const nobodys = await listening(t, (req, res) => protect(door, undefined, { ip: "unix" })(req, res, () => res.end()));
+	assert.equal((await ask(nobodys, ["X-Forwarded-For: 192.0.2.7"])).status, 200);
+	assert.equal(asked.at(-1)["x-forwarded-for"], undefined);
 	assert.equal((await sent("Sec-WebSocket-Key: x", "Origin: https://evil.example"))["x-forwarded-method"], "POST");
 
 	const claimed = await ask(service, ["X-Auth-User: usr_forged", "X_Auth_Role: OWNER"]);

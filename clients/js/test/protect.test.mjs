@@ -80,6 +80,7 @@ for (const [framework, serve] of Object.entries(services)) {
 		const service = await serve(door, { aal: 2, maxAge: 60 });
 		t.after(service.close);
 		const response = await fetch(`${service.url}/me`, { headers: { cookie: `JSESSIONID=${tokens.owner}` } });
+		await assert.rejects(serve(door, { aal: 2, via: "introspection" }), TypeError);
 		assert.deepEqual([response.status, (await response.json()).code], [403, "step_up_required"]);
 		assert.equal(response.headers.get("www-authenticate"), 'Bearer realm="doorward", error="insufficient_user_authentication", acr_values="aal2", max_age="60"');
 	});

@@ -41,11 +41,14 @@ def _one_line(value: str) -> str:
     return re.sub(r"[\r\n]+", " ", value)[:_MAX_FORWARDED]
 
 
-def _hops(headers: Mapping[str, str], ip: Optional[str]) -> str:
-    """Returns X-Forwarded-For as a proxy would send it. Doorward believes it from addresses in
-    --trusted-proxies alone."""
+def _hops(headers: Mapping[str, str], ip: Optional[str]) -> Optional[str]:
+    """Returns X-Forwarded-For as a proxy would send it, and nothing without the peer's address,
+    since then all of it could be forged. Doorward believes it from --trusted-proxies alone."""
+    peer = address_of(ip)
+    if peer is None:
+        return None
     before = [_one_line(hop).strip()[:64] for hop in headers.get("x-forwarded-for", "").split(",")]
-    return ", ".join([hop for hop in [*before, address_of(ip) or ""] if hop][-_MAX_HOPS:])
+    return ", ".join([hop for hop in [*before, peer] if hop][-_MAX_HOPS:])
 
 
 def address_of(ip: Optional[str]) -> Optional[str]:
@@ -72,7 +75,7 @@ def bearer_of(headers: Mapping[str, str]) -> Optional[str]:
 
 
 def _upgrades(headers: Mapping[str, str]) -> bool:
-    return "upgrade" in headers or "sec-websocket-key" in headers
+    return any(name in headers for name in ("upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol"))
 
 
 def from_elsewhere(method: str, headers: Mapping[str, str], public_url: str) -> bool:

@@ -96,7 +96,7 @@ class Elsewhere(http.server.BaseHTTPRequestHandler):
 
 def elsewhere(test, answer=Elsewhere.answer):
     other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Other", (Elsewhere,), {"answer": answer}))
-    threading.Thread(target=other.serve_forever, daemon=True).start()
+    threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
     test.addCleanup(other.server_close)
     test.addCleanup(other.shutdown)
     return f"http://127.0.0.1:{other.server_port}"

@@ -1,0 +1,91 @@
+// The blocks of README.md, of react/README.md and of docs/other-languages.md run as they stand.
+
+import assert from "node:assert/strict";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { createElement } from "react";
+import { renderToString } from "react-dom/server";
+import ts from "typescript";
+import { Client } from "@doorward/client";
+import { audience, password, start } from "./server.mjs";
+
+let server, door;
+before(async () => {
+	server = await start();
+	door = new Client({ baseUrl: server.url });
+});
+after(() => server.stop());
+
+/** block returns the block of a page that has the text. */
+async function block(page, text) {
+	const all = String(await readFile(new URL(page, import.meta.url))).matchAll(/^```jsx?\n(.*?)^```/gms);
+	return [...all].map((found) => found[1]).find((one) => one.includes(text)).replaceAll("@doorward/react", "../react/index.js")
+		.replaceAll(/https:\/\/auth\.example|http:\/\/localhost:8080/g, server.url).replaceAll("ann@acme.example", "owner@acme.example");
+}
+
+/** run imports a program that is put beside this one, where it finds packages by name. */
+async function run(t, text) {
+	const file = path.resolve(import.meta.dirname, `readme-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
+	t.after(() => rm(file));
+	await writeFile(file, `const given = globalThis.given;\n${text}`);
+	return import(pathToFileURL(file));
+}
+
+const app = 'import express from "express";\nconst app = express();\n';
+const listen = '\nexport const listening = app.listen(0, "127.0.0.1");\nawait new Promise((done) => listening.once("listening", done));';
+
+async function serving(t, text) {
+	const { listening, ...more } = await run(t, text + listen);
+	t.after(() => listening.close());
+	return { url: `http://127.0.0.1:${listening.address().port}`, ...more };
+}
+
+const signedIn = async (role) => (await door.login({ email: `${role}@acme.example`, password })).token;
+
+test("calls", async (t) => {
+	const owner = door.as(await signedIn("owner"));
+	const viewer = (await owner.get("/api/v2/users", { query: { q: "viewer" } })).items[0];
+	globalThis.given = { password, id: viewer.id };
+	await run(t, `const { password, id } = given;\n${await block("../README.md", "door.login")}`);
+	assert.equal((await owner.get("/api/v2/users/{id}", { params: { id: viewer.id } })).role, "ADMIN");
+});
+
+test("Express", async (t) => {
+	globalThis.given = { door };
+	const { url } = await serving(t, `${app}const { door } = given;\n${(await block("../README.md", "protect(door")).replace("} = req.doorward;", "} = req.doorward; res.send([tenantId, userId, role].join());")}`);
+	const token = await signedIn("user");
+	const write = (headers) => fetch(`${url}/messages`, { method: "POST", headers });
+	assert.match(await (await write({ authorization: `Bearer ${token}` })).text(), /^tnt_.*,usr_.*,USER$/);
+	assert.equal((await write({})).status, 401);
+});
+
+test("signed assertions", async (t) => {
+	const { assertion } = await door.as(await signedIn("user")).post("/api/v2/auth/token", { audience });
+	globalThis.given = { door, req: { headers: { "x-auth-assertion": assertion } } };
+	const { role } = await run(t, `const { door, req } = given;\n${(await block("../README.md", "new Verifier")).replace("const { subject", "export const { subject")}`);
+	assert.equal(role, "USER");
+});
+
+const jsx = (text) => ts.transpileModule(text, { compilerOptions: { jsx: ts.JsxEmit.ReactJSX, module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 } }).outputText;
+
+test("React", async (t) => {
+	const page = (await block("../README.md", "DoorwardProvider")).replace("<DoorwardProvider>", "export const App = () => <DoorwardProvider>");
+	const { App } = await run(t, jsx(`const SignInButton = () => "sign in";\nconst InviteForm = () => "invite";\n${page}`));
+	assert.equal(renderToString(createElement(App)), "sign in");
+	const kit = await run(t, jsx(await block("../react/README.md", "DoorwardProvider")));
+	assert.equal(renderToString(createElement(kit.App)), "Please sign in.");
+});
+
+test("a session on the server's side", async (t) => {
+	const { url, sessions } = await serving(t, `${app}app.use(express.json());\n${(await block("../../../docs/other-languages.md", "/sign-in")).replace("const sessions", "export const sessions")}`);
+	const signIn = (secret) => fetch(`${url}/sign-in`, {
+		method: "POST", redirect: "manual", headers: { "content-type": "application/json" }, body: JSON.stringify({ email: "owner@acme.example", password: secret }),
+	});
+	assert.equal((await signIn("wrong")).status, 401);
+	const answer = await signIn(password);
+	assert.equal(answer.status, 302);
+	const id = /^app=([^;]+); Path=\/; HttpOnly; Secure; SameSite=Lax$/.exec(answer.headers.get("set-cookie"))[1];
+	assert.equal((await door.as(sessions.get(id)).session()).user.role, "OWNER");
+});

@@ -6,8 +6,10 @@ import "context"
 // as if they had begun now. $1 is now, $2 is now plus ClockTolerance.
 const (
 	sqlClampSessions = `UPDATE sessions SET created_at = CASE WHEN created_at > $1 THEN $1 ELSE created_at END,
-  last_seen_at = CASE WHEN last_seen_at > $1 THEN $1 ELSE last_seen_at END
-WHERE created_at > $2 OR last_seen_at > $2 RETURNING token_hash`
+  last_seen_at = CASE WHEN last_seen_at > $1 THEN $1 ELSE last_seen_at END,
+  proved_at = CASE WHEN proved_at > $1 THEN $1 ELSE proved_at END,
+  factor_at = CASE WHEN factor_at > $1 THEN $1 ELSE factor_at END
+WHERE created_at > $2 OR last_seen_at > $2 OR proved_at > $2 OR factor_at > $2 RETURNING token_hash`
 
 	sqlClampInvitations = `UPDATE invitations SET expires_at = $1 + days * 86400000000
 WHERE state = 'PENDING' AND expires_at > $2 + days * 86400000000`
@@ -19,6 +21,14 @@ WHERE used_at IS NULL AND created_at > $2`
 WHERE since > $2`
 
 	sqlClampMails = `UPDATE mails SET next_at = $1, created_at = $1 WHERE state = 'queued' AND created_at > $2`
+
+	// In microseconds, as doorward.ChallengeLife and doorward.FactorResetLife say.
+	lifeOfChallenge    = `CASE WHEN purpose = '` + ChallengeOfReset + `' THEN 86400000000 ELSE 300000000 END`
+	sqlClampChallenges = `UPDATE challenges SET ends_at = $1 + ` + lifeOfChallenge + ` WHERE ends_at > $2 + ` + lifeOfChallenge
+
+	sqlClampSeconds    = `UPDATE devices SET second_at = $1 WHERE second_at > $2`
+	sqlClampEnrolments = `UPDATE factors SET created_at = $1 WHERE confirmed_at IS NULL AND created_at > $2`
+	sqlClampDemands    = `UPDATE tenants SET mfa_since = $1 WHERE mfa_since > $2`
 
 	// A key keeps its length; what a later edit has set while the clock was ahead can't be
 	// told from a long one, and stays.
@@ -41,8 +51,9 @@ WHERE created_at > $2 AND status <> 'revoked'`
 const maxAnnounced = 100
 
 // ClampFuture corrects times that lie in the future by more than ClockTolerance:
-// of sessions, whose number it returns, API keys, invitations, resets, delays after failed
-// attempts, queued mails, and answers kept for an Idempotency-Key.
+// of sessions, whose number it returns, and of proofs of identity, API keys, demands for
+// second factors, invitations, resets, delays after failed attempts, queued mails, and
+// answers kept for an Idempotency-Key.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
 	hashes, err := list(ctx, tx.Reader, bytesColumn, sqlClampSessions, now, beyond)
@@ -56,7 +67,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 			tx.announce(ChangeSession, SessionSubject(hash))
 		}
 	}
-	for _, query := range []string{sqlClampAPIKeys, sqlClampAPIKeyUses, sqlClampAPIKeyGraces} {
+	for _, query := range []string{sqlClampAPIKeys, sqlClampAPIKeyUses, sqlClampAPIKeyGraces, sqlClampDemands} {
 		changed, err := tx.affected(ctx, query, now, beyond)
 		if err != nil {
 			return 0, err
@@ -65,7 +76,10 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 			tx.announce(ChangeAll, "")
 		}
 	}
-	for _, query := range []string{sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls} {
+	for _, query := range []string{
+		sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls,
+		sqlClampChallenges, sqlClampSeconds, sqlClampEnrolments,
+	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err
 		}

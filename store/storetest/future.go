@@ -18,6 +18,7 @@ func future(f *fixture) {
 	near := f.session(ann)
 	f.clock.move(26 * time.Hour)
 	ahead := f.session(ann)
+	proved := f.aheadProofs(ann, past)
 	offer := f.invitation(acme, "bob@acme.example")
 	made := f.apiKey(ann, "made ahead")
 	reset := store.Reset{ID: f.id("rst_"), UserID: ann.ID, CreatedAt: f.clock.read(), ExpiresAt: f.clock.read().Add(30 * time.Minute)}
@@ -32,7 +33,7 @@ func future(f *fixture) {
 	underWay, answered := attemptAt("a", "one"), attemptAt("b", "one")
 	equal(f, f.marks(underWay) && f.marks(answered) && f.keeps(answered, "kept"), true)
 	now := f.clock.move(-26*time.Hour - store.ClockTolerance)
-	for _, want := range []int{1, 0} { // the second time nothing is left
+	for _, want := range []int{2, 0} { // the second time nothing is left
 		f.write(func(tx *store.Tx) {
 			n, err := tx.ClampFuture(ctx)
 			equal(f, f.value(n, err), want)
@@ -43,6 +44,7 @@ func future(f *fixture) {
 		equal(f, f.value(cred.Session.CreatedAt, err), want)
 		equal(f, f.value(cred.Session.LastSeenAt, err), want)
 	}
+	proved(now)
 	key, err := f.Read().APIKey(ctx, made.ID, now)
 	equal(f, f.value([]time.Time{key.CreatedAt, key.ExpiresAt}, err), []time.Time{now, now.Add(made.ExpiresAt.Sub(made.CreatedAt))})
 	inv, err := f.Read().Invitation(ctx, offer.ID)
@@ -58,4 +60,47 @@ func future(f *fixture) {
 	equal(f, []bool{f.marks(attemptAt("a", "two")), f.marks(attemptAt("b", "two"))}, []bool{true, false})
 	f.clock.move(24*time.Hour - 4*time.Second)
 	equal(f, f.marks(attemptAt("b", "two")), true)
+}
+
+// aheadProofs makes proofs of identity while the clock is ahead, one of them of a session
+// from before. The result looks at them at the right time.
+func (f *fixture) aheadProofs(ann doorward.User, past doorward.Session) func(now time.Time) {
+	ctx, at := f.Context(), f.clock.read()
+	login, mailed, device := []byte("a challenge"), []byte("the code of a mail"), []byte("a browser")
+	challenge := store.Challenge{Purpose: "login", UserID: ann.ID, Methods: []string{"totp"}, EndsAt: at.Add(doorward.ChallengeLife)}
+	reset := store.Challenge{Purpose: store.ChallengeOfReset, UserID: ann.ID, EndsAt: at.Add(doorward.FactorResetLife)}
+	begun := store.Factor{SeedSealed: []byte("sealed"), Factor: doorward.Factor{ID: f.id("mfa_"), UserID: ann.ID, Kind: doorward.TOTP, CreatedAt: at}}
+	f.write(func(tx *store.Tx) {
+		cred, err := tx.Session(ctx, past.ID)
+		noError(f, err)
+		cred.Session.Assurance = doorward.Assurance{AAL: 2, AMR: []string{"pwd", "otp"}, ProvedAt: at, FactorAt: at}
+		_, err = tx.RenewSession(ctx, cred.Session, []byte("another token"))
+		noError(f, err)
+		noError(f, tx.InsertChallenge(ctx, login, challenge))
+		noError(f, tx.InsertChallenge(ctx, mailed, reset))
+		_, err = tx.InsertDevice(ctx, device, ann.ID, 20, at.Add(-time.Hour))
+		noError(f, err)
+		noError(f, tx.RememberSecond(ctx, device, "192.0.2.1", "a browser"))
+		_, err = tx.InsertFactor(ctx, begun)
+		noError(f, err)
+		tenant, err := tx.Tenant(ctx, ann.TenantID)
+		noError(f, err)
+		tenant.Settings.SecondFactor.Since = at
+		noError(f, tx.EditTenant(ctx, tenant))
+	})
+	return func(now time.Time) {
+		f.Helper()
+		cred, err := f.Read().Session(ctx, past.ID)
+		equal(f, f.value([]time.Time{cred.Session.ProvedAt, cred.Session.FactorAt}, err), []time.Time{now, now})
+		c, err := f.Read().Challenge(ctx, login, "login", 5, now)
+		equal(f, f.value(c.EndsAt, err), now.Add(doorward.ChallengeLife))
+		c, err = f.Read().Challenge(ctx, mailed, store.ChallengeOfReset, 5, now)
+		equal(f, f.value(c.EndsAt, err), now.Add(doorward.FactorResetLife))
+		seconds, err := f.Read().Seconds(ctx, ann.ID, time.Time{})
+		equal(f, f.value(seconds[0].ProvedAt, err), now)
+		factors, err := f.Read().Factors(ctx, ann.ID)
+		equal(f, f.value(factors[0].CreatedAt, err), now)
+		tenant, err := f.Read().Tenant(ctx, ann.TenantID)
+		equal(f, f.value(tenant.Settings.SecondFactor.Since, err), now)
+	}
 }

@@ -103,3 +103,37 @@ func queueThousand(b *testing.B, tx *store.Tx) error {
 	}
 	return nil
 }
+
+// BenchmarkLists reads a page of a tenant with 100,000 people and as many invitations,
+// with the total.
+func BenchmarkLists(b *testing.B) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		ctx, db := b.Context(), storetest.Migrated(b, storetest.Engines[engine](b), time.Now)
+		manyPeople(b, db, 100_000)
+		manyInvitations(b, db, 100_000)
+		for _, sort := range []string{"createdAt", "name", "email", "role", "status", "-lastLoginAt"} {
+			b.Run(engine+"/people/"+sort, func(b *testing.B) { readPeople(b, db, store.UserFilter{}, sort) })
+		}
+		for name, f := range map[string]store.UserFilter{"found": {Text: "p99999"}, "nobody": {Text: "nobody"}, "role": {Role: doorward.RoleAdmin}} {
+			b.Run(engine+"/people/"+name, func(b *testing.B) { readPeople(b, db, f, "") })
+		}
+		for name, f := range map[string]store.InvitationFilter{
+			"all": {}, "found": {Text: "g99999"}, "nobody": {Text: "nobody"}, "pending": {State: doorward.InvitationPending}, "failed": {Delivery: doorward.DeliveryFailed},
+		} {
+			b.Run(engine+"/invitations/"+name, func(b *testing.B) {
+				for b.Loop() {
+					_, err := db.Read().InvitationPage(ctx, "tnt_a", f, time.UnixMicro(500), doorward.Window{Limit: 50, Count: true})
+					ok(b, err)
+				}
+			})
+		}
+	}
+}
+
+func readPeople(b *testing.B, db *store.DB, f store.UserFilter, sort string) {
+	b.Helper()
+	for b.Loop() {
+		_, err := db.Read().UserPage(b.Context(), "tnt_a", f, doorward.Window{Limit: 50, Sort: sort, Count: true})
+		ok(b, err)
+	}
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 )
 
 // Pools are the connections of db, for tests of SQL itself.
@@ -36,4 +37,39 @@ func EventStatements(f EventFilter) (first, after, total string, args []any) {
 	s := p.statements["at"]
 	args = []any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request}
 	return s.down, s.before, p.total, args
+}
+
+// SortedStatements are the statements of the first and of a later page of people and of
+// invitations in each order, with the arguments that select all rows of the tenant.
+func SortedStatements(tenantID string) (all []Sorted) {
+	people := append([]any{tenantID, "", "", ""}, searched("")...)
+	invitations := append([]any{tenantID, "", int64(0), "", ""}, searched("")...)
+	for _, o := range userPages.orders {
+		all = append(all, sorted("people", userPages.statements[o.name], o.name, o.key != nil, people)...)
+	}
+	for _, o := range invitationPages.orders {
+		all = append(all, sorted("invitations", invitationPages.statements[o.name], o.name, o.key != nil, invitations)...)
+	}
+	return all
+}
+
+// Sorted is a statement of a list in one order.
+type Sorted struct {
+	Name, Query string
+	Args        []any
+}
+
+func sorted(list string, s statements, order string, byKey bool, args []any) []Sorted {
+	var at any = int64(5)
+	if byKey {
+		at = "7"
+	}
+	later := append(slices.Clone(args), at, "x", 51)
+	name := list + " by " + order
+	return []Sorted{
+		{name, s.up, append(slices.Clone(args), 51)},
+		{name + ", reversed", s.down, append(slices.Clone(args), 51)},
+		{name + ", a later page", s.after, later},
+		{name + ", reversed, a later page", s.before, later},
+	}
 }

@@ -106,7 +106,11 @@ func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ..
 		return doorward.Page[T]{}, err
 	}
 	found := page(rows, w, func(row T) doorward.Position { return o.at(row, p.idOf(row)) })
-	if w.Count {
+	switch {
+	case !w.Count:
+	case found.Prev == nil && found.Next == nil && boundary(w) == doorward.Position{}: // this is all
+		found.Total = len(found.Items)
+	default:
 		found.Total, err = one(ctx, r, countColumn, p.total, args[:p.args]...)
 	}
 	return found, err

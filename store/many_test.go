@@ -11,7 +11,7 @@ import (
 )
 
 // manyPeople is a tenant with so many members, by SQL.
-func manyPeople(t *testing.T, db *store.DB, n int) {
+func manyPeople(t testing.TB, db *store.DB, n int) {
 	t.Helper()
 	write, _ := store.Pools(db)
 	series := fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, n)
@@ -23,7 +23,26 @@ SELECT 'tnt_a', 'usr_' || i, CASE WHEN i % 50 = 0 THEN 'ADMIN' ELSE 'USER' END, 
   'Person ' || i, ' p' || i || '@acme.example person ' || i, '70' || i, '71' || i, i FROM n`,
 		`ANALYZE`,
 	} {
-		ok(t, execute(t, write, insert))
+		_, err := write.ExecContext(t.Context(), insert)
+		ok(t, err)
+	}
+}
+
+// manyInvitations are so many invitations of the tenant of manyPeople with a mail each, by SQL.
+func manyInvitations(t testing.TB, db *store.DB, n int) {
+	t.Helper()
+	write, _ := store.Pools(db)
+	series := fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, n)
+	for _, insert := range []string{
+		`INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, created_at, expires_at, search, name_key, email_key) ` + series + `
+SELECT 'inv_' || i, 'tnt_a', 'g' || i || '@acme.example', CASE WHEN i % 50 = 0 THEN 'ADMIN' ELSE 'USER' END, 'Guest ' || i, 'en',
+  CASE i % 4 WHEN 0 THEN 'PENDING' WHEN 1 THEN 'REVOKED' ELSE 'ACCEPTED' END, i, i + 1000000, ' g' || i || '@acme.example guest ' || i, '70' || i, '71' || i FROM n`,
+		`INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error) ` + series + `
+SELECT 'mai_' || i, 'invitation', 'g' || i || '@acme.example', 'inv_' || i, CASE WHEN i % 1000 = 0 THEN 'failed' ELSE 'sent' END, 1, i, i, '' FROM n`,
+		`ANALYZE`,
+	} {
+		_, err := write.ExecContext(t.Context(), insert)
+		ok(t, err)
 	}
 }
 

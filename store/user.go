@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/fold"
@@ -133,7 +134,9 @@ const (
 )
 
 var userPages = newPages(listing[doorward.User]{
-	head:  selectUser,
+	// Outer joins, which find the same, keep SQLite from beginning with a table of few tenants
+	// and sorting all members.
+	head:  strings.ReplaceAll(selectUser, "JOIN", "LEFT JOIN"),
 	count: `FROM memberships m `,
 	where: `WHERE m.tenant_id = $1
   AND ($2 = '' OR m.role = $2) AND ($3 = '' OR m.status = $3)

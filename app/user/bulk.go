@@ -9,9 +9,10 @@ import (
 
 // Outcome is what became of one of several members.
 type Outcome struct {
-	ID    string
-	Ended doorward.Ended
-	Err   error // as the change of that member alone would return it
+	ID        string
+	Ended     doorward.Ended
+	Unchanged bool  // the member was so already
+	Err       error // as the change of that member alone would return it
 }
 
 // Bulk is one change of several members: exactly one of its fields is set.
@@ -48,7 +49,7 @@ func (u *Users) ChangeAll(ctx context.Context, by doorward.Caller, ids []string,
 	}
 	outcomes := make([]Outcome, len(ids))
 	errs, err := access.EachAlone(ctx, ids, func(i int, id string) (err error) {
-		outcomes[i].Ended, err = u.changeOne(ctx, by, id, b)
+		outcomes[i], err = u.changeOne(ctx, by, id, b)
 		return err
 	})
 	if err != nil {
@@ -60,14 +61,16 @@ func (u *Users) ChangeAll(ctx context.Context, by doorward.Caller, ids []string,
 	return outcomes, nil
 }
 
-func (u *Users) changeOne(ctx context.Context, by doorward.Caller, id string, b Bulk) (doorward.Ended, error) {
+func (u *Users) changeOne(ctx context.Context, by doorward.Caller, id string, b Bulk) (o Outcome, err error) {
 	target, err := u.Get(ctx, by, id)
 	if err != nil {
-		return doorward.Ended{}, err
+		return o, err
 	}
 	if b.Remove {
-		return u.Remove(ctx, by, target, Handover{}, nil)
+		o.Ended, err = u.Remove(ctx, by, target, Handover{}, nil)
+		return o, err
 	}
-	_, ended, err := u.Edit(ctx, by, target, Edit{Role: b.Role, Status: b.Status})
-	return ended, err
+	o.Unchanged = b.Role != nil && *b.Role == target.Role || b.Status != nil && *b.Status == target.Status
+	_, o.Ended, err = u.Edit(ctx, by, target, Edit{Role: b.Role, Status: b.Status})
+	return o, err
 }

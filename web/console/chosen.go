@@ -54,8 +54,12 @@ type chosenRow struct {
 	ID, Name, Email string
 	Above           bool  // the caller may not change it
 	Affected        ended // what will end
+	Unchanged       bool  // it was so already
 	Fault           string
 }
+
+// Done reports whether the act has changed this one.
+func (r chosenRow) Done() bool { return r.Fault == "" && !r.Unchanged }
 
 const (
 	peoplePath      = "/console/people"
@@ -106,11 +110,14 @@ func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err e
 	return q, nil
 }
 
-func chosenIDs(c *ui.Call) []string {
-	all := slices.Clone(c.Values("id"))
-	slices.Sort(all)
-	all = slices.Compact(all)
-	return all[:min(len(all), maxChosen)]
+// chosenIDs are in the order of the list.
+func chosenIDs(c *ui.Call) (all []string) {
+	for _, id := range c.Values("id") {
+		if len(all) < maxChosen && !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	return all
 }
 
 // changePeople does it, and shows what became of each.
@@ -132,7 +139,7 @@ func (h *console) changePeople(ctx context.Context, c *ui.Call) (ui.View, error)
 		return ui.View{}, err
 	}
 	for i, o := range outcomes {
-		q.Rows[i].Affected = view(o.Ended)
+		q.Rows[i].Affected, q.Rows[i].Unchanged = view(o.Ended), o.Unchanged
 		if q.Rows[i].Fault, err = c.Explain(o.Err); err != nil {
 			return ui.View{}, err
 		}
@@ -147,10 +154,10 @@ func (q chosen) ids() (all []string) {
 	return all
 }
 
-// Undo is the act that takes this one back; empty if there is none.
+// Undo is the act that takes this one back; empty if there is none. Who was suspended
+// before stays so.
 func (q chosen) Undo() string {
-	isDone := slices.ContainsFunc(q.Rows, func(r chosenRow) bool { return r.Fault == "" })
-	if !isDone {
+	if !slices.ContainsFunc(q.Rows, chosenRow.Done) {
 		return ""
 	}
 	return map[string]string{"suspend": "resume", "revoke": inviteAct}[q.Act]

@@ -640,6 +640,13 @@ func TestChosenPeople(t *testing.T) {
 	by.get("/console/people", http.StatusOK, `name="id" value="`+form["id"][1], `value="role:ADMIN"`)
 	by.post("/console/people/chosen", form, http.StatusOK, "Suspend these people?", "p1@acme.example", "It will be refused.")
 	by.post("/console/people/chosen/do", form, http.StatusOK, "p0@acme.example", "Suspended.", "Undo", "owner@acme.example")
+	// Undo lifts what this act has done, and no suspension from before.
+	before := form["id"][1]
+	form["id"] = append(form["id"], acme.Join("p2@acme.example", "USER").ID)
+	page := by.post("/console/people/chosen/do", form, http.StatusOK, "Nothing to change: it was so already.", "p2@acme.example", "Undo")
+	_, undo, _ := strings.Cut(page, `name="act" value="resume"`)
+	undo, _, _ = strings.Cut(undo, "</form>")
+	lacks(t, undo, before)
 	form.Set("act", "resume")
 	form["id"] = form["id"][1:]
 	by.post("/console/people/chosen/do", form, http.StatusOK, "The suspension is lifted.")

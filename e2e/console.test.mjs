@@ -212,12 +212,18 @@ describe("the console", { concurrency: 2 }, () => {
 				await admin.page.waitForSelector("#people");
 				assert.equal(await admin.page.locator("[name=role][value=OWNER]").count(), 0, "an admin makes no owners");
 				await admin.look("console-invite");
-				await admin.send("/console/invitations/new", { people: "Bea Lee <bea@acme.example>, \ncem@acme.example; nobody\nviewer@acme.example" });
-				assert.equal(await admin.page.locator(".left li").count(), 2);
-				assert.equal(await admin.page.locator("#people").inputValue(), "nobody\nviewer@acme.example");
+				await admin.send("/console/invitations/new", { people: "Bea Lee <bea@acme.example>, \ncem@acme.example\nnobody\nviewer@acme.example" });
+				await admin.page.waitForSelector(".drafts");
+				assert.equal(await admin.page.locator(".drafts [aria-invalid]").count(), 1);
+				await admin.look("console-invite-wrong");
+				await admin.page.locator(".drafts [aria-invalid]").fill("dee@acme.example");
+				await admin.send("/preview/send");
+				await admin.page.waitForSelector(".notice[role=status]");
+				assert.equal(await admin.page.locator(".drafts [name=email]").inputValue(), "viewer@acme.example", "who is here already is left");
 				await admin.look("console-invite-left");
-				await admin.send("/console/invitations/new", { people: "dee@acme.example" });
-				await admin.at("/console/invitations");
+				await admin.go("/console/invitations/new"); // as after the end of a session
+				assert.match(await admin.page.locator("#people").inputValue(), /^viewer@acme\.example\t\tUSER$/m);
+				await admin.go("/console/invitations?status=PENDING");
 				assert.equal(await admin.page.locator(".invitations tbody tr").count(), 3);
 				await admin.look("console-invitations");
 

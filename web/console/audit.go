@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -49,6 +50,15 @@ type entry struct {
 // Times is how many events the entry stands for.
 func (e entry) Times() int { return 1 + len(e.Others) }
 
+// OtherTargets is how many objects besides its own the entry is about.
+func (e entry) OtherTargets() int {
+	all := map[string]bool{e.Event.Target.ID: true}
+	for _, o := range e.Others {
+		all[o.Event.Target.ID] = true
+	}
+	return len(all) - 1
+}
+
 // shownEntry is an entry with the frame of its page, for the template.
 type shownEntry struct {
 	Frame ui.Frame
@@ -79,9 +89,12 @@ func grouped(all []entry) (groups []entry) {
 	return groups
 }
 
-// About reports whether to show the target of the event. Sessions and the trail's
-// own tenant are left out.
+// About reports whether to show the target of the event. Sessions, the trail's own tenant
+// and an invitation that was never made are left out.
 func (e entry) About() bool {
+	if e.Event.Target.Type == "invitation" && e.Outcome == doorward.Refused && e.Target == e.Event.Target.ID {
+		return false
+	}
 	return e.Target != "" && e.Target != e.Actor && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
 }
 
@@ -130,7 +143,7 @@ func (h *console) recent(ctx context.Context, c *ui.Call, all ...audit.Filter) (
 		}
 		events = append(events, found.Items...)
 	}
-	slices.SortStableFunc(events, func(a, b doorward.Event) int { return b.At.Compare(a.At) })
+	slices.SortFunc(events, func(a, b doorward.Event) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
 	events = slices.CompactFunc(events, func(a, b doorward.Event) bool { return a.ID == b.ID })
 	return h.entries(ctx, c, events[:min(len(events), mostRecent)])
 }

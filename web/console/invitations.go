@@ -27,6 +27,9 @@ type offer struct {
 	Managed bool // the caller may send it again and revoke it
 }
 
+// Avatar stands for a picture.
+func (o offer) Avatar() avatar { return avatar{o.Name, o.Email, o.ID} }
+
 // Awaited reports whether the mail's delivery still matters: the invitation can
 // still be accepted.
 func (o offer) Awaited() bool {
@@ -46,6 +49,7 @@ type invitations struct {
 	Deliveries []doorward.Delivery
 	Roles      []doorward.Role
 	Items      []offer
+	Export     string // link to the file
 }
 
 func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -58,6 +62,7 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, err
 	}
 	body := invitations{pageData: s, pager: r, States: invitationStates, Deliveries: deliveries, Roles: highestFirst(c.Caller.Rules)}
+	body.Export = c.Site().BasePath() + "/api/v2/invitations" + r.Filter.With("format", "csv")
 	found, err := h.app.Invitations.List(ctx, c.Caller, invite.Filter{
 		Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), State: r.Filter.Get("status"), Delivery: r.Filter.Get("delivery"),
 	}, w)

@@ -3,13 +3,11 @@ package console
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -17,21 +15,13 @@ import (
 // into the time limit of a request.
 const maxInvited = 100
 
-// newInvitation is the form, with the refused lines if there are any.
+// newInvitation is the form.
 type newInvitation struct {
 	pageData
 	Roles   []doorward.Role
 	Locales []ui.Language
 	MaxDays int
 	Days    int
-	Sent    int
-	Left    []refusedLine
-}
-
-// refusedLine is a refused line of the form.
-type refusedLine struct {
-	Line string
-	Why  string // key of the message
 }
 
 func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -55,76 +45,40 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	return ui.View{Page: "invite", Scripts: []string{"draft.js"}, Body: body, Wide: true}, nil
 }
 
-// invite sends the invitations one by one, so that a refused one doesn't affect the
-// others, and shows the form again with the refused lines.
+// invite sends what was read of the text. Lines that are wrong or refused are shown as a
+// preview, to be corrected.
 func (h *console) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
-	lines := splitLines(c.Value("people"))
-	days, err := checkInvite(c, lines)
-	if err != nil {
+	rows := parsePeople(c.Value("people"), c.Caller.Rules)
+	if err := checkInvite(c, len(rows)); err != nil {
 		return ui.View{}, err
 	}
-	offers := make([]invite.Offer, len(lines))
-	for i, line := range lines {
-		offers[i] = invite.Offer{Role: c.Value("role"), Days: &days, Locale: c.Value("locale")}
-		offers[i].Name, offers[i].Email = splitLine(line)
-	}
-	done, err := h.app.Invitations.SendAll(ctx, c.Caller, offers)
-	if err != nil {
+	role := doorward.Role(c.Value("role"))
+	if err := h.app.Access.Require(ctx, c.Caller, doorward.UserInvite, doorward.Object{TenantID: c.Caller.TenantID, Granted: role}); err != nil {
 		return ui.View{}, err
 	}
-	var left []refusedLine
-	sent := 0
-	for i, one := range done {
-		switch {
-		case doorward.HasCode(one.Err, doorward.CodeForbidden):
-			return ui.View{}, one.Err // about the role, which is the same for all
-		case one.Err != nil:
-			left = append(left, refusedLine{lines[i], whyNot(one.Err)})
-		default:
-			sent++
-		}
-	}
-	if len(left) == 0 {
-		return c.To("/console/invitations?status=PENDING&done=invited&count=" + strconv.Itoa(sent)), nil
-	}
-	return h.inviteAgain(ctx, c, sent, left)
+	return h.send(ctx, c, withRole(rows, role))
 }
 
-// checkInvite returns the values that are the same for all lines, or their faults.
-func checkInvite(c *ui.Call, lines []string) (days int64, err error) {
+// checkInvite returns the faults of the form besides those of its lines.
+func checkInvite(c *ui.Call, lines int) error {
 	var faults []doorward.FieldError
 	switch {
-	case len(lines) == 0:
+	case lines == 0:
 		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "required", Message: "Enter the addresses to invite."})
-	case len(lines) > maxInvited:
+	case lines > maxInvited:
 		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "out_of_range", Message: "Invite 100 people at once at most."})
 	}
 	if !c.Caller.Rules.Has(doorward.Role(c.Value("role"))) {
 		faults = append(faults, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: "Choose a role."})
 	}
-	days, err = strconv.ParseInt(c.Value("expiresInDays"), 10, 64)
+	days, err := strconv.ParseInt(c.Value("expiresInDays"), 10, 64)
 	if err != nil || days < 1 || days > doorward.InvitationDaysMax {
 		faults = append(faults, doorward.FieldError{Pointer: "/expiresInDays", Code: "out_of_range", Message: "An invitation is valid for 1 to 30 days."})
 	}
 	if len(faults) > 0 {
-		return 0, doorward.InvalidFields(faults...)
+		return doorward.InvalidFields(faults...)
 	}
-	return days, nil
-}
-
-func (h *console) inviteAgain(ctx context.Context, c *ui.Call, sent int, left []refusedLine) (ui.View, error) {
-	var again []string
-	for _, l := range left {
-		again = append(again, l.Line)
-	}
-	c.Preset("people", strings.Join(again, "\n"))
-	v, err := h.newInvitation(ctx, c)
-	if body, ok := v.Body.(newInvitation); ok {
-		body.Sent, body.Left = sent, left
-		v.Body = body
-	}
-	v.Status = http.StatusUnprocessableEntity
-	return v, err
+	return nil
 }
 
 // splitLines returns the people in the pasted text: one per line, or separated as

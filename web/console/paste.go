@@ -1,9 +1,15 @@
 package console
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/csv"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/fold"
@@ -14,6 +20,7 @@ import (
 type draft struct {
 	Email, Name string
 	Role        string // empty: that of the form
+	Number      int    // from 1, as shown
 	Why         string // key of the message about its fault; empty for none
 }
 
@@ -23,12 +30,47 @@ const byteOrderMark = "\ufeff"
 // columnNames are the headings that are known, folded.
 var columnNames = map[string]string{
 	"email": "email", "e-mail": "email", "mail": "email", "address": "email", "adresse": "email", "e-mail-adresse": "email", "email address": "email",
-	"name": "name", "full name": "name", "role": "role", "rolle": "role",
+	"name": "name", "full name": "name", "first name": "name", "given name": "name", "last name": "name", "family name": "name", "surname": "name",
+	"vorname": "name", "nachname": "name", "familienname": "name", "role": "role", "rolle": "role",
+}
+
+// decodeText returns the text of a file: UTF-8, UTF-16 with a mark, or else Windows-1252.
+// Spreadsheets write all three.
+func decodeText(file []byte) string {
+	order := binary.ByteOrder(binary.LittleEndian)
+	switch {
+	case utf8.Valid(file):
+		return strings.TrimPrefix(string(file), byteOrderMark)
+	case bytes.HasPrefix(file, []byte{0xff, 0xfe}):
+	case bytes.HasPrefix(file, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	default:
+		text, _ := charmap.Windows1252.NewDecoder().Bytes(file) // any byte is a character
+		return string(text)
+	}
+	units := make([]uint16, len(file)/2-1)
+	for i := range units {
+		units[i] = order.Uint16(file[2+2*i:])
+	}
+	return string(utf16.Decode(units))
 }
 
 // parsePeople reads people from text: one per line as "Name <address>", an address alone, or
 // columns separated by tabs, semicolons or commas, with quotes and a heading if there is one.
-func parsePeople(text string, rules *doorward.Rules) (all []draft) {
+// A line that is there twice counts once.
+func parsePeople(text string, rules *doorward.Rules) []draft {
+	var all []draft
+	seen := map[draft]bool{}
+	for _, d := range parseLines(text, rules) {
+		if !seen[d] {
+			all = append(all, d)
+		}
+		seen[d] = true
+	}
+	return all
+}
+
+func parseLines(text string, rules *doorward.Rules) (all []draft) {
 	var heading []string
 	for i, line := range strings.FieldsFunc(strings.TrimPrefix(text, byteOrderMark), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if strings.TrimSpace(line) == "" {
@@ -92,7 +134,7 @@ func byHeading(heading, fields []string) (d draft) {
 		case "email":
 			d.Email = f
 		case "name":
-			d.Name = f
+			d.Name = strings.TrimSpace(d.Name + " " + f)
 		case "role":
 			d.Role = strings.ToUpper(f)
 		}

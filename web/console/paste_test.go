@@ -18,6 +18,8 @@ func TestParsePeople(t *testing.T) {
 		`"Lee, Ann",ann@acme.example`:                                          {{Email: "ann@acme.example", Name: "Lee, Ann"}},
 		"\ufeffName;E-Mail;Rolle\r\n\"Müller; Jürgen\";j@x.example;viewer\r\n": {{Email: "j@x.example", Name: "Müller; Jürgen", Role: "VIEWER"}},
 		"email,name\nnone,Bob":                                                 {{Email: "none", Name: "Bob"}},
+		"Vorname;Nachname;E-Mail\nJürgen;Müller;j@x.example":                   {{Email: "j@x.example", Name: "Jürgen Müller"}},
+		"a@x.example\na@x.example":                                             {{Email: "a@x.example"}},
 		" \n\n":                                                                nil,
 	} {
 		if diff := cmp.Diff(want, parsePeople(text, nil)); diff != "" {
@@ -41,5 +43,20 @@ func TestCheckDrafts(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"", "left.twice", "left.email.invalid", "left.email.required", "left.role"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestDecodeText(t *testing.T) {
+	for file, want := range map[string]string{
+		"\xef\xbb\xbfJürgen":                    "Jürgen",
+		"J\xfcrgen":                             "Jürgen",
+		"\xff\xfeJ\x00\xfc\x00\x3d\xd8\x00\xde": "Jü😀",
+		"\xfe\xff\x00J\x00\xfc":                 "Jü",
+		"\xff\xfe":                              "",
+		"\xff\xfe\x41":                          "",
+	} {
+		if got := decodeText([]byte(file)); got != want {
+			t.Errorf("%q is %q, want %q", file, got, want)
+		}
 	}
 }

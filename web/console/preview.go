@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
@@ -21,6 +20,7 @@ const maxPeopleFile = 64 << 10
 type previewed struct {
 	newInvitation
 	Rows   []draft
+	Sent   int // of those that were here
 	Faults int
 	Locale string
 }
@@ -29,11 +29,9 @@ type previewed struct {
 func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	rows := correctedRows(c)
 	if rows == nil {
-		rows = parsePeople(c.Value("people")+"\n"+strings.TrimPrefix(string(c.File()), byteOrderMark), c.Caller.Rules)
+		rows = parsePeople(c.Value("people")+"\n"+decodeText(c.File()), c.Caller.Rules)
 	}
-	for i := range rows {
-		rows[i].Role = cmp.Or(rows[i].Role, c.Value("role"), string(doorward.RoleUser))
-	}
+	rows = withRole(rows, doorward.Role(cmp.Or(c.Value("role"), string(doorward.RoleUser))))
 	switch {
 	case len(rows) == 0:
 		return ui.View{}, doorward.Invalid("/people", "required", "Enter the addresses to invite.")
@@ -41,6 +39,14 @@ func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, 
 		return ui.View{}, doorward.Invalid("/people", "out_of_range", "Invite 100 people at once at most.")
 	}
 	return h.showPreview(ctx, c, rows, 0)
+}
+
+// withRole gives the role to those without one.
+func withRole(rows []draft, role doorward.Role) []draft {
+	for i := range rows {
+		rows[i].Role = cmp.Or(rows[i].Role, string(role))
+	}
+	return rows
 }
 
 // correctedRows are the rows of a preview as sent; nil if the form is none. A row without
@@ -67,19 +73,21 @@ func (h *console) showPreview(ctx context.Context, c *ui.Call, rows []draft, sen
 	}
 	checkDrafts(unfaulted(rows), body.Roles)
 	days, _ := strconv.Atoi(c.Value("expiresInDays"))
-	body.Days, body.Sent = cmp.Or(days, body.Days), sent
-	p := previewed{newInvitation: body, Rows: rows, Locale: c.Value("locale")}
-	for _, d := range rows {
+	body.Days = cmp.Or(days, body.Days)
+	p := previewed{newInvitation: body, Rows: rows, Sent: sent, Locale: c.Value("locale")}
+	for i, d := range rows {
+		rows[i].Number = i + 1
 		if d.Why != "" {
 			p.Faults++
 		}
 	}
-	return ui.View{Page: "preview", Body: p, Wide: true}, nil
+	return ui.View{Page: "preview", Scripts: []string{"draft.js"}, Body: p, Wide: true}, nil
 }
 
 // unfaulted returns the rows if none has a fault yet: those of sending are kept.
 func unfaulted(rows []draft) []draft {
-	for _, d := range rows {
+	for i, d := range rows {
+		rows[i].Number = i + 1
 		if d.Why != "" {
 			return nil
 		}
@@ -87,12 +95,17 @@ func unfaulted(rows []draft) []draft {
 	return rows
 }
 
-// sendPreview sends the rows, unless one of them is wrong, and shows those that were refused.
+// sendPreview sends the rows as corrected.
 func (h *console) sendPreview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	rows := correctedRows(c)
 	if len(rows) == 0 || len(rows) > maxInvited {
 		return c.To("/console/invitations/new"), nil
 	}
+	return h.send(ctx, c, rows)
+}
+
+// send sends the rows, unless one of them is wrong, and shows those that were refused.
+func (h *console) send(ctx context.Context, c *ui.Call, rows []draft) (ui.View, error) {
 	v, err := h.showPreview(ctx, c, rows, 0)
 	if p, ok := v.Body.(previewed); err != nil || ok && p.Faults > 0 {
 		v.Status = http.StatusUnprocessableEntity

@@ -17,7 +17,7 @@ func TestMenusOfRows(t *testing.T) {
 	lacks(t, h.as(t, "VIEWER").get("/console/people", http.StatusOK), "/suspend", "/console/audit?actor=")
 
 	inv := "/console/invitations/" + invitationOf(t, h)
-	owner.get("/console/invitations?status=PENDING", http.StatusOK, inv+`/revoke"`, inv+`/resend"`)
+	owner.get("/console/invitations?status=PENDING", http.StatusOK, inv+`/revoke"`, inv+`/resend"`, `/api/v2/invitations?format=csv&amp;status=PENDING"`)
 	owner.do(inv+"/revoke", url.Values{"list": {"status=PENDING"}}, "The invitation is revoked.", `/console/invitations?status=PENDING`)
 	page := owner.get("/console/invitations?status=REVOKED", http.StatusOK, inv)
 	if strings.Contains(page, inv+"/revoke") {

@@ -245,3 +245,23 @@ func testDays(signIns ...int) (all []overview.Day) {
 	}
 	return all
 }
+
+// Refusals of one person's password are about one person; an invitation that was never made
+// is no target.
+func TestTargetsOfEntries(t *testing.T) {
+	on := func(id string) entry {
+		return entry{Event: doorward.Event{Target: doorward.Object{Type: "invitation", ID: id}, Outcome: doorward.Refused}, Target: id}
+	}
+	one := on("inv_1")
+	one.Others = []entry{on("inv_1"), on("inv_2"), on("inv_2")}
+	if got := one.OtherTargets(); got != 1 {
+		t.Errorf("%d other targets, want 1", got)
+	}
+	if one.About() {
+		t.Error("the id of an invitation that was never made is shown")
+	}
+	one.Target = "ann@x.example"
+	if !one.About() {
+		t.Error("an invitation that exists is not shown")
+	}
+}

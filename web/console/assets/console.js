@@ -34,15 +34,24 @@ addEventListener("change", ({ target }) => {
 	const all = document.getElementById("all");
 	if (target === all) for (const row of rows) row.checked = all.checked;
 	else if (all && rows.includes(target)) all.checked = rows.every((row) => row.checked);
+	else return;
+	const chosen = rows.filter((row) => row.checked).length;
+	document.querySelector(".how-many").textContent = chosen ? ` (${chosen})` : "";
 });
 
 function showAll(within) {
 	within.querySelector(".all")?.removeAttribute("hidden");
 }
 
+/** region is the browser's variety of the page's language, as en-GB. */
+function region() {
+	const { lang } = document.documentElement;
+	return navigator.languages.find((one) => one.split("-")[0] === lang.split("-")[0]) ?? lang;
+}
+
 function arrange(within) {
 	showAll(within);
-	const written = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "medium" });
+	const written = new Intl.DateTimeFormat(region(), { dateStyle: "medium", timeStyle: "medium" });
 	for (const time of within.querySelectorAll("time[title$=UTC]")) {
 		const at = new Date(time.dateTime);
 		if (at.getTimezoneOffset() === 0) continue;

@@ -16,6 +16,9 @@ if (here.searchParams.has("done")) {
 	history.replaceState(history.state, "", here);
 }
 
+// Who signs in next in this tab sees no draft of the one before.
+document.querySelector("form[action$='/logout']")?.addEventListener("submit", () => sessionStorage.removeItem("draft:people"));
+
 // "/" puts the cursor into the search, as long as nothing else takes the key.
 addEventListener("keydown", (event) => {
 	const search = document.querySelector("input[type=search]");

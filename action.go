@@ -106,6 +106,10 @@ const (
 	ModelApply          Action = "model.apply"          // the platform has other actions
 
 	InstallationMaintenance Action = "installation.maintenance" // changes are paused, or no longer
+
+	OperatorLink Action = "operator.link" // a link was made that opens the operator's page
+	OperatorOpen Action = "operator.open" // such a link was opened
+	OperatorEnd  Action = "operator.end"  // the operator's page was left, or all of them were ended
 )
 
 // Authority says what makes an action allowed.
@@ -238,6 +242,8 @@ var own = []Verb{
 	whilePaused(Verb{Action: MFAClone, By: ByProof}),
 	whilePaused(Verb{Action: APIKeyLeak, By: ByProof}),
 	whilePaused(Verb{Action: APIKeyRefuse, By: ByProof}),
+	whilePaused(Verb{Action: OperatorOpen, By: ByProof}),
+	whilePaused(Verb{Action: OperatorEnd, By: ByProof}),
 
 	{Action: TenantCreate, By: ByOperator},
 	whilePaused(Verb{Action: TenantFreeze, By: ByOperator}),
@@ -259,6 +265,7 @@ var own = []Verb{
 	{Action: InstallationMove, By: ByOperator},
 	{Action: ModelApply, By: ByOperator},
 	{Action: InstallationMaintenance, By: ByOperator},
+	whilePaused(Verb{Action: OperatorLink, By: ByOperator}),
 }
 
 // messaging are the actions of a messaging platform. A model takes their place.

@@ -21,6 +21,7 @@ const (
 	PrefixRole       = "rol_"
 	PrefixWebhook    = "whk_"
 	PrefixDelivery   = "whd_"
+	PrefixPage       = "opg_" // of the operator
 )
 
 // NewID returns a new opaque id with the prefix and 130 random bits, in lower

@@ -175,7 +175,7 @@ func New(db *store.DB, s Settings) *App {
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending).Maintain(writer, s.KeepEvents),
 		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
-		Installation: installation.New(writer, life),
+		Installation: installation.New(writer, db, life),
 		Models:       model.New(writer, db),
 		Policies:     policy.New(writer, db, sessions),
 		Lease:        l, PasswordRules: passwords,

@@ -69,6 +69,13 @@ func (tx *Tx) EndChallenges(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlEndChallenges, userID)
 }
 
+const sqlEndChallengesFor = `DELETE FROM challenges WHERE purpose = $1 OR purpose = $2`
+
+// EndChallengesFor ends all challenges with one of the purposes, and returns how many.
+func (tx *Tx) EndChallengesFor(ctx context.Context, purpose, other string) (int64, error) {
+	return tx.exec(ctx, sqlEndChallengesFor, purpose, other)
+}
+
 const sqlDeleteEndedChallenges = `DELETE FROM challenges WHERE ends_at <= $1`
 
 // DeleteEndedChallenges deletes those whose time has passed.

@@ -164,6 +164,29 @@ func (h *recorder) invited(email string) string {
 	return h.ask("POST /api/v2/auth/invite", m{"email": email, "role": "USER"}, h.as(h.owner)).ok(http.StatusCreated).text("id")
 }
 
+// operatorPageComesAndGoes opens the operator's page, is refused another one, and leaves.
+func (h *recorder) operatorPageComesAndGoes() {
+	installation := h.Node.App.Installation
+	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "127.0.0.1", UserAgent: "Go-http-client", RequestID: doorward.NewID(doorward.PrefixRequest)}
+	link, _, err := installation.MakeLink(h.t.Context(), doorward.OperatorAtTerminal())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	page, err := installation.OpenPage(h.t.Context(), by, h.keep(link.Reveal()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.keep(page.Reveal())
+	if _, err := installation.OpenPage(h.t.Context(), by, link.Reveal()); !doorward.HasCode(err, doorward.CodeInvalidCode) {
+		h.t.Errorf("the link opens the page again: %v", err)
+	}
+	for range 2 {
+		if err := installation.LeavePage(h.t.Context(), by, page); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
 func (h *recorder) atTheDoor() []step {
 	return []step{
 		{"reading", func() {
@@ -206,6 +229,12 @@ func (h *recorder) atTheDoor() []step {
 		}, []string{
 			`-: operator done installation.maintenance installation -, maintenance "off" "on", pauseReason "" "We move."`,
 			`-: operator done installation.maintenance installation -, maintenance "on" "off"`,
+		}},
+		{"the operator's page", h.operatorPageComesAndGoes, []string{
+			`-: operator done operator.link page opg`,
+			`-: anonymous done operator.open page opg, userAgent "" "Go-http-client"`,
+			`-: anonymous refused operator.open page -, reason "" "invalid_code"`,
+			`-: anonymous done operator.end page opg`,
 		}},
 		{"a tenant by API", func() {
 			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(h.key)).ok(201)

@@ -2,7 +2,8 @@
 // backed up, restored from a backup, or moved to another one.
 //
 // Package node copies the rows through store/transfer. This package does what must
-// follow, and records it.
+// follow, and records it. It also pauses changes, and opens the operator's page in a
+// browser (page.go).
 package installation
 
 import (
@@ -18,13 +19,14 @@ import (
 // Installation is the feature. Make it with New.
 type Installation struct {
 	writer   *access.Writer
+	db       *store.DB
 	sessions store.SessionLifetime
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
 // not counted.
-func New(writer *access.Writer, sessions store.SessionLifetime) *Installation {
-	return &Installation{writer, sessions}
+func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime) *Installation {
+	return &Installation{writer, db, sessions}
 }
 
 // object is what the events are about.

@@ -19,7 +19,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Verify the audit trail, and hand it on", auditVerifyCommand(), auditExportCommand())
+	return group("audit", "Verify the audit trail, hand it on, and show it", auditVerifyCommand(), auditExportCommand(), auditLinkCommand(), auditEndLinksCommand())
 }
 
 func auditVerifyCommand() *cobra.Command {

@@ -161,6 +161,11 @@ func challenges(f *fixture) {
 		noError(f, tx.InsertChallenge(ctx, []byte("3"), c))
 		noError(f, tx.EndChallenges(ctx, ann.ID))
 		f.wantNoChange(tx.TakeChallenge(ctx, []byte("3")))
+		for hash, purpose := range map[string]string{"4": "login", "5": "link", "6": "page"} {
+			noError(f, tx.InsertChallenge(ctx, []byte(hash), store.Challenge{Purpose: purpose, EndsAt: c.EndsAt}))
+		}
+		equal(f, f.value(tx.EndChallengesFor(ctx, "link", "page")), int64(2))
+		f.wantChange(tx.TakeChallenge(ctx, []byte("4")))
 	})
 }
 

@@ -155,7 +155,8 @@ func happens(v doorward.Verb) bool {
 	switch v.Action {
 	case doorward.UserInvite, doorward.UserManage, doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
 		return true
-	case doorward.KeyCreate, doorward.KeyRevoke, doorward.MasterKeyRotate, doorward.SigningKeyRotate, doorward.InstallationBackup, doorward.InstallationRestore, doorward.InstallationMove:
+	case doorward.KeyCreate, doorward.KeyRevoke, doorward.MasterKeyRotate, doorward.SigningKeyRotate, doorward.InstallationBackup, doorward.InstallationRestore, doorward.InstallationMove,
+		doorward.InstallationMaintenance, doorward.ModelApply, doorward.OperatorLink, doorward.OperatorOpen, doorward.OperatorEnd:
 		return false
 	}
 	return !v.Action.IsPermission()

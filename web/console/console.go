@@ -25,6 +25,7 @@
 //	plan.go         policies: what a text would change
 //	explain.go      why somebody may do something, or may not
 //	audit.go        the audit trail
+//	operator.go     /operator, where the operator reads the installation's own trail
 //	pick.go         the trail: people by name, presets
 //	conflict.go     forms that meet somebody else's change
 //	duration.go     settings in minutes, hours or days
@@ -128,6 +129,10 @@ func Routes(a *app.App) []front.Route {
 		get(explainPath, readsPolicy, h.explain),
 
 		get("/console/audit", front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
+
+		front.On("GET "+front.OperatorPage, front.Public(), set.Show(h.operatorPage), front.Doc{Query: known(auditFilters)}),
+		front.On("POST "+front.OperatorPage+"/open", front.Public(), set.Take(front.OperatorPage, h.openOperatorPage, h.askOperatorLink), front.Doc{}),
+		front.On("POST "+front.OperatorPage+"/leave", front.Public(), set.Take(front.OperatorPage, h.leaveOperatorPage, h.askOperatorLink), front.Doc{}),
 
 		get("/console/settings", front.Allowed(doorward.TenantRead), h.settings),
 		post("/console/settings", "/console/settings", front.Allowed(doorward.SettingsManage), h.setSettings, h.settings),

@@ -139,6 +139,39 @@ func (c *Call) SetDevice(token secret.Token, life time.Duration) {
 // no script reads it; Lax, so that no other site's form sends it.
 const cookieAttributes = "; Path=/; HttpOnly; SameSite=Lax"
 
+// OperatorPage is where the operator's page is.
+const OperatorPage = "/operator"
+
+// SetOperatorPage sets the cookie of the operator's page, until the browser is closed. No
+// other site can make the browser send it (SameSite=Strict), by a link neither.
+func (c *Call) SetOperatorPage(token secret.Token) { c.operatorCookie(token.Reveal(), "") }
+
+// ClearOperatorPage deletes it.
+func (c *Call) ClearOperatorPage() { c.operatorCookie("", "; Max-Age=0") }
+
+func (c *Call) operatorCookie(value, life string) {
+	cookie := OperatorCookie + "=" + value + "; Path=" + c.site.BasePath() + OperatorPage + "; HttpOnly; SameSite=Strict" + life
+	if c.site.secure {
+		cookie += "; Secure"
+	}
+	c.W.Header().Add("Set-Cookie", cookie)
+}
+
+// maxOperatorPages is how many cookies of the operator's page are looked at: another host
+// can set one of the name on a parent domain.
+const maxOperatorPages = 4
+
+// OperatorPages are the tokens of the operator's page in the request: normally one.
+func (c *Call) OperatorPages() (all []secret.Token) {
+	for _, cookie := range c.R.CookiesNamed(OperatorCookie) {
+		token, err := secret.Parse(cookie.Value)
+		if err == nil && len(all) < maxOperatorPages {
+			all = append(all, token)
+		}
+	}
+	return all
+}
+
 func (c *Call) addCookie(pair, life string) {
 	cookie := pair + cookieAttributes + life
 	if c.site.secure {

@@ -14,6 +14,8 @@ import (
 const (
 	SessionCookie = "JSESSIONID"
 	DeviceCookie  = "doorward_device"
+	// OperatorCookie is sent to the operator's page alone.
+	OperatorCookie = "doorward_operator"
 )
 
 // maxCookieName is the length of the session cookie's name, in characters.

@@ -1,0 +1,124 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// The operator's page shows the installation's own trail in a browser, and changes nothing.
+// Who works at the terminal of a server makes a link to it. The link is good once and for a
+// short time, and opens the page for a short time; no operator key is ever in a browser.
+// Both are challenges without a user: a restore ends them, and Sweep deletes them.
+const (
+	forLink = "operator-link"
+	forPage = "operator-page"
+
+	linkLife = 10 * time.Minute
+	pageLife = 30 * time.Minute
+)
+
+func pageObject(id string) doorward.Object { return doorward.Object{Type: "page", ID: id} }
+
+// MakeLink returns the token of a link that opens the operator's page, and when it ends.
+func (i *Installation) MakeLink(ctx context.Context, by doorward.Caller) (token secret.Token, ends time.Time, err error) {
+	token = secret.New()
+	hash, id := token.Hash(), doorward.NewID(doorward.PrefixPage)
+	_, err = i.writer.Do(ctx, by, doorward.OperatorLink, pageObject(id), func(tx *access.Tx) error {
+		ends = tx.Now.Add(linkLife)
+		return tx.InsertChallenge(ctx, hash[:], store.Challenge{Purpose: forLink, SessionID: id, EndsAt: ends})
+	})
+	return token, ends, err
+}
+
+// OpenPage uses the token of a link up and returns that of the page it opens. Errors:
+// invalid_code; too_many_attempts after many unknown ones from the client's network.
+func (i *Installation) OpenPage(ctx context.Context, by doorward.Caller, text string) (token secret.Token, err error) {
+	link, err := secret.Parse(text)
+	if err != nil {
+		return token, i.refuseLink(ctx, by)
+	}
+	hash := link.Hash()
+	found, err := i.db.Read().Challenge(ctx, hash[:], forLink, 1, i.db.Now())
+	if errors.Is(err, store.ErrNone) {
+		return token, i.refuseLink(ctx, by)
+	}
+	if err != nil {
+		return token, err
+	}
+	token = secret.New()
+	opened := token.Hash()
+	_, err = i.writer.Do(ctx, by, doorward.OperatorOpen, pageObject(found.SessionID), func(tx *access.Tx) error {
+		was, err := tx.TakeChallenge(ctx, hash[:])
+		if err == nil && !was {
+			err = doorward.Fail(doorward.CodeInvalidCode, "")
+		}
+		if err != nil {
+			return err
+		}
+		tx.RecordUserAgent()
+		return tx.InsertChallenge(ctx, opened[:], store.Challenge{Purpose: forPage, SessionID: found.SessionID, EndsAt: tx.Now.Add(pageLife)})
+	})
+	return token, err
+}
+
+// refuseLink counts and records an unknown link, and returns why it is refused.
+func (i *Installation) refuseLink(ctx context.Context, by doorward.Caller) error {
+	if err := i.writer.CountUnknownKey(ctx, by); err != nil {
+		return err
+	}
+	return i.writer.Refuse(ctx, by, doorward.OperatorOpen, pageObject(""), doorward.Fail(doorward.CodeInvalidCode, ""))
+}
+
+// Page returns the caller of the operator's page, and when it ends. The caller may read the
+// installation's trail. It has no operator key, so access.Do refuses whatever it would
+// write. Errors: unauthenticated.
+func (i *Installation) Page(ctx context.Context, by doorward.Caller, token secret.Token) (doorward.Caller, time.Time, error) {
+	hash := token.Hash()
+	found, err := i.db.Read().Challenge(ctx, hash[:], forPage, 1, i.db.Now())
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	if err != nil {
+		return by, time.Time{}, err
+	}
+	by.Principal = doorward.Principal{Kind: doorward.Operator, ID: found.SessionID, Limits: []doorward.Action{doorward.AuditRead}}
+	return by, found.EndsAt, nil
+}
+
+// LeavePage ends the page. One that has ended is no error.
+func (i *Installation) LeavePage(ctx context.Context, by doorward.Caller, token secret.Token) error {
+	hash := token.Hash()
+	found, err := i.db.Read().Challenge(ctx, hash[:], forPage, 1, i.db.Now())
+	if errors.Is(err, store.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = i.writer.Do(ctx, by, doorward.OperatorEnd, pageObject(found.SessionID), func(tx *access.Tx) error {
+		was, err := tx.TakeChallenge(ctx, hash[:])
+		if !was {
+			tx.SkipEvent()
+		}
+		return err
+	})
+	return err
+}
+
+// EndPages ends all pages and links, and returns how many. Each page asks the database for
+// every request, so none is shown any more.
+func (i *Installation) EndPages(ctx context.Context, by doorward.Caller) (ended int64, err error) {
+	_, err = i.writer.Do(ctx, by, doorward.OperatorEnd, object, func(tx *access.Tx) (err error) {
+		if ended, err = tx.EndChallengesFor(ctx, forLink, forPage); ended == 0 {
+			tx.SkipEvent()
+		}
+		return err
+	})
+	return ended, err
+}

@@ -1,0 +1,107 @@
+package console
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// operatorTrail is the installation's own trail, as a link of "doorward audit link" shows it.
+type operatorTrail struct {
+	pager
+	Actions []doorward.Action
+	Items   []entry
+	Ends    time.Time // of the page
+}
+
+// Rest reports whether there are filters besides the two that are always shown.
+func (t operatorTrail) Rest() bool { return trail{pager: t.pager}.Rest() }
+
+// Clock reports whether the filter is an instant and not a day.
+func (t operatorTrail) Clock(name string) bool { return trail{pager: t.pager}.Clock(name) }
+
+// operatorPage shows the trail, or asks for the link that opens the page.
+func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
+	by, _, ends, err := h.operator(ctx, c)
+	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
+		return h.askOperatorLink(ctx, c)
+	}
+	if err != nil {
+		return ui.View{}, err
+	}
+	r, w, err := window(ctx, c, auditFilters)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := operatorTrail{pager: r, Ends: ends}
+	for _, v := range doorward.Verbs() {
+		if hasMessage(v.Action) && !v.IsPermission() {
+			body.Actions = append(body.Actions, v.Action)
+		}
+	}
+	found, err := h.app.Audit.List(ctx, by, auditFilter(r.Filter), w)
+	for _, e := range found.Items {
+		body.Items = append(body.Items, entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: actorOf(e), Target: e.Target.ID, Fields: inWords(e.Changes, nil)})
+	}
+	if err == nil {
+		err = body.ending(ctx, c, found.Prev, found.Next)
+	}
+	return badFilter(ui.View{Page: "operator", Body: body, Wide: true, Styles: []string{"console.css"}, Scripts: []string{"console.js"}}, err)
+}
+
+func actorOf(e doorward.Event) string {
+	if e.ActorEmail != "" {
+		return e.ActorEmail
+	}
+	return e.ActorID
+}
+
+// operator returns the caller of the page, by the first token that is valid.
+func (h *console) operator(ctx context.Context, c *ui.Call) (by doorward.Caller, token secret.Token, ends time.Time, err error) {
+	err = doorward.Fail(doorward.CodeUnauthenticated, "")
+	for _, token = range c.OperatorPages() {
+		by, ends, err = h.app.Installation.Page(ctx, c.Caller, token)
+		if !doorward.HasCode(err, doorward.CodeUnauthenticated) {
+			break
+		}
+	}
+	return by, token, ends, err
+}
+
+func (h *console) askOperatorLink(context.Context, *ui.Call) (ui.View, error) {
+	return ui.View{Page: "operatorlink", Scripts: []string{"code.js"}}, nil
+}
+
+// openOperatorPage uses a link up.
+func (h *console) openOperatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
+	token, err := h.app.Installation.OpenPage(ctx, c.Caller, codeIn(c.Value("token")))
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.SetOperatorPage(token)
+	return c.To(front.OperatorPage), nil
+}
+
+// codeIn finds the code in pasted text, which may be the full link.
+func codeIn(text string) string {
+	text = strings.Join(strings.Fields(text), "")
+	if _, after, found := strings.Cut(text, "token="); found {
+		return after
+	}
+	return text
+}
+
+func (h *console) leaveOperatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
+	for _, token := range c.OperatorPages() {
+		if err := h.app.Installation.LeavePage(ctx, c.Caller, token); err != nil {
+			return ui.View{}, err
+		}
+	}
+	c.ClearOperatorPage()
+	return c.To(front.OperatorPage + "?done=left"), nil
+}

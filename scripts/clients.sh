@@ -5,7 +5,8 @@
 # clients of this repository run their own tests, on servers of their own.
 #
 # What is installed stays in the user's cache folder, what is generated in
-# artifacts/clients, so that only the first run takes minutes.
+# artifacts/clients, so that only the first run takes minutes. Clients in Go and the others
+# are tried side by side.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -65,16 +66,9 @@ typescript() {
 	echo "openapi-typescript: its types compile and work"
 }
 
-serve
-cp tools/clients/go.mod tools/clients/go.sum tools/clients/*.yaml tools/clients/runtime.go "$made"
-typescript
-generate_go oapi go tool oapi-codegen -config oapi.yaml openapi.json
-generate_go ogen go tool ogen -config ogen.yaml -clean -package api -target ogen/api openapi.json
-
 javascript() {
 	ln -sfn "$(packages clients/js)" clients/js/node_modules
-	local modules=clients/js/node_modules
-	$modules/.bin/openapi-typescript "$made/openapi.json" --output "$made/api.d.ts" >/dev/null 2>&1
+	cp "$made/typescript/api.d.ts" "$made/api.d.ts"
 	diff -q "$made/api.d.ts" clients/js/src/api.d.ts || {
 		echo "clients/js/src/api.d.ts is not what the document says: cp artifacts/clients/api.d.ts clients/js/src" >&2
 		return 1
@@ -83,18 +77,17 @@ javascript() {
 		cd clients/js
 		node_modules/.bin/tsc
 		# Node looks for packages beside the real folder of a link.
-		DOORWARD=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-timeout=60000 test/*.test.mjs
+		DOORWARD=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-concurrency=4 --test-timeout=60000 test/*.test.mjs
 	)
 }
-javascript
-
-# -B: no compiled files in the checkout.
-env -C clients/python DOORWARD="$root/artifacts/doorward" python3 -B -m unittest --quiet
 
 # The packages as they would be published, installed into an empty folder without a network.
 fresh() {
-	local modules
+	local modules package
 	modules=$(packages clients/js)
+	for package in clients/js clients/js/react clients/python; do
+		cmp LICENSE "$package/LICENSE"
+	done
 	rm -rf "$made/fresh"
 	mkdir -p "$made/fresh/python"
 	cp tools/clients/testdata/fresh.* "$made/fresh"
@@ -106,13 +99,33 @@ fresh() {
 		npm install --offline --legacy-peer-deps --ignore-scripts --no-audit --no-fund --loglevel=error ./*.tgz >/dev/null
 		ln -s "$modules/react" node_modules/react
 		node fresh.mjs "$address" "$password"
-		if python3 -c 'import pip, setuptools' 2>/dev/null; then
-			python3 -m pip install --quiet --no-index --no-build-isolation --no-deps --root-user-action=ignore --target python ./source
+		if python3 -c 'import pip' 2>/dev/null; then
+			python3 -m pip install --quiet --no-index --disable-pip-version-check --root-user-action=ignore --target python ./source
 		else
-			cp -r source/doorward python
+			python3 -c 'import sys, zipfile; sys.path.insert(0, "source"); import backend; zipfile.ZipFile(backend.build_wheel(".")).extractall("python")'
 		fi
 		PYTHONPATH=python python3 -B fresh.py "$address" "$password"
 	)
 	echo "packages: installed into an empty folder, they work"
 }
+
+# -B: no compiled files in the checkout.
+python() {
+	env -C clients/python DOORWARD="$root/artifacts/doorward" python3 -B -m unittest --quiet
+}
+
+in_go() {
+	generate_go oapi go tool oapi-codegen -config oapi.yaml openapi.json
+	generate_go ogen go tool ogen -config ogen.yaml -clean -package api -target ogen/api openapi.json
+}
+
+serve
+cp tools/clients/go.mod tools/clients/go.sum tools/clients/*.yaml tools/clients/runtime.go "$made"
+in_go >"$made/go.log" 2>&1 &
+beside=$!
+typescript
+javascript
+python
 fresh
+wait "$beside" || { cat "$made/go.log" >&2 && exit 1; }
+cat "$made/go.log"

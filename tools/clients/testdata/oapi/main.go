@@ -42,6 +42,40 @@ func main() {
 	if list.JSON200 == nil || len(list.JSON200.Items) == 0 {
 		log.Fatalf("list: %s %s", list.Status(), list.Body)
 	}
+	more(ctx, c, session)
+}
+
+// more calls what was added later: several people at once, webhooks, second factors.
+func more(ctx context.Context, c *api.ClientWithResponses, session api.RequestEditorFn) {
+	good, bad := "bulk-oapi@acme.example", "no address"
+	bulk, err := c.InviteBulkWithResponse(ctx, &api.InviteBulkParams{}, api.BulkInput{Invitations: []api.BulkOffer{{Email: &good}, {Email: &bad}}}, session)
+	check(err)
+	if bulk.JSON200 == nil || len(bulk.JSON200.Items) != 2 || bulk.JSON200.Items[1].Problem == nil {
+		log.Fatalf("several invitations: %s %s", bulk.Status(), bulk.Body)
+	}
+
+	made, err := c.CreateWebhookWithResponse(ctx, &api.CreateWebhookParams{}, api.CreateWebhookInput{Url: "https://hooks.example/", Events: []string{"user.*"}}, session)
+	check(err)
+	if made.JSON201 == nil || made.JSON201.Secret == "" {
+		log.Fatalf("webhook: %s %s", made.Status(), made.Body)
+	}
+	about := "CRM"
+	edited, err := c.EditWebhookWithResponse(ctx, made.JSON201.Webhook.Id, &api.EditWebhookParams{}, api.EditWebhookInput{About: &about}, session)
+	check(err)
+	if edited.JSON200 == nil || edited.JSON200.About != about {
+		log.Fatalf("edited webhook: %s %s", edited.Status(), edited.Body)
+	}
+
+	factor, err := c.EnrolTOTPWithResponse(ctx, api.EnrolInput{}, session)
+	check(err)
+	if factor.JSON201 == nil || factor.JSON201.Secret == "" {
+		log.Fatalf("second factor: %s %s", factor.Status(), factor.Body)
+	}
+	wrong, err := c.ConfirmTOTPWithResponse(ctx, api.ConfirmInput{Id: factor.JSON201.Id, Code: "000000"}, session)
+	check(err)
+	if p := wrong.ApplicationproblemJSON422; p == nil || p.Code != "validation_failed" {
+		log.Fatalf("a wrong code: %s %s", wrong.Status(), wrong.Body)
+	}
 }
 
 func check(err error) {

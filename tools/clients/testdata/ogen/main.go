@@ -69,6 +69,41 @@ func main() {
 	if l, ok := list.(*api.InvitationListHeaders); !ok || len(l.Response.Items) == 0 {
 		log.Fatalf("list: %#v", list)
 	}
+	more(ctx, c)
+}
+
+// more calls what was added later: several people at once, webhooks, second factors.
+func more(ctx context.Context, c *api.Client) {
+	offer := func(email string) api.BulkOffer { return api.BulkOffer{Email: api.NewOptString(email)} }
+	bulk, err := c.InviteBulk(ctx, &api.BulkInput{Invitations: []api.BulkOffer{offer("bulk-ogen@acme.example"), offer("no address")}}, api.InviteBulkParams{})
+	check(err)
+	if b, ok := bulk.(*api.BulkAnswerHeaders); !ok || len(b.Response.Items) != 2 || !b.Response.Items[1].Problem.Set {
+		log.Fatalf("several invitations: %#v", bulk)
+	}
+
+	made, err := c.CreateWebhook(ctx, &api.CreateWebhookInput{URL: "https://hooks.example/", Events: []string{"user.*"}}, api.CreateWebhookParams{})
+	check(err)
+	issued, ok := made.(*api.IssuedWebhookHeaders)
+	if !ok || issued.Response.Secret == "" {
+		log.Fatalf("webhook: %#v", made)
+	}
+	edited, err := c.EditWebhook(ctx, &api.EditWebhookInput{About: api.NewOptString("CRM")}, api.EditWebhookParams{ID: issued.Response.Webhook.ID})
+	check(err)
+	if w, ok := edited.(*api.WebhookHeaders); !ok || w.Response.About != "CRM" {
+		log.Fatalf("edited webhook: %#v", edited)
+	}
+
+	begun, err := c.EnrolTOTP(ctx, api.OptEnrolInput{})
+	check(err)
+	factor, ok := begun.(*api.EnrolmentHeaders)
+	if !ok || factor.Response.Secret == "" {
+		log.Fatalf("second factor: %#v", begun)
+	}
+	wrong, err := c.ConfirmTOTP(ctx, &api.ConfirmInput{ID: factor.Response.ID, Code: "000000"})
+	check(err)
+	if p, ok := wrong.(*api.ConfirmTOTPUnprocessableEntity); !ok || p.Response.Code != "validation_failed" {
+		log.Fatalf("a wrong code: %#v", wrong)
+	}
 }
 
 func check(err error) {

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"strings"
+
+	"github.com/doorward/doorward"
 )
 
 // Named is what an id stands for in a tenant.
@@ -34,29 +36,50 @@ var namesBy = map[string]string{"usr_": sqlNamesOfPeople, "inv_": sqlNamesOfInvi
 func (r Reader) Names(ctx context.Context, tenantID string, ids []string) (map[string]Named, error) {
 	all := map[string]Named{}
 	for prefix, query := range namesBy {
-		var some []string
-		for _, id := range ids {
-			if strings.HasPrefix(id, prefix) {
-				some = append(some, id)
+		found, err := listByIDs(ctx, r, namedColumns, query, tenantID, withPrefix(ids, prefix))
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range found {
+			all[n.ID] = n
+		}
+	}
+	return all, nil
+}
+
+const sqlRemovals = selectEvent + `WHERE tenant_id = $1 AND target_id IN (` + hundred + `) AND action = 'user.remove' AND outcome = 'done' ORDER BY seq`
+
+// Removals returns the events with which the people were removed from the tenant, the newest
+// of a person last.
+func (r Reader) Removals(ctx context.Context, tenantID string, ids []string) ([]doorward.Event, error) {
+	return listByIDs(ctx, r, eventColumns, sqlRemovals, tenantID, withPrefix(ids, "usr_"))
+}
+
+func withPrefix(ids []string, prefix string) (some []string) {
+	for _, id := range ids {
+		if strings.HasPrefix(id, prefix) {
+			some = append(some, id)
+		}
+	}
+	return some
+}
+
+// listByIDs reads the rows of a statement that takes a tenant and namesAtOnce ids.
+func listByIDs[T any](ctx context.Context, r Reader, c columns[T], query, tenantID string, ids []string) (all []T, err error) {
+	for ; len(ids) > 0; ids = ids[min(namesAtOnce, len(ids)):] {
+		args := make([]any, namesAtOnce+1)
+		args[0] = tenantID
+		for i := range namesAtOnce {
+			args[i+1] = ""
+			if i < len(ids) {
+				args[i+1] = ids[i]
 			}
 		}
-		for ; len(some) > 0; some = some[min(namesAtOnce, len(some)):] {
-			args := make([]any, namesAtOnce+1)
-			args[0] = tenantID
-			for i := range namesAtOnce {
-				args[i+1] = ""
-				if i < len(some) {
-					args[i+1] = some[i]
-				}
-			}
-			found, err := list(ctx, r, namedColumns, query, args...)
-			if err != nil {
-				return nil, err
-			}
-			for _, n := range found {
-				all[n.ID] = n
-			}
+		found, err := list(ctx, r, c, query, args...)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, found...)
 	}
 	return all, nil
 }

@@ -390,5 +390,12 @@ func TestNamesInTheTrailsFile(t *testing.T) {
 		if diff := cmp.Diff([]string{"Olive", "Ann", ann.Email}, rows[0][13:]); diff != "" || rows[0][6] != acme.Owner.Email {
 			t.Errorf("by %s (-want +got):\n%s", rows[0][6], diff)
 		}
+		// Who was removed keeps the name in the trail.
+		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		for _, row := range readCSV(t, d.send(t, trailPath+"?format=csv&target="+ann.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)) {
+			if row[14] != "Ann" || row[15] != ann.Email {
+				t.Errorf("%s is about %q, %q", row[2], row[14], row[15])
+			}
+		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Name is what an actor or a target is called in its tenant now. It is empty for who has
-// left.
+// Name is what an actor or a target is called in its tenant now; somebody who was removed,
+// what it was called then.
 type Name struct{ Name, Email string }
 
 // Names returns the names and addresses of the actors and targets of events in the
@@ -20,9 +20,30 @@ func (t *Trail) Names(ctx context.Context, by doorward.Caller, events []doorward
 		ids[e.ActorID], ids[e.Target.ID] = true, true
 	}
 	found, err := t.db.Read().Names(ctx, by.TenantID, slices.Sorted(maps.Keys(ids)))
+	if err != nil {
+		return nil, err
+	}
 	all := make(map[string]Name, len(found))
 	for id, n := range found {
 		all[id] = Name{n.Name, n.Email}
+		delete(ids, id)
+	}
+	removals, err := t.db.Read().Removals(ctx, by.TenantID, slices.Sorted(maps.Keys(ids)))
+	for _, e := range removals {
+		all[e.Target.ID] = nameThen(e)
 	}
 	return all, err
+}
+
+// nameThen is what somebody was called who was removed with the event.
+func nameThen(removal doorward.Event) (n Name) {
+	for _, c := range removal.Changes {
+		switch c.Field {
+		case "email":
+			n.Email = c.From
+		case "name":
+			n.Name = c.From
+		}
+	}
+	return n
 }

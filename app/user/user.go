@@ -71,6 +71,9 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
+		// The trail says who it was, also later: nobody else in the tenant knows the id.
+		tx.Changed("email", member.Email, "")
+		tx.Changed("name", member.Name, "")
 		tx.Changed("role", string(member.Role), "")
 		if ended, err = u.remove(ctx, tx, object(member), keys); err != nil {
 			return err

@@ -235,6 +235,9 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 			names[on.ID] = name
 		}
 	}
+	if err := h.nameRemoved(ctx, c, events, names); err != nil {
+		return nil, err
+	}
 	var all []entry
 	for _, e := range events {
 		one := entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names), Why: explainLink(c, e)}
@@ -247,6 +250,21 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// nameRemoved adds the names of people who were removed from the tenant.
+func (h *console) nameRemoved(ctx context.Context, c *ui.Call, events []doorward.Event, names map[string]string) error {
+	isGone := func(e doorward.Event) bool { return e.Target.Type == "user" && names[e.Target.ID] == "" }
+	if !slices.ContainsFunc(events, isGone) {
+		return nil
+	}
+	all, err := h.app.Audit.Names(ctx, c.Caller, events)
+	for id, n := range all {
+		if names[id] == "" {
+			names[id] = who(doorward.User{Name: n.Name, Email: n.Email})
+		}
+	}
+	return err
 }
 
 // subjects returns the objects of the events and the people named in them.

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/doorwardtest"
 )
 
 // The trail is searched by people's names; a name that fits several offers them.
@@ -39,4 +41,15 @@ func TestTrailGroupsWhatWasDoneAtOnce(t *testing.T) {
 	if n := strings.Count(page, `<ol class="trail">`); n != 2 {
 		t.Errorf("%d lists on the page, want that of one entry in the other", n)
 	}
+}
+
+// Who was removed is in the trail by name.
+func TestTrailNamesWhoWasRemoved(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	bob := acme.Join("bob@acme.example", "USER")
+	owner := open(t, s, acme.Owner)
+	owner.do("/console/people/"+bob.ID+"/remove", url.Values{}, "removed")
+	page := owner.get("/console/audit?action=user.remove", http.StatusOK, "<bdi>bob@acme.example</bdi>")
+	lacks(t, page, "<bdi>"+bob.ID+"</bdi>")
 }

@@ -13,14 +13,34 @@ import (
 // else, such as an event or an answered invitation, stay, with blanks in place of the
 // person's data.
 
-// Addresses that others have now are theirs.
-const sqlConfirmedFormerEmails = `SELECT DISTINCT e.old_email AS email FROM email_changes e
-WHERE e.user_id = $1 AND e.confirmed_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = e.old_email)`
+// Addresses that others have now are theirs. An undone change has a former address as its
+// new one.
+const (
+	sqlConfirmedFormerEmails = `SELECT e.old_email AS email FROM email_changes e
+WHERE e.user_id = $1 AND e.confirmed_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = e.old_email)
+UNION SELECT e.new_email FROM email_changes e
+WHERE e.user_id = $1 AND e.confirmed_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = e.new_email)`
+	sqlRequestedEmails = `SELECT DISTINCT e.new_email AS email FROM email_changes e
+WHERE e.user_id = $1 AND e.confirmed_at IS NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = e.new_email)`
+)
 
 // ConfirmedFormerEmails returns addresses that the account has had within the time in which
 // changes can be undone, and that no account has now.
 func (r Reader) ConfirmedFormerEmails(ctx context.Context, userID string) ([]string, error) {
 	return list(ctx, r, textColumn, sqlConfirmedFormerEmails, userID)
+}
+
+// ForgetRequests deletes the counters of mails to addresses that the account has asked for
+// and not confirmed, and that no account has. What else there is about them is not the
+// person's: anybody can ask for any address.
+func (tx *Tx) ForgetRequests(ctx context.Context, userID string) error {
+	emails, err := list(ctx, tx.Reader, textColumn, sqlRequestedEmails, userID)
+	for _, email := range emails {
+		if err == nil {
+			err = tx.ClearThrottle(ctx, "forgot:"+email)
+		}
+	}
+	return err
 }
 
 // BlankedInvitation is an invitation without its address.
@@ -31,10 +51,8 @@ func blankedInvitationColumns(b *BlankedInvitation) []any { return []any{&b.ID, 
 const (
 	blankInvitation = `UPDATE invitations SET email = '', name = '', locale = '', search = ' ', name_key = '', email_key = '', state = CASE WHEN state = 'PENDING' THEN 'EXPIRED' ELSE state END
 `
-	sqlBlankInvitationsTo = blankInvitation + `WHERE email = $1 AND (state <> 'PENDING' OR expires_at <= $2) RETURNING id, tenant_id`
-	// The address of the account may have been another one when it accepted.
-	sqlBlankInvitationsAccepted = blankInvitation + `WHERE email <> '' AND state = 'ACCEPTED' AND id IN
-  (SELECT target_id FROM events WHERE actor_id = $1 AND action = 'invitation.accept' AND outcome = 'done') RETURNING id, tenant_id`
+	sqlBlankInvitationsTo       = blankInvitation + `WHERE email = $1 AND (state <> 'PENDING' OR expires_at <= $2) RETURNING id, tenant_id`
+	sqlBlankInvitationsAccepted = blankInvitation + `WHERE email <> '' AND state = 'ACCEPTED' AND id IN ` + acceptedBy + ` RETURNING id, tenant_id`
 )
 
 // BlankInvitations blanks address and name of the invitations that the user has accepted,

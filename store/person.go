@@ -19,19 +19,24 @@ func (r Reader) OwnedAPIKeys(ctx context.Context, userID string, now time.Time) 
 	return list(ctx, r, apiKeyColumns, sqlOwnedAPIKeys, micros(now), userID)
 }
 
-const sqlInvitationsTo = selectInvitation + `WHERE i.email = $1 ORDER BY i.created_at, i.id`
+// The address of an account may have been another one when it accepted.
+const acceptedBy = `(SELECT target_id FROM events WHERE actor_id = $1 AND action = 'invitation.accept' AND outcome = 'done')`
 
-// InvitationsTo returns all invitations to a canonical address.
-func (r Reader) InvitationsTo(ctx context.Context, email string) ([]doorward.Invitation, error) {
-	return list(ctx, r, invitationColumns, sqlInvitationsTo, email)
+const sqlInvitationsOf = selectInvitation + `WHERE i.email = $2 OR i.email <> '' AND i.state = 'ACCEPTED' AND i.id IN ` + acceptedBy + ` ORDER BY i.created_at, i.id`
+
+// InvitationsOf returns the invitations to the address of an account, and those that it
+// has accepted.
+func (r Reader) InvitationsOf(ctx context.Context, userID, email string) ([]doorward.Invitation, error) {
+	return list(ctx, r, invitationColumns, sqlInvitationsOf, userID, email)
 }
 
-const sqlMailsTo = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
-FROM mails WHERE recipient = $1 ORDER BY created_at, id`
+const sqlMailsOf = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
+FROM mails WHERE recipient = $2 OR subject_id IN (SELECT id FROM email_changes WHERE user_id = $1) ORDER BY created_at, id`
 
-// MailsTo returns the mails to a canonical address that are queued or kept.
-func (r Reader) MailsTo(ctx context.Context, email string) ([]Mail, error) {
-	return list(ctx, r, mailColumns, sqlMailsTo, email)
+// MailsOf returns the mails to the address of an account, and those about changes of it,
+// that are queued or kept.
+func (r Reader) MailsOf(ctx context.Context, userID, email string) ([]Mail, error) {
+	return list(ctx, r, mailColumns, sqlMailsOf, userID, email)
 }
 
 const sqlEmailChanges = selectEmailChange + `WHERE e.user_id = $1 ORDER BY e.created_at, e.id`

@@ -134,7 +134,7 @@ type HeldAPIKey struct {
 	LastUsedIP string     `json:"lastUsedIp,omitempty" example:"192.0.2.7"`
 }
 
-// HeldInvitation is an invitation to the person's address.
+// HeldInvitation is an invitation to the person's address, or to a former one.
 type HeldInvitation struct {
 	ID        string    `json:"id" example:"inv_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	TenantID  string    `json:"tenantId"`
@@ -145,7 +145,8 @@ type HeldInvitation struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// HeldMail is a mail to the person's address that is queued or kept. It holds no text.
+// HeldMail is a mail to the person's address, or about a change of it, that is queued or
+// kept. It holds no text.
 type HeldMail struct {
 	ID        string    `json:"id" example:"msg_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Kind      string    `json:"kind" example:"reset"`
@@ -363,14 +364,14 @@ func addAPIKeys(ctx context.Context, read store.Reader, h *Held, now time.Time) 
 }
 
 func addMail(ctx context.Context, read store.Reader, h *Held, now time.Time) error {
-	invitations, err := read.InvitationsTo(ctx, h.Account.Email)
+	invitations, err := read.InvitationsOf(ctx, h.Account.ID, h.Account.Email)
 	if err != nil {
 		return err
 	}
 	for _, i := range invitations {
 		h.Invitations = append(h.Invitations, HeldInvitation{i.ID, i.TenantID, i.Name, string(i.Role), string(i.StateAt(now)), i.CreatedAt, i.ExpiresAt})
 	}
-	mails, err := read.MailsTo(ctx, h.Account.Email)
+	mails, err := read.MailsOf(ctx, h.Account.ID, h.Account.Email)
 	for _, m := range mails {
 		h.Mails = append(h.Mails, HeldMail{m.ID, string(m.Kind), string(m.State), m.CreatedAt})
 	}

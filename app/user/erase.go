@@ -28,12 +28,16 @@ type Erasure struct {
 // Erase deletes the caller's account. The caller confirms by the address of the account.
 // Errors: validation_failed, last_owner, step_up_required, unauthenticated, unavailable.
 func (u *Users) Erase(ctx context.Context, by doorward.Caller, confirm string) (Erasure, error) {
-	return u.erase(ctx, by, by.ID, func(tx *access.Tx, account doorward.Account) error {
+	erased, err := u.erase(ctx, by, by.ID, func(tx *access.Tx, account doorward.Account) error {
 		if err := tx.StillProved(ctx); err != nil {
 			return err
 		}
 		return confirmed(account, confirm)
 	})
+	if doorward.HasCode(err, doorward.CodeNotFound) { // it was erased while this request waited, and its sessions with it
+		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	}
+	return erased, err
 }
 
 func confirmed(account doorward.Account, confirm string) error {
@@ -51,7 +55,7 @@ func confirmed(account doorward.Account, confirm string) error {
 func (u *Users) EraseAddress(ctx context.Context, by doorward.Caller, address string) (Erasure, error) {
 	email, err := mailaddr.Parse(address)
 	if err != nil {
-		return Erasure{}, doorward.Invalid("/email", "invalid", "This is "+err.Error()+".")
+		return Erasure{}, doorward.Invalid("", "invalid", "This is "+err.Error()+".")
 	}
 	account, err := u.db.Read().AccountByEmail(ctx, email)
 	if errors.Is(err, store.ErrNone) {
@@ -215,6 +219,9 @@ func (e *erasing) delete() error {
 		return err
 	}
 	if err := e.blankInvitations(append([]string{e.account.Email}, former...)); err != nil {
+		return err
+	}
+	if err := e.tx.ForgetRequests(e.ctx, e.account.ID); err != nil {
 		return err
 	}
 	if err := e.tx.DeleteAccount(e.ctx, e.account); err != nil {

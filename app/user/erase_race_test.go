@@ -66,6 +66,20 @@ func TestOwnersEraseThemselvesAtOnce(t *testing.T) {
 	})
 }
 
+// TestEraseTwiceAtOnce: several requests of one person erase the account at once. One does, and
+// the sessions of the others have ended with it.
+func TestEraseTwiceAtOnce(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		const callers = 4
+		_, owner := f.Tenant()
+		p := f.Join(owner, doorward.RoleUser)
+		errs := apptest.Concurrently(callers, func(i int) error { return eraseOneself(f, i%len(f.Nodes), p) })
+		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeUnauthenticated: callers - 1})
+		wantErased(f, p, false)
+		wantIntact(f)
+	})
+}
+
 // TestEraseWhileJoining: somebody erases the account and accepts an invitation at once. One
 // comes first; whichever it is, no membership is left without its account. An erasure that
 // finds a tenant more than it has locked is unavailable, and goes through when it is repeated.

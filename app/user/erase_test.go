@@ -1,6 +1,8 @@
 package user_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -40,9 +42,9 @@ func populate(f *apptest.Fixture) (apptest.Person, traces) {
 	_, former := f.Tenant()
 	_, owner := f.Tenant()
 	_, p := f.Tenant() // its creation names the first address
-	first, second := p.User.Email, f.NewEmail("vanish.now")
+	first, second, third := p.User.Email, f.NewEmail("vanish.now"), f.NewEmail("vanish.soon")
 	p.Caller.IP, p.Caller.UserAgent = "192.0.2.99", "the browser of vera"
-	left := traces{texts: []string{first, second, "Vera Vanish", "192.0.2.99", "the browser of vera"}}
+	left := traces{texts: []string{first, second, third, "Vera Vanish", "192.0.2.99", "the browser of vera"}}
 	f.NoError(f.Node(0).Users.NameOneself(ctx, p.Caller, "Vera Vanish"))
 	join := func(by apptest.Person) {
 		_, token := f.Invite(by, first, doorward.RoleUser)
@@ -83,6 +85,7 @@ func populate(f *apptest.Fixture) (apptest.Person, traces) {
 	}
 	f.MailToken(second)
 	f.NoError(f.Node(0).Passwords.Forgot(ctx, apptest.Anonymous(0), second, ""))
+	f.NoError(f.Node(0).Accounts.ChangeEmail(ctx, p.Caller, third)) // and doesn't confirm it
 	f.NoError(f.Node(0).Access.Decisions().Flush(ctx))
 	_, err = f.DB.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAttempt(ctx, store.Attempt{ID: "1", Own: "account:" + second, Wider: "ip:192.0.2.99"}, tx.Now.Add(time.Hour)); err != nil {
@@ -137,6 +140,54 @@ func wantTraces(f *apptest.Fixture, left traces) {
 	}
 }
 
+// exported names for each table with rows about people the member of the export that has
+// them.
+var exported = map[string]string{
+	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "recovery_codes": "recoveryCodes",
+	"challenges": "challenges", "email_changes": "emailChanges", "resets": "resets", "api_keys": "apiKeys", "invitations": "invitations", "mails": "mails",
+	"decisions": "decisions", "events": "auditEvents",
+}
+
+// notExported says why a table with rows about people is not in the export.
+var notExported = map[string]string{
+	"attempts": "passwords that are being tried", "throttles": "counters of attempts", "changes": "ids of what changed in the last minutes",
+	"idempotency": "answers that only their request opens", "inbox": "events that are recorded within a minute", "link_tokens": "hashes",
+	"policies": "texts of tenants, with the id of who wrote them",
+}
+
+// wantExported fails unless the export has rows of every table that is about people.
+func wantExported(f *apptest.Fixture, p apptest.Person) {
+	f.Helper()
+	var export bytes.Buffer
+	f.NoError(f.Node(0).Accounts.Export(f.Context(), p.Caller, func() {}, &export))
+	var held map[string]any
+	f.NoError(json.Unmarshal(export.Bytes(), &held))
+	for _, table := range f.Tables() {
+		member, reason := exported[table], notExported[table]
+		if slices.Contains(bystanders, table) {
+			continue
+		}
+		if (member == "") == (reason == "") {
+			f.Errorf("is the table %s in the export, or why not?", table)
+		}
+		rows, isList := held[member].([]any)
+		if member != "" && (held[member] == nil || held[member] == 0.0 || isList && len(rows) == 0) {
+			f.Errorf("the export has no %s of the table %s: %v", member, table, held[member])
+		}
+	}
+	for _, secret := range []string{"$argon2", p.Token.Reveal()} {
+		if strings.Contains(export.String(), secret) {
+			f.Errorf("the export has %q", secret)
+		}
+	}
+	if mails := strings.Count(export.String(), `"kind":"email_confirm"`); mails != 2 {
+		f.Errorf("the export has %d mails to new addresses, want 2", mails)
+	}
+	if invitations, _ := held["invitations"].([]any); len(invitations) != 3 { // to the former address
+		f.Errorf("the export has %d invitations, want the 3 that were accepted", len(invitations))
+	}
+}
+
 // wantNoTraces fails if a row of any table has a text about the person, or an id outside of
 // the tables that keep them.
 func wantNoTraces(f *apptest.Fixture, left traces) {
@@ -170,6 +221,7 @@ func TestErase(t *testing.T) {
 	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		p, left := populate(f)
 		wantTraces(f, left)
+		wantExported(f, p)
 		wantIntact(f)
 		f.IsValid(p.Token)
 

@@ -132,11 +132,16 @@ func describeUnavailable(e *doorward.Error) string {
 	return "the database can't be used: " + plain(e.Err) + "\n  \"doorward doctor\" shows what else is wrong."
 }
 
-// describeFields names flags where the API names members of a body.
+// describeFields names flags where the API names members of a body. A fault of the
+// argument has no pointer.
 func describeFields(faults []doorward.FieldError) string {
 	var lines []string
 	for _, f := range faults {
-		lines = append(lines, flagOf(f.Pointer)+": "+f.Message)
+		line := f.Message
+		if f.Pointer != "" {
+			line = flagOf(f.Pointer) + ": " + line
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n  ")
 }

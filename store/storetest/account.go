@@ -138,12 +138,19 @@ func heldAbout(f *fixture) {
 	owned, err := f.Read().OwnedAPIKeys(ctx, ann.ID, f.DB.Now())
 	noError(f, err)
 	equal(f, []string{owned[0].ID}, []string{key.ID})
-	equal(f, f.value(f.Read().InvitationsTo(ctx, inv.Email)), []doorward.Invitation{inv})
-	mails, err := f.Read().MailsTo(ctx, ann.Email)
+	equal(f, f.value(f.Read().InvitationsOf(ctx, ann.ID, inv.Email)), []doorward.Invitation{inv})
+	equal(f, len(f.value(f.Read().InvitationsOf(ctx, ann.ID, ann.Email)).([]doorward.Invitation)), 0)
+	mails, err := f.Read().MailsOf(ctx, ann.ID, ann.Email)
 	noError(f, err)
 	equal(f, len(mails), 1)
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertEmailChange(ctx, store.EmailChange{ID: "chg_1", UserID: ann.ID, Old: ann.Email, New: "lee@acme.example", CreatedAt: noon, UndoUntil: noon.Add(day)}))
+		noError(f, tx.QueueMail(ctx, store.MailEmailConfirm, "lee@acme.example", "chg_1"))
+		noError(f, tx.InsertEvent(ctx, doorward.Event{
+			ID: f.id("evt_"), Action: doorward.InvitationAccept, Outcome: doorward.Done, ActorID: ann.ID,
+			Target: doorward.Object{Type: "invitation", ID: inv.ID, TenantID: acme.ID},
+		}))
+		f.wantChange(tx.AcceptInvitation(ctx, inv.ID))
 		noError(f, tx.InsertChallenge(ctx, []byte("challenge"), store.Challenge{Purpose: "login", UserID: ann.ID, EndsAt: f.DB.Now().Add(time.Minute)}))
 		noError(f, tx.InsertReset(ctx, store.Reset{ID: "rst_1", UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(day)}))
 		for i, actor := range []string{ann.ID, ann.ID, "usr_other"} {
@@ -151,6 +158,8 @@ func heldAbout(f *fixture) {
 			noError(f, err)
 		}
 	})
+	equal(f, len(f.value(f.Read().MailsOf(ctx, ann.ID, ann.Email)).([]store.Mail)), 2)
+	equal(f, len(f.value(f.Read().InvitationsOf(ctx, ann.ID, ann.Email)).([]doorward.Invitation)), 1)
 	equal(f, f.value(f.Read().ResetsOf(ctx, ann.ID)), []store.Reset{{ID: "rst_1", UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(day)}})
 	decisions, err := f.Read().DecisionsBy(ctx, ann.ID, 1)
 	noError(f, err)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -66,7 +67,7 @@ func forgottenAddresses(f *fixture) {
 	})
 	f.write(func(tx *store.Tx) { noError(f, tx.ForgetAddress(ctx, ann.Email)) })
 	equal(f, len(f.due()), 1)
-	equal(f, len(f.value(f.Read().MailsTo(ctx, ann.Email)).([]store.Mail)), 1)
+	equal(f, len(f.value(f.Read().MailsOf(ctx, ann.ID, ann.Email)).([]store.Mail)), 1)
 	f.wantNone(f.Read().Throttle(ctx, "account:"+ann.Email))
 	f.wantNone(f.Read().Throttle(ctx, "forgot:"+ann.Email))
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.DeleteAttempt(ctx, "1")) })
@@ -76,6 +77,33 @@ func forgottenAddresses(f *fixture) {
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteAccount(ctx, ann)) })
 	equal(f, f.isKnown("a"), false)
 	equal(f, f.isKnown("b"), true)
+}
+
+// erasedAddresses: addresses that the account has had are known also after an undoing, and
+// of those that it has only asked for, the counters of mails go. What others have stays.
+func erasedAddresses(f *fixture) {
+	ctx := f.Context()
+	ann := f.account("ann@acme.example")
+	f.account("others@acme.example")
+	f.write(func(tx *store.Tx) {
+		for id, email := range map[string]string{"chg_1": "had@acme.example", "chg_2": "asked@acme.example", "chg_3": "others@acme.example"} {
+			c := store.EmailChange{ID: id, UserID: ann.ID, Old: ann.Email, New: email, CreatedAt: tx.Now, UndoUntil: tx.Now.Add(day)}
+			noError(f, tx.InsertEmailChange(ctx, c))
+			noError(f, tx.StartEmailChange(ctx, id, tx.Now.Add(day)))
+			f.value(tx.HitThrottle(ctx, "forgot:"+email, day))
+			if id == "chg_1" {
+				f.wantChange(tx.ConfirmEmailChange(ctx, id, tx.Now.Add(day)))
+				f.wantChange(tx.UndoEmailChange(ctx, c))
+			}
+		}
+	})
+	equal(f, f.value(f.Read().ConfirmedFormerEmails(ctx, ann.ID)), []string{"had@acme.example"})
+	f.write(func(tx *store.Tx) { noError(f, tx.ForgetRequests(ctx, ann.ID)) })
+	for email, want := range map[string]error{"had@acme.example": nil, "asked@acme.example": store.ErrNone, "others@acme.example": nil} {
+		if _, err := f.Read().Throttle(ctx, "forgot:"+email); !errors.Is(err, want) {
+			f.Errorf("the counter of %s: %v, want %v", email, err, want)
+		}
+	}
 }
 
 // erasures: events from before the erasure are blanked, in parts, in every trail.

@@ -143,6 +143,7 @@ var cases = []struct {
 	{"the end of tenants and people", endsOfTenantsAndPeople},
 	{"invitations of the erased", erasedInvitations},
 	{"forgotten addresses", forgottenAddresses},
+	{"erased addresses", erasedAddresses},
 	{"former addresses", formerAddresses},
 	{"erasures", erasures},
 	{"trails of blanked invitations", blankedTrailsOfInvitations},

@@ -142,6 +142,7 @@ export class Person {
 			await mkdir(path.join(shots, this.screen), { recursive: true });
 			await page.screenshot({ path: path.join(shots, this.screen, `${name}.png`), fullPage: true });
 		}
+		await this.fitsWithTwiceTheText(name);
 		await page.evaluate(() => { document.documentElement.dir = "rtl"; });
 		await this.fits(`${name} from right to left`);
 		if (rightToLeft) await this.obeys(`${name} from right to left`);
@@ -167,6 +168,18 @@ export class Person {
 			}).map((e) => e.outerHTML.slice(0, 120));
 		});
 		assert.deepEqual(over, [], `${name} is wider than the screen`);
+	}
+
+	/** fitsWithTwiceTheText is WCAG 2.2, 1.4.4, with the size of text that people set in the
+	 * browser. The narrowest screen is left out: it stands for a page that is magnified. */
+	async fitsWithTwiceTheText(name) {
+		if (screens[this.screen].viewport.width <= 320) return;
+		const browser = await this.context.newCDPSession(this.page);
+		const textSize = (standard) => browser.send("Page.setFontSizes", { fontSizes: { standard, fixed: standard } });
+		await textSize(32);
+		await this.fits(`${name} with twice the text`);
+		await textSize(16);
+		await browser.detach();
 	}
 
 	quiet(name) {

@@ -4,9 +4,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,23 +18,26 @@ import (
 )
 
 // The programs read an issuer, an audience and assertions, one a line, and print the
-// subject, or "refused", for each.
+// subject, "refused" or "unavailable" for each.
 const (
 	nodeProgram = `
-import { verifier } from "./verify.mjs";
+import { KeysUnavailable, verifier } from "./verify.mjs";
 import { readFileSync } from "node:fs";
 const verify = verifier(process.argv[1], process.argv[2]);
 for (const line of readFileSync(0, "utf8").split("\n").slice(0, -1))
-	console.log(await verify(line).then((who) => who.sub, () => "refused"));
+	console.log(await verify(line).then((who) => who.sub, (error) => error instanceof KeysUnavailable ? "unavailable" : "refused"));
 `
 	pythonProgram = `
 import sys
-from verify import verifier
+import jwt
+from verify import KeysUnavailable, verifier
 verify = verifier(sys.argv[1], sys.argv[2])
 for line in sys.stdin:
     try:
         print(verify(line.rstrip("\n"))["sub"])
-    except Exception:
+    except KeysUnavailable:
+        print("unavailable")
+    except jwt.PyJWTError:
         print("refused")
 `
 )
@@ -75,6 +80,14 @@ func TestVerifiers(t *testing.T) {
 		"", "..", ann.Token(),
 	}
 	want := ann.ID + "\n" + strings.Repeat("refused\n", len(lines)-1)
+	for range 20 {
+		made, err := jwt.NewKey().Sign("doorward+jwt", json.RawMessage(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, want = append(lines, made), want+"refused\n"
+	}
+	keys := newKeySite(t)
 	for name, command := range map[string]func(*testing.T) []string{
 		"node": func(t *testing.T) []string {
 			return []string{need(t, "node"), "--input-type=module", "--eval", nodeProgram}
@@ -83,15 +96,44 @@ func TestVerifiers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := command(t)
-			cmd := exec.Command(program[0], append(program[1:], d.URL, messages)...)
-			cmd.Dir, cmd.Stdin, cmd.Stderr = "assertion", strings.NewReader(strings.Join(lines, "\n")+"\n"), os.Stderr
-			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
-			out, err := cmd.Output()
-			if err != nil || string(out) != want {
-				t.Errorf("%v\n%s\nwant\n%s", err, out, want)
+			verify := func(issuer string, lines ...string) string {
+				cmd := exec.Command(program[0], append(program[1:], issuer, messages)...)
+				cmd.Dir, cmd.Stdin, cmd.Stderr = "assertion", strings.NewReader(strings.Join(lines, "\n")+"\n"), os.Stderr
+				cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+				out, err := cmd.Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(out)
+			}
+			if out := verify(d.URL, lines...); out != want {
+				t.Errorf("%s\nwant\n%s", out, want)
+			}
+			// What can't be verified now says nothing about the caller.
+			if out := verify(keys.URL, good, good, other); out != "unavailable\nunavailable\nunavailable\n" {
+				t.Errorf("without keys: %s", out)
+			}
+			if n := keys.asked.Swap(0); n != 1 {
+				t.Errorf("the keys were asked for %d times within 5 s", n)
 			}
 		})
 	}
+}
+
+// keySite answers 503 wherever keys are looked for.
+type keySite struct {
+	*httptest.Server
+	asked atomic.Int64
+}
+
+func newKeySite(t *testing.T) *keySite {
+	k := &keySite{}
+	k.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		k.asked.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(k.Close)
+	return k
 }
 
 // python returns a Python that has PyJWT: Debian's own, where another is in front of it.

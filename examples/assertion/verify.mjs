@@ -1,25 +1,37 @@
 // Verifies a signed assertion of Doorward (the header X-Auth-Assertion) in Node, without
 // dependencies.
 //
-//	import { verifier } from "./verify.mjs";
+//	import { KeysUnavailable, verifier } from "./verify.mjs";
 //	const verify = verifier("https://auth.example.com", "https://messages.example.com");
-//	const who = await verify(request.headers["x-auth-assertion"]); // throws if it isn't valid
+//	const who = await verify(request.headers["x-auth-assertion"]);
+//
+// It throws KeysUnavailable when Doorward's keys can't be read, which says nothing about the
+// assertion: answer 503. Any other error says that it isn't valid: answer 401.
 import { createPublicKey, verify as verifySignature } from "node:crypto";
 
+export class KeysUnavailable extends Error {}
+
 export function verifier(issuer, audience) {
-	let keys = new Map(), readAt = -Infinity;
+	let keys = new Map(), readAt = -Infinity, triedAt = -Infinity, reading;
 	const json = (part) => JSON.parse(Buffer.from(part, "base64url"));
 
-	// The keys are kept for 300 s, and read again for an unknown one, at most every 5 s.
+	async function read() {
+		triedAt = performance.now();
+		const response = await fetch(issuer + "/.well-known/jwks.json", { signal: AbortSignal.timeout(3_000) });
+		const found = (await response.json()).keys;
+		keys = new Map(found.map((key) => [key.kid, createPublicKey({ key, format: "jwk" })]));
+		readAt = triedAt;
+	}
+
+	// The keys are kept for 300 s, and read again for an unknown one, at most every 5 s. While
+	// they can't be read, those known before go on verifying.
 	async function keyOf(id) {
 		const age = performance.now() - readAt;
-		if (age > 300_000 || (!keys.has(id) && age > 5_000)) {
-			const response = await fetch(issuer + "/.well-known/jwks.json");
-			if (!response.ok) throw new Error("the keys can't be read: " + response.status);
-			const found = (await response.json()).keys;
-			keys = new Map(found.map((key) => [key.kid, createPublicKey({ key, format: "jwk" })]));
-			readAt = performance.now();
+		if (age > (keys.has(id) ? 300_000 : 5_000) && performance.now() - triedAt > 5_000) {
+			reading = read().catch((cause) => cause);
 		}
+		const cause = await reading;
+		if (cause && !keys.has(id)) throw new KeysUnavailable("Doorward's keys can't be read", { cause });
 		if (!keys.has(id)) throw new Error("the key isn't published");
 		return keys.get(id);
 	}
@@ -33,7 +45,7 @@ export function verifier(issuer, audience) {
 		if (!verifySignature("sha256", signed, key, Buffer.from(signature, "base64url"))) throw new Error("wrong signature");
 		const claims = json(body);
 		if (claims.iss !== issuer || claims.aud !== audience) throw new Error("for another audience");
-		if (Date.now() / 1000 >= claims.exp) throw new Error("expired");
+		if (!(Date.now() / 1000 < claims.exp)) throw new Error("expired");
 		return claims;
 	};
 }

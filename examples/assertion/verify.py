@@ -1,24 +1,66 @@
 """Verifies a signed assertion of Doorward (the header X-Auth-Assertion) in Python.
 
     verify = verifier("https://auth.example.com", "https://messages.example.com")
-    who = verify(request.headers["X-Auth-Assertion"])  # raises jwt.PyJWTError if it isn't valid
+    who = verify(request.headers["X-Auth-Assertion"])
+
+It raises KeysUnavailable when Doorward's keys can't be read, which says nothing about the
+assertion: answer 503; and jwt.PyJWTError when it isn't valid: answer 401.
 
 Needs PyJWT 2.4 or newer and cryptography (Debian: python3-jwt, python3-cryptography).
 """
 
+import json
+import math
+import threading
+import time
+import urllib.request
+
 import jwt
 
 
+class KeysUnavailable(Exception):
+    pass
+
+
+class Keys:
+    """The published keys. They are kept for 300 s, and read again for an unknown one, at most
+    every 5 s. While they can't be read, those known before go on verifying."""
+
+    def __init__(self, address):
+        self.address, self.known, self.read_at, self.tried_at = address, {}, -math.inf, -math.inf
+        self.lock = threading.Lock()
+
+    def of(self, key_id):
+        with self.lock:
+            now = time.monotonic()
+            if now - self.read_at > (300 if key_id in self.known else 5) and now - self.tried_at > 5:
+                self.read(now)
+            if key_id in self.known:
+                return self.known[key_id]
+            if self.read_at < self.tried_at:
+                raise KeysUnavailable("Doorward's keys can't be read")
+        raise jwt.InvalidTokenError("the key isn't published")
+
+    def read(self, now):
+        self.tried_at = now
+        try:
+            with urllib.request.urlopen(self.address, timeout=3) as answer:
+                found = json.load(answer)["keys"]
+            self.known, self.read_at = {key["kid"]: jwt.PyJWK(key).key for key in found}, now
+        except (OSError, ValueError, KeyError, jwt.PyJWTError):
+            pass  # those known before go on verifying
+
+
 def verifier(issuer, audience):
-    # Keeps the keys for 300 s, and reads them again for an unknown one.
-    keys = jwt.PyJWKClient(issuer + "/.well-known/jwks.json", cache_jwk_set=True, lifespan=300)
+    keys = Keys(issuer + "/.well-known/jwks.json")
 
     def verify(assertion):
-        if jwt.get_unverified_header(assertion).get("typ") != "doorward+jwt":
+        header = jwt.get_unverified_header(assertion)
+        if header.get("typ") != "doorward+jwt" or header.get("alg") != "ES256":
             raise jwt.InvalidTokenError("not an assertion")
         return jwt.decode(
             assertion,
-            keys.get_signing_key_from_jwt(assertion).key,
+            keys.of(header.get("kid")),
             algorithms=["ES256"],
             issuer=issuer,
             audience=audience,

@@ -12,11 +12,13 @@ export type State =
 	| { status: "signed-in"; user: User; session: Session };
 
 interface Actions {
+	/** Asks Doorward again; after a fault the state stays. */
 	refresh(): Promise<State>;
 	/** Leads to the login page and back to the address, by default this page. */
 	signIn(to?: string): void;
+	/** Ends the session; rejects when Doorward doesn't confirm that. */
 	signOut(): Promise<void>;
-	/** Leads to the page that proves the session anew, and back. */
+	/** Leads to the page that proves the session again, and back. */
 	stepUp(to?: string): void;
 	/** fetch, which leads to the step-up when the answer asks for one. */
 	request(path: string, options?: RequestInit): Promise<Response>;

@@ -53,7 +53,9 @@ export function createStore({ baseUrl = "", fetch: send = (...args) => globalThi
 		return response;
 	}
 
-	const lead = (page, to = location.href) => location.assign(`${baseUrl}${page}?return=${encodeURIComponent(to)}`);
+	const lead = (page, to) => { // as a handler of clicks it is given an event
+		location.assign(`${baseUrl}${page}?return=${encodeURIComponent(typeof to === "string" ? to : location.href)}`);
+	};
 	const signIn = (to) => lead("/login", to);
 	const stepUp = (to) => lead("/step-up", to);
 

@@ -14,7 +14,11 @@ export interface Assertion {
 	expiresAt: Date;
 }
 
+/** Verifies assertions for one audience, one of --assertion-audience, by the keys that Doorward
+ * publishes. Make it once for a service. */
 export declare class Verifier {
 	constructor(client: Client, audience: string, options?: { now?: () => number });
+	/** Rejects with Unauthenticated when the assertion isn't valid, and with Unavailable when the
+	 * keys can't be read. */
 	verify(assertion: string | undefined): Promise<Assertion>;
 }

@@ -52,12 +52,18 @@ export interface ClientOptions {
 	fetch?: typeof globalThis.fetch;
 }
 
+/** Client calls one Doorward with one credential, or with none. Calls reject with a
+ * DoorwardError, of which there is a class for each kind of refusal, and with Unavailable when
+ * nobody can say now. Nothing is repeated, except by protect. */
 export declare class Client {
+	/** Throws TypeError for an address that is not http or https, or has a user or a query. */
 	constructor(options: ClientOptions);
 	readonly baseUrl: string;
 	readonly publicUrl: string;
 	readonly cookieName: string;
+	/** A client with the token of a session, an API key, or a service key; undefined: with none. */
 	as(credential: string | undefined): Client;
+	/** A client with the key of the options. */
 	asService(): Client;
 	get<P extends PathsWith<"get">>(path: P, ...rest: Rest<At<P, "get">>): Promise<Answer<At<P, "get">>>;
 	post<P extends PathsWith<"post">>(path: P, body?: Body<At<P, "post">>, ...rest: Rest<At<P, "post">>): Promise<Answer<At<P, "post">>>;
@@ -66,16 +72,25 @@ export declare class Client {
 	delete<P extends PathsWith<"delete">>(path: P, ...rest: DeleteRest<At<P, "delete">>): Promise<Answer<At<P, "delete">>>;
 	/** For paths that these types don't know yet. */
 	request(method: string, path: string, options?: Common & { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }): Promise<unknown>;
+	/** As request, with the status and the headers. */
 	send(method: string, path: string, options?: Common & { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }): Promise<{ status: number; headers: Headers; body: unknown }>;
+	/** The items of all pages of a list, each page when it is needed. */
 	list<P extends PathsWith<"get">>(path: P, ...rest: Rest<At<P, "get">>): AsyncGenerator<Item<Answer<At<P, "get">>>, void, void>;
+	/** Rejects with Unauthenticated for a wrong password, and with SecondFactorRequired, whose
+	 * problem has the challenge. */
 	login(input: Schemas["LoginInput"]): Promise<Schemas["SignedIn"]>;
+	/** Who the credential is; rejects with Unauthenticated when it has ended. */
 	session(): Promise<Schemas["Current"]>;
+	/** Ends the session on every node; also when it has ended before. */
 	logout(): Promise<undefined>;
-	/** Asks with the key of the client; its refusal is Unavailable. */
+	/** What a credential is worth, asked with the key of the options, whose refusal is Unavailable. */
 	introspect(question: Schemas["IntrospectInput"], options?: Common): Promise<Schemas["Answers"]>;
+	/** Made once, also when it is repeated with the same idempotencyKey; rejects with Conflict for
+	 * somebody who is invited already. */
 	invite(input: Schemas["InviteInput"], options?: Common): Promise<Invitation>;
 }
 
+/** A problem (RFC 9457). code is stable; treat one that you don't know by its class. */
 export declare class DoorwardError extends Error {
 	constructor(problem: Problem, options?: ErrorOptions & { retryAfter?: number });
 	readonly problem: Problem;
@@ -86,16 +101,28 @@ export declare class DoorwardError extends Error {
 	/** Seconds. */
 	readonly retryAfter: number | undefined;
 }
+/** 400, 405, 413, 415, 428: a defect of the program that calls. */
 export declare class Malformed extends DoorwardError {}
+/** 401: there is no valid credential. */
 export declare class Unauthenticated extends DoorwardError {}
+/** 403: the caller is known, and may not do it. */
 export declare class Forbidden extends DoorwardError {}
+/** 403 step_up_required: prove the session again. */
 export declare class StepUpRequired extends Forbidden {}
+/** 403 mfa_required, mfa_enrolment_required: problem has the challenge. */
 export declare class SecondFactorRequired extends Forbidden {}
+/** 404: absent, or in another tenant. */
 export declare class NotFound extends DoorwardError {}
+/** 409, 412: the state doesn't allow it. */
 export declare class Conflict extends DoorwardError {}
+/** 410: it was valid once. */
 export declare class Gone extends DoorwardError {}
+/** 422: errors says which members. */
 export declare class Invalid extends DoorwardError {}
+/** 429: retryAfter says after how many seconds to try again. */
 export declare class RateLimited extends DoorwardError {}
+/** Doorward is down, slow or can't say now, or something else answers at its address. It says
+ * nothing about the credential, so its status is 503 whatever came. */
 export declare class Unavailable extends DoorwardError {
 	constructor(problem: Partial<Problem>, options?: ErrorOptions & { retryAfter?: number });
 }

@@ -75,6 +75,10 @@ test("an answer that asks for a step-up leads to its page and back", async () =>
 	const ask = createStore({ baseUrl: "/platform", fetch: async () => new Response('{"code":"step_up_required"}', { status: 403 }) });
 	assert.equal((await ask.request("/api/v2/api-keys", { method: "POST" })).status, 403);
 	assert.equal(led, "/platform/step-up?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
+	ask.signIn({ type: "click" });
+	assert.equal(led, "/platform/login?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
+	ask.signIn("/keys");
+	assert.equal(led, "/platform/login?return=%2Fkeys");
 	led = undefined;
 	await createStore({ fetch: async () => new Response('{"code":"forbidden"}', { status: 403 }) }).request("/x");
 	assert.equal(led, undefined);

@@ -134,7 +134,7 @@ func must(c *client.Client, err error) *client.Client {
 }
 
 func ExampleClient_Verifier() {
-	d := doorwardtest.Start(wholeRun, doorwardtest.Audiences("https://messages.example"))
+	d := doorwardtest.Start(whole, doorwardtest.Audiences("https://messages.example"))
 	auth, err := client.New(d.URL)
 	if err != nil {
 		panic(err)

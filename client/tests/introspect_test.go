@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward/client"
+	"github.com/doorward/doorward/doorwardtest"
 )
 
 func TestIntrospect(t *testing.T) {
@@ -131,5 +132,35 @@ func TestIntrospectKey(t *testing.T) {
 	}
 	if left := time.Until(all[0].ExpiresAt); left < 364*24*time.Hour || left > 365*24*time.Hour {
 		t.Errorf("the key ends at %v", all[0].ExpiresAt)
+	}
+}
+
+// A key that is bound to addresses is judged by the caller's, and not by the service's: in a
+// check, too, if Doorward trusts the service. What the caller itself claims counts for nothing.
+func TestCheckOfAKeyBoundToAddresses(t *testing.T) {
+	server := doorwardtest.Start(t, doorwardtest.TrustLoopback())
+	status, body := server.Tenant("Acme").Owner.Post("/api/v2/api-keys", map[string]any{"name": "Shop", "permissions": []string{"message.send"}, "allowedIps": []string{"192.0.2.7"}})
+	var made struct{ Key string }
+	if err := json.Unmarshal(body, &made); status != http.StatusCreated || err != nil {
+		t.Fatalf("%d %s", status, body)
+	}
+	c := newClient(t, server.URL)
+	for _, tt := range []struct {
+		name, peer, before string
+		want               error
+	}{
+		{"from its address", "192.0.2.7", "", nil},
+		{"behind a gateway", "127.0.0.1", "192.0.2.7", nil},
+		{"from another address", "192.0.2.8", "", client.ErrForbidden},
+		{"from another address that claims its own", "192.0.2.8", "192.0.2.7", client.ErrForbidden},
+		{"by a connection without address", "", "192.0.2.7", client.ErrForbidden},
+	} {
+		h := http.Header{"Authorization": {"Bearer " + made.Key}}
+		if tt.before != "" {
+			h.Set("X-Forwarded-For", tt.before)
+		}
+		if _, err := c.Check(t.Context(), client.Request{Action: "message.send", Header: h, IP: tt.peer}); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
 	}
 }

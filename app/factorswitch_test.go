@@ -29,7 +29,7 @@ func newProver(f *apptest.Fixture) prover {
 	p.challenge = f.Challenge(apptest.Anonymous(1), there)
 	_, err := f.Node(0).Factors.Enrol(f.Context(), p.ann.Caller, "")
 	f.NoError(err)
-	_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error { return tx.RememberSecond(f.Context(), p.device, "192.0.2.1", "a browser") })
+	_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error { return tx.RememberBrowser(f.Context(), p.device, "192.0.2.1", "a browser") })
 	f.NoError(err)
 	return p
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// While the keys can't be read again, those known before stay good, and of many calls one
-// in five seconds reads.
+// While the keys can't be read again, the known ones stay valid, and many calls cause one
+// read every five seconds.
 func TestOldKeysWhileDoorwardIsAway(t *testing.T) {
 	var tries atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -41,17 +41,17 @@ type Event struct {
 }
 
 const (
-	followEvery    = time.Second      // between looks when there is nothing new
-	followRetryMax = 30 * time.Second // between tries while there is no answer
+	followEvery    = time.Second      // between requests when there is nothing new
+	followRetryMax = 30 * time.Second // at most between requests while there is no answer
 )
 
-// Follow calls handle with events, the oldest first (none, if only other types were
-// passed), and with the place after them, until
-// ctx ends or handle fails, whose error it returns. Keep the place together with what
-// handle has done, and pass it as after when the program starts again; "" is the oldest
-// event that is kept. No event is missed. If the program stops between handling events and
-// keeping the place they come again: recognise them by ID. types selects actions, such as
-// "user.*"; none: all.
+// Follow calls handle with events, the oldest first, and with the place in the feed after
+// them, until ctx ends or handle fails; it returns that error. The events are empty if
+// only other types came before that place. Store the place together with what handle has
+// done, and pass it as after when the program starts again; "" is the oldest event that is
+// kept. No event is missed. If the program stops between handling events and storing the
+// place they come again: recognise them by ID. types selects actions, such as "user.*";
+// none: all.
 //
 // It needs the option [OperatorKey] with a service key that may events.read, for the
 // events of all tenants. While Doorward doesn't answer, or limits requests, it waits and

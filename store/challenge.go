@@ -115,54 +115,55 @@ func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte)
 }
 
 const (
-	sqlRememberSecond = `UPDATE devices SET second_at = $2, ip = $3, user_agent = $4 WHERE hash = $1`
-	sqlForgetSeconds  = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE user_id = $1`
-	sqlForgetSecond   = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE user_id = $1 AND hash = $2 AND second_at <> 0`
-	sqlSeconds        = `SELECT d.hash, d.second_at, d.ip, d.user_agent
+	sqlRememberBrowser    = `UPDATE devices SET second_at = $2, ip = $3, user_agent = $4 WHERE hash = $1`
+	sqlForgetBrowsers     = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE user_id = $1`
+	sqlForgetBrowser      = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE user_id = $1 AND hash = $2 AND second_at <> 0`
+	sqlRememberedBrowsers = `SELECT d.hash, d.second_at, d.ip, d.user_agent
 FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
 WHERE u.id = $1 AND d.second_at <> 0 AND d.second_at > $2 ORDER BY d.second_at DESC`
 )
 
-// RememberSecond makes a known browser stand in for the second factor, which has just been
+// RememberBrowser makes a known browser stand in for the second factor, which has just been
 // proved in it, from an address.
-func (tx *Tx) RememberSecond(ctx context.Context, device []byte, ip, userAgent string) error {
-	return tx.run(ctx, sqlRememberSecond, device, micros(tx.Now), ip, userAgent)
+func (tx *Tx) RememberBrowser(ctx context.Context, device []byte, ip, userAgent string) error {
+	return tx.run(ctx, sqlRememberBrowser, device, micros(tx.Now), ip, userAgent)
 }
 
-// Second is a known browser that stands in for the second factor.
-type Second struct {
+// RememberedBrowser is a known browser that stands in for the second factor.
+type RememberedBrowser struct {
 	Hash      []byte // of its cookie
 	ProvedAt  time.Time
 	IP        string // both as of then; empty for what an older version has written
 	UserAgent string
 }
 
-func secondColumns(s *Second) []any {
+func rememberedColumns(s *RememberedBrowser) []any {
 	return []any{&s.Hash, (*storedTime)(&s.ProvedAt), &s.IP, &s.UserAgent}
 }
 
-// Seconds returns the browsers of the account in which a second factor was proved since an
+// RememberedBrowsers returns the browsers of the account in which a second factor was proved since an
 // instant, and that stand in for it, the latest first.
-func (r Reader) Seconds(ctx context.Context, userID string, since time.Time) ([]Second, error) {
-	return list(ctx, r, secondColumns, sqlSeconds, userID, micros(since))
+func (r Reader) RememberedBrowsers(ctx context.Context, userID string, since time.Time) ([]RememberedBrowser, error) {
+	return list(ctx, r, rememberedColumns, sqlRememberedBrowsers, userID, micros(since))
 }
 
-// ForgetSeconds ends that for all browsers of the account.
-func (tx *Tx) ForgetSeconds(ctx context.Context, userID string) error {
-	return tx.run(ctx, sqlForgetSeconds, userID)
+// ForgetBrowsers lets no browser of the account stand in for the factor any more.
+func (tx *Tx) ForgetBrowsers(ctx context.Context, userID string) error {
+	return tx.run(ctx, sqlForgetBrowsers, userID)
 }
 
-// ForgetSecond ends that for one browser, and reports whether it stood in for the factor.
-func (tx *Tx) ForgetSecond(ctx context.Context, userID string, device []byte) (bool, error) {
-	return tx.affected(ctx, sqlForgetSecond, userID, device)
+// ForgetBrowser does that for one browser, and reports whether it stood in for the factor.
+func (tx *Tx) ForgetBrowser(ctx context.Context, userID string, device []byte) (bool, error) {
+	return tx.affected(ctx, sqlForgetBrowser, userID, device)
 }
 
-const sqlForgetOldSeconds = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE second_at <> 0 AND second_at <= $1`
+const sqlForgetBrowsersProvedBefore = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE second_at <> 0 AND second_at <= $1`
 
-// ForgetOldSeconds is ForgetSeconds for browsers of any account in which the factor was
-// proved at an instant or before, so that no address is kept for longer than it is of use.
-func (tx *Tx) ForgetOldSeconds(ctx context.Context, proved time.Time) error {
-	return tx.run(ctx, sqlForgetOldSeconds, micros(proved))
+// ForgetBrowsersProvedBefore is ForgetBrowsers for browsers of any account in which the
+// factor was proved at an instant or before, so that addresses are kept while they are of
+// use and no longer.
+func (tx *Tx) ForgetBrowsersProvedBefore(ctx context.Context, proved time.Time) error {
+	return tx.run(ctx, sqlForgetBrowsersProvedBefore, micros(proved))
 }
 
 // ForgetProofs ends what was begun or remembered of the account's second factors:
@@ -174,5 +175,5 @@ func (tx *Tx) ForgetProofs(ctx context.Context, userID string) error {
 	if err := tx.DeleteUnconfirmedFactors(ctx, userID); err != nil {
 		return err
 	}
-	return tx.ForgetSeconds(ctx, userID)
+	return tx.ForgetBrowsers(ctx, userID)
 }

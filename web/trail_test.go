@@ -547,7 +547,7 @@ func (h *recorder) withFactors() []step {
 				if _, err := tx.InsertDevice(h.t.Context(), []byte("a browser"), by.ID, 20, time.Time{}); err != nil {
 					return err
 				}
-				return tx.RememberSecond(h.t.Context(), []byte("a browser"), "", "")
+				return tx.RememberBrowser(h.t.Context(), []byte("a browser"), "", "")
 			})
 			if err == nil {
 				err = h.Node.App.Factors.Forget(h.t.Context(), by, "")

@@ -386,7 +386,7 @@ func (v *Verifier) Sweep(ctx context.Context) error {
 		if err := tx.DeleteEndedAttempts(ctx); err != nil {
 			return err
 		}
-		if err := tx.ForgetOldSeconds(ctx, tx.Now.AddDate(0, 0, -doorward.MaxRememberDays)); err != nil {
+		if err := tx.ForgetBrowsersProvedBefore(ctx, tx.Now.AddDate(0, 0, -doorward.MaxRememberDays)); err != nil {
 			return err
 		}
 		return tx.DeleteOldDevices(ctx, tx.Now.Add(-doorward.DeviceLife))

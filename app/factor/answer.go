@@ -17,7 +17,7 @@ type Answer struct {
 	Passkey      []byte // WebAuthn's AuthenticationResponseJSON
 }
 
-// Method is the one by which the answer was given.
+// Method is the method of the answer.
 func (a Answer) Method() string {
 	switch {
 	case a.RecoveryCode != "":
@@ -38,14 +38,14 @@ type Match struct {
 // useFunc gets the tenant whose trail records the use.
 type useFunc func(ctx context.Context, tx *access.Tx, tenantID string) error
 
-// Use uses the answer up. The trail of the tenant records that a recovery code was used.
+// Use makes the answer invalid for later use. The trail of the tenant records that a recovery code was used.
 // Errors: invalid_code when another request was quicker, unavailable.
 func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 	return m.use(ctx, tx, tenantID)
 }
 
-// wrong is the error of a wrong answer.
-func wrong() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
+// wrongAnswer is the error of a wrong answer.
+func wrongAnswer() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
 
 // Try counts a try of the challenge and judges the answer. A passkey that turns out to be
 // a copy is disabled. Errors: challenge_over, invalid_code, unavailable.
@@ -62,7 +62,7 @@ func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a An
 	return f.judgeCode(ctx, c.UserID, a.Code)
 }
 
-// judgeCode looks for the authenticator app of the account that the code is of.
+// judgeCode compares the code with each authenticator app of the account.
 func (f *Factors) judgeCode(ctx context.Context, userID, code string) (Match, error) {
 	all, err := f.db.Read().Factors(ctx, userID)
 	if err != nil {
@@ -80,33 +80,32 @@ func (f *Factors) judgeCode(ctx context.Context, userID, code string) (Match, er
 			return Match{[]string{doorward.MethodCode}, useCode(one, step)}, nil
 		}
 	}
-	return Match{}, wrong()
+	return Match{}, wrongAnswer()
 }
 
 func useCode(one store.Factor, step int64) useFunc {
 	return func(ctx context.Context, tx *access.Tx, _ string) error {
-		return isRight(tx.UseCode(ctx, one.ID, step))
+		return wrongUnless(tx.UseCode(ctx, one.ID, step))
 	}
 }
 
-// judgeRecovery leaves it to Use whether the account has the code: there is nothing to
-// compare before.
+// judgeRecovery checks only the form of the code: Use finds out whether the account has it.
 func judgeRecovery(userID, code string) (Match, error) {
 	hash, ok := hashOfRecovery(code)
 	if !ok {
-		return Match{}, wrong()
+		return Match{}, wrongAnswer()
 	}
 	return Match{[]string{doorward.MethodCode}, func(ctx context.Context, tx *access.Tx, tenantID string) error {
-		if err := isRight(tx.UseRecoveryCode(ctx, userID, hash)); err != nil {
+		if err := wrongUnless(tx.UseRecoveryCode(ctx, userID, hash)); err != nil {
 			return err
 		}
 		return recovered(ctx, tx, userID, tenantID)
 	}}, nil
 }
 
-func isRight(is bool, err error) error {
+func wrongUnless(is bool, err error) error {
 	if err == nil && !is {
-		err = wrong()
+		err = wrongAnswer()
 	}
 	return err
 }

@@ -18,13 +18,13 @@ type Browser struct {
 	ID        string
 	Current   bool // it sends this request
 	ProvedAt  time.Time
-	Until     time.Time // in the tenant of the person's that lets browsers longest
+	Until     time.Time // in the tenant that remembers browsers longest
 	IP        string    // both as of ProvedAt; empty if they weren't stored then
 	UserAgent string
 }
 
-// browserID is what the person chooses a browser by: the beginning of the hash of a random
-// token, from which nobody gets the token.
+// browserID identifies a browser in requests: the beginning of the hash of a random token,
+// which doesn't reveal the token.
 func browserID(hash []byte) string { return hex.EncodeToString(hash[:min(8, len(hash))]) }
 
 // browsers returns those of the caller that stand in for a factor in some tenant.
@@ -33,7 +33,7 @@ func (f *Factors) browsers(ctx context.Context, read store.Reader, by doorward.C
 	if err != nil || longest == 0 {
 		return nil, err
 	}
-	all, err := read.Seconds(ctx, by.ID, f.db.Now().AddDate(0, 0, -longest))
+	all, err := read.RememberedBrowsers(ctx, by.ID, f.db.Now().AddDate(0, 0, -longest))
 	var browsers []Browser
 	for _, s := range all {
 		current := slices.ContainsFunc(by.Devices, func(hash []byte) bool { return bytes.Equal(hash, s.Hash) })
@@ -59,20 +59,20 @@ func rememberDays(ctx context.Context, read store.Reader, userID string) (longes
 	return longest, nil
 }
 
-// Forget lets a browser of the caller's, or all if the id is empty, no longer stand in for
-// the second factor. The trail records it like the end of sessions. Errors: not_found.
+// Forget ends that a browser of the caller's stands in for the second factor; of all
+// browsers if the id is empty. The trail records it like the end of sessions. Errors: not_found.
 func (f *Factors) Forget(ctx context.Context, by doorward.Caller, id string) error {
 	_, err := f.writer.Do(ctx, by, doorward.SessionEnd, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
-		all, err := tx.Seconds(ctx, by.ID, time.Time{})
+		all, err := tx.RememberedBrowsers(ctx, by.ID, time.Time{})
 		if err != nil {
 			return err
 		}
-		chosen := slices.DeleteFunc(slices.Clone(all), func(s store.Second) bool { return id != "" && browserID(s.Hash) != id })
+		chosen := slices.DeleteFunc(slices.Clone(all), func(s store.RememberedBrowser) bool { return id != "" && browserID(s.Hash) != id })
 		if len(chosen) == 0 {
 			return doorward.Fail(doorward.CodeNotFound, "")
 		}
 		for _, s := range chosen {
-			if err := found(tx.ForgetSecond(ctx, by.ID, s.Hash)); err != nil {
+			if err := notFoundUnless(tx.ForgetBrowser(ctx, by.ID, s.Hash)); err != nil {
 				return err
 			}
 		}

@@ -127,8 +127,8 @@ func (f *Factors) Offered(ctx context.Context, purpose Purpose, account doorward
 	return own.offered(purpose, f.shown.Load().party.Usable()), err
 }
 
-// Over is the error of a challenge that is not good for what was asked, or no longer.
-func Over() *doorward.Error { return doorward.Fail(doorward.CodeChallengeOver, "") }
+// ChallengeOver is the error of a challenge that is not good for what was asked, or no longer.
+func ChallengeOver() *doorward.Error { return doorward.Fail(doorward.CodeChallengeOver, "") }
 
 // Open returns the challenge of a token, and its account as it is now. Errors:
 // challenge_over, also when the password has changed in between; unavailable.
@@ -139,7 +139,7 @@ func (f *Factors) Open(ctx context.Context, token string, purpose Purpose) (Chal
 	}
 	account, err := f.db.Read().Account(ctx, c.UserID)
 	if err == nil && account.Generation != c.Generation {
-		err = Over()
+		err = ChallengeOver()
 	}
 	return c, account, overIfNone(err)
 }
@@ -148,7 +148,7 @@ func (f *Factors) Open(ctx context.Context, token string, purpose Purpose) (Chal
 func (f *Factors) read(ctx context.Context, token string, purpose Purpose) (Challenge, error) {
 	parsed, err := secret.Parse(token)
 	if err != nil {
-		return Challenge{}, Over()
+		return Challenge{}, ChallengeOver()
 	}
 	c := Challenge{hash: parsed.Hash(), webauthn: challengeOf(parsed)}
 	c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], string(purpose), doorward.ChallengeTries, f.db.Now())
@@ -157,7 +157,7 @@ func (f *Factors) read(ctx context.Context, token string, purpose Purpose) (Chal
 
 func overIfNone(err error) error {
 	if errors.Is(err, store.ErrNone) {
-		return Over()
+		return ChallengeOver()
 	}
 	return err
 }
@@ -168,7 +168,7 @@ func (c Challenge) Takes(method string) bool { return slices.Contains(c.Methods,
 // Count counts a try. Errors: challenge_over, unavailable.
 func (f *Factors) Count(ctx context.Context, c Challenge) error {
 	return f.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		return isLeft(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
+		return overUnless(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
 	})
 }
 
@@ -177,20 +177,20 @@ func (f *Factors) Count(ctx context.Context, c Challenge) error {
 func (f *Factors) Take(ctx context.Context, tx *access.Tx, c Challenge) error {
 	account, err := tx.Account(ctx, c.UserID)
 	if err == nil && account.Generation != c.Generation {
-		err = Over()
+		err = ChallengeOver()
 	}
 	if err != nil {
 		return overIfNone(err)
 	}
 	if !tx.Now.Before(c.EndsAt) {
-		return Over()
+		return ChallengeOver()
 	}
-	return isLeft(tx.TakeChallenge(ctx, c.hash[:]))
+	return overUnless(tx.TakeChallenge(ctx, c.hash[:]))
 }
 
-func isLeft(is bool, err error) error {
+func overUnless(is bool, err error) error {
 	if err == nil && !is {
-		err = Over()
+		err = ChallengeOver()
 	}
 	return err
 }

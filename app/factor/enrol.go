@@ -177,7 +177,7 @@ func (f *Factors) judgeFirst(ctx context.Context, userID, id, code string) (step
 	}
 	step, ok := totp.Match(seed, code, f.db.Now(), 0)
 	if !ok {
-		return 0, wrong()
+		return 0, wrongAnswer()
 	}
 	return step, nil
 }
@@ -200,7 +200,7 @@ func (f *Factors) pending(ctx context.Context, userID, id string) ([]byte, error
 // confirm makes the factor one that can be used, and makes recovery codes with the first.
 // The caller has locked the account. Errors: not_found.
 func (f *Factors) confirm(ctx context.Context, tx *access.Tx, userID, id string, step int64) (Confirmed, error) {
-	if err := found(tx.ConfirmFactor(ctx, userID, id, step)); err != nil {
+	if err := notFoundUnless(tx.ConfirmFactor(ctx, userID, id, step)); err != nil {
 		return Confirmed{}, err
 	}
 	one, err := lockOwn(ctx, tx, userID, id)
@@ -245,7 +245,7 @@ func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (F
 func (x FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed, error) {
 	account, err := tx.Account(ctx, x.c.UserID)
 	if err == nil && account.Factors > 0 {
-		err = Over()
+		err = ChallengeOver()
 	}
 	if err != nil {
 		return Confirmed{}, err

@@ -117,7 +117,7 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 		}
 		tx.Changed("factorRenamed", "", string(renamed.Kind)) // what people call their devices is not for the trail
 		renamed.Name = name
-		if err := found(tx.RenameFactor(ctx, by.ID, id, name)); err != nil {
+		if err := notFoundUnless(tx.RenameFactor(ctx, by.ID, id, name)); err != nil {
 			return err
 		}
 		if _, err := f.changed(ctx, tx, by.ID); err != nil {
@@ -137,7 +137,7 @@ func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (do
 		if err != nil {
 			return err
 		}
-		if err := found(tx.DeleteFactor(ctx, by.ID, id)); err != nil {
+		if err := notFoundUnless(tx.DeleteFactor(ctx, by.ID, id)); err != nil {
 			return err
 		}
 		left, err := f.changed(ctx, tx, by.ID)
@@ -190,7 +190,7 @@ func (f *Factors) changed(ctx context.Context, tx *access.Tx, userID string) (le
 	if err := tx.EndChallenges(ctx, userID); err != nil {
 		return 0, err
 	}
-	if err := tx.ForgetSeconds(ctx, userID); err != nil {
+	if err := tx.ForgetBrowsers(ctx, userID); err != nil {
 		return 0, err
 	}
 	account, err := tx.Account(ctx, userID)
@@ -219,7 +219,7 @@ func lockOwn(ctx context.Context, tx *access.Tx, userID, id string) (store.Facto
 	return all[i], nil
 }
 
-func found(was bool, err error) error {
+func notFoundUnless(was bool, err error) error {
 	if err == nil && !was {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}

@@ -62,25 +62,25 @@ func (f *Factors) TryAnybody(ctx context.Context, by doorward.Caller, c Challeng
 	}
 	answer, err := passkey.Parse(response)
 	if err != nil {
-		return c, doorward.Account{}, Match{}, wrong()
+		return c, doorward.Account{}, Match{}, wrongAnswer()
 	}
 	one, err := f.db.Read().FactorByCredential(ctx, answer.CredentialID)
 	if errors.Is(err, store.ErrNone) {
-		err = wrong()
+		err = wrongAnswer()
 	}
 	if err != nil {
 		return c, doorward.Account{}, Match{}, err
 	}
 	account, err := f.db.Read().Account(ctx, one.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
-		err = wrong()
+		err = wrongAnswer()
 	}
 	if err != nil {
 		return c, account, Match{}, err
 	}
 	c.UserID, c.Generation = account.ID, account.Generation
 	if answer.UserHandle == "" { // who signs in without a name says it with the passkey
-		return c, account, Match{}, wrong()
+		return c, account, Match{}, wrongAnswer()
 	}
 	match, err := f.verify(ctx, by, c, one, answer)
 	return c, account, match, err
@@ -90,11 +90,11 @@ func (f *Factors) TryAnybody(ctx context.Context, by doorward.Caller, c Challeng
 func (f *Factors) judgePasskey(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Match, error) {
 	answer, err := passkey.Parse(response)
 	if err != nil {
-		return Match{}, wrong()
+		return Match{}, wrongAnswer()
 	}
 	one, err := f.db.Read().FactorByCredential(ctx, answer.CredentialID)
 	if errors.Is(err, store.ErrNone) || err == nil && one.UserID != c.UserID {
-		err = wrong()
+		err = wrongAnswer()
 	}
 	if err != nil {
 		return Match{}, err
@@ -105,7 +105,7 @@ func (f *Factors) judgePasskey(ctx context.Context, by doorward.Caller, c Challe
 // verify judges the answer by the passkey.
 func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor, answer passkey.Answer) (Match, error) {
 	if !one.Usable() || !f.shown.Load().party.Usable() {
-		return Match{}, wrong()
+		return Match{}, wrongAnswer()
 	}
 	was, err := passkey.Read(one.CredentialID, one.Credential)
 	if err != nil {
@@ -116,12 +116,12 @@ func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, o
 	case errors.Is(err, passkey.ErrCopied):
 		return Match{}, f.disable(ctx, by, c, one)
 	case err != nil:
-		return Match{}, wrong()
+		return Match{}, wrongAnswer()
 	}
 	next := one
 	next.Credential, next.Synced = now.Text(), now.BackupEligible
 	return Match{methodsOf(now), func(ctx context.Context, tx *access.Tx, _ string) error {
-		return isRight(tx.UsePasskey(ctx, one, next))
+		return wrongUnless(tx.UsePasskey(ctx, one, next))
 	}}, nil
 }
 
@@ -132,7 +132,7 @@ func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, o
 func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor) error {
 	account, err := f.db.Read().Account(ctx, one.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
-		err = Over()
+		err = ChallengeOver()
 	}
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 		return notify(ctx, tx, store.MailPasskeyCopied, account.Email)
 	})
 	if err == nil {
-		err = wrong()
+		err = wrongAnswer()
 	}
 	return err
 }
@@ -218,7 +218,7 @@ func (f *Factors) pendingPasskey(ctx context.Context, text string, purpose Purpo
 	}
 	token, err := secret.Parse(text)
 	if err != nil {
-		return Begun{}, Over()
+		return Begun{}, ChallengeOver()
 	}
 	begun := Begun{Token: token, Methods: []string{doorward.ByPasskey}, ExpiresAt: c.EndsAt}
 	begun.PublicKey, err = f.creation(ctx, token, account)
@@ -252,7 +252,7 @@ func (f *Factors) creation(ctx context.Context, token secret.Token, account door
 func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, name string) (Confirmed, error) {
 	c, _, err := f.Open(ctx, token, ForPasskey)
 	if err == nil && (c.UserID != by.ID || c.SessionID != by.SessionID) {
-		err = Over()
+		err = ChallengeOver()
 	}
 	if err != nil {
 		return Confirmed{}, err
@@ -304,7 +304,7 @@ func (f *Factors) made(ctx context.Context, by doorward.Caller, c Challenge, res
 	}
 	made, err := f.shown.Load().party.Register(c.webauthn, c.UserID, response)
 	if err != nil {
-		return newPasskey{}, wrong()
+		return newPasskey{}, wrongAnswer()
 	}
 	return newPasskey{store.Factor{CredentialID: made.ID, Credential: made.Text(), Factor: doorward.Factor{
 		ID: doorward.NewID(doorward.PrefixFactor), UserID: c.UserID, Kind: doorward.Passkey,
@@ -326,7 +326,7 @@ func browserName(userAgent string) string {
 func (f *Factors) insert(ctx context.Context, tx *access.Tx, made newPasskey) (Confirmed, error) {
 	one := made.Factor
 	one.CreatedAt, one.ConfirmedAt = tx.Now, &tx.Now
-	if err := isRight(tx.InsertFactor(ctx, one)); err != nil {
+	if err := wrongUnless(tx.InsertFactor(ctx, one)); err != nil {
 		return Confirmed{}, err
 	}
 	return f.added(ctx, tx, one.Factor)

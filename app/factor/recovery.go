@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// A recovery code has 120 bits, so that its SHA-256 can be stored as it is: nobody finds
-// it from that. People type it, in groups of four characters.
+// A recovery code has 120 bits, so a plain SHA-256 of it can be stored: it can't be found
+// by trying. People type it, in groups of four characters.
 const (
 	recoveryBytes = 15
 	recoveryChars = recoveryBytes * 8 / 5

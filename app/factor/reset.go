@@ -14,13 +14,13 @@ import (
 
 // Reset lets a member set factors up again. It ends the member's sessions in the tenant and
 // sends a code to the member's own address: an administrator of one tenant doesn't remove
-// what protects the account in another. The result is the same whether the member has
-// factors. Errors: forbidden, also for oneself; not_found.
+// what protects the account in another. The result doesn't show
+// whether the member has factors. Errors: forbidden, also for oneself; not_found.
 func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 	var ended doorward.Ended
 	revocation, err := f.writer.DoAll(ctx, by, f.onMember(ctx, target, func(tx *access.Tx, member doorward.User) (err error) {
 		if member.ID == by.ID {
-			return doorward.Fail(doorward.CodeForbidden, "One doesn't reset one's own factors: remove them, or ask another administrator.")
+			return doorward.Fail(doorward.CodeForbidden, "You can't reset your own factors. Remove them, or ask another administrator.")
 		}
 		if ended.Sessions, err = tx.DeleteMemberSessions(ctx, f.sessions, member.TenantID, member.ID); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 		if err != nil {
 			return err
 		}
-		if err := isLeft(tx.TakeChallenge(ctx, c.hash[:])); err != nil {
+		if err := overUnless(tx.TakeChallenge(ctx, c.hash[:])); err != nil {
 			return err
 		}
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
@@ -98,12 +98,12 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	return revocation, proof.End(ctx, err)
 }
 
-// openReset returns the challenge of a mail and its account. A password that has changed
-// since is no cause to refuse: the new one is asked for.
+// openReset returns the challenge of a mail and its account. It stays good when the password
+// changes, since the present one is asked for.
 func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorward.Account, error) {
 	parsed, err := secret.Parse(token)
 	if err != nil {
-		return Challenge{}, doorward.Account{}, Over()
+		return Challenge{}, doorward.Account{}, ChallengeOver()
 	}
 	c := Challenge{hash: parsed.Hash()}
 	if c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], store.ChallengeOfReset, doorward.ChallengeTries, f.db.Now()); err != nil {
@@ -146,7 +146,7 @@ func (f *Factors) ResetAt(ctx context.Context, by doorward.Caller, address strin
 	revocation, err := f.writer.Do(ctx, by, doorward.MFAReset, ofPerson(account.ID, home), func(tx *access.Tx) error {
 		ended = doorward.Ended{}
 		if held, err := tx.LockAccount(ctx, account.ID); err != nil || !held {
-			return found(held, err)
+			return notFoundUnless(held, err)
 		}
 		sessions, err := tx.DeleteUserSessions(ctx, f.sessions, account.ID, "")
 		if err != nil {

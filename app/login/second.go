@@ -225,7 +225,7 @@ func (l *Login) open(ctx context.Context, a answering, methods []string, also fu
 	by.SessionID = a.c.SessionID
 	opened, err := l.sessions.Switch(ctx, by, a.c.TenantID, methods, also)
 	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
-		err = factor.Over()
+		err = factor.ChallengeOver()
 	}
 	return opened, err
 }
@@ -241,5 +241,5 @@ func (a answering) rememberBrowser(ctx context.Context, tx *access.Tx, hash secr
 	if err != nil || tenant.Settings.SecondFactor.RememberDays == 0 {
 		return isNew, err
 	}
-	return isNew, tx.RememberSecond(ctx, device, a.by.IP, a.by.UserAgent)
+	return isNew, tx.RememberBrowser(ctx, device, a.by.IP, a.by.UserAgent)
 }

@@ -66,7 +66,7 @@ type Evidence struct {
 func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, with Evidence) (session.Opened, error) {
 	c, account, err := l.factors.Open(ctx, token, factor.ForStepUp)
 	if err == nil && (c.SessionID != by.SessionID || c.UserID != by.ID) {
-		err = factor.Over()
+		err = factor.ChallengeOver()
 	}
 	if err != nil {
 		return session.Opened{}, err

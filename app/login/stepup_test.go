@@ -115,7 +115,7 @@ func TestStepUpIsRefused(t *testing.T) {
 	})
 }
 
-// TestStepUpByCode: who has a second factor proves that, and the password is not enough.
+// TestStepUpByCode: a person with a second factor must prove it; the password is not enough.
 func TestStepUpByCode(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()

@@ -80,7 +80,7 @@ func (w *Webhooks) find(ctx context.Context, read store.Reader, by doorward.Call
 	if err != nil {
 		return d, doorward.Webhook{}, err
 	}
-	hook, err := in(by, ctx, read, d.WebhookID)
+	hook, err := find(ctx, read, by, d.WebhookID)
 	return d, hook, err
 }
 

@@ -1,9 +1,9 @@
 // Package webhook manages endpoints that get events, and delivers to them, as Standard
 // Webhooks 1.0.0 says (https://www.standardwebhooks.com).
 //
-// A delivery is a row that is written with the event, in the transaction of the act (see
-// store/delivery.go), and package outbox says when it is tried. So nothing is lost and
-// nothing is announced that was rolled back; what is sent twice has the same id.
+// A delivery is a row that is written with the event, in the same transaction (see
+// store/delivery.go), and package outbox says when it is tried. So no event is lost, none
+// is sent that was rolled back, and one that is sent twice has the same id.
 //
 //	webhook.go   reading and changing
 //	draft.go     the rules for what is typed
@@ -38,8 +38,8 @@ type Settings struct {
 	Allow    []netip.Prefix // internal addresses that endpoints may have
 	Proxy    *url.URL       // that requests go through; nil: none
 	Local    bool           // allows http on loopback names
-	Keep     time.Duration  // for which finished deliveries are kept
-	Operator string         // address that hears of the installation's own webhooks; empty: nobody
+	Keep     time.Duration  // how long finished deliveries are kept
+	Operator string         // address for mails about the installation's own webhooks; empty: none
 }
 
 // Webhooks is the feature. Make it with New.
@@ -101,10 +101,11 @@ func (w *Webhooks) List(ctx context.Context, by doorward.Caller, window doorward
 
 // Get returns a webhook of the caller's tenant, or of the installation. Errors: not_found.
 func (w *Webhooks) Get(ctx context.Context, by doorward.Caller, id string) (doorward.Webhook, error) {
-	return in(by, ctx, w.db.Read(), id)
+	return find(ctx, w.db.Read(), by, id)
 }
 
-func in(by doorward.Caller, ctx context.Context, read store.Reader, id string) (doorward.Webhook, error) {
+// find returns a webhook that the caller manages. Errors: not_found.
+func find(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Webhook, error) {
 	found, err := read.Webhook(ctx, id)
 	if errors.Is(err, store.ErrNone) || err == nil && found.TenantID != by.TenantID {
 		return doorward.Webhook{}, doorward.Fail(doorward.CodeNotFound, "")
@@ -124,7 +125,7 @@ func (w *Webhooks) change(ctx context.Context, by doorward.Caller, act doorward.
 		return err
 	}
 	_, err = w.writer.Do(ctx, by, act, object(found), func(tx *access.Tx) error {
-		now, err := in(by, ctx, tx.Reader, id)
+		now, err := find(ctx, tx.Reader, by, id)
 		if err != nil {
 			return err
 		}
@@ -145,8 +146,8 @@ func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Iss
 	private, public := newSigningKey()
 	made.PublicKey = public
 	_, err = w.writer.Do(ctx, by, doorward.WebhookCreate, object(made), func(tx *access.Tx) error {
-		// Sealing locks the master key's row, so those of the installation, which has no lock
-		// of its own, are counted one after the other.
+		// Seal before counting: it locks the master key's row, and the installation, unlike a
+		// tenant, has no lock of its own. Otherwise two requests at once could pass the limit.
 		sealed, err := w.seal(ctx, tx, made.ID, fresh, private)
 		if err != nil {
 			return err

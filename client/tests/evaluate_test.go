@@ -26,21 +26,21 @@ func TestCan(t *testing.T) {
 		return d
 	}
 	if !may(owner, "message.send", client.Resource{}).Allowed || !may(viewer, "message.read", client.Resource{Type: "tenant", ID: acme.ID}).Allowed {
-		t.Error("who may is refused")
+		t.Error("an allowed action is refused")
 	}
 	for _, d := range []client.Decision{
 		may(viewer, "message.send", client.Resource{}), may(owner, "message.send", client.Resource{Type: "tenant", ID: "tnt_x"}), may(owner, "none", client.Resource{}),
 		may(client.Identity{UserID: "usr_x"}, "message.send", client.Resource{Type: "tenant", ID: acme.ID}), may(client.Identity{KeyID: "key_x", TenantID: acme.ID}, "message.send", client.Resource{}),
 	} {
 		if d.Allowed {
-			t.Error("who may not is allowed")
+			t.Error("a refused action is allowed")
 		}
 	}
 	if _, err := c.Can(t.Context(), client.Identity{TenantID: acme.ID}, "message.send", client.Resource{}); err == nil {
-		t.Error("nobody is asked about")
+		t.Error("a question without a subject is sent")
 	}
 	if _, err := newClient(t, server.URL).Can(t.Context(), owner, "message.send", client.Resource{}); err == nil {
-		t.Error("without a key it asks")
+		t.Error("a question without a key is sent")
 	}
 }
 

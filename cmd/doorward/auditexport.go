@@ -54,12 +54,12 @@ type export struct {
 	after, state string
 	trail        *audit.Trail
 	out, log     io.Writer
-	place, kept  audit.Place
+	place, saved audit.Place // after the last line written; in the state file
 }
 
 const (
-	exportEvery    = time.Second      // between looks at a trail that has no more events
-	exportRetryMax = 30 * time.Second // between tries while the database is away
+	exportEvery    = time.Second      // between reads of a trail that has no more events
+	exportRetryMax = 30 * time.Second // at most between tries while the database is away
 )
 
 func (e *export) run(ctx context.Context) error {
@@ -73,7 +73,7 @@ func (e *export) run(ctx context.Context) error {
 	return err
 }
 
-// begin reads the place to go on from.
+// begin sets the place from which the export goes on.
 func (e *export) begin() error {
 	e.place = audit.Place(e.after)
 	if e.state == "" {
@@ -89,13 +89,13 @@ func (e *export) begin() error {
 		return badUse("--after: the file of --state exists. Remove one of the two.")
 	}
 	e.place = audit.Place(strings.TrimSpace(string(text)))
-	e.kept = e.place
+	e.saved = e.place
 	return nil
 }
 
 func (e *export) loop(ctx context.Context) error {
 	for pause := exportEvery; ; {
-		more, err := e.some(ctx)
+		more, err := e.writeNext(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil // stopped between two batches
@@ -121,8 +121,8 @@ func (e *export) loop(ctx context.Context) error {
 	}
 }
 
-// some writes the next events, and reports whether it has advanced.
-func (e *export) some(ctx context.Context) (more bool, err error) {
+// writeNext writes the next events, and reports whether there were any.
+func (e *export) writeNext(ctx context.Context) (more bool, err error) {
 	events, next, err := e.trail.Export(ctx, e.of, e.place)
 	if err != nil {
 		return false, err
@@ -137,15 +137,15 @@ func (e *export) some(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	e.place = next
-	return len(events) > 0, e.keep()
+	return len(events) > 0, e.saveState()
 }
 
-// keep writes the state file, complete or not at all.
-func (e *export) keep() error {
-	if e.state == "" || e.place == e.kept {
+// saveState writes the state file, complete or not at all.
+func (e *export) saveState() error {
+	if e.state == "" || e.place == e.saved {
 		return nil
 	}
-	e.kept = e.place
+	e.saved = e.place
 	return replaceFile(e.state, 0o600, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, e.place)
 		return err

@@ -15,8 +15,8 @@ import (
 const hashCommand = "hash-passwords-for-server"
 
 // hashChild returns this program, as a process that makes password hashes. On Linux it
-// is the running file even after an upgrade has replaced it; elsewhere the process's
-// greeting shows whether it fits. The environment, with its secrets, isn't passed on.
+// is the running file even after an upgrade has replaced it; elsewhere the
+// server compares versions when the process greets it. The environment, with its secrets, isn't passed on.
 func hashChild() *exec.Cmd {
 	self, err := "/proc/self/exe", error(nil)
 	if runtime.GOOS != "linux" {
@@ -25,8 +25,8 @@ func hashChild() *exec.Cmd {
 	return &exec.Cmd{Path: self, Args: []string{os.Args[0], hashCommand}, Env: []string{}, Dir: "/", Stderr: os.Stderr, Err: err}
 }
 
-// hashPasswords serves until the server closes its input or ends. Signals to the whole
-// group or service are the server's, which hashes until its requests are answered.
+// hashPasswords serves until the server closes its input or ends. It ignores signals to the
+// process group: the server still needs hashes for the requests that it answers.
 func hashPasswords() {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	setForKernel("comm", "doorward-hash")     // in place of "exe"

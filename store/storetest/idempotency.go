@@ -45,7 +45,8 @@ func (f *fixture) isKnown(id string) bool {
 	return true
 }
 
-// idempotentCalls: a mark is somebody's until it expires, and an answer for 24 hours.
+// idempotentCalls: a mark belongs to its attempt until it expires; an answer is kept for
+// 24 hours.
 func idempotentCalls(f *fixture) {
 	ctx := f.Context()
 	first, second := attemptAt("a", "first"), attemptAt("a", "second")

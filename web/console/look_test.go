@@ -21,7 +21,7 @@ func TestSwitcher(t *testing.T) {
 	owner := h.as(t, "OWNER")
 	page := owner.get("/console/people", http.StatusOK, `class="where switcher"`, `value="`+globex.ID+`"><bdi>Globex &amp; Co</bdi>`)
 	if strings.Contains(page, `name="tenantId" value="`+h.tenant.ID) {
-		t.Error("the switcher leads to where one is")
+		t.Error("the switcher offers the present tenant")
 	}
 }
 

@@ -60,15 +60,15 @@ func (h *hosted) forgetBrowser(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err := required(c, "id"); err != nil { // an empty one would stand for all
 		return ui.View{}, err
 	}
-	return forgot(c, h.app.Factors.Forget(ctx, c.Caller, c.Value("id")))
+	return afterForget(c, h.app.Factors.Forget(ctx, c.Caller, c.Value("id")))
 }
 
 func (h *hosted) forgetBrowsers(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return forgot(c, h.app.Factors.Forget(ctx, c.Caller, ""))
+	return afterForget(c, h.app.Factors.Forget(ctx, c.Caller, ""))
 }
 
-// forgot succeeds if the browser has already been forgotten.
-func forgot(c *ui.Call, err error) (ui.View, error) {
+// afterForget succeeds if the browser has already been forgotten.
+func afterForget(c *ui.Call, err error) (ui.View, error) {
 	if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 		return ui.View{}, err
 	}

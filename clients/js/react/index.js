@@ -103,12 +103,12 @@ export function useSession() {
 	}, [store, state, can]);
 }
 
-/** SignedIn shows its children to who is signed in, else the fallback. */
+/** SignedIn shows its children while somebody is signed in, else the fallback. */
 export const SignedIn = ({ children, fallback = null }) => (useSession().status === "signed-in" ? children : fallback);
 
 /** SignedOut shows its children when it is certain that nobody is signed in. */
 export const SignedOut = ({ children }) => (useSession().status === "signed-out" ? children : null);
 
-/** RequirePermission shows its children to who may do the action. It hides; what protects is
- * the service behind, which checks each request. */
+/** RequirePermission shows its children to people with the permission. It only hides them:
+ * the service behind must check each request. */
 export const RequirePermission = ({ action, children, fallback = null }) => (useSession().can(action) ? children : fallback);

@@ -22,7 +22,7 @@ export class Client {
 	/** as returns a client with the token of a session, an API key, or a service key. */
 	as(credential) { return new Client({ ...this.#options, credential }); }
 
-	/** asService returns a client with the key that key has been set to. */
+	/** asService returns a client with the service key of the option key. */
 	asService() { return this.as(this.#options.key); }
 
 	get(path, options) { return this.request("GET", path, options); }

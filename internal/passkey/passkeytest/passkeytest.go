@@ -1,5 +1,5 @@
-// Package passkeytest has an authenticator in software, for tests: what a browser and a
-// security key do together, with every value open to be wrong.
+// Package passkeytest is an authenticator in software, for tests. It answers as a browser
+// with a security key does, and a test can make any value wrong.
 package passkeytest
 
 import (

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,32 +121,35 @@ func (tx *Tx) NoteAttempt(ctx context.Context, d QueuedDelivery, next time.Time)
 	return tx.run(ctx, sqlFinishDelivery, d.ID, string(d.State), d.Step, micros(next), string(attempts), d.Tries)
 }
 
-const sqlDelivery = `SELECT ` + columnsOfDelivery + ` FROM webhook_deliveries d WHERE d.id = $1`
+const sqlDelivery = selectDelivery + `WHERE d.id = $1`
 
 // Delivery returns the delivery, or ErrNone.
 func (r Reader) Delivery(ctx context.Context, id string) (doorward.WebhookDelivery, error) {
 	return one(ctx, r, deliveryColumns, sqlDelivery, id)
 }
 
-const (
-	selectDeliveriesOf = `SELECT ` + columnsOfDelivery + ` FROM webhook_deliveries d WHERE d.webhook_id = $1 AND ($2 = '' OR d.state = $2)
-`
-	sqlDeliveryPage = selectDeliveriesOf + `  AND ((d.created_at, d.id) < ($3, $4) OR $3 = 0)
-ORDER BY d.created_at DESC, d.id DESC LIMIT $5`
-	sqlDeliveryPageBefore = selectDeliveriesOf + `  AND (d.created_at, d.id) > ($3, $4)
-ORDER BY d.created_at, d.id LIMIT $5`
-)
+const selectDelivery = `SELECT ` + columnsOfDelivery + ` FROM webhook_deliveries d `
+
+// deliveryPages lists the deliveries of a webhook, and those in a state: few of many may be in
+// it, so that list has an index of its own.
+var deliveryPages, deliveryPagesIn = newDeliveryPages("", 1), newDeliveryPages(" AND d.state = $2", 2)
+
+func newDeliveryPages(and string, args int) pages[doorward.WebhookDelivery] {
+	return newPages(listing[doorward.WebhookDelivery]{
+		head: selectDelivery, count: "FROM webhook_deliveries d ",
+		where: "WHERE d.webhook_id = $1" + and + "\n", args: args,
+		columns: deliveryColumns, id: "d.id", idOf: func(d doorward.WebhookDelivery) string { return d.ID },
+		orders: []order[doorward.WebhookDelivery]{{name: "createdAt", column: "d.created_at", number: func(d doorward.WebhookDelivery) int64 { return micros(d.CreatedAt) }}},
+		usual:  "-createdAt",
+	})
+}
 
 // DeliveryPage returns deliveries of the webhook in a state, empty for all, the newest first.
 func (r Reader) DeliveryPage(ctx context.Context, webhookID string, state doorward.DeliveryState, w doorward.Window) (doorward.Page[doorward.WebhookDelivery], error) {
-	query, from := sqlDeliveryPage, boundary(w)
-	if w.Back() {
-		query = sqlDeliveryPageBefore
+	if state == "" {
+		return deliveryPages.read(ctx, r, w, webhookID)
 	}
-	rows, err := list(ctx, r, deliveryColumns, query, webhookID, string(state), from.At, from.ID, w.Limit+1)
-	return page(rows, w, func(d doorward.WebhookDelivery) doorward.Position {
-		return doorward.Position{At: micros(d.CreatedAt), ID: d.ID}
-	}), err
+	return deliveryPagesIn.read(ctx, r, w, webhookID, string(state))
 }
 
 const sqlRetryDelivery = `UPDATE webhook_deliveries SET state = 'pending', step = 0, tries = tries + 1, next_at = $2, urgent = FALSE
@@ -159,39 +164,102 @@ func (tx *Tx) RetryDelivery(ctx context.Context, id string) error {
 
 // Replay selects events to be queued again.
 type Replay struct {
-	WebhookID, TenantID string
-	After               int64 // a number in the tenant's trail
-	From, To            *time.Time
-	Actions             []doorward.Action
-	Limit               int
+	TenantID string // empty: all tenants
+	After    int64  // a number in the tenant's trail; 0: from its beginning
+	From, To *time.Time
+	Actions  []doorward.Action
+	Limit    int
 }
 
-// An id is made of 16 random characters and the last ten of the event's, which are random too.
+// replayedEvent is an event of the past, and where it stands.
+type replayedEvent struct {
+	id string
+	at int64 // a time, or a number in the trail
+}
+
+func replayedColumns(e *replayedEvent) []any { return []any{&e.id, &e.at} }
+
+// Each reads by one index. What few actions need isn't searched for among all events, nor
+// what is late in a trail from its beginning.
 const (
-	replayed = `INSERT INTO webhook_deliveries (id, webhook_id, event_id, type, state, urgent, tries, step, next_at, created_at, attempts)
-SELECT $1 || substr(e.id, length(e.id) - 9), $2, e.id, e.action, 'pending', FALSE, 0, 0, $3, $3, '[]' FROM events e
-WHERE e.at >= $4 AND e.at < $5 AND replace($6, ' ' || e.action || ' ', '') <> $6
-`
-	sqlReplayTenant       = replayed + `  AND e.tenant_id = $8 AND e.seq > $9 ORDER BY e.seq LIMIT $7`
-	sqlReplayInstallation = replayed + `ORDER BY e.at, e.id LIMIT $7`
+	matching         = `AND replace($3, ' ' || e.action || ' ', '') <> $3 `
+	inTrail          = `AND e.tenant_id = $5 AND e.seq > $6 `
+	sqlReplayAll     = `SELECT e.id, e.at FROM events e WHERE e.at >= $1 AND e.at < $2 ` + matching + `ORDER BY e.at, e.id LIMIT $4`
+	sqlReplayOutcome = `SELECT e.id, e.at FROM events e WHERE e.at >= $1 AND e.at < $2 ` + matching + inTrail + `AND e.outcome = $7 ORDER BY e.at LIMIT $4`
+	sqlReplayTrail   = `SELECT e.id, e.seq FROM events e WHERE e.at >= $1 AND e.at < $2 ` + matching + inTrail + `ORDER BY e.seq LIMIT $4`
+	sqlReplayAction  = `SELECT e.id, e.seq FROM events e WHERE e.at >= $1 AND e.at < $2 AND e.action = $3 ` + inTrail + `ORDER BY e.seq LIMIT $4`
+	fewActions       = 8
 )
 
-// QueueReplay queues events of the past, the oldest first, and returns how many.
-func (tx *Tx) QueueReplay(ctx context.Context, r Replay) (int64, error) {
+// EventsToReplay returns the ids of events of the past, the oldest first.
+func (r Reader) EventsToReplay(ctx context.Context, p Replay) (ids []string, err error) {
+	all, err := r.replayed(ctx, p)
+	slices.SortStableFunc(all, func(a, b replayedEvent) int { return cmp.Compare(a.at, b.at) })
+	for _, e := range all[:min(len(all), p.Limit)] {
+		ids = append(ids, e.id)
+	}
+	return ids, err
+}
+
+func (r Reader) replayed(ctx context.Context, p Replay) (all []replayedEvent, err error) {
 	from, to := int64(math.MinInt64), int64(math.MaxInt64)
-	if r.From != nil {
-		from = micros(*r.From)
+	if p.From != nil {
+		from = micros(*p.From)
 	}
-	if r.To != nil {
-		to = micros(*r.To)
+	if p.To != nil {
+		to = micros(*p.To)
 	}
+	read := func(query, actions string, more ...any) error {
+		some, err := list(ctx, r, replayedColumns, query, append([]any{from, to, actions, p.Limit}, more...)...)
+		all = append(all, some...)
+		return err
+	}
+	actions := " " + strings.ReplaceAll(joined(p.Actions, actionText), " ", "  ") + " "
+	switch {
+	case p.TenantID == "":
+		err = read(sqlReplayAll, actions)
+	case p.From != nil: // the index that has times has them by outcome
+		err = read(sqlReplayOutcome, actions, p.TenantID, p.After, string(doorward.Done))
+		if err == nil {
+			err = read(sqlReplayOutcome, actions, p.TenantID, p.After, string(doorward.Refused))
+		}
+	case len(p.Actions) > fewActions:
+		err = read(sqlReplayTrail, actions, p.TenantID, p.After)
+	default:
+		for i := 0; i < len(p.Actions) && err == nil; i++ {
+			err = read(sqlReplayAction, string(p.Actions[i]), p.TenantID, p.After)
+		}
+	}
+	return all, err
+}
+
+// replayAtOnce is how many events one statement queues.
+const replayAtOnce = 50
+
+// An id is made of 16 random characters and the last ten of the event's, which are random too.
+const sqlQueueReplay = `INSERT INTO webhook_deliveries (id, webhook_id, event_id, type, state, urgent, tries, step, next_at, created_at, attempts)
+SELECT $1 || substr(e.id, length(e.id) - 9), $2, e.id, e.action, 'pending', FALSE, 0, 0, $3, $3, '[]' FROM events e
+WHERE e.id IN ($4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+  $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37,
+  $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53)`
+
+// QueueReplay queues events, for which there may be deliveries already, and returns how many
+// there were.
+func (tx *Tx) QueueReplay(ctx context.Context, webhookID string, events []string) (queued int64, err error) {
 	id := doorward.NewID(doorward.PrefixDelivery)[:len(doorward.PrefixDelivery)+16]
-	args := []any{id, r.WebhookID, micros(tx.Now), from, to, " " + strings.ReplaceAll(joined(r.Actions, actionText), " ", "  ") + " ", r.Limit}
 	tx.delivering = true
-	if r.TenantID == "" {
-		return tx.exec(ctx, sqlReplayInstallation, args...)
+	for some := range slices.Chunk(events, replayAtOnce) {
+		args := []any{id, webhookID, micros(tx.Now)}
+		for i := range replayAtOnce {
+			args = append(args, some[min(i, len(some)-1)])
+		}
+		n, err := tx.exec(ctx, sqlQueueReplay, args...)
+		if err != nil {
+			return queued, err
+		}
+		queued += n
 	}
-	return tx.exec(ctx, sqlReplayTenant, append(args, r.TenantID, r.After)...)
+	return queued, nil
 }
 
 const sqlDeleteOldDeliveries = `DELETE FROM webhook_deliveries WHERE id IN (

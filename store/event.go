@@ -77,16 +77,29 @@ var eventConditions = []struct{ by, filter, driving string }{
 // none: a database that plans a statement before it knows the values would use no index
 // for any of them.
 var eventPages = func() map[string]pages[doorward.Event] {
-	all := map[string]pages[doorward.Event]{"": eventPagesBy("")}
+	all := map[string]pages[doorward.Event]{"": eventPagesBy(""), byTime: eventPagesBy(byTime)}
 	for _, c := range eventConditions {
 		all[c.by] = eventPagesBy(c.by)
 	}
 	return all
 }()
 
+// byTime finds rows by their times and sorts them afterwards: for few rows, wherever they are.
+const (
+	byTime        = "time"
+	sqlEventsThen = `SELECT count(*) FROM (SELECT 1 AS one FROM events WHERE ` + eventsThen + ` LIMIT 5001) counted`
+	// The index that has times has them by outcome.
+	eventsThen = `tenant_id = $1 AND outcome IN ('done', 'refused') AND at >= $2 AND at < $3`
+	fewEvents  = 5000
+)
+
 func eventPagesBy(by string) pages[doorward.Event] {
-	where := "WHERE tenant_id = $1 AND at >= $2 AND at < $3"
-	if by != "" {
+	where, sorted := "WHERE tenant_id = $1 AND at >= $2 AND at < $3", "seq"
+	switch by {
+	case "":
+	case byTime:
+		where, sorted = "WHERE "+eventsThen, "seq + 0" // not by the index on it, which leads past everything newer
+	default:
 		// The sign keeps SQLite from an index on the time, with which it would sort
 		// everything that it finds.
 		where = "WHERE tenant_id = $1 AND +at >= $2 AND +at < $3"
@@ -102,7 +115,7 @@ func eventPagesBy(by string) pages[doorward.Event] {
 	return newPages(listing[doorward.Event]{
 		head: selectEvent, count: "FROM events ", where: where + "\n", args: 8,
 		columns: eventColumns, id: "id", idOf: func(e doorward.Event) string { return e.ID },
-		orders: []order[doorward.Event]{{name: "at", column: "seq", number: func(e doorward.Event) int64 { return e.Seq }}},
+		orders: []order[doorward.Event]{{name: "at", column: sorted, number: func(e doorward.Event) int64 { return e.Seq }}},
 		usual:  "-at",
 	})
 }
@@ -137,7 +150,17 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	if f.To != nil {
 		to = micros(*f.To)
 	}
-	return eventPages[f.by()].read(ctx, r, w, tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request)
+	by := f.by()
+	if (by == "" || by == "action") && (f.From != nil || f.To != nil) {
+		n, err := one(ctx, r, countColumn, sqlEventsThen, tenantID, from, to)
+		if err != nil {
+			return doorward.Page[doorward.Event]{}, err
+		}
+		if n <= fewEvents {
+			by = byTime
+		}
+	}
+	return eventPages[by].read(ctx, r, w, tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request)
 }
 
 const sqlRedactEvents = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL

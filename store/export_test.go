@@ -31,11 +31,15 @@ func SealedColumns() (all []string) {
 }
 
 // EventStatements are the statements of a search in a trail, and their arguments up to the
-// position: of its first page, of a next one, and of its count.
+// position: of its first page, of a next one, and of its count. One from a time is one that finds few.
 func EventStatements(f EventFilter) (first, after, total string, args []any) {
-	p := eventPages[f.by()]
+	by, from := f.by(), int64(0)
+	if f.From != nil {
+		by, from = byTime, micros(*f.From)
+	}
+	p := eventPages[by]
 	s := p.statements["at"]
-	args = []any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request}
+	args = []any{"tnt_1", from, int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request}
 	return s.down, s.before, p.total, args
 }
 

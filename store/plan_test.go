@@ -13,6 +13,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
+var begin = time.UnixMicro(19_000)
+
 // searches are the filters of a trail and the index that finds their rows.
 var searches = []struct {
 	filter store.EventFilter
@@ -25,6 +27,8 @@ var searches = []struct {
 	{store.EventFilter{Actor: "ann@acme.example"}, "events_by_address"},
 	{store.EventFilter{Action: doorward.UserRole}, "events_by_action"},
 	{store.EventFilter{Outcome: doorward.Refused}, "events_refused"},
+	{store.EventFilter{From: &begin}, "events_lately"},
+	{store.EventFilter{From: &begin, Action: doorward.UserRole}, "events_lately"},
 	{store.EventFilter{Actor: "usr_1", Action: doorward.UserRole, Outcome: doorward.Done}, "events_by_actor"},
 	{store.EventFilter{Target: "usr_1", Request: "req_1", Actor: "usr_2", Action: doorward.UserRole, Outcome: doorward.Refused}, "events_by_request"},
 }
@@ -37,6 +41,9 @@ func TestSearchesUseAnIndex(t *testing.T) {
 			db := storetest.Migrated(t, dsn(t), time.Now)
 			write, _ := store.Pools(db)
 			fillTrail(t, write)
+			if engine == "postgres" { // of SQLite nobody analyses it
+				ok(t, execute(t, write, "ANALYZE"))
+			}
 			for _, s := range searches {
 				first, after, total, args := store.EventStatements(s.filter)
 				for name, query := range map[string]string{"first": first, "after": after, "total": total} {
@@ -93,7 +100,6 @@ func fillTrail(t *testing.T, db *sql.DB) {
 	ok(t, execute(t, db, series+` INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq)
 SELECT 'evt_' || i, i, CASE WHEN i % 500 = 0 THEN 'user.role' ELSE 'session.open' END, CASE WHEN i % 100 = 0 THEN 'refused' ELSE 'done' END,
   'user', 'usr_' || (i % 500), 'p' || (i % 500) || '@acme.example', 'session', 'ses_' || i, 'tnt_1', '', 'req_' || i, '[]', i FROM n`))
-	ok(t, execute(t, db, "ANALYZE"))
 }
 
 func execute(t *testing.T, db *sql.DB, statement string) error {

@@ -109,27 +109,48 @@ type Replay struct {
 }
 
 // Replay queues events of the past for a webhook, the oldest first, at most
-// doorward.WebhookReplayMax, and returns how many. Errors: not_found, webhook_disabled,
-// validation_failed.
+// doorward.WebhookReplayMax, and returns how many. It looks for them before its transaction,
+// since others wait for that. Errors: not_found, webhook_disabled, validation_failed.
 func (w *Webhooks) Replay(ctx context.Context, by doorward.Caller, id string, r Replay) (queued int64, err error) {
+	found, err := w.Get(ctx, by, id)
+	if err != nil {
+		return 0, err
+	}
+	var events []string
+	faults := r.check(found)
+	if len(faults) == 0 && found.Enabled {
+		if events, err = w.db.Read().EventsToReplay(ctx, r.chosen(found)); err != nil {
+			return 0, err
+		}
+	}
 	err = w.change(ctx, by, doorward.WebhookReplay, id, func(tx *access.Tx, now doorward.Webhook) error {
-		switch faults := r.check(now); {
+		switch {
 		case len(faults) > 0:
 			return doorward.InvalidFields(faults...)
 		case !now.Enabled:
 			return doorward.Fail(doorward.CodeWebhookDisabled, "")
 		}
-		chosen := store.Replay{WebhookID: id, TenantID: now.TenantID, After: -1 << 62, From: r.From, To: r.To, Actions: r.actions(now), Limit: doorward.WebhookReplayMax}
-		if r.After != nil {
-			chosen.After = *r.After
-		}
-		if queued, err = tx.QueueReplay(ctx, chosen); err != nil {
+		if queued, err = tx.QueueReplay(ctx, id, events); err != nil {
 			return err
 		}
 		tx.Changed("queued", "", strconv.FormatInt(queued, 10))
 		return nil
 	})
 	return queued, err
+}
+
+// chosen are the events that the webhook wants, and the replay, too.
+func (r Replay) chosen(w doorward.Webhook) store.Replay {
+	p := store.Replay{TenantID: w.TenantID, From: r.From, To: r.To, Limit: doorward.WebhookReplayMax}
+	if r.After != nil {
+		p.After = *r.After
+	}
+	for _, a := range doorward.EventActions(r.Events) {
+		if w.Wants(a) && a != doorward.WebhookTest {
+			p.Actions = append(p.Actions, a)
+		}
+	}
+	return p
 }
 
 func (r Replay) check(w doorward.Webhook) (faults []doorward.FieldError) {
@@ -148,16 +169,6 @@ func (r Replay) check(w doorward.Webhook) (faults []doorward.FieldError) {
 		}
 	}
 	return faults
-}
-
-// actions are those that the webhook wants, and the replay, too.
-func (r Replay) actions(w doorward.Webhook) (all []doorward.Action) {
-	for _, a := range doorward.EventActions(r.Events) {
-		if w.Wants(a) && a != doorward.WebhookTest {
-			all = append(all, a)
-		}
-	}
-	return all
 }
 
 const (

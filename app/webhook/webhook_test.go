@@ -351,9 +351,11 @@ func TestDeliveriesGoInBatches(t *testing.T) {
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
 		gone, stays := hook(f, owner.Caller, "http://localhost:1/", "user.*"), hook(f, owner.Caller, "http://localhost:1/", "user.*")
 		queue := func(w doorward.Webhook, n int) {
+			ids, err := f.DB.Read().EventsToReplay(f.Context(), store.Replay{TenantID: w.TenantID, Actions: []doorward.Action{doorward.UserInvite}, Limit: 1})
+			f.NoError(err)
 			f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
 				for range n {
-					if _, err := tx.QueueReplay(f.Context(), store.Replay{WebhookID: w.ID, TenantID: w.TenantID, After: -1, Actions: []doorward.Action{doorward.UserInvite}, Limit: 1}); err != nil {
+					if _, err := tx.QueueReplay(f.Context(), w.ID, ids); err != nil {
 						return err
 					}
 				}

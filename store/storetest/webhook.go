@@ -162,12 +162,7 @@ func deliveries(f *fixture) {
 	equal(f, of(users, doorward.DeliveryPending)[0].NextAt, &now)
 
 	f.clock.move(time.Second)
-	f.write(func(tx *store.Tx) {
-		r := store.Replay{WebhookID: users.ID, TenantID: acme.ID, Actions: []doorward.Action{doorward.UserInvite, doorward.SessionOpen}, Limit: 10}
-		equal(f, f.value(tx.QueueReplay(ctx, r)), int64(3))
-		r.WebhookID, r.TenantID, r.Limit, r.From = all.ID, "", 2, &now
-		equal(f, f.value(tx.QueueReplay(ctx, r)), int64(2))
-	})
+	f.replays(users, all, invited.ID)
 	equal(f, len(of(users, "")), 4)
 
 	f.write(func(tx *store.Tx) { noError(f, tx.DropDeliveriesOf(ctx, acme.ID)) })
@@ -183,4 +178,41 @@ func deliveries(f *fixture) {
 	f.webhook(zeta.ID, "*")
 	f.record(zeta.ID, doorward.UserInvite)
 	equal(f, f.value(f.Read().Vitals(ctx)).(store.Vitals).Deliveries, int64(1)) // the installation's
+}
+
+// replays selects what deliveries has recorded at one instant, the second event being invited,
+// and queues three for users and two for all.
+func (f *fixture) replays(users, all doorward.Webhook, invited string) {
+	ctx := f.Context()
+	second := f.value(f.Read().Event(ctx, invited)).(doorward.Event)
+	now, later := second.At, second.At.Add(time.Microsecond)
+	replay := func(w doorward.Webhook, r store.Replay) (queued int64) {
+		r.Actions = []doorward.Action{doorward.UserInvite, doorward.SessionOpen}
+		ids, err := f.Read().EventsToReplay(ctx, r)
+		noError(f, err)
+		f.write(func(tx *store.Tx) { queued = f.value(tx.QueueReplay(ctx, w.ID, ids)).(int64) })
+		return queued
+	}
+	equal(f, replay(users, store.Replay{TenantID: users.TenantID, Limit: 10}), int64(3))
+	equal(f, replay(all, store.Replay{From: &now, Limit: 2}), int64(2))
+	equal(f, replay(all, store.Replay{To: &now, Limit: 2}), int64(0))
+	for _, r := range []struct {
+		store.Replay
+		want int
+	}{
+		{store.Replay{TenantID: users.TenantID, After: second.Seq, Limit: 10}, 1},
+		{store.Replay{TenantID: users.TenantID, After: second.Seq, From: &later, Limit: 10}, 0},
+		{store.Replay{TenantID: users.TenantID, From: &now, To: &later, Limit: 10}, 3},
+		{store.Replay{TenantID: users.TenantID, Limit: 2}, 2},
+		{store.Replay{TenantID: users.TenantID, From: &later, Limit: 10}, 0},
+		{store.Replay{TenantID: users.TenantID, After: second.Seq, Limit: 10, Actions: doorward.EventActions(nil)}, 2},
+		{store.Replay{Limit: 10}, 4},
+	} {
+		if r.Actions == nil {
+			r.Actions = []doorward.Action{doorward.UserInvite, doorward.SessionOpen}
+		}
+		got, err := f.Read().EventsToReplay(ctx, r.Replay)
+		noError(f, err)
+		equal(f, len(got), r.want)
+	}
 }

@@ -92,6 +92,7 @@ class ProtectTest(WithServer):
 
     def test_faults_are_503_and_never_401(self):
         own = doorward.Client(self.server.url, key="dws_" + "a" * 49)
+        self.addCleanup(own.close)
         for call in (wsgi_call, asgi_call):
             for client, ways in ((doorward.Client("http://127.0.0.1:1", key="dws_x"), ("check", "introspection")),
                                  (doorward.Client(elsewhere(self), key="dws_x"), ("check", "introspection")), (own, ("introspection",))):

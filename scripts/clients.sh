@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Tries clients that are made from the OpenAPI document: make clients. Each of three
 # generators makes one; it must compile, and then sign in with a wrong and with the right
-# password, invite somebody and list the invitations of a real server. After that, the
-# clients of this repository run their own tests, on servers of their own.
+# password, invite somebody, list the invitations and more, on a real server whose answers
+# have members that no document names, as those of a later version. After that, the clients
+# of this repository run their own tests, on servers of their own.
 #
 # What is installed stays in the user's cache folder, what is generated in
 # artifacts/clients, so that only the first run takes minutes. Clients in Go and the others
@@ -35,7 +36,7 @@ packages() {
 
 serve() {
 	folder=$(mktemp -d)
-	trap 'kill "$server" 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT
+	trap 'kill "$server" ${proxy:-} 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT
 	(cd "$folder" && exec "$root/artifacts/doorward" dev --listen localhost:0 --log-level error \
 		--password-memory-kib 1024 --password-time 1) >"$folder/said" 2>"$folder/log" &
 	server=$!
@@ -44,13 +45,19 @@ serve() {
 		sleep 0.1
 	done
 	password=$(sed -n 's/.*password of all four: //p' "$folder/said")
+	node tools/clients/testdata/future.mjs "$address" >"$folder/later" &
+	proxy=$!
+	until later=$(cat "$folder/later") && [ -n "$later" ]; do
+		kill -0 "$proxy" || exit 1
+		sleep 0.1
+	done
 }
 
 generate_go() { # NAME COMMAND...
 	cp "tools/clients/testdata/$1/main.go" "$made/$1/main.go"
 	(cd "$made" && "${@:2}") >"$made/$1.log" 2>&1 || { cat "$made/$1.log" >&2 && return 1; }
 	go -C "$made" build -o "$made/$1/$1" "./$1"
-	"$made/$1/$1" "$address" "$password"
+	"$made/$1/$1" "$later" "$password"
 	echo "$1: its client compiles and works"
 }
 
@@ -61,7 +68,7 @@ typescript() {
 		cd "$made/typescript"
 		node_modules/.bin/openapi-typescript ../openapi.json --output api.d.ts >/dev/null 2>&1
 		node_modules/.bin/tsc
-		node calls.js "$address" "$password"
+		node calls.js "$later" "$password"
 	)
 	echo "openapi-typescript: its types compile and work"
 }

@@ -158,18 +158,31 @@ func copyMetrics(ctx context.Context, out io.Writer, cfg node.Config) error {
 
 // The secrets and addresses that could be in a text: in an error of another program, in a
 // log that holds mails.
-var secretText = regexp.MustCompile(`dw[kso]_[0-9A-Za-z_-]{20,}|wh(?:sec|pk)_[0-9A-Za-z+/=]{20,}|\$argon2[^\s"]+|://[^/\s"@]*:[^/\s"]*@|(#token=|[Bb]earer )[^\s"\\]+|\b[0-9A-Za-z_-]{43}\b`)
-
 var (
-	mailAddress   = regexp.MustCompile(`[^\s"'<>=:,;()\[\]/\\]+@[^\s"'<>=:,;()\[\]/\\]+`)
-	clientAddress = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b|\b(?:[0-9a-fA-F]{1,4}:){2,7}[0-9a-fA-F:]*(?:/[0-9]+)?|::[0-9a-fA-F]+\b`)
+	secretText = regexp.MustCompile(`dw[kso]_[0-9A-Za-z_-]{20,}|wh(?:sec|pk)_[0-9A-Za-z+/=]{20,}|\$(?:argon2|2[aby]\$|scrypt|pbkdf2)[^\s"]+|://[^/\s"@]*:[^\s"@]*@|(?i:#token=|\bbearer |\bbasic |\bcookie: *|\bpassword[=:] *)[^\s"\\]+|[0-9A-Za-z+/]{43}=`)
+	// longWord may be a token, a hash or a key: those have 43 characters or more. Names of
+	// metrics have, too.
+	longWord    = regexp.MustCompile(`[0-9A-Za-z_-]{43,}`)
+	mailAddress = regexp.MustCompile(`[^\s"'<>=:,;()\[\]/\\]+(?:@|%40)[^\s"'<>=:,;()\[\]/\\]+`)
+	// clientAddress is of IPv4, or of IPv6, which has eight groups or "::". A time of day has
+	// neither.
+	clientAddress = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b|\b(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}\b|(?:\b[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4})*)?::[0-9a-fA-F:]*(?:[0-9]*\.[0-9]+\.[0-9]+\.[0-9]+)?(?:/[0-9]+)?`)
+	// mailInLog is the line in which the destination log: of mails shows one, with names.
+	mailInLog = regexp.MustCompile(`(?m)^.*mail, for development only.*$`)
 )
 
 // scrub removes secrets and e-mail addresses from a text.
 func scrub(text string) string {
+	text = mailInLog.ReplaceAllString(text, "<mail>")
 	text = secretText.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.HasPrefix(found, "://") {
 			return "://" + masked + "@"
+		}
+		return masked
+	})
+	text = longWord.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasPrefix(found, "doorward_") {
+			return found
 		}
 		return masked
 	})

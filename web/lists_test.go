@@ -83,6 +83,25 @@ func TestListsSearchAndSort(t *testing.T) {
 	})
 }
 
+// What was invited in one go is listed in its order, from page to page.
+func TestListsKeepTheOrderOfOneGo(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		owner := as(d.Tenant("Acme").Owner.Token())
+		var want []string
+		var offers []m
+		for n := range 20 {
+			want = append(want, fmt.Sprintf("i%d@acme.example", n))
+			offers = append(offers, m{"email": want[n], "role": "USER"})
+		}
+		d.send(t, "POST /api/v2/auth/invite/bulk", m{"invitations": offers}, owner).ok(http.StatusOK)
+		got, next := d.page(t, "/api/v2/invitations?status=PENDING&sort=createdAt&limit=11", "email", owner)
+		rest, _ := d.page(t, "/api/v2/invitations?status=PENDING&sort=createdAt&limit=11&cursor="+next, "email", owner)
+		if diff := cmp.Diff(want, append(got, rest...)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestListsAsCSV(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

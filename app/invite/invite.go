@@ -84,7 +84,7 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	sentBy(inv, tx.By) // an API key may have another owner since
 	tx.Changed("email", "", inv.Email)
 	tx.Changed("role", "", string(inv.Role))
-	inv.CreatedAt, inv.ExpiresAt = tx.Now, expiry(tx, *inv)
+	inv.CreatedAt, inv.ExpiresAt = tx.Now.Add(-o.earlier), expiry(tx, *inv).Add(-o.earlier)
 	return insert(ctx, tx, *inv)
 }
 

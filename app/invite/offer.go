@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/mailaddr"
@@ -17,6 +18,8 @@ type Offer struct {
 	Name   string // may be empty
 	Days   *int64 // nil: doorward.InvitationDaysDefault, or fewer where the tenant says so
 	Locale string // of mails to the person (BCP 47); empty: that of the account if there is one, else English
+
+	earlier time.Duration // than the last of several offers
 }
 
 // invitation returns the valid fields of the offer, and the faults of the others,

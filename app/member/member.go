@@ -123,7 +123,7 @@ func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, ha
 }
 
 // Add makes the account u.ID a member of the tenant u.TenantID, with the role, status
-// and name of u. The caller has locked the tenant and the account, or created it in
+// and name of u, since u.CreatedAt or now. The caller has locked the tenant and the account, or created it in
 // this transaction. Errors: already_member, also for a suspended one; quota_exceeded; validation_failed
 // for a role that has been deleted since.
 func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
@@ -137,7 +137,9 @@ func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	if err := checkQuota(ctx, tx, u.TenantID); err != nil {
 		return err
 	}
-	u.CreatedAt = tx.Now
+	if u.CreatedAt.IsZero() {
+		u.CreatedAt = tx.Now
+	}
 	added, err := tx.InsertMembership(ctx, u)
 	if err == nil && !added {
 		err = doorward.Fail(doorward.CodeAlreadyMember, "")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -107,6 +108,7 @@ type importing struct {
 	ctx      context.Context
 	tx       *access.Tx
 	tenantID string
+	last     int // line
 	done     Imported
 	faults   roster.Faults
 }
@@ -119,6 +121,9 @@ func importAll(ctx context.Context, tx *access.Tx, tenantID string, people []ros
 	}
 	r := importing{ctx: ctx, tx: tx, tenantID: tenantID}
 	byAddress := slices.SortedFunc(slices.Values(people), func(a, b roster.Person) int { return cmp.Compare(a.Email, b.Email) })
+	for _, p := range people {
+		r.last = max(r.last, p.Line)
+	}
 	for _, p := range byAddress {
 		if err := r.add(p); err != nil {
 			return Imported{}, err
@@ -138,6 +143,7 @@ func (r *importing) add(p roster.Person) error {
 	r.count(p, account)
 	err = member.Add(r.ctx, r.tx, doorward.User{
 		ID: account.ID, Email: p.Email, Name: p.Name, Role: p.Role, Status: p.Status, TenantID: r.tenantID,
+		CreatedAt: r.tx.Now.Add(time.Duration(p.Line-r.last) * time.Microsecond), // lists keep the order of the file
 	})
 	if doorward.HasCode(err, doorward.CodeAlreadyMember) { // added since the list was compared with the tenant
 		alreadyMember(&r.faults, p.Line)

@@ -82,6 +82,17 @@ func TestImport(t *testing.T) {
 			f.Errorf("result (-want +got):\n%s", diff)
 		}
 
+		// Lists keep the order of the file.
+		found, err := f.Node(0).Users.List(f.Context(), owner.Caller, user.Filter{}, doorward.Window{Limit: 9})
+		f.NoError(err)
+		var listed []string
+		for _, u := range found.Items[1:] {
+			listed = append(listed, u.Email)
+		}
+		if diff := cmp.Diff([]string{"eve@acme.example", "bob@acme.example", "cat@acme.example", elsewhere.User.Email}, listed); diff != "" {
+			f.Errorf("the list (-want +got):\n%s", diff)
+		}
+
 		for email, want := range map[string]doorward.Code{
 			"bob@acme.example": "", "eve@acme.example": doorward.CodeMembershipSuspended, "cat@acme.example": doorward.CodeInvalidCredentials,
 			elsewhere.User.Email: doorward.CodeInvalidCredentials,

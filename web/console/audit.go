@@ -50,6 +50,15 @@ type entry struct {
 // Times is how many events the entry stands for.
 func (e entry) Times() int { return 1 + len(e.Others) }
 
+// Brief is the change that matters most, to be seen without opening the details; nil for none.
+func (e entry) Brief() *change {
+	i := slices.IndexFunc(e.Fields, func(f change) bool { return e.Action == doorward.UserRole && f.Field == "role" && f.Both })
+	if i < 0 {
+		return nil
+	}
+	return &e.Fields[i]
+}
+
 // OtherTargets is how many objects besides its own the entry is about.
 func (e entry) OtherTargets() int {
 	all := map[string]bool{e.Event.Target.ID: true}

@@ -43,6 +43,16 @@ func TestTrailGroupsWhatWasDoneAtOnce(t *testing.T) {
 	}
 }
 
+// A change of role says from what to what.
+func TestTrailShowsChangesOfRoles(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	bob := acme.Join("bob@acme.example", "USER")
+	owner := open(t, s, acme.Owner)
+	owner.do("/console/people/"+bob.ID+"/role", url.Values{"role": {"VIEWER"}}, "role")
+	owner.get("/console/audit?action=user.role", http.StatusOK, `<span class="why"><bdi>User</bdi> → <bdi>Viewer</bdi></span>`)
+}
+
 // Who was removed is in the trail by name.
 func TestTrailNamesWhoWasRemoved(t *testing.T) {
 	s := doorwardtest.Start(t)

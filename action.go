@@ -158,10 +158,6 @@ func (v Verb) Roles() (all []Role) {
 	return all
 }
 
-// GrantedTo reports whether the role grants the action, for tables in pages and documents.
-// Only access.Can decides.
-func (v *Verb) GrantedTo(r Role) bool { return v.roles&r.bit() != 0 }
-
 // roleSet is a set of roles, one bit each.
 type roleSet uint8
 

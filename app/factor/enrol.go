@@ -46,7 +46,7 @@ func (f *Factors) EnrolBy(ctx context.Context, by doorward.Caller, token, name s
 	return f.enrol(ctx, by.As(who), doorward.MFAChallenge, account, c.TenantID, name)
 }
 
-// enrol replaces an enrolment that was begun before: nobody confirms two at a time.
+// enrol replaces an enrolment that was begun before.
 func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, tenantID, name string) (Enrolment, error) {
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
 		return Enrolment{}, f.invalid(ctx, by, action, ofPerson(account.ID, tenantID), faults)
@@ -54,7 +54,7 @@ func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward
 	seed := totp.NewSeed()
 	e := Enrolment{ID: doorward.NewID(doorward.PrefixFactor), Seed: seed, URI: totp.URI(f.shown.Load().issuer, account.Email, seed)}
 	_, err := f.writer.Do(ctx, by, action, ofPerson(account.ID, tenantID), func(tx *access.Tx) error {
-		tx.SkipEvent() // until it is confirmed, it is nothing
+		tx.SkipEvent() // Confirm records it
 		if err := hasRoom(ctx, tx, account.ID); err != nil {
 			return err
 		}
@@ -70,8 +70,8 @@ func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward
 	return e, err
 }
 
-// invalid is the error of faults in what the caller asks for. Who may not ask, or has to
-// prove their identity first, learns that instead.
+// invalid is the error of faults in a request. A caller without the permission, or who must
+// prove their identity first, gets that error instead.
 func (f *Factors) invalid(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, faults []doorward.FieldError) error {
 	if err := f.writer.Require(ctx, by, action, on); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 	return done, err
 }
 
-// record records a new factor of the caller's, tells them, and raises their session.
+// record records a new factor of the caller's, notifies them, and raises their session.
 func record(ctx context.Context, tx *access.Tx, by doorward.Caller, done Confirmed, methods ...string) error {
 	tx.Changed("factor", "", string(done.Factor.Kind))
 	if len(done.RecoveryCodes) > 0 {

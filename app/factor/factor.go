@@ -197,7 +197,7 @@ func (f *Factors) changed(ctx context.Context, tx *access.Tx, userID string) (le
 	return account.Factors, err
 }
 
-// notify tells the person what was done to the account, and from where.
+// notify sends the person a mail about a change to the account, with the browser used.
 func notify(ctx context.Context, tx *access.Tx, kind store.MailKind, email string) error {
 	tx.RecordUserAgent()
 	return tx.Notify(ctx, kind, email)

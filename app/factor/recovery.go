@@ -86,7 +86,7 @@ func replaceCodes(ctx context.Context, tx *access.Tx, userID string) ([]string, 
 	return codes, tx.SetRecoveryCodes(ctx, userID, hashes)
 }
 
-// recovered records that a recovery code was used, and tells the person.
+// recovered records that a recovery code was used, and notifies the person.
 func recovered(ctx context.Context, tx *access.Tx, userID, tenantID string) error {
 	account, err := tx.Account(ctx, userID)
 	if err != nil {

@@ -120,7 +120,7 @@ func (f *Factors) ShowReset(ctx context.Context, token string) (string, error) {
 	return account.Email, err
 }
 
-// removeAll removes the account's factors and recovery codes, and tells the person.
+// removeAll removes the account's factors and recovery codes, and notifies the person.
 func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	if err := tx.DeleteFactors(ctx, account.ID); err != nil {
 		return err

@@ -72,9 +72,6 @@ const (
 	JSONLines Format = "jsonl"
 )
 
-// Formats lists them.
-var Formats = []Format{CSV, JSONLines}
-
 // Person is a valid row: the address is canonical, role and status are known, and
 // the hash can be verified or is empty.
 type Person struct {

@@ -171,10 +171,10 @@ func unchanged(now doorward.Tenant, versions []string) error {
 	return nil
 }
 
-// replace stores the settings and ends the sessions beyond the tighter absolute
-// limit, and those without the second factor that is, or was, demanded of them, so that
-// they don't return when it is loosened. Idle sessions are ended
-// when they are used, see package session.
+// replace stores the settings. It ends the sessions beyond the tighter absolute limit, and
+// those that lack a second factor which the old or the new settings demand: otherwise they
+// would be valid again once the demand is lifted. Idle sessions are ended when they are
+// used, see package session.
 func (t *Tenants) replace(ctx context.Context, tx *access.Tx, before, after doorward.Tenant) error {
 	if err := tx.EditTenant(ctx, after); err != nil {
 		return err

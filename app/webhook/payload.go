@@ -15,8 +15,8 @@ type message struct {
 	Data      doorward.EventView `json:"data"`
 }
 
-// payload returns the body for a webhook. It is made when it is sent, so that what is erased
-// until then isn't sent.
+// payload returns the body for a webhook. It is made at each attempt, so that data erased
+// since the event isn't sent.
 func payload(w doorward.Webhook, e doorward.Event) ([]byte, error) {
 	d := e.View()
 	if !w.Includes(doorward.WebhookIncludesEmail) {
@@ -33,7 +33,7 @@ func withoutAddresses(changes []doorward.Change) (all []doorward.Change) {
 	return all
 }
 
-// withoutAddress blanks whatever could hold an e-mail address: what has an @.
+// withoutAddress blanks text that may hold an e-mail address: text with an @.
 func withoutAddress(text string) string {
 	if strings.Contains(text, "@") {
 		return ""

@@ -77,7 +77,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("then comes %q", got)
 	}
 	if err := c.Follow(t.Context(), "nonsense", nil, nil); errors.Is(err, client.ErrUnavailable) || err == nil {
-		t.Errorf("a place that is none: %v", err)
+		t.Errorf("a malformed place: %v", err)
 	}
 	if _, err := server.Node.App.Installation.Restored(t.Context(), doorward.OperatorAtTerminal(), keepAll); err != nil {
 		t.Fatal(err)

@@ -2,10 +2,10 @@ package guard
 
 import "net/netip"
 
-// IsPublic reports whether the address belongs to the public Internet, as a destination.
-// It goes by what is allocated for that, not by a list of what is not: addresses that are
-// mapped (::ffff:0:0/96), translated (NAT64, 6to4, Teredo), scoped by a zone, or reserved
-// for anything else are none, whatever they contain.
+// IsPublic reports whether the address is a destination on the public Internet. Addresses
+// that are mapped (::ffff:0:0/96), translated (NAT64, 6to4, Teredo), scoped by a zone, or
+// reserved are not public, even if they contain a public address. In IPv6 only allocated
+// ranges are public, so a range that is assigned later is refused until it is listed.
 func IsPublic(a netip.Addr) bool {
 	if !a.IsValid() || a.Zone() != "" || a.Is4In6() {
 		return false

@@ -81,7 +81,6 @@ func TestPlaceOfPolicies(t *testing.T) {
 	}
 }
 
-// action is a model with one action, which begins at line 2, column 3.
 // chain are entities, each in the next one.
 func chain(ids ...string) string {
 	var text strings.Builder
@@ -99,6 +98,7 @@ func parents(n int) string {
 	return text.String()
 }
 
+// action is a model with one action, which begins at line 2, column 3.
 func action(text string) string { return "actions:\n  " + text }
 
 func resources(text string) string { return "actions: {}\nresources:\n  " + text }

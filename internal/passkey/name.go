@@ -24,5 +24,6 @@ var models = map[string]string{
 	"ee882879721c491397753dfcce97072a": "YubiKey",
 }
 
-// Model is the name of a widespread authenticator, or empty. It never has text that was sent.
+// Model is the name of a widespread authenticator, or empty. The names are those listed
+// here, never text from the request.
 func (c Credential) Model() string { return models[hex.EncodeToString(c.AAGUID)] }

@@ -1,12 +1,12 @@
-// Package passkey makes and verifies passkeys: WebAuthn over go-webauthn, with the rules
-// that the library leaves open.
+// Package passkey makes and verifies passkeys. It uses go-webauthn, and adds the rules that
+// the library leaves to its caller.
 //
 //   - Every passkey is discoverable and verifies its user, at its registration and at each
 //     use, so that it can sign in alone.
 //   - A signature counter that has not increased means a copy: [ErrCopied]. An
 //     authenticator that has no counter always sends 0, which is none.
-//   - A passkey may become one that is synced (backup eligible from 0 to 1), as password
-//     managers do with those of a device; the way back is refused.
+//   - A passkey of one device may become synced (backup eligible from 0 to 1), as password
+//     managers do; the change back is refused.
 //
 // Nothing here is stored: the caller makes the challenge, and keeps the [Credential].
 package passkey
@@ -79,7 +79,7 @@ func originOf(base *url.URL) string {
 // Usable reports whether browsers have passkeys at the base URL.
 func (p *Party) Usable() bool { return p.web != nil }
 
-// User is whom a passkey is for. ID is its user handle.
+// User is the owner of a passkey. ID is the user handle.
 type User struct{ ID, Name string }
 
 // Credential is what the verification of a passkey needs.
@@ -145,8 +145,8 @@ func descriptors(all []Credential) []protocol.CredentialDescriptor {
 }
 
 // CreationOptions are the options for the browser to make a passkey, as WebAuthn's
-// PublicKeyCredentialCreationOptionsJSON. An authenticator that has one of the known ones
-// makes none.
+// PublicKeyCredentialCreationOptionsJSON. An authenticator that
+// already has one of the known passkeys refuses.
 func (p *Party) CreationOptions(challenge []byte, who User, known []Credential) (json.RawMessage, error) {
 	made, _, err := p.web.BeginRegistration(holder{User: who}, webauthn.WithExclusions(descriptors(known)),
 		func(o *protocol.PublicKeyCredentialCreationOptions) error {

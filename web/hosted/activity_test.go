@@ -75,8 +75,8 @@ func TestRememberedBrowsersOnPages(t *testing.T) {
 	asked(true, true, true)
 }
 
-// The page of security has the sessions, and ends them; and what happened to the account,
-// with time, device and address, also what others did.
+// The security page lists the sessions and can end them. It lists what happened to the
+// account, with time, device and address, including what others did.
 func TestActivityOnPages(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")

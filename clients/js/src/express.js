@@ -2,7 +2,7 @@
 
 import { check, optionsOf } from "./check.js";
 import { DoorwardError } from "./errors.js";
-import { withoutIdentity } from "./incoming.js";
+import { addressFor, withoutIdentity } from "./incoming.js";
 import { refusal } from "./refusal.js";
 
 /** protect lets a request pass whose caller may do the action; without an action, one that
@@ -11,7 +11,7 @@ export function protect(client, action, { onRefused = answer, ...given } = {}) {
 	const options = optionsOf(given);
 	return async (req, res, next) => {
 		try {
-			req.doorward = await check(client, req, action, { ip: req.ip ?? req.socket?.remoteAddress, ...options });
+			req.doorward = await check(client, req, action, { ip: addressFor(options, req.ip, req), ...options });
 			withoutIdentity(req);
 		} catch (error) {
 			if (!(error instanceof DoorwardError)) return next(error);

@@ -2,7 +2,7 @@
 
 import { check, optionsOf } from "./check.js";
 import { DoorwardError } from "./errors.js";
-import { withoutIdentity } from "./incoming.js";
+import { addressFor, withoutIdentity } from "./incoming.js";
 import { refusal } from "./refusal.js";
 
 /** protect returns an onRequest hook that lets a request pass whose caller may do the
@@ -12,7 +12,7 @@ export function protect(client, action, { onRefused, ...given } = {}) {
 	const options = optionsOf(given);
 	return async (request, reply) => {
 		try {
-			request.doorward = await check(client, request.raw, action, { ip: request.ip, ...options });
+			request.doorward = await check(client, request.raw, action, { ip: addressFor(options, request.ip, request.raw), ...options });
 			withoutIdentity(request.raw);
 		} catch (error) {
 			if (!(error instanceof DoorwardError)) throw error;

@@ -35,6 +35,13 @@ function hopsOf(headers, ip) {
 	return [...before, ip].filter((hop) => hop !== "").slice(-maxHops).join(", ");
 }
 
+/** addressFor returns the address for check: the peer's, since Doorward finds the caller before it
+ * by its own --trusted-proxies. An introspection has only what the framework takes for the caller,
+ * which with "trust proxy" true is what anybody claims. */
+export function addressFor({ via }, caller, { socket }) {
+	return (via === "introspection" && caller) || socket?.remoteAddress;
+}
+
 /** addressOf returns ip if it is an address: a socket of Unix has none. */
 export const addressOf = (ip) => (isIP(ip ?? "") ? ip : undefined);
 

@@ -64,6 +64,8 @@ test("Doorward is sent what it needs of a request, and nothing else", async (t) 
 	assert.equal((await sent("Authorization: Basic YTpi")).authorization, undefined);
 	assert.equal((await sent(`Authorization: bEARER ${"x".repeat(9_000)}`)).authorization.length, 512);
 	assert.equal((await sent("X-Forwarded-For: 192.0.2.7", "X-Forwarded-For: 198.51.100.1"))["x-forwarded-for"], "192.0.2.7, 198.51.100.1, 127.0.0.1");
+	app.set("trust proxy", true); // then Express takes the first address for the caller's
+	assert.equal((await sent("X-Forwarded-For: 192.0.2.7"))["x-forwarded-for"], "192.0.2.7, 127.0.0.1");
 	assert.match((await sent(`X-Forwarded-For: ${"192.0.2.7,".repeat(800)}`))["x-forwarded-for"], /^(192\.0\.2\.7, ){7}127\.0\.0\.1$/);
 	const nobodys = await listening(t, (req, res) => protect(door, undefined, { ip: "unix" })(req, res, () => res.end()));
 	assert.equal((await ask(nobodys, ["X-Forwarded-For: 192.0.2.7"])).status, 200);

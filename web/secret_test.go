@@ -32,7 +32,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	log := &logtest.Journal{}
 	path := filepath.Join(t.TempDir(), "doorward.db")
 	collector := tracetest.Start(t)
-	d := start(t, doorwardtest.Database("sqlite:"+path), func(c *node.Config) {
+	d := start(t, doorwardtest.Database("sqlite:"+path), hasPasskeys(), func(c *node.Config) {
 		c.Trace = trace.Options{Collector: collector.URL, Sample: 1}
 		c.Audiences = []string{"https://messages.example"}
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -164,14 +164,30 @@ func (s *server) useFactors(t *testing.T, acme *doorwardtest.Tenant) []string {
 	wrong := "WRNG-" + a.recovery[0][5:]
 	s.send(t, secondPath, m{"challenge": asked, "recoveryCode": wrong}).fails(http.StatusUnauthorized, "invalid_code")
 	token := s.send(t, secondPath, m{"challenge": asked, "recoveryCode": a.recovery[0]}).ok(http.StatusOK).text("token")
+	up := s.send(t, beginStepUpPath, nil, as(token)).ok(http.StatusOK).text("challenge")
+	s.send(t, finishStepUpPath, m{"challenge": up, "code": "000000"}, as(token)).invalid("/code", "wrong")
+	renewed := s.send(t, finishStepUpPath, m{"challenge": up, "code": a.code(t)}, as(token)).ok(http.StatusOK).text("token")
+	alone := s.send(t, beginAlonePath, nil).ok(http.StatusOK)
 	again := s.login(t, eve.Email, password).text("challenge")
 	s.send(t, "POST /api/v2/users/"+eve.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
 	reset := s.code(t, eve.Email)
-	secrets := []string{begun, a.secret, string(seed), asked, again, token, wrong, reset}
+	secrets := []string{begun, a.secret, string(seed), asked, again, token, wrong, reset, up, renewed, alone.text("challenge"), alone.text("publicKey.challenge")}
+	secrets = append(secrets, s.beginFirstFactor(t, acme)...)
 	for _, code := range a.recovery {
 		secrets = append(secrets, code, strings.ReplaceAll(code, "-", ""))
 	}
 	return secrets
+}
+
+// beginFirstFactor sets up a first factor at a login, and returns the challenge and the seed.
+func (s *server) beginFirstFactor(t *testing.T, acme *doorwardtest.Tenant) []string {
+	t.Helper()
+	fay := acme.Join("fay@lakeside.example", "USER")
+	s.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
+	challenge := s.login(t, fay.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
+	e := s.send(t, totpPath, m{"challenge": challenge}).ok(http.StatusCreated)
+	s.send(t, confirmPath, m{"challenge": challenge, "id": e.text("id"), "code": "000000"}).fails(http.StatusUnauthorized, "invalid_code")
+	return []string{challenge, e.text("secret")}
 }
 
 // misplaceSecrets sends secrets where they don't belong, and returns them.

@@ -128,6 +128,40 @@ func TestOneCodeAtOnce(t *testing.T) {
 	}
 }
 
+// TestOneCodeForAllUses: the code that has confirmed an app at once in many requests is good
+// for nothing else, and of logins and step-ups with the next one at once one passes.
+func TestOneCodeForAllUses(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		f.UseMasterKey()
+		e, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, "")
+		f.NoError(err)
+		a := &apptest.Authenticator{ID: e.ID, Seed: e.Seed}
+		first := a.Code(f.DB.Now())
+		got := apptest.CountCodes(apptest.Concurrently(16, func(i int) error {
+			return apptest.ErrorOf(f.Node(i).Factors.Confirm(f.Context(), ann.Caller, e.ID, first))
+		}))
+		if n := f.CountRows("recovery_codes"); got[""] != 1 || got[doorward.CodeNotFound] != 15 || n != doorward.RecoveryCodes {
+			f.Errorf("confirming: %v, %d recovery codes", got, n)
+		}
+		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: first}); got != doorward.CodeInvalidCode {
+			f.Errorf("the code that has confirmed: %q", got)
+		}
+		next := a.Code(f.DB.Now())
+		var uses []func() error
+		for i := range 8 {
+			b, up := f.Challenge(apptest.Anonymous(1), ann), beginStepUp(f, ann.Caller)
+			uses = append(uses, func() error { return codeOf(f, i, b, factor.Answer{Code: next}) }, func() error {
+				return apptest.ErrorOf(stepUp(f, i, ann.Caller, up, byCode(next)))
+			})
+		}
+		got = apptest.CountCodes(apptest.Concurrently(16, func(i int) error { return uses[i]() }))
+		if got[""] != 1 || got[""]+got[doorward.CodeInvalidCode]+got[doorward.CodeValidationFailed] != 16 {
+			f.Errorf("logins and step-ups: %v", got)
+		}
+	})
+}
+
 // TestFiveTries: a challenge has five tries, over all nodes; the right code is too late
 // then. Each wrong one counts in the limit of the account, and right passwords in between
 // don't clear it.

@@ -94,7 +94,7 @@ func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 
 // DeleteCounters deletes the counters that are named after the account.
 func (tx *Tx) DeleteCounters(ctx context.Context, a doorward.Account) error {
-	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email, "newcomers:" + a.ID, "devices:" + a.ID, "change-email:" + a.ID} {
+	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email, "newcomers:" + a.ID, "devices:" + a.ID, "change-email:" + a.ID, "codes:" + a.ID} {
 		if err := tx.ClearThrottle(ctx, bucket); err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ func TestGoldenNumbers(t *testing.T) {
 		{"first wait", delay(0)},
 		{"longest wait", delay(closedAfter)},
 		{"failures until unknown browsers are refused", closedAfter},
+		{"codes of an app in a row, without a right one, until they are refused", closedAfter},
 		{"shortest time in which these can happen", slowest},
 		{"fewer are forgotten after", accountMemory},
 		{"tries of a known browser", fmt.Sprintf("%d in %s", deviceHits, plain(deviceWindow))},

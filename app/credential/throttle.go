@@ -358,12 +358,42 @@ func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
 	return tx.ClearThrottle(ctx, a.own)
 }
 
+// CountCode counts a try at a code of the account's authenticator app, before it is judged.
+// After closedAfter in a row without a proof of a second factor, codes are refused: a reset of
+// the password proves the mailbox and doesn't clear this counter, or codes could be guessed
+// for ever between resets. Errors: too_many_attempts.
+func (v *Verifier) CountCode(ctx context.Context, tx *store.Tx, userID string) error {
+	if v.limits.Load().PerAccount == 0 {
+		return nil
+	}
+	bucket := codesBucket(userID)
+	t, err := tx.HitThrottle(ctx, bucket, accountMemory)
+	switch {
+	case err != nil:
+		return err
+	case t.Until.After(tx.Now):
+		err := tooMany(longestDelay)
+		err.Detail = "There were too many wrong codes. Use a passkey or a recovery code, or ask an administrator to reset the second factors."
+		return err
+	case t.Hits >= closedAfter:
+		return tx.DelayThrottle(ctx, bucket, forever)
+	}
+	return nil
+}
+
+// ClearCodes clears that counter, after a proof of a second factor or the end of all factors.
+func ClearCodes(ctx context.Context, tx *store.Tx, userID string) error {
+	return tx.ClearThrottle(ctx, codesBucket(userID))
+}
+
+func codesBucket(userID string) string { return "codes:" + userID }
+
 // Reset clears the delays of an address, after a password reset by mail.
 func Reset(ctx context.Context, tx *store.Tx, email string) error {
 	return tx.ClearThrottle(ctx, "account:"+email)
 }
 
-func tooMany(wait time.Duration) error {
+func tooMany(wait time.Duration) *doorward.Error {
 	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/totp"
 	"github.com/doorward/doorward/store"
 )
@@ -32,6 +33,7 @@ func (a Answer) Method() string {
 // it permits.
 type Match struct {
 	Methods []string // for Assurance.AMR
+	userID  string
 	use     useFunc
 }
 
@@ -41,16 +43,26 @@ type useFunc func(ctx context.Context, tx *access.Tx, tenantID string) error
 // Use makes the answer invalid for later use. The trail of the tenant records that a recovery code was used.
 // Errors: invalid_code when another request was quicker, unavailable.
 func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
-	return m.use(ctx, tx, tenantID)
+	if err := m.use(ctx, tx, tenantID); err != nil {
+		return err
+	}
+	return credential.ClearCodes(ctx, tx.Tx, m.userID)
 }
 
 // wrongAnswer is the error of a wrong answer.
 func wrongAnswer() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
 
 // Try counts a try of the challenge and judges the answer. A passkey that turns out to be
-// a copy is disabled. Errors: challenge_over, invalid_code, unavailable.
+// a copy is disabled. Errors: challenge_over, invalid_code, too_many_attempts, unavailable.
 func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a Answer) (Match, error) {
-	if err := f.Count(ctx, c); err != nil {
+	err := f.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		err := f.count(ctx, tx, c)
+		if err == nil && a.Method() == doorward.ByCode {
+			err = f.verifier.CountCode(ctx, tx, c.UserID)
+		}
+		return err
+	})
+	if err != nil {
 		return Match{}, err
 	}
 	switch a.Method() {
@@ -77,7 +89,7 @@ func (f *Factors) judgeCode(ctx context.Context, userID, code string) (Match, er
 			return Match{}, err
 		}
 		if step, ok := totp.Match(seed, code, f.db.Now(), one.LastStep); ok {
-			return Match{[]string{doorward.MethodCode}, useCode(one, step)}, nil
+			return Match{[]string{doorward.MethodCode}, userID, useCode(one, step)}, nil
 		}
 	}
 	return Match{}, wrongAnswer()
@@ -95,7 +107,7 @@ func judgeRecovery(userID, code string) (Match, error) {
 	if !ok {
 		return Match{}, wrongAnswer()
 	}
-	return Match{[]string{doorward.MethodCode}, func(ctx context.Context, tx *access.Tx, tenantID string) error {
+	return Match{[]string{doorward.MethodCode}, userID, func(ctx context.Context, tx *access.Tx, tenantID string) error {
 		if err := wrongUnless(tx.UseRecoveryCode(ctx, userID, hash)); err != nil {
 			return err
 		}

@@ -167,9 +167,11 @@ func (c Challenge) Takes(method string) bool { return slices.Contains(c.Methods,
 
 // Count counts a try. Errors: challenge_over, unavailable.
 func (f *Factors) Count(ctx context.Context, c Challenge) error {
-	return f.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		return overUnless(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
-	})
+	return f.writer.Upkeep(ctx, func(tx *store.Tx) error { return f.count(ctx, tx, c) })
+}
+
+func (f *Factors) count(ctx context.Context, tx *store.Tx, c Challenge) error {
+	return overUnless(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
 }
 
 // Take uses the challenge up, in the transaction of what it permits and under the lock on

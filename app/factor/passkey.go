@@ -120,7 +120,7 @@ func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, o
 	}
 	next := one
 	next.Credential, next.Synced = now.Text(), now.BackupEligible
-	return Match{methodsOf(now), func(ctx context.Context, tx *access.Tx, _ string) error {
+	return Match{methodsOf(now), one.UserID, func(ctx context.Context, tx *access.Tx, _ string) error {
 		return wrongUnless(tx.UsePasskey(ctx, one, next))
 	}}, nil
 }

@@ -128,6 +128,9 @@ func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward
 	if _, err := f.changed(ctx, tx, account.ID); err != nil {
 		return err
 	}
+	if err := credential.ClearCodes(ctx, tx.Tx, account.ID); err != nil {
+		return err
+	}
 	return notify(ctx, tx, store.MailFactorsRemoved, account.Email)
 }
 

@@ -167,9 +167,14 @@ func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, pu
 	return answering{factors: l.factors, by: by, c: c, proof: proof}, err
 }
 
-// refuse counts a wrong answer as a failure and records it. Other errors end the attempt.
+// refuse counts a wrong answer as a failure and records it. Other errors end the attempt, and
+// one that was refused unjudged counts nowhere.
 func (a answering) refuse(ctx context.Context, err error) error {
 	var reason *doorward.Error
+	if doorward.HasCode(err, doorward.CodeTooManyAttempts) {
+		a.proof.Release(ctx)
+		return err
+	}
 	if errors.As(err, &reason) && reason.Code == doorward.CodeInvalidCode {
 		on := doorward.Object{Type: "user", ID: a.c.UserID, TenantID: a.c.TenantID}
 		a.factors.Tally(factor.Refused)

@@ -202,6 +202,48 @@ func TestFiveTries(t *testing.T) {
 	})
 }
 
+// TestCodesAreNotGuessedForEver: after 100 wrong codes none is right any more, whatever the
+// mailbox resets; a recovery code still is, and lets codes be used again.
+func TestCodesAreNotGuessedForEver(t *testing.T) {
+	limits := credential.Limits{PerAccount: 1000, PerIP: 1000}
+	f := apptest.New(t, apptest.SQLite, limits, time.Now)
+	_, ann := f.Tenant()
+	a := f.Enrol(ann)
+	for range 100 / doorward.ChallengeTries {
+		b := f.Challenge(apptest.Anonymous(1), ann)
+		for range doorward.ChallengeTries {
+			if got := code(f, 0, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
+				f.Fatalf("a wrong code: %q", got)
+			}
+		}
+	}
+	f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.ResetToken(ann), apptest.FirstPassword, apptest.FirstPassword)))
+	answer := func(a factor.Answer, want doorward.Code) {
+		f.Helper()
+		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), ann), a); got != want {
+			f.Errorf("%q, want %q", got, want)
+		}
+	}
+	right := a.Code(f.DB.Now())
+	answer(factor.Answer{Code: right}, doorward.CodeTooManyAttempts)
+	if n := f.CountFailures("account:" + ann.User.Email); n != 0 {
+		f.Errorf("a code that was not judged counts: %d", n)
+	}
+	if n := inFlight(f); n != 0 {
+		f.Errorf("%d attempts are in flight", n)
+	}
+	answer(factor.Answer{RecoveryCode: a.Recovery[0]}, "")
+	answer(factor.Answer{Code: right}, "")
+	if n := f.CountFailures("codes:"); n != 0 {
+		f.Errorf("%d codes are counted after a right one", n)
+	}
+	answer(factor.Answer{Code: "000000"}, doorward.CodeInvalidCode)
+	f.NoError(apptest.ErrorOf(f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, ann.User.Email)))
+	if n := f.CountFailures("codes:"); n != 0 {
+		f.Errorf("%d codes are counted after the reset", n)
+	}
+}
+
 // TestFalseChallenges: a challenge is good for its purpose, its account and its time, and
 // not beyond a change of the password or of the factors.
 func TestFalseChallenges(t *testing.T) {

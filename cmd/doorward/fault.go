@@ -108,7 +108,7 @@ func describeDiffering(e *lease.DiffersError) string {
 	return strings.Join(lines, "\n  ")
 }
 
-// describeKeyFile says for a wrong key how to go on, and for other faults the error does.
+// describeKeyFile adds to a wrong key what to do; other errors say it themselves.
 func describeKeyFile(e *masterkey.FileError) string {
 	text := "--master-key-file: " + e.Error()
 	if wrong := (*masterkey.WrongKeyError)(nil); errors.As(e, &wrong) {

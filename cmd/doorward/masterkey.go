@@ -99,7 +99,7 @@ func notRotated(err error, sealed int) error {
 	return err
 }
 
-// warnKeyMissing tells that a copied database needs a key that isn't there.
+// warnKeyMissing warns that a copied database needs a master key that isn't there.
 func warnKeyMissing(warn io.Writer, cfg node.Config, fit masterkey.Fit) {
 	if fit.Needed == "" || fit.Here != "" {
 		return

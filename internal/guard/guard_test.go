@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// TestIsPublic: no spelling or translation of an internal address is public, and nothing of
-// what is reserved.
+// TestIsPublic: no spelling or translation of an internal address is public, and no reserved
+// address is.
 func TestIsPublic(t *testing.T) {
 	for _, text := range []string{
 		"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.254", "100.100.100.200", "127.0.0.1", "127.255.0.1",

@@ -25,7 +25,7 @@ func viewBegun(b factor.Begun) challengeView {
 var docBeginStepUp = front.Doc{
 	ID: "beginStepUp", Tag: "Sessions", Summary: "Begin to prove the session again",
 	WhilePaused: true,
-	Description: "For actions that are answered with `step_up_required`. Who has a second factor proves that, others the password. The answer with that code has such a challenge, too.",
+	Description: "For actions that are answered with `step_up_required`. A person with a second factor proves it; others prove the password. The answer with that code has such a challenge, too.",
 }
 
 func (a *api) beginStepUp(ctx context.Context, c *front.Call, _ front.None) (challengeView, error) {

@@ -39,7 +39,7 @@ type explainPage struct {
 // explained is an answer.
 type explained struct {
 	policy.Explanation
-	Name, Page string // of who is asked about
+	Name, Page string // of the person or key in the question
 	// Text is the path of the page with the text of the policies that decide.
 	Text string
 }
@@ -141,7 +141,8 @@ func isInstant(text string) bool {
 	return err == nil
 }
 
-// asked returns the member or key of an id, or the member of an address; none: neither.
+// asked finds a member or key by id, or a member by address. The object is empty if there
+// is none.
 func (h *console) asked(ctx context.Context, c *ui.Call, text string) (doorward.Object, error) {
 	switch {
 	case strings.HasPrefix(text, doorward.PrefixKey):

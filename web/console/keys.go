@@ -43,8 +43,9 @@ func (k apiKey) EndsAt() time.Time { return k.APIKey.EndsAt() }
 // Left is the rest of the earlier secret's grace.
 func (k apiKey) Left() time.Duration { return k.Earlier.EndsAt.Sub(k.now).Round(time.Minute) }
 
-// Idle reports whether the key can't do what it was given, because of its owner's role.
-func (k apiKey) Idle(a doorward.Action) bool { return !slices.Contains(k.EffectivePermissions(), a) }
+// Lacks reports whether the key can't use a permission of its own, because the role in
+// effect doesn't grant it.
+func (k apiKey) Lacks(a doorward.Action) bool { return !slices.Contains(k.EffectivePermissions(), a) }
 
 // Addresses are the allowed addresses, one a line.
 func (k apiKey) Addresses() string {
@@ -449,7 +450,7 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 // changedPermissions returns the permissions of the form, or nil if they are as shown.
-// The form doesn't show those that the model has no more, which the key then keeps.
+// The form doesn't show those that have left the model; the key keeps them.
 func changedPermissions(c *ui.Call, k apiKey) *[]string {
 	chosen := c.Values("permissions")
 	for _, g := range permissionGroups(k.Rules, k.Role, k.Has) {

@@ -265,7 +265,7 @@ func (h *console) planRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "rolechange", Body: body}, nil
 }
 
-// lacking returns the permissions that others don't have.
+// lacking returns the permissions of all that are not among the others.
 func lacking(rules *doorward.Rules, all, others []doorward.Action) (found []permission) {
 	for _, a := range all {
 		if !slices.Contains(others, a) {
@@ -276,7 +276,7 @@ func lacking(rules *doorward.Rules, all, others []doorward.Action) (found []perm
 }
 
 // editOf returns the edit of the form. Permissions that are as shown stay unchanged, with
-// those that the model has no more.
+// those that have left the model.
 func editOf(c *ui.Call, r roleEntry) role.Edit {
 	name, about, chosen := c.Value("roleName"), c.Value("about"), c.Values("permissions")
 	e := role.Edit{Name: &name, About: &about, Versions: version(c)}
@@ -306,7 +306,7 @@ type roleEnd struct {
 	Self                       bool // the caller has the role
 }
 
-// Used reports whether anything has the role, which then gets another one.
+// Used reports whether members, invitations or keys have the role; they get another one.
 func (e roleEnd) Used() bool { return e.Members+e.Invitations+e.Keys > 0 }
 
 // replacement is a role that could take the place of a deleted one, and what that would

@@ -911,7 +911,7 @@ export interface paths {
         put?: never;
         /**
          * Begin to prove the session again
-         * @description For actions that are answered with `step_up_required`. Who has a second factor proves that, others the password. The answer with that code has such a challenge, too.
+         * @description For actions that are answered with `step_up_required`. A person with a second factor proves it; others prove the password. The answer with that code has such a challenge, too.
          */
         post: operations["beginStepUp"];
         delete?: never;

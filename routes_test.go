@@ -423,19 +423,19 @@ func TestEachCreationIsRepeatable(t *testing.T) {
 }
 
 func TestEachRouteRefuses(t *testing.T) {
-	door := doorwardtest.Start(t)
-	acme := door.Tenant("Acme")
-	credentials := map[string]string{"OWNER": "JSESSIONID=" + acme.Owner.Token(), "operator": operatorKey(t, door)}
+	server := doorwardtest.Start(t)
+	acme := server.Tenant("Acme")
+	credentials := map[string]string{"OWNER": "JSESSIONID=" + acme.Owner.Token(), "operator": operatorKey(t, server)}
 	for _, role := range []string{"ADMIN", "USER", "VIEWER"} {
 		credentials[role] = "JSESSIONID=" + acme.Join(strings.ToLower(role)+"@acme.example", role).Token()
 	}
 	credentials["ended"] = "JSESSIONID=" + acme.Join("gone@acme.example", "OWNER").Token()
-	send(t, door, "POST", "/api/v2/auth/logout", refusal{who: "ended"}, credentials)
+	send(t, server, "POST", "/api/v2/auth/logout", refusal{who: "ended"}, credentials)
 	for _, r := range api.Routes(nil) {
 		for _, want := range append(derived(r), refusals[pattern(r)]...) {
 			t.Run(pattern(r)+" "+want.why+" "+want.who, func(t *testing.T) {
 				path := strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", absentID(r.Path)).Replace(r.Path)
-				status, body := send(t, door, r.Method, path, want, credentials)
+				status, body := send(t, server, r.Method, path, want, credentials)
 				if status != want.status || !strings.Contains(body, fmt.Sprintf("%q:%q", "code", want.code)) {
 					t.Errorf("answered %d %s\nwant %d %s", status, body, want.status, want.code)
 				}
@@ -460,18 +460,18 @@ func absentID(path string) string {
 	return ""
 }
 
-func operatorKey(t *testing.T, door *doorwardtest.Server) string {
+func operatorKey(t *testing.T, server *doorwardtest.Server) string {
 	t.Helper()
-	key, err := door.Node.App.Keys.CreateOperator(t.Context(), doorward.OperatorAtTerminal(), "test")
+	key, err := server.Node.App.Keys.CreateOperator(t.Context(), doorward.OperatorAtTerminal(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return "Bearer " + key
 }
 
-func send(t *testing.T, door *doorwardtest.Server, method, path string, r refusal, credentials map[string]string) (status int, body string) {
+func send(t *testing.T, server *doorwardtest.Server, method, path string, r refusal, credentials map[string]string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, door.URL+path+"?"+r.query, strings.NewReader(r.body))
+	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path+"?"+r.query, strings.NewReader(r.body))
 	if err != nil {
 		t.Fatal(err)
 	}

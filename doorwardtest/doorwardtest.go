@@ -1,8 +1,8 @@
 // Package doorwardtest starts a real Doorward inside a test.
 //
 //	func TestMyService(t *testing.T) {
-//		door := doorwardtest.Start(t)
-//		acme := door.Tenant("Acme")
+//		server := doorwardtest.Start(t)
+//		acme := server.Tenant("Acme")
 //		ann := acme.Join("ann@acme.example", "USER")
 //		req.AddCookie(&http.Cookie{Name: "JSESSIONID", Value: ann.Login()})
 //	}

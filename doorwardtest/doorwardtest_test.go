@@ -9,12 +9,12 @@ import (
 )
 
 func TestMainJob(t *testing.T) {
-	door := doorwardtest.Start(t)
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	server := doorwardtest.Start(t)
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	if status, body := ann.Get("/api/v2/auth/session"); status != http.StatusOK {
 		t.Fatalf("session after login: %d %s", status, body)
 	}
-	door.Advance(time.Hour + time.Second)
+	server.Advance(time.Hour + time.Second)
 	if status, body := ann.Get("/api/v2/auth/session"); status != http.StatusUnauthorized {
 		t.Errorf("session after an idle hour: %d %s, want 401", status, body)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// bystanders are tables that hold nothing about people who sign in. Every other table must
+// impersonalTables are tables that hold nothing about people who sign in. Every other table must
 // have rows about the person before an erasure, or the search after it proves nothing.
-var bystanders = []string{
+var impersonalTables = []string{
 	"api_key_secrets", "audit_chains", "backups", "change_position", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
 	"oldest_binary", "operator_keys", "policy_observations", "roles", "service_keys", "shared_clock", "shared_secrets", "signing_keys", "sqlite_sequence", "tenants",
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
@@ -134,7 +134,7 @@ func wantTraces(f *apptest.Fixture, left traces) {
 		found[tableOf(row)] = true
 	}
 	for _, table := range f.Tables() {
-		if !found[table] && !slices.Contains(bystanders, table) {
+		if !found[table] && !slices.Contains(impersonalTables, table) {
 			f.Errorf("before the erasure, the table %s has nothing about the person: leave a row there, or list it among those that are not about people", table)
 		}
 	}
@@ -164,7 +164,7 @@ func wantExported(f *apptest.Fixture, p apptest.Person) {
 	f.NoError(json.Unmarshal(export.Bytes(), &held))
 	for _, table := range f.Tables() {
 		member, reason := exported[table], notExported[table]
-		if slices.Contains(bystanders, table) {
+		if slices.Contains(impersonalTables, table) {
 			continue
 		}
 		if (member == "") == (reason == "") {

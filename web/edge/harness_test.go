@@ -25,7 +25,7 @@ type server struct {
 
 type person struct {
 	*doorwardtest.Person
-	identity map[string]string // the seven headers
+	identity map[string]string // the eight headers
 }
 
 var roles = []string{"OWNER", "ADMIN", "USER", "VIEWER"}

@@ -5,8 +5,8 @@ import { DoorwardError } from "./errors.js";
 import { addressFor, withoutIdentity } from "./incoming.js";
 import { refusal } from "./refusal.js";
 
-/** protect lets a request pass whose caller may do the action; without an action, one that
- * is signed in. Handlers find the caller in req.doorward. */
+/** protect passes requests of callers with the permission for the action; without an action,
+ * those of all who are signed in. Handlers find the caller in req.doorward. */
 export function protect(client, action, { onRefused = answer, ...given } = {}) {
 	const options = optionsOf(given);
 	return async (req, res, next) => {

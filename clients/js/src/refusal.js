@@ -1,4 +1,4 @@
-// What a refused request is answered with.
+// The answer to a refused request.
 
 const titles = { 401: "Not signed in", 403: "Not allowed", 429: "Too many requests", 503: "Temporarily unavailable" };
 

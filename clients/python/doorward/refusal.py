@@ -1,4 +1,4 @@
-"""What a refused request is answered with."""
+"""The answer to a refused request."""
 
 from __future__ import annotations
 

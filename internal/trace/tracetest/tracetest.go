@@ -2,10 +2,10 @@
 // HTTP on loopback and keeps what it is sent.
 //
 //	collector := tracetest.Start(t)
-//	door := doorwardtest.Start(t, func(c *node.Config) {
+//	server := doorwardtest.Start(t, func(c *node.Config) {
 //		c.Trace = trace.Options{Collector: collector.URL, Sample: 1}
 //	})
-//	… door.Stop() …
+//	… server.Stop() …
 //	for _, span := range collector.Spans() { … }
 //
 // A server sends its remaining spans when it is stopped.

@@ -5,8 +5,8 @@
 const form = document.querySelector("form.passkey");
 const known = window.PublicKeyCredential?.parseRequestOptionsFromJSON && window.PublicKeyCredential.parseCreationOptionsFromJSON;
 
-/** Calls of WebAuthn, of which a page has one at a time. */
-let waiting;
+/** Aborts the pending call of WebAuthn: a page may have one at a time. */
+let pending;
 
 if (form && known) {
 	for (const one of document.querySelectorAll(".passkey[hidden]")) one.hidden = false;
@@ -32,10 +32,10 @@ async function options() {
 
 /** ask calls WebAuthn once; a call that waits for the autofill ends before. */
 async function ask(more) {
-	waiting?.abort();
-	waiting = new AbortController();
+	pending?.abort();
+	pending = new AbortController();
 	const given = await options();
-	const call = { signal: waiting.signal, ...more };
+	const call = { signal: pending.signal, ...more };
 	if (form.dataset.create !== undefined) {
 		return navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(given), ...call });
 	}
@@ -48,7 +48,7 @@ function send(credential) {
 	form.requestSubmit();
 }
 
-/** answer is the button: it says what went wrong, since nothing else would. */
+/** answer handles the button, and shows what went wrong. */
 async function answer() {
 	say("");
 	try {
@@ -70,7 +70,7 @@ async function offer() {
 	}
 }
 
-/** say shows the text, or nothing. An alert without a text would be one on every page. */
+/** say shows the text as an alert; without text it removes the alert. */
 function say(text) {
 	const place = form.querySelector(".said");
 	place.textContent = text;

@@ -329,13 +329,29 @@ func (tx *Tx) DeleteAgedSessions(ctx context.Context, tenantID string, created t
 	return tx.run(ctx, sqlDeleteAgedSessions, tenantID, micros(created))
 }
 
-const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE ` + expiredForAll
+const sqlOverdueSessions = `SELECT id FROM sessions WHERE ` + expiredForAll + ` LIMIT $3`
 
-// DeleteOverdueSessions deletes sessions that have expired by the limits of the
+// OverdueSessions returns ids of sessions that have expired by the limits of the installation.
+// It reads the whole table, so it is no part of a transaction for which others wait.
+func (r Reader) OverdueSessions(ctx context.Context, life SessionLifetime, now time.Time, limit int) ([]string, error) {
+	created, seen := life.bounds(now)
+	return list(ctx, r, textColumn, sqlOverdueSessions, created, seen, limit)
+}
+
+const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE (` + expiredForAll + `) AND id IN ($3, $4, $5, $6, $7, $8, $9, $10)`
+
+// DeleteOverdueSessions deletes those of the sessions that have expired by the limits of the
 // installation, and returns how many.
-func (tx *Tx) DeleteOverdueSessions(ctx context.Context, life SessionLifetime) (int64, error) {
+func (tx *Tx) DeleteOverdueSessions(ctx context.Context, life SessionLifetime, ids []string) (deleted int64, err error) {
 	created, seen := life.bounds(tx.Now)
-	return tx.exec(ctx, sqlDeleteOverdueSessions, created, seen)
+	for some := range slices.Chunk(ids, sessionsAtOnce) {
+		n, err := tx.exec(ctx, sqlDeleteOverdueSessions, append([]any{created, seen}, padded(some)...)...)
+		if err != nil {
+			return deleted, err
+		}
+		deleted += n
+	}
+	return deleted, nil
 }
 
 const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND ` + expired

@@ -41,13 +41,27 @@ func (s *Sessions) Run(ctx context.Context) {
 	s.registry.Run(ctx, func() int64 { return s.db.Now().UnixMicro() }, s.write)
 }
 
+// sweepBatch is how many sessions one transaction deletes, so that nobody waits for it.
+const sweepBatch = 500
+
 // Sweep deletes the rows of sessions that have certainly expired, a node's
 // unwritten uses considered. It only bounds the size of the table.
 func (s *Sessions) Sweep(ctx context.Context) error {
-	return s.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		_, err := tx.DeleteOverdueSessions(ctx, Life(s.limits))
-		return err
-	})
+	life := Life(s.limits)
+	for {
+		over, err := s.db.Read().OverdueSessions(ctx, life, s.db.Now(), sweepBatch)
+		if err != nil || len(over) == 0 {
+			return err
+		}
+		deleted := int64(0)
+		err = s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			deleted, err = tx.DeleteOverdueSessions(ctx, life, over)
+			return err
+		})
+		if err != nil || deleted == 0 || len(over) < sweepBatch {
+			return err
+		}
+	}
 }
 
 // ClampFuture corrects times in the future that a clock which was ahead has written,

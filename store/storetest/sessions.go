@@ -224,9 +224,16 @@ func limitsOfSessions(f *fixture) {
 		noError(f, tx.DeleteOverdueUserSessions(ctx, until(noon.Add(time.Minute), noon), bob.ID))
 	})
 	equal(f, f.value(f.live(all...), nil), ids(2, 4, 5))
+	overdue := func(life store.SessionLifetime, limit int) []string {
+		return f.value(f.Read().OverdueSessions(ctx, life, f.clock.read(), limit)).([]string)
+	}
+	first, second := until(noon.Add(time.Minute), noon), until(noon, noon.Add(3*time.Minute))
+	equal(f, len(overdue(first, 10)), 1)
+	equal(f, len(overdue(second, 10)), 3)
+	equal(f, len(overdue(second, 1)), 1)
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteOverdueSessions(ctx, until(noon.Add(time.Minute), noon))), int64(1))
-		equal(f, f.value(tx.DeleteOverdueSessions(ctx, until(noon, noon.Add(3*time.Minute)))), int64(2))
+		equal(f, f.value(tx.DeleteOverdueSessions(ctx, first, ids(2, 4, 5))), int64(1)) // the others have not expired
+		equal(f, f.value(tx.DeleteOverdueSessions(ctx, second, ids(2, 4, 5))), int64(2))
 	})
 	equal(f, f.value(f.live(all...), nil), ids())
 }

@@ -198,7 +198,7 @@ func formerAddresses(f *fixture) {
 	ann := f.account("ann@acme.example")
 	f.account("now.bob@acme.example")
 	for i, old := range []string{"first@acme.example", "now.bob@acme.example", "never@acme.example"} {
-		c := store.EmailChange{ID: f.id(doorward.PrefixChange), UserID: ann.ID, Old: old, New: "x@acme.example", CreatedAt: f.clock.read(), UndoUntil: f.clock.read().Add(day)}
+		c := store.EmailChange{ID: f.id(doorward.PrefixChange), UserID: ann.ID, Old: old, New: ann.Email, CreatedAt: f.clock.read(), UndoUntil: f.clock.read().Add(day)}
 		f.write(func(tx *store.Tx) {
 			noError(f, tx.InsertEmailChange(ctx, c))
 			noError(f, tx.StartEmailChange(ctx, c.ID, tx.Now.Add(time.Hour)))

@@ -124,4 +124,31 @@ func namesOfIDs(f *fixture) {
 	found := f.value(f.Read().Names(f.Context(), acme.ID, ids)).(map[string]store.Named)
 	equal(f, f.value(len(found), nil), 1)
 	equal(f, f.value(found[ann.ID].Email, nil), "ann@acme.example")
+	removalsOf(f, acme.ID, ann.ID)
+}
+
+// removalsOf: done removals of the person from the tenant are found, and nothing else.
+func removalsOf(f *fixture, tenantID, userID string) {
+	ctx := f.Context()
+	write := func(action doorward.Action, outcome doorward.Outcome, tenantID string) string {
+		id := doorward.NewID(doorward.PrefixEvent)
+		f.write(func(tx *store.Tx) {
+			noError(f, tx.InsertEvent(ctx, doorward.Event{
+				ID: id, Action: action, Outcome: outcome, ActorType: doorward.Operator,
+				Target: doorward.Object{Type: "user", ID: userID, TenantID: tenantID},
+			}))
+		})
+		return id
+	}
+	removed := write(doorward.UserRemove, doorward.Done, tenantID)
+	write(doorward.UserRemove, doorward.Refused, tenantID)
+	write(doorward.UserSuspend, doorward.Done, tenantID)
+	write(doorward.UserRemove, doorward.Done, "tnt_other")
+	found, err := f.Read().Removals(ctx, tenantID, []string{"usr_none", userID})
+	noError(f, err)
+	var ids []string
+	for _, e := range found {
+		ids = append(ids, e.ID)
+	}
+	equal(f, f.value(ids, nil), []string{removed})
 }

@@ -36,6 +36,8 @@ export const journeyed = quick ? ["phone-dark-de", "desktop-light-de"] : Object.
  * the console is walked on and one of the others, the narrow ones. */
 const mirrored = new Set(["phone-light-en", "phone-dark-de"]);
 
+const forEverybody = /^\/(login|account|accept|reset|forgot|step-up|confirm-email|undo-email|factors|closing)\b/;
+
 export const launch = () => chromium.launch({
 	executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
 	args: process.getuid() === 0 ? ["--no-sandbox"] : [],
@@ -171,9 +173,10 @@ export class Person {
 	}
 
 	/** fitsWithTwiceTheText is WCAG 2.2, 1.4.4, with the size of text that people set in the
-	 * browser. The narrowest screen is left out: it stands for a page that is magnified. */
+	 * browser, on the pages that everybody uses. The narrowest screen is left out: it stands
+	 * for a page that is magnified. */
 	async fitsWithTwiceTheText(name) {
-		if (screens[this.screen].viewport.width <= 320) return;
+		if (screens[this.screen].viewport.width <= 320 || !forEverybody.test(new URL(this.page.url()).pathname)) return;
 		const browser = await this.context.newCDPSession(this.page);
 		const textSize = (standard) => browser.send("Page.setFontSizes", { fontSizes: { standard, fixed: standard } });
 		await textSize(32);

@@ -192,7 +192,8 @@ func blankedTrailsOfInvitations(f *fixture) {
 	equal(f, blank(), []string{creation.ID, about.ID})
 }
 
-// formerAddresses: of the addresses that the account had, those that nobody has now.
+// formerAddresses: of the addresses that the account had, those that nobody has now. The last
+// one, x@acme.example, is one of an undone change, since the account doesn't have it.
 func formerAddresses(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")
@@ -207,5 +208,7 @@ func formerAddresses(f *fixture) {
 			}
 		})
 	}
-	equal(f, f.value(f.Read().ConfirmedFormerEmails(ctx, ann.ID)), []string{"first@acme.example"})
+	former := f.value(f.Read().ConfirmedFormerEmails(ctx, ann.ID)).([]string)
+	slices.Sort(former)
+	equal(f, former, []string{"first@acme.example", "x@acme.example"})
 }

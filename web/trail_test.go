@@ -713,7 +713,7 @@ func (h *recorder) withOwners() []step {
 			`Acme: ann done user.signout user bob, sessionsEnded "" "1"`,
 		}},
 		{"removed", func() { h.ask("DELETE /api/v2/users/"+h.bob.ID, nil, h.as(h.ann)).ok(200) }, []string{
-			`Acme: ann done user.remove user bob, role "VIEWER" ""`,
+			`Acme: ann done user.remove user bob, email "bob@acme.example" "", name "Bob" "", role "VIEWER" ""`,
 		}},
 		{"gone", func() {
 			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))

@@ -116,6 +116,12 @@ func Mail(destination string) Option {
 	}
 }
 
+// Beside makes the server a further node on the database of another one. Its mailbox is the
+// other's, since any node may send a mail.
+func Beside(other *Server) Option {
+	return func(c *node.Config) { c.Database, c.Transport = other.database, other.mailbox }
+}
+
 // Log writes the server's log to w. The default is no log.
 func Log(w io.Writer) Option {
 	return func(c *node.Config) { c.Log = slog.New(slog.NewJSONHandler(w, nil)) }
@@ -126,11 +132,12 @@ type Server struct {
 	URL  string     // its address, without a slash at the end
 	Node *node.Node // the running node
 
-	tb      testing.TB
-	cookie  string // name of the session's
-	mailbox *dev.Mailbox
-	clock   *clock
-	stop    func()
+	tb       testing.TB
+	database string // as in --database
+	cookie   string // name of the session's
+	mailbox  *dev.Mailbox
+	clock    *clock
+	stop     func()
 }
 
 // clock is the real clock plus an offset.
@@ -161,9 +168,22 @@ func Start(tb testing.TB, options ...Option) *Server {
 	if cfg.Database == "" {
 		cfg.Database = dbtest.SQLite(tb)
 	}
-	s.cookie = cfg.CookieName
+	if shared, ok := cfg.Transport.(*dev.Mailbox); ok {
+		s.mailbox = shared
+	}
+	s.database, s.cookie = cfg.Database, cfg.CookieName
 	s.run(cfg)
 	return s
+}
+
+// StartNodes starts n servers on one database, with one mailbox.
+func StartNodes(tb testing.TB, n int, database string, options ...Option) []*Server {
+	tb.Helper()
+	all := []*Server{Start(tb, append([]Option{Database(database)}, options...)...)}
+	for len(all) < n {
+		all = append(all, Start(tb, append([]Option{Beside(all[0])}, options...)...))
+	}
+	return all
 }
 
 func (s *Server) run(cfg node.Config) {

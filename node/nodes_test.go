@@ -27,11 +27,7 @@ func check(t *testing.T, s *doorwardtest.Server, token string) *http.Response {
 }
 
 func TestRevocationHoldsOnEveryNode(t *testing.T) {
-	dsn := pgtest.DSN(t)
-	var nodes []*doorwardtest.Server
-	for range 3 {
-		nodes = append(nodes, doorwardtest.Start(t, doorwardtest.Database(dsn)))
-	}
+	nodes := doorwardtest.StartNodes(t, 3, pgtest.DSN(t))
 	ann := nodes[0].Tenant("Acme").Join("ann@acme.example", "USER")
 	var took []float64
 	for range 30 {

@@ -79,11 +79,7 @@ func (h holder) decisions(t *testing.T, s *doorwardtest.Server, action string) m
 // has gained, whichever way it is asked.
 func TestRoleHoldsOnEveryNode(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.DSN(t)
-	var nodes []*doorwardtest.Server
-	for range 3 {
-		nodes = append(nodes, doorwardtest.Start(t, doorwardtest.Database(dsn)))
-	}
+	nodes := doorwardtest.StartNodes(t, 3, pgtest.DSN(t))
 	acme := nodes[0].Tenant("Acme")
 	owner, ann := acme.Owner.Token(), acme.Join("ann@acme.example", "USER")
 	operator, err := nodes[0].Node.App.Keys.CreateOperator(t.Context(), doorward.OperatorAtTerminal(), "test")

@@ -15,7 +15,6 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/doorwardtest"
-	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
@@ -726,12 +725,10 @@ func (s *server) get(t *testing.T, path, credential string) int {
 // What is revoked on one node is refused on every other one, once the call has returned.
 func TestEvaluationOnThreeNodes(t *testing.T) {
 	t.Parallel()
-	dsn := doorwardtest.Database(dbtest.Postgres(t))
-	var mailbox smtp.Transport // shared, since any node may send the mail
-	d := start(t, dsn, func(c *node.Config) { mailbox = c.Transport })
+	d := start(t, doorwardtest.Database(dbtest.Postgres(t)))
 	nodes := []*doorwardtest.Server{d.Server}
 	for range 2 {
-		nodes = append(nodes, doorwardtest.Start(t, dsn, func(c *node.Config) { c.Clock, c.Transport = d.clock.now, mailbox }))
+		nodes = append(nodes, doorwardtest.Start(t, doorwardtest.Beside(d.Server), func(c *node.Config) { c.Clock = d.clock.now }))
 	}
 	acme := d.Tenant("Acme")
 	allowed := func(subject evaluation.Subject) (all []bool) {

@@ -606,8 +606,8 @@ func TestLastOwnerStaysByEachPath(t *testing.T) {
 // A change is effective on the other node when it is answered.
 func TestAdministrationHoldsOnTheOtherNode(t *testing.T) {
 	t.Parallel()
-	dsn := doorwardtest.Database(pgtest.DSN(t))
-	here, there := start(t, dsn), start(t, dsn)
+	here := start(t, doorwardtest.Database(pgtest.DSN(t)))
+	there := start(t, doorwardtest.Beside(here.Server))
 	acme := here.Tenant("Acme")
 	ann := acme.Join("ann@acme.example", "VIEWER")
 	check := func(action string) int {

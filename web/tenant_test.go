@@ -194,8 +194,8 @@ func TestInvitationDays(t *testing.T) {
 // restore none.
 func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	t.Parallel()
-	dsn := doorwardtest.Database(pgtest.DSN(t))
-	here, there := start(t, dsn), start(t, dsn)
+	here := start(t, doorwardtest.Database(pgtest.DSN(t)))
+	there := start(t, doorwardtest.Beside(here.Server))
 	acme, globex := here.Tenant("Acme"), here.Tenant("Globex")
 	ann := acme.Join("ann@acme.example", "USER")
 	here.enrol(t, globex, ann, "USER")

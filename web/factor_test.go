@@ -159,7 +159,10 @@ func TestDemandedFactor(t *testing.T) {
 		token := d.code(t, ann.Email)
 		d.send(t, resetFactorsPath, m{"token": token, "password": "wrong"}).fails(http.StatusUnauthorized, "invalid_credentials")
 		d.send(t, resetFactorsPath, m{"token": token, "password": password}).ok(http.StatusNoContent)
-		d.send(t, resetFactorsPath, m{"token": token, "password": password}).fails(http.StatusGone, "challenge_over")
+		over := d.send(t, resetFactorsPath, m{"token": token, "password": password}).fails(http.StatusGone, "challenge_over")
+		if detail := over.text("detail"); !strings.Contains(detail, "24 hours") {
+			t.Errorf("a code that was used is refused with %q", detail)
+		}
 		d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required")
 	}, masterKey(t))
 }

@@ -84,6 +84,7 @@ func TestTrailOfInstallation(t *testing.T) {
 			t.Errorf("it shows a tenant's trail: %s", all.body)
 		}
 		d.send(t, installationTrail+"?outcome=perhaps", nil, operator).fails(http.StatusUnprocessableEntity, "validation_failed")
+		d.send(t, installationTrail+"?cursor=x", nil, operator).fails(http.StatusBadRequest, "invalid_cursor")
 	})
 }
 

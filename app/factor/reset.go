@@ -3,6 +3,7 @@ package factor
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -87,7 +88,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 		if err != nil {
 			return err
 		}
-		if err := overUnless(tx.TakeChallenge(ctx, c.hash[:])); err != nil {
+		if err := resetOver(overUnless(tx.TakeChallenge(ctx, c.hash[:]))); err != nil {
 			return err
 		}
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
@@ -103,14 +104,22 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorward.Account, error) {
 	parsed, err := secret.Parse(token)
 	if err != nil {
-		return Challenge{}, doorward.Account{}, ChallengeOver()
+		return Challenge{}, doorward.Account{}, resetOver(ChallengeOver())
 	}
 	c := Challenge{hash: parsed.Hash()}
 	if c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], store.ChallengeOfReset, doorward.ChallengeTries, f.db.Now()); err != nil {
-		return c, doorward.Account{}, overIfNone(err)
+		return c, doorward.Account{}, resetOver(overIfNone(err))
 	}
 	account, err := f.db.Read().Account(ctx, c.UserID)
-	return c, account, overIfNone(err)
+	return c, account, resetOver(overIfNone(err))
+}
+
+// resetOver says of challenge_over what it means for the code of a mail.
+func resetOver(err error) error {
+	if !doorward.HasCode(err, doorward.CodeChallengeOver) {
+		return err
+	}
+	return doorward.Fail(doorward.CodeChallengeOver, "The code was used, was replaced by a newer one, or is older than %d hours. Ask an administrator for another.", doorward.FactorResetLife/time.Hour)
 }
 
 // ShowReset returns the address of the account that the code of a mail is for. Errors:

@@ -132,7 +132,7 @@ func TestAdministrationIsRecorded(t *testing.T) {
 				_, err := tenants.Edit(ctx, bob.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
 				return err
 			}, []string{"done tenant.update tenant invitationDays 30 9 allowedEmailDomains  x.example"}},
-			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User, user.Handover{}, nil); return err }, []string{"done user.remove user role ADMIN  sessionsEnded  1"}},
+			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User, user.Handover{}, nil); return err }, []string{"done user.remove user email " + bob.User.Email + "  name Bob  role ADMIN  sessionsEnded  1"}},
 			{func() error { _, _, err := tenants.Close(ctx, owner.Caller, acme.Name); return err }, []string{"done tenant.close tenant status active closing sessionsEnded  1"}},
 		} {
 			before, err := storetest.Events(ctx, f.DB.Read(), acme.ID)

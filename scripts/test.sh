@@ -104,11 +104,11 @@ callers() {
 GOFLAGS="$(go env GOFLAGS) -trimpath"
 export GOFLAGS
 
-# Many tests wait for a lease to end or a server to drain, so two packages of each kind keep
-# two cores busy; the longest begin first. Missing programs make tests fail instead of skip.
-# Vet runs only in lint.
+# Many tests wait for a lease to end or a server to drain, so three packages keep two cores
+# busy; the longest begin first. Missing programs make tests fail instead of skip. Vet runs
+# only in lint.
 export DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require
-flags=(-vet=off -ldflags='-s -w' -timeout 20m -p "$(nproc)")
+flags=(-vet=off -ldflags='-s -w' -timeout 20m -p $(($(nproc) + 1)))
 tests() {
 	go test "${flags[@]}" "${plain[@]}"
 }
@@ -119,7 +119,7 @@ race() {
 		scripts/race.sh "${flags[@]}" -run "^($(callers))\$" ./web
 }
 
-results=$(mktemp) logs=$(mktemp -d)
+results=$(mktemp) lane_log=$(mktemp)
 step() { # NAME COMMAND...
 	local name=$1 began=$SECONDS outcome=passed
 	shift
@@ -129,28 +129,16 @@ step() { # NAME COMMAND...
 	printf -- '--- %s %s in %d s\n' "$name" "$outcome" $((SECONDS - began))
 }
 
-# beside LOG COMMAND... runs a command in a process group of its own, to end it as a whole.
-lanes=()
-beside() {
-	set -m
-	("${@:2}") </dev/null >"$1" 2>&1 &
-	lanes+=("$!")
-	set +m
-}
-
-# Behind the tests in priority.
-checks() {
-	renice -n 10 -p "$BASHPID" >/dev/null
+# These run beside the tests, which wait much, and behind them in priority.
+lane() {
 	step lint scripts/lint.sh
 	step model env MODEL_QUICK=1 scripts/model.sh
 	step fuzzing scripts/fuzz.sh "${FUZZTIME:-1s}"
-	step clients scripts/clients.sh
 }
 
 finish() {
-	local lane
-	for lane in "${lanes[@]}"; do kill -- -"$lane" 2>/dev/null || true; done # if interrupted
-	rm -rf "$results" "$logs"
+	[ -z "${lane:-}" ] || kill -- -"$lane" 2>/dev/null || true # if interrupted
+	rm -f "$results" "$lane_log"
 }
 trap finish EXIT
 
@@ -158,13 +146,17 @@ step setup setup
 ! grep -q FAILED "$results" || exit 1
 step Caddy tools/caddy/build.sh
 step gitleaks tools/gitleaks/build.sh
-beside "$logs/race" step "tests with the race detector" race
-beside "$logs/checks" checks
+set -m # a process group of its own, to end it as a whole
+(renice -n 10 -p "$BASHPID" >/dev/null && lane) </dev/null >"$lane_log" 2>&1 &
+lane=$!
+set +m
 step tests tests
+step "tests with the race detector" race
 step "tests of other modules" nested
-wait "${lanes[@]}"
-lanes=()
-cat "$logs/race" "$logs/checks"
+wait "$lane"
+lane=
+cat "$lane_log"
+step clients scripts/clients.sh
 step pages env E2E_QUICK=1 scripts/e2e.sh
 
 failed=$(sed -n 's/^FAILED //p' "$results")

@@ -174,9 +174,10 @@ export class Person {
 
 	/** fitsWithTwiceTheText is WCAG 2.2, 1.4.4, with the size of text that people set in the
 	 * browser, on the pages that everybody uses. The narrowest screen is left out: it stands
-	 * for a page that is magnified. */
+	 * for a page that is magnified. So are people with a virtual authenticator, which ends
+	 * with this session of DevTools. */
 	async fitsWithTwiceTheText(name) {
-		if (screens[this.screen].viewport.width <= 320 || !forEverybody.test(new URL(this.page.url()).pathname)) return;
+		if (this.hasAuthenticator || screens[this.screen].viewport.width <= 320 || !forEverybody.test(new URL(this.page.url()).pathname)) return;
 		const browser = await this.context.newCDPSession(this.page);
 		const textSize = (standard) => browser.send("Page.setFontSizes", { fontSizes: { standard, fixed: standard } });
 		await textSize(32);

@@ -12,6 +12,7 @@ after(() => Promise.all([browser.close(), server.stop()]));
 /** Key is the authenticator of a person's browser. A touch is a person who confirms at once. */
 class Key {
 	static async of(person) {
+		person.hasAuthenticator = true;
 		const k = new Key();
 		k.cdp = await person.context.newCDPSession(person.page);
 		await k.cdp.send("WebAuthn.enable");

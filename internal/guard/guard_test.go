@@ -192,7 +192,7 @@ func TestCheck(t *testing.T) {
 		{false, "https://①②⑦.0.0.1/", false},
 		{false, "https://%E2%91%A0②⑦。0。0。1/", false},
 		{false, "https://x.0x/", false},
-		{false, "https://a‍.invalid/", false},
+		{false, "https://a\u200d.invalid/", false},
 		{false, "https://bücher.invalid/", true},
 		{false, "https://1.2.3.4.invalid./", true},
 		{true, "http://localhost:8081/", true},

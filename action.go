@@ -107,9 +107,9 @@ const (
 
 	InstallationMaintenance Action = "installation.maintenance" // changes are paused, or no longer
 
-	OperatorLink Action = "operator.link" // a link was made that opens the operator's page
-	OperatorOpen Action = "operator.open" // such a link was opened
-	OperatorEnd  Action = "operator.end"  // the operator's page was left, or all of them were ended
+	OperatorLink Action = "audit.link" // a link was made that opens the operator's page
+	OperatorOpen Action = "audit.open" // such a link was opened
+	OperatorEnd  Action = "audit.end"  // the operator's page was left, or all of them were ended
 )
 
 // Authority says what makes an action allowed.

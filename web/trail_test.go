@@ -231,10 +231,10 @@ func (h *recorder) atTheDoor() []step {
 			`-: operator done installation.maintenance installation -, maintenance "on" "off"`,
 		}},
 		{"the operator's page", h.operatorPageComesAndGoes, []string{
-			`-: operator done operator.link page opg`,
-			`-: anonymous done operator.open page opg, userAgent "" "Go-http-client"`,
-			`-: anonymous refused operator.open page -, reason "" "invalid_code"`,
-			`-: anonymous done operator.end page opg`,
+			`-: operator done audit.link page opg`,
+			`-: anonymous done audit.open page opg, userAgent "" "Go-http-client"`,
+			`-: anonymous refused audit.open page -, reason "" "invalid_code"`,
+			`-: anonymous done audit.end page opg`,
 		}},
 		{"a tenant by API", func() {
 			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(h.key)).ok(201)

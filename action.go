@@ -107,9 +107,9 @@ const (
 
 	InstallationMaintenance Action = "installation.maintenance" // changes are paused, or no longer
 
-	OperatorLink Action = "audit.link" // a link was made that opens the operator's page
-	OperatorOpen Action = "audit.open" // such a link was opened
-	OperatorEnd  Action = "audit.end"  // the operator's page was left, or all of them were ended
+	AuditLink Action = "audit.link" // a link was made that opens the operator's page
+	AuditOpen Action = "audit.open" // such a link was opened
+	AuditEnd  Action = "audit.end"  // the operator's page was left, or all of them were ended
 )
 
 // Authority says what makes an action allowed.
@@ -238,8 +238,8 @@ var own = []Verb{
 	whilePaused(Verb{Action: MFAClone, By: ByProof}),
 	whilePaused(Verb{Action: APIKeyLeak, By: ByProof}),
 	whilePaused(Verb{Action: APIKeyRefuse, By: ByProof}),
-	whilePaused(Verb{Action: OperatorOpen, By: ByProof}),
-	whilePaused(Verb{Action: OperatorEnd, By: ByProof}),
+	whilePaused(Verb{Action: AuditOpen, By: ByProof}),
+	whilePaused(Verb{Action: AuditEnd, By: ByProof}),
 
 	{Action: TenantCreate, By: ByOperator},
 	whilePaused(Verb{Action: TenantFreeze, By: ByOperator}),
@@ -261,7 +261,7 @@ var own = []Verb{
 	{Action: InstallationMove, By: ByOperator},
 	{Action: ModelApply, By: ByOperator},
 	{Action: InstallationMaintenance, By: ByOperator},
-	whilePaused(Verb{Action: OperatorLink, By: ByOperator}),
+	whilePaused(Verb{Action: AuditLink, By: ByOperator}),
 }
 
 // messaging are the actions of a messaging platform. A model takes their place.

@@ -154,8 +154,8 @@ var proofs = map[doorward.Action]string{
 	doorward.MFARecover:       "the password, and a recovery code or the code of a mail that an administrator has asked for",
 	doorward.APIKeyLeak:       "the API key, shown by the person or scanner that found it",
 	doorward.APIKeyRefuse:     "nothing: the API key is not valid, or not from that address",
-	doorward.OperatorOpen:     "a link that `doorward audit link` has made at the terminal",
-	doorward.OperatorEnd:      "the operator's page that is closed",
+	doorward.AuditOpen:        "a link that `doorward audit link` has made at the terminal",
+	doorward.AuditEnd:         "the operator's page that is closed",
 	doorward.UserProfile:      "a session of the person whose name it is",
 	doorward.RequestRefuse:    "nothing: it is the record of a request that was refused before routing",
 }

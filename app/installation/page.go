@@ -29,7 +29,7 @@ func pageObject(id string) doorward.Object { return doorward.Object{Type: "page"
 func (i *Installation) MakeLink(ctx context.Context, by doorward.Caller) (token secret.Token, ends time.Time, err error) {
 	token = secret.New()
 	hash, id := token.Hash(), doorward.NewID(doorward.PrefixPage)
-	_, err = i.writer.Do(ctx, by, doorward.OperatorLink, pageObject(id), func(tx *access.Tx) error {
+	_, err = i.writer.Do(ctx, by, doorward.AuditLink, pageObject(id), func(tx *access.Tx) error {
 		ends = tx.Now.Add(linkLife)
 		return tx.InsertChallenge(ctx, hash[:], store.Challenge{Purpose: forLink, SessionID: id, EndsAt: ends})
 	})
@@ -53,7 +53,7 @@ func (i *Installation) OpenPage(ctx context.Context, by doorward.Caller, text st
 	}
 	token = secret.New()
 	opened := token.Hash()
-	_, err = i.writer.Do(ctx, by, doorward.OperatorOpen, pageObject(found.SessionID), func(tx *access.Tx) error {
+	_, err = i.writer.Do(ctx, by, doorward.AuditOpen, pageObject(found.SessionID), func(tx *access.Tx) error {
 		was, err := tx.TakeChallenge(ctx, hash[:])
 		if err == nil && !was {
 			err = doorward.Fail(doorward.CodeInvalidCode, "")
@@ -72,7 +72,7 @@ func (i *Installation) refuseLink(ctx context.Context, by doorward.Caller) error
 	if err := i.writer.CountUnknownKey(ctx, by); err != nil {
 		return err
 	}
-	return i.writer.Refuse(ctx, by, doorward.OperatorOpen, pageObject(""), doorward.Fail(doorward.CodeInvalidCode, ""))
+	return i.writer.Refuse(ctx, by, doorward.AuditOpen, pageObject(""), doorward.Fail(doorward.CodeInvalidCode, ""))
 }
 
 // Page returns the caller of the operator's page, and when it ends. The caller may read the
@@ -101,7 +101,7 @@ func (i *Installation) LeavePage(ctx context.Context, by doorward.Caller, token 
 	if err != nil {
 		return err
 	}
-	_, err = i.writer.Do(ctx, by, doorward.OperatorEnd, pageObject(found.SessionID), func(tx *access.Tx) error {
+	_, err = i.writer.Do(ctx, by, doorward.AuditEnd, pageObject(found.SessionID), func(tx *access.Tx) error {
 		was, err := tx.TakeChallenge(ctx, hash[:])
 		if !was {
 			tx.SkipEvent()
@@ -114,7 +114,7 @@ func (i *Installation) LeavePage(ctx context.Context, by doorward.Caller, token 
 // EndPages ends all pages and links, and returns how many. Each page asks the database for
 // every request, so none is shown any more.
 func (i *Installation) EndPages(ctx context.Context, by doorward.Caller) (ended int64, err error) {
-	_, err = i.writer.Do(ctx, by, doorward.OperatorEnd, object, func(tx *access.Tx) (err error) {
+	_, err = i.writer.Do(ctx, by, doorward.AuditEnd, object, func(tx *access.Tx) (err error) {
 		if ended, err = tx.EndChallengesFor(ctx, forLink, forPage); ended == 0 {
 			tx.SkipEvent()
 		}

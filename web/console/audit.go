@@ -165,7 +165,7 @@ func happens(v doorward.Verb) bool {
 	case doorward.UserInvite, doorward.UserManage, doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
 		return true
 	case doorward.KeyCreate, doorward.KeyRevoke, doorward.MasterKeyRotate, doorward.SigningKeyRotate, doorward.InstallationBackup, doorward.InstallationRestore, doorward.InstallationMove,
-		doorward.InstallationMaintenance, doorward.ModelApply, doorward.OperatorLink, doorward.OperatorOpen, doorward.OperatorEnd:
+		doorward.InstallationMaintenance, doorward.ModelApply, doorward.AuditLink, doorward.AuditOpen, doorward.AuditEnd:
 		return false
 	}
 	return !v.Action.IsPermission()

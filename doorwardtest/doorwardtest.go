@@ -323,11 +323,17 @@ func (t *Tenant) complete(email, code string) *Person {
 }
 
 // Login signs the person in again and returns the session's identifier, which Post
-// and Get send from then on.
+// and Get send from then on. While the server is too busy (503), it tries again, for half
+// a minute.
 func (p *Person) Login() string {
 	p.server.tb.Helper()
 	p.token = ""
-	status, body := p.Post("/api/v2/auth/login", map[string]any{"email": p.Email, "password": Password})
+	credentials := map[string]any{"email": p.Email, "password": Password}
+	status, body := p.Post("/api/v2/auth/login", credentials)
+	for end := time.Now().Add(30 * time.Second); status == http.StatusServiceUnavailable && time.Now().Before(end); {
+		<-time.After(time.Second) // as Retry-After says
+		status, body = p.Post("/api/v2/auth/login", credentials)
+	}
 	var answer struct{ Token string }
 	if status != http.StatusOK || json.Unmarshal(body, &answer) != nil {
 		p.server.tb.Fatalf("doorwardtest: login of %s: %d %s", p.Email, status, body)

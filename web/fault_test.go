@@ -235,7 +235,7 @@ func TestSQLiteLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doorward.db")
 	d := start(t, doorwardtest.Database("sqlite:"+path))
 	owner := d.Tenant("Acme").Owner
-	other, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate")
+	other, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(30000)")
 	if err != nil {
 		t.Fatal(err)
 	}

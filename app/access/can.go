@@ -94,13 +94,8 @@ func CanAt(by *doorward.Caller, now time.Time, action doorward.Action, on doorwa
 	return can(&by.Principal, action, &on, requestOf(by, now))
 }
 
-// CanInTenant is Can for the principal's tenant as such.
-func CanInTenant(p *doorward.Principal, action doorward.Action) Decision {
-	return can(p, action, &ownTenant, nil)
-}
-
-// CanInTenantAt is CanInTenant for a request of the caller, at an instant: what a page
-// asks that shows or hides a link.
+// CanInTenantAt is CanAt for the caller's tenant as such: what a page asks that shows or
+// hides a link.
 func CanInTenantAt(by *doorward.Caller, now time.Time, action doorward.Action) Decision {
 	return can(&by.Principal, action, &ownTenant, requestOf(by, now))
 }
@@ -113,7 +108,8 @@ func requestOf(by *doorward.Caller, now time.Time) *doorward.Request {
 	return by.RequestAt(now)
 }
 
-// CanCheck is CanInTenant for services that ask: they can ask for permissions only.
+// CanCheck decides for a service that asks about the principal in its tenant: it can ask
+// for permissions only.
 func CanCheck(p *doorward.Principal, action doorward.Action) Decision {
 	return CanCheckAt(p, action, nil)
 }

@@ -55,7 +55,7 @@ var probes = map[string]probe{
 	"check": func(f *apptest.Fixture, a *app.App, c issued, _ doorward.Caller) string {
 		by, err := a.APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
 		if err == nil {
-			err = access.CanInTenant(&by.Principal, doorward.MessageSend).Err()
+			err = access.Can(&by.Principal, doorward.MessageSend, by.Tenant()).Err()
 		}
 		return outcome(err)
 	},
@@ -64,12 +64,12 @@ var probes = map[string]probe{
 		if !ok { // not in memory: the database decides
 			return ""
 		}
-		return outcome(access.CanInTenant(&p, doorward.MessageSend).Err())
+		return outcome(access.Can(&p, doorward.MessageSend, p.Tenant()).Err())
 	},
 	"introspection": func(f *apptest.Fixture, a *app.App, c issued, _ doorward.Caller) string {
 		_, p, err := a.APIKeys.Introspect(f.Context(), c.secret.Reveal(), home)
 		if err == nil {
-			err = access.CanInTenant(&p, doorward.MessageSend).Err()
+			err = access.Can(&p, doorward.MessageSend, p.Tenant()).Err()
 		}
 		return outcome(err)
 	},

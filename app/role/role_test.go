@@ -50,7 +50,7 @@ func TestChangeCountsOnEveryNode(t *testing.T) {
 			f.NoError(err)
 			for i := range f.Nodes {
 				by := now(f, i, reader)
-				if got := access.CanInTenant(&by.Principal, doorward.AuditRead).Allowed; got != want {
+				if got := access.Can(&by.Principal, doorward.AuditRead, by.Tenant()).Allowed; got != want {
 					t.Fatalf("round %d, node %d allows audit.read: %v, want %v", round, i, got, want)
 				}
 			}

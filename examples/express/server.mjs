@@ -5,7 +5,7 @@ import { Client, Unauthenticated } from "@doorward/client";
 import { protect } from "@doorward/client/express";
 
 const { DOORWARD = "http://127.0.0.1:8080", PORT = "9000", PROOF_AGE = "300" } = process.env;
-const door = new Client({ baseUrl: DOORWARD });
+const doorward = new Client({ baseUrl: DOORWARD });
 const boards = new Map(); // messages by tenant
 
 const app = express();
@@ -13,7 +13,7 @@ app.set("trust proxy", "loopback");
 
 // A browser that opens the page is led to sign in, and back. Other refusals stay problems,
 // and 503 is one of them: a restart of Doorward signs nobody out.
-const page = protect(door, "message.read", {
+const page = protect(doorward, "message.read", {
 	onRefused(error, req, res, next) {
 		if (error instanceof Unauthenticated) return res.redirect(303, `/login?return=${encodeURIComponent("/board")}`);
 		next(error);
@@ -25,11 +25,11 @@ app.get("/board", page, (req, res) => {
 	res.type("text").send([`Signed in as ${email}`, ...(boards.get(tenantId) ?? [])].join("\n"));
 });
 
-app.get("/board/messages", protect(door, "message.read"), (req, res) => {
+app.get("/board/messages", protect(doorward, "message.read"), (req, res) => {
 	res.json(boards.get(req.doorward.tenantId) ?? []);
 });
 
-app.post("/board/messages", protect(door, "message.send"), express.text({ limit: "1kb" }), (req, res) => {
+app.post("/board/messages", protect(doorward, "message.send"), express.text({ limit: "1kb" }), (req, res) => {
 	const { tenantId, email } = req.doorward;
 	boards.set(tenantId, [...(boards.get(tenantId) ?? []), `${email}: ${req.body}`]);
 	res.sendStatus(201);
@@ -37,7 +37,7 @@ app.post("/board/messages", protect(door, "message.send"), express.text({ limit:
 
 // What can't be undone asks for a proof that is at most PROOF_AGE seconds old: without it the
 // answer is 403 step_up_required.
-app.delete("/board/messages", protect(door, "settings.manage", { maxAge: Number(PROOF_AGE) }), (req, res) => {
+app.delete("/board/messages", protect(doorward, "settings.manage", { maxAge: Number(PROOF_AGE) }), (req, res) => {
 	boards.delete(req.doorward.tenantId);
 	res.sendStatus(204);
 });

@@ -7,7 +7,7 @@ import flask
 import doorward
 from doorward import wsgi
 
-door = doorward.Client(os.environ.get("DOORWARD", "http://127.0.0.1:8080"))
+client = doorward.Client(os.environ.get("DOORWARD", "http://127.0.0.1:8080"))
 
 
 def action(environ):
@@ -18,7 +18,7 @@ def action(environ):
 
 
 app = flask.Flask(__name__)
-app.wsgi_app = wsgi.Protect(app.wsgi_app, door, action)
+app.wsgi_app = wsgi.Protect(app.wsgi_app, client, action)
 reports = {}  # by tenant
 
 

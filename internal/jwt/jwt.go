@@ -74,20 +74,6 @@ func (k Key) MarshalPublic() []byte {
 	return der
 }
 
-// ParsePublic reads what MarshalPublic returns. Errors: another form, or another kind of
-// key.
-func ParsePublic(der []byte) (Public, error) {
-	parsed, err := x509.ParsePKIXPublicKey(der)
-	if err != nil {
-		return Public{}, err
-	}
-	public, ok := parsed.(*ecdsa.PublicKey)
-	if !ok || public.Curve != elliptic.P256() {
-		return Public{}, errNotES256
-	}
-	return publicOf(public), nil
-}
-
 // String returns the key's id.
 func (k Key) String() string { return "signing key " + k.public.ID }
 

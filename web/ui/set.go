@@ -36,12 +36,6 @@ func NewSet(own fs.FS) *Set {
 	return s
 }
 
-// Check returns what is wrong with the templates and the messages: for tests.
-func (s *Set) Check() error {
-	_, err := s.pages()
-	return err
-}
-
 // shared are the templates that every page of a set can use: those of this package,
 // and a protocol's own file of that name.
 var shared = []string{"layout.html", "parts.html"}

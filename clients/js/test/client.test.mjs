@@ -5,25 +5,25 @@ import { Client, Conflict, DoorwardError, Forbidden, Invalid, NotFound, Unauthen
 import { Verifier } from "@doorward/client/assertion";
 import { audience, password, start } from "./server.mjs";
 
-let server, door;
+let server, doorward;
 before(async () => {
 	server = await start();
-	door = new Client({ baseUrl: server.url });
+	doorward = new Client({ baseUrl: server.url });
 });
 after(() => server.stop());
 
-export const signedIn = async (role) => door.as((await door.login({ email: `${role}@acme.example`, password })).token);
+export const signedIn = async (role) => doorward.as((await doorward.login({ email: `${role}@acme.example`, password })).token);
 
 test("a session from login to logout", async () => {
-	const { token, user } = await door.login({ email: "owner@acme.example", password });
-	const owner = door.as(token);
+	const { token, user } = await doorward.login({ email: "owner@acme.example", password });
+	const owner = doorward.as(token);
 	assert.equal((await owner.session()).user.id, user.id);
 	assert.equal(await owner.logout(), undefined);
 	await assert.rejects(owner.session(), Unauthenticated);
 });
 
 test("each kind of refusal is a class", async () => {
-	await assert.rejects(door.login({ email: "owner@acme.example", password: "not the password" }), (error) => {
+	await assert.rejects(doorward.login({ email: "owner@acme.example", password: "not the password" }), (error) => {
 		assert.ok(error instanceof Unauthenticated && error instanceof DoorwardError);
 		assert.equal(error.code, "invalid_credentials");
 		assert.match(error.requestId, /./);
@@ -81,7 +81,7 @@ test("a base URL with a password is refused", () => {
 test("assertions verify offline", async () => {
 	const owner = await signedIn("owner");
 	const { assertion } = await owner.post("/api/v2/auth/token", { audience });
-	const verifier = new Verifier(door, audience);
+	const verifier = new Verifier(doorward, audience);
 	const stated = await verifier.verify(assertion);
 	const { user, session } = await owner.session();
 	assert.deepEqual([stated.subject, stated.tenantId, stated.role, stated.sessionId], [user.id, user.tenantId, "OWNER", session.id]);
@@ -100,7 +100,7 @@ test("assertions verify offline", async () => {
 	]) {
 		await assert.rejects(verifier.verify(bad), Unauthenticated, String(bad));
 	}
-	await assert.rejects(new Verifier(door, "https://other.example").verify(assertion), /another audience/);
-	await assert.rejects(new Verifier(door, audience, { now: () => Date.now() + 31_000 }).verify(assertion), /expired/);
+	await assert.rejects(new Verifier(doorward, "https://other.example").verify(assertion), /another audience/);
+	await assert.rejects(new Verifier(doorward, audience, { now: () => Date.now() + 31_000 }).verify(assertion), /expired/);
 	await assert.rejects(new Verifier(new Client({ baseUrl: "http://127.0.0.1:1" }), audience).verify(assertion), Unavailable);
 });

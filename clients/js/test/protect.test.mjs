@@ -10,13 +10,13 @@ import { protect as protectExpress } from "@doorward/client/express";
 import { protect as protectFastify } from "@doorward/client/fastify";
 import { password, start } from "./server.mjs";
 
-let server, door, tokens;
+let server, doorward, tokens;
 before(async () => {
 	server = await start();
 	const key = (await server.operate("key", "create-service", "--name", "tests", "--may", "access.introspect")).trim().split("\n").at(-1);
-	door = new Client({ baseUrl: server.url, key });
+	doorward = new Client({ baseUrl: server.url, key });
 	tokens = {};
-	for (const role of ["owner", "viewer"]) tokens[role] = (await door.login({ email: `${role}@acme.example`, password })).token;
+	for (const role of ["owner", "viewer"]) tokens[role] = (await doorward.login({ email: `${role}@acme.example`, password })).token;
 });
 after(() => server.stop());
 
@@ -43,7 +43,7 @@ const services = {
 for (const [framework, serve] of Object.entries(services)) {
 	for (const via of ["check", "introspection"]) {
 		test(`${framework}, by ${via}`, async (t) => {
-			const service = await serve(door, { via });
+			const service = await serve(doorward, { via });
 			t.after(service.close);
 			const call = async (path, headers, method = "GET") => {
 				const response = await fetch(service.url + path, { method, headers });
@@ -77,10 +77,10 @@ for (const [framework, serve] of Object.entries(services)) {
 	}
 
 	test(`${framework} asks for a proof`, async (t) => {
-		const service = await serve(door, { aal: 2, maxAge: 60 });
+		const service = await serve(doorward, { aal: 2, maxAge: 60 });
 		t.after(service.close);
 		const response = await fetch(`${service.url}/me`, { headers: { cookie: `JSESSIONID=${tokens.owner}` } });
-		await assert.rejects(serve(door, { aal: 2, via: "introspection" }), TypeError);
+		await assert.rejects(serve(doorward, { aal: 2, via: "introspection" }), TypeError);
 		assert.deepEqual([response.status, (await response.json()).code], [403, "step_up_required"]);
 		assert.equal(response.headers.get("www-authenticate"), 'Bearer realm="doorward", error="insufficient_user_authentication", acr_values="aal2", max_age="60"');
 	});
@@ -103,16 +103,16 @@ for (const [framework, serve] of Object.entries(services)) {
 }
 
 test("API keys are servers", async (t) => {
-	const owner = door.as(tokens.owner);
+	const owner = doorward.as(tokens.owner);
 	const { key, apiKey } = await owner.post("/api/v2/api-keys", { name: "backup", permissions: ["message.read"] });
-	const service = await services.express(door, {});
+	const service = await services.express(doorward, {});
 	t.after(service.close);
 	const body = await (await fetch(`${service.url}/me`, { headers: { authorization: `Bearer ${key}` } })).json();
 	assert.deepEqual([body.keyId, body.userId, body.aal], [apiKey.id, "", 0]);
 });
 
 test("onRefused answers in place of a problem", async (t) => {
-	const service = await services.express(door, { onRefused: (error, req, res) => res.writeHead(302, { location: `${door.baseUrl}/login` }).end() });
+	const service = await services.express(doorward, { onRefused: (error, req, res) => res.writeHead(302, { location: `${doorward.baseUrl}/login` }).end() });
 	t.after(service.close);
 	const response = await fetch(`${service.url}/me`, { redirect: "manual" });
 	assert.equal(response.status, 302);

@@ -11,10 +11,10 @@ import ts from "typescript";
 import { Client } from "@doorward/client";
 import { audience, password, start } from "./server.mjs";
 
-let server, door;
+let server, doorward;
 before(async () => {
 	server = await start();
-	door = new Client({ baseUrl: server.url });
+	doorward = new Client({ baseUrl: server.url });
 });
 after(() => server.stop());
 
@@ -42,19 +42,19 @@ async function serving(t, text) {
 	return { url: `http://127.0.0.1:${listening.address().port}`, ...more };
 }
 
-const signedIn = async (role) => (await door.login({ email: `${role}@acme.example`, password })).token;
+const signedIn = async (role) => (await doorward.login({ email: `${role}@acme.example`, password })).token;
 
 test("calls", async (t) => {
-	const owner = door.as(await signedIn("owner"));
+	const owner = doorward.as(await signedIn("owner"));
 	const viewer = (await owner.get("/api/v2/users", { query: { q: "viewer" } })).items[0];
 	globalThis.given = { password, id: viewer.id };
-	await run(t, `const { password, id } = given;\n${await block("../README.md", "door.login")}`);
+	await run(t, `const { password, id } = given;\n${await block("../README.md", "doorward.login")}`);
 	assert.equal((await owner.get("/api/v2/users/{id}", { params: { id: viewer.id } })).role, "ADMIN");
 });
 
 test("Express", async (t) => {
-	globalThis.given = { door };
-	const { url } = await serving(t, `${app}const { door } = given;\n${(await block("../README.md", "protect(door")).replace("} = req.doorward;", "} = req.doorward; res.send([tenantId, userId, role].join());")}`);
+	globalThis.given = { doorward };
+	const { url } = await serving(t, `${app}const { doorward } = given;\n${(await block("../README.md", "protect(doorward")).replace("} = req.doorward;", "} = req.doorward; res.send([tenantId, userId, role].join());")}`);
 	const token = await signedIn("user");
 	const write = (headers) => fetch(`${url}/messages`, { method: "POST", headers });
 	assert.match(await (await write({ authorization: `Bearer ${token}` })).text(), /^tnt_.*,usr_.*,USER$/);
@@ -62,9 +62,9 @@ test("Express", async (t) => {
 });
 
 test("signed assertions", async (t) => {
-	const { assertion } = await door.as(await signedIn("user")).post("/api/v2/auth/token", { audience });
-	globalThis.given = { door, req: { headers: { "x-auth-assertion": assertion } } };
-	const { role } = await run(t, `const { door, req } = given;\n${(await block("../README.md", "new Verifier")).replace("const { subject", "export const { subject")}`);
+	const { assertion } = await doorward.as(await signedIn("user")).post("/api/v2/auth/token", { audience });
+	globalThis.given = { doorward, req: { headers: { "x-auth-assertion": assertion } } };
+	const { role } = await run(t, `const { doorward, req } = given;\n${(await block("../README.md", "new Verifier")).replace("const { subject", "export const { subject")}`);
 	assert.equal(role, "USER");
 });
 
@@ -87,5 +87,5 @@ test("a session on the server's side", async (t) => {
 	const answer = await signIn(password);
 	assert.equal(answer.status, 302);
 	const id = /^app=([^;]+); Path=\/; HttpOnly; Secure; SameSite=Lax$/.exec(answer.headers.get("set-cookie"))[1];
-	assert.equal((await door.as(sessions.get(id)).session()).user.role, "OWNER");
+	assert.equal((await doorward.as(sessions.get(id)).session()).user.role, "OWNER");
 });

@@ -6,10 +6,10 @@ import { protect as hook } from "@doorward/client/fastify";
 import { createServer } from "node:http";
 import fastify from "fastify";
 
-const door = new Client({ baseUrl: "http://localhost:8080" });
-const { token, user } = await door.login({ email: "ann@acme.example", password: "x" });
+const doorward = new Client({ baseUrl: "http://localhost:8080" });
+const { token, user } = await doorward.login({ email: "ann@acme.example", password: "x" });
 const me: User = user;
-const ann = door.as(token);
+const ann = doorward.as(token);
 const people = await ann.get("/api/v2/users", { query: { q: "ann", status: "active" } });
 const address: string = people.items[0]?.email ?? me.email;
 for await (const invitation of ann.list("/api/v2/invitations")) invitation.invitedBy satisfies string | null;
@@ -17,9 +17,9 @@ const edited = await ann.patch("/api/v2/users/{id}", { role: "ADMIN" }, { params
 edited.user.role satisfies string;
 await ann.delete("/api/v2/tenant", { body: { confirm: "Acme" } });
 const nothing: undefined = await ann.logout();
-const stated: Assertion = await new Verifier(door, "https://reports.example").verify(address);
-createServer((req, res) => { void protect(door, "message.read")(req, res, () => res.end(req.doorward?.tenantId)); });
-fastify().get("/", { onRequest: hook(door, "message.read", { via: "introspection" }) }, async (request) => request.doorward?.role ?? stated.role);
+const stated: Assertion = await new Verifier(doorward, "https://reports.example").verify(address);
+createServer((req, res) => { void protect(doorward, "message.read")(req, res, () => res.end(req.doorward?.tenantId)); });
+fastify().get("/", { onRequest: hook(doorward, "message.read", { via: "introspection" }) }, async (request) => request.doorward?.role ?? stated.role);
 export const seen = [nothing, Invalid];
 
 // @ts-expect-error the path has no such parameter
@@ -27,6 +27,6 @@ await ann.get("/api/v2/users/{id}", { params: { name: "usr_1" } });
 // @ts-expect-error there is no such path
 await ann.get("/api/v2/user");
 // @ts-expect-error the password is missing
-await door.login({ email: "ann@acme.example" });
+await doorward.login({ email: "ann@acme.example" });
 // @ts-expect-error there is no such status
 await ann.get("/api/v2/users", { query: { status: "frozen" } });

@@ -11,17 +11,17 @@ class WithServer(unittest.TestCase):
     def setUpClass(cls):
         cls.server = Server()
         cls.addClassCleanup(cls.server.stop)
-        cls.door = doorward.Client(cls.server.url)
-        cls.addClassCleanup(cls.door.close)
+        cls.client = doorward.Client(cls.server.url)
+        cls.addClassCleanup(cls.client.close)
 
     def signed_in(self, role):
-        return self.door.as_(self.door.login(f"{role}@acme.example", PASSWORD)["token"])
+        return self.client.as_(self.client.login(f"{role}@acme.example", PASSWORD)["token"])
 
 
 class ClientTest(WithServer):
     def test_session_from_login_to_logout(self):
-        answer = self.door.login("owner@acme.example", PASSWORD)
-        owner = self.door.as_(answer["token"])
+        answer = self.client.login("owner@acme.example", PASSWORD)
+        owner = self.client.as_(answer["token"])
         self.assertEqual(owner.session()["user"]["id"], answer["user"]["id"])
         owner.logout()
         with self.assertRaises(doorward.Unauthenticated):
@@ -29,7 +29,7 @@ class ClientTest(WithServer):
 
     def test_each_refusal_has_a_class(self):
         with self.assertRaises(doorward.Unauthenticated) as caught:
-            self.door.login("owner@acme.example", "not the password")
+            self.client.login("owner@acme.example", "not the password")
         self.assertEqual(caught.exception.code, "invalid_credentials")
         self.assertTrue(caught.exception.request_id)
         owner, viewer = self.signed_in("owner"), self.signed_in("viewer")

@@ -19,14 +19,14 @@ class FlaskTest(WithServer):
         spec = importlib.util.spec_from_file_location("example", EXAMPLE)
         example = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(example)
-        self.addCleanup(example.door.close)
+        self.addCleanup(example.client.close)
         web = example.app.test_client(use_cookies=False)
 
         def ask(method, role=None, data=None):
             headers = {"Cookie": f"JSESSIONID={tokens[role]}"} if role else {}
             return web.open("/reports", method=method, headers=headers, data=data)
 
-        tokens = {role: self.door.login(f"{role}@acme.example", PASSWORD)["token"] for role in ("admin", "viewer")}
+        tokens = {role: self.client.login(f"{role}@acme.example", PASSWORD)["token"] for role in ("admin", "viewer")}
         self.assertEqual(web.get("/").status_code, 200)
         self.assertEqual(ask("GET").status_code, 401)
         self.assertEqual(ask("POST", "viewer", "sales").status_code, 403)

@@ -46,10 +46,10 @@ class Answering:
 
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        self.door = doorward.Client(f"http://127.0.0.1:{server.server_port}", key="dws_x")
+        self.client = doorward.Client(f"http://127.0.0.1:{server.server_port}", key="dws_x")
         test.addCleanup(server.server_close)
         test.addCleanup(server.shutdown)
-        test.addCleanup(self.door.close)
+        test.addCleanup(self.client.close)
 
 
 class ForwardedTest(unittest.TestCase):
@@ -90,48 +90,48 @@ class AnswerTest(unittest.TestCase):
     def test_other_refusals_of_a_check_are_faults(self):
         for status, code in ((400, "invalid_query"), (404, "not_found"), (409, "conflict"), (410, "gone"), (413, "body_too_large"), (422, "validation_failed"), (500, "internal")):
             problem = json.dumps({"status": status, "code": code}).encode()
-            door = Answering(self, lambda n, status=status, problem=problem: (status, {"Content-Type": "application/problem+json"}, problem)).door
+            client = Answering(self, lambda n, status=status, problem=problem: (status, {"Content-Type": "application/problem+json"}, problem)).client
             for via in ("check", "introspection"):
                 with self.subTest(code, via=via), self.assertLogs("doorward"), self.assertRaises(doorward.Unavailable):
-                    check.check(door, "GET", {"cookie": f"JSESSIONID={TOKEN}"}, via=via)
+                    check.check(client, "GET", {"cookie": f"JSESSIONID={TOKEN}"}, via=via)
 
     def test_introspection_asks_about_one_credential_of_a_possible_form(self):
         there = Answering(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"active":false}'))
         for headers in ({"authorization": "Bearer"}, {"authorization": "Bearer a b"}, {"authorization": "Bearer a\tb"}, {"authorization": "Bearer \xe9"},
                         {"authorization": "Bearer " + "x" * 9000}, {"cookie": f"JSESSIONID={TOKEN}", "authorization": "Bearer"}, {"cookie": f"\xa0JSESSIONID={TOKEN}"}):
             with self.subTest(headers), self.assertRaises(doorward.Unauthenticated):
-                check.check(there.door, "GET", headers, via="introspection")
+                check.check(there.client, "GET", headers, via="introspection")
         self.assertEqual(there.asked, [])
 
     def test_retry_after(self):
         there = Answering(self, lambda n: (503, {"Retry-After": "1"}, b"") if n == 1 else (200, IDENTITY, b""))
         began = time.monotonic()
-        self.assertEqual(check.check(there.door, "GET", {}).role, "USER")
+        self.assertEqual(check.check(there.client, "GET", {}).role, "USER")
         self.assertGreaterEqual(time.monotonic() - began, 1)
         for said, least, most in ((formatdate(time.time() + 90, usegmt=True), 88, 91), ("60", 60, 60)):
             with self.assertRaises(doorward.Unavailable) as caught:
-                Answering(self, lambda n, said=said: (503, {"Retry-After": said}, b"")).door.session()
+                Answering(self, lambda n, said=said: (503, {"Retry-After": said}, b"")).client.session()
             self.assertTrue(least <= caught.exception.retry_after <= most, caught.exception.retry_after)
         for said in ("9" * 400, "-1", "soon", "\xb2"):
             with self.assertRaises(doorward.Unavailable) as caught:
-                Answering(self, lambda n, said=said: (503, {"Retry-After": said}, b"")).door.session()
+                Answering(self, lambda n, said=said: (503, {"Retry-After": said}, b"")).client.session()
             self.assertIsNone(caught.exception.retry_after)
 
     def test_a_page_of_another_program_is_no_answer(self):
         for media, body in (("text/html", b"<h1>Welcome</h1>"), ("application/json", b"{"), ("application/json", b"[]")):
             with self.assertRaises(doorward.Unavailable):
-                next(Answering(self, lambda n, media=media, body=body: (200, {"Content-Type": media}, body)).door.list("/api/v2/users"))
+                next(Answering(self, lambda n, media=media, body=body: (200, {"Content-Type": media}, body)).client.list("/api/v2/users"))
 
     def test_what_cannot_be_a_credential_is_not_sent(self):
         there = Answering(self, lambda n: (200, {"Content-Type": "application/json"}, b"{}"))
         for bad in ("a b", "a\nX-Auth-User: b", "\xe9"):
             with self.assertRaises(doorward.Unauthenticated) as caught:
-                there.door.as_(bad).session()
+                there.client.as_(bad).session()
             self.assertNotIn(bad, str(caught.exception))
         with self.assertRaises(ValueError):
-            there.door.get(".evil.example/")
+            there.client.get(".evil.example/")
         self.assertEqual(there.asked, [])
-        there.door.as_("from-a-file\n").session()
+        there.client.as_("from-a-file\n").session()
         self.assertEqual(there.asked[0]["Authorization"], "Bearer from-a-file")
 
 
@@ -163,20 +163,20 @@ class ConnectionTest(unittest.TestCase):
     # Two processes on one connection would get each other's answers.
     def test_a_forked_process_opens_connections_of_its_own(self):
         there = Answering(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"n":%d}' % n))
-        there.door.session()
-        kept = there.door._connections._idle[-1].sock.getsockname()
+        there.client.session()
+        kept = there.client._connections._idle[-1].sock.getsockname()
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
-            there.door.session()
-            os.write(write, str(there.door._connections._idle[-1].sock.getsockname()).encode())
+            there.client.session()
+            os.write(write, str(there.client._connections._idle[-1].sock.getsockname()).encode())
             os._exit(0)
         os.waitpid(child, 0)
         self.assertNotEqual(os.read(read, 100).decode(), str(kept))
         os.close(read)
         os.close(write)
-        self.assertEqual(there.door.session(), {"n": 3})
-        self.assertEqual(there.door._connections._idle[-1].sock.getsockname(), kept)
+        self.assertEqual(there.client.session(), {"n": 3})
+        self.assertEqual(there.client._connections._idle[-1].sock.getsockname(), kept)
 
     def test_idle_connections_are_limited(self):
         barrier = threading.Barrier(40)
@@ -186,12 +186,12 @@ class ConnectionTest(unittest.TestCase):
             return 200, {"Content-Type": "application/json"}, b"{}"
 
         there = Answering(self, answer)
-        threads = [threading.Thread(target=there.door.session) for _ in range(40)]
+        threads = [threading.Thread(target=there.client.session) for _ in range(40)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(len(there.door._connections._idle), 32)
+        self.assertEqual(len(there.client._connections._idle), 32)
 
 
 class SyntaxTest(unittest.TestCase):

@@ -52,15 +52,15 @@ class ProtectTest(WithServer):
     def setUpClass(cls):
         super().setUpClass()
         said = cls.server.operate("key", "create-service", "--name", "tests", "--may", "access.introspect")
-        cls.door = doorward.Client(cls.server.url, key=said.strip().splitlines()[-1])
-        cls.addClassCleanup(cls.door.close)
-        cls.tokens = {role: cls.door.login(f"{role}@acme.example", PASSWORD)["token"] for role in ("owner", "viewer")}
+        cls.client = doorward.Client(cls.server.url, key=said.strip().splitlines()[-1])
+        cls.addClassCleanup(cls.client.close)
+        cls.tokens = {role: cls.client.login(f"{role}@acme.example", PASSWORD)["token"] for role in ("owner", "viewer")}
 
     def each(self):
         for call in (wsgi_call, asgi_call):
             for via in ("check", "introspection"):
                 with self.subTest(call=call.__name__, via=via):
-                    yield lambda headers, action=None, method="GET", call=call, via=via: call(self.door, method, headers, action, via)
+                    yield lambda headers, action=None, method="GET", call=call, via=via: call(self.client, method, headers, action, via)
 
     def cookie(self, role):
         return {"Cookie": f"JSESSIONID={self.tokens[role]}"}
@@ -105,11 +105,11 @@ class ProtectTest(WithServer):
 
     def test_a_demanded_proof(self):
         for call in (wsgi_call, asgi_call):
-            status, body, sent = call(self.door, "GET", self.cookie("owner"), None, "check", aal=2, max_age=60)
+            status, body, sent = call(self.client, "GET", self.cookie("owner"), None, "check", aal=2, max_age=60)
             self.assertEqual((status, body["code"]), (403, "step_up_required"))
             self.assertEqual(sent["WWW-Authenticate"], 'Bearer realm="doorward", error="insufficient_user_authentication", acr_values="aal2", max_age="60"')
             with self.assertRaises(ValueError):
-                call(self.door, "GET", {}, None, "introspection", aal=2)
+                call(self.client, "GET", {}, None, "introspection", aal=2)
 
     def test_an_answer_of_ones_own(self):
         def redirect(error, environ, start_response):
@@ -120,10 +120,10 @@ class ProtectTest(WithServer):
             await send({"type": "http.response.start", "status": 303, "headers": [(b"location", f"/login?{error.code}".encode())]})
             await send({"type": "http.response.body", "body": b"null"})
 
-        self.assertEqual(asgi_call(self.door, "GET", {}, None, "check", on_refused=send_redirect)[0], 303)
+        self.assertEqual(asgi_call(self.client, "GET", {}, None, "check", on_refused=send_redirect)[0], 303)
         said = []
         environ = {"REQUEST_METHOD": "GET"}
-        self.assertEqual(wsgi.Protect(None, self.door, on_refused=redirect)(environ, lambda *answer: said.append(answer)), [])
+        self.assertEqual(wsgi.Protect(None, self.client, on_refused=redirect)(environ, lambda *answer: said.append(answer)), [])
         self.assertEqual(said, [("303 See Other", [("Location", "/login?unauthenticated")])])
 
     def test_what_is_open_to_all_claims_nobody(self):
@@ -133,7 +133,7 @@ class ProtectTest(WithServer):
             seen.update(environ)
             return []
 
-        wsgi.Protect(app, self.door, lambda environ: False)({"REQUEST_METHOD": "GET", "HTTP_X_AUTH_USER": "usr_forged", "doorward": "forged"}, None)
+        wsgi.Protect(app, self.client, lambda environ: False)({"REQUEST_METHOD": "GET", "HTTP_X_AUTH_USER": "usr_forged", "doorward": "forged"}, None)
         self.assertEqual(seen, {"REQUEST_METHOD": "GET"})
 
     def handshake(self, client, origin, **more):
@@ -151,8 +151,8 @@ class ProtectTest(WithServer):
 
     def test_a_refused_websocket(self):
         foreign = "https://evil.example"
-        self.assertEqual(self.handshake(self.door, foreign), [{"type": "websocket.close", "code": 1008}])
-        start, body = self.handshake(self.door, foreign, extensions={"websocket.http.response": {}})
+        self.assertEqual(self.handshake(self.client, foreign), [{"type": "websocket.close", "code": 1008}])
+        start, body = self.handshake(self.client, foreign, extensions={"websocket.http.response": {}})
         self.assertEqual((start["type"], start["status"], json.loads(body["body"])["code"]), ("websocket.http.response.start", 403, "cross_origin"))
 
     # A server without the extension answers a close before the handshake with 403.

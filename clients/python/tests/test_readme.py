@@ -26,29 +26,29 @@ class ReadmeTest(WithServer):
     def run_block(self, page, text, **given):
         names = {"doorward": doorward, "print": lambda *_: None, **given}
         exec(compile(block(page, text, self.server.url), str(page), "exec"), names)
-        if "door" in names:
-            self.addCleanup(names["door"].close)
+        if "client" in names:
+            self.addCleanup(names["client"].close)
         return names
 
     def test_calls(self):
         owner = self.signed_in("owner")
         viewer = next(owner.list("/api/v2/users", query={"q": "viewer"}))
-        self.run_block(HERE / "README.md", "door.login", password=PASSWORD, user_id=viewer["id"])
+        self.run_block(HERE / "README.md", "client.login", password=PASSWORD, user_id=viewer["id"])
         self.assertEqual(owner.get("/api/v2/users/{id}", params={"id": viewer["id"]})["role"], "ADMIN")
 
     @unittest.skipUnless(importlib.util.find_spec("flask"), "needs Flask: apt-get install python3-flask")
     def test_flask(self):
         import flask
         app = flask.Flask("readme")
-        names = self.run_block(HERE / "README.md", "wsgi.Protect", app=app, door=self.door, request=flask.request)
+        names = self.run_block(HERE / "README.md", "wsgi.Protect", app=app, client=self.client, request=flask.request)
         app.view_functions["messages"] = lambda: (names["messages"](), flask.request.environ["doorward"].role)[1]
-        headers = {"Cookie": f"JSESSIONID={self.door.login('user@acme.example', PASSWORD)['token']}"}
+        headers = {"Cookie": f"JSESSIONID={self.client.login('user@acme.example', PASSWORD)['token']}"}
         self.assertEqual(app.test_client(use_cookies=False).get("/messages", headers=headers).text, "USER")
 
     @unittest.skipUnless(importlib.util.find_spec("flask"), "needs Flask: apt-get install python3-flask")
     def test_a_session_on_the_servers_side(self):
         import flask
-        app, tokens = flask.Flask("docs"), {"one": self.door.login("user@acme.example", PASSWORD)["token"], "two": "ended"}
+        app, tokens = flask.Flask("docs"), {"one": self.client.login("user@acme.example", PASSWORD)["token"], "two": "ended"}
         page = HERE.parents[1] / "docs" / "other-languages.md"
         names = self.run_block(page, "home.html", app=app, tokens=tokens, request=flask.request, render_template=lambda _, me: me["email"] if me else "nobody")
 
@@ -57,9 +57,9 @@ class ReadmeTest(WithServer):
 
         self.assertEqual([home("one").text, home("two").text, home("other").text, home(None).text], ["user@acme.example", "nobody", "nobody", "nobody"])
         self.assertEqual(list(tokens), ["one"])
-        names["door"].close()
+        names["client"].close()
         app.logger.disabled = True
-        names["door"]._connections = doorward.Client("http://127.0.0.1:1")._connections
+        names["client"]._connections = doorward.Client("http://127.0.0.1:1")._connections
         self.assertEqual(home("one").status_code, 500)
         self.assertEqual(list(tokens), ["one"], "an outage signs nobody out")
 

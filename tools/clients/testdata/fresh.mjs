@@ -10,10 +10,10 @@ import { protect as fastify } from "@doorward/client/fastify";
 import { createStore, DoorwardProvider } from "@doorward/react";
 
 const [, , baseUrl, password] = process.argv;
-const door = new Client({ baseUrl });
-await assert.rejects(door.login({ email: "owner@acme.example", password: "wrong" }), Unauthenticated);
-const { token } = await door.login({ email: "owner@acme.example", password });
+const doorward = new Client({ baseUrl });
+await assert.rejects(doorward.login({ email: "owner@acme.example", password: "wrong" }), Unauthenticated);
+const { token } = await doorward.login({ email: "owner@acme.example", password });
 const people = [];
-for await (const person of door.as(token).list("/api/v2/users", { query: { limit: 2 } })) people.push(person.email);
+for await (const person of doorward.as(token).list("/api/v2/users", { query: { limit: 2 } })) people.push(person.email);
 assert.ok(people.length >= 4, people.join(" "));
 assert.deepEqual([Verifier, express, fastify, createStore, DoorwardProvider].map((thing) => typeof thing), Array(5).fill("function"));

@@ -6,12 +6,12 @@ import doorward
 from doorward import asgi, wsgi
 
 address, password = sys.argv[1:]
-door = doorward.Client(address)
+client = doorward.Client(address)
 try:
-    door.login("owner@acme.example", "wrong")
+    client.login("owner@acme.example", "wrong")
     raise SystemExit("a wrong password was taken")
 except doorward.Unauthenticated:
     pass
-owner = door.as_(door.login("owner@acme.example", password)["token"])
+owner = client.as_(client.login("owner@acme.example", password)["token"])
 people = [person["email"] for person in owner.list("/api/v2/users", query={"limit": 2})]
 assert len(people) >= 4 and callable(wsgi.Protect) and callable(asgi.Protect), people

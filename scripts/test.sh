@@ -84,14 +84,18 @@ nested() {
 	return "$failed"
 }
 
-# Handlers, pages and commands keep nothing that requests share but what these packages
-# hold: here the race detector takes most of the time and finds nothing that the others
-# don't show. make race watches them, too.
-plain=(. ./cmd/doorward ./web ./web/console ./web/hosted ./web/pages ./web/api ./web/dev ./web/ui ./app/mail ./examples)
+# Where memory is shared: of sessions and keys, the lease, queues, limits, pools. Elsewhere
+# the race detector takes most of the time and finds nothing that these don't show; make
+# race watches everything.
+shared=(./node ./store/lease ./store ./app ./app/access ./app/apikey ./app/assertion ./app/credential
+	./app/inbox ./app/login ./app/outbox ./app/registry ./app/session ./app/webhook ./internal/argon
+	./internal/gcra ./internal/guard ./internal/lograte ./internal/smtp ./internal/tlscert
+	./internal/trace ./web/edge ./web/front)
 
-# What runs in parallel: memory of credentials, the lease, queues, nodes.
-raced() {
-	go list ./... | grep -vxF "$(go list "${plain[@]}")"
+# The packages that share none, the longest first.
+plain() {
+	printf '%s\n' ./cmd/doorward ./web
+	go list ./... | grep -vxF "$(go list "${shared[@]}")"
 }
 
 # Tests of ./web with several callers at once.
@@ -110,12 +114,12 @@ export GOFLAGS
 export DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require
 flags=(-vet=off -ldflags='-s -w' -timeout 20m -p $(($(nproc) + 1)))
 tests() {
-	go test "${flags[@]}" "${plain[@]}"
+	# shellcheck disable=SC2046
+	go test "${flags[@]}" $(plain)
 }
 
 race() {
-	# shellcheck disable=SC2046
-	scripts/race.sh "${flags[@]}" ./node ./store/lease ./store $(raced) &&
+	scripts/race.sh "${flags[@]}" "${shared[@]}" &&
 		scripts/race.sh "${flags[@]}" -run "^($(callers))\$" ./web
 }
 

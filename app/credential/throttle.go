@@ -372,13 +372,19 @@ func (v *Verifier) CountCode(ctx context.Context, tx *store.Tx, userID string) e
 	case err != nil:
 		return err
 	case t.Until.After(tx.Now):
-		err := tooMany(longestDelay)
-		err.Detail = "There were too many wrong codes. Use a passkey or a recovery code, or ask an administrator to reset the second factors."
-		return err
+		return codesClosed()
 	case t.Hits >= closedAfter:
 		return tx.DelayThrottle(ctx, bucket, forever)
 	}
 	return nil
+}
+
+// codesClosed names the field, so that pages don't tell the person to wait.
+func codesClosed() *doorward.Error {
+	err := tooMany(longestDelay)
+	err.Detail = "There were too many wrong codes. Use a passkey, or sign in with a recovery code, or ask an administrator to reset the second factors."
+	err.Fields = []doorward.FieldError{{Pointer: "/code", Code: "closed", Message: err.Detail}}
+	return err
 }
 
 // ClearCodes clears that counter, after a proof of a second factor or the end of all factors.

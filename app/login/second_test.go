@@ -1,6 +1,7 @@
 package login_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -226,6 +227,11 @@ func TestCodesAreNotGuessedForEver(t *testing.T) {
 	}
 	right := a.Code(f.DB.Now())
 	answer(factor.Answer{Code: right}, doorward.CodeTooManyAttempts)
+	var refused *doorward.Error
+	_, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: right}, false)
+	if !errors.As(err, &refused) || len(refused.Fields) != 1 || refused.Fields[0].Pointer != "/code" || refused.Fields[0].Code != "closed" {
+		f.Errorf("%v with %v: a page would tell the person to wait", err, refused)
+	}
 	if n := f.CountFailures("account:" + ann.User.Email); n != 0 {
 		f.Errorf("a code that was not judged counts: %d", n)
 	}

@@ -115,6 +115,7 @@ func samples() []uitest.Sample {
 		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: branded}, Frame: ui.Frame{Caller: ann}},
 		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: there}},
 		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
+		{Name: "second-closed", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true}}, Frame: ui.Frame{Alert: true, Faults: map[string]string{"code": "Too many wrong codes were entered in a row."}}},
 		{Name: "second-recovery", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Recovery: true}}},
 		{Name: "enrol", View: ui.View{Page: "enrol", Body: enrolling{Email: acme.Email}}},
 		{Name: "enrol-passkey", View: ui.View{Page: "enrol", Body: enrolling{acme.Email, true}}},

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/totp"
+	"github.com/doorward/doorward/store"
 )
 
 var (
@@ -83,7 +84,7 @@ func TestSecondFactorOnPages(t *testing.T) {
 	b.get("/account/security").is(t, 200, "", "Authenticator app", "Codes left: 10")
 
 	b = open(t, s)
-	b.get("/login/second").is(t, 200, "", "This took too long")
+	b.get("/login/second").is(t, 200, "", "This sign-in is over")
 	b.send("/login", "email", ann, "password", secret, "return", "/docs").is(t, 303, "/login/second?return=%2Fdocs")
 	b.get("/account").is(t, 303, "/login?return=%2Faccount")
 	b.get("/login/second?return=%2Fdocs").is(t, 200, "", "Code from the app", "for 7 days", "with=recovery")
@@ -117,6 +118,35 @@ func TestSecondFactorOnPages(t *testing.T) {
 	open(t, s).send("/login", "email", ann, "password", fresh).is(t, 303, "/account")
 }
 
+// After a hundred wrong codes in a row the pages don't tell the person to wait, which would
+// be in vain, but what helps; a delay says that a reset by mail ends it.
+func TestRefusedCodesOnPages(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.LoginLimits(5, 30))
+	user := s.Tenant("Acme").Join(ann, "USER")
+	in := open(t, s)
+	in.signIn(ann)
+	p := scan(t, in.send("/account/security/totp").is(t, 200, ""))
+	in.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "")
+	b := open(t, s)
+	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
+		if _, err := tx.HitThrottle(t.Context(), "codes:"+user.ID, time.Hour); err != nil {
+			return err
+		}
+		return tx.DelayThrottle(t.Context(), "codes:"+user.ID, tx.Now.AddDate(1, 0, 0))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/login/second")
+	b.send("/login/second", "code", p.code(s)).is(t, 429, "", "codes from the app are not accepted any more", "with=recovery")
+	s.Advance(11 * time.Minute)
+	in.send("/step-up", "code", p.code(s)).is(t, 429, "", "codes from the app are not accepted any more")
+	for range 5 {
+		b.send("/login", "email", "bob@acme.example", "password", "wrong").is(t, 401, "")
+	}
+	b.send("/login", "email", "bob@acme.example", "password", "wrong").is(t, 429, "", "If this comes again and again")
+}
+
 // Where a tenant demands a factor, the login leads through setting one up; the code of an
 // administrator's mail leads there again.
 func TestDemandedFactorOnPages(t *testing.T) {
@@ -127,7 +157,7 @@ func TestDemandedFactorOnPages(t *testing.T) {
 		t.Fatal(string(body))
 	}
 	b := open(t, s)
-	b.get("/login/enrol").is(t, 200, "", "This took too long")
+	b.get("/login/enrol").is(t, 200, "", "This sign-in is over")
 	b.send("/login", "email", ann, "password", secret, "return", "/docs").is(t, 303, "/login/enrol?return=%2Fdocs")
 	b.get("/login/enrol?return=%2Fdocs").is(t, 200, "", "demands a second factor")
 	p := scan(t, b.send("/login/enrol", "return", "/docs").is(t, 200, ""))
@@ -151,5 +181,5 @@ func TestDemandedFactorOnPages(t *testing.T) {
 	b.get("/login?done=factorreset").is(t, 200, "", "are removed")
 	b.send("/login", "email", ann, "password", secret).is(t, 303, "/login/enrol")
 	s.Advance(doorward.ChallengeLife + time.Second)
-	b.get("/login/enrol").is(t, 200, "", "This took too long")
+	b.get("/login/enrol").is(t, 200, "", "This sign-in is over")
 }

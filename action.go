@@ -137,6 +137,10 @@ type Verb struct {
 	// WhilePaused reports whether it is allowed while the operator has paused changes:
 	// what a login needs, and what ends access.
 	WhilePaused bool
+	// Counted reports whether its events count in a tenant's quota of events a day, which
+	// refuses it when it is used up. Not what opens or ends access, takes something away, or
+	// protects an account: a full quota must lock nobody out and keep nobody in.
+	Counted bool
 	// NoKeys: API keys can't have the permission.
 	NoKeys bool
 	// Platform: it is an action of the platform, not of Doorward.
@@ -175,7 +179,7 @@ func (v Verb) IsPermission() bool { return v.By == ByRole && v.Through == v.Acti
 var own = []Verb{
 	grants(UserRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
 	whileClosing(grants(TenantRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
-	grants(UserInvite, RoleOwner, RoleAdmin),
+	counted(grants(UserInvite, RoleOwner, RoleAdmin)),
 	whilePaused(grants(UserManage, RoleOwner, RoleAdmin)), // by itself it changes nothing
 	grants(SettingsManage, RoleOwner, RoleAdmin),
 	notForKeys(grants(APIKeyManage, RoleOwner, RoleAdmin)),
@@ -187,33 +191,33 @@ var own = []Verb{
 	notForKeys(grants(PolicyManage, RoleOwner)),
 	notForKeys(grants(SSOManage, RoleOwner)),
 
-	through(UserManage, UserRole),
+	counted(through(UserManage, UserRole)),
 	whilePaused(through(UserManage, UserSuspend)),
-	through(UserManage, UserResume),
+	counted(through(UserManage, UserResume)),
 	through(UserManage, UserRemove),
-	through(UserManage, UserRename),
+	counted(through(UserManage, UserRename)),
 	whilePaused(through(UserManage, UserSignOut)),
 	through(UserManage, MFAReset),
 	whilePaused(through(UserInvite, InvitationRevoke)),
-	through(UserInvite, InvitationResend),
-	through(APIKeyManage, APIKeyCreate),
-	through(APIKeyManage, APIKeyUpdate),
+	counted(through(UserInvite, InvitationResend)),
+	counted(through(APIKeyManage, APIKeyCreate)),
+	counted(through(APIKeyManage, APIKeyUpdate)),
 	through(APIKeyManage, APIKeyRotate),
 	whilePaused(through(APIKeyManage, APIKeyRevoke)),
-	through(RoleManage, RoleCreate),
-	through(RoleManage, RoleUpdate),
+	counted(through(RoleManage, RoleCreate)),
+	counted(through(RoleManage, RoleUpdate)),
 	through(RoleManage, RoleDelete),
-	through(PolicyManage, PolicyUpdate),
+	counted(through(PolicyManage, PolicyUpdate)),
 	through(PolicyManage, PolicyConfirm),
-	through(PolicyManage, PolicyRestore),
-	through(WebhookManage, WebhookCreate),
-	through(WebhookManage, WebhookUpdate),
+	counted(through(PolicyManage, PolicyRestore)),
+	counted(through(WebhookManage, WebhookCreate)),
+	counted(through(WebhookManage, WebhookUpdate)),
 	through(WebhookManage, WebhookDelete),
 	through(WebhookManage, WebhookRotate),
-	through(WebhookManage, WebhookTest),
-	through(WebhookManage, WebhookRetry),
-	through(WebhookManage, WebhookReplay),
-	through(SettingsManage, TenantUpdate),
+	counted(through(WebhookManage, WebhookTest)),
+	counted(through(WebhookManage, WebhookRetry)),
+	counted(through(WebhookManage, WebhookReplay)),
+	counted(through(SettingsManage, TenantUpdate)),
 	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),
 
@@ -221,9 +225,9 @@ var own = []Verb{
 	whilePaused(Verb{Action: SessionRefuse, By: ByProof}),
 	whilePaused(Verb{Action: RequestRefuse, By: ByProof}),
 	whilePaused(Verb{Action: SessionEnd, By: ByProof}),
-	{Action: InvitationAccept, By: ByProof},
+	counted(Verb{Action: InvitationAccept, By: ByProof}),
 	{Action: UserLeave, By: ByProof},
-	{Action: UserProfile, By: ByProof},
+	counted(Verb{Action: UserProfile, By: ByProof}),
 	{Action: PasswordChange, By: ByProof},
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
@@ -296,6 +300,12 @@ func whileClosing(v Verb) Verb {
 // whilePaused marks an action that is allowed while the operator has paused changes.
 func whilePaused(v Verb) Verb {
 	v.WhilePaused = true
+	return v
+}
+
+// counted marks an action whose events count in the quota of events a day.
+func counted(v Verb) Verb {
+	v.Counted = true
 	return v
 }
 

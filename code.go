@@ -181,7 +181,7 @@ var problems = []Problem{
 
 	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role: give them another one first, or name the role that takes its place with ?replaceBy=. Or the setting mfaRoles names this role alone: change that first."},
 	{CodeTooManyRoles, KindConflict, "Too many roles", "A tenant may have 50 roles of its own. Delete those that nobody has."},
-	{CodeQuotaExceeded, KindConflict, "Quota exceeded", "The operator limits how many people, API keys or webhooks this tenant may have; \"quota\" names which. Remove some that are no longer needed, or ask the operator for more. Pending invitations count as people when somebody is invited."},
+	{CodeQuotaExceeded, KindConflict, "Quota exceeded", "The operator limits how many people, API keys or webhooks this tenant may have, or how much may be changed in it in a day; \"quota\" names which. Remove some that are no longer needed, or ask the operator for more. Pending invitations count as people when somebody is invited. With \"eventsPerDay\" changes go on with the next day of UTC, and signing in, ending access and protecting an account are never refused."},
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that are not over, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
 	{CodeTooManyWebhooks, KindConflict, "Too many webhooks", "A tenant may have 20 webhooks, disabled ones included, and so may the installation. Delete one that nobody needs, or let one endpoint take more events."},
 	{CodeWebhookDisabled, KindConflict, "Webhook disabled", "This webhook is disabled, so nothing is sent to it. Enable it first."},

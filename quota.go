@@ -1,12 +1,17 @@
 package doorward
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // Quotas are what the operator allows a tenant to have; nil: as many as it likes.
 type Quotas struct {
 	People   *int64 // members, suspended ones too
 	APIKeys  *int64 // that have not ended
 	Webhooks *int64
+
+	EventsPerDay *int64 // events of changes that count, see Verb.Counted, in a day of UTC
 }
 
 // NoQuota, as a new value of a quota, removes it.
@@ -20,12 +25,19 @@ const (
 	QuotaPeople   Quota = "people"
 	QuotaAPIKeys  Quota = "apiKeys"
 	QuotaWebhooks Quota = "webhooks"
+
+	QuotaEventsPerDay Quota = "eventsPerDay"
 )
 
-var quotaWords = map[Quota]string{QuotaPeople: "people", QuotaAPIKeys: "API keys", QuotaWebhooks: "webhooks"}
+var quotaWords = map[Quota]string{
+	QuotaPeople: "people", QuotaAPIKeys: "API keys", QuotaWebhooks: "webhooks", QuotaEventsPerDay: "events of changes a day",
+}
+
+// Words say what the quota limits.
+func (q Quota) Words() string { return quotaWords[q] }
 
 // QuotaNames are all quotas.
-var QuotaNames = []Quota{QuotaPeople, QuotaAPIKeys, QuotaWebhooks}
+var QuotaNames = []Quota{QuotaPeople, QuotaAPIKeys, QuotaWebhooks, QuotaEventsPerDay}
 
 // At returns the place of a quota; nil for an unknown name.
 func (q *Quotas) At(name Quota) **int64 {
@@ -36,6 +48,8 @@ func (q *Quotas) At(name Quota) **int64 {
 		return &q.APIKeys
 	case QuotaWebhooks:
 		return &q.Webhooks
+	case QuotaEventsPerDay:
+		return &q.EventsPerDay
 	}
 	return nil
 }
@@ -47,10 +61,27 @@ func (q *Quotas) Exceeds(name Quota, have int64) error {
 	if limit == nil || have <= *limit {
 		return nil
 	}
-	e := Fail(CodeQuotaExceeded, "The operator limits this tenant to %d %s.", *limit, quotaWords[name])
+	e := Fail(CodeQuotaExceeded, "The operator limits this tenant to %d %s.", *limit, name.Words())
 	e.Quota = name
 	return e
 }
+
+// EventsExceed returns quota_exceeded if the tenant would have more events of changes than
+// its quota in the day of UTC that now is in. have counts what it would have after the change.
+func (q *Quotas) EventsExceed(have int64, now time.Time) error {
+	if q.EventsPerDay == nil || have <= *q.EventsPerDay {
+		return nil
+	}
+	next := time.Unix((DayOf(now)+1)*secondsOfDay, 0).UTC().Format(time.RFC3339)
+	e := Fail(CodeQuotaExceeded, "The operator limits this tenant to %d events of changes a day (eventsPerDay). The next day begins at %s.", *q.EventsPerDay, next)
+	e.Quota = QuotaEventsPerDay
+	return e
+}
+
+const secondsOfDay = 24 * 60 * 60
+
+// DayOf numbers days of UTC, from 1970-01-01.
+func DayOf(now time.Time) int64 { return now.Unix() / secondsOfDay }
 
 // QuotaText is a quota in the trail; empty: none.
 func QuotaText(limit *int64) string {

@@ -150,26 +150,39 @@ func (tx *Tx) writeEvents(ctx context.Context) error {
 
 // SQL can't compute the genesis hash, so the head is written afterwards.
 const (
-	sqlTakeChain = `INSERT INTO audit_chains (tenant_id, origin, last) VALUES ($1, 0, $2)
-ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2 RETURNING tenant_id, origin, last, head, ` + subscribed
+	sqlTakeChain = `INSERT INTO audit_chains (tenant_id, origin, last, counted_day, counted) VALUES ($1, 0, $2, $3, $4)
+ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2, ` + countEvents + `
+RETURNING tenant_id, origin, last, head, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
 	sqlInsertLink = `INSERT INTO events (` + columnsOfEvent + `, seq, salt, digest, hash, times)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	sqlSetHead = `UPDATE audit_chains SET head = $1 WHERE tenant_id = $2`
 )
 
-// takenChain is a chain that the transaction holds, and whether a webhook gets its events.
+// takenChain is a chain that the transaction holds, whether a webhook gets its events, and
+// how many events count today, of how many that the tenant may have.
 type takenChain struct {
 	Chain
 	subscribed bool
+	counted    int64
+	quotas     doorward.Quotas
 }
 
-func takenColumns(t *takenChain) []any { return append(chainColumns(&t.Chain), &t.subscribed) }
+func takenColumns(t *takenChain) []any {
+	return append(chainColumns(&t.Chain), &t.subscribed, &t.counted, &t.quotas.EventsPerDay)
+}
 
 // appendEvents adds the events, all of one tenant, to its chain.
 func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
-	chain, err := one(ctx, tx.Reader, takenColumns, sqlTakeChain, events[0].Target.TenantID, len(events))
+	tenantID := events[0].Target.TenantID
+	counts := tx.counts[tenantID]
+	chain, err := one(ctx, tx.Reader, takenColumns, sqlTakeChain, tenantID, len(events), doorward.DayOf(tx.Now), counts)
 	if err != nil {
 		return err
+	}
+	if counts > 0 {
+		if err := chain.quotas.EventsExceed(chain.counted, tx.Now); err != nil {
+			return err
+		}
 	}
 	chain.Last -= int64(len(events))
 	if chain.Head == nil {

@@ -19,6 +19,16 @@ func (tx *Tx) InsertEvent(_ context.Context, e doorward.Event) error {
 	return nil
 }
 
+// InsertCountedEvent is InsertEvent for a change that counts in its tenant's quota of events a
+// day. Errors at the end of the transaction: quota_exceeded.
+func (tx *Tx) InsertCountedEvent(ctx context.Context, e doorward.Event) error {
+	if tx.counts == nil {
+		tx.counts = map[string]int64{}
+	}
+	tx.counts[e.Target.TenantID]++
+	return tx.InsertEvent(ctx, e)
+}
+
 // InsertPastEvent is InsertEvent for something that happened earlier, with the
 // event's own time. Its place in the trail is that of this transaction.
 func (tx *Tx) InsertPastEvent(e doorward.Event) { tx.events = append(tx.events, e) }

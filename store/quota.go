@@ -2,20 +2,24 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
 )
 
-const columnsOfQuotas = `t.quota_people, t.quota_api_keys, t.quota_webhooks`
+const columnsOfQuotas = `t.quota_people, t.quota_api_keys, t.quota_webhooks, t.quota_events_per_day`
 
-func quotaColumns(q *doorward.Quotas) []any { return []any{&q.People, &q.APIKeys, &q.Webhooks} }
+func quotaColumns(q *doorward.Quotas) []any {
+	return []any{&q.People, &q.APIKeys, &q.Webhooks, &q.EventsPerDay}
+}
 
-const sqlSetQuotas = `UPDATE tenants SET quota_people = $1, quota_api_keys = $2, quota_webhooks = $3 WHERE id = $4`
+const sqlSetQuotas = `UPDATE tenants SET quota_people = $1, quota_api_keys = $2, quota_webhooks = $3, quota_events_per_day = $4
+WHERE id = $5`
 
 // SetQuotas replaces the quotas of a tenant. Call it under LockTenant.
 func (tx *Tx) SetQuotas(ctx context.Context, tenantID string, q doorward.Quotas) error {
-	return tx.run(ctx, sqlSetQuotas, q.People, q.APIKeys, q.Webhooks, tenantID)
+	return tx.run(ctx, sqlSetQuotas, q.People, q.APIKeys, q.Webhooks, q.EventsPerDay, tenantID)
 }
 
 const sqlCountPeople = `SELECT (SELECT count(*) FROM memberships WHERE tenant_id = $1),
@@ -28,4 +32,29 @@ func (r Reader) CountPeople(ctx context.Context, tenantID string, now time.Time)
 	columns := func(c *counts) []any { return []any{&c.members, &c.invited} }
 	c, err := one(ctx, r, columns, sqlCountPeople, tenantID, micros(now))
 	return c.members, c.invited, err
+}
+
+// countEvents counts $4 events in the day $3, with the chain's row. The day never goes back
+// by one, since about midnight the transactions of two nodes may come in another order than
+// their times.
+const (
+	countEvents = `counted = $4 + CASE WHEN audit_chains.counted_day - $3 IN (0, 1) THEN audit_chains.counted ELSE 0 END,
+  counted_day = CASE WHEN audit_chains.counted_day = $3 + 1 THEN audit_chains.counted_day ELSE $3 END`
+	eventsAllowed    = `(SELECT quota_events_per_day FROM tenants WHERE id = $1)`
+	sqlCountedEvents = `SELECT counted FROM audit_chains WHERE tenant_id = $1 AND counted_day - $2 IN (0, 1)`
+)
+
+// CountedEvents returns how many events of a tenant count in the day of UTC that now is in.
+func (r Reader) CountedEvents(ctx context.Context, tenantID string, now time.Time) (int64, error) {
+	n, err := one(ctx, r, countColumn, sqlCountedEvents, tenantID, doorward.DayOf(now))
+	if errors.Is(err, ErrNone) {
+		return 0, nil
+	}
+	return int64(n), err
+}
+
+// CountedEvents counts those that the transaction will add, too.
+func (tx *Tx) CountedEvents(ctx context.Context, tenantID string) (int64, error) {
+	n, err := tx.Reader.CountedEvents(ctx, tenantID, tx.Now)
+	return n + tx.counts[tenantID], err
 }

@@ -228,6 +228,7 @@ type Tx struct {
 	filed        bool
 	changes      []Change
 	events       []doorward.Event
+	counts       map[string]int64 // how many of the events count in the quota of a tenant
 }
 
 // Fill runs fn in one transaction without a time limit, while no process starts on

@@ -217,9 +217,9 @@ func (h *recorder) atTheDoor() []step {
 		}},
 		{"a quota", func() {
 			for range 2 {
-				h.setQuotas(h.t, h.zeta.ID, m{"people": 50})
+				h.setQuotas(h.t, h.zeta.ID, m{"people": 50, "apiKeys": 20, "webhooks": 10, "eventsPerDay": 5000})
 			}
-		}, []string{`Zeta: operator done tenant.quota tenant Zeta, quota.people "" "50"`}},
+		}, []string{`Zeta: operator done tenant.quota tenant Zeta, quota.people "" "50", quota.apiKeys "" "20", quota.webhooks "" "10", quota.eventsPerDay "" "5000"`}},
 		{"a pause of changes", func() {
 			h.pauseChanges(h.t, "We move.")
 			h.pauseChanges(h.t, "We move.")

@@ -59,8 +59,9 @@ type Tx struct {
 	// By is the caller, with the role read again.
 	By doorward.Caller
 	// event is what will be recorded, unless idle.
-	event doorward.Event
-	idle  bool
+	event     doorward.Event
+	idle      bool
+	isCounted bool // in the quota of events a day
 }
 
 // Changed adds a field's values before and after to the event. Never a secret.
@@ -295,10 +296,13 @@ func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, 
 }
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (idle bool, err error) {
-	opTx := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done)}
+	opTx := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done), isCounted: counts(by, op.Action)}
 	tx.MailShare = share(opTx.event)
 	if err := op.Write(opTx); err != nil || opTx.idle {
 		return opTx.idle, err
+	}
+	if opTx.isCounted {
+		return false, tx.InsertCountedEvent(ctx, opTx.event)
 	}
 	return false, tx.InsertEvent(ctx, opTx.event)
 }

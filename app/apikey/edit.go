@@ -41,6 +41,9 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 			tx.SkipEvent()
 			return nil
 		}
+		if was.Status == doorward.APIKeyActive && after.Status != doorward.APIKeyActive {
+			tx.SkipQuota()
+		}
 		if widens(was, after) {
 			if err := tx.NeedProof(); err != nil {
 				return err

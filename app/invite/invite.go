@@ -80,6 +80,9 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	if err := checkQuota(ctx, tx, tenant); err != nil {
 		return err
 	}
+	if err := tx.CheckEvents(ctx, tenant); err != nil {
+		return err
+	}
 	inv.Days = o.days(tenant.Settings)
 	sentBy(inv, tx.By) // an API key may have another owner since
 	tx.Changed("email", "", inv.Email)

@@ -38,6 +38,7 @@ type Tenant struct {
 	SignIns   []Day     // one a day, the oldest first; audit.read
 	Refusals  []Refusal // of the last day, the most frequent first; audit.read
 	Since     time.Time // when that day began, to the second
+	Changes   int       // that count in the quota of events of this day of UTC; audit.read
 }
 
 // Role is how many members hold a role.
@@ -65,7 +66,7 @@ func (o *Overviews) Of(ctx context.Context, by doorward.Caller, days int) (Tenan
 	for _, part := range []struct {
 		needs doorward.Action
 		fill  func(context.Context, string, *Tenant) error
-	}{{doorward.UserRead, o.people}, {doorward.UserInvite, o.invitations}, {doorward.AuditRead, o.signIns(days)}, {doorward.AuditRead, o.refusals}} {
+	}{{doorward.UserRead, o.people}, {doorward.UserInvite, o.invitations}, {doorward.AuditRead, o.signIns(days)}, {doorward.AuditRead, o.refusals}, {doorward.AuditRead, o.changes}} {
 		if !access.CanInTenantAt(&by, o.db.Now(), part.needs).Allowed {
 			continue
 		}
@@ -132,6 +133,12 @@ func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) er
 	slices.SortFunc(t.Refusals, func(a, b Refusal) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Action, b.Action))
 	})
+	return err
+}
+
+func (o *Overviews) changes(ctx context.Context, tenantID string, t *Tenant) error {
+	n, err := o.db.Read().CountedEvents(ctx, tenantID, o.db.Now())
+	t.Changes = int(n)
 	return err
 }
 

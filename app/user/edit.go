@@ -140,6 +140,9 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	if !known {
 		return doorward.Invalid("/role", "invalid", member.Rules.RolesHelp())
 	}
+	if narrows(member.Rules, member.Role, *r.Role) {
+		tx.SkipQuota()
+	}
 	tx.Changed("role", string(member.Role), string(*r.Role))
 	if _, err := tx.SetUserRole(r.ctx, member.TenantID, member.ID, *r.Role); err != nil {
 		return err
@@ -148,6 +151,12 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 		return err
 	}
 	return requireOwner(r.ctx, tx, member.TenantID, member.Role)
+}
+
+// narrows reports whether a role gives nothing that another one doesn't.
+func narrows(rules *doorward.Rules, from, to doorward.Role) bool {
+	was, is := rules.Grant(from), rules.Grant(to)
+	return was != nil && is != nil && !is.Rank.Outranks(was.Rank) && is.Permissions.Within(was.Permissions)
 }
 
 func (r *editing) setStatus(tx *access.Tx, member doorward.User) error {

@@ -210,6 +210,7 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 			return nil
 		}
 		if was.Enabled && !after.Enabled {
+			tx.SkipQuota()
 			if _, err := tx.DropDeliveries(ctx, id); err != nil {
 				return err
 			}

@@ -12,15 +12,18 @@ import (
 )
 
 // quotaFlags are the flags that set quotas.
-var quotaFlags = map[string]doorward.Quota{"people": doorward.QuotaPeople, "api-keys": doorward.QuotaAPIKeys, "webhooks": doorward.QuotaWebhooks}
+var quotaFlags = map[string]doorward.Quota{"people": doorward.QuotaPeople, "api-keys": doorward.QuotaAPIKeys, "webhooks": doorward.QuotaWebhooks, "events-per-day": doorward.QuotaEventsPerDay}
 
 func tenantQuotaCommand() *cobra.Command {
 	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "quota TENANT-ID", Short: "Limit what a tenant may have",
-		Long: `Quota sets how many people, API keys and webhooks a tenant may have, or without flags
-prints that. A number is 0 or more; "none" removes the quota. What the tenant has beyond
-a quota stays, and nothing is added: such a request is 409 quota_exceeded.`,
-		Example: `  doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people 50 --api-keys none`, Args: oneArg("TENANT-ID"),
+		Long: `Quota sets how many people, API keys and webhooks a tenant may have, and how many events
+of changes in a day of UTC, or without flags prints that. A number is 0 or more; "none"
+removes the quota. What the tenant has beyond a quota stays, and nothing is added: such a
+request is 409 quota_exceeded. What signs in, ends access or protects an account doesn't
+count in a day, and is never refused for its quota.`,
+		Example: `  doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people 50 --api-keys none
+  doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --events-per-day 2000`, Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		to, err := quotasOf(cmd)
 		if err != nil {
@@ -34,7 +37,7 @@ a quota stays, and nothing is added: such a request is 409 quota_exceeded.`,
 		return nil
 	})
 	for flag, name := range quotaFlags {
-		cmd.Flags().String(flag, "", "how many "+string(name)+" the tenant may have, or \"none\"")
+		cmd.Flags().String(flag, "", "how many "+name.Words()+" the tenant may have, or \"none\"")
 	}
 	return checkFirst(requireFlags(cmd), func() error { _, err := quotasOf(cmd); return err })
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -33,4 +34,56 @@ func quotas(f *fixture) {
 	}
 	equal(f, counts(noon), [2]int64{2, 1})
 	equal(f, counts(noon.Add(365*day)), [2]int64{2, 0})
+}
+
+// Events count by tenant and day of UTC. Nothing beyond the quota is committed. Events that
+// don't count are never refused.
+func eventsPerDay(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	three := int64(3)
+	write := func(t doorward.Tenant, counted, others int) bool {
+		err := f.try(ctx, func(tx *store.Tx) error { return insertEvents(f, tx, t.ID, counted, others) })
+		if err != nil && !doorward.HasCode(err, doorward.CodeQuotaExceeded) {
+			f.Fatal(err)
+		}
+		return err == nil
+	}
+	counted := func(t doorward.Tenant) int64 {
+		n, err := f.Read().CountedEvents(ctx, t.ID, f.clock.read())
+		noError(f, err)
+		return n
+	}
+	equal(f, counted(acme), int64(0))
+	equal(f, []bool{write(acme, 2, 1), write(zeta, 5, 0)}, []bool{true, true})
+	equal(f, []int64{counted(acme), counted(zeta)}, []int64{2, 5})
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.SetQuotas(ctx, acme.ID, doorward.Quotas{EventsPerDay: &three}))
+	})
+	equal(f, []bool{write(acme, 2, 0), write(acme, 1, 0), write(acme, 1, 1), write(acme, 0, 9), write(zeta, 9, 0)}, []bool{false, true, false, true, true})
+	chain, err := f.Read().Chain(ctx, acme.ID)
+	noError(f, err)
+	equal(f, []int64{counted(acme), chain.Last}, []int64{3, 13})
+
+	f.clock.move(day)
+	equal(f, counted(acme), int64(0))
+	equal(f, write(acme, 2, 0), true)
+	f.clock.move(-day) // another node is a little behind at midnight
+	equal(f, []bool{write(acme, 1, 0), write(acme, 1, 0)}, []bool{true, false})
+	f.clock.move(day)
+	equal(f, counted(acme), int64(3))
+}
+
+func insertEvents(f *fixture, tx *store.Tx, tenantID string, counted, others int) error {
+	before, err := tx.CountedEvents(f.Context(), tenantID)
+	for n := range counted + others {
+		insert := tx.InsertEvent
+		if n < counted {
+			insert = tx.InsertCountedEvent
+		}
+		err = errors.Join(err, insert(f.Context(), doorward.Event{ID: f.id("evt_"), Target: doorward.Object{TenantID: tenantID}, Changes: []doorward.Change{}}))
+	}
+	after, failed := tx.CountedEvents(f.Context(), tenantID)
+	equal(f, after, before+int64(counted))
+	return errors.Join(err, failed)
 }

@@ -127,6 +127,7 @@ var cases = []struct {
 	{"vitals", vitals},
 	{"maintenance", maintenance},
 	{"quotas", quotas},
+	{"events per day", eventsPerDay},
 	{"the inbox", inbox},
 	{"the inbox round-robin", inboxRoundRobin},
 	{"what is set aside in the inbox", inboxAside},

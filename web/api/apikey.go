@@ -124,7 +124,7 @@ var docEditAPIKey = front.Doc{
 	ID: "editApiKey", Tag: "API keys", Summary: "Change, disable or enable an API key",
 	Description: "All changes or none. Effective on every node before the answer. Nobody changes keys whose role is above their own. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeKeyEnded, doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeKeyEnded, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) editAPIKey(ctx context.Context, c *front.Call, in editAPIKeyInput) (front.APIKey, error) {

@@ -83,7 +83,7 @@ func deliveriesAsked(ctx context.Context, c *front.Call) (state string, w doorwa
 var docRetryDelivery = front.Doc{
 	ID: "retryWebhookDelivery", Tag: "Webhooks", Summary: "Try a delivery again now",
 	Description: "Whatever has become of it: one that was delivered is sent once more, with the same `webhook-id`.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeWebhookDisabled},
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeWebhookDisabled, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) retryDelivery(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
@@ -111,7 +111,7 @@ type replayResult struct {
 var docReplay = front.Doc{
 	ID: "replayWebhook", Tag: "Webhooks", Summary: "Send events of the past again",
 	Description: "Those that the webhook's patterns match and that are kept, the oldest first, at most 10,000: send the next with another `after` or `from`.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeWebhookDisabled},
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeWebhookDisabled, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) replay(ctx context.Context, c *front.Call, in replayInput) (replayResult, error) {

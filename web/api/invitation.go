@@ -86,7 +86,7 @@ func (a *api) invitation(ctx context.Context, c *front.Call, _ front.None) (invi
 var docResendInvitation = front.Doc{
 	ID: "resendInvitation", Tag: "Invitations", Summary: "Send an invitation again",
 	Description: "With a new token and a new expiry; tokens in earlier mails stop working. At the earliest a minute after the last mail, and at most five times a day per address.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeInvitationNotPending, doorward.CodeResendTooSoon},
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeInvitationNotPending, doorward.CodeResendTooSoon, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) resendInvitation(ctx context.Context, c *front.Call, _ front.None) (doorward.Invitation, error) {
@@ -147,7 +147,7 @@ const maxBulk = 100
 var docInviteBulk = front.Doc{
 	ID: "inviteBulk", Tag: "Invitations", Summary: "Invite several people",
 	Description: "1 to 100. Each row is a separate invitation with its own answer; a malformed row is 400 for all. If the database fails before any row is invited, the answer is 503; later, the remaining rows have 503.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) ([]invite.Sent, error) {

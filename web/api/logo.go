@@ -17,7 +17,7 @@ var docSetLogo = front.Doc{
 		"Best is a PNG with a transparent background. It is shown on the tenant's pages and in its mails, and anybody who knows its address can get it. " +
 		"An SVG can contain scripts and is refused. With `If-Match`, a change by somebody else since is 412.",
 	Versioned: true, Conditional: true,
-	Errors: []doorward.Code{doorward.CodeLogoRefused, doorward.CodePreconditionFailed},
+	Errors: []doorward.Code{doorward.CodeLogoRefused, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) setLogo(ctx context.Context, c *front.Call, mediaType string, body []byte) (tenantView, error) {
@@ -38,7 +38,7 @@ var docRemoveLogo = front.Doc{
 	ID: "removeTenantLogo", Tag: "Tenants", Summary: "Remove the logo of the tenant",
 	Description: "Pages and mails then show that of the installation, or its name. With `If-Match`, a change by somebody else since is 412.",
 	Conditional: true,
-	Errors:      []doorward.Code{doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) removeLogo(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

@@ -70,7 +70,7 @@ var docPutPolicy = front.Doc{
 	ID: "putPolicy", Tag: "Policies", Summary: "Replace the policies of the tenant",
 	Description: "In force on every node before the answer. Policies only refuse: what a role doesn't allow, no policy does. They can't refuse an OWNER policy.read and policy.manage, nor anybody the end of sessions, nor the restoring of the tenant. In `errors`, each fault of the text has its `line` and `column`. All versions are kept.",
 	Versioned:   true, MustMatch: true,
-	Errors: []doorward.Code{doorward.CodeStepUpRequired},
+	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) putPolicy(ctx context.Context, c *front.Call, in policyInput) (policyView, error) {
@@ -147,7 +147,7 @@ var docRestorePolicy = front.Doc{
 	ID: "restorePolicyVersion", Tag: "Policies", Summary: "Let an earlier version of the policies hold again",
 	Description: "As a new version with its text and mode. In force on every node before the answer.",
 	Versioned:   true, Conditional: true,
-	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
+	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) restorePolicy(ctx context.Context, c *front.Call, _ front.None) (policyView, error) {

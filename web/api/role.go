@@ -89,7 +89,7 @@ type createRoleInput struct {
 var docCreateRole = front.Doc{
 	ID: "createRole", Tag: "Roles", Summary: "Create a role",
 	Description: "With permissions that one has oneself. The role can then be given like a built-in one.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyRoles},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyRoles, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) createRole(ctx context.Context, c *front.Call, in createRoleInput) (role.Role, error) {
@@ -106,7 +106,7 @@ var docEditRole = front.Doc{
 	ID: "editRole", Tag: "Roles", Summary: "Change a role",
 	Description: "All changes or none. Effective on every node before the answer, for the people and API keys that have the role. The built-in roles can't be changed, nor roles whose rank is above one's own. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) editRole(ctx context.Context, c *front.Call, in editRoleInput) (roleView, error) {

@@ -27,13 +27,15 @@ type quotasView struct {
 	People   *int64 `json:"people,omitempty" example:"50" doc:"Members, suspended ones too; pending invitations count when somebody is invited"`
 	APIKeys  *int64 `json:"apiKeys,omitempty" example:"10"`
 	Webhooks *int64 `json:"webhooks,omitempty" example:"3"`
+
+	EventsPerDay *int64 `json:"eventsPerDay,omitempty" example:"2000" doc:"Events of changes by people, keys and services in a day of UTC"`
 }
 
 func viewQuotas(q doorward.Quotas) *quotasView {
 	if q == (doorward.Quotas{}) {
 		return nil
 	}
-	return &quotasView{q.People, q.APIKeys, q.Webhooks}
+	return &quotasView{q.People, q.APIKeys, q.Webhooks, q.EventsPerDay}
 }
 
 // settingsView has the effective settings: those of the tenant, or else of the
@@ -119,7 +121,7 @@ var docEditTenant = front.Doc{
 	ID: "editTenant", Tag: "Tenants", Summary: "Change name and settings of the tenant",
 	Description: "Stricter limits also apply to open sessions, on every node before the answer. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodePreconditionFailed, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodePreconditionFailed, doorward.CodeMasterKeyMissing, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput) (tenantView, error) {
@@ -257,12 +259,16 @@ type quotasInput struct {
 	People   *front.Int `json:"people,omitempty" minimum:"-1" example:"50" doc:"-1 removes the quota"`
 	APIKeys  *front.Int `json:"apiKeys,omitempty" minimum:"-1" example:"10"`
 	Webhooks *front.Int `json:"webhooks,omitempty" minimum:"-1" example:"3"`
+
+	EventsPerDay *front.Int `json:"eventsPerDay,omitempty" minimum:"-1" example:"2000"`
 }
 
 // named returns the quotas that are in the body.
 func (q *quotasInput) named() map[doorward.Quota]int64 {
 	named := map[doorward.Quota]int64{}
-	for name, n := range map[doorward.Quota]*front.Int{doorward.QuotaPeople: q.People, doorward.QuotaAPIKeys: q.APIKeys, doorward.QuotaWebhooks: q.Webhooks} {
+	for name, n := range map[doorward.Quota]*front.Int{
+		doorward.QuotaPeople: q.People, doorward.QuotaAPIKeys: q.APIKeys, doorward.QuotaWebhooks: q.Webhooks, doorward.QuotaEventsPerDay: q.EventsPerDay,
+	} {
 		if n != nil {
 			named[name] = int64(*n)
 		}

@@ -160,7 +160,7 @@ var docEditUser = front.Doc{
 	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns or hands them over, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.",
 	Versioned:   true,
 	Query:       ending,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (editedUser, error) {

@@ -142,7 +142,7 @@ var docEditWebhook = front.Doc{
 	ID: "editWebhook", Tag: "Webhooks", Summary: "Change, disable or enable a webhook",
 	Description: "All changes or none. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) editWebhook(ctx context.Context, c *front.Call, in editWebhookInput) (webhookView, error) {
@@ -207,7 +207,7 @@ type testResult struct {
 var docTestWebhook = front.Doc{
 	ID: "testWebhook", Tag: "Webhooks", Summary: "Send a test to a webhook",
 	Description: "Sends an event `webhook.test` now, with `seq` 0, and waits 2 s for the answer. Works for a disabled webhook, too.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeMasterKeyMissing, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) testWebhook(ctx context.Context, c *front.Call, _ front.None) (testResult, error) {

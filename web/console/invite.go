@@ -119,10 +119,13 @@ func whyNot(err error) string {
 		return "left.later"
 	}
 	what := string(e.Code)
+	if e.Quota != "" {
+		what = "quota." + string(e.Quota)
+	}
 	if len(e.Fields) > 0 {
 		what = strings.TrimPrefix(e.Fields[0].Pointer, "/") + "." + e.Fields[0].Code
 	}
-	for _, known := range []string{"already_member", "invitation_pending", "resend_too_soon", "email.invalid", "email.required", "email.domain_not_allowed", "expiresInDays.out_of_range", "locale.invalid"} {
+	for _, known := range []string{"already_member", "invitation_pending", "resend_too_soon", "quota.people", "quota.eventsPerDay", "email.invalid", "email.required", "email.domain_not_allowed", "expiresInDays.out_of_range", "locale.invalid"} {
 		if what == known {
 			return "left." + known
 		}

@@ -32,3 +32,19 @@ func TestOverviewShowsTheQuota(t *testing.T) {
 	b.get("/console", http.StatusOK, "of at most 1\u202f200")
 	b.get("/console?lang=de", http.StatusOK, "von höchstens 1\u202f200")
 }
+
+// With a quota of events a day the overview says how much was changed today. A form that it
+// refuses says when changes go on, and keeps what was written.
+func TestPagesWithoutChangesLeft(t *testing.T) {
+	h := build(t)
+	b := h.as(t, "OWNER")
+	lacks(t, b.get("/console", http.StatusOK), "tile-changes")
+	if _, err := h.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), h.tenant.ID, map[doorward.Quota]int64{doorward.QuotaEventsPerDay: 0}); err != nil {
+		t.Fatal(err)
+	}
+	b.get("/console", http.StatusOK, `id="tile-changes"`, "of at most 0")
+	b.get("/console?lang=de", http.StatusOK, "Änderungen heute von höchstens 0")
+	b.post("/console/people/"+h.people["USER"].ID+"/role", url.Values{"role": {"ADMIN"}}, http.StatusConflict, "Try again tomorrow")
+	b.post("/console/invitations/new", url.Values{"people": {"cid@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}, http.StatusUnprocessableEntity,
+		"the operator allows no more changes today", `value="cid@acme.example"`)
+}

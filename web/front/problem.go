@@ -112,7 +112,7 @@ type Problem struct {
 	RequestID    string                `json:"requestId" doc:"Also in the header X-Request-Id and in the log"`
 	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"Each fault of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
-	Quota        doorward.Quota        `json:"quota,omitempty" doc:"With the code quota_exceeded: people, apiKeys or webhooks"`
+	Quota        doorward.Quota        `json:"quota,omitempty" doc:"With the code quota_exceeded: people, apiKeys, webhooks or eventsPerDay"`
 	PolicyID     string                `json:"policyId,omitempty" doc:"With the code denied_by_policy: the policy that refuses"`
 	Reason       string                `json:"reason,omitempty" doc:"With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says"`
 	Challenge    string                `json:"challenge,omitempty" doc:"With the codes mfa_required, mfa_enrolment_required and step_up_required (there not at a check): to be sent with the answer; shown only here" minLength:"43" maxLength:"43"`

@@ -352,7 +352,7 @@ func (c catalogue) explain(page string, e *doorward.Error) (string, error) {
 	}
 	about := e.Code.Problem()
 	wait, err := c.wait(e.RetryAfter)
-	return c.first(about.Title, []string{"notice." + page + "." + string(e.Code), "notice." + string(e.Code), "error." + string(e.Code) + ".text"}, "wait", wait), err
+	return c.first(about.Title, []string{"notice." + page + "." + string(e.Code), "notice." + string(e.Code), errorKey(e) + ".text"}, "wait", wait), err
 }
 
 // Explain says in the person's language why one of several things was refused; empty for no

@@ -87,7 +87,7 @@ func (c *Call) explain(err error) bool {
 	if failed != nil {
 		return false
 	}
-	about, key := e.Code.Problem(), "error."+string(e.Code)
+	about, key := e.Code.Problem(), errorKey(e)
 	m := errorPage{
 		Title:   p.words.first(about.Title, []string{key + ".title"}),
 		Text:    p.words.first(about.Help, []string{key + ".text"}, "wait", wait),
@@ -100,6 +100,15 @@ func (c *Call) explain(err error) bool {
 	m.Home = !m.Again
 	c.Refuse(err)
 	return c.answer(View{Page: "error", Title: m.titleKey(p, key), Body: m, Status: front.Status(e.Code)}) == nil
+}
+
+// errorKey is the beginning of the keys of the messages about an error. A day's quota is over
+// by itself, unlike the others.
+func errorKey(e *doorward.Error) string {
+	if e.Quota == doorward.QuotaEventsPerDay {
+		return "error." + string(e.Code) + "." + string(e.Quota)
+	}
+	return "error." + string(e.Code)
 }
 
 // titleKey is the message for the title of the page: its own or the common one.

@@ -3384,7 +3384,7 @@ export interface components {
             publicKey?: {
                 [key: string]: unknown;
             };
-            /** @description With the code quota_exceeded: people, apiKeys or webhooks */
+            /** @description With the code quota_exceeded: people, apiKeys, webhooks or eventsPerDay */
             quota?: string;
             /** @description With the code denied_by_policy: what the policy's author says about it. With the code maintenance: what the operator says */
             reason?: string;
@@ -3433,6 +3433,12 @@ export interface components {
             apiKeys?: number;
             /**
              * Format: int64
+             * @description Events of changes by people, keys and services in a day of UTC
+             * @example 2000
+             */
+            eventsPerDay?: number;
+            /**
+             * Format: int64
              * @description Members, suspended ones too; pending invitations count when somebody is invited
              * @example 50
              */
@@ -3449,6 +3455,11 @@ export interface components {
              * @example 10
              */
             apiKeys?: number;
+            /**
+             * Format: int64
+             * @example 2000
+             */
+            eventsPerDay?: number;
             /**
              * Format: int64
              * @description -1 removes the quota
@@ -5583,7 +5594,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `key_ended` */
+            /** @description `key_ended`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8290,7 +8301,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency_in_progress` */
+            /** @description `idempotency_in_progress`, `quota_exceeded` */
             409: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -10943,7 +10954,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency_in_progress`, `invitation_not_pending` */
+            /** @description `idempotency_in_progress`, `invitation_not_pending`, `quota_exceeded` */
             409: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -11347,6 +11358,16 @@ export interface operations {
             };
             /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `quota_exceeded` */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -11889,6 +11910,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `quota_exceeded` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `precondition_failed` */
             412: {
                 headers: {
@@ -12099,7 +12130,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency_in_progress`, `too_many_roles` */
+            /** @description `idempotency_in_progress`, `quota_exceeded`, `too_many_roles` */
             409: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -12435,6 +12466,16 @@ export interface operations {
             };
             /** @description `not_found` */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `quota_exceeded` */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -13051,7 +13092,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `master_key_missing` */
+            /** @description `master_key_missing`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13196,6 +13237,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `quota_exceeded` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `precondition_failed` */
             412: {
                 headers: {
@@ -13303,6 +13354,16 @@ export interface operations {
             };
             /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `quota_exceeded` */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -14478,7 +14539,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `last_owner` */
+            /** @description `last_owner`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15299,7 +15360,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `webhook_disabled` */
+            /** @description `quota_exceeded`, `webhook_disabled` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15617,6 +15678,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `quota_exceeded` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `precondition_failed` */
             412: {
                 headers: {
@@ -15878,7 +15949,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `webhook_disabled` */
+            /** @description `quota_exceeded`, `webhook_disabled` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -16167,7 +16238,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `master_key_missing` */
+            /** @description `master_key_missing`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,0 +1,236 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// usedUp is a tenant without changes left in its day, and what was made before.
+type usedUp struct {
+	*server
+	t     *testing.T
+	acme  *doorwardtest.Tenant
+	owner opt
+
+	people                        map[string]*doorwardtest.Person
+	key, hook, role, sent, toJoin string
+}
+
+// fill makes a tenant with one of each, and uses up its quota.
+func (s *server) fill(t *testing.T) *usedUp {
+	t.Helper()
+	f := &usedUp{server: s, t: t, acme: s.Tenant("Acme"), people: map[string]*doorwardtest.Person{}}
+	f.owner = as(f.acme.Owner.Token())
+	for name, role := range map[string]string{
+		"high": "ADMIN", "low": "USER", "waits": "USER", "suspends": "USER", "removes": "USER", "leaves": "USER", "erases": "USER", "factor": "USER", "forgets": "USER",
+	} {
+		f.people[name] = f.acme.Join(name+"@acme.example", role)
+	}
+	f.key, _ = s.newKey(t, f.acme.Owner, m{})
+	f.hook = f.ask("POST "+hooksPath, m{"url": "https://hooks.example/", "events": []string{"*"}}, 201).text("webhook.id")
+	f.role = f.ask("POST "+rolesPath, m{"name": "DESK", "permissions": []string{"user.read"}}, 201).text("id")
+	f.sent = f.ask(invitePath, m{"email": "sent@acme.example", "role": "USER"}, 201).text("id")
+	f.toJoin = s.invite(t, f.acme.Owner, "joins@acme.example", "USER")
+	f.patch("waits", m{"status": "suspended"}, 200)
+	s.Advance(2 * time.Minute) // the invitation could be sent again
+	s.setQuotas(t, f.acme.ID, m{"eventsPerDay": 0})
+	return f
+}
+
+func (f *usedUp) ask(route string, body any, status int, opts ...opt) answer {
+	f.t.Helper()
+	if len(opts) == 0 {
+		opts = []opt{f.owner}
+	}
+	return f.send(f.t, route, body, opts...).ok(status)
+}
+
+func (f *usedUp) patch(name string, body m, status int) answer {
+	f.t.Helper()
+	return f.ask("PATCH /api/v2/users/"+f.people[name].ID, body, status)
+}
+
+// changes are refused, each with what the tenant has too much of. They leave nothing.
+func (f *usedUp) refusesChanges() {
+	low, key, hook := "PATCH /api/v2/users/"+f.people["low"].ID, keysPath+"/"+f.key, hooksPath+"/"+f.hook
+	before := len(f.trail(f.t, f.acme.Owner, ""))
+	for _, c := range []struct {
+		route string
+		body  any
+	}{
+		{invitePath, m{"email": "new@acme.example", "role": "USER"}},
+		{"POST /api/v2/invitations/" + f.sent + "/resend", nil},
+		{low, m{"role": "ADMIN"}},
+		{low, m{"name": "Low"}},
+		{"PATCH /api/v2/users/" + f.people["waits"].ID, m{"status": "active"}},
+		{"PATCH /api/v2/tenant", m{"name": "Acme II"}},
+		{"POST " + keysPath, m{"name": "Reports", "permissions": []string{"report.read"}}},
+		{"PATCH " + key, m{"name": "Other"}},
+		{"POST " + hooksPath, m{"url": "https://other.example/", "events": []string{"*"}}},
+		{"PATCH " + hook, m{"events": []string{"user.*"}}},
+		{"POST " + rolesPath, m{"name": "SHOP", "permissions": []string{"user.read"}}},
+		{"PATCH " + rolesPath + "/" + f.role, m{"about": "answers"}},
+		{"PUT " + policyPath, m{"text": `@id("a") forbid(principal, action == Action::"audit.read", resource);`}},
+		{"POST /api/v2/auth/complete-registration", m{"token": f.toJoin, "password": password, "confirmPassword": password}},
+	} {
+		a := f.send(f.t, c.route, c.body, f.owner, with("If-Match", "*")).fails(http.StatusConflict, "quota_exceeded").is("quota", "eventsPerDay")
+		next := f.clock.now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour).Format(time.RFC3339)
+		a.is("detail", "The operator limits this tenant to 0 events of changes a day (eventsPerDay). The next day begins at "+next+".")
+	}
+	f.ask(low, m{"name": ""}, 200) // changes nothing
+	if after := len(f.trail(f.t, f.acme.Owner, "")); after != before {
+		f.t.Errorf("refused changes have left %d events", after-before)
+	}
+}
+
+// endsAccess: what takes access away is never refused.
+func (f *usedUp) endsAccess() {
+	id := func(name string) string { return "/api/v2/users/" + f.people[name].ID }
+	f.patch("high", m{"role": "USER"}, 200)
+	f.patch("suspends", m{"status": "suspended"}, 200)
+	f.ask("DELETE "+id("low")+"/sessions", nil, 200)
+	f.ask("DELETE "+id("removes"), nil, 200)
+	f.ask("DELETE /api/v2/invitations/"+f.sent, nil, 204)
+	f.ask("PATCH "+hooksPath+"/"+f.hook, m{"enabled": false}, 200)
+	f.ask("POST "+hooksPath+"/"+f.hook+"/rotate-secret", m{}, 201)
+	f.ask("DELETE "+hooksPath+"/"+f.hook, nil, 204)
+	f.ask("POST "+keysPath+"/"+f.key+"/rotate", m{}, 201)
+	f.ask("DELETE "+keysPath+"/"+f.key+"/previous", nil, 204)
+	f.ask("PATCH "+keysPath+"/"+f.key, m{"status": "disabled"}, 200)
+	f.ask("DELETE "+keysPath+"/"+f.key, nil, 204)
+	f.ask("DELETE "+rolesPath+"/"+f.role, nil, 204)
+}
+
+// protectsAccounts: people sign in and out, and protect their accounts.
+func (f *usedUp) protectsAccounts() {
+	low := f.people["low"]
+	f.login(f.t, low.Email, "wrong "+password).fails(401, "invalid_credentials")
+	other, token := f.token(f.t, low.Email), f.token(f.t, low.Email)
+	f.ask("DELETE /api/v2/sessions", nil, 204, as(token))
+	f.send(f.t, sessionPath, nil, as(other)).fails(401, "unauthenticated")
+	f.ask(changePath, m{"currentPassword": password, "password": "five quiet green llamas", "confirmPassword": "five quiet green llamas"}, 204, as(token))
+	f.ask("POST /api/v2/auth/logout", nil, 204, as(token))
+
+	factor := f.people["factor"]
+	f.enrolTOTP(f.t, factor.Token())
+	f.login(f.t, factor.Email, password).fails(403, "mfa_required")
+	f.ask("POST /api/v2/users/"+factor.ID+"/mfa/reset", nil, 202)
+	f.ask(resetFactorsPath, m{"token": f.code(f.t, factor.Email), "password": password}, 204, func(*http.Request) {})
+	f.reset(f.t, f.forgot(f.t, f.people["forgets"].Email), "six quiet green llamas").ok(204)
+
+	f.ask("DELETE /api/v2/auth/memberships/"+f.acme.ID, nil, 204, as(f.people["leaves"].Token()))
+	f.ask(erasePath, m{"confirm": f.people["erases"].Email}, 204, as(f.token(f.t, f.people["erases"].Email)))
+}
+
+// operatorGoesOn: what the operator does is never refused. The tenant's keys and the
+// platform's services are, until there are changes left.
+func (f *usedUp) operatorGoesOn() {
+	key, path := bearer(f.operatorKey(f.t)), "PATCH /api/v2/tenants/"+f.acme.ID
+	invitation := m{"email": "new@acme.example", "role": "USER"}
+	service := bearer(f.serviceKey(f.t, []doorward.Action{doorward.UserInvite}))
+	f.send(f.t, invitePath, invitation, service, in(f.acme.ID)).fails(http.StatusConflict, "quota_exceeded")
+	f.suspend(f.t, f.acme.ID, f.people["low"].ID)
+	f.ask(path, m{"status": "frozen"}, 200, key)
+	f.ask(path, m{"status": "active"}, 200, key)
+	f.ask(path, m{"quotas": m{"eventsPerDay": -2}}, 422, key)
+	f.ask(path, m{"quotas": m{"eventsPerDay": 200}}, 200, key).is("quotas.eventsPerDay", 200.0)
+	f.send(f.t, invitePath, invitation, service, in(f.acme.ID)).ok(201)
+}
+
+// With its quota of events a day used up, a tenant is refused changes. Nobody is locked out
+// by it, and nobody is kept in.
+func TestEventsPerDay(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		f := d.fill(t)
+		f.refusesChanges()
+		f.endsAccess()
+		f.protectsAccounts()
+		f.operatorGoesOn()
+		d.setQuotas(t, f.acme.ID, m{"eventsPerDay": 0})
+		d.closeTenant(t, f.acme.Owner, f.acme.ID, "Acme")
+		f.ask("POST /api/v2/tenant/restore", nil, 200, as(d.token(t, f.acme.Owner.Email)))
+	}, masterKey(t))
+}
+
+// nextDay begins the next day of UTC, which is long enough for the rest of the test, and signs
+// the person in again.
+func (s *server) nextDay(t *testing.T, p *doorwardtest.Person) opt {
+	t.Helper()
+	now := s.clock.now()
+	s.Advance(now.UTC().Truncate(24 * time.Hour).Add(24*time.Hour + time.Minute).Sub(now))
+	return as(s.token(t, p.Email))
+}
+
+// What counted before the quota was set counts in it, refused and repeated requests don't,
+// and the next day begins with nothing. Of several people invited at once so many are invited
+// as the quota allows.
+func TestEventsOfADay(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := d.nextDay(t, acme.Owner)
+		name := func(name string) answer {
+			return d.send(t, "PATCH /api/v2/tenant", m{"name": name}, owner)
+		}
+		name("One").ok(200)
+		d.setQuotas(t, acme.ID, m{"eventsPerDay": 3})
+		for range 3 {
+			d.send(t, "POST "+rolesPath, m{"name": "DESK", "permissions": []string{"user.read"}}, owner, with("Idempotency-Key", "once")).ok(201)
+			d.send(t, invitePath, m{"email": "x@acme.example", "role": "NONE"}, owner).ok(422)
+		}
+		name("Two").ok(200)
+		name("Three").fails(http.StatusConflict, "quota_exceeded")
+		d.send(t, "POST "+rolesPath, m{"name": "SHOP", "permissions": []string{"user.read"}}, owner, with("Idempotency-Key", "again")).fails(http.StatusConflict, "quota_exceeded")
+		d.send(t, "DELETE /api/v2/auth/memberships/"+acme.ID, nil, owner).fails(http.StatusConflict, "last_owner")
+
+		owner = d.nextDay(t, acme.Owner)
+		d.send(t, "POST "+rolesPath, m{"name": "SHOP", "permissions": []string{"user.read"}}, owner, with("Idempotency-Key", "again")).ok(201)
+		var people []m
+		for n := range 4 {
+			people = append(people, m{"email": fmt.Sprintf("p%d@acme.example", n), "role": "USER"})
+		}
+		var got []any
+		for _, row := range d.send(t, bulkPath, m{"invitations": people}, owner).ok(200).at("items").([]any) {
+			got = append(got, row.(map[string]any)["status"])
+		}
+		if diff := cmp.Diff([]any{201.0, 201.0, 409.0, 409.0}, got); diff != "" {
+			t.Error(diff)
+		}
+		name("Four").fails(http.StatusConflict, "quota_exceeded")
+	})
+}
+
+// Of 32 changes at once, exactly as many are made as the quota allows.
+func TestEventsPerDayAtTheEdge(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		const asked, allowed = 32, 5
+		acme := d.Tenant("Acme")
+		owner := d.nextDay(t, acme.Owner)
+		d.setQuotas(t, acme.ID, m{"eventsPerDay": allowed})
+		var made, refused atomic.Int64
+		var all sync.WaitGroup
+		for n := range asked {
+			all.Go(func() {
+				a := d.send(t, invitePath, m{"email": fmt.Sprintf("p%d@acme.example", n), "role": "USER"}, owner)
+				switch a.status {
+				case http.StatusCreated:
+					made.Add(1)
+				case http.StatusConflict:
+					refused.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if made.Load() != allowed || refused.Load() != asked-allowed {
+			t.Errorf("%d of %d were made and %d refused, with %d allowed", made.Load(), asked, refused.Load(), allowed)
+		}
+	})
+}

@@ -4,11 +4,16 @@
 #
 #   scripts/fuzz.sh [TIME]     TIME as go test -fuzztime takes it, 10s by default
 #
+#   FUZZ_QUICK=1    mutate without regard to coverage, with the programs of go test: a
+#                   second of fuzzing is not worth compiling everything again for it
+#
 # A failing input is written under testdata/fuzz beside the target: fix the code and
 # commit the input, and every later go test tries it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-10s}
+guided=(-fuzz .)
+[ -z "${FUZZ_QUICK:-}" ] || guided=(-vet=off)
 
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
@@ -17,7 +22,7 @@ corpus=$(go env GOCACHE)/fuzz
 # package links the tests of a package once, for all its targets.
 package() { # FOLDER
 	local program=$built/${1//\//_} failed=0 target
-	go test -c -fuzz . -o "$program" "$1" || return
+	go test -c "${guided[@]}" -ldflags='-s -w' -o "$program" "$1" || return
 	for target in $(targets "$1"); do
 		fuzz "$1" "$target" "$program" || failed=1
 	done

@@ -10,31 +10,34 @@ import (
 	urlpath "path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/doorward/doorward"
 )
 
 // Content is text that is the same for everybody: a file that pages load, or a document.
-// It is compressed once. Nothing in it is secret, so its compressed length tells nothing
+// It is compressed once, for the first request. Nothing in it is secret, so its compressed length tells nothing
 // (BREACH); answers to one caller are never compressed, see docs/threat-model.md.
 type Content struct {
 	MediaType string
 	Body      []byte
-	zipped    []byte // empty if that isn't shorter
+	zipped    func() []byte // empty if that isn't shorter
 	hash      string
 }
 
-// NewContent compresses what isn't compressed already.
+// NewContent returns text, or a PNG picture, as content.
 func NewContent(mediaType string, body []byte) Content {
 	sum := sha256.Sum256(body)
-	c := Content{MediaType: mediaType, Body: body, hash: hex.EncodeToString(sum[:6])}
-	if mediaType != "image/png" {
-		c.zipped = zip(body)
+	return Content{
+		MediaType: mediaType, Body: body, hash: hex.EncodeToString(sum[:6]),
+		zipped: sync.OnceValue(func() []byte { return zip(mediaType, body) }),
 	}
-	return c
 }
 
-func zip(body []byte) []byte {
+func zip(mediaType string, body []byte) []byte {
+	if mediaType == "image/png" { // compressed already
+		return nil
+	}
 	var out bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // its error is that of a wrong level
 	_, _ = w.Write(body)                                    // a buffer takes everything
@@ -49,11 +52,11 @@ func zip(body []byte) []byte {
 // has set Cache-Control.
 func (c *Call) Send(status int, content Content) {
 	h, body, tag := c.W.Header(), content.Body, `"`+content.hash+`"`
-	if len(content.zipped) > 0 {
+	if zipped := content.zipped(); len(zipped) > 0 {
 		h.Set("Vary", "Accept-Encoding")
 		if takesGzip(c.R.Header) {
 			h.Set("Content-Encoding", "gzip")
-			body, tag = content.zipped, `"`+content.hash+`-gzip"` // other bytes, so another tag
+			body, tag = zipped, `"`+content.hash+`-gzip"` // other bytes, so another tag
 		}
 	}
 	if status == http.StatusOK {

@@ -113,14 +113,16 @@ export GOFLAGS
 # only in lint.
 export DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require
 flags=(-vet=off -ldflags='-s -w' -timeout 20m -p $(($(nproc) + 1)))
+
+# Collecting garbage less often saves a third of the tests' CPU.
 tests() {
 	# shellcheck disable=SC2046
-	go test "${flags[@]}" $(plain)
+	GOGC=300 go test "${flags[@]}" $(plain)
 }
 
 race() {
-	scripts/race.sh "${flags[@]}" "${shared[@]}" &&
-		scripts/race.sh "${flags[@]}" -run "^($(callers))\$" ./web
+	GOGC=300 scripts/race.sh "${flags[@]}" "${shared[@]}" &&
+		GOGC=300 scripts/race.sh "${flags[@]}" -run "^($(callers))\$" ./web
 }
 
 results=$(mktemp) lane_log=$(mktemp)

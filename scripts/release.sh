@@ -7,6 +7,8 @@
 #   doorward_VERSION_OS_ARCH     static binaries
 #   doorward_VERSION_ARCH.deb    Debian packages
 #   doorward-VERSION.tgz         the Helm chart
+#   doorward-client-VERSION.tgz, doorward-react-VERSION.tgz     clients for npm
+#   doorward-VERSION-py3-none-any.whl                           client for pip
 #   doorward_VERSION.cdx.json    what is in it: a CycloneDX bill of materials
 #   SHA256SUMS                   of all these
 #   container/                   the context of deploy/container/Dockerfile
@@ -53,8 +55,8 @@ debian_version() {
 	esac
 }
 
-# Helm wants three numbers.
-chart_version() {
+# Helm and npm want three numbers.
+three_numbers() {
 	case $version in
 	[0-9]*.[0-9]*.[0-9]*) echo "$version" ;;
 	*) echo "0.0.0-$version" ;;
@@ -66,9 +68,28 @@ chart() {
 	mkdir -p "$folder"
 	cp -R deploy/helm "$folder/doorward"
 	rm -r "$folder/doorward/ci"
-	sed -i "s/^version: .*/version: $(chart_version)/; s/^appVersion: .*/appVersion: \"$version\"/" "$folder/doorward/Chart.yaml"
+	sed -i "s/^version: .*/version: $(three_numbers)/; s/^appVersion: .*/appVersion: \"$version\"/" "$folder/doorward/Chart.yaml"
 	tar --create --directory "$folder" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
 		--mode=u=rwX,go=rX --format=ustar doorward | gzip --no-name -9 >"$dist/doorward-$version.tgz"
+}
+
+# PEP 440 writes 1.0-rc1 as 1.0rc1, and keeps what isn't a version behind a plus.
+python_version() {
+	case $version in
+	[0-9]*.[0-9]*) sed -E 's/-(alpha|beta|rc)/\1/; s/-/+/; s/-/./g' <<<"$version" ;;
+	*) echo "0.0.0+${version//-/.}" ;;
+	esac
+}
+
+# The clients' packages. Only here have they a version: a checkout has 0.0.0.
+clients() {
+	git ls-files --cached --others --exclude-standard -z clients |
+		tar --create --null --files-from - | tar --extract --directory "$work"
+	chmod -R u=rwX,go=rX "$work/clients" # npm keeps the modes of the checkout
+	sed -i "s/\"version\": \"0.0.0\"/\"version\": \"$(three_numbers)\"/" "$work"/clients/js/{,react/}package.json
+	npm --prefix "$work/clients/js" pack --silent --pack-destination "$dist" "$work/clients/js" "$work/clients/js/react" >/dev/null
+	sed -i "s/^version = \"0.0.0\"/version = \"$(python_version)\"/" "$work/clients/python/pyproject.toml"
+	env -C "$work/clients/python" python3 -c 'import backend, sys; backend.build_wheel(sys.argv[1])' "$dist" >/dev/null
 }
 
 # The modules that are in the binary, by its own record, with the licenses found
@@ -90,6 +111,7 @@ for arch in amd64 arm64; do
 	cp "$dist/${name}_linux_$arch" "$dist/container/doorward-linux-$arch"
 done
 chart
+clients
 sbom
 (cd "$dist" && sha256sum doorward* >SHA256SUMS)
 echo "$dist:" && ls -l "$dist"

@@ -98,18 +98,13 @@ func lockOwn(ctx context.Context, tx *access.Tx, by doorward.Caller) (doorward.A
 // email_change_not_found, email_change_over, account_exists, forbidden, unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByCode)
+	if err == nil {
+		err = confirmable(change, a.db.Now())
+	}
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	if err := confirmable(change, a.db.Now()); err != nil {
-		return doorward.Revocation{}, err
-	}
-	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
-	revocation, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
-		memberships, err := lockTenants(ctx, tx, change.UserID)
-		if err != nil {
-			return err
-		}
+	revocation, err := a.settle(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
 		if err := confirm(ctx, tx, change); err != nil {
 			return err
 		}
@@ -128,6 +123,19 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 		return tx.SetEmail(ctx, change.UserID, change.New)
 	})
 	return revocation, taken(err, "Another account has this address.")
+}
+
+// settle confirms or undoes a change by write, which has the locks on the account and on
+// the tenants of its memberships.
+func (a *Accounts) settle(ctx context.Context, by doorward.Caller, change store.EmailChange, write func(*access.Tx, []doorward.User) error) (doorward.Revocation, error) {
+	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
+	return a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
+		memberships, err := lockTenants(ctx, tx, change.UserID)
+		if err != nil {
+			return err
+		}
+		return write(tx, memberships)
+	})
 }
 
 // changeOf returns the change of a token.
@@ -262,18 +270,13 @@ func taken(err error, detail string) error {
 // email_change_not_found, email_change_over, account_exists, unavailable.
 func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByUndo)
+	if err == nil {
+		err = undoable(change, a.db.Now())
+	}
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	if err := undoable(change, a.db.Now()); err != nil {
-		return doorward.Revocation{}, err
-	}
-	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
-	revocation, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
-		memberships, err := lockTenants(ctx, tx, change.UserID)
-		if err != nil {
-			return err
-		}
+	revocation, err := a.settle(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
 		undone, err := tx.UndoEmailChange(ctx, change)
 		if err == nil && !undone {
 			err = over()

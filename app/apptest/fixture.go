@@ -19,6 +19,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -78,9 +79,20 @@ type Fixture struct {
 }
 
 // OnEach runs a test in a new installation on each engine, without limits.
-func OnEach(t *testing.T, test func(*Fixture)) {
+func OnEach(t *testing.T, test func(*Fixture)) { onEach(t, Engines, test) }
+
+// OnThreeNodes is OnEach with three nodes.
+func OnThreeNodes(t *testing.T, test func(*Fixture)) {
+	engines := slices.Clone(Engines)
+	for i := range engines {
+		engines[i].Nodes = 3
+	}
+	onEach(t, engines, test)
+}
+
+func onEach(t *testing.T, engines []Engine, test func(*Fixture)) {
 	t.Helper()
-	for _, e := range Engines {
+	for _, e := range engines {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			test(New(t, e, NoLimits, time.Now))

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,17 +20,6 @@ import (
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
 )
-
-func onThreeNodes(t *testing.T, test func(f *apptest.Fixture)) {
-	t.Helper()
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			e.Nodes = 3
-			test(apptest.New(t, e, apptest.NoLimits, time.Now))
-		})
-	}
-}
 
 const (
 	shared = "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n  invoice.approve: {roles: [OWNER, ADMIN]}\n"
@@ -72,7 +60,7 @@ func (c credentials) want(ctx context.Context, checks ...check) {
 // What a model grants and takes away holds on every node once Apply has returned, for
 // credentials that all nodes have in memory.
 func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture) {
+	apptest.OnThreeNodes(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
@@ -125,7 +113,7 @@ policies: |
 // What the operator's policies permit and forbid holds on every node once Apply has
 // returned, for credentials that all nodes have in memory.
 func TestOperatorPoliciesHoldOnEveryNodeAtOnce(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture) {
+	apptest.OnThreeNodes(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)

@@ -15,17 +15,6 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-func onThreeNodes(t *testing.T, test func(f *apptest.Fixture)) {
-	t.Helper()
-	for _, e := range apptest.Engines {
-		t.Run(e.Name, func(t *testing.T) {
-			t.Parallel()
-			e.Nodes = 3
-			test(apptest.New(t, e, apptest.NoLimits, time.Now))
-		})
-	}
-}
-
 const (
 	noMessages = `@id("no-messages") @reason("Closed for the audit.") forbid(principal, action == Action::"message.send", resource);`
 	fromInside = `@id("inside") forbid(principal, action == Action::"message.send", resource) unless { context.ip.isInRange(ip("192.0.2.0/24")) };`
@@ -69,7 +58,7 @@ const (
 // What a version refuses and no longer refuses holds on every node once Put has returned,
 // for credentials that all nodes have in memory.
 func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
-	onThreeNodes(t, func(f *apptest.Fixture) {
+	apptest.OnThreeNodes(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
 		_, neighbour := f.Tenant()

@@ -38,9 +38,15 @@ func (t *Tenants) Find(ctx context.Context, by doorward.Caller, id string) (door
 // and ends its sessions, and the reset links of users who can't sign in elsewhere.
 // Errors: not_found.
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
+	return t.shut(ctx, by, doorward.TenantFreeze, id, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
+		return tx.FreezeTenant(ctx, id)
+	})
+}
+
+// shut changes the status by set, and then ends all sessions, resets and deliveries.
+func (t *Tenants) shut(ctx context.Context, by doorward.Caller, action doorward.Action, id string, set setter) (doorward.Ended, error) {
 	var ended doorward.Ended
-	freeze := func(tx *access.Tx, _ doorward.Tenant) (bool, error) { return tx.FreezeTenant(ctx, id) }
-	revocation, err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, freeze, func(tx *access.Tx) (err error) {
+	revocation, err := t.setStatus(ctx, by, action, id, set, func(tx *access.Tx) (err error) {
 		ended, err = t.endAll(ctx, tx, id)
 		return err
 	})
@@ -71,14 +77,15 @@ func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (door
 		}
 		return thawed, err
 	}
-	return t.setFrozen(ctx, by, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
+	return t.setStatus(ctx, by, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
 }
 
-// setFrozen changes the tenant by set and then runs also in the same transaction. It does
+// setter changes the status of a tenant, and reports whether it did.
+type setter func(tx *access.Tx, before doorward.Tenant) (bool, error)
+
+// setStatus changes the tenant by set and then runs also in the same transaction. It does
 // nothing more when set reports no change.
-func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, action doorward.Action, id string,
-	set func(tx *access.Tx, before doorward.Tenant) (bool, error), also func(*access.Tx) error,
-) (doorward.Revocation, error) {
+func (t *Tenants) setStatus(ctx context.Context, by doorward.Caller, action doorward.Action, id string, set setter, also func(*access.Tx) error) (doorward.Revocation, error) {
 	return t.writer.Do(ctx, by, action, object(id), func(tx *access.Tx) error {
 		before, err := find(ctx, tx.Reader, id)
 		if err != nil {
@@ -140,8 +147,8 @@ func confirmed(t doorward.Tenant, confirm string) error {
 	return doorward.Invalid("/confirm", "mismatch", "This is not the name of the tenant, letter for letter.")
 }
 
-// endAll ends sessions and resets in the tenant, and what is queued for its webhooks. Its pending invitations can't be
-// accepted until it is active again, and stay.
+// endAll ends sessions and resets in the tenant, and what is queued for its webhooks. Its
+// pending invitations stay, but can't be accepted until it is active again.
 func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, error) {
 	sessions, err := tx.DeleteTenantSessions(ctx, t.sessions, id)
 	if err != nil {
@@ -159,22 +166,12 @@ func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorwar
 // which an OWNER can restore it unless it is frozen, too. A closed one stays as it is.
 // Errors: not_found, forbidden.
 func (t *Tenants) CloseFor(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
-	var ended doorward.Ended
 	if err := t.requireOperator(ctx, by, doorward.TenantClose, id); err != nil {
-		return ended, err
-	}
-	closing := func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
-		return tx.CloseTenant(ctx, id, tx.Now.Add(t.hold))
-	}
-	revocation, err := t.setFrozen(ctx, by, doorward.TenantClose, id, closing, func(tx *access.Tx) (err error) {
-		ended, err = t.endAll(ctx, tx, id)
-		return err
-	})
-	if err != nil {
 		return doorward.Ended{}, err
 	}
-	ended.Revocation = revocation
-	return ended, nil
+	return t.shut(ctx, by, doorward.TenantClose, id, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
+		return tx.CloseTenant(ctx, id, tx.Now.Add(t.hold))
+	})
 }
 
 // RestoreFor undoes the closing of a tenant for the operator, but not a freeze. Errors:
@@ -190,7 +187,7 @@ func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string)
 		}
 		return closed, err
 	}
-	return t.setFrozen(ctx, by, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
+	return t.setStatus(ctx, by, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
 }
 
 // requireOperator keeps services out, whose role inside a tenant is no matter here.

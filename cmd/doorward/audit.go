@@ -144,14 +144,14 @@ func readMarks(file string) (marks []audit.Mark, err error) {
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, badUse("--since: %w", err)
+		return nil, usageError("--since: %w", err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		m, err := parseMark(lines.Text())
 		if err != nil {
-			return nil, badUse("--since: %s: %q is not a line that \"doorward audit verify\" has printed.", file, lines.Text())
+			return nil, usageError("--since: %s: %q is not a line that \"doorward audit verify\" has printed.", file, lines.Text())
 		}
 		marks = append(marks, m)
 	}

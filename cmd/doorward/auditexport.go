@@ -33,7 +33,7 @@ at the end, for --after.`,
 		Example: "  doorward audit export --follow --state /var/lib/doorward/shipped | vector\n  doorward audit export --tenant tnt_3yh4n6rj7wd2c5tpae7kq2m5x > trail.jsonl", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		if tenant != "" && all {
-			return badUse("--tenant and --all: choose one of them.")
+			return usageError("--tenant and --all: choose one of them.")
 		}
 		e.of = audit.Scope{TenantID: strings.TrimPrefix(tenant, installation), All: tenant == ""}
 		e.trail, e.out, e.log = n.App.Audit, cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -84,9 +84,9 @@ func (e *export) begin() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return badUse("--state: %w", err)
+		return usageError("--state: %w", err)
 	case e.after != "":
-		return badUse("--after: the file of --state exists. Remove one of the two.")
+		return usageError("--after: the file of --state exists. Remove one of the two.")
 	}
 	e.place = audit.Place(strings.TrimSpace(string(text)))
 	e.saved = e.place

@@ -135,7 +135,7 @@ func printVerified(out, warn io.Writer, file string, v node.VerifiedBackup) erro
 
 // errTyped is for a command that reads a backup from a terminal.
 func errTyped(command string) error {
-	return badUse("a backup can't be typed. Pipe it in, as in \"gunzip -c FILE | doorward %s -\", or name a FILE.", command)
+	return usageError("a backup can't be typed. Pipe it in, as in \"gunzip -c FILE | doorward %s -\", or name a FILE.", command)
 }
 
 // warnUnsealed warns of a backup whose checksum is wrong or missing.
@@ -160,7 +160,7 @@ func displayName(file string) string {
 func fileArgUnless(flag *bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if *flag && len(args) > 0 {
-			return badUse("%q is one word too many; with this flag there is no FILE.", args[0])
+			return usageError("%q is one word too many; with this flag there is no FILE.", args[0])
 		}
 		if *flag {
 			return nil
@@ -212,7 +212,7 @@ const piped = "-"
 func checkBackupTarget(file string, force bool) error {
 	if file == piped {
 		if isatty.IsTerminal(os.Stdout.Fd()) {
-			return badUse("a backup can't be shown on a terminal. Pipe it, as in \"doorward backup - | gzip > FILE\", or name a FILE.")
+			return usageError("a backup can't be shown on a terminal. Pipe it, as in \"doorward backup - | gzip > FILE\", or name a FILE.")
 		}
 		return nil
 	}
@@ -266,7 +266,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // explainPostgreSQL names the programs to use instead.
 func explainPostgreSQL(err error, programs string) error {
 	if errors.Is(err, transfer.ErrOwnTools) {
-		return badUse("This command can't copy PostgreSQL. Use %s; docs/operations.md says how.", programs)
+		return usageError("This command can't copy PostgreSQL. Use %s; docs/operations.md says how.", programs)
 	}
 	return err
 }
@@ -346,7 +346,7 @@ func restore(ctx context.Context, cfg node.Config, file string, o node.RestoreOp
 
 func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) error {
 	if o.Force || o.AcceptDamage {
-		return badUse("--finish takes nothing from a backup, so --force and --accept-damage have no meaning with it.")
+		return usageError("--finish takes nothing from a backup, so --force and --accept-damage have no meaning with it.")
 	}
 	ended, keys, fit, err := node.FinishRestore(cmd.Context(), cfg, o.Keep)
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 
 func (r rotation) check() error {
 	if r.keep < 1 {
-		return badUse("--keep: keep at least one backup.")
+		return usageError("--keep: keep at least one backup.")
 	}
 	if info, err := os.Stat(r.folder); err != nil || !info.IsDir() {
 		return notDone("--into: there is no folder %s.", r.folder)

@@ -53,13 +53,13 @@ wrong.`,
 func probeOf(address, sessionFile, cookie, upstream string) (p gatewayprobe.Probe, err error) {
 	p = gatewayprobe.Probe{Cookie: cookie, Upstream: upstream}
 	if p.URL, err = url.Parse(address); err != nil || p.URL.Scheme != "http" && p.URL.Scheme != "https" || p.URL.Hostname() == "" || p.URL.User != nil || p.URL.RawQuery != "" {
-		return p, badUse("%q is no address of a gateway: write https://HOST/PATH, with a path of the service.", address)
+		return p, usageError("%q is no address of a gateway: write https://HOST/PATH, with a path of the service.", address)
 	}
 	if p.URL.Path == "" {
 		p.URL.Path = "/"
 	}
 	if _, _, err := net.SplitHostPort(upstream); upstream != "" && err != nil {
-		return p, badUse("--upstream is %q: write HOST:PORT.", upstream)
+		return p, usageError("--upstream is %q: write HOST:PORT.", upstream)
 	}
 	if sessionFile == "" {
 		return p, nil

@@ -61,7 +61,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, n *node.Node, who string, act
 	}
 	e, err := n.App.Policies.Explain(cmd.Context(), by, q)
 	if doorward.HasCode(err, doorward.CodeValidationFailed) {
-		return badUse("There is no action %s. \"doorward model show\" lists those of the platform.", action)
+		return usageError("There is no action %s. \"doorward model show\" lists those of the platform.", action)
 	}
 	if err != nil {
 		return err
@@ -78,14 +78,14 @@ func (f *explainFlags) question() (q policy.Question, err error) {
 	if f.resource != "" {
 		r, err := strictjson.Decode[front.ExplainResource]([]byte(f.resource))
 		if err != nil || r.Type == "" || r.ID == "" {
-			return q, badUse("--resource is not like %s", `{"type": "invoice", "id": "17", "properties": {"amount": 12000}}`)
+			return q, usageError("--resource is not like %s", `{"type": "invoice", "id": "17", "properties": {"amount": 12000}}`)
 		}
 		q.Resource = r.Object()
 	}
 	if f.context != "" {
 		of, err := strictjson.Decode[front.ExplainContext]([]byte(f.context))
 		if err != nil || of.Time != "" && of.Now != "" {
-			return q, badUse("--context is not like %s", `{"ip": "192.0.2.7", "time": "2026-11-22T23:00:00Z"}`)
+			return q, usageError("--context is not like %s", `{"ip": "192.0.2.7", "time": "2026-11-22T23:00:00Z"}`)
 		}
 		q.Context = of.Request()
 	}

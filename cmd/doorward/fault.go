@@ -37,7 +37,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-func badUse(format string, args ...any) error {
+func usageError(format string, args ...any) error {
 	return &failure{exitUsage, fmt.Errorf(format, args...)}
 }
 
@@ -183,7 +183,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	case errors.As(err, &value):
 		what = fmt.Sprintf("--%s %q: %s", value.GetFlag().Name, value.GetValue(), expectedFormat(value.GetFlag()))
 	}
-	return badUse("%s\n  \"%s --help\" lists what it takes.", what, cmd.CommandPath())
+	return usageError("%s\n  \"%s --help\" lists what it takes.", what, cmd.CommandPath())
 }
 
 func asTyped(e *pflag.NotExistError) string {
@@ -225,13 +225,13 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if !cmd.HasSubCommands() {
-		return badUse("%q is one word too many; \"%s\" takes flags only.", args[0], cmd.CommandPath())
+		return usageError("%q is one word too many; \"%s\" takes flags only.", args[0], cmd.CommandPath())
 	}
 	var names []string
 	for _, below := range cmd.Commands() {
 		names = append(names, below.Name())
 	}
-	return badUse("there is no command %q.%s\n  \"%s --help\" lists the commands.", args[0], suggest(args[0], names), cmd.CommandPath())
+	return usageError("there is no command %q.%s\n  \"%s --help\" lists the commands.", args[0], suggest(args[0], names), cmd.CommandPath())
 }
 
 func oneArg(what string) cobra.PositionalArgs {
@@ -239,7 +239,7 @@ func oneArg(what string) cobra.PositionalArgs {
 		if len(args) == 1 {
 			return nil
 		}
-		return badUse("\"%s\" takes one %s, for example:\n%s", cmd.CommandPath(), what, cmd.Example)
+		return usageError("\"%s\" takes one %s, for example:\n%s", cmd.CommandPath(), what, cmd.Example)
 	}
 }
 
@@ -248,7 +248,7 @@ func twoArgs(first, second string) cobra.PositionalArgs {
 		if len(args) == 2 {
 			return nil
 		}
-		return badUse("\"%s\" takes %s and %s, for example:\n%s", cmd.CommandPath(), first, second, cmd.Example)
+		return usageError("\"%s\" takes %s and %s, for example:\n%s", cmd.CommandPath(), first, second, cmd.Example)
 	}
 }
 
@@ -258,7 +258,7 @@ func requireFlags(cmd *cobra.Command, names ...string) *cobra.Command {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		for _, name := range names {
 			if !cmd.Flags().Changed(name) {
-				return badUse("--%s is missing, for example:\n%s", name, cmd.Example)
+				return usageError("--%s is missing, for example:\n%s", name, cmd.Example)
 			}
 		}
 		return nil

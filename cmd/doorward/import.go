@@ -82,7 +82,7 @@ func formatOf(name, format string) (roster.Format, error) {
 		return f, nil
 	case "":
 	default:
-		return "", badUse("--format: the formats are csv and jsonl.")
+		return "", usageError("--format: the formats are csv and jsonl.")
 	}
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".csv":
@@ -90,7 +90,7 @@ func formatOf(name, format string) (roster.Format, error) {
 	case ".jsonl", ".ndjson":
 		return roster.JSONLines, nil
 	}
-	return "", badUse("the name %s doesn't say how the file is written. Add --format csv or --format jsonl.", name)
+	return "", usageError("the name %s doesn't say how the file is written. Add --format csv or --format jsonl.", name)
 }
 
 // listFaults prints a line for each fault, in the form that editors jump to.

@@ -54,7 +54,7 @@ key can be limited to:
 	cmd.Flags().StringSliceVar(&draft.May, "may", nil, "the only things it may do, `PERMISSION,…`; else everything")
 	return checkFirst(requireFlags(cmd, "name"), func() (err error) {
 		if draft.Expires, err = parseDays(expires); err != nil {
-			return badUse("--expires: write days such as 90d, or a duration such as 12h.")
+			return usageError("--expires: write days such as 90d, or a duration such as 12h.")
 		}
 		return key.CheckOperator(draft)
 	})
@@ -126,7 +126,7 @@ records that the key was created and revoked.`,
 			return err
 		}
 		if len(found) > 1 {
-			return badUse("%d keys are called %s. Name one by its id:%s", len(found), args[0], keyIDs(found))
+			return usageError("%d keys are called %s. Name one by its id:%s", len(found), args[0], keyIDs(found))
 		}
 		if err := n.App.Keys.RevokeOperator(cmd.Context(), doorward.OperatorAtTerminal(), found[0]); err != nil {
 			return err

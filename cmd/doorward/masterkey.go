@@ -58,11 +58,11 @@ as long as you keep backups from before.`,
 func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, newFile string) error {
 	old, err := masterkey.File{Path: oldFile}.Read()
 	if err != nil {
-		return badUse("%s", plain(err))
+		return usageError("%s", plain(err))
 	}
 	next, err := masterkey.File{Path: newFile, Optional: true}.Read()
 	if err != nil {
-		return badUse("%s", plain(err))
+		return usageError("%s", plain(err))
 	}
 	if next.IsZero() {
 		if next, err = seal.Create(newFile); err != nil {
@@ -70,7 +70,7 @@ func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, new
 		}
 	}
 	if old.ID() == next.ID() {
-		return badUse("%s and %s hold the same key.", oldFile, newFile)
+		return usageError("%s and %s hold the same key.", oldFile, newFile)
 	}
 	inFiles, err := lease.Published(ctx, n.DB, app.MasterKeySetting)
 	if err != nil {

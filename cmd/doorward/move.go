@@ -32,11 +32,11 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, d := range []struct{ flag, dsn string }{{"from", from}, {"to", to}} {
 				if err := store.CheckDSN(d.dsn); err != nil {
-					return badUse("--%s: %s.", d.flag, plain(err))
+					return usageError("--%s: %s.", d.flag, plain(err))
 				}
 			}
 			if store.SamePlace(from, to) {
-				return badUse("--from and --to are the same database.")
+				return usageError("--from and --to are the same database.")
 			}
 			s.cfg.Database = to
 			cfg, err := s.read(cmd)

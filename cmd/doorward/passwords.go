@@ -39,7 +39,7 @@ one of that name. Servers load it when they start, and refuse a damaged one.`,
 		Args: oneArg("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(falsePositives >= commonpw.MinFalsePositives && falsePositives <= commonpw.MaxFalsePositives) {
-				return badUse("--max-false-positives: it must be %g to %g.", commonpw.MinFalsePositives, commonpw.MaxFalsePositives)
+				return usageError("--max-false-positives: it must be %g to %g.", commonpw.MinFalsePositives, commonpw.MaxFalsePositives)
 			}
 			if output == "" {
 				output = args[0] + ".filter"
@@ -58,7 +58,7 @@ func buildFilter(ctx context.Context, out io.Writer, list, output string, falseP
 	}
 	file, err := os.Open(list)
 	if err != nil {
-		return badUse("%s", describeUnreadable(list, err))
+		return usageError("%s", describeUnreadable(list, err))
 	}
 	defer file.Close()
 	built, err := commonpw.Build(interruptible{file, ctx}, falsePositives)
@@ -83,14 +83,14 @@ func buildFilter(ctx context.Context, out io.Writer, list, output string, falseP
 func checkFiles(list, output string) error {
 	switch info, err := os.Stat(list); {
 	case err != nil:
-		return badUse("%s", describeUnreadable(list, err))
+		return usageError("%s", describeUnreadable(list, err))
 	case !info.Mode().IsRegular():
-		return badUse("%s is not a file. It is read twice, so it can't be a pipe or a folder.", list)
+		return usageError("%s is not a file. It is read twice, so it can't be a pipe or a folder.", list)
 	case isFilter(list):
-		return badUse("%s is a filter already. Name the list it was made of.", list)
+		return usageError("%s is a filter already. Name the list it was made of.", list)
 	}
 	if _, err := os.Stat(output); err == nil && !isFilter(output) {
-		return badUse("%s exists and is not a filter. Name another file with --output.", output)
+		return usageError("%s exists and is not a filter. Name another file with --output.", output)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func quotasOf(cmd *cobra.Command) (map[doorward.Quota]int64, error) {
 		case err == nil:
 			to[name] = int64(n)
 		case cmd.Flags().Changed(flag):
-			return nil, badUse("--%s: write a number, 0 or more, or \"none\".", flag)
+			return nil, usageError("--%s: write a number, 0 or more, or \"none\".", flag)
 		}
 	}
 	return to, nil

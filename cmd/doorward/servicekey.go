@@ -140,7 +140,7 @@ func onServiceKey(cmd *cobra.Command, act func(*cobra.Command, *node.Node, doorw
 			for _, k := range found {
 				ids += fmt.Sprintf("\n  %s  (made %s)", k.ID, k.CreatedAt.Format(time.DateTime))
 			}
-			return badUse("%d keys are called %s. Name one by its id:%s", len(found), args[0], ids)
+			return usageError("%d keys are called %s. Name one by its id:%s", len(found), args[0], ids)
 		}
 		return act(cmd, n, found[0])
 	})

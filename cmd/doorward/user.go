@@ -78,7 +78,7 @@ func findOne(cmd *cobra.Command, n *node.Node, who, tenant string) (doorward.Use
 		return doorward.User{}, err
 	}
 	if len(found) > 1 {
-		return doorward.User{}, badUse("%s is in several tenants. Name one with%s", who, tenantFlags(found))
+		return doorward.User{}, usageError("%s is in several tenants. Name one with%s", who, tenantFlags(found))
 	}
 	return found[0], nil
 }

@@ -2,7 +2,7 @@
 -- may do what the variable txn.action names. On yes it sets the identity headers
 -- and the variable txn.allowed; a refusal it answers as Doorward does, but for a browser
 -- that opens a page, whose address is then in txn.page, with a redirect: to the login, or
--- to a proof anew. When it can do neither, it does nothing, and haproxy.cfg refuses what
+-- to a new proof. When it can do neither, it does nothing, and haproxy.cfg refuses what
 -- isn't allowed.
 
 -- What Doorward needs to see: credentials, where a browser's request comes from,

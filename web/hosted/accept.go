@@ -16,11 +16,11 @@ func (h *hosted) askInvitationCode(context.Context, *ui.Call) (ui.View, error) {
 // person who is signed in.
 type invited struct {
 	invite.Shown
-	Token    string
-	Self     bool   // the session is of the invited address
-	Other    string // address of another person who is signed in
-	Shortest int
-	Words    string
+	Token       string
+	Self        bool   // the session is of the invited address
+	Other       string // address of another person who is signed in
+	Shortest    int
+	BannedWords string
 }
 
 // openInvitation shows the invitation of the code, or why the code is invalid.
@@ -38,21 +38,21 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	}
 	i := invited{
 		Shown: shown, Token: token, Shortest: h.app.PasswordRules.Load().MinLength,
-		Words: identity(shown.Email, shown.Name, shown.TenantName),
+		BannedWords: bannedWords(shown.Email, shown.Name, shown.TenantName),
 	}
 	if c.Caller.Kind == doorward.ByUser {
 		i.Self = c.Caller.Email == shown.Email
 		i.Other = c.Caller.Email
 	}
-	return ui.View{Page: "accept", Scripts: taking, Carries: true, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
+	return ui.View{Page: "accept", Scripts: codeScript, Carries: true, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
 }
 
 func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, error) {
 	switch code := c.Refused(); code {
 	case doorward.CodeInvitationUsed, doorward.CodeAlreadyMember:
-		return ended(code, "/login"), nil
+		return endedPage(code, "/login"), nil
 	case doorward.CodeInvitationExpired, doorward.CodeInvitationRevoked, doorward.CodeTenantFrozen, doorward.CodeTenantClosing:
-		return ended(code, ""), nil
+		return endedPage(code, ""), nil
 	}
 	return askCode("accept"), nil
 }

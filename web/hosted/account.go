@@ -9,11 +9,11 @@ import (
 
 // account is the content of the account page.
 type account struct {
-	User     doorward.User
-	Shortest int
-	Words    string
-	Tenants  []tenantRow
-	Proved   bool // a second factor, or there is none; else /step-up comes before a new password
+	User        doorward.User
+	Shortest    int
+	BannedWords string
+	Tenants     []tenantRow
+	Proved      bool // a second factor, or there is none; else /step-up comes before a new password
 	ownSessions
 }
 
@@ -99,7 +99,7 @@ func newAccount(by doorward.Caller, memberships []doorward.User) account {
 		}
 		a.Tenants = append(a.Tenants, tenantRow{m, current, len(usable([]doorward.User{m})) == 1})
 	}
-	a.Words = identity(by.Email, words...)
+	a.BannedWords = bannedWords(by.Email, words...)
 	return a
 }
 

@@ -21,9 +21,9 @@ const (
 	undoEmail    = "undo-email"
 )
 
-// emailChange is a change to be confirmed or undone.
+// emailChange is the form that confirms or undoes a change.
 type emailChange struct {
-	Words        string // beginning of the keys of the messages; also the path
+	KeyPrefix    string // of the messages; also the path
 	Token, Email string
 }
 
@@ -43,16 +43,16 @@ func (h *hosted) openUndo(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return h.openEmailChange(ctx, c, undoEmail, h.app.Accounts.ShowUndo, h.refusedUndo)
 }
 
-func (h *hosted) openEmailChange(ctx context.Context, c *ui.Call, words string, show func(context.Context, string) (string, error), refused func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
+func (h *hosted) openEmailChange(ctx context.Context, c *ui.Call, name string, show func(context.Context, string) (string, error), refused func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
 	if err := required(c, "token"); err != nil {
-		return askCode(words), err
+		return askCode(name), err
 	}
 	token := codeIn(c.Value("token"))
 	email, err := show(ctx, token)
 	if err != nil {
 		return h.refusedOr(c, err, refused)
 	}
-	return ui.View{Page: "email", Title: words + ".title", Scripts: taking, Body: emailChange{words, token, email}}, nil
+	return ui.View{Page: "email", Title: name + ".title", Scripts: codeScript, Body: emailChange{name, token, email}}, nil
 }
 
 func (h *hosted) refusedConfirm(_ context.Context, c *ui.Call) (ui.View, error) {
@@ -63,17 +63,17 @@ func (h *hosted) refusedUndo(_ context.Context, c *ui.Call) (ui.View, error) {
 	return refusedEmailChange(c, undoEmail), nil
 }
 
-func refusedEmailChange(c *ui.Call, words string) ui.View {
+func refusedEmailChange(c *ui.Call, name string) ui.View {
 	switch c.Refused() {
 	case doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden:
-		return endedEmailChange(c.Refused(), words)
+		return endedEmailChange(c.Refused(), name)
 	}
-	return askCode(words)
+	return askCode(name)
 }
 
-func endedEmailChange(code doorward.Code, words string) ui.View {
-	key := "over." + words + "." + string(code)
-	return ui.View{Page: "over", Scripts: taking, Title: key + ".title", Body: over{key, ""}}
+func endedEmailChange(code doorward.Code, name string) ui.View {
+	key := "ended." + name + "." + string(code)
+	return ui.View{Page: "ended", Scripts: codeScript, Title: key + ".title", Body: endedLink{key, ""}}
 }
 
 func (h *hosted) confirmEmail(ctx context.Context, c *ui.Call) (ui.View, error) {

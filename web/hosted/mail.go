@@ -29,19 +29,19 @@ func (h *hosted) showSent(context.Context, *ui.Call) (ui.View, error) {
 	return ui.View{Page: "sent", Carries: true}, nil
 }
 
-// asking is the form for the code of a mail. The script of the page takes it from the
+// codeForm is the form for the code of a mail. The script of the page takes it from the
 // fragment of the link, which no browser sends and no server logs; without the
 // script people paste it.
-type asking struct {
-	Action string // path of the form
-	Words  string // beginning of the keys of the messages
+type codeForm struct {
+	Action    string // path of the form
+	KeyPrefix string // of the messages
 }
 
-// taking is the script of the pages that a link in a mail may open.
-var taking = []string{"code.js"}
+// codeScript is the script of the pages that a link in a mail may open.
+var codeScript = []string{"code.js"}
 
 func askCode(name string) ui.View {
-	return ui.View{Page: "code", Title: name + ".title", Scripts: taking, Carries: true, Body: asking{"/" + name, name}}
+	return ui.View{Page: "code", Title: name + ".title", Scripts: codeScript, Carries: true, Body: codeForm{"/" + name, name}}
 }
 
 func (h *hosted) askResetCode(context.Context, *ui.Call) (ui.View, error) {
@@ -58,11 +58,11 @@ func codeIn(text string) string {
 	return text
 }
 
-// resetting is the form for a new password.
-type resetting struct {
+// resetForm is the form for a new password.
+type resetForm struct {
 	Token, Email string
 	Shortest     int
-	Words        string
+	BannedWords  string
 }
 
 // openReset shows the form for the new password, or why there is none.
@@ -75,7 +75,7 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return h.refusedOr(c, err, h.refusedReset)
 	}
-	return ui.View{Page: "reset", Scripts: taking, Carries: true, Body: resetting{token, email, h.app.PasswordRules.Load().MinLength, identity(email, words...)}}, nil
+	return ui.View{Page: "reset", Scripts: codeScript, Carries: true, Body: resetForm{token, email, h.app.PasswordRules.Load().MinLength, bannedWords(email, words...)}}, nil
 }
 
 // refusedOr keeps a page that is shown again after a refusal from failing for the
@@ -87,29 +87,29 @@ func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui
 	return page(c.R.Context(), c)
 }
 
-// identity returns the words that a password may not contain, for the live hint.
-func identity(email string, words ...string) string {
+// bannedWords returns the words that a password may not contain, for the live hint.
+func bannedWords(email string, words ...string) string {
 	local, _, _ := strings.Cut(email, "@")
 	return strings.Join(append(words, email, local), "\n")
 }
 
-// over is the page for a link that is no longer valid, with one way to continue.
-type over struct {
-	Words string // beginning of the keys of the messages
-	Next  string // path of the button; empty for none
+// endedLink is the page for a link that is no longer valid, with one way to continue.
+type endedLink struct {
+	KeyPrefix string // of the messages
+	Next      string // path of the button; empty for none
 }
 
 func (h *hosted) refusedReset(_ context.Context, c *ui.Call) (ui.View, error) {
 	switch code := c.Refused(); code {
 	case doorward.CodeResetExpired, doorward.CodeResetUsed:
-		return ended(code, "/forgot"), nil
+		return endedPage(code, "/forgot"), nil
 	}
 	return askCode("reset"), nil
 }
 
-func ended(code doorward.Code, next string) ui.View {
-	key := "over." + string(code)
-	return ui.View{Page: "over", Scripts: taking, Title: key + ".title", Carries: true, Body: over{key, next}}
+func endedPage(code doorward.Code, next string) ui.View {
+	key := "ended." + string(code)
+	return ui.View{Page: "ended", Scripts: codeScript, Title: key + ".title", Carries: true, Body: endedLink{key, next}}
 }
 
 func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -73,7 +73,7 @@ func samples() []uitest.Sample {
 		Invitation: doorward.Invitation{Email: "ben@globex.example", Role: doorward.RoleUser, TenantID: "tnt_acme"},
 		TenantName: "Acme", Inviter: "Ann Lee",
 	}
-	newcomer := invited{Shown: shown, Token: token, Shortest: 12, Words: identity(shown.Email, shown.TenantName)}
+	newcomer := invited{Shown: shown, Token: token, Shortest: 12, BannedWords: bannedWords(shown.Email, shown.TenantName)}
 	member, self := newcomer, newcomer
 	member.HasAccount, member.Other = true, "ann.lee@acme.example"
 	self.HasAccount, self.Self, self.Inviter = true, true, ""
@@ -98,7 +98,7 @@ func samples() []uitest.Sample {
 		{Name: "sent", View: ui.View{Page: "sent"}},
 		{Name: "code-reset", View: askCode("reset")},
 		{Name: "code-accept", View: askCode("accept")},
-		{Name: "reset", View: ui.View{Page: "reset", Body: resetting{token, acme.Email, 12, identity(acme.Email, "Acme")}}},
+		{Name: "reset", View: ui.View{Page: "reset", Body: resetForm{token, acme.Email, 12, bannedWords(acme.Email, "Acme")}}},
 		{Name: "code-confirm-email", View: askCode(confirmEmail)},
 		{Name: "code-undo-email", View: askCode(undoEmail)},
 		{Name: "confirm-email", View: ui.View{Page: "email", Title: "confirm-email.title", Body: emailChange{confirmEmail, token, acme.Email}}},
@@ -154,11 +154,11 @@ func endedSamples() (all []uitest.Sample) {
 		doorward.CodeInvitationUsed: "/login", doorward.CodeAlreadyMember: "/login",
 		doorward.CodeInvitationExpired: "", doorward.CodeInvitationRevoked: "", doorward.CodeTenantFrozen: "", doorward.CodeTenantClosing: "",
 	} {
-		all = append(all, uitest.Sample{Name: "over-" + string(code), View: ended(code, next)})
+		all = append(all, uitest.Sample{Name: "ended-" + string(code), View: endedPage(code, next)})
 	}
 	for _, code := range []doorward.Code{doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden} {
 		for _, words := range []string{confirmEmail, undoEmail} {
-			all = append(all, uitest.Sample{Name: "over-" + words + "-" + string(code), View: endedEmailChange(code, words)})
+			all = append(all, uitest.Sample{Name: "ended-" + words + "-" + string(code), View: endedEmailChange(code, words)})
 		}
 	}
 	return all

@@ -63,7 +63,7 @@ func challengeIsOver(c *ui.Call, err error) (ui.View, error) {
 		return ui.View{}, err
 	}
 	c.SetCookie(challengeCookie, "", 0)
-	return ended(doorward.CodeChallengeOver, "/login"), nil
+	return endedPage(doorward.CodeChallengeOver, "/login"), nil
 }
 
 func (h *hosted) second(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -121,7 +121,7 @@ func (h *hosted) removeFactor(ctx context.Context, c *ui.Call) (ui.View, error) 
 type factorReset struct{ Token, Email string }
 
 func askFactorCode() ui.View {
-	return ui.View{Page: "code", Title: "factorreset.title", Scripts: taking, Body: asking{"/factors/reset", "factorreset"}}
+	return ui.View{Page: "code", Title: "factorreset.title", Scripts: codeScript, Body: codeForm{"/factors/reset", "factorreset"}}
 }
 
 func (h *hosted) askFactorCode(context.Context, *ui.Call) (ui.View, error) {
@@ -137,7 +137,7 @@ func (h *hosted) openFactorReset(ctx context.Context, c *ui.Call) (ui.View, erro
 	if err != nil {
 		return h.refusedOr(c, err, h.refusedFactorReset)
 	}
-	return ui.View{Page: "factorreset", Scripts: taking, Body: factorReset{token, email}}, nil
+	return ui.View{Page: "factorreset", Scripts: codeScript, Body: factorReset{token, email}}, nil
 }
 
 func (h *hosted) refusedFactorReset(_ context.Context, c *ui.Call) (ui.View, error) {

@@ -22,8 +22,8 @@ type Caller struct {
 	// KeyHash is that of the secret by which the caller, an API key, was authenticated.
 	KeyHash []byte
 
-	// Looking: the caller only views a page, and a refusal is not recorded.
-	Looking bool
+	// ViewOnly: the caller only views a page, and a refusal is not recorded.
+	ViewOnly bool
 
 	// Decided is the action that was decided for the request before it was read.
 	Decided Action

@@ -17,7 +17,7 @@ import (
 type prover struct {
 	holder
 	id        string // of the factor
-	challenge factor.Begun
+	challenge factor.NewChallenge
 }
 
 func newProver(f *apptest.Fixture) prover {

@@ -26,7 +26,7 @@ type Setting struct {
 	// Secret: the value may hold a password, so it may also be in a separate file.
 	Secret bool
 	Hidden bool // from help and documentation
-	// Shared: all nodes have to have the same value; a difference is reported. Strict:
+	// Shared: all nodes must have the same value; a difference is reported. Strict:
 	// a node that differs would end sessions that others hold valid, or destroy what
 	// they have promised to keep, so it doesn't start.
 	Shared, Strict bool
@@ -347,7 +347,7 @@ func Defaults() Config {
 	return c
 }
 
-// Shared are the settings that have to be the same on all nodes, with their values
+// Shared are the settings that must be the same on all nodes, with their values
 // here. The base URL is the one in force.
 func (c Config) Shared() (all []lease.Setting) {
 	raw := RawConfig{BaseURL: strings.TrimSuffix(c.PublicURL().String(), "/"), Audiences: c.Audiences}

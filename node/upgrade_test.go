@@ -172,9 +172,9 @@ const pollEvery = 50 * time.Millisecond
 
 func (b *balancer) watch(ctx context.Context) {
 	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	var looking sync.WaitGroup
+	var checking sync.WaitGroup
 	for i, n := range b.nodes {
-		looking.Go(func() {
+		checking.Go(func() {
 			for ctx.Err() == nil {
 				res, err := client.Get(n.url() + "/readyz")
 				if err == nil {
@@ -185,7 +185,7 @@ func (b *balancer) watch(ctx context.Context) {
 			}
 		})
 	}
-	looking.Wait()
+	checking.Wait()
 }
 
 // update keeps the last node even if it isn't ready: requests must go somewhere.

@@ -101,8 +101,8 @@ func (d *KeptDecision) encode() (string, bool) {
 	return string(text), err == nil && len(text) <= DecisionBytesMax // else a value that JSON can't hold
 }
 
-// KeepDecision adds a decision, unless its tenant was destroyed, and reports whether it
-// isn't too large.
+// KeepDecision adds a decision, unless its tenant was destroyed. It reports false, and adds
+// nothing, if the decision is too large.
 func (tx *Tx) KeepDecision(ctx context.Context, d KeptDecision) (bool, error) {
 	decided, fits := d.encode()
 	if !fits {

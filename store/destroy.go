@@ -81,7 +81,10 @@ WHERE invited_by = $1`
 // of the audit trail.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
-	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteEmailChangeTokens, sqlDeleteEmailChangeMails, sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteDecisionsOf, sqlDeleteInboxBy, sqlDeleteCallsBy, sqlDeleteAccount} {
+	for _, query := range []string{
+		sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteEmailChangeTokens, sqlDeleteEmailChangeMails,
+		sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteDecisionsOf, sqlDeleteInboxBy, sqlDeleteCallsBy, sqlDeleteAccount,
+	} {
 		if err := tx.run(ctx, query, a.ID); err != nil {
 			return err
 		}

@@ -44,7 +44,10 @@ func openSQLite(path string) (*DB, error) {
 	return &DB{
 		rules: newRulesCache(),
 		engine: engine{
-			name: "sqlite", path: path, size: `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`, dialect: database.DialectSQLite3, transient: sqlitefile.IsTransient, locked: sqlitefile.IsLocked, full: sqlitefile.IsFull, lockTimedOut: sqlitefile.IsLocked,
+			name: "sqlite", path: path,
+			size:      `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`,
+			dialect:   database.DialectSQLite3,
+			transient: sqlitefile.IsTransient, locked: sqlitefile.IsLocked, full: sqlitefile.IsFull, lockTimedOut: sqlitefile.IsLocked,
 			exclusive: func(ctx context.Context, _ *DB, do func() error) error { return sqlitefile.Exclusive(ctx, path, do) },
 			tables:    `SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name`,
 			versioned: versionedSQLite,

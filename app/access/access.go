@@ -71,8 +71,8 @@ func (tx *Tx) Changed(field, from, to string) {
 
 const fieldSessionsEnded = "sessionsEnded"
 
-// RecordEnded adds to the event how many sessions, API keys and invitations the act has
-// ended.
+// RecordEnded adds to the event how many sessions, API keys and invitations the
+// operation has ended.
 func (tx *Tx) RecordEnded(e doorward.Ended) {
 	tx.event.Changes = append(tx.event.Changes, EndedChanges(e)...)
 }
@@ -239,20 +239,25 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 			return err
 		})
 	}
-	// A caller told that it is already so, or gone, relies on that as much as the one
+	// A caller who hears that it is already so, or gone, relies on that as much as the one
 	// who did it, whose call may still be waiting for the nodes.
 	switch {
 	case err == nil && idle && !ended:
 		_, err = w.settled(ctx, w.lease.SettleAll) // not in the result: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
-		var gone error
-		revocation, gone = w.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
-			_, _, err := performAll(ctx, tx, by, operations)
-			return doorward.HasCode(err, doorward.CodeNotFound), nil
-		})
-		err = cmp.Or(gone, err)
+		revocation, err = w.confirmNotFound(ctx, by, operations, err)
 	}
 	return revocation, w.Refused(ctx, by, at.Action, at.On, err)
+}
+
+// confirmNotFound returns notFound once what the operations didn't find is gone on every
+// node. Errors besides: unavailable.
+func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operations []Operation, notFound error) (doorward.Revocation, error) {
+	revocation, err := w.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
+		_, _, err := performAll(ctx, tx, by, operations)
+		return doorward.HasCode(err, doorward.CodeNotFound), nil
+	})
+	return revocation, cmp.Or(err, notFound)
 }
 
 // authorizeAll returns the operation that is refused and why.
@@ -396,8 +401,8 @@ func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.C
 	return by, err
 }
 
-// operatorAsNow locks the key, so that a revocation that was answered has ended its acts.
-// The operator at the terminal has none.
+// operatorAsNow locks the key, so that once its revocation is answered it can write nothing
+// more. The operator at the terminal has no key.
 func operatorAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	if by.ID == "" {
 		return by, nil
@@ -439,24 +444,25 @@ func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorwar
 	return w.Refused(ctx, by, action, on, w.decide(by, action, on).Err())
 }
 
-// decide decides on what the caller's request asks for. A page that is only viewed is none.
+// decide decides on what the caller's request asks for. Viewing a page asks for nothing,
+// so it isn't recorded.
 func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object) Decision {
 	r := requestOf(&by, w.db.Now())
 	d := can(&by.Principal, action, &on, r)
-	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.Looking {
+	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.ViewOnly {
 		if r == nil { // no policy reads it, but another one may
 			r = by.RequestAt(w.db.Now())
 		}
-		w.decisions.made(due, &by.Principal, action, by.Decided, r, d)
+		w.decisions.record(due, &by.Principal, action, by.Decided, r, d)
 	}
 	return proved(&by.Principal, action, &on, w.db.Now(), d)
 }
 
-// Check is CanCheckAt for a request that a service asks about, which is taken as a decision.
+// Check is CanCheckAt for a request that a service asks about, and records the decision.
 func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	d := ProvedFor(p, w.db.Now, CanCheckAt(p, action, r))
 	if due := w.decisions.Due(p, d); due.Any() {
-		w.decisions.Made(due, p, action, r, d)
+		w.decisions.Record(due, p, action, r, d)
 	}
 	return d
 }

@@ -17,10 +17,10 @@ const (
 	observedBatch = 200    // counts written in one transaction
 )
 
-// Decisions takes what was decided, beside the answer: it counts what policies that only
-// observe would have refused, and keeps refusals and some of the permits. A caller never
-// waits for the database here. Flush writes what is in memory; a process that is killed
-// loses what it has taken since the last flush, a second before at most.
+// Decisions records decisions without delaying the answer: it counts what policies that
+// only observe would have refused, and keeps refusals and some of the permits. Callers
+// never wait for the database. Flush writes what is in memory; a process that is killed
+// loses at most the last second.
 type Decisions struct {
 	writer *Writer
 	now    doorward.Clock
@@ -54,14 +54,14 @@ func (d *Decisions) Kept() uint64 { return d.keptTotal.Load() }
 // Dropped counts what was not recorded, because too much was waiting to be written.
 func (d *Decisions) Dropped() uint64 { return d.dropped.Load() }
 
-// Due says what there is to do about a decision.
+// Due is what there is to record of a decision.
 type Due struct{ count, observe, keep bool }
 
-// Any reports whether Made has to be called.
+// Any reports whether Record has to be called.
 func (d Due) Any() bool { return d.count || d.observe || d.keep }
 
-// Due says what there is to do about a decision, before a request is read for it: for
-// most, nothing. It doesn't allocate.
+// Due returns what there is to record of a decision, for most nothing. Call it before the
+// request is read, which costs more. It doesn't allocate.
 func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
 	due := Due{keep: d.keeper.wants(p, decision) && !d.keeper.isFull(d.now())}
 	if p.Policy != nil {
@@ -75,13 +75,14 @@ func isPoliced(d Decision) bool {
 	return d.Allowed && d.Reason == ReasonRole || d.policy != nil
 }
 
-// Made takes a decision on what the request asks for.
-func (d *Decisions) Made(due Due, p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
-	d.made(due, p, action, "", r, decision)
+// Record records a decision on what the request asks for.
+func (d *Decisions) Record(due Due, p *doorward.Principal, action doorward.Action, r *doorward.Request, decision Decision) {
+	d.record(due, p, action, "", r, decision)
 }
 
-// made takes a decision; the policies have been asked about before already.
-func (d *Decisions) made(due Due, p *doorward.Principal, action, before doorward.Action, r *doorward.Request, decision Decision) {
+// record is Record for a request for which policies have been evaluated for the action
+// before already.
+func (d *Decisions) record(due Due, p *doorward.Principal, action, before doorward.Action, r *doorward.Request, decision Decision) {
 	if due.count {
 		d.refused.Add(1)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // A call with an Idempotency-Key has a mark in the database from BeginCall on. The
-// feature keeps its answer by Tx.Made, in the transaction that makes something, and
+// feature keeps its answer by Tx.KeepAnswer, in the transaction that makes something, and
 // only while the attempt has the mark. So of all attempts, on all nodes and through
 // crashes, one commits, and with it the answer that the others get.
 
@@ -72,16 +72,16 @@ func (w *Writer) AbandonCall(ctx context.Context, call *doorward.IdempotentCall)
 	_ = w.Upkeep(ctx, func(tx *store.Tx) error { return tx.UnmarkCall(ctx, *call) })
 }
 
-// Made keeps the answer to the caller's request, if it has an Idempotency-Key, in this
+// KeepAnswer keeps the answer to the caller's request, if it has an Idempotency-Key, in this
 // transaction. The feature calls it once, last, with what it will return. Errors:
 // idempotency_in_progress if the attempt has lost its mark, after which nothing may
 // be committed.
-func (tx *Tx) Made(ctx context.Context, result any) error {
+func (tx *Tx) KeepAnswer(ctx context.Context, result any) error {
 	return keepAnswer(ctx, tx.Tx, tx.By, result)
 }
 
-// MadeNothing is Tx.Made for a call that succeeds without a transaction.
-func (w *Writer) MadeNothing(ctx context.Context, by doorward.Caller, result any) error {
+// KeepEmptyAnswer is Tx.KeepAnswer for a call that succeeds without a transaction.
+func (w *Writer) KeepEmptyAnswer(ctx context.Context, by doorward.Caller, result any) error {
 	if by.Idempotent == nil {
 		return nil
 	}

@@ -290,7 +290,7 @@ func (i *Inbox) drop(rows []store.InboxRow) {
 func (w *Writer) Inbox() *Inbox { return w.inbox }
 
 // record puts the refusal into the inbox. If that fails, so does the request: a
-// refusal must not go unrecorded. The view of a page (Looking) is not an attempt
+// refusal must not go unrecorded. The view of a page (ViewOnly) is not an attempt
 // and is not recorded.
 func (w *Writer) record(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	return w.file(by, refusal(by, action, on, reason), reason, w.inOwnTransaction(ctx, action))
@@ -348,7 +348,7 @@ func ofAddress(by doorward.Caller, action doorward.Action, email string, reason 
 
 func (w *Writer) file(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(Record) error) error {
 	var err error
-	if by.Looking {
+	if by.ViewOnly {
 		err = write(nil)
 	} else {
 		row.Event.At = w.db.Now()

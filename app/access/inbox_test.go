@@ -120,7 +120,7 @@ func TestFullInbox(t *testing.T) {
 func TestLookingIsNotRecorded(t *testing.T) {
 	h := newFixture(t)
 	by := h.join("viewer", doorward.RoleViewer)
-	by.Looking = true
+	by.ViewOnly = true
 	is(t, h.Require(t.Context(), by, doorward.AuditRead, home), doorward.CodeForbidden)
 	if got := h.hits(); len(got) != 0 {
 		t.Errorf("the rows are %v", got)

@@ -25,7 +25,7 @@ func newKeeper(t *testing.T) (h *fixture, now *time.Time) {
 func (h *fixture) decided(times int, d Decision) {
 	for range times {
 		if due := h.decisions.Due(&h.owner.Principal, d); due.Any() {
-			h.decisions.Made(due, &h.owner.Principal, doorward.UserRead, &doorward.Request{At: h.decisions.now()}, d)
+			h.decisions.Record(due, &h.owner.Principal, doorward.UserRead, &doorward.Request{At: h.decisions.now()}, d)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestLargeDecisionsAreNotKept(t *testing.T) {
 	for _, size := range []int{1, store.DecisionBytesMax} {
 		r := &doorward.Request{Resource: &doorward.Resource{Type: "invoice", ID: "1", Attributes: map[string]any{"text": strings.Repeat("x", size)}}}
 		d := no(ReasonRole)
-		h.decisions.Made(h.decisions.Due(&h.owner.Principal, d), &h.owner.Principal, doorward.UserRead, r, d)
+		h.decisions.Record(h.decisions.Due(&h.owner.Principal, d), &h.owner.Principal, doorward.UserRead, r, d)
 	}
 	if waiting := len(h.decisions.keeper.kept); waiting != 1 || h.decisions.Dropped() != 1 {
 		t.Errorf("%d wait, and %d were dropped", waiting, h.decisions.Dropped())

@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Unknown keys of any kind from one client network that are looked at in a window. Those
-// beyond are refused by themselves: valid keys and logins are not affected.
+// Limit on unknown keys of any kind from one client network. It affects neither valid keys
+// nor logins.
 const (
 	unknownKeys   = 30
 	unknownWindow = 10 * time.Minute

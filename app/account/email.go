@@ -20,7 +20,7 @@ const undoFor = 7 * 24 * time.Hour
 // ChangeEmail asks for another address of the caller's account. The new address gets a
 // mail with a code that confirms it, the present one a mail with a code that undoes it.
 // Work and answer are the same for every address: only ConfirmEmail, called by somebody
-// who reads the mail of the new address, tells whether it is free. Errors:
+// who reads the mail of the new address, shows whether it is free. Errors:
 // validation_failed, too_many_attempts, unauthenticated, unavailable.
 func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string) error {
 	email, fault := newAddress(address)
@@ -218,7 +218,8 @@ func confirm(ctx context.Context, tx *access.Tx, change store.EmailChange) error
 	return err
 }
 
-// allowedEverywhere: a person can't leave the domains that a tenant allows for its people.
+// allowedEverywhere refuses an address outside of the domains that a tenant of the person
+// allows.
 func (a *Accounts) allowedEverywhere(ctx context.Context, tx *access.Tx, memberships []doorward.User, email string) error {
 	for _, m := range memberships {
 		tenant, err := tx.Tenant(ctx, m.TenantID)

@@ -86,7 +86,7 @@ type HeldFactor struct {
 	Synced      bool       `json:"synced" doc:"A passkey that is kept by a service that synchronises it"`
 }
 
-// HeldChallenge is a question for a factor that is open.
+// HeldChallenge is a challenge for a factor that is not yet answered.
 type HeldChallenge struct {
 	Purpose   string    `json:"purpose" example:"login"`
 	TenantID  string    `json:"tenantId,omitempty"`
@@ -256,9 +256,9 @@ func heldEvent(e doorward.Event, userID string) HeldEvent {
 func (a *Accounts) held(ctx context.Context, read store.Reader, userID string) (Held, error) {
 	now := a.db.Now()
 	h := Held{
-		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{}, Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, EmailChanges: []HeldEmailChange{},
-		Resets: []HeldReset{}, Decisions: []HeldDecision{},
-		APIKeys: []HeldAPIKey{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, AuditEvents: []HeldEvent{},
+		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{},
+		Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, EmailChanges: []HeldEmailChange{}, Resets: []HeldReset{},
+		APIKeys: []HeldAPIKey{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
 	}
 	account, err := read.Account(ctx, userID)
 	if err != nil {

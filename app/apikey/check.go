@@ -80,8 +80,8 @@ func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal
 // Check returns the caller as the API key of a secret, used from the caller's address,
 // and records the use. It does no I/O for a key in memory while the lease is valid.
 // Errors: unauthenticated for a key that is unknown, has ended or is disabled, which
-// callers can't tell apart; ip_not_allowed; rate_limited; too_many_attempts after many unknown ones
-// from the client's network; unavailable. Refusals are recorded.
+// callers can't tell apart; ip_not_allowed; rate_limited; too_many_attempts after
+// many unknown ones from the client's network; unavailable. Refusals are recorded.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (doorward.Caller, error) {
 	key, err := secret.ParseKey(text)
 	if err != nil || key.Prefix() != Prefix {
@@ -148,7 +148,8 @@ func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, err
 	return p, nil
 }
 
-// use records a use, unless the key may not be used from the address.
+// use records a use, and reports whether the key may be used from the address; if not, it
+// records nothing.
 func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool {
 	g := k.grantOf(c)
 	if !g.admits(ip) {

@@ -27,7 +27,7 @@ type Draft struct {
 }
 
 // Issued is a key with a new secret, which can't be shown again. Create and Rotate pass it
-// to access.Tx.Made, which keeps the answer for a repeated request.
+// to access.Tx.KeepAnswer, which keeps the answer for a repeated request.
 type Issued struct {
 	Key    doorward.APIKey
 	Secret secret.Key
@@ -66,7 +66,7 @@ func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorwar
 		if err := tx.InsertAPIKey(ctx, key, hash[:]); err != nil {
 			return err
 		}
-		return tx.Made(ctx, Issued{key, fresh})
+		return tx.KeepAnswer(ctx, Issued{key, fresh})
 	})
 	if err != nil {
 		return doorward.APIKey{}, secret.Key{}, err

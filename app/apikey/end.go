@@ -40,7 +40,7 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceH
 		if after, err = rotate(ctx, tx, was, fresh, time.Duration(grace)*time.Hour); err != nil {
 			return err
 		}
-		return tx.Made(ctx, Issued{after, fresh})
+		return tx.KeepAnswer(ctx, Issued{after, fresh})
 	})
 	if err != nil {
 		return Rotated{}, err

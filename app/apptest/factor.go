@@ -54,18 +54,18 @@ func (f *Fixture) Enrol(p Person) *Authenticator {
 }
 
 // Challenge signs in with the password and returns the challenge for the second factor.
-func (f *Fixture) Challenge(by doorward.Caller, p Person) factor.Begun {
+func (f *Fixture) Challenge(by doorward.Caller, p Person) factor.NewChallenge {
 	f.Helper()
 	o, err := f.Node(0).Login.WithPassword(f.Context(), by, p.User.Email, FirstPassword, p.User.TenantID)
 	f.NoError(err)
 	switch o := o.(type) {
 	case login.SecondNeeded:
-		return o.Begun
+		return o.NewChallenge
 	case login.EnrolmentNeeded:
-		return o.Begun
+		return o.NewChallenge
 	}
 	f.Fatalf("the password alone ends in %T", o)
-	return factor.Begun{}
+	return factor.NewChallenge{}
 }
 
 // EditTenant changes the settings of the person's tenant.

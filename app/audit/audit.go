@@ -1,8 +1,9 @@
 // Package audit reads the trail that access writes, and detects tampering.
 //
 // List is for the administrators of a tenant, Feed and FeedAll are for programs that
-// follow what happens, and Sweep deletes what is older than it is kept. Verify is for the operator: it walks
-// a chain from its first event, or from the last one that Sweep has deleted, and compares every hash (see store/chain.go).
+// follow what happens, and Sweep deletes old events. Verify is for the operator: it walks a
+// chain from its first event, or from the last one that Sweep has deleted, and compares
+// every hash (see store/chain.go).
 //
 // A chain reveals changes by someone who did not recompute the hashes after them.
 // An attacker who can write to the database can recompute them, and cut off the
@@ -51,8 +52,9 @@ type Filter struct {
 	Request string // id
 }
 
-// List returns events of the caller's tenant, or for the operator of the installation, the newest first, including refusals
-// that this node has not yet recorded. Errors: validation_failed.
+// List returns events of the caller's tenant, or for the operator those of the
+// installation, the newest first, including refusals that this node has not yet recorded.
+// Errors: validation_failed.
 func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	chosen, faults := f.parse()
 	if len(faults) > 0 {
@@ -84,7 +86,8 @@ func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 			return
 		}
 		at, err := time.Parse(time.RFC3339, text)
-		if *to = &at; err != nil {
+		*to = &at
+		if err != nil {
 			fault(parameter, "Write the time as in 2031-05-06T12:00:00Z (RFC 3339), and a + in it as %2B.")
 		}
 	}

@@ -73,7 +73,7 @@ func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, err
 		}
 		moved := end.Last != last
 		last = end.Last
-		if err := w.on(ctx, read, end); err != nil {
+		if err := w.rest(ctx, read, end); err != nil {
 			return Mark{}, nil, err
 		}
 		// Events added since end was read have moved it. Otherwise an event beyond end

@@ -14,8 +14,7 @@ import (
 // batch is how many events are in memory at once.
 const batch = 1000
 
-// maxFaults is more than anybody needs to see, and classifying faults takes cubic
-// time.
+// maxFaults bounds the faults, since classifying them takes cubic time.
 const maxFaults = 32
 
 // walk is the state of a Verify.
@@ -39,8 +38,8 @@ type misfit struct {
 
 func (w *walk) full() bool { return len(w.faults)+len(w.misfits) >= maxFaults }
 
-// on walks over all remaining events.
-func (w *walk) on(ctx context.Context, read store.Reader, end store.Chain) error {
+// rest walks over all remaining events.
+func (w *walk) rest(ctx context.Context, read store.Reader, end store.Chain) error {
 	if w.head == nil {
 		w.seq = end.Anchor
 		_, w.head = end.Start()

@@ -333,8 +333,8 @@ func (v *Verifier) finish(ctx context.Context, a attempt, outcome func(context.C
 	return err
 }
 
-// finishLate writes an outcome unless that is done: the first try may have
-// committed although it returned an error.
+// finishLate writes an outcome unless it is written: the first try may have committed
+// although it returned an error.
 func (v *Verifier) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
 	ctx, stop := context.WithTimeout(ctx, finishWithin)
 	defer stop()
@@ -358,10 +358,10 @@ func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
 	return tx.ClearThrottle(ctx, a.own)
 }
 
-// CountCode counts a try at a code of the account's authenticator app, before it is judged.
-// After closedAfter in a row without a proof of a second factor, codes are refused: a reset of
-// the password proves the mailbox and doesn't clear this counter, or codes could be guessed
-// for ever between resets. Errors: too_many_attempts.
+// CountCode counts a try at a code of the account's authenticator app, before it is
+// checked. After closedAfter in a row without a proof of a second factor, codes are
+// refused. A reset of the password doesn't clear this counter: it proves the mailbox only,
+// and codes could be guessed for ever between resets. Errors: too_many_attempts.
 func (v *Verifier) CountCode(ctx context.Context, tx *store.Tx, userID string) error {
 	if v.limits.Load().PerAccount == 0 {
 		return nil
@@ -387,7 +387,8 @@ func codesClosed() *doorward.Error {
 	return err
 }
 
-// ClearCodes clears that counter, after a proof of a second factor or the end of all factors.
+// ClearCodes clears the counter of CountCode, after a proof of a second factor or the end of
+// all factors.
 func ClearCodes(ctx context.Context, tx *store.Tx, userID string) error {
 	return tx.ClearThrottle(ctx, codesBucket(userID))
 }

@@ -26,8 +26,8 @@ const (
 	ForAnybody   Purpose = "anybody" // a login with a passkey alone
 )
 
-// Begun is a challenge as the person gets it.
-type Begun struct {
+// NewChallenge is a challenge as the person gets it.
+type NewChallenge struct {
 	Token     secret.Token
 	Methods   []string
 	ExpiresAt time.Time
@@ -43,10 +43,10 @@ type Challenge struct {
 
 // Begin makes a challenge for the account in the transaction that asks for the proof.
 // sessionID is the session that the proof replaces; it may be empty.
-func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (Begun, error) {
+func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (NewChallenge, error) {
 	own, err := f.readOwned(ctx, tx.Reader, account)
 	if err != nil {
-		return Begun{}, err
+		return NewChallenge{}, err
 	}
 	return f.begin(ctx, tx.Tx, store.Challenge{
 		Purpose: string(purpose), UserID: account.ID, TenantID: tenantID, SessionID: sessionID,
@@ -55,8 +55,8 @@ func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, acc
 }
 
 // begin makes the challenge c, for one of the passkeys if it can be answered with one.
-func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, passkeys []passkey.Credential) (begun Begun, err error) {
-	begun = Begun{Token: secret.New(), Methods: c.Methods, ExpiresAt: tx.Now.Add(doorward.ChallengeLife)}
+func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, passkeys []passkey.Credential) (begun NewChallenge, err error) {
+	begun = NewChallenge{Token: secret.New(), Methods: c.Methods, ExpiresAt: tx.Now.Add(doorward.ChallengeLife)}
 	if c.Purpose != string(ForEnrolment) && c.Purpose != string(ForPasskey) && slices.Contains(c.Methods, doorward.ByPasskey) {
 		if begun.PublicKey, err = f.shown.Load().party.RequestOptions(challengeOf(begun.Token), passkeys); err != nil {
 			return begun, err

@@ -41,9 +41,9 @@ func methodsOf(c passkey.Credential) []string {
 
 // BeginAnybody makes a challenge for a login with a passkey alone, which says whose it is.
 // Errors: passkeys_unavailable.
-func (f *Factors) BeginAnybody(ctx context.Context, tx *store.Tx) (Begun, error) {
+func (f *Factors) BeginAnybody(ctx context.Context, tx *store.Tx) (NewChallenge, error) {
 	if err := f.usable(); err != nil {
-		return Begun{}, err
+		return NewChallenge{}, err
 	}
 	return f.begin(ctx, tx, store.Challenge{Purpose: string(ForAnybody), Methods: []string{doorward.ByPasskey}}, nil)
 }
@@ -171,7 +171,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 
 // BeginPasskey begins setting up a passkey for the caller. Errors: passkeys_unavailable,
 // too_many_factors.
-func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun Begun, err error) {
+func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun NewChallenge, err error) {
 	if err := f.usable(); err != nil {
 		return begun, err
 	}
@@ -199,28 +199,28 @@ func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun B
 // BeginPasskeyBy is BeginPasskey by the challenge of an enrolment, for a person who needs a
 // factor to sign in. It makes no other challenge: the passkey answers the same one. Errors:
 // passkeys_unavailable, challenge_over.
-func (f *Factors) BeginPasskeyBy(ctx context.Context, token string) (Begun, error) {
+func (f *Factors) BeginPasskeyBy(ctx context.Context, token string) (NewChallenge, error) {
 	return f.pendingPasskey(ctx, token, ForEnrolment)
 }
 
 // PendingPasskey shows an enrolment in a session once more. Errors: challenge_over.
-func (f *Factors) PendingPasskey(ctx context.Context, token string) (Begun, error) {
+func (f *Factors) PendingPasskey(ctx context.Context, token string) (NewChallenge, error) {
 	return f.pendingPasskey(ctx, token, ForPasskey)
 }
 
-func (f *Factors) pendingPasskey(ctx context.Context, text string, purpose Purpose) (Begun, error) {
+func (f *Factors) pendingPasskey(ctx context.Context, text string, purpose Purpose) (NewChallenge, error) {
 	c, account, err := f.Open(ctx, text, purpose)
 	if err == nil {
 		err = f.usable()
 	}
 	if err != nil {
-		return Begun{}, err
+		return NewChallenge{}, err
 	}
 	token, err := secret.Parse(text)
 	if err != nil {
-		return Begun{}, ChallengeOver()
+		return NewChallenge{}, ChallengeOver()
 	}
-	begun := Begun{Token: token, Methods: []string{doorward.ByPasskey}, ExpiresAt: c.EndsAt}
+	begun := NewChallenge{Token: token, Methods: []string{doorward.ByPasskey}, ExpiresAt: c.EndsAt}
 	begun.PublicKey, err = f.creation(ctx, token, account)
 	return begun, err
 }

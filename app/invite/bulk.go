@@ -48,7 +48,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 // sendTogether performs the operations. The last one keeps the answer to all of them.
 func (i *Invitations) sendTogether(ctx context.Context, by doorward.Caller, operations []access.Operation, sent []Sent) error {
 	if len(operations) == 0 {
-		return i.writer.MadeNothing(ctx, by, sent)
+		return i.writer.KeepEmptyAnswer(ctx, by, sent)
 	}
 	last := &operations[len(operations)-1]
 	write := last.Write
@@ -56,7 +56,7 @@ func (i *Invitations) sendTogether(ctx context.Context, by doorward.Caller, oper
 		if err := write(tx); err != nil {
 			return err
 		}
-		return tx.Made(ctx, sent)
+		return tx.KeepAnswer(ctx, sent)
 	}
 	_, err := i.writer.DoAll(ctx, by, operations...)
 	return err

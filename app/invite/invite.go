@@ -49,7 +49,7 @@ func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (do
 		if err := send(ctx, tx, &inv, o, faults); err != nil {
 			return err
 		}
-		return tx.Made(ctx, inv)
+		return tx.KeepAnswer(ctx, inv)
 	})
 	return inv, err
 }

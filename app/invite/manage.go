@@ -119,7 +119,7 @@ func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string)
 		if err := renew(ctx, tx, &inv); err != nil {
 			return err
 		}
-		return tx.Made(ctx, inv)
+		return tx.KeepAnswer(ctx, inv)
 	})
 	return inv, err
 }

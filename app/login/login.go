@@ -51,11 +51,11 @@ type SignedIn struct {
 
 // SecondNeeded is a correct password of an account with a second factor, which the
 // challenge asks for.
-type SecondNeeded struct{ factor.Begun }
+type SecondNeeded struct{ factor.NewChallenge }
 
 // EnrolmentNeeded is a correct password of an account without a second factor, which the
 // tenant demands. Confirming the first one with the challenge completes the sign-in.
-type EnrolmentNeeded struct{ factor.Begun }
+type EnrolmentNeeded struct{ factor.NewChallenge }
 
 func (SignedIn) isOutcome()        {}
 func (SecondNeeded) isOutcome()    {}

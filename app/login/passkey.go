@@ -13,7 +13,7 @@ import (
 
 // BeginPasskey makes a challenge for a login with a passkey alone. It belongs to no
 // account: the passkey names the account. Errors: passkeys_unavailable, too_many_attempts.
-func (l *Login) BeginPasskey(ctx context.Context, by doorward.Caller) (begun factor.Begun, err error) {
+func (l *Login) BeginPasskey(ctx context.Context, by doorward.Caller) (begun factor.NewChallenge, err error) {
 	err = l.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
 		if err := l.verifier.CountPasskeyBegin(ctx, tx, by); err != nil {
 			return err

@@ -28,7 +28,7 @@ func passkeyAt(f *apptest.Fixture, begin, finish int, by doorward.Caller) (*pass
 }
 
 // answerTo is the authenticator's answer to the challenge.
-func answerTo(f *apptest.Fixture, a *passkeytest.Authenticator, b factor.Begun) factor.Answer {
+func answerTo(f *apptest.Fixture, a *passkeytest.Authenticator, b factor.NewChallenge) factor.Answer {
 	f.Helper()
 	got, err := a.Get(b.PublicKey)
 	f.NoError(err)
@@ -38,14 +38,14 @@ func answerTo(f *apptest.Fixture, a *passkeytest.Authenticator, b factor.Begun) 
 }
 
 // beginAlone begins a login with a passkey alone.
-func beginAlone(f *apptest.Fixture, i int) factor.Begun {
+func beginAlone(f *apptest.Fixture, i int) factor.NewChallenge {
 	f.Helper()
 	b, err := f.Node(i).Login.BeginPasskey(f.Context(), apptest.Anonymous(i))
 	f.NoError(err)
 	return b
 }
 
-func finishAlone(f *apptest.Fixture, i int, b factor.Begun, a factor.Answer) (login.SignedIn, error) {
+func finishAlone(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) (login.SignedIn, error) {
 	return apptest.SignedIn(f.Node(i).Login.WithPasskey(f.Context(), apptest.Anonymous(i), b.Token.Reveal(), a.Passkey, ""))
 }
 
@@ -79,7 +79,7 @@ func once(f *apptest.Fixture, name string, finish func(i int) error) {
 	}
 }
 
-func codeOf(f *apptest.Fixture, i int, b factor.Begun, a factor.Answer) error {
+func codeOf(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) error {
 	_, err := second(f, i, apptest.Anonymous(i), b, a)
 	return err
 }

@@ -34,7 +34,7 @@ func (l *Login) askForMore(ctx context.Context, by doorward.Caller, proof creden
 	return SecondNeeded{begun}, nil
 }
 
-func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.Proof, purpose factor.Purpose, tenantID, sessionID string) (begun factor.Begun, err error) {
+func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.Proof, purpose factor.Purpose, tenantID, sessionID string) (begun factor.NewChallenge, err error) {
 	account := proof.Account
 	who := by.As(doorward.User{ID: account.ID, Email: account.Email})
 	on := doorward.Object{Type: "user", ID: account.ID, TenantID: tenantID}

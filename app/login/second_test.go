@@ -15,11 +15,11 @@ import (
 )
 
 // second answers the challenge on node i.
-func second(f *apptest.Fixture, i int, by doorward.Caller, b factor.Begun, a factor.Answer) (login.SignedIn, error) {
+func second(f *apptest.Fixture, i int, by doorward.Caller, b factor.NewChallenge, a factor.Answer) (login.SignedIn, error) {
 	return apptest.SignedIn(f.Node(i).Login.WithSecond(f.Context(), by, b.Token.Reveal(), a, false))
 }
 
-func code(f *apptest.Fixture, i int, b factor.Begun, a factor.Answer) doorward.Code {
+func code(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) doorward.Code {
 	return apptest.Code(apptest.ErrorOf(second(f, i, apptest.Anonymous(i), b, a)))
 }
 
@@ -102,7 +102,7 @@ func TestOneCodeAtOnce(t *testing.T) {
 			f := apptest.New(t, e, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
 			_, ann := f.Tenant()
 			a := f.Enrol(ann)
-			var challenges []factor.Begun
+			var challenges []factor.NewChallenge
 			for range 32 {
 				challenges = append(challenges, f.Challenge(apptest.Anonymous(1), ann))
 			}
@@ -258,7 +258,7 @@ func TestFalseChallenges(t *testing.T) {
 		ann, bob, eve := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 		a := f.Enrol(ann)
 		f.Enrol(bob)
-		over := func(why string, b factor.Begun) {
+		over := func(why string, b factor.NewChallenge) {
 			f.Helper()
 			if got := code(f, 1, b, factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeChallengeOver {
 				f.Errorf("%s: %q", why, got)
@@ -350,13 +350,13 @@ func TestEnrolmentAtLogin(t *testing.T) {
 		clock.Move(48 * time.Hour)
 		f.SignIn(owner.User.Email, apptest.FirstPassword)
 		first, other := f.Challenge(apptest.Anonymous(1), ann), f.Challenge(apptest.Anonymous(2), ann)
-		enrol := func(b factor.Begun) *apptest.Authenticator {
+		enrol := func(b factor.NewChallenge) *apptest.Authenticator {
 			f.Helper()
 			e, err := f.Node(1).Factors.EnrolBy(f.Context(), apptest.Anonymous(1), b.Token.Reveal(), "")
 			f.NoError(err)
 			return &apptest.Authenticator{ID: e.ID, Seed: e.Seed}
 		}
-		confirm := func(i int, b factor.Begun, id, code string) (login.SignedIn, factor.Confirmed, error) {
+		confirm := func(i int, b factor.NewChallenge, id, code string) (login.SignedIn, factor.Confirmed, error) {
 			o, done, err := f.Node(i).Login.WithFirst(f.Context(), apptest.Anonymous(i), b.Token.Reveal(), id, code)
 			in, err := apptest.SignedIn(o, err)
 			return in, done, err
@@ -443,7 +443,7 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 		if err != nil || !ok || !f.IsValid(weak.Token) {
 			f.Fatalf("%T, %v", o, err)
 		}
-		done, err := second(f, 2, apptest.Anonymous(1), needed.Begun, factor.Answer{RecoveryCode: a.Recovery[0]})
+		done, err := second(f, 2, apptest.Anonymous(1), needed.NewChallenge, factor.Answer{RecoveryCode: a.Recovery[0]})
 		if err != nil || done.Session.TenantID != boss.User.TenantID || done.Session.AAL != 2 || !done.Session.CreatedAt.Equal(weak.Session.CreatedAt) {
 			f.Fatalf("%+v, %v", done.Session, err)
 		}

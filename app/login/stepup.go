@@ -13,17 +13,17 @@ import (
 
 // BeginStepUp makes a challenge by which the caller proves their session again: with a
 // second factor if the account has one, else with the password.
-func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.Begun, error) {
+func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
 	return l.beginStepUp(ctx, by, func(*access.Tx) {})
 }
 
 // OfferStepUp is BeginStepUp for an answer that asks for the proof. It records nothing: the
 // person hasn't asked for the challenge.
-func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.Begun, error) {
+func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
 	return l.beginStepUp(ctx, by, (*access.Tx).SkipEvent)
 }
 
-func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(*access.Tx)) (begun factor.Begun, err error) {
+func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(*access.Tx)) (begun factor.NewChallenge, err error) {
 	account, err := access.OwnAccount(ctx, l.db.Read(), by)
 	if err != nil {
 		return begun, err

@@ -147,9 +147,9 @@ func TestObserveCountsRequestsOnce(t *testing.T) {
 		by.Decided = doorward.UserManage
 		_, _, err = f.Node(0).Users.Edit(ctx, by, bob.User, suspended())
 		f.NoError(err)
-		looking := by
-		looking.Looking, looking.Decided = true, ""
-		f.NoError(f.Node(0).Access.Require(ctx, looking, doorward.UserManage, by.Tenant()))
+		viewOnly := by
+		viewOnly.ViewOnly, viewOnly.Decided = true, ""
+		f.NoError(f.Node(0).Access.Require(ctx, viewOnly, doorward.UserManage, by.Tenant()))
 		f.NoError(f.Node(0).Access.Require(ctx, by, doorward.PolicyRead, by.Tenant())) // which no policy can refuse an OWNER
 		if got := observedOn(f, 0, owner.Caller); got != "[{manage 1} {suspend 1} {read 0}]" {
 			t.Errorf("observed %s", got)

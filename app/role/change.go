@@ -90,7 +90,7 @@ func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made R
 			if made, err = get(ctx, tx.Reader, by.TenantID, c.ID); err != nil {
 				return err
 			}
-			return tx.Made(ctx, made)
+			return tx.KeepAnswer(ctx, made)
 		},
 	})
 	return made, err

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Hit is whom a demand for second factors concerns.
-type Hit struct {
+// DemandPreview is whom a demand for second factors concerns.
+type DemandPreview struct {
 	ByRole   []store.RoleCount // members without a factor, the most powerful role first
 	People   []doorward.User   // the first of them
 	Count    int               // all of them
@@ -20,36 +20,36 @@ type Hit struct {
 	At time.Time
 }
 
-// shownPeople bounds Hit.People.
+// shownPeople bounds DemandPreview.People.
 const shownPeople = 100
 
 // PreviewDemand says whom the edit's demand for second factors would concern. It is empty
 // if the edit demands none, or what is in force already. Errors: forbidden,
 // validation_failed, master_key_missing.
-func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit) (Hit, error) {
+func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit) (DemandPreview, error) {
 	if err := t.writer.Require(ctx, by, doorward.SettingsManage, by.Tenant()); err != nil {
-		return Hit{}, err
+		return DemandPreview{}, err
 	}
 	if faults := t.check(&e); len(faults) > 0 {
-		return Hit{}, doorward.InvalidFields(faults...)
+		return DemandPreview{}, doorward.InvalidFields(faults...)
 	}
 	read, now := t.db.Read(), t.db.Now()
 	before, err := find(ctx, read, by.TenantID)
 	if err != nil {
-		return Hit{}, err
+		return DemandPreview{}, err
 	}
 	after := t.apply(e, before)
 	if err := t.demand(e, before, &after, now); err != nil {
-		return Hit{}, err
+		return DemandPreview{}, err
 	}
 	was, next := before.Settings.SecondFactor, after.Settings.SecondFactor
 	if next.Since.IsZero() || !was.Since.IsZero() && covers(was, next) && next.GraceDays >= was.GraceDays {
-		return Hit{}, nil
+		return DemandPreview{}, nil
 	}
-	return hit(ctx, read, by, next)
+	return previewOf(ctx, read, by, next)
 }
 
-func hit(ctx context.Context, read store.Reader, by doorward.Caller, f doorward.SecondFactor) (h Hit, err error) {
+func previewOf(ctx context.Context, read store.Reader, by doorward.Caller, f doorward.SecondFactor) (h DemandPreview, err error) {
 	h.At = f.Since.AddDate(0, 0, f.GraceDays)
 	if h.ByRole, err = read.CountWithoutFactor(ctx, by.TenantID, f.Roles); err != nil {
 		return h, err

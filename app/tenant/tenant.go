@@ -102,5 +102,5 @@ func insert(ctx context.Context, tx *access.Tx, c *Created) error {
 	if err := tx.QueueMail(ctx, store.MailInvitation, c.Invitation.Email, c.Invitation.ID); err != nil {
 		return err
 	}
-	return tx.Made(ctx, *c)
+	return tx.KeepAnswer(ctx, *c)
 }

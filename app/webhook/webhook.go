@@ -173,7 +173,7 @@ func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Iss
 		if err := tx.InsertWebhook(ctx, made, sealed); err != nil {
 			return err
 		}
-		return tx.Made(ctx, Issued{made, fresh})
+		return tx.KeepAnswer(ctx, Issued{made, fresh})
 	})
 	if err != nil {
 		return Issued{}, err
@@ -266,7 +266,7 @@ func (w *Webhooks) Rotate(ctx context.Context, by doorward.Caller, id string, gr
 		if after, err = tx.Webhook(ctx, id); err != nil {
 			return err
 		}
-		return tx.Made(ctx, Issued{after, fresh})
+		return tx.KeepAnswer(ctx, Issued{after, fresh})
 	})
 	return Issued{after, fresh}, err
 }

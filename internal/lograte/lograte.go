@@ -26,8 +26,8 @@ type Limiter struct {
 	leftOut int                  // since the last line of any cause
 }
 
-// mostCauses bounds the memory, and with it the lines in that time.
-const mostCauses = 8
+// maxCauses bounds the memory, and the lines per interval.
+const maxCauses = 8
 
 // Line reports whether to log an event of a cause at a time, and how many were left
 // out since the previous line. Digits in the cause are ignored.
@@ -40,7 +40,7 @@ func (l *Limiter) Line(cause string, now time.Time) (leftOut int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.lines, func(_ string, at time.Time) bool { return now.Sub(at) >= quiet })
-	if _, just := l.lines[cause]; just || len(l.lines) >= mostCauses {
+	if _, just := l.lines[cause]; just || len(l.lines) >= maxCauses {
 		l.leftOut++
 		return 0, false
 	}

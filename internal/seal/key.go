@@ -18,8 +18,7 @@ const (
 	idSize  = 8
 )
 
-// ID names a key without telling anything of it: the first 64 bits of a hash of the
-// key.
+// ID names a key without revealing anything about it: the first 64 bits of its hash.
 type ID [idSize]byte
 
 // String returns the id as 16 hexadecimal digits.

@@ -59,9 +59,9 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 		c.Limited(o.Allowance)
 		return a.open(c, o.Opened), nil
 	case login.SecondNeeded:
-		return signedIn{}, asking(doorward.CodeMFARequired, o.Begun)
+		return signedIn{}, asking(doorward.CodeMFARequired, o.NewChallenge)
 	case login.EnrolmentNeeded:
-		return signedIn{}, asking(doorward.CodeMFAEnrolmentRequired, o.Begun)
+		return signedIn{}, asking(doorward.CodeMFAEnrolmentRequired, o.NewChallenge)
 	}
 	panic(fmt.Sprintf("api: no answer to the outcome %T", outcome))
 }
@@ -83,11 +83,11 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 }
 
 // asking is the error that asks for another proof.
-func asking(code doorward.Code, b factor.Begun) error {
+func asking(code doorward.Code, b factor.NewChallenge) error {
 	return &doorward.Error{Code: code, Challenge: toAnswer(b)}
 }
 
-func toAnswer(b factor.Begun) *doorward.Challenge {
+func toAnswer(b factor.NewChallenge) *doorward.Challenge {
 	return &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt, PublicKey: b.PublicKey}
 }
 

@@ -20,7 +20,7 @@ func (a *api) beginPasskeyLogin(ctx context.Context, c *front.Call, _ front.None
 	if err != nil {
 		return challengeView{}, err
 	}
-	return viewBegun(begun), nil
+	return viewChallenge(begun), nil
 }
 
 type passkeyLoginInput struct {
@@ -64,18 +64,18 @@ var docBeginPasskey = front.Doc{
 }
 
 func (a *api) beginPasskey(ctx context.Context, c *front.Call, in beginPasskeyInput) (challengeView, error) {
-	begin := func() (factor.Begun, error) { return a.app.Factors.BeginPasskeyBy(ctx, in.Challenge) }
+	begin := func() (factor.NewChallenge, error) { return a.app.Factors.BeginPasskeyBy(ctx, in.Challenge) }
 	if in.Challenge == "" {
 		if err := signedInNow(c); err != nil {
 			return challengeView{}, err
 		}
-		begin = func() (factor.Begun, error) { return a.app.Factors.BeginPasskey(ctx, c.Caller) }
+		begin = func() (factor.NewChallenge, error) { return a.app.Factors.BeginPasskey(ctx, c.Caller) }
 	}
 	begun, err := begin()
 	if err != nil {
 		return challengeView{}, err
 	}
-	return viewBegun(begun), nil
+	return viewChallenge(begun), nil
 }
 
 type finishPasskeyInput struct {

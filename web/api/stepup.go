@@ -18,7 +18,7 @@ type challengeView struct {
 	PublicKey front.WebAuthn `json:"publicKey,omitempty" doc:"If a passkey can answer it: WebAuthn's options as JSON, for the browser's parseRequestOptionsFromJSON() or, to make a passkey, parseCreationOptionsFromJSON()"`
 }
 
-func viewBegun(b factor.Begun) challengeView {
+func viewChallenge(b factor.NewChallenge) challengeView {
 	return challengeView{b.Token.Reveal(), b.Methods, b.ExpiresAt, front.ViewWebAuthn(b.PublicKey)}
 }
 
@@ -33,7 +33,7 @@ func (a *api) beginStepUp(ctx context.Context, c *front.Call, _ front.None) (cha
 	if err != nil {
 		return challengeView{}, err
 	}
-	return viewBegun(begun), nil
+	return viewChallenge(begun), nil
 }
 
 type stepUpInput struct {

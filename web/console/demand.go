@@ -11,15 +11,15 @@ import (
 // settings are saved. It sends their form once more.
 type demand struct {
 	pageData
-	Hit    tenant.Hit
-	More   int // people who are not shown
-	AtOnce bool
+	Preview tenant.DemandPreview
+	More    int // people who are not shown
+	AtOnce  bool
 }
 
-func (h *console) askDemand(ctx context.Context, c *ui.Call, hit tenant.Hit, err error) (ui.View, error) {
+func (h *console) askDemand(ctx context.Context, c *ui.Call, preview tenant.DemandPreview, err error) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
 	s, err := h.pageData(ctx, c)
-	return ui.View{Page: "demand", Body: demand{s, hit, hit.Count - len(hit.People), !hit.At.After(c.Now())}}, err
+	return ui.View{Page: "demand", Body: demand{s, preview, preview.Count - len(preview.People), !preview.At.After(c.Now())}}, err
 }

@@ -151,9 +151,9 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, doorward.InvalidFields(faults...)
 	}
 	if c.Value("confirmed") == "" {
-		hit, err := h.app.Tenants.PreviewDemand(ctx, c.Caller, e)
-		if err != nil || hit.Count > 0 {
-			return h.askDemand(ctx, c, hit, onFields(err))
+		preview, err := h.app.Tenants.PreviewDemand(ctx, c.Caller, e)
+		if err != nil || preview.Count > 0 {
+			return h.askDemand(ctx, c, preview, onFields(err))
 		}
 	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, e)

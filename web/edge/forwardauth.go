@@ -213,7 +213,7 @@ func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) access
 	d := access.ProvedFor(p, c.site.App.Now, access.CanCheck(p, q.action))
 	decisions := c.site.App.Access.Decisions()
 	if due := decisions.Due(p, d); due.Any() {
-		decisions.Made(due, p, q.action, c.request(r, q), d)
+		decisions.Record(due, p, q.action, c.request(r, q), d)
 	}
 	return d
 }

@@ -165,8 +165,8 @@ func check(in introspectInput, questions []question, model *doorward.Model) erro
 	return nil
 }
 
-// answer answers a service whose key doesn't cover the credential's tenant as if the
-// credential were none.
+// answer says that the credential is invalid, too, if the service's key doesn't cover the
+// credential's tenant.
 func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q question) (answer, error) {
 	if strings.HasPrefix(q.Credential, apikey.Prefix) {
 		return i.answerKey(ctx, by, q)

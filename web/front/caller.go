@@ -226,7 +226,7 @@ func (s *Site) refuseEntry(ctx context.Context, by doorward.Caller, r *http.Requ
 func (s *Site) anonymous(r *http.Request) doorward.Caller {
 	return doorward.Caller{
 		Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: s.clientIP(r), UserAgent: userAgent(r),
-		RequestID: infoOf(r).id, Devices: devices(r), Looking: infoOf(r).looking,
+		RequestID: infoOf(r).id, Devices: devices(r), ViewOnly: infoOf(r).viewOnly,
 	}
 }
 

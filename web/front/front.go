@@ -229,7 +229,7 @@ func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
 	about := infoOf(r)
 	about.counts, about.check = route.counts, route.check
 	about.page = route.Endpoint.fail != nil
-	about.looking = about.page && Safe(r.Method)
+	about.viewOnly = about.page && Safe(r.Method)
 	if route.check {
 		r, about.span = s.Tracer.Check(r, route.Path, about.began)
 	} else {

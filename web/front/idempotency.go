@@ -26,7 +26,7 @@ const (
 const MaxIdempotencyKey = 128
 
 // Create returns the endpoint of a request that makes something. act calls the
-// feature, which hands what it returns to access.Tx.Made, and view turns that into the
+// feature, which hands what it returns to access.Tx.KeepAnswer, and view turns that into the
 // body of the answer.
 //
 // With an Idempotency-Key the answer is kept for 24 hours, and the same request with
@@ -78,7 +78,7 @@ func (c *Call) once(ctx context.Context, status int, call *idempotentCall, act f
 	return nil
 }
 
-// errNotKept is a defect: a feature behind Create has not called access.Tx.Made.
+// errNotKept is a defect: a feature behind Create has not called access.Tx.KeepAnswer.
 var errNotKept = errors.New("front: the answer to a request with an Idempotency-Key was not kept")
 
 func (c *Call) replay(status int, call *idempotentCall, kept []byte) error {

@@ -28,8 +28,8 @@ type info struct {
 	check  bool // see Route.Check
 	// page says that the route is for browsers: it takes the session's cookie only.
 	page bool
-	// looking says that a person looks at a page: see doorward.Caller.
-	looking bool
+	// viewOnly: see doorward.Caller.
+	viewOnly bool
 	// thinned says that log lines about it are limited: see outage.
 	thinned bool
 	// replayed says that the answer was given before: see IdempotencyKey.

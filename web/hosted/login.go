@@ -80,10 +80,10 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 		}
 		return land(c, o.User.TenantStatus), nil
 	case login.SecondNeeded:
-		keepChallenge(c, o.Begun)
+		keepChallenge(c, o.NewChallenge)
 		return c.WithReturnTo("/login/second"), nil
 	case login.EnrolmentNeeded:
-		keepChallenge(c, o.Begun)
+		keepChallenge(c, o.NewChallenge)
 		return c.WithReturnTo("/login/enrol"), nil
 	}
 	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))

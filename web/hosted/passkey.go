@@ -63,7 +63,7 @@ const (
 	finishFirstPasskey = "/login/enrol/passkey/finish"
 )
 
-func showNewPasskey(b factor.Begun, action, instead string) ui.View {
+func showNewPasskey(b factor.NewChallenge, action, instead string) ui.View {
 	return ui.View{Page: "passkey", Returns: true, Scripts: withPasskeys, Body: newPasskey{action, b.Token.Reveal(), string(b.PublicKey), instead}}
 }
 

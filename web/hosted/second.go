@@ -18,7 +18,7 @@ import (
 // has begun it: a query would appear in logs.
 const challengeCookie = "doorward_challenge"
 
-func keepChallenge(c *ui.Call, b factor.Begun) {
+func keepChallenge(c *ui.Call, b factor.NewChallenge) {
 	c.SetCookie(challengeCookie, b.Token.Reveal(), int(doorward.ChallengeLife.Seconds()))
 }
 

@@ -58,7 +58,7 @@ func (n *Node) measureSessions(m *telemetry.Metrics) {
 
 func (n *Node) measureFactors(m *telemetry.Metrics) {
 	const name, help = "doorward_second_factors_total", "Challenges for a proof, with a second factor or for a step-up, by what came of them: asked, then passed or recovered (by a recovery code) at a sign-in, proved (a session again), refused (a wrong answer)."
-	for result, what := range map[string]factor.Happening{
+	for result, what := range map[string]factor.Metric{
 		"asked": factor.Asked, "passed": factor.Passed, "recovered": factor.Recovered, "proved": factor.Proved, "refused": factor.Refused,
 	} {
 		m.Counter(name, help, func() float64 { return float64(n.App.Factors.Tallied(what)) }, "result", result)

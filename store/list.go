@@ -212,8 +212,8 @@ type unfolded struct{ tenantID, id, email, name string }
 func unfoldedColumns(u *unfolded) []any { return []any{&u.tenantID, &u.id, &u.email, &u.name} }
 
 // FoldLists makes up to limit rows of each list searchable that are not, because they were
-// written before migration 0026 or by a node of the version before. It returns how many of
-// a list it found at most.
+// written before migration 0026 or by a node of the version before. It returns the largest
+// number of rows that it found in one list.
 func (tx *Tx) FoldLists(ctx context.Context, limit int) (most int, err error) {
 	for _, l := range []struct {
 		query string

@@ -114,8 +114,8 @@ var sealedIn = []sealedColumn{
 
 func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.column == s.Column }
 
-// SealedOtherwise returns up to limit values that don't begin with the header, so those
-// that are sealed with another key, after the given one; the zero Sealed is before all.
+// SealedOtherwise returns up to limit values that are sealed with another key than the one
+// of the header, after the given one; the zero Sealed is before all.
 func (r Reader) SealedOtherwise(ctx context.Context, header []byte, after Sealed, limit int) (all []Sealed, err error) {
 	first := max(0, slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(after) }))
 	for _, c := range sealedIn[first:] {

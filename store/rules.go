@@ -84,7 +84,7 @@ const columnsOfRules = `t.rules_revision, ` + modelRevision
 
 const modelRevision = `COALESCE((SELECT revision FROM models WHERE version = (SELECT MAX(version) FROM models)), 0)`
 
-// rulesColumns scan columnsOfRules. The rules themselves are read after the rows.
+// rulesColumns scans columnsOfRules. The rules themselves are read after the rows.
 func rulesColumns(to **doorward.Rules) []any {
 	return []any{revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Tenant }}, revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Model }}}
 }

@@ -2,80 +2,11 @@ package access
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
 )
-
-// Reason is why a decision was made.
-type Reason string
-
-// The reasons.
-const (
-	// ReasonRole: the role grants it, or does not.
-	ReasonRole Reason = "role"
-	// ReasonRank: the role that the object holds, or would be given, is too high.
-	ReasonRank Reason = "rank"
-	// ReasonForeign: the object is in another tenant.
-	ReasonForeign Reason = "foreign"
-	// ReasonTenant: the tenant is frozen or closing.
-	ReasonTenant Reason = "tenant"
-	// ReasonMembership: there is no active membership.
-	ReasonMembership Reason = "membership"
-	// ReasonCredential: the caller has no credential.
-	ReasonCredential Reason = "credential"
-	// ReasonKind: this kind of credential is not accepted here.
-	ReasonKind Reason = "kind"
-	// ReasonKey: the API key lacks what its role would grant.
-	ReasonKey Reason = "key"
-	// ReasonPerson: only the session of a person is accepted here.
-	ReasonPerson Reason = "person"
-	// ReasonOperator: the action belongs to the operator of the installation.
-	ReasonOperator Reason = "operator"
-	// ReasonProof: the feature has verified a proof, such as a password.
-	ReasonProof Reason = "proof"
-	// ReasonService: what a service key may do.
-	ReasonService Reason = "service"
-	// ReasonLimits: the operator key is limited to other things.
-	ReasonLimits Reason = "limits"
-	// ReasonPolicy: a policy of the tenant or of the operator refuses it, or one of the
-	// operator permits it.
-	ReasonPolicy Reason = "policy"
-	// ReasonStepUp: the user's identity was not proved recently, or not by a second factor.
-	ReasonStepUp Reason = "step-up"
-	// ReasonUnknown: there is no such permission to ask for.
-	ReasonUnknown Reason = "unknown"
-)
-
-// Decision is yes or no, and why. The zero Decision is no.
-type Decision struct {
-	Allowed bool
-	Reason  Reason
-
-	own doorward.Role // of the principal
-	// obstacle is a permission, a role that is too high, or a tenant's status.
-	obstacle string
-	given    bool            // the obstacle is the role to be granted, not one that is held
-	lacked   bool            // it has a permission that the principal's role lacks
-	of       doorward.Action // permission through which the object would be changed
-	policy   *doorward.PolicyRefusal
-	permit   *doorward.PolicyPermit
-	proof    *doorward.ProofNeeded
-	stepUp   bool // the model demands a recent proof for the action
-}
-
-// Policy is the policy that refuses; nil for other reasons.
-func (d Decision) Policy() *doorward.PolicyRefusal { return d.policy }
-
-// Permit is the policy of the operator that permits what the role does not grant; nil for
-// other reasons.
-func (d Decision) Permit() *doorward.PolicyPermit { return d.permit }
-
-func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
-
-func no(r Reason) Decision { return Decision{Reason: r} }
 
 // Can says whether the principal may perform the action on the object. It is the
 // only decision, for gateways, guards, writes and pages. It doesn't allocate.
@@ -139,15 +70,15 @@ func Grants(p *doorward.Principal, action doorward.Action) bool {
 	return known && g != nil && g.Permissions.Allow(verb)
 }
 
-// OfRole is what a role makes of an action of its tenant, before any policy.
-type OfRole struct{ Granted, Exempt bool }
+// RoleDecision is what a role alone says about an action of its tenant, before any policy.
+type RoleDecision struct{ Granted, Exempt bool }
 
-// CanOfRole says whether a role grants an action, and whether no policy can refuse it to
+// CanRole says whether a role grants an action, and whether no policy can refuse it to
 // users with the role.
-func CanOfRole(rules *doorward.Rules, role doorward.Role, action doorward.Action) OfRole {
+func CanRole(rules *doorward.Rules, role doorward.Role, action doorward.Action) RoleDecision {
 	p := doorward.Principal{Kind: doorward.ByUser, Rules: rules, Role: role, TenantStatus: doorward.TenantActive}
 	verb, known := rules.Model().Lookup(action)
-	return OfRole{Granted: Grants(&p, action), Exempt: known && isExempt(&p, verb)}
+	return RoleDecision{Granted: Grants(&p, action), Exempt: known && isExempt(&p, verb)}
 }
 
 // Asks reports whether the decision on the action may depend on the request.
@@ -472,90 +403,4 @@ func CanSignIn(u doorward.User) Decision {
 		return yes(ReasonMembership)
 	}
 	return Decision{Reason: ReasonTenant, obstacle: string(u.TenantStatus)} // frozen, or a status of a newer version
-}
-
-// Err returns nil for yes, else Refusal.
-func (d Decision) Err() error {
-	if d.Allowed {
-		return nil
-	}
-	return d.Refusal()
-}
-
-// Refusal is the error for the caller: not_found for an object of another tenant,
-// so that nothing shows that it exists.
-func (d Decision) Refusal() *doorward.Error {
-	switch d.Reason {
-	case ReasonRole:
-		if d.own == "" {
-			return doorward.Fail(doorward.CodeForbidden, "No policy of the platform permits %s.", d.obstacle)
-		}
-		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.own, d.obstacle)
-	case ReasonRank:
-		return d.tooHigh()
-	case ReasonForeign:
-		return doorward.Fail(doorward.CodeNotFound, "")
-	case ReasonTenant:
-		return d.notOpen()
-	case ReasonMembership:
-		return doorward.Fail(doorward.CodeMembershipSuspended, "")
-	case ReasonCredential:
-		return doorward.Fail(doorward.CodeUnauthenticated, "")
-	case ReasonKind:
-		return doorward.Fail(doorward.CodeForbidden, "This kind of credential is not accepted here. Inside a tenant that is a session, or where it applies an API key.")
-	case ReasonKey:
-		return doorward.Fail(doorward.CodeForbidden, "The API key does not have the permission %s.", d.obstacle)
-	case ReasonService:
-		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.obstacle)
-	case ReasonLimits:
-		return doorward.Fail(doorward.CodeForbidden, "The operator key does not have the permission %s.", cmp.Or(d.obstacle, "to use this endpoint"))
-	case ReasonPolicy:
-		return d.byPolicy()
-	case ReasonStepUp:
-		return d.needsProof()
-	case ReasonPerson:
-		return doorward.Fail(doorward.CodeNotForKeys, "")
-	case ReasonUnknown:
-		return doorward.Fail(doorward.CodeUnknownAction, "")
-	case ReasonOperator:
-		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
-	}
-	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: refused for the reason %q", d.Reason)}
-}
-
-func (d Decision) byPolicy() *doorward.Error {
-	of := "tenant"
-	if d.policy.ByOperator {
-		of = "platform"
-	}
-	detail := cmp.Or(d.policy.Reason, fmt.Sprintf("The policy %q of the %s refuses it.", d.policy.PolicyID, of))
-	if d.policy.Needs != "" {
-		detail += fmt.Sprintf(" The policy reads %s, which the request lacks.", d.policy.Needs)
-	}
-	e := doorward.Fail(doorward.CodeDeniedByPolicy, "%s", detail)
-	e.Policy = d.policy
-	return e
-}
-
-func (d Decision) tooHigh() *doorward.Error {
-	switch {
-	case d.given && d.obstacle == "":
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't make a role with permissions that it lacks.", d.own)
-	case d.lacked:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the role %s, which has permissions that it lacks.", d.own, d.obstacle)
-	case d.given:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.own, d.obstacle)
-	case d.of == doorward.APIKeyManage:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change an API key with the higher role %s.", d.own, d.obstacle)
-	case d.of == doorward.RoleManage:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change the higher role %s.", d.own, d.obstacle)
-	}
-	return doorward.Fail(doorward.CodeForbidden, "The role %s may not change someone who is %s.", d.own, d.obstacle)
-}
-
-func (d Decision) notOpen() *doorward.Error {
-	if d.obstacle == string(doorward.TenantClosing) {
-		return doorward.Fail(doorward.CodeTenantClosing, "")
-	}
-	return doorward.Fail(doorward.CodeTenantFrozen, "")
 }

@@ -14,9 +14,9 @@ const reserve = 700 * time.Millisecond
 var errNoTimeLeft = errors.New("access: no time is left for this one")
 
 // EachAlone runs do for each id, one after the other: each is decided, written and recorded
-// by itself. It returns their errors. When the request's time is nearly over the rest is
-// unavailable. What would stop all of them, such as a missing proof, is the error of the
-// whole, as long as nothing has been done.
+// by itself. It returns their errors. When the request's time is nearly over, the rest is
+// unavailable. An error that concerns all of them, such as a missing proof, is returned as
+// err, as long as nothing has been done.
 func EachAlone(ctx context.Context, ids []string, do func(i int, id string) error) (errs []error, err error) {
 	errs = make([]error, len(ids))
 	isDone := false

@@ -19,7 +19,7 @@ const (
 	ofHolders
 )
 
-// proofRules are the sensitive actions. What gives a role of at least ADMIN is in ruleOf.
+// proofRules are the sensitive actions. ruleOf adds those that give a role of at least ADMIN.
 var proofRules = map[doorward.Action]proofRule{
 	doorward.APIKeyCreate:  ofAll,
 	doorward.PolicyUpdate:  ofAll,
@@ -75,8 +75,8 @@ func (r proofRule) concerns(p *doorward.Principal) bool {
 }
 
 // Proved is d, or a refusal if the user's proof of identity is older than maxAge or of a
-// lower assurance level. Who has a second factor always needs a proof by that: a browser
-// that was remembered proves nothing.
+// lower assurance level. A user with a second factor always needs a proof by it: a
+// remembered browser proves nothing.
 func Proved(p *doorward.Principal, aal int, maxAge time.Duration, now time.Time, d Decision) Decision {
 	at := p.AuthAt
 	if p.HasFactor {

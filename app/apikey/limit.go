@@ -17,8 +17,8 @@ type usage struct {
 	all map[string]keyUsage
 }
 
-// keyUsage outlives the last use by as long as the limiter counts something: a new
-// limiter would grant a second's requests again.
+// keyUsage is kept after the last use until the limiter is idle: a new limiter would grant
+// a second's requests again.
 type keyUsage struct {
 	use     weak.Pointer[lastUse] // both secrets share it, as long as an entry holds it
 	limiter *gcra.Limiter

@@ -8,8 +8,8 @@
 //	}})
 //
 // Users and keys are read from the database for each call, and sessions as by a check.
-// So what has been revoked is refused at once, on every node. What a service that is
-// limited to tenants asks about others is answered as if they didn't exist. An error
+// So what has been revoked is refused at once, on every node. Outside of its
+// tenants a limited service is answered as if nothing existed. An error
 // means that the answer is unknown, and never stands for a refusal.
 package evaluation
 
@@ -54,11 +54,11 @@ type Question struct {
 	Subject  Subject
 	Action   doorward.Action
 	Resource doorward.Resource
-	// What the service says of subject and action, for the operator's policies. Of a user
-	// that the model declares it lies over the model's attributes.
+	// What the service says of subject and action, for the operator's policies. For a user
+	// that the model declares, it overrides the model's attributes.
 	SubjectProperties, ActionProperties map[string]any
-	// Of what the service says about the request: the client's address, as text that may be
-	// none, and the time. Without a time it is now; the zero time is unknown.
+	// What the service says of the request: the client's address, which may be malformed, and
+	// the time. nil means now, the zero time unknown.
 	IP   string
 	Time *time.Time
 }
@@ -86,36 +86,36 @@ func New(writer *access.Writer, db *store.DB, sessions *session.Sessions, keys *
 // Decide answers the questions of a service in their order; by is nil for the operator.
 // It records the use of sessions. Errors: unavailable.
 func (e *Evaluations) Decide(ctx context.Context, by *doorward.ServiceKey, questions []Question) ([]Decision, error) {
-	asked := make(map[seeker]candidate)
+	asked := make(map[subjectKey]candidate)
 	for _, q := range questions {
-		asked[q.seeker()] = candidate{}
+		asked[q.subjectKey()] = candidate{}
 	}
 	if err := e.findAll(ctx, by, asked); err != nil {
 		return nil, err
 	}
 	all, now := make([]Decision, len(questions)), e.db.Now()
 	for i, q := range questions {
-		c := asked[q.seeker()].with(q.SubjectProperties)
+		c := asked[q.subjectKey()].with(q.SubjectProperties)
 		all[i] = c.decide(q, now, e.writer.Check)
 	}
 	return all, nil
 }
 
-// seeker is what a principal is found by.
-type seeker struct {
+// subjectKey is what a principal is looked up by.
+type subjectKey struct {
 	subject Subject
 	ip      string
 }
 
-func (q Question) seeker() seeker { return seeker{q.Subject, q.IP} }
+func (q Question) subjectKey() subjectKey { return subjectKey{q.Subject, q.IP} }
 
 // workers is how many subjects are read at the same time, so that a call leaves
 // connections to other requests.
 const workers = 4
 
 // findAll finds the principal of each key of the map.
-func (e *Evaluations) findAll(ctx context.Context, by *doorward.ServiceKey, asked map[seeker]candidate) error {
-	todo := make(chan seeker, len(asked))
+func (e *Evaluations) findAll(ctx context.Context, by *doorward.ServiceKey, asked map[subjectKey]candidate) error {
+	todo := make(chan subjectKey, len(asked))
 	for s := range asked {
 		todo <- s
 	}
@@ -166,7 +166,7 @@ const (
 )
 
 // find returns the only candidate of a subject.
-func (e *Evaluations) find(ctx context.Context, by *doorward.ServiceKey, s seeker) (candidate, error) {
+func (e *Evaluations) find(ctx context.Context, by *doorward.ServiceKey, s subjectKey) (candidate, error) {
 	all, err := e.candidates(ctx, by, s)
 	switch {
 	case err != nil:
@@ -180,7 +180,7 @@ func (e *Evaluations) find(ctx context.Context, by *doorward.ServiceKey, s seeke
 }
 
 // candidates returns the principals of a subject in the tenants that the service sees.
-func (e *Evaluations) candidates(ctx context.Context, by *doorward.ServiceKey, s seeker) ([]candidate, error) {
+func (e *Evaluations) candidates(ctx context.Context, by *doorward.ServiceKey, s subjectKey) ([]candidate, error) {
 	switch s.subject.Type {
 	case User:
 		if !strings.HasPrefix(s.subject.ID, ownUser) {
@@ -267,8 +267,8 @@ func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]can
 	return []candidate{entered(p)}, nil
 }
 
-// decide is where a question meets the one decision, made by check: what is known of the
-// request beside the principal and the action is handed over here.
+// decide answers a question about the candidate by check, to which it passes what is known
+// of the request.
 func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Principal, doorward.Action, *doorward.Request) access.Decision) Decision {
 	if c.refused != "" {
 		return Decision{Reason: c.refused}

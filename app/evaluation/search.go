@@ -163,7 +163,7 @@ func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q 
 	if q.Resource.Type != Tenant {
 		return e.entities(ctx, by, q, w)
 	}
-	all, err := e.candidates(ctx, by, q.seeker())
+	all, err := e.candidates(ctx, by, q.subjectKey())
 	if err != nil {
 		return Found[doorward.Resource]{}, err
 	}
@@ -180,7 +180,7 @@ func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q 
 
 // entities finds the model's entities of the type that the question asks about.
 func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Resource], error) {
-	c, err := e.find(ctx, by, q.seeker())
+	c, err := e.find(ctx, by, q.subjectKey())
 	if err != nil || c.refused != "" {
 		return Found[doorward.Resource]{Reason: c.refused}, err
 	}
@@ -199,7 +199,7 @@ func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Q
 
 // Actions finds what the subject may do on the resource, by name. Errors: unavailable.
 func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Action], error) {
-	c, err := e.find(ctx, by, q.seeker())
+	c, err := e.find(ctx, by, q.subjectKey())
 	if err != nil || c.refused != "" {
 		return Found[doorward.Action]{Reason: c.refused}, err
 	}

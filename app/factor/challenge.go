@@ -50,7 +50,7 @@ func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, acc
 	}
 	return f.begin(ctx, tx.Tx, store.Challenge{
 		Purpose: string(purpose), UserID: account.ID, TenantID: tenantID, SessionID: sessionID,
-		Generation: account.Generation, Methods: own.offered(purpose, f.shown.Load().party.Usable()),
+		Generation: account.Generation, Methods: own.offered(purpose, f.issuer.Load().party.Usable()),
 	}, own.passkeys)
 }
 
@@ -58,7 +58,7 @@ func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, acc
 func (f *Factors) begin(ctx context.Context, tx *store.Tx, c store.Challenge, passkeys []passkey.Credential) (begun NewChallenge, err error) {
 	begun = NewChallenge{Token: secret.New(), Methods: c.Methods, ExpiresAt: tx.Now.Add(doorward.ChallengeLife)}
 	if c.Purpose != string(ForEnrolment) && c.Purpose != string(ForPasskey) && slices.Contains(c.Methods, doorward.ByPasskey) {
-		if begun.PublicKey, err = f.shown.Load().party.RequestOptions(challengeOf(begun.Token), passkeys); err != nil {
+		if begun.PublicKey, err = f.issuer.Load().party.RequestOptions(challengeOf(begun.Token), passkeys); err != nil {
 			return begun, err
 		}
 	}
@@ -124,7 +124,7 @@ func (o owned) offered(purpose Purpose, passkeys bool) []string {
 // Offered are the methods by which the account can answer a challenge for the purpose.
 func (f *Factors) Offered(ctx context.Context, purpose Purpose, account doorward.Account) ([]string, error) {
 	own, err := f.readOwned(ctx, f.db.Read(), account)
-	return own.offered(purpose, f.shown.Load().party.Usable()), err
+	return own.offered(purpose, f.issuer.Load().party.Usable()), err
 }
 
 // ChallengeOver is the error of a challenge that is not good for what was asked, or no longer.

@@ -52,7 +52,7 @@ func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward
 		return Enrolment{}, f.invalid(ctx, by, action, ofPerson(account.ID, tenantID), faults)
 	}
 	seed := totp.NewSeed()
-	e := Enrolment{ID: doorward.NewID(doorward.PrefixFactor), Seed: seed, URI: totp.URI(f.shown.Load().issuer, account.Email, seed)}
+	e := Enrolment{ID: doorward.NewID(doorward.PrefixFactor), Seed: seed, URI: totp.URI(f.issuer.Load().name, account.Email, seed)}
 	_, err := f.writer.Do(ctx, by, action, ofPerson(account.ID, tenantID), func(tx *access.Tx) error {
 		tx.SkipEvent() // Confirm records it
 		if err := hasRoom(ctx, tx, account.ID); err != nil {
@@ -114,7 +114,7 @@ func (f *Factors) PendingBy(ctx context.Context, token, id string) (Enrolment, e
 
 func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id string) (Enrolment, error) {
 	seed, err := f.pending(ctx, account.ID, id)
-	return Enrolment{ID: id, Seed: seed, URI: totp.URI(f.shown.Load().issuer, account.Email, seed)}, err
+	return Enrolment{ID: id, Seed: seed, URI: totp.URI(f.issuer.Load().name, account.Email, seed)}, err
 }
 
 // Confirm ends the enrolment of the caller's TOTP by its first code, and raises the

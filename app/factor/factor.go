@@ -4,7 +4,7 @@
 // A proof in two steps has a challenge in between: a token that the person gets, of which
 // the database keeps the hash. It is good once, for one purpose and one account, for
 // doorward.ChallengeLife and doorward.ChallengeTries tries. Each try is counted before it
-// is judged, and what was found is used up by conditional statements in the transaction
+// is checked, and what was found is used up by conditional statements in the transaction
 // of what it permits, so that an answer is good once on all nodes:
 //
 //	c, account, err := factors.Open(ctx, token, factor.ForLogin)
@@ -41,8 +41,8 @@ type Factors struct {
 	master   *masterkey.Keys
 	sessions store.SessionLifetime
 	baseURL  string
-	shown    atomic.Pointer[shown]
-	tallies  [happenings]atomic.Uint64
+	issuer   atomic.Pointer[issuer]
+	tallies  [metrics]atomic.Uint64
 	totals   atomic.Pointer[store.FactorTotals]
 }
 
@@ -54,19 +54,19 @@ func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, mas
 	return f
 }
 
-// shown is what follows from the issuer's name.
-type shown struct {
-	issuer string
-	party  *passkey.Party
+// issuer is the name that authenticator apps and browsers show, and what follows from it.
+type issuer struct {
+	name  string
+	party *passkey.Party
 }
 
 // SetIssuer changes the name that authenticator apps and browsers show for new factors.
-func (f *Factors) SetIssuer(issuer string) {
-	f.shown.Store(&shown{issuer, passkey.New(f.baseURL, issuer)})
+func (f *Factors) SetIssuer(name string) {
+	f.issuer.Store(&issuer{name, passkey.New(f.baseURL, name)})
 }
 
 // Passkeys reports whether browsers have passkeys at this server's address.
-func (f *Factors) Passkeys() bool { return f.shown.Load().party.Usable() }
+func (f *Factors) Passkeys() bool { return f.issuer.Load().party.Usable() }
 
 // Own is what a person has.
 type Own struct {
@@ -96,7 +96,8 @@ func (f *Factors) Of(ctx context.Context, by doorward.Caller) (Own, error) {
 }
 
 // Rename names a factor of the caller's. Like every change it ends browsers that stand in
-// for a factor: a thief who renames one wants its person to remove another. Errors: validation_failed, not_found.
+// for a factor: a thief who renames one wants its person to remove another.
+// Errors: validation_failed, not_found.
 func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name string) (doorward.Factor, error) {
 	faults := doorward.CheckName("/name", name)
 	if name == "" {
@@ -144,7 +145,7 @@ func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (do
 		if err != nil {
 			return err
 		}
-		if err := mayLack(ctx, tx, by.ID); err != nil {
+		if err := checkDemand(ctx, tx, by.ID); err != nil {
 			return err
 		}
 		if left == 0 {
@@ -157,9 +158,9 @@ func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (do
 	})
 }
 
-// mayLack is nil while the account has a factor that can be used, or may be without: no
-// tenant demands one.
-func mayLack(ctx context.Context, tx *access.Tx, userID string) error {
+// checkDemand returns mfa_required_here if a tenant of the account demands a factor and it
+// has none that can be used.
+func checkDemand(ctx context.Context, tx *access.Tx, userID string) error {
 	all, err := tx.Factors(ctx, userID)
 	if err != nil || slices.ContainsFunc(all, func(one store.Factor) bool { return one.Usable() }) {
 		return err
@@ -180,9 +181,8 @@ func mayLack(ctx context.Context, tx *access.Tx, userID string) error {
 	return nil
 }
 
-// changed follows each change of an account's factors: it counts them, which all nodes
-// hear of, and ends challenges and browsers that stand in for one. It returns how many
-// there are.
+// changed follows each change of an account's factors: it announces their number to all
+// nodes, and ends challenges and browsers that stand in for one. It returns the number.
 func (f *Factors) changed(ctx context.Context, tx *access.Tx, userID string) (left int, err error) {
 	if err := tx.CountFactors(ctx, userID); err != nil {
 		return 0, err

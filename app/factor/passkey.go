@@ -25,7 +25,7 @@ func challengeOf(token secret.Token) []byte {
 
 // usable is nil where browsers have passkeys. Errors: passkeys_unavailable.
 func (f *Factors) usable() error {
-	if !f.shown.Load().party.Usable() {
+	if !f.issuer.Load().party.Usable() {
 		return doorward.Fail(doorward.CodePasskeysUnavailable, "")
 	}
 	return nil
@@ -104,14 +104,14 @@ func (f *Factors) judgePasskey(ctx context.Context, by doorward.Caller, c Challe
 
 // verify judges the answer by the passkey.
 func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor, answer passkey.Answer) (Match, error) {
-	if !one.Usable() || !f.shown.Load().party.Usable() {
+	if !one.Usable() || !f.issuer.Load().party.Usable() {
 		return Match{}, wrongAnswer()
 	}
 	was, err := passkey.Read(one.CredentialID, one.Credential)
 	if err != nil {
 		return Match{}, err
 	}
-	now, err := f.shown.Load().party.Verify(c.webauthn, one.UserID, was, answer)
+	now, err := f.issuer.Load().party.Verify(c.webauthn, one.UserID, was, answer)
 	switch {
 	case errors.Is(err, passkey.ErrCopied):
 		return Match{}, f.disable(ctx, by, c, one)
@@ -243,7 +243,7 @@ func (f *Factors) creation(ctx context.Context, token secret.Token, account door
 		}
 		known = append(known, c)
 	}
-	return f.shown.Load().party.CreationOptions(challengeOf(token), passkey.User{ID: account.ID, Name: account.Email}, known)
+	return f.issuer.Load().party.CreationOptions(challengeOf(token), passkey.User{ID: account.ID, Name: account.Email}, known)
 }
 
 // ConfirmPasskey ends the setting up of the caller's passkey, and raises the session to
@@ -302,7 +302,7 @@ func (f *Factors) made(ctx context.Context, by doorward.Caller, c Challenge, res
 	if err := f.Count(ctx, c); err != nil {
 		return newPasskey{}, err
 	}
-	made, err := f.shown.Load().party.Register(c.webauthn, c.UserID, response)
+	made, err := f.issuer.Load().party.Register(c.webauthn, c.UserID, response)
 	if err != nil {
 		return newPasskey{}, wrongAnswer()
 	}
@@ -344,12 +344,12 @@ func (f *Factors) TryFirstPasskey(ctx context.Context, by doorward.Caller, c Cha
 // RequestOptions are those of a challenge of the account's that was begun, to show it again.
 // They are empty if no passkey can answer it.
 func (f *Factors) RequestOptions(ctx context.Context, c Challenge) (json.RawMessage, error) {
-	if !c.Takes(doorward.ByPasskey) || !f.shown.Load().party.Usable() {
+	if !c.Takes(doorward.ByPasskey) || !f.issuer.Load().party.Usable() {
 		return nil, nil
 	}
 	own, err := f.readOwned(ctx, f.db.Read(), doorward.Account{ID: c.UserID})
 	if err != nil {
 		return nil, err
 	}
-	return f.shown.Load().party.RequestOptions(c.webauthn, own.passkeys)
+	return f.issuer.Load().party.RequestOptions(c.webauthn, own.passkeys)
 }

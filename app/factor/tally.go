@@ -2,24 +2,24 @@ package factor
 
 import "github.com/doorward/doorward/store"
 
-// Happening is something that is counted for metrics.
-type Happening int
+// Metric is a counter of this node, since its start.
+type Metric int
 
-// What is counted, by this node and since its start.
+// The counters.
 const (
-	Passed    Happening = iota // the answer to a challenge completed a sign-in
-	Recovered                  // the answer, a recovery code, completed a sign-in
-	Asked                      // a challenge was made
-	Proved                     // an answer proved a session again
-	Refused                    // an answer was wrong
-	happenings
+	Passed    Metric = iota // the answer to a challenge completed a sign-in
+	Recovered               // the answer, a recovery code, completed a sign-in
+	Asked                   // a challenge was made
+	Proved                  // an answer proved a session again
+	Refused                 // an answer was wrong
+	metrics
 )
 
-// Tally counts something that has happened and is committed.
-func (f *Factors) Tally(h Happening) { f.tallies[h].Add(1) }
+// Tally adds one to a counter. Call it after the commit.
+func (f *Factors) Tally(m Metric) { f.tallies[m].Add(1) }
 
-// Tallied returns how often it has happened.
-func (f *Factors) Tallied(h Happening) uint64 { return f.tallies[h].Load() }
+// Tallied returns the value of a counter.
+func (f *Factors) Tallied(m Metric) uint64 { return f.tallies[m].Load() }
 
 // Totals are the factors of the installation at the last sweep, since to count them reads all
 // of them; nothing before the first one.

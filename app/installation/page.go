@@ -12,7 +12,7 @@ import (
 )
 
 // The operator's page shows the installation's own trail in a browser, and changes nothing.
-// Who works at the terminal of a server makes a link to it. The link is good once and for a
+// The operator makes a link to it at the terminal of a server. The link is good once and for a
 // short time, and opens the page for a short time; no operator key is ever in a browser.
 // Both are challenges without a user: a restore ends them, and Sweep deletes them.
 const (

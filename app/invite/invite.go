@@ -111,8 +111,8 @@ func expiry(tx *access.Tx, inv doorward.Invitation) time.Time {
 	return tx.Now.Add(time.Duration(inv.Days) * 24 * time.Hour)
 }
 
-// checkQuota counts what was offered as people, too, so that who invites learns of the
-// quota, and not who accepts.
+// checkQuota counts open invitations as people, so that the quota stops the one who
+// invites and not the one who accepts.
 func checkQuota(ctx context.Context, tx *access.Tx, t doorward.Tenant) error {
 	if t.Quotas.People == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 type Kind struct {
 	Prefix string // of the key
 	// Hash returns the hash under which a key of the prefix is stored. Any error means
-	// that the text has not the form of one.
+	// that the text doesn't have the form of one.
 	Hash func(text string) (secret.Hash, error)
 	// End ends the key of the hash, records that, and notifies those responsible. It
 	// does nothing if there is none, or if it has ended.
@@ -37,15 +37,15 @@ func New(writer *access.Writer, db *store.DB, kinds ...Kind) *Reports {
 	return &Reports{writer, db, kinds}
 }
 
-// Reports of one client network that are looked at in a window.
+// Limit on the reports of one client network.
 const (
-	most   = 30
-	window = 10 * time.Minute
+	maxReports = 30
+	window     = 10 * time.Minute
 )
 
 // Report ends the key, on every node. A key that is unknown or has ended is no error: the
-// caller learns nothing about it. Errors: validation_failed for what has not the form of
-// a key, too_many_attempts.
+// caller learns nothing about it. Errors: validation_failed for what doesn't have the
+// form of a key, too_many_attempts.
 func (r *Reports) Report(ctx context.Context, by doorward.Caller, text string) error {
 	for _, kind := range r.kinds {
 		if !strings.HasPrefix(text, kind.Prefix) {
@@ -63,11 +63,11 @@ func (r *Reports) Report(ctx context.Context, by doorward.Caller, text string) e
 	return doorward.Invalid("/key", "invalid", "This is no key: its form or its checksum is wrong. Send all of it, from the prefix on.")
 }
 
-// count counts the report. Those beyond the limit only read. Errors: too_many_attempts.
+// count counts the report. Beyond the limit it only reads. Errors: too_many_attempts.
 func (r *Reports) count(ctx context.Context, by doorward.Caller) error {
 	bucket := "report:" + doorward.Network(by.IP)
 	t, err := r.db.Read().Throttle(ctx, bucket)
-	if err == nil && t.Hits >= most && t.Since.Add(window).After(r.db.Now()) {
+	if err == nil && t.Hits >= maxReports && t.Since.Add(window).After(r.db.Now()) {
 		return r.tooMany(t)
 	}
 	if err != nil && !errors.Is(err, store.ErrNone) {
@@ -77,7 +77,7 @@ func (r *Reports) count(ctx context.Context, by doorward.Caller) error {
 		t, err = tx.HitThrottle(ctx, bucket, window)
 		return err
 	})
-	if err == nil && t.Hits > most {
+	if err == nil && t.Hits > maxReports {
 		err = r.tooMany(t)
 	}
 	return err

@@ -149,7 +149,7 @@ func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose)
 // answering is a sign-in that goes on by a challenge.
 type answering struct {
 	factors  *factor.Factors
-	done     factor.Happening // what its end is counted as
+	done     factor.Metric // what its end is counted as
 	by       doorward.Caller
 	c        factor.Challenge
 	proof    credential.Proof

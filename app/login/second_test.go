@@ -465,8 +465,8 @@ func TestTallies(t *testing.T) {
 		_, ann := f.Tenant()
 		a := f.Enrol(ann)
 		n := f.Node(0)
-		before := map[factor.Happening]uint64{}
-		want := func(h factor.Happening, times uint64) {
+		before := map[factor.Metric]uint64{}
+		want := func(h factor.Metric, times uint64) {
 			f.Helper()
 			if got := n.Factors.Tallied(h) - before[h]; got != times {
 				f.Errorf("%d is counted %d times, want %d", h, got, times)

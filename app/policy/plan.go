@@ -148,7 +148,7 @@ func (t trial) matrix(tenantID string) (all []Cell) {
 }
 
 func outcome(held *doorward.Rules, role doorward.Role, v doorward.Verb, of rules.OfRole) Outcome {
-	d := access.CanOfRole(held, role, v.Action)
+	d := access.CanRole(held, role, v.Action)
 	worst := of.Outcome(v.Through)
 	if v.Action != v.Through {
 		worst = max(worst, of.Outcome(v.Action))

@@ -128,7 +128,7 @@ func (s *Set) take(at string, fn, again, translate func(ctx context.Context, c *
 			return err
 		}
 		do := fn
-		if c.speak(c.Value(languageQuery)) {
+		if c.setLanguage(c.Value(languageQuery)) {
 			do = translate
 		}
 		v, err := c.do(ctx, do)

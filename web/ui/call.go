@@ -33,14 +33,14 @@ type Call struct {
 func (s *Set) call(c *front.Call) *Call {
 	c.R = withReturnQuery(c.R)
 	own := &Call{Call: c, Language: languageOf(c.R), set: s}
-	own.speak(c.R.URL.Query().Get(languageQuery))
+	own.setLanguage(c.R.URL.Query().Get(languageQuery))
 	own.chooseTheme()
 	return own
 }
 
-// speak sets the language of this and later pages, and reports whether the tag is
+// setLanguage sets the language of this and later pages, and reports whether the tag is
 // known.
-func (c *Call) speak(tag string) bool {
+func (c *Call) setLanguage(tag string) bool {
 	l, ok := chosen(tag)
 	if ok {
 		c.Language = l
@@ -141,8 +141,8 @@ func (c *Call) destination() (to, origin string) {
 // HasDestination reports whether destination was chosen, by the request or as home.
 func (c *Call) HasDestination() bool { return c.Site().Home != "" || c.ReturnTo() != "" }
 
-// parseReturnAddress parses a return address. Below base on our origin it becomes a path; in one of
-// the allowed places it stays a full address, with its origin.
+// parseReturnAddress parses a return address. Below base on our origin it becomes a path;
+// in one of the allowed places it stays a full address, with its origin.
 func parseReturnAddress(ours, base string, places returnto.List, address string) (to, origin string, ok bool) {
 	if path, ok := ownPath(ours, base, address); ok {
 		return path, "", true

@@ -1,0 +1,135 @@
+package access
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// decideAgain decides with the role that the membership has now, or with what the key may
+// do now, and the object as it is now.
+func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (doorward.Caller, error) {
+	if by.Kind == doorward.Operator || by.Kind == doorward.ByService && op.On.TenantID == "" {
+		now, err := asNow(ctx, tx, by)
+		if err == nil {
+			err = CanAt(&now, tx.Now, op.Action, op.On).Err()
+		}
+		if err != nil || op.On.TenantID == "" {
+			return now, err
+		}
+	}
+	verb, _ := doorward.Lookup(op.Action)
+	if verb.By == doorward.ByProof && proofRules[op.Action] == never || op.On.TenantID == "" {
+		return by, nil
+	}
+	if err := tx.LockTenant(ctx, op.On.TenantID); err != nil {
+		return by, err
+	}
+	by, err := asNow(ctx, tx, by)
+	if err != nil {
+		return by, err
+	}
+	on := op.On
+	if op.ReadObject != nil {
+		if on, err = op.ReadObject(tx); err != nil {
+			return by, err
+		}
+	}
+	return by, proved(&by.Principal, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
+}
+
+// asNow returns the caller as the session, or the API key, and the membership are now.
+// Errors: unauthenticated if the session or key has ended.
+func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	switch by.Kind {
+	case doorward.ByUser:
+	case doorward.ByKey:
+		return keyAsNow(ctx, tx, by)
+	case doorward.ByService:
+		return serviceAsNow(ctx, tx, by)
+	case doorward.Operator:
+		return operatorAsNow(ctx, tx, by)
+	default:
+		return by, nil
+	}
+	now, err := tx.Session(ctx, by.SessionID)
+	if errors.Is(err, store.ErrNone) {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	}
+	if err != nil {
+		return by, err
+	}
+	by.Principal = doorward.PrincipalOf(now.User, now.Session)
+	return by, nil
+}
+
+// OwnAccount returns the account of the caller's session. Errors: unauthenticated if it has
+// been erased since the request began, unavailable.
+func OwnAccount(ctx context.Context, read store.Reader, by doorward.Caller) (doorward.Account, error) {
+	account, err := read.Account(ctx, by.ID)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	}
+	return account, err
+}
+
+// StillProved refuses if the session of the caller has ended or its proof of identity is
+// old by now. It is for sensitive actions on no tenant, which are decided once.
+func (tx *Tx) StillProved(ctx context.Context) error {
+	by, err := asNow(ctx, tx.Tx, tx.By)
+	if err != nil {
+		return err
+	}
+	tx.By = by
+	return tx.NeedProof()
+}
+
+func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	now, err := tx.APIKeyBySecret(ctx, by.KeyHash, tx.Now)
+	if errors.Is(err, store.ErrNone) || err == nil && RefusesKey(&now.Key, now.SecretEndsAt, tx.Now) != "" {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The API key has since ended.")
+	}
+	if err == nil {
+		by.Principal = doorward.PrincipalOfKey(now.Key, now.Tenant)
+	}
+	return by, err
+}
+
+// operatorAsNow locks the key, so that once its revocation is answered it can write nothing
+// more. The operator at the terminal has no key.
+func operatorAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	if by.ID == "" {
+		return by, nil
+	}
+	key, err := tx.LockOperatorKey(ctx, by.ID)
+	if errors.Is(err, store.ErrNone) || err == nil && key.ExpiresAt != nil && !tx.Now.Before(*key.ExpiresAt) {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The operator key has since ended.")
+	}
+	by.Limits = key.May
+	return by, err
+}
+
+func serviceAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	key, err := tx.ServiceKey(ctx, by.ID)
+	if errors.Is(err, store.ErrNone) || err == nil && key.Disabled {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The key has since been revoked.")
+	}
+	if err != nil {
+		return by, err
+	}
+	now := doorward.PrincipalOfService(key)
+	if by.TenantID != "" {
+		tenant, err := tx.Tenant(ctx, by.TenantID)
+		if errors.Is(err, store.ErrNone) {
+			return by, doorward.Fail(doorward.CodeNotFound, "")
+		}
+		if err != nil {
+			return by, err
+		}
+		now = now.Within(tenant)
+	}
+	by.Principal = now
+	return by, nil
+}

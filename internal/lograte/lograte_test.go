@@ -42,8 +42,8 @@ func TestLine(t *testing.T) {
 			lines++
 		}
 	}
-	if lines != mostCauses {
-		t.Errorf("100 causes in a moment have %d lines, want %d", lines, mostCauses)
+	if lines != maxCauses {
+		t.Errorf("100 causes in a moment have %d lines, want %d", lines, maxCauses)
 	}
 	slow := Limiter{Quiet: time.Minute}
 	for after, want := range []bool{true, false, true} {

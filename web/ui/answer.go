@@ -39,6 +39,8 @@ type View struct {
 	Returns bool
 	// Carries keeps the return address in forms and links to further pages here.
 	Carries bool
+	// Once offers no other language: the form that the page answers would be sent again.
+	Once bool
 	// Keys of messages at the top of the page: what has been done (else what led here by a
 	// redirect, as in ?done=saved for "done.saved", see takeNotice), and a notice.
 	Done, Note string
@@ -272,7 +274,7 @@ func (c *Call) frame(v View) (Frame, error) {
 		v.Done = done
 	}
 	f := Frame{
-		View: v, Base: c.Site().BasePath(), File: c.Site().FileName, Home: c.Site().Home, Brand: c.Site().Brand(), Language: c.Language, Languages: c.choices(),
+		View: v, Base: c.Site().BasePath(), File: c.Site().FileName, Home: c.Site().Home, Brand: c.Site().Brand(), Language: c.Language, Languages: c.choices(v),
 		Theme: c.theme, Themes: c.themeChoices(),
 		Caller: c.Caller, Now: c.Now(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
@@ -291,9 +293,9 @@ func (c *Call) frame(v View) (Frame, error) {
 
 // choices returns the languages to switch to. On a page that answers a form they are
 // buttons that send the form again, since the address alone can't show the page. The
-// page of an unreadable form has none.
-func (c *Call) choices() []Choice {
-	if !front.Safe(c.R.Method) && c.form == nil {
+// page of an unreadable form has none, nor has one that View.Once is set for.
+func (c *Call) choices(v View) []Choice {
+	if v.Once || !front.Safe(c.R.Method) && c.form == nil {
 		return nil
 	}
 	var all []Choice

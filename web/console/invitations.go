@@ -52,6 +52,9 @@ type invitations struct {
 	Export     string // link to the file
 }
 
+// Narrowed reports whether a filter is in use that a narrow screen folds.
+func (i invitations) Narrowed() bool { return i.Filter.Uses("status", "delivery") }
+
 func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
 	if err != nil {

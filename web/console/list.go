@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/url"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/web/front"
@@ -42,6 +43,11 @@ func (f filters) Get(name string) string { return url.Values(f).Get(name) }
 
 // Any reports whether there is a filter, besides the order.
 func (f filters) Any() bool { return len(f) > 1 || len(f) == 1 && f.Get("sort") == "" }
+
+// Uses reports whether one of the filters is in use.
+func (f filters) Uses(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return f.Get(name) != "" })
+}
 
 // SortBy returns a link to the beginning of the list, sorted by the name; in reverse if it
 // is that already.

@@ -68,6 +68,9 @@ func (h *console) exportPeople(c *ui.Call, r pager) string {
 	return base + "/api/v2/users" + r.Filter.With("format", "csv")
 }
 
+// Narrowed reports whether a filter besides the search is in use, which a narrow screen folds.
+func (p people) Narrowed() bool { return p.Filter.Uses("role", "status", "factor") }
+
 // Factors are the values of the filter by second factors.
 func (people) Factors() []string { return []string{"none", "any"} }
 

@@ -419,6 +419,33 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.look("console-audit-none");
 			});
 
+			test("the operator's page is opened by a link, filtered and closed", async () => {
+				const operator = await Person.create(browser, server.url, screen);
+				people.push(operator);
+				await operator.go("/operator");
+				await operator.look("operator-link");
+				await operator.send("/operator/open", { token: "nonsense" });
+				await operator.page.waitForSelector("[role=alert]");
+				await operator.look("operator-link-unknown");
+				const link = (await server.operate("audit", "link")).match(/http\S+/)[0];
+				await operator.go(link);
+				await operator.page.waitForSelector(".trail");
+				assert.ok(!operator.page.url().includes("token"), "the code stays in the address bar");
+				await operator.page.locator(".trail summary").first().click();
+				await operator.look("operator");
+				await operator.page.locator(".trail a[href*='target=']").first().click();
+				await operator.page.waitForURL(/target=/);
+				assert.equal(await operator.page.locator("#target").isVisible(), true, "the filter in use is shown");
+				await operator.look("operator-filtered");
+				await operator.go("/operator?actor=usr_none");
+				await operator.look("operator-none");
+				await operator.send("/operator/leave");
+				await operator.page.waitForSelector("form[action$='/operator/open']");
+				await operator.look("operator-left");
+				await operator.go(link);
+				await operator.page.waitForSelector("[role=alert]"); // a link is good once
+			});
+
 			test("settings are changed, the tenant is closed and comes back", async () => {
 				const owner = await as("owner");
 				await owner.go("/console/settings");

@@ -169,6 +169,12 @@ describe("journeys", { concurrency: 2 }, () => {
 				await p.send("/accept/join");
 				await p.at("/account");
 				await p.look("account-joined");
+				await p.go("/console");
+				await p.page.locator(".switcher summary").press("Enter");
+				await p.look("console-switcher");
+				await p.page.keyboard.press("Escape");
+				assert.equal(await p.page.locator(".switcher[open]").count(), 0);
+				await p.go("/account");
 				await p.send("/logout");
 				await p.signIn("owner@acme.example", password);
 				await p.at("/login/tenant");

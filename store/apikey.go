@@ -243,10 +243,11 @@ func (tx *Tx) announceAPIKey(ctx context.Context, id string) error {
 }
 
 const (
-	sqlEndReplacedSecrets  = `UPDATE api_key_secrets SET ends_at = $3 WHERE key_id = $2 AND ends_at > $1`
-	sqlReplaceSecret       = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at IS NULL`
-	sqlAPIKeyRotated       = `UPDATE api_keys SET rotate_by = NULL, ends_at = expires_at WHERE id = $2 AND ` + liveAPIKey
-	sqlDeleteEndedSecrets  = `DELETE FROM api_key_secrets WHERE ends_at <= $1`
+	sqlEndReplacedSecrets = `UPDATE api_key_secrets SET ends_at = $3 WHERE key_id = $2 AND ends_at > $1`
+	sqlReplaceSecret      = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at IS NULL`
+	sqlAPIKeyRotated      = `UPDATE api_keys SET rotate_by = NULL, ends_at = expires_at WHERE id = $2 AND ` + liveAPIKey
+	sqlDeleteEndedSecrets = `DELETE FROM api_key_secrets WHERE ends_at <= $1 AND hash IN (
+  SELECT hash FROM api_key_secrets WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2)`
 	endedSecretsAreKeptFor = 30 * 24 * time.Hour
 )
 
@@ -285,10 +286,10 @@ func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
 // although their clocks differ a little.
 func (tx *Tx) atOnce() int64 { return micros(tx.Now.Add(-clockMargin)) }
 
-// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail can
-// name the key of an ended secret that is presented.
-func (tx *Tx) DeleteEndedSecrets(ctx context.Context) error {
-	return tx.run(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretsAreKeptFor)))
+// DeleteEndedSecrets deletes secrets that ended long ago, and returns how many, at most
+// limit. Until then the trail can name the key of an ended secret that is presented.
+func (tx *Tx) DeleteEndedSecrets(ctx context.Context, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretsAreKeptFor)), limit)
 }
 
 const sqlRevokeAPIKey = `UPDATE api_keys SET status = 'revoked' WHERE id = $2 AND ` + liveAPIKey

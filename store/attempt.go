@@ -48,9 +48,10 @@ func (tx *Tx) DeleteAttempt(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlDeleteAttempt, id)
 }
 
-const sqlDeleteEndedAttempts = `DELETE FROM attempts WHERE ends_at <= $1`
+const sqlDeleteEndedAttempts = `DELETE FROM attempts WHERE id IN (SELECT id FROM attempts WHERE ends_at <= $1 LIMIT $2)`
 
-// DeleteEndedAttempts deletes the attempts that killed nodes have left behind.
-func (tx *Tx) DeleteEndedAttempts(ctx context.Context) error {
-	return tx.run(ctx, sqlDeleteEndedAttempts, micros(tx.Now))
+// DeleteEndedAttempts deletes attempts that killed nodes have left behind, and returns how
+// many, at most limit.
+func (tx *Tx) DeleteEndedAttempts(ctx context.Context, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteEndedAttempts, micros(tx.Now), limit)
 }

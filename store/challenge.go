@@ -76,11 +76,13 @@ func (tx *Tx) EndChallengesFor(ctx context.Context, purpose, other string) (int6
 	return tx.exec(ctx, sqlEndChallengesFor, purpose, other)
 }
 
-const sqlDeleteEndedChallenges = `DELETE FROM challenges WHERE ends_at <= $1`
+const sqlDeleteEndedChallenges = `DELETE FROM challenges WHERE hash IN (
+  SELECT hash FROM challenges WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2)`
 
-// DeleteEndedChallenges deletes those whose time has passed.
-func (tx *Tx) DeleteEndedChallenges(ctx context.Context) error {
-	return tx.run(ctx, sqlDeleteEndedChallenges, micros(tx.Now))
+// DeleteEndedChallenges deletes those whose time has passed, and returns how many, at most
+// limit.
+func (tx *Tx) DeleteEndedChallenges(ctx context.Context, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteEndedChallenges, micros(tx.Now), limit)
 }
 
 const sqlProveSession = `UPDATE sessions SET aal = $2, amr = $3, proved_at = $4, factor_at = $5 WHERE id = $1`
@@ -157,13 +159,14 @@ func (tx *Tx) ForgetBrowser(ctx context.Context, userID string, device []byte) (
 	return tx.affected(ctx, sqlForgetBrowser, userID, device)
 }
 
-const sqlForgetBrowsersProvedBefore = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE second_at <> 0 AND second_at <= $1`
+const sqlForgetBrowsersProvedBefore = `UPDATE devices SET second_at = 0, ip = '', user_agent = '' WHERE second_at <> 0 AND second_at <= $1
+AND hash IN (SELECT hash FROM devices WHERE second_at <> 0 AND second_at <= $1 ORDER BY second_at LIMIT $2)`
 
 // ForgetBrowsersProvedBefore is ForgetBrowsers for browsers of any account in which the
 // factor was proved at an instant or before, so that addresses are kept while they are of
-// use and no longer.
-func (tx *Tx) ForgetBrowsersProvedBefore(ctx context.Context, proved time.Time) error {
-	return tx.run(ctx, sqlForgetBrowsersProvedBefore, micros(proved))
+// use and no longer. It returns how many, at most limit.
+func (tx *Tx) ForgetBrowsersProvedBefore(ctx context.Context, proved time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlForgetBrowsersProvedBefore, micros(proved), limit)
 }
 
 // ForgetProofs ends what was begun or remembered of the account's second factors:

@@ -109,9 +109,11 @@ func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, except []byte)
 	return tx.ClearThrottle(ctx, "devices:"+userID)
 }
 
-const sqlDeleteOldDevices = `DELETE FROM devices WHERE created_at <= $1`
+const sqlDeleteOldDevices = `DELETE FROM devices WHERE hash IN (
+  SELECT hash FROM devices WHERE created_at <= $1 ORDER BY created_at LIMIT $2)`
 
-// DeleteOldDevices deletes the devices first seen before an instant.
-func (tx *Tx) DeleteOldDevices(ctx context.Context, before time.Time) error {
-	return tx.run(ctx, sqlDeleteOldDevices, micros(before))
+// DeleteOldDevices deletes devices first seen before an instant, and returns how many, at most
+// limit.
+func (tx *Tx) DeleteOldDevices(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldDevices, micros(before), limit)
 }

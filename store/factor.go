@@ -112,11 +112,14 @@ func (tx *Tx) DeleteUnconfirmedFactors(ctx context.Context, userID string) error
 	return tx.run(ctx, sqlDeleteUnconfirmed, userID)
 }
 
-const sqlDeleteOldEnrolments = `DELETE FROM factors WHERE confirmed_at IS NULL AND created_at <= $1`
+// One that is being confirmed stays: the condition is repeated outside.
+const sqlDeleteOldEnrolments = `DELETE FROM factors WHERE confirmed_at IS NULL AND id IN (
+  SELECT id FROM factors WHERE confirmed_at IS NULL AND created_at <= $1 ORDER BY created_at LIMIT $2)`
 
-// DeleteOldEnrolments deletes the factors that were never confirmed.
-func (tx *Tx) DeleteOldEnrolments(ctx context.Context, created time.Time) error {
-	return tx.run(ctx, sqlDeleteOldEnrolments, micros(created))
+// DeleteOldEnrolments deletes factors that were never confirmed, and returns how many, at most
+// limit.
+func (tx *Tx) DeleteOldEnrolments(ctx context.Context, created time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldEnrolments, micros(created), limit)
 }
 
 const sqlDeleteFactors = `DELETE FROM factors WHERE user_id = $1`

@@ -367,6 +367,25 @@ func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 	return err
 }
 
+// batchSize is how many rows one transaction of InBatches changes, so that others wait for
+// it only briefly: SQLite has one writer.
+const batchSize = 500
+
+// InBatches is Upkeep for what may concern many rows. It calls some, each time in a
+// transaction of its own, until it changes fewer rows than its limit. some returns how many.
+func (w *Writer) InBatches(ctx context.Context, some func(tx *store.Tx, limit int) (int64, error)) error {
+	for n := int64(batchSize); n == batchSize; {
+		err := w.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			n, err = some(tx, batchSize)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // write commits. If that has ended something, it returns once no node answers from
 // memory of it, or of anything that ended before.
 func (w *Writer) write(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) (revocation doorward.Revocation, ended bool, err error) {

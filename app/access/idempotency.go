@@ -103,19 +103,7 @@ func keepAnswer(ctx context.Context, tx *store.Tx, by doorward.Caller, result an
 	return err
 }
 
-// sweepAtOnce bounds what one transaction of SweepCalls deletes.
-const sweepAtOnce = 500
-
 // SweepCalls deletes marks and answers that have expired.
 func (w *Writer) SweepCalls(ctx context.Context) error {
-	for n := int64(sweepAtOnce); n == sweepAtOnce; {
-		err := w.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteExpiredCalls(ctx, sweepAtOnce)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteExpiredCalls(ctx, limit) })
 }

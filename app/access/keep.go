@@ -16,7 +16,6 @@ const (
 	keptWaiting   = 300  // in memory; beyond it they are dropped
 	keptOneIn     = 1024 // permits
 	keptBatch     = 100  // written in one transaction
-	keptDropped   = 500  // deleted in one transaction
 )
 
 // keeper holds the decisions of the last second until they are written.
@@ -164,16 +163,9 @@ func (k *kept) fits() bool {
 
 // Sweep deletes decisions that were kept long enough.
 func (d *Decisions) Sweep(ctx context.Context) error {
-	for n := int64(keptDropped); n == keptDropped; {
-		err := d.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DropDecisions(ctx, tx.Now.Add(-d.keeper.life), keptDropped)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return tx.DropDecisions(ctx, tx.Now.Add(-d.keeper.life), limit)
+	})
 }
 
 // Replay decides again what was kept, under the rules and a policy; nil for none. The same

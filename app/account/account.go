@@ -27,19 +27,7 @@ func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, ses
 	return &Accounts{writer, db, verifier, sessions}
 }
 
-// sweepBatch bounds what one transaction deletes.
-const sweepBatch = 500
-
 // Sweep deletes changes of addresses that can no longer be undone.
 func (a *Accounts) Sweep(ctx context.Context) error {
-	for n := int64(sweepBatch); n == sweepBatch; {
-		err := a.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteOldEmailChanges(ctx, sweepBatch)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteOldEmailChanges(ctx, limit) })
 }

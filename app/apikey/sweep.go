@@ -32,7 +32,7 @@ func (k *Keys) Sweep(ctx context.Context) error {
 	errs = append(errs, k.eachDue(ctx, func(now time.Time) ([]doorward.APIKey, error) {
 		return k.db.Read().APIKeysToExpire(ctx, now, batch)
 	}, func(key doorward.APIKey) error { return k.recordExpiry(ctx, key) }))
-	errs = append(errs, k.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.DeleteEndedSecrets(ctx) }))
+	errs = append(errs, k.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedSecrets(ctx, limit) }))
 	return errors.Join(errs...)
 }
 

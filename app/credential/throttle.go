@@ -407,8 +407,8 @@ func tooMany(wait time.Duration) *doorward.Error {
 // Network is the client network of an address, see doorward.Network.
 func Network(ip string) string { return doorward.Network(ip) }
 
-// Sweep deletes expired counters, attempts and devices, the counters in several
-// transactions, since an attack leaves many.
+// Sweep deletes expired counters, attempts and devices, in several transactions, since an
+// attack leaves many.
 func (v *Verifier) Sweep(ctx context.Context) error {
 	for more := true; more; {
 		err := v.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
@@ -419,13 +419,13 @@ func (v *Verifier) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return v.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		if err := tx.DeleteEndedAttempts(ctx); err != nil {
-			return err
-		}
-		if err := tx.ForgetBrowsersProvedBefore(ctx, tx.Now.AddDate(0, 0, -doorward.MaxRememberDays)); err != nil {
-			return err
-		}
-		return tx.DeleteOldDevices(ctx, tx.Now.Add(-doorward.DeviceLife))
-	})
+	return errors.Join(
+		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedAttempts(ctx, limit) }),
+		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.ForgetBrowsersProvedBefore(ctx, tx.Now.AddDate(0, 0, -doorward.MaxRememberDays), limit)
+		}),
+		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.DeleteOldDevices(ctx, tx.Now.Add(-doorward.DeviceLife), limit)
+		}),
+	)
 }

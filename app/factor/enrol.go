@@ -3,6 +3,7 @@ package factor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -263,12 +264,12 @@ func (x FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed, err
 // Sweep deletes challenges whose time has passed and enrolments that were not confirmed, and
 // counts the factors.
 func (f *Factors) Sweep(ctx context.Context) error {
-	err := f.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		if err := tx.DeleteEndedChallenges(ctx); err != nil {
-			return err
-		}
-		return tx.DeleteOldEnrolments(ctx, tx.Now.Add(-EnrolmentLife))
-	})
+	err := errors.Join(
+		f.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedChallenges(ctx, limit) }),
+		f.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.DeleteOldEnrolments(ctx, tx.Now.Add(-EnrolmentLife), limit)
+		}),
+	)
 	if err != nil {
 		return err
 	}

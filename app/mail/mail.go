@@ -222,25 +222,15 @@ func (m *Mail) report(row store.Mail, state outbox.State, sendErr error) {
 // else the addresses in them.
 const keepFor = 24 * time.Hour
 
-// sweepAtOnce bounds what one transaction deletes.
-const sweepAtOnce = 500
-
 // Sweep deletes finished mails.
 func (m *Mail) Sweep(ctx context.Context) error {
 	return errors.Join(m.sweep(ctx, (*store.Tx).DeleteOldMails), m.sweep(ctx, (*store.Tx).BlankOldMails))
 }
 
 func (m *Mail) sweep(ctx context.Context, some func(tx *store.Tx, ctx context.Context, before time.Time, limit int) (int64, error)) error {
-	for n := int64(sweepAtOnce); n == sweepAtOnce; {
-		err := m.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			n, err = some(tx, ctx, tx.Now.Add(-keepFor), sweepAtOnce)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return some(tx, ctx, tx.Now.Add(-keepFor), limit)
+	})
 }
 
 // resetLifetime is how long a password reset can be used, from the moment its mail

@@ -123,29 +123,14 @@ func (w *Webhooks) mail(ctx context.Context, tx *access.Tx, hook doorward.Webhoo
 }
 
 func (w *Webhooks) sweepOld(ctx context.Context) error {
-	return w.inBatches(ctx, func(tx *store.Tx) (int64, error) {
-		return tx.DeleteOldDeliveries(ctx, tx.Now.Add(-w.keep), batch)
+	return w.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return tx.DeleteOldDeliveries(ctx, tx.Now.Add(-w.keep), limit)
 	})
 }
 
 // sweepRetired deletes what is left of deleted webhooks.
 func (w *Webhooks) sweepRetired(ctx context.Context) error {
-	return w.inBatches(ctx, func(tx *store.Tx) (int64, error) {
-		return tx.DeleteWebhooksOf(ctx, store.RetiredWebhooks, batch)
+	return w.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return tx.DeleteWebhooksOf(ctx, store.RetiredWebhooks, limit)
 	})
-}
-
-// inBatches calls remove, each time in a transaction of its own, until it removes less than a
-// batch.
-func (w *Webhooks) inBatches(ctx context.Context, remove func(*store.Tx) (int64, error)) error {
-	for n := int64(batch); n == batch; {
-		err := w.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			n, err = remove(tx)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -169,7 +169,9 @@ func rotations(f *fixture) {
 	f.write(func(tx *store.Tx) { f.wantChange(tx.RevokeAPIKey(ctx, k.ID)) })
 
 	f.clock.move(30 * day)
-	f.write(func(tx *store.Tx) { noError(f, tx.DeleteEndedSecrets(ctx)) })
+	f.write(func(tx *store.Tx) {
+		equal(f, []any{f.value(tx.DeleteEndedSecrets(ctx, 1)), f.value(tx.DeleteEndedSecrets(ctx, 9))}, []any{int64(1), int64(2)})
+	})
 	f.wantNone(f.Read().APIKeyBySecret(ctx, secretOf(k, "third"), f.clock.read()))
 	equal(f, ends("fourth"), (*time.Time)(nil))
 }

@@ -439,7 +439,9 @@ func devices(f *fixture) {
 	equal(f, f.value(f.Read().CountDevices(ctx, ann.ID, since.Add(-1))), 1)
 	equal(f, f.value(f.Read().CountDevices(ctx, ann.ID, since)), 0)
 
-	f.write(func(tx *store.Tx) { noError(f, tx.DeleteOldDevices(ctx, first)) })
+	f.write(func(tx *store.Tx) {
+		equal(f, []any{f.value(tx.DeleteOldDevices(ctx, first, 0)), f.value(tx.DeleteOldDevices(ctx, first, 1))}, []any{int64(0), int64(1)})
+	})
 	equal(f, f.value(f.known(bob.Email, time.Time{}, "bob 1"), nil), []string(nil))
 	equal(f, f.value(f.known(ann.Email, time.Time{}, "ann 1"), nil), []string{"ann 1"})
 }

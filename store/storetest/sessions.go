@@ -369,7 +369,9 @@ func attemptsInFlight(f *fixture) {
 	equal(f, f.value(inFlight("ann"), nil), 1)
 	f.clock.move(time.Minute)
 	equal(f, f.value([]int{inFlight("ann"), inFlight("bob"), inFlight("office")}, nil), []int{0, 1, 1})
-	f.write(func(tx *store.Tx) { noError(f, tx.DeleteEndedAttempts(ctx)) })
+	f.write(func(tx *store.Tx) {
+		equal(f, []any{f.value(tx.DeleteEndedAttempts(ctx, 1)), f.value(tx.DeleteEndedAttempts(ctx, 9))}, []any{int64(1), int64(0)})
+	})
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.DeleteAttempt(ctx, "1"))
 		f.wantChange(tx.DeleteAttempt(ctx, "2"))

@@ -39,8 +39,8 @@ var beginningOf = map[lease.NoticeKind]lease.NoticeKind{
 	lease.DatabaseBack: lease.DatabaseLost, lease.LeaseRegained: lease.LeaseLost,
 }
 
-// ends reports whether the kind is a beginning with an end.
-func ends(kind lease.NoticeKind) bool { return kind == lease.DatabaseLost || kind == lease.LeaseLost }
+// hasEnd reports whether a notice of another kind ends the condition.
+func hasEnd(kind lease.NoticeKind) bool { return kind == lease.DatabaseLost || kind == lease.LeaseLost }
 
 // effects explain a notice to the operator who reads the log.
 var effects = map[lease.NoticeKind]string{
@@ -103,7 +103,7 @@ func (l *noticeLog) admit(n lease.Notice) (leftOut int, ok bool) {
 		return 0, ok
 	}
 	leftOut, ok = l.limit.Line(string(n.Kind)+" "+n.Node, time.Now())
-	if ends(n.Kind) {
+	if hasEnd(n.Kind) {
 		l.open[n.Kind] = ok
 		if !ok {
 			time.AfterFunc(noticeQuiet, func() { l.late(n) })

@@ -57,10 +57,10 @@ func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
 	case ReasonRole, ReasonRank, ReasonKey, ReasonTenant, ReasonPolicy:
 		return true
 	}
-	return false // the caller asks about what there is not
+	return false // of what doesn't exist
 }
 
-// isFull reports whether the second has had all that it may.
+// isFull reports whether keptPerSecond decisions of this second were kept.
 func (k *keeper) isFull(now time.Time) bool { return k.full.Load() == now.Unix() }
 
 // keep reports whether there was space. It doesn't allocate.
@@ -72,7 +72,7 @@ func (k *keeper) keep(one kept) bool {
 	}
 	if k.taken == keptPerSecond {
 		k.full.Store(k.second)
-		return true // as many as are promised
+		return true // the second has as many as are kept
 	}
 	k.taken++
 	if len(k.kept) == keptWaiting {
@@ -94,7 +94,7 @@ func (k *keeper) take() []kept {
 }
 
 // giveBack keeps what could not be written, as far as there is space, and returns how many
-// there was none for.
+// it dropped.
 func (k *keeper) giveBack(all []kept) (dropped int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

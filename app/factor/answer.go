@@ -52,7 +52,7 @@ func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 // wrongAnswer is the error of a wrong answer.
 func wrongAnswer() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
 
-// Try counts a try of the challenge and judges the answer. A passkey that turns out to be
+// Try counts a try of the challenge and checks the answer. A passkey that turns out to be
 // a copy is disabled. Errors: challenge_over, invalid_code, too_many_attempts, unavailable.
 func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a Answer) (Match, error) {
 	err := f.writer.Upkeep(ctx, func(tx *store.Tx) error {
@@ -67,15 +67,15 @@ func (f *Factors) Try(ctx context.Context, by doorward.Caller, c Challenge, a An
 	}
 	switch a.Method() {
 	case doorward.ByRecovery:
-		return judgeRecovery(c.UserID, a.RecoveryCode)
+		return checkRecovery(c.UserID, a.RecoveryCode)
 	case doorward.ByPasskey:
-		return f.judgePasskey(ctx, by, c, a.Passkey)
+		return f.checkPasskey(ctx, by, c, a.Passkey)
 	}
-	return f.judgeCode(ctx, c.UserID, a.Code)
+	return f.checkCode(ctx, c.UserID, a.Code)
 }
 
-// judgeCode compares the code with each authenticator app of the account.
-func (f *Factors) judgeCode(ctx context.Context, userID, code string) (Match, error) {
+// checkCode compares the code with each authenticator app of the account.
+func (f *Factors) checkCode(ctx context.Context, userID, code string) (Match, error) {
 	all, err := f.db.Read().Factors(ctx, userID)
 	if err != nil {
 		return Match{}, err
@@ -101,8 +101,8 @@ func useCode(one store.Factor, step int64) useFunc {
 	}
 }
 
-// judgeRecovery checks only the form of the code: Use finds out whether the account has it.
-func judgeRecovery(userID, code string) (Match, error) {
+// checkRecovery checks only the form of the code: Use finds out whether the account has it.
+func checkRecovery(userID, code string) (Match, error) {
 	hash, ok := hashOfRecovery(code)
 	if !ok {
 		return Match{}, wrongAnswer()

@@ -56,7 +56,7 @@ func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward
 	e := Enrolment{ID: doorward.NewID(doorward.PrefixFactor), Seed: seed, URI: totp.URI(f.issuer.Load().name, account.Email, seed)}
 	_, err := f.writer.Do(ctx, by, action, ofPerson(account.ID, tenantID), func(tx *access.Tx) error {
 		tx.SkipEvent() // Confirm records it
-		if err := hasRoom(ctx, tx, account.ID); err != nil {
+		if err := prepareEnrolment(ctx, tx, account.ID); err != nil {
 			return err
 		}
 		sealed, err := f.master.Seal(ctx, tx.Tx, seedPlace(e.ID), seed)
@@ -83,8 +83,8 @@ func (f *Factors) invalid(ctx context.Context, by doorward.Caller, action doorwa
 // defaultName is that of a TOTP until its person names it.
 const defaultName = "Authenticator app"
 
-// hasRoom locks the account and ends its other enrolments. Errors: too_many_factors.
-func hasRoom(ctx context.Context, tx *access.Tx, userID string) error {
+// prepareEnrolment locks the account and ends its other enrolments. Errors: too_many_factors.
+func prepareEnrolment(ctx context.Context, tx *access.Tx, userID string) error {
 	if _, err := tx.LockAccount(ctx, userID); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id st
 // Confirm ends the enrolment of the caller's TOTP by its first code, and raises the
 // session to assurance level 2. Errors: not_found, validation_failed with /code wrong.
 func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
-	step, err := f.judgeFirst(ctx, by.ID, id, code)
+	step, err := f.checkFirst(ctx, by.ID, id, code)
 	if doorward.HasCode(err, doorward.CodeInvalidCode) {
 		err = doorward.Invalid("/code", "wrong", "This is not the code that the app shows now.")
 	}
@@ -169,9 +169,9 @@ func prove(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...st
 	return err
 }
 
-// judgeFirst judges the first code of a TOTP that is being set up. Errors: not_found,
+// checkFirst checks the first code of a TOTP that is being set up. Errors: not_found,
 // invalid_code, unavailable.
-func (f *Factors) judgeFirst(ctx context.Context, userID, id, code string) (step int64, err error) {
+func (f *Factors) checkFirst(ctx context.Context, userID, id, code string) (step int64, err error) {
 	seed, err := f.pending(ctx, userID, id)
 	if err != nil {
 		return 0, err
@@ -228,13 +228,13 @@ type FirstFactor struct {
 	confirm func(ctx context.Context, tx *access.Tx) (Confirmed, error)
 }
 
-// TryFirst counts a try of the challenge, and judges the first code of the TOTP. Errors:
+// TryFirst counts a try of the challenge, and checks the first code of the TOTP. Errors:
 // challenge_over, not_found, invalid_code, unavailable.
 func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (FirstFactor, error) {
 	if err := f.Count(ctx, c); err != nil {
 		return FirstFactor{}, err
 	}
-	step, err := f.judgeFirst(ctx, c.UserID, id, code)
+	step, err := f.checkFirst(ctx, c.UserID, id, code)
 	return FirstFactor{[]string{doorward.MethodCode}, c, func(ctx context.Context, tx *access.Tx) (Confirmed, error) {
 		return f.confirm(ctx, tx, c.UserID, id, step)
 	}}, err

@@ -75,20 +75,20 @@ func TestRecoveryCodesAreRandom(t *testing.T) {
 			}
 			seen[code] = true
 		}
-		if got := judge(f, ann, factor.Answer{RecoveryCode: codes[0]}); got != doorward.CodeInvalidCode {
+		if got := tryAnswer(f, ann, factor.Answer{RecoveryCode: codes[0]}); got != doorward.CodeInvalidCode {
 			f.Errorf("a code that was replaced: %q", got)
 		}
-		if got := judge(f, ann, factor.Answer{RecoveryCode: strings.ToLower(strings.ReplaceAll(more[0], "-", " "))}); got != "" {
+		if got := tryAnswer(f, ann, factor.Answer{RecoveryCode: strings.ToLower(strings.ReplaceAll(more[0], "-", " "))}); got != "" {
 			f.Errorf("typed in another way: %q", got)
 		}
-		if got := judge(f, ann, factor.Answer{RecoveryCode: more[0]}); got != doorward.CodeInvalidCode {
+		if got := tryAnswer(f, ann, factor.Answer{RecoveryCode: more[0]}); got != doorward.CodeInvalidCode {
 			f.Errorf("a second time: %q", got)
 		}
 	})
 }
 
-// judge answers a new challenge.
-func judge(f *apptest.Fixture, p apptest.Person, a factor.Answer) doorward.Code {
+// tryAnswer answers a new challenge.
+func tryAnswer(f *apptest.Fixture, p apptest.Person, a factor.Answer) doorward.Code {
 	f.Helper()
 	begun := f.Challenge(apptest.Anonymous(1), p)
 	return apptest.Code(apptest.ErrorOf(f.Node(1).Login.WithSecond(f.Context(), apptest.Anonymous(1), begun.Token.Reveal(), a, false)))

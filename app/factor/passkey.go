@@ -53,9 +53,8 @@ func (f *Factors) OpenAnybody(ctx context.Context, token string) (Challenge, err
 	return f.read(ctx, token, ForAnybody)
 }
 
-// TryAnybody is Try for such a challenge. It returns the challenge as one of the account
-// that the passkey is of, whatever is wrong with the answer; without an account none is
-// known.
+// TryAnybody is Try for such a challenge. It returns the challenge with the account of the
+// passkey, also if the answer is wrong, and without one if the passkey is unknown.
 func (f *Factors) TryAnybody(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Challenge, doorward.Account, Match, error) {
 	if err := f.Count(ctx, c); err != nil {
 		return c, doorward.Account{}, Match{}, err
@@ -86,8 +85,8 @@ func (f *Factors) TryAnybody(ctx context.Context, by doorward.Caller, c Challeng
 	return c, account, match, err
 }
 
-// judgePasskey looks for the passkey of the account that the answer is of.
-func (f *Factors) judgePasskey(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Match, error) {
+// checkPasskey looks for the passkey of the account that the answer is of.
+func (f *Factors) checkPasskey(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Match, error) {
 	answer, err := passkey.Parse(response)
 	if err != nil {
 		return Match{}, wrongAnswer()
@@ -102,7 +101,7 @@ func (f *Factors) judgePasskey(ctx context.Context, by doorward.Caller, c Challe
 	return f.verify(ctx, by, c, one, answer)
 }
 
-// verify judges the answer by the passkey.
+// verify checks the answer by the passkey.
 func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor, answer passkey.Answer) (Match, error) {
 	if !one.Usable() || !f.issuer.Load().party.Usable() {
 		return Match{}, wrongAnswer()
@@ -176,12 +175,12 @@ func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun N
 		return begun, err
 	}
 	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
-		tx.SkipEvent() // until there is one, it is nothing
+		tx.SkipEvent() // ConfirmPasskey records it
 		account, err := tx.Account(ctx, by.ID)
 		if err != nil {
 			return err
 		}
-		if err := hasRoom(ctx, tx, by.ID); err != nil {
+		if err := prepareEnrolment(ctx, tx, by.ID); err != nil {
 			return err
 		}
 		begun, err = f.begin(ctx, tx.Tx, store.Challenge{
@@ -257,13 +256,13 @@ func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token 
 	if err != nil {
 		return Confirmed{}, err
 	}
-	made, err := f.made(ctx, by, c, response, name)
+	made, err := f.register(ctx, by, c, response, name)
 	if err != nil {
 		return Confirmed{}, wrongCredential(err)
 	}
 	var done Confirmed
 	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
-		if err := hasRoom(ctx, tx, by.ID); err != nil {
+		if err := prepareEnrolment(ctx, tx, by.ID); err != nil {
 			return err
 		}
 		if err := f.Take(ctx, tx, c); err != nil {
@@ -290,9 +289,9 @@ type newPasskey struct {
 	methods []string
 }
 
-// made counts a try of the challenge, and judges the answer. Errors: validation_failed,
+// register counts a try of the challenge, and checks the answer. Errors: validation_failed,
 // challenge_over, invalid_code.
-func (f *Factors) made(ctx context.Context, by doorward.Caller, c Challenge, response []byte, name string) (newPasskey, error) {
+func (f *Factors) register(ctx context.Context, by doorward.Caller, c Challenge, response []byte, name string) (newPasskey, error) {
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
 		return newPasskey{}, doorward.InvalidFields(faults...)
 	}
@@ -332,10 +331,10 @@ func (f *Factors) insert(ctx context.Context, tx *access.Tx, made newPasskey) (C
 	return f.added(ctx, tx, one.Factor)
 }
 
-// TryFirstPasskey counts a try of the challenge, and judges the passkey that it has let the
+// TryFirstPasskey counts a try of the challenge, and checks the passkey that it has let the
 // person make. Errors: validation_failed, challenge_over, invalid_code, unavailable.
 func (f *Factors) TryFirstPasskey(ctx context.Context, by doorward.Caller, c Challenge, response []byte, name string) (FirstFactor, error) {
-	made, err := f.made(ctx, by, c, response, name)
+	made, err := f.register(ctx, by, c, response, name)
 	return FirstFactor{made.methods, c, func(ctx context.Context, tx *access.Tx) (Confirmed, error) {
 		return f.insert(ctx, tx, made)
 	}}, err

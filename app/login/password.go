@@ -96,8 +96,8 @@ func choose(memberships []doorward.User, tenantID string) (doorward.User, *doorw
 	return *first, reason
 }
 
-// preferred orders the memberships by which to try first: the tenant named
-// alone, else the one used last and then the oldest.
+// preferred returns the memberships in the order in which to try them: only the tenant
+// named, else the one used last and then from the oldest on.
 func preferred(memberships []doorward.User, tenantID string) []doorward.User {
 	var last *doorward.User
 	var all []doorward.User

@@ -123,9 +123,9 @@ func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, ha
 }
 
 // Add makes the account u.ID a member of the tenant u.TenantID, with the role, status
-// and name of u, since u.CreatedAt or now. The caller has locked the tenant and the account, or created it in
-// this transaction. Errors: already_member, also for a suspended one; quota_exceeded; validation_failed
-// for a role that has been deleted since.
+// and name of u, since u.CreatedAt or now. The caller has locked the tenant and the
+// account, or created it in this transaction. Errors: already_member, also for a suspended
+// one; quota_exceeded; validation_failed for a role that has been deleted since.
 func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	known, err := tx.HasRole(ctx, u.TenantID, u.Role)
 	if err != nil {

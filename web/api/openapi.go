@@ -154,7 +154,7 @@ func (d document) add(r front.Route) {
 		Extensions: map[string]any{"x-action": r.Guard.Name()},
 	}
 	if r.Endpoint.Return {
-		op.Responses["303"] = d.away(r)
+		op.Responses["303"] = d.redirected(r)
 	}
 	if in := r.Endpoint.In; in != nil {
 		optional := in.Implements(reflect.TypeFor[front.OptionalBody]())
@@ -303,8 +303,8 @@ func (d document) success(r front.Route) *huma.Response {
 	return res
 }
 
-// away is the answer of an endpoint that leads to another address.
-func (d document) away(r front.Route) *huma.Response {
+// redirected is the answer of an endpoint that leads to another address.
+func (d document) redirected(r front.Route) *huma.Response {
 	res := d.success(r)
 	res.Description = http.StatusText(http.StatusSeeOther)
 	res.Headers["Location"] = &huma.Header{Description: "The parameter `return`", Required: true, Schema: &huma.Schema{Type: "string"}}

@@ -131,7 +131,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Items, err = h.entries(ctx, c, found.Items)
 	}
 	if body.Items = grouped(body.Items); err == nil {
-		err = body.ending(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }

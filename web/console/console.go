@@ -130,7 +130,7 @@ func Routes(a *app.App) []front.Route {
 
 		get("/console/audit", front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
 
-		front.On("GET "+front.OperatorPage, front.Public(), set.Show(h.operatorPage), front.Doc{Query: known(auditFilters)}),
+		front.On("GET "+front.OperatorPage, front.Public(), set.Show(h.operatorPage), front.Doc{Query: filterParameters(auditFilters)}),
 		front.On("POST "+front.OperatorPage+"/open", front.Public(), set.Take(front.OperatorPage, h.openOperatorPage, h.askOperatorLink), front.Doc{}),
 		front.On("POST "+front.OperatorPage+"/leave", front.Public(), set.Take(front.OperatorPage, h.leaveOperatorPage, h.askOperatorLink), front.Doc{}),
 
@@ -153,7 +153,7 @@ func Routes(a *app.App) []front.Route {
 
 // get is the route of a page.
 func get(path string, g front.Guard, show page, filters ...string) front.Route {
-	return front.On("GET "+path, g, set.Show(withTenantStyle(show)), front.Doc{Query: known(filters)})
+	return front.On("GET "+path, g, set.Show(withTenantStyle(show)), front.Doc{Query: filterParameters(filters)})
 }
 
 // post is the route of a form; again shows it again with its faults.

@@ -74,7 +74,7 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 	}
 	if err == nil {
 		body.Total = found.Total
-		err = body.ending(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "invitations", Body: body, Wide: true}), err)
 }

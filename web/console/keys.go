@@ -102,7 +102,7 @@ func (h *console) apiKeys(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Items = append(body.Items, one)
 	}
 	if err == nil {
-		err = body.ending(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "keys", Body: body, Wide: true}), err)
 }

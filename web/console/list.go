@@ -11,9 +11,9 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// known returns the filters as a route declares them: a cursor is valid only with
+// filterParameters returns the filters as a route declares them: a cursor is valid only with
 // the same filters.
-func known(filters []string) []front.Parameter {
+func filterParameters(filters []string) []front.Parameter {
 	var all []front.Parameter
 	for _, name := range filters {
 		all = append(all, front.Parameter{Name: name})
@@ -135,8 +135,8 @@ func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Wi
 // rows is the default number of rows on a page.
 const rows = 50
 
-// ending sets the links to the next, previous and first page.
-func (r *pager) ending(ctx context.Context, c *ui.Call, prev, next *doorward.Position) error {
+// setLinks sets the links to the next, previous and first page.
+func (r *pager) setLinks(ctx context.Context, c *ui.Call, prev, next *doorward.Position) error {
 	if prev == nil && next != nil {
 		r.First = ""
 	}

@@ -49,7 +49,7 @@ func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error)
 		body.Items = append(body.Items, entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: actorOf(e), Target: e.Target.ID, Fields: inWords(e.Changes, nil)})
 	}
 	if err == nil {
-		err = body.ending(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(ui.View{Page: "operator", Body: body, Wide: true, Styles: []string{"console.css"}, Scripts: []string{"console.js"}}, err)
 }

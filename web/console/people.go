@@ -51,7 +51,7 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	found, err := h.app.Users.List(ctx, c.Caller, f, w)
 	if err == nil {
 		r.Total = found.Total
-		err = r.ending(ctx, c, found.Prev, found.Next)
+		err = r.setLinks(ctx, c, found.Prev, found.Next)
 	}
 	body := people{s, r, highestFirst(c.Caller.Rules), nil, h.exportPeople(c, r)}
 	for _, u := range found.Items {

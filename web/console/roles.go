@@ -86,7 +86,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Can(doorward.UserRead) {
 		found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Role: string(one.Name)}, w)
 		if err == nil {
-			err = body.ending(ctx, c, found.Prev, found.Next)
+			err = body.setLinks(ctx, c, found.Prev, found.Next)
 		}
 		if err != nil {
 			return ui.View{}, err

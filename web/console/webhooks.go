@@ -249,7 +249,7 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 	found, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, r.Filter.Get("state"), window)
 	if err == nil {
 		body.Deliveries = deliveriesOf(found.Items)
-		err = body.ending(ctx, c, found.Prev, found.Next)
+		err = body.setLinks(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "webhook", Title: "hooks.title", Note: note, Body: body, Wide: true}), err)
 }

@@ -30,8 +30,8 @@ func (a *App) loadMasterKey(ctx context.Context) error {
 }
 
 // sweepMasterKey follows a replacement of the master key: it reads the file that the
-// operator has put in the place of the old one, tells the other nodes, and forgets the
-// old key when all have done so.
+// operator has put in the place of the old one, publishes its id to the other nodes, and
+// forgets the old key when all have the new one.
 func (a *App) sweepMasterKey(ctx context.Context) error {
 	replaced, err := a.MasterKey.Refresh(ctx)
 	if err != nil {

@@ -136,7 +136,7 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 	}
 	startSealing(t, dsn, oldFile).Stop() // until the last node has the new file
 	for i, n := range nodes {
-		state, err := masterkey.Look(t.Context(), n.Node.DB.Read())
+		state, err := masterkey.ReadState(t.Context(), n.Node.DB.Read())
 		if err != nil || state.Before == "" || state.Left != 0 {
 			t.Fatalf("with the new file on %d nodes the state is %+v, %v", i, state, err)
 		}
@@ -147,7 +147,7 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 			}
 		}
 	}
-	if state, err := masterkey.Look(t.Context(), nodes[0].Node.DB.Read()); err != nil || state.Before != "" || state.Current != next.ID().String() {
+	if state, err := masterkey.ReadState(t.Context(), nodes[0].Node.DB.Read()); err != nil || state.Before != "" || state.Current != next.ID().String() {
 		t.Errorf("with the new file on each node the state is %+v, %v", state, err)
 	}
 	cfg := node.Defaults()
@@ -184,7 +184,7 @@ func killHalfWay(t *testing.T, rotation *exec.Cmd, db *store.DB, next seal.Key) 
 		t.Fatal(err)
 	}
 	_ = rotation.Wait()
-	state, err := masterkey.Look(t.Context(), db.Read())
+	state, err := masterkey.ReadState(t.Context(), db.Read())
 	if err != nil || state.Left == 0 {
 		t.Fatalf("after the kill the state is %+v, %v", state, err)
 	}

@@ -295,9 +295,9 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 	return joined, err
 }
 
-// use marks the invitation as accepted; of concurrent calls one succeeds. It locks
-// the tenant first, and returns the invitation as it is then, so that it sees the result of a concurrent demotion of the
-// inviter, freeze of the tenant or replacement of the token.
+// use marks the invitation as accepted; of concurrent calls one succeeds. It locks the
+// tenant first and returns the invitation as it is then, so that it sees a concurrent
+// demotion of the inviter, freeze of the tenant or replacement of the token.
 func use(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) (doorward.Invitation, error) {
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return inv, err

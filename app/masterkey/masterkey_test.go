@@ -203,7 +203,7 @@ func TestRotateWhileNodesSeal(t *testing.T) {
 		close(rotated)
 		writers.Wait()
 
-		state, err := masterkey.Look(t.Context(), a.db.Read())
+		state, err := masterkey.ReadState(t.Context(), a.db.Read())
 		if want := (masterkey.State{Current: next.ID().String(), Before: old.ID().String(), Sealed: true}); err != nil || state != want {
 			t.Fatalf("the state is %+v, %v; want %+v", state, err, want)
 		}

@@ -39,7 +39,7 @@ func (e *UnfinishedError) Error() string {
 
 // finish ends an earlier rotation to old. A rotation to next, or back, needs no end.
 func (k *Keys) finish(ctx context.Context, old, next seal.Key, inFiles []string) error {
-	state, err := Look(ctx, k.db.Read())
+	state, err := ReadState(ctx, k.db.Read())
 	if err != nil || state.Before == "" || state.Current != old.ID().String() || state.Before == next.ID().String() {
 		return err
 	}
@@ -131,8 +131,8 @@ type State struct {
 	Left    int    // values that are still sealed with another key, counted to 1,000
 }
 
-// Look returns the state. Errors: unavailable.
-func Look(ctx context.Context, read store.Reader) (s State, err error) {
+// ReadState returns the state. Errors: unavailable.
+func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 	rows, err := read.MasterKeys(ctx)
 	if err != nil || len(rows) == 0 {
 		return s, err
@@ -161,7 +161,7 @@ func Look(ctx context.Context, read store.Reader) (s State, err error) {
 // one in its file and nothing is sealed with another, and reports whether that is done.
 // inFiles are the keys in their files; None needs no key. Errors: unavailable.
 func (k *Keys) Forget(ctx context.Context, inFiles []string) (done bool, err error) {
-	state, err := Look(ctx, k.db.Read())
+	state, err := ReadState(ctx, k.db.Read())
 	if err != nil || state.Before == "" || state.Left > 0 {
 		return false, err
 	}

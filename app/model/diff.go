@@ -16,9 +16,9 @@ type Plan struct {
 	Since   Version
 	Changes []modelfile.Change // of actions
 	Parts   []PartChange
-	Roles   []Holder    // of tenants, which would gain or lose something
-	Keys    []Holder    // API keys which would gain or lose something
-	Off     []PolicyOff // policies of tenants that would be off
+	Roles   []Holder       // of tenants, which would gain or lose something
+	Keys    []Holder       // API keys which would gain or lose something
+	Off     []BrokenPolicy // policies of tenants that would be off
 }
 
 // Holder is a role of a tenant or an API key, with what it would gain and lose.
@@ -52,7 +52,7 @@ func (m *Models) Diff(ctx context.Context, text string) (p Plan, err error) {
 		if p.Parts, err = partChanges(p.Since, file, text); err != nil {
 			return err
 		}
-		if p.Off, err = policiesOff(ctx, read, p.Since, text); err != nil {
+		if p.Off, err = brokenPolicies(ctx, read, p.Since, text); err != nil {
 			return err
 		}
 		before, err := compile(p.Since)

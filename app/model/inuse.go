@@ -11,15 +11,15 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// PolicyOff is a policy of a tenant that names what a model takes away.
-type PolicyOff struct {
+// BrokenPolicy is a policy of a tenant that names what a new model no longer has.
+type BrokenPolicy struct {
 	TenantID string
 	ID       string
 }
 
-// policiesOff returns the policies of all tenants that have a place in the model that
-// holds and none in the next one, by tenant.
-func policiesOff(ctx context.Context, read store.Reader, since Version, next string) (all []PolicyOff, err error) {
+// brokenPolicies returns the policies of all tenants that are valid under the current
+// model and not under the next one, by tenant.
+func brokenPolicies(ctx context.Context, read store.Reader, since Version, next string) (all []BrokenPolicy, err error) {
 	if since.Version == 0 {
 		since.Text = "" // the built-in model
 	}
@@ -34,18 +34,20 @@ func policiesOff(ctx context.Context, read store.Reader, since Version, next str
 	err = read.EachPolicy(ctx, func(v store.PolicyVersion) error {
 		ids, err := rules.PoliciesLost(v.Text, before, after)
 		for _, id := range ids {
-			all = append(all, PolicyOff{v.TenantID, id})
+			all = append(all, BrokenPolicy{v.TenantID, id})
 		}
 		return err
 	})
-	slices.SortFunc(all, func(a, b PolicyOff) int { return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b BrokenPolicy) int {
+		return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.ID, b.ID))
+	})
 	return slices.Compact(all), err
 }
 
 // maxListed bounds the policies in an error.
 const maxListed = 100
 
-func inUse(off []PolicyOff) *doorward.Error {
+func inUse(off []BrokenPolicy) *doorward.Error {
 	e := doorward.Fail(doorward.CodeModelInUse, "%d policies of tenants name what the model takes away.", len(off))
 	for _, p := range off[:min(len(off), maxListed)] {
 		e.Fields = append(e.Fields, doorward.FieldError{Pointer: "/text", Code: "policy", Message: fmt.Sprintf("The policy %q of the tenant %s would be off.", p.ID, p.TenantID)})

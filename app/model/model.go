@@ -113,7 +113,7 @@ type Applied struct {
 	Model      Version
 	Changes    []modelfile.Change // of actions
 	Parts      []PartChange
-	Off        []PolicyOff // with force
+	Off        []BrokenPolicy // with force
 	Revocation doorward.Revocation
 }
 
@@ -147,7 +147,7 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 		if a.Parts, err = partChanges(now, file, text); err != nil {
 			return err
 		}
-		if a.Off, err = policiesOff(ctx, tx.Reader, now, text); err != nil {
+		if a.Off, err = brokenPolicies(ctx, tx.Reader, now, text); err != nil {
 			return err
 		}
 		if len(a.Off) > 0 && !force {

@@ -339,7 +339,7 @@ func TestModelInUse(t *testing.T) {
 			return tx.InsertPolicy(ctx, store.PolicyVersion{TenantID: acme.ID, Version: 1, Text: policies, Mode: store.PolicyEnforces, CreatedAt: tx.Now, CreatedBy: owner.User.ID})
 		})
 		f.NoError(err)
-		off := []model.PolicyOff{{TenantID: acme.ID, ID: "nobody"}}
+		off := []model.BrokenPolicy{{TenantID: acme.ID, ID: "nobody"}}
 		plan, err := f.Node(0).Models.Diff(ctx, strict)
 		f.NoError(err)
 		if diff := cmp.Diff(off, plan.Off); diff != "" {

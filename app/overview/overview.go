@@ -23,7 +23,7 @@ type Overviews struct {
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
-// not counted. settle records the refusals that are still in the inbox.
+// not counted. recordPending records the refusals that are still in the inbox.
 func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, recordPending func(context.Context)) *Overviews {
 	return &Overviews{writer, db, sessions, recordPending}
 }

@@ -106,8 +106,8 @@ type Changed struct {
 
 // Change replaces the caller's password, ends all other sessions, in every tenant,
 // and the trust in all other browsers. Errors: validation_failed, too_many_attempts, and
-// before anything else step_up_required: who has got hold of the session of somebody with a
-// second factor gets no try of the password, and doesn't learn whether one is right.
+// before anything else step_up_required: with a stolen session of somebody with a second
+// factor nobody can try passwords.
 func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, password, confirm string) (Changed, error) {
 	if err := p.MayChange(ctx, by); err != nil {
 		return Changed{}, err

@@ -79,7 +79,7 @@ func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made R
 	on.Grant = grant(by.Rules, c)
 	_, err = r.writer.DoAll(ctx, by, access.Operation{
 		Action: doorward.RoleCreate, On: on,
-		ReadObject: r.judged(ctx, by, on, func(rules *doorward.Rules, on *doorward.Object) { on.Grant = grant(rules, c) }),
+		ReadObject: r.objectUnderLock(ctx, by, on, func(rules *doorward.Rules, on *doorward.Object) { on.Grant = grant(rules, c) }),
 		Write: func(tx *access.Tx) error {
 			if len(faults) > 0 {
 				return doorward.InvalidFields(faults...)
@@ -96,9 +96,9 @@ func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made R
 	return made, err
 }
 
-// judged returns what reads the object under the lock on the tenant: the rules may have
+// objectUnderLock returns what reads the object under the lock on the tenant: the rules may have
 // changed since the first decision.
-func (r *Roles) judged(ctx context.Context, by doorward.Caller, on doorward.Object, fill func(*doorward.Rules, *doorward.Object)) func(*store.Tx) (doorward.Object, error) {
+func (r *Roles) objectUnderLock(ctx context.Context, by doorward.Caller, on doorward.Object, fill func(*doorward.Rules, *doorward.Object)) func(*store.Tx) (doorward.Object, error) {
 	return func(tx *store.Tx) (doorward.Object, error) {
 		now := on
 		rules, err := tx.Rules(ctx, by.TenantID)
@@ -172,12 +172,12 @@ func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit)
 		after, err = get(ctx, tx.Reader, by.TenantID, id)
 		return err
 	}
-	held, err = r.change(ctx, by, doorward.RoleUpdate, id, write, e.judge)
+	held, err = r.change(ctx, by, doorward.RoleUpdate, id, write, e.setGrant)
 	return after, held, err
 }
 
-// judge adds to the object what the edited role would grant.
-func (e Edit) judge(rules *doorward.Rules, was doorward.CustomRole, on *doorward.Object) {
+// setGrant adds to the object what the edited role would grant.
+func (e Edit) setGrant(rules *doorward.Rules, was doorward.CustomRole, on *doorward.Object) {
 	if e.Permissions != nil {
 		is, _ := e.change(rules.Model(), was)
 		on.Grant = grant(rules, is)

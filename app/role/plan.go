@@ -26,7 +26,7 @@ func (r *Roles) Plan(ctx context.Context, by doorward.Caller, id string, e Edit)
 		return Plan{}, err
 	}
 	on := object(by, id, was.Name)
-	e.judge(rules, was, &on)
+	e.setGrant(rules, was, &on)
 	if err := access.CanAt(&by, r.db.Now(), doorward.RoleUpdate, on).Err(); err != nil {
 		return Plan{}, err
 	}

@@ -17,7 +17,7 @@ func auditLinkCommand() *cobra.Command {
 		Short: "Print a link that shows the installation's trail in a browser, once",
 		Long: `Link prints a link to a page with the installation's own audit trail, alone on the last
 line. It opens the page once, within ten minutes, and the page closes by itself half an hour
-later. The page changes nothing. Whoever opens the link sees the trail, so treat it like a
+later. The page changes nothing. Anybody who opens the link sees the trail, so treat it like a
 password until then.`,
 		Example: "  doorward audit link --config /etc/doorward/doorward.yaml", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {

@@ -230,7 +230,7 @@ func backup(cmd *cobra.Command, db *store.DB, file string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Backed up to %s and checked.\n", file)
-	if state, err := masterkey.Look(cmd.Context(), db.Read()); err == nil && state.Current != "" { // an older schema has no keys
+	if state, err := masterkey.ReadState(cmd.Context(), db.Read()); err == nil && state.Current != "" { // an older schema has no keys
 		fmt.Fprintf(cmd.OutOrStdout(), "The master key %s is not in it: keep a copy of its file elsewhere.\n", state.Current)
 	}
 	return nil

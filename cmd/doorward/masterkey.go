@@ -140,7 +140,7 @@ func checkMasterKey(ctx context.Context, db *store.DB, cfg node.Config) (f findi
 // checkRotation reports whether a replacement of the master key is finished.
 func checkRotation(ctx context.Context, db *store.DB, fit masterkey.Fit) finding {
 	f := finding{what: "master key", fine: "the file holds the key " + fit.Here + ", which fits"}
-	state, err := masterkey.Look(ctx, db.Read())
+	state, err := masterkey.ReadState(ctx, db.Read())
 	switch {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable

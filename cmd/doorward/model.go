@@ -128,7 +128,7 @@ If policies of tenants name what the model takes away, nothing is applied withou
 	return cmd
 }
 
-func printOff(w io.Writer, all []model.PolicyOff) {
+func printOff(w io.Writer, all []model.BrokenPolicy) {
 	for _, p := range all {
 		fmt.Fprintf(w, "policy %q of %s: off, it names what the model takes away\n", p.ID, p.TenantID)
 	}

@@ -14,8 +14,8 @@ local asked = {
 
 local identity = { "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key", "x-auth-assertion", "x-auth-aal" }
 
--- What the client is told of a refusal, beside status and body.
-local told = {
+-- The headers of a refusal that the client gets, beside status and body.
+local returned = {
 	"cache-control", "content-type", "ratelimit", "ratelimit-policy", "retry-after", "www-authenticate",
 	"x-content-type-options", "x-request-id",
 }
@@ -45,7 +45,7 @@ end
 
 local function refuse(txn, answer)
 	local reply = txn:reply({ status = answer.status })
-	for _, name in ipairs(told) do
+	for _, name in ipairs(returned) do
 		for _, value in ipairs(values(answer.headers, name)) do
 			reply:add_header(name, value)
 		end

@@ -287,8 +287,8 @@ func TestFormsByRole(t *testing.T) {
 	admin.post("/console/close", url.Values{"confirm": {"Acme"}}, http.StatusForbidden)
 	admin.post("/console/policy", url.Values{"text": {""}, "version": {"1"}}, http.StatusForbidden)
 	admin.post(person+"/role", url.Values{"role": {"OWNER"}}, http.StatusForbidden)
-	for _, deed := range []string{"name", "role", "suspend", "sign-out", "reset-factors", "remove"} {
-		admin.post("/console/people/"+h.people["OWNER"].ID+"/"+deed, url.Values{"name": {"x"}, "role": {"USER"}}, http.StatusForbidden)
+	for _, action := range []string{"name", "role", "suspend", "sign-out", "reset-factors", "remove"} {
+		admin.post("/console/people/"+h.people["OWNER"].ID+"/"+action, url.Values{"name": {"x"}, "role": {"USER"}}, http.StatusForbidden)
 	}
 	if status, body := h.tenant.Owner.Get("/api/v2/users"); status != http.StatusOK || strings.Count(string(body), `"id"`) != 4 || strings.Contains(string(body), `"name":"x"`) {
 		t.Errorf("after all that the people are %s", body)

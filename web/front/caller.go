@@ -97,7 +97,7 @@ func (g Guard) OrAcross(need doorward.Action) Guard {
 	return g
 }
 
-// Across is the permission for that; empty: there is none.
+// Across is the permission of OrAcross; empty: the route has none.
 func (g Guard) Across() doorward.Action { return g.across }
 
 // Service is the permission that a service key needs for the route; empty: none may
@@ -126,7 +126,7 @@ func (g Guard) OrInstallation() Guard {
 	return g
 }
 
-// OfInstallation reports whether that is so.
+// OfInstallation reports whether the route is open as OrInstallation says.
 func (g Guard) OfInstallation() bool { return g.installation }
 
 // For decides on one of the actions that the permission allows, which policies may refuse

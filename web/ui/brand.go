@@ -69,7 +69,7 @@ func AccentSheet(accent string) string {
 		rule(colour.Light) + "\n@media (prefers-color-scheme: dark) { " + rule(colour.Dark) + " }\n"
 }
 
-// edge returns the border of a surface of the colour: none if the surface can be told from
+// edge returns the border of a surface of the colour: none if the surface stands out from
 // the page (WCAG 2.2, 1.4.11).
 func edge(c colour.Colour, s colour.Scheme) string {
 	if colour.Contrast(c, s.Paper) >= 3 {

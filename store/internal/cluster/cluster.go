@@ -59,7 +59,7 @@ type Servers struct {
 // that it continues.
 type timeline struct {
 	number uint32
-	met    time.Time // by this process
+	seenAt time.Time // by this process
 }
 
 // Of returns nil for a DSN with one server, whose host name may resolve as the
@@ -151,7 +151,7 @@ func (c *Servers) checkTimeline(ctx context.Context, conn *pgconn.PgConn) error 
 	if number < newest.number {
 		return fmt.Errorf("the primary was replaced: it is on timeline %d, another one on %d", number, newest.number)
 	}
-	if number > 1 && since < MaxLease && time.Since(newest.met) < MaxLease {
+	if number > 1 && since < MaxLease && time.Since(newest.seenAt) < MaxLease {
 		return fmt.Errorf("the primary was promoted within the last %v: leases on the one before may not be over", MaxLease)
 	}
 	conn.CustomData()[timelineKey] = number

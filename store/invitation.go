@@ -78,11 +78,14 @@ type InvitationFilter struct {
 	Text     string // words of the address or the name, without regard to case and accents
 }
 
+// What has failed is rare: its ids are read first, by the index mails_failed, so that the newest
+// mail is looked up for them alone and not for every invitation.
 var invitationPages = newPages(listing[doorward.Invitation]{
 	head:  selectInvitation,
 	count: `FROM invitations i `,
 	where: `WHERE i.tenant_id = $1
   AND ($2 = '' OR $2 = CASE WHEN i.state = 'PENDING' AND i.expires_at <= $3 THEN 'EXPIRED' ELSE i.state END)
+  AND ($4 <> 'failed' OR i.id IN (SELECT f.subject_id FROM mails f WHERE f.state = 'failed'))
   AND ($4 = '' OR $4 = coalesce((SELECT y.state FROM mails y WHERE y.subject_id = i.id ORDER BY y.created_at DESC, y.id DESC LIMIT 1), 'queued'))
   AND ($5 = '' OR i.role = $5)
 ` + contains("i.search", 6),

@@ -4,6 +4,8 @@
 # It is no part of make test, since the marks depend on how busy the machine is.
 #
 #   LEAST=95        the lowest mark that passes
+#   ONLY=/console   a regular expression for the pages to rate
+#   CATEGORIES=…    what to rate, such as accessibility,best-practices,seo on a busy machine
 #   CHROMIUM=…      the browser
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,4 +25,5 @@ until address=$(sed -n 's/.* is ready at //p' "$folder/said") && [ -n "$address"
 	sleep 0.1
 done
 password=$(sed -n 's/.*password of all four: //p' "$folder/said")
-node tools/lighthouse/rate.mjs "$address" "$password" artifacts/lighthouse
+link=$(cd "$folder" && "$root/artifacts/doorward" audit link --database sqlite:doorward-dev/doorward.db --base-url "$address" | grep -o 'http[^ ]*')
+node tools/lighthouse/rate.mjs "$address" "$password" artifacts/lighthouse "$link"

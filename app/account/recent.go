@@ -30,8 +30,7 @@ const (
 	Undone    = "undone"
 )
 
-// RecentActions are the actions that change how somebody signs in, or by which
-// somebody has.
+// RecentActions are sign-ins, and the actions that change how somebody signs in.
 var RecentActions = []doorward.Action{
 	doorward.SessionOpen, doorward.SessionStepUp, doorward.PasswordChange, doorward.PasswordReset, doorward.AccountEmail,
 	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset, doorward.MFAClone,

@@ -26,8 +26,9 @@ func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string,
 
 // Refuse counts the attempt of a correct password that permits nothing, or of a wrong
 // second factor, as a failure, and records it as a refusal of the action in one
-// transaction, as for a wrong password: another commit would tell the two apart. It returns the reason, or the fault that kept
-// it from being counted. Don't pass the proof to End then.
+// transaction, as for a wrong password: the time of a second commit would distinguish the
+// two. It returns the reason, or the fault that kept it from being counted. Don't pass the
+// proof to End then.
 func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	refusal := *reason
 	refusal.Allowance = p.attempt.allowance
@@ -36,7 +37,7 @@ func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.O
 	})
 }
 
-// RefuseUnknown is Refuse for a proof of which nobody knows whose it is.
+// RefuseUnknown is Refuse for a proof whose account is unknown.
 func (p Proof) RefuseUnknown(ctx context.Context, action doorward.Action, reason *doorward.Error) error {
 	return p.verifier.writer.RefuseAccountWith(p.by, action, "", reason, func(record access.Record) error {
 		return p.verifier.fail(ctx, p.attempt, record)

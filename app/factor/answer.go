@@ -29,7 +29,7 @@ func (a Answer) Method() string {
 	return doorward.ByCode
 }
 
-// Match is an answer that was right when it was judged. Use it in the transaction of what
+// Match is an answer that was right when it was checked. Use it in the transaction of what
 // it permits.
 type Match struct {
 	Methods []string // for Assurance.AMR
@@ -40,8 +40,9 @@ type Match struct {
 // useFunc gets the tenant whose trail records the use.
 type useFunc func(ctx context.Context, tx *access.Tx, tenantID string) error
 
-// Use makes the answer invalid for later use. The trail of the tenant records that a recovery code was used.
-// Errors: invalid_code when another request was quicker, unavailable.
+// Use makes the answer invalid for later use. The trail of the tenant records that a
+// recovery code was used. Errors: invalid_code when another request was quicker,
+// unavailable.
 func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 	if err := m.use(ctx, tx, tenantID); err != nil {
 		return err

@@ -122,7 +122,7 @@ type Applied struct {
 // new version. Keys and custom roles keep what they have been given; actions that the
 // model lacks have no effect until one has them again. versions are the tags of the
 // versions that the caller has seen; none for any. With force, policies of tenants that
-// name what the model takes away are off, as others are not. Errors: validation_failed,
+// name what the model no longer has are off; without, they stop the change. Errors: validation_failed,
 // precondition_failed, model_in_use without force, forbidden, unavailable.
 func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, versions []string, force bool) (a Applied, err error) {
 	file, err := read(text)

@@ -162,7 +162,7 @@ func (p *Policies) session(ctx context.Context, token string) (s subject, err er
 	if err != nil {
 		return s, store.ErrNone
 	}
-	cred, err := p.sessions.Look(ctx, t)
+	cred, err := p.sessions.Peek(ctx, t)
 	s.p = doorward.PrincipalOf(cred.User, cred.Session)
 	return s, err
 }

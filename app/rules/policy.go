@@ -35,8 +35,8 @@ func SchemaOf(model string) (*cedar.Schema, error) {
 	return c.schema, err
 }
 
-// PoliciesLost returns the ids of the policies of a stored text that have a place in the
-// schema of one model and none in that of the next, sorted.
+// PoliciesLost returns the ids of the policies of a stored text that are valid under the
+// schema of one model and not under that of the next, sorted.
 func PoliciesLost(text string, before, after *cedar.Schema) (ids []string, err error) {
 	_, off, err := cedar.ParseStored(text, before)
 	if err != nil {
@@ -60,7 +60,7 @@ type policy struct {
 	until             time.Time // when the latest ends; zero: never
 }
 
-// held is what holds at a time: policies that refuse, and policies that only observe.
+// held is what is in force at a time: policies that refuse, and policies that only observe.
 type held struct{ enforced, observed *text }
 
 // text is the compiled text of a version.

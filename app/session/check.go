@@ -87,13 +87,13 @@ func (s *Sessions) inTime(session doorward.Session, now time.Time) bool {
 	return now.Before(session.ExpiresAt(s.limits)) && now.Before(session.IdleExpiresAt(s.limits))
 }
 
-// Look returns the session of a token as Check would find it, without recording a use.
+// Peek returns the session of a token as Check would find it, without recording a use.
 // Errors are those of Check.
-func (s *Sessions) Look(ctx context.Context, token secret.Token) (store.Credential, error) {
-	return s.look(ctx, token.Hash())
+func (s *Sessions) Peek(ctx context.Context, token secret.Token) (store.Credential, error) {
+	return s.peek(ctx, token.Hash())
 }
 
-func (s *Sessions) look(ctx context.Context, hash secret.Hash) (store.Credential, error) {
+func (s *Sessions) peek(ctx context.Context, hash secret.Hash) (store.Credential, error) {
 	cred, err := s.read(ctx, hash)
 	if err == nil && s.looksIdle(cred.Session) {
 		cred, err = s.resolveIdle(ctx, hash, s.idle(cred.Session))
@@ -106,7 +106,7 @@ func (s *Sessions) look(ctx context.Context, hash secret.Hash) (store.Credential
 
 // load reads the session from the database and puts it in memory.
 func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Principal, error) {
-	cred, err := s.look(ctx, hash)
+	cred, err := s.peek(ctx, hash)
 	if err != nil {
 		return doorward.Principal{}, err
 	}

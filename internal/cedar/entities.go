@@ -123,8 +123,9 @@ func (s *Schema) Declared(kind string) []string {
 	return ids
 }
 
-// entity returns an entity as it is declared, under what a caller states of it. What is
-// stated in a type other than the declared one, or in one that Cedar has not, is absent.
+// entity returns an entity as it is declared, under what a caller states of it. A
+// stated value of another type than the declared one, or of one that Cedar lacks, is
+// absent.
 func (s *Schema) entity(uid types.EntityUID, stated map[string]any) types.Entity {
 	e := s.known[uid]
 	e.UID = uid

@@ -16,8 +16,9 @@ import (
 )
 
 // Content is text that is the same for everybody: a file that pages load, or a document.
-// It is compressed once, for the first request. Nothing in it is secret, so its compressed length tells nothing
-// (BREACH); answers to one caller are never compressed, see docs/threat-model.md.
+// It is compressed once, for the first request. Nothing in it is secret, so its compressed
+// length reveals nothing (BREACH). Answers to one caller are never compressed, see
+// docs/threat-model.md.
 type Content struct {
 	MediaType string
 	Body      []byte

@@ -233,19 +233,19 @@ func (b *book) neighbours(link string) (before, next *entry) {
 // guides are the routes of the documentation. All pages but the first share one,
 // so that a list of metrics doesn't grow with them.
 func (p *pageRenderer) guides() []front.Route {
-	first := func() (content, error) { return p.leaf("") }
+	first := func() (content, error) { return p.docPage("") }
 	return []front.Route{
 		get("/docs", first),
 		get("/docs/{$}", first),
 		front.On("GET /docs/search", front.Public(), front.Raw(p.showSearch), front.Doc{}),
-		front.On("GET /docs/{page...}", front.Public(), front.Raw(p.showLeaf), front.Doc{}),
+		front.On("GET /docs/{page...}", front.Public(), front.Raw(p.showDocPage), front.Doc{}),
 	}
 }
 
-func (p *pageRenderer) showLeaf(_ context.Context, call *front.Call) error {
-	c, err := p.leaf(call.R.PathValue("page"))
+func (p *pageRenderer) showDocPage(_ context.Context, call *front.Call) error {
+	c, err := p.docPage(call.R.PathValue("page"))
 	if errors.Is(err, fs.ErrNotExist) && call.ByPerson() {
-		c, err = p.leaf(missing)
+		c, err = p.docPage(missing)
 		c.status = http.StatusNotFound
 	}
 	switch {
@@ -260,10 +260,10 @@ func (p *pageRenderer) showLeaf(_ context.Context, call *front.Call) error {
 // missing is the key of the not-found page. No path can equal it.
 const missing = "/"
 
-// leaf returns the page or the picture below /docs/. It looks the name up among the
+// docPage returns the page or the picture below /docs/. It looks the name up among the
 // embedded files and opens no other; unknown names are fs.ErrNotExist.
-func (p *pageRenderer) leaf(name string) (content, error) {
-	bound := p.leaves
+func (p *pageRenderer) docPage(name string) (content, error) {
+	bound := p.docPages
 	if strings.HasPrefix(name, "api/") {
 		bound = p.groups // apart, so that a guide doesn't wait for the OpenAPI document
 	}
@@ -280,17 +280,17 @@ func (p *pageRenderer) leaf(name string) (content, error) {
 	return all[name]()
 }
 
-// bind returns the function that renders each page of the book.
-func (p *pageRenderer) bind() (leaves, error) {
+// bindDocs returns the function that renders each page of the book.
+func (p *pageRenderer) bindDocs() (docPages, error) {
 	b, err := readBook(p.base)
 	if err != nil {
 		return nil, err
 	}
-	all := leaves{missing: p.print(func() (view, error) {
+	all := docPages{missing: p.renderOnce(func() (view, error) {
 		return view{File: "missing", Title: "No such page", Description: "There is no such page.", Body: &chapter{Parts: b.parts}}, nil
 	})}
 	for name := range b.pages {
-		all[name] = p.print(func() (view, error) {
+		all[name] = p.renderOnce(func() (view, error) {
 			c, err := b.chapter(name)
 			if err != nil {
 				return view{}, err

@@ -44,7 +44,7 @@ func Routes(s *front.Site, version string, document func() ([]byte, error)) []fr
 	p := &pageRenderer{base: s.BasePath(), version: version, asset: s.FileName, reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
-	p.leaves, p.groups = sync.OnceValues(p.bind), sync.OnceValues(p.bindReference)
+	p.docPages, p.groups = sync.OnceValues(p.bindDocs), sync.OnceValues(p.bindReference)
 	p.sections = sync.OnceValues(p.readSections)
 	routes := p.pages()
 	routes = append(routes,
@@ -73,13 +73,13 @@ type pageRenderer struct {
 	version   string
 	asset     func(name string) string
 	reference func() (*reference, error)
-	leaves    func() (leaves, error)
-	groups    func() (leaves, error) // likewise, those of the reference
+	docPages  func() (docPages, error)
+	groups    func() (docPages, error) // likewise, those of the reference
 	sections  func() ([]section, error)
 }
 
-// leaves render the pages of the documentation, by path below /docs/.
-type leaves map[string]func() (content, error)
+// docPages render the pages of the documentation, by path below /docs/.
+type docPages map[string]func() (content, error)
 
 func (p *pageRenderer) pages() []front.Route {
 	home := p.page(func(ref *reference) view {
@@ -98,18 +98,18 @@ func (p *pageRenderer) pages() []front.Route {
 var reading = []string{"copy.js", "reading.js"}
 
 // bindReference returns the functions that render the pages of the groups and of the objects.
-func (p *pageRenderer) bindReference() (leaves, error) {
+func (p *pageRenderer) bindReference() (docPages, error) {
 	ref, err := p.reference()
 	if err != nil {
 		return nil, err
 	}
-	all := leaves{}
+	all := docPages{}
 	for _, g := range ref.Groups {
-		all["api/"+g.ID] = p.print(func() (view, error) {
+		all["api/"+g.ID] = p.renderOnce(func() (view, error) {
 			return view{File: "group", Title: g.Name, Description: "The API reference: " + g.Name + ".", Scripts: reading, Body: groupPage{ref, g}}, nil
 		})
 	}
-	all["api/"+objects] = p.print(func() (view, error) {
+	all["api/"+objects] = p.renderOnce(func() (view, error) {
 		return view{File: objects, Title: "Objects", Description: "The API reference: objects.", Scripts: reading, Body: groupPage{ref, group{Name: "Objects"}}}, nil
 	})
 	return all, nil
@@ -129,13 +129,13 @@ type view struct {
 	Scripts     []string // names of ES modules
 	Body        any
 
-	Base, Version string                   // set by print
+	Base, Version string                   // set by make
 	Asset         func(name string) string // likewise: the name of a file, with a hash
 }
 
 // page renders a view of the reference.
 func (p *pageRenderer) page(look func(*reference) view) func() (content, error) {
-	return p.print(func() (view, error) {
+	return p.renderOnce(func() (view, error) {
 		ref, err := p.reference()
 		if err != nil {
 			return view{}, err
@@ -144,9 +144,9 @@ func (p *pageRenderer) page(look func(*reference) view) func() (content, error) 
 	})
 }
 
-// print renders a view once, on first use. An error is a defect of a template or of
+// renderOnce renders a view once, on first use. An error is a defect of a template or of
 // the document, which tests find.
-func (p *pageRenderer) print(look func() (view, error)) func() (content, error) {
+func (p *pageRenderer) renderOnce(look func() (view, error)) func() (content, error) {
 	return sync.OnceValues(func() (content, error) {
 		v, err := look()
 		if err != nil {

@@ -262,7 +262,7 @@ func (c crawl) follow(path, link string) {
 		target = path[:strings.LastIndex(path, "/")] + target[1:]
 	}
 	if !strings.HasPrefix(target, c.base+"/") {
-		c.t.Errorf("%s: the link %q leaves the base path %q", path, link, c.base)
+		c.t.Errorf("%s: the link %q docPages the base path %q", path, link, c.base)
 		return
 	}
 	if root := c.visit(target); fragment != "" && byID(root, fragment) == nil {

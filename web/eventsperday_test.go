@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"image/color"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -21,8 +22,8 @@ type usedUp struct {
 	acme  *doorwardtest.Tenant
 	owner opt
 
-	people                        map[string]*doorwardtest.Person
-	key, hook, role, sent, toJoin string
+	people                                  map[string]*doorwardtest.Person
+	key, hook, delivery, role, sent, toJoin string
 }
 
 // fill makes a tenant with one of each, and uses up its quota.
@@ -37,6 +38,9 @@ func (s *server) fill(t *testing.T) *usedUp {
 	}
 	f.key, _ = s.newKey(t, f.acme.Owner, m{})
 	f.hook = f.ask("POST "+hooksPath, m{"url": "https://hooks.example/", "events": []string{"*"}}, 201).text("webhook.id")
+	f.hanging(t, f.acme.Owner.Token(), "image/png", dot)
+	f.ask("PUT "+policyPath, m{"text": `@id("a") forbid(principal, action == Action::"report.read", resource);`}, 200, f.owner, with("If-Match", "*"))
+	f.delivery = f.deliveriesOf(t, f.hook, "", f.owner)[0]["id"].(string)
 	f.role = f.ask("POST "+rolesPath, m{"name": "DESK", "permissions": []string{"user.read"}}, 201).text("id")
 	f.sent = f.ask(invitePath, m{"email": "sent@acme.example", "role": "USER"}, 201).text("id")
 	f.toJoin = s.invite(t, f.acme.Owner, "joins@acme.example", "USER")
@@ -69,6 +73,7 @@ func (f *usedUp) refusesChanges() {
 	}{
 		{invitePath, m{"email": "new@acme.example", "role": "USER"}},
 		{"POST /api/v2/invitations/" + f.sent + "/resend", nil},
+		{logoPath, string(painted(2, 1, color.Black))},
 		{low, m{"role": "ADMIN"}},
 		{low, m{"name": "Low"}},
 		{"PATCH /api/v2/users/" + f.people["waits"].ID, m{"status": "active"}},
@@ -77,12 +82,19 @@ func (f *usedUp) refusesChanges() {
 		{"PATCH " + key, m{"name": "Other"}},
 		{"POST " + hooksPath, m{"url": "https://other.example/", "events": []string{"*"}}},
 		{"PATCH " + hook, m{"events": []string{"user.*"}}},
+		{"POST " + hooksPath + "/" + f.hook + "/replay", m{}},
+		{"POST " + hooksPath + "/deliveries/" + f.delivery + "/retry", nil},
 		{"POST " + rolesPath, m{"name": "SHOP", "permissions": []string{"user.read"}}},
 		{"PATCH " + rolesPath + "/" + f.role, m{"about": "answers"}},
 		{"PUT " + policyPath, m{"text": `@id("a") forbid(principal, action == Action::"audit.read", resource);`}},
+		{"DELETE /api/v2/tenant/logo", nil},
 		{"POST /api/v2/auth/complete-registration", m{"token": f.toJoin, "password": password, "confirmPassword": password}},
 	} {
-		a := f.send(f.t, c.route, c.body, f.owner, with("If-Match", "*")).fails(http.StatusConflict, "quota_exceeded").is("quota", "eventsPerDay")
+		mediaType := "application/json"
+		if c.route == logoPath {
+			mediaType = "image/png"
+		}
+		a := f.send(f.t, c.route, c.body, f.owner, typed(mediaType), with("If-Match", "*")).fails(http.StatusConflict, "quota_exceeded").is("quota", "eventsPerDay")
 		next := f.clock.now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour).Format(time.RFC3339)
 		a.is("detail", "The operator limits this tenant to 0 events of changes a day (eventsPerDay). The next day begins at "+next+".")
 	}
@@ -100,6 +112,8 @@ func (f *usedUp) endsAccess() {
 	f.ask("DELETE "+id("low")+"/sessions", nil, 200)
 	f.ask("DELETE "+id("removes"), nil, 200)
 	f.ask("DELETE /api/v2/invitations/"+f.sent, nil, 204)
+	f.ask("POST "+policyPath+"/versions/1/restore", nil, 200)
+	f.ask("POST "+hooksPath+"/"+f.hook+"/test", nil, 200)
 	f.ask("PATCH "+hooksPath+"/"+f.hook, m{"enabled": false}, 200)
 	f.ask("POST "+hooksPath+"/"+f.hook+"/rotate-secret", m{}, 201)
 	f.ask("DELETE "+hooksPath+"/"+f.hook, nil, 204)

@@ -147,7 +147,7 @@ const maxBulk = 100
 var docInviteBulk = front.Doc{
 	ID: "inviteBulk", Tag: "Invitations", Summary: "Invite several people",
 	Description: "1 to 100. Each row is a separate invitation with its own answer; a malformed row is 400 for all. If the database fails before any row is invited, the answer is 503; later, the remaining rows have 503.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeQuotaExceeded},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired},
 }
 
 func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) ([]invite.Sent, error) {

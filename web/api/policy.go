@@ -147,7 +147,7 @@ var docRestorePolicy = front.Doc{
 	ID: "restorePolicyVersion", Tag: "Policies", Summary: "Let an earlier version of the policies hold again",
 	Description: "As a new version with its text and mode. In force on every node before the answer.",
 	Versioned:   true, Conditional: true,
-	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed, doorward.CodeQuotaExceeded},
+	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
 }
 
 func (a *api) restorePolicy(ctx context.Context, c *front.Call, _ front.None) (policyView, error) {

@@ -207,7 +207,7 @@ type testResult struct {
 var docTestWebhook = front.Doc{
 	ID: "testWebhook", Tag: "Webhooks", Summary: "Send a test to a webhook",
 	Description: "Sends an event `webhook.test` now, with `seq` 0, and waits 2 s for the answer. Works for a disabled webhook, too.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeMasterKeyMissing, doorward.CodeQuotaExceeded},
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) testWebhook(ctx context.Context, c *front.Call, _ front.None) (testResult, error) {

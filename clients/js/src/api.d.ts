@@ -8301,7 +8301,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency_in_progress`, `quota_exceeded` */
+            /** @description `idempotency_in_progress` */
             409: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -11902,16 +11902,6 @@ export interface operations {
             };
             /** @description `not_found` */
             404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `quota_exceeded` */
-            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -16238,7 +16228,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `master_key_missing`, `quota_exceeded` */
+            /** @description `master_key_missing` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

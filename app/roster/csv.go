@@ -111,6 +111,8 @@ func (r *parser) record(line int, header, fields []string, err error) {
 		r.Add(line, "", "invalid", fmt.Sprintf("The row has %d columns, the first line %d. Quote values with separators in them.", len(fields), len(header)))
 	case !utf8.ValidString(strings.Join(fields, "")):
 		r.Add(line, "", "invalid", "The row is not UTF-8. Save the file as UTF-8.")
+	case strings.Contains(strings.Join(fields, ""), "\x00"): // PostgreSQL's text can't have it
+		r.Add(line, "", "invalid", "The row has a NUL character. Save the file as UTF-8.")
 	default:
 		var person row
 		for i, name := range header {

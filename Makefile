@@ -15,7 +15,7 @@ run: ## start Doorward on this machine, with a tenant, a person for each role, a
 test: ## every property: lint, all tests, the race detector where memory is shared, pages, the model, fuzzing (installs what it needs)
 	scripts/test.sh
 
-test-fast: ## the tests that need nothing but Go, on SQLite only, in two minutes
+test-fast: ## the tests that need nothing but Go, on SQLite only
 	go test -short ./...
 
 race: ## all tests with the race detector (some ten minutes)

@@ -316,8 +316,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// runsAllTests reports whether all tests of the package run.
+// runsAllTests reports whether all tests of the package run. Those on PostgreSQL don't under
+// -short.
 func runsAllTests() bool {
+	if testing.Short() {
+		return false
+	}
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
 		if flag.Lookup(name).Value.String() != "" {
 			return false

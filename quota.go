@@ -57,24 +57,30 @@ func (q *Quotas) At(name Quota) **int64 {
 // Exceeds returns quota_exceeded if the tenant would have more than its quota. have counts
 // what it would have after the change.
 func (q *Quotas) Exceeds(name Quota, have int64) error {
+	if e := q.exceeded(name, have, name.Words()); e != nil {
+		return e
+	}
+	return nil
+}
+
+func (q *Quotas) exceeded(name Quota, have int64, words string) *Error {
 	limit := *q.At(name)
 	if limit == nil || have <= *limit {
 		return nil
 	}
-	e := Fail(CodeQuotaExceeded, "The operator limits this tenant to %d %s.", *limit, name.Words())
+	e := Fail(CodeQuotaExceeded, "The operator limits this tenant to %d %s.", *limit, words)
 	e.Quota = name
 	return e
 }
 
-// EventsExceed returns quota_exceeded if the tenant would have more events of changes than
-// its quota in the day of UTC that now is in. have counts what it would have after the change.
+// EventsExceed is Exceeds for the events of changes in the day of UTC that now is in.
 func (q *Quotas) EventsExceed(have int64, now time.Time) error {
-	if q.EventsPerDay == nil || have <= *q.EventsPerDay {
+	e := q.exceeded(QuotaEventsPerDay, have, QuotaEventsPerDay.Words()+" (eventsPerDay)")
+	if e == nil {
 		return nil
 	}
 	next := time.Unix((DayOf(now)+1)*secondsOfDay, 0).UTC().Format(time.RFC3339)
-	e := Fail(CodeQuotaExceeded, "The operator limits this tenant to %d events of changes a day (eventsPerDay). The next day begins at %s.", *q.EventsPerDay, next)
-	e.Quota = QuotaEventsPerDay
+	e.Detail += " The next day begins at " + next + "."
 	return e
 }
 

@@ -60,18 +60,14 @@ const (
   (SELECT bucket FROM throttles WHERE expires_at = 0 AND since <= $1 AND until <= $1 LIMIT $2)`
 )
 
-// ThrottleBatch bounds the counters of one deletion, so that it blocks other
-// writers only briefly.
-const ThrottleBatch = 1000
-
-// DeleteOldThrottles deletes up to ThrottleBatch expired buckets, and as many of
-// those that the previous version has written, if they have had no hit since
-// before. It reports whether there may be more.
-func (tx *Tx) DeleteOldThrottles(ctx context.Context, before time.Time) (more bool, err error) {
-	expired, err := tx.exec(ctx, sqlDeleteExpiredThrottles, micros(tx.Now), ThrottleBatch)
+// DeleteOldThrottles deletes up to limit expired buckets, and as many of those that the
+// previous version has written, if they have had no hit since before. It returns the larger
+// of the two numbers: below limit, none is left.
+func (tx *Tx) DeleteOldThrottles(ctx context.Context, before time.Time, limit int) (int64, error) {
+	expired, err := tx.exec(ctx, sqlDeleteExpiredThrottles, micros(tx.Now), limit)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	old, err := tx.exec(ctx, sqlDeleteOldThrottles, micros(before), ThrottleBatch)
-	return expired == ThrottleBatch || old == ThrottleBatch, err
+	old, err := tx.exec(ctx, sqlDeleteOldThrottles, micros(before), limit)
+	return max(expired, old), err
 }

@@ -410,16 +410,10 @@ func Network(ip string) string { return doorward.Network(ip) }
 // Sweep deletes expired counters, attempts and devices, in several transactions, since an
 // attack leaves many.
 func (v *Verifier) Sweep(ctx context.Context) error {
-	for more := true; more; {
-		err := v.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			more, err = tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory))
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
 	return errors.Join(
+		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory), limit)
+		}),
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedAttempts(ctx, limit) }),
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
 			return tx.ForgetBrowsersProvedBefore(ctx, tx.Now.AddDate(0, 0, -doorward.MaxRememberDays), limit)

@@ -413,11 +413,12 @@ func sweepOfThrottles(f *fixture) {
 	f.clock.move(time.Microsecond)
 	hit("new")
 	f.clock.move(day - time.Microsecond)
+	const limit = 1000
 	sweep := func() (more bool) {
 		f.write(func(tx *store.Tx) {
-			var err error
-			more, err = tx.DeleteOldThrottles(ctx, noon)
+			n, err := tx.DeleteOldThrottles(ctx, noon, limit)
 			noError(f, err)
+			more = n == limit
 		})
 		return more
 	}
@@ -435,7 +436,7 @@ func sweepOfThrottles(f *fixture) {
 			f.Errorf("a minute later %s is %v, want %v", bucket, err, want)
 		}
 	}
-	for n := range store.ThrottleBatch + 1 {
+	for n := range limit + 1 {
 		hit(fmt.Sprint("many", n))
 	}
 	f.clock.move(2 * day)

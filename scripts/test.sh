@@ -92,7 +92,7 @@ shared=(./store/lease ./store ./app ./app/access ./app/apikey ./app/assertion ./
 	./internal/gcra ./internal/guard ./internal/lograte ./internal/smtp ./internal/tlscert
 	./internal/trace ./web/edge ./web/front)
 
-# The packages that share none, the longest first.
+# The packages that share none, the longest first. Those of nodes run alone, see race.
 plain() {
 	printf '%s\n' ./cmd/doorward ./web
 	go list ./... | grep -vxF "$(go list ./node "${shared[@]}")"
@@ -122,12 +122,11 @@ tests() {
 
 race() {
 	local failed=0
-	export GOGC=300
+	local -x GOGC=300
 	# Alone: it runs clusters with deadlines, as many at once as two cores carry.
 	scripts/race.sh "${flags[@]}" ./node || failed=1
 	scripts/race.sh "${flags[@]}" "${shared[@]}" || failed=1
 	scripts/race.sh "${flags[@]}" -run "^($(callers))\$" ./web || failed=1
-	unset GOGC
 	return "$failed"
 }
 

@@ -24,7 +24,7 @@ type EmailChange struct {
 	UndoneAt     *time.Time // it can't be undone any more
 }
 
-func emailChangeColumns(c *EmailChange) []any {
+func emailChangeFields(c *EmailChange) []any {
 	return []any{
 		&c.ID, &c.UserID, &c.Old, &c.New, &c.Generation, (*storedTime)(&c.CreatedAt), (*storedTime)(&c.ConfirmUntil),
 		nullableTime{&c.ConfirmedAt},
@@ -49,17 +49,17 @@ func (c EmailChange) UndoSubject() string { return "undo_" + c.ID }
 
 // EmailChange returns the change, or ErrNone.
 func (r Reader) EmailChange(ctx context.Context, id string) (EmailChange, error) {
-	return one(ctx, r, emailChangeColumns, sqlEmailChange, id)
+	return one(ctx, r, emailChangeFields, sqlEmailChange, id)
 }
 
 // EmailChangeByCode returns the change that a token hash confirms, or ErrNone.
 func (r Reader) EmailChangeByCode(ctx context.Context, hash []byte) (EmailChange, error) {
-	return one(ctx, r, emailChangeColumns, sqlEmailChangeByCode, hash)
+	return one(ctx, r, emailChangeFields, sqlEmailChangeByCode, hash)
 }
 
 // EmailChangeByUndo returns the change that a token hash undoes, or ErrNone.
 func (r Reader) EmailChangeByUndo(ctx context.Context, hash []byte) (EmailChange, error) {
-	return one(ctx, r, emailChangeColumns, sqlEmailChangeByUndo, hash)
+	return one(ctx, r, emailChangeFields, sqlEmailChangeByUndo, hash)
 }
 
 const (
@@ -171,7 +171,7 @@ func (tx *Tx) DeleteOldEmailChanges(ctx context.Context, limit int) (int64, erro
 // FormerEmails returns the addresses that the account has had, or was to have, within the
 // time in which changes can be undone.
 func (r Reader) FormerEmails(ctx context.Context, a doorward.Account) ([]string, error) {
-	return list(ctx, r, textColumn, sqlFormerEmails, a.ID, a.Email)
+	return list(ctx, r, textField, sqlFormerEmails, a.ID, a.Email)
 }
 
 const sqlFormerEmails = `SELECT old_email AS email FROM email_changes WHERE user_id = $1 AND old_email <> $2

@@ -20,7 +20,7 @@ type KeyCredential struct {
 	SecretEndsAt *time.Time
 }
 
-func apiKeyColumns(k *doorward.APIKey) []any {
+func apiKeyFields(k *doorward.APIKey) []any {
 	return append([]any{
 		&k.ID, &k.TenantID, &k.Name, &k.Role, wordsOf(&k.Permissions, parseAction), &k.Status, &k.OwnerID,
 		nullableText{(*string)(&k.OwnerRole)},
@@ -31,16 +31,16 @@ func apiKeyColumns(k *doorward.APIKey) []any {
 		&k.LastUsedIP, &k.Hint,
 		previousEnd{&k.Previous},
 		previousUse{&k.Previous},
-	}, rulesColumns(&k.Rules)...)
+	}, rulesFields(&k.Rules)...)
 }
 
-func keyCredentialColumns(c *KeyCredential) []any {
-	return append(apiKeyColumns(&c.Key), &c.Tenant, nullableTime{&c.SecretEndsAt})
+func keyCredentialFields(c *KeyCredential) []any {
+	return append(apiKeyFields(&c.Key), &c.Tenant, nullableTime{&c.SecretEndsAt})
 }
 
-// columnsOfAPIKey needs the joins of joinAPIKey.
+// apiKeyColumns needs the joins of joinAPIKey.
 const (
-	columnsOfAPIKey = `k.id, k.tenant_id, k.name, k.role, k.permissions, k.status, k.owner_id, m.role, k.created_by, k.created_at, k.expires_at,
+	apiKeyColumns = `k.id, k.tenant_id, k.name, k.role, k.permissions, k.status, k.owner_id, m.role, k.created_by, k.created_at, k.expires_at,
   k.rotate_by, k.allowed_ips, k.per_second, k.last_used_at, k.last_used_ip, s.hint, p.ends_at, p.last_used_at,
   (SELECT t.rules_revision FROM tenants t WHERE t.id = k.tenant_id), ` + modelRevision
 
@@ -49,7 +49,7 @@ const (
 LEFT JOIN api_key_secrets p ON p.hash = (SELECT y.hash FROM api_key_secrets y WHERE y.key_id = k.id AND y.ends_at > $1 ORDER BY y.ends_at DESC LIMIT 1)
 LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.owner_id AND m.status = 'active'
 `
-	selectAPIKey = `SELECT ` + columnsOfAPIKey + ` FROM api_keys k ` + joinAPIKey
+	selectAPIKey = `SELECT ` + apiKeyColumns + ` FROM api_keys k ` + joinAPIKey
 
 	// liveAPIKey selects the keys that have not ended at $1.
 	liveAPIKey = `status IN ('active', 'disabled') AND ends_at > $1`
@@ -132,16 +132,16 @@ const sqlAPIKey = selectAPIKey + `WHERE k.id = $2`
 
 // APIKey returns the key as it is at now, or ErrNone.
 func (r Reader) APIKey(ctx context.Context, id string, now time.Time) (doorward.APIKey, error) {
-	return one(ctx, r, apiKeyColumns, sqlAPIKey, micros(now), id)
+	return one(ctx, r, apiKeyFields, sqlAPIKey, micros(now), id)
 }
 
-const sqlAPIKeyBySecret = `SELECT ` + columnsOfAPIKey + `, t.status, x.ends_at
+const sqlAPIKeyBySecret = `SELECT ` + apiKeyColumns + `, t.status, x.ends_at
 FROM api_key_secrets x JOIN api_keys k ON k.id = x.key_id JOIN tenants t ON t.id = k.tenant_id ` + joinAPIKey + `WHERE x.hash = $2`
 
 // APIKeyBySecret returns the key of a secret's hash, whether or not it has ended, or
 // ErrNone.
 func (r Reader) APIKeyBySecret(ctx context.Context, hash []byte, now time.Time) (KeyCredential, error) {
-	return one(ctx, r, keyCredentialColumns, sqlAPIKeyBySecret, micros(now), hash)
+	return one(ctx, r, keyCredentialFields, sqlAPIKeyBySecret, micros(now), hash)
 }
 
 // APIKeyFilter selects keys; empty fields select all.
@@ -157,10 +157,10 @@ var apiKeyPages = newPages(listing[doorward.APIKey]{
 	where: `WHERE k.tenant_id = $2 AND ($3 = '' OR k.owner_id = $3)
   AND ($4 = '' OR $4 = CASE WHEN k.status <> 'revoked' AND k.ends_at <= $1 THEN 'expired' ELSE k.status END)
 ` + contains("k.search", 5),
-	args:    4 + maxWords,
-	columns: apiKeyColumns,
-	id:      "k.id",
-	idOf:    func(k doorward.APIKey) string { return k.ID },
+	args:   4 + maxWords,
+	fields: apiKeyFields,
+	id:     "k.id",
+	idOf:   func(k doorward.APIKey) string { return k.ID },
 	orders: []order[doorward.APIKey]{
 		{name: "createdAt", column: "k.created_at", number: func(k doorward.APIKey) int64 { return micros(k.CreatedAt) }},
 		{name: "name", column: "k.name_key", key: func(k doorward.APIKey) string { return fold.Key(k.Name) }},
@@ -305,7 +305,7 @@ func (tx *Tx) RevokeAPIKey(ctx context.Context, id string) (bool, error) {
 // sortedIDs returns the ids that a statement returns, in an order that is the same on
 // both databases.
 func (tx *Tx) sortedIDs(ctx context.Context, query string, args ...any) ([]string, error) {
-	ids, err := list(ctx, tx.Reader, textColumn, query, args...)
+	ids, err := list(ctx, tx.Reader, textField, query, args...)
 	slices.Sort(ids)
 	return ids, err
 }
@@ -337,8 +337,8 @@ type KeyName struct{ ID, Name, TenantID string }
 // DisableAllAPIKeys disables the keys of all tenants, and returns them by id.
 func (tx *Tx) DisableAllAPIKeys(ctx context.Context) ([]KeyName, error) {
 	tx.announce(ChangeAll, "")
-	columns := func(k *KeyName) []any { return []any{&k.ID, &k.Name, &k.TenantID} }
-	keys, err := list(ctx, tx.Reader, columns, sqlDisableAllAPIKeys, micros(tx.Now))
+	fields := func(k *KeyName) []any { return []any{&k.ID, &k.Name, &k.TenantID} }
+	keys, err := list(ctx, tx.Reader, fields, sqlDisableAllAPIKeys, micros(tx.Now))
 	slices.SortFunc(keys, func(a, b KeyName) int { return strings.Compare(a.ID, b.ID) })
 	return keys, err
 }
@@ -348,7 +348,7 @@ const sqlAPIKeysOver = selectAPIKey + `WHERE k.status IN ('active', 'disabled') 
 // APIKeysToExpire returns keys that have expired at now and are not marked as expired, the
 // earliest first.
 func (r Reader) APIKeysToExpire(ctx context.Context, now time.Time, limit int) ([]doorward.APIKey, error) {
-	return list(ctx, r, apiKeyColumns, sqlAPIKeysOver, micros(now), limit)
+	return list(ctx, r, apiKeyFields, sqlAPIKeysOver, micros(now), limit)
 }
 
 const sqlEachLiveAPIKey = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND k.ends_at > $1 ORDER BY k.tenant_id, k.id`
@@ -356,7 +356,7 @@ const sqlEachLiveAPIKey = selectAPIKey + `WHERE k.status IN ('active', 'disabled
 // EachLiveAPIKey calls fn with the keys of all tenants that have not ended at now, until it
 // fails, and returns its error. Their rules are not read.
 func (r Reader) EachLiveAPIKey(ctx context.Context, now time.Time, fn func(doorward.APIKey) error) error {
-	return each(ctx, r, apiKeyColumns, fn, sqlEachLiveAPIKey, micros(now))
+	return each(ctx, r, apiKeyFields, fn, sqlEachLiveAPIKey, micros(now))
 }
 
 const sqlExpireAPIKey = `UPDATE api_keys SET status = 'expired' WHERE id = $2 AND status IN ('active', 'disabled') AND ends_at <= $1`
@@ -379,7 +379,7 @@ WHERE id = $3 AND EXISTS (SELECT 1 FROM api_keys k WHERE k.id = api_keys.id AND 
 // APIKeysExpiring returns active keys that end within the time after now and whose owner
 // hasn't got the notice for that yet, the earliest end first.
 func (r Reader) APIKeysExpiring(ctx context.Context, within time.Duration, now time.Time, limit int) ([]doorward.APIKey, error) {
-	return list(ctx, r, apiKeyColumns, sqlAPIKeysExpiring, micros(now), within.Microseconds(), limit)
+	return list(ctx, r, apiKeyFields, sqlAPIKeysExpiring, micros(now), within.Microseconds(), limit)
 }
 
 // NoticeAPIKey marks all notices about the key that are due now as sent, and reports
@@ -418,7 +418,7 @@ const sqlEachAPIKey = selectAPIKey + `WHERE k.tenant_id = $2 ORDER BY k.created_
 
 // EachAPIKey is EachMember for API keys, the oldest first.
 func (r Reader) EachAPIKey(ctx context.Context, tenantID string, now time.Time, fn func(doorward.APIKey) error) error {
-	return each(ctx, r, apiKeyColumns, fn, sqlEachAPIKey, micros(now), tenantID)
+	return each(ctx, r, apiKeyFields, fn, sqlEachAPIKey, micros(now), tenantID)
 }
 
 const (

@@ -23,7 +23,7 @@ RETURNING hits, since, until`
 // LockThrottle returns the counter of the bucket, 0 when its window has expired,
 // and locks it until the transaction ends.
 func (tx *Tx) LockThrottle(ctx context.Context, bucket string, window time.Duration) (Throttle, error) {
-	return one(ctx, tx.Reader, throttleColumns, sqlLockThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
+	return one(ctx, tx.Reader, throttleFields, sqlLockThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
 }
 
 const sqlInsertAttempt = `INSERT INTO attempts (id, own, wider, ends_at) VALUES ($1, $2, $3, $4)`

@@ -6,14 +6,14 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// brandColumns has the order of columnsOfBrand.
-func brandColumns(b *doorward.Brand) []any {
+// brandFields has the order of brandColumns.
+func brandFields(b *doorward.Brand) []any {
 	l := &b.Logo
 	return []any{&b.Accent, nullableText{&l.Hash}, nullableInt{&l.Width}, nullableInt{&l.Height}, nullableText{&l.Background}}
 }
 
-// columnsOfBrand are the columns of tenants t with logos l, without the image.
-const columnsOfBrand = `t.accent, l.hash, l.width, l.height, l.ground`
+// brandColumns are the columns of tenants t with logos l, without the image.
+const brandColumns = `t.accent, l.hash, l.width, l.height, l.ground`
 
 const (
 	sqlPutLogo = `INSERT INTO logos (tenant_id, hash, width, height, ground, image) VALUES ($1, $2, $3, $4, $5, $6)

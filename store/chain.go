@@ -38,14 +38,14 @@ type Chain struct {
 	AnchorHash []byte // its hash; nil for an event from before chains existed
 }
 
-func chainColumns(c *Chain) []any { return []any{&c.TenantID, &c.Origin, &c.Last, &c.Head} }
+func chainFields(c *Chain) []any { return []any{&c.TenantID, &c.Origin, &c.Last, &c.Head} }
 
 // Genesis is the initial hash, which the first event of a chain covers.
 func (c Chain) Genesis() []byte {
 	return hashOf([]byte("doorward audit chain 1"), []byte(c.TenantID), number(c.Origin))
 }
 
-func anchoredColumns(c *Chain) []any { return append(chainColumns(c), &c.Anchor, &c.AnchorHash) }
+func anchoredFields(c *Chain) []any { return append(chainFields(c), &c.Anchor, &c.AnchorHash) }
 
 // Start is the place before the first event that has a hash, and the hash that this one
 // covers.
@@ -66,7 +66,7 @@ type Link struct {
 	changes string
 }
 
-func linkColumns(l *Link) []any {
+func linkFields(l *Link) []any {
 	e := &l.Event
 	return []any{
 		&e.ID, (*storedTime)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
@@ -153,7 +153,7 @@ const (
 	sqlTakeChain = `INSERT INTO audit_chains (tenant_id, origin, last, counted_day, counted) VALUES ($1, 0, $2, $3, $4)
 ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2, ` + countEvents + `
 RETURNING tenant_id, origin, last, head, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
-	sqlInsertLink = `INSERT INTO events (` + columnsOfEvent + `, seq, salt, digest, hash, times)
+	sqlInsertLink = `INSERT INTO events (` + eventColumns + `, seq, salt, digest, hash, times)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	sqlSetHead = `UPDATE audit_chains SET head = $1 WHERE tenant_id = $2`
 )
@@ -167,15 +167,15 @@ type takenChain struct {
 	quotas     doorward.Quotas
 }
 
-func takenColumns(t *takenChain) []any {
-	return append(chainColumns(&t.Chain), &t.subscribed, &t.counted, &t.quotas.EventsPerDay)
+func takenFields(t *takenChain) []any {
+	return append(chainFields(&t.Chain), &t.subscribed, &t.counted, &t.quotas.EventsPerDay)
 }
 
 // appendEvents adds the events, all of one tenant, to its chain.
 func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 	tenantID := events[0].Target.TenantID
 	counts := tx.counts[tenantID]
-	chain, err := one(ctx, tx.Reader, takenColumns, sqlTakeChain, tenantID, len(events), doorward.DayOf(tx.Now), counts)
+	chain, err := one(ctx, tx.Reader, takenFields, sqlTakeChain, tenantID, len(events), doorward.DayOf(tx.Now), counts)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ const sqlChain = selectChain + `WHERE tenant_id = $1`
 
 // Chain returns the state of the tenant's chain, or ErrNone.
 func (r Reader) Chain(ctx context.Context, tenantID string) (Chain, error) {
-	c, err := one(ctx, r, anchoredColumns, sqlChain, tenantID)
+	c, err := one(ctx, r, anchoredFields, sqlChain, tenantID)
 	if err == nil && c.Head == nil {
 		c.Head = c.Genesis()
 	}
@@ -230,10 +230,10 @@ const sqlChainIDs = `SELECT tenant_id AS id FROM audit_chains UNION SELECT tenan
 // ChainIDs returns the tenants that have a chain or events, in order; the empty id
 // is the installation.
 func (r Reader) ChainIDs(ctx context.Context) ([]string, error) {
-	return list(ctx, r, textColumn, sqlChainIDs)
+	return list(ctx, r, textField, sqlChainIDs)
 }
 
-const sqlLinks = `SELECT ` + columnsOfEvent + `, seq, salt, digest, hash FROM events
+const sqlLinks = `SELECT ` + eventColumns + `, seq, salt, digest, hash FROM events
 WHERE tenant_id = $1 AND (seq, id) > ($2, $3) ORDER BY seq, id LIMIT $4`
 
 // Links returns at most limit events of the tenant in the order of the chain.
@@ -243,5 +243,5 @@ func (r Reader) Links(ctx context.Context, tenantID string, after doorward.Posit
 	if after == (doorward.Position{}) {
 		after.At = math.MinInt64
 	}
-	return list(ctx, r, linkColumns, sqlLinks, tenantID, after.At, after.ID, limit)
+	return list(ctx, r, linkFields, sqlLinks, tenantID, after.At, after.ID, limit)
 }

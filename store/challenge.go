@@ -25,7 +25,7 @@ type Challenge struct {
 	EndsAt     time.Time
 }
 
-func challengeColumns(c *Challenge) []any {
+func challengeFields(c *Challenge) []any {
 	return []any{
 		&c.Purpose, nullableText{&c.UserID}, &c.TenantID, &c.SessionID, &c.Generation, (*words)(&c.Methods), &c.State, (*storedTime)(&c.EndsAt),
 	}
@@ -45,7 +45,7 @@ WHERE hash = $1 AND purpose = $2 AND tries < $3 AND ends_at > $4`
 // Challenge returns what the hash stands for if it is good for the purpose, and has had
 // fewer than maxTries tries; else ErrNone.
 func (r Reader) Challenge(ctx context.Context, hash []byte, purpose string, maxTries int, now time.Time) (Challenge, error) {
-	return one(ctx, r, challengeColumns, sqlChallenge, hash, purpose, maxTries, micros(now))
+	return one(ctx, r, challengeFields, sqlChallenge, hash, purpose, maxTries, micros(now))
 }
 
 const sqlTryChallenge = `UPDATE challenges SET tries = tries + 1 WHERE hash = $1 AND tries < $2 AND ends_at > $3`
@@ -139,14 +139,14 @@ type RememberedBrowser struct {
 	UserAgent string
 }
 
-func rememberedColumns(s *RememberedBrowser) []any {
+func rememberedFields(s *RememberedBrowser) []any {
 	return []any{&s.Hash, (*storedTime)(&s.ProvedAt), &s.IP, &s.UserAgent}
 }
 
 // RememberedBrowsers returns the browsers of the account in which a second factor was proved since an
 // instant, and that stand in for it, the latest first.
 func (r Reader) RememberedBrowsers(ctx context.Context, userID string, since time.Time) ([]RememberedBrowser, error) {
-	return list(ctx, r, rememberedColumns, sqlRememberedBrowsers, userID, micros(since))
+	return list(ctx, r, rememberedFields, sqlRememberedBrowsers, userID, micros(since))
 }
 
 // ForgetBrowsers lets no browser of the account stand in for the factor any more.

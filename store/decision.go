@@ -54,8 +54,8 @@ const sqlObserved = `SELECT policy_id, refused FROM policy_observations WHERE te
 // Observed returns how often each policy of a version would have refused, by id. Policies
 // that never would have are left out.
 func (r Reader) Observed(ctx context.Context, tenantID string, version int64) (map[string]int64, error) {
-	columns := func(c *ObservedCount) []any { return []any{&c.PolicyID, &c.Refused} }
-	all, err := list(ctx, r, columns, sqlObserved, tenantID, version)
+	fields := func(c *ObservedCount) []any { return []any{&c.PolicyID, &c.Refused} }
+	all, err := list(ctx, r, fields, sqlObserved, tenantID, version)
 	counts := make(map[string]int64, len(all))
 	for _, c := range all {
 		counts[c.PolicyID] = c.Refused
@@ -128,7 +128,7 @@ func (d decided) Scan(v any) error {
 	return decoder.Decode(d.to)
 }
 
-func decisionColumns(d *KeptDecision) []any {
+func decisionFields(d *KeptDecision) []any {
 	return []any{decided{d}, &d.ID, &d.TenantID, (*storedTime)(&d.At), &d.ActorID}
 }
 
@@ -138,7 +138,7 @@ WHERE tenant_id = $1 AND at >= $2 AND (at < $3 OR at = $3 AND id < $4) ORDER BY 
 // Decisions returns what was kept of the tenant's decisions since an instant and before a
 // position, the newest first.
 func (r Reader) Decisions(ctx context.Context, tenantID string, since time.Time, before doorward.Position, limit int) ([]KeptDecision, error) {
-	return list(ctx, r, decisionColumns, sqlDecisions, tenantID, micros(since), before.At, before.ID, limit)
+	return list(ctx, r, decisionFields, sqlDecisions, tenantID, micros(since), before.At, before.ID, limit)
 }
 
 // Decisions of the future were kept while the clock was ahead.

@@ -64,11 +64,11 @@ type QueuedDelivery struct {
 	Healthy  bool   // the endpoint's last attempt succeeded within a second
 }
 
-func queuedColumns(d *QueuedDelivery) []any {
-	return append(deliveryColumns(&d.WebhookDelivery), (*storedTime)(&d.DueAt), &d.Urgent, &d.Tries, &d.Step, &d.TenantID, &d.Healthy)
+func queuedFields(d *QueuedDelivery) []any {
+	return append(deliveryFields(&d.WebhookDelivery), (*storedTime)(&d.DueAt), &d.Urgent, &d.Tries, &d.Step, &d.TenantID, &d.Healthy)
 }
 
-func deliveryColumns(d *doorward.WebhookDelivery) []any {
+func deliveryFields(d *doorward.WebhookDelivery) []any {
 	return []any{
 		&d.ID, &d.WebhookID, &d.EventID, &d.Type, &d.State,
 		jsonColumn[[]doorward.DeliveryAttempt]{&d.Attempts},
@@ -78,9 +78,9 @@ func deliveryColumns(d *doorward.WebhookDelivery) []any {
 }
 
 const (
-	columnsOfDelivery = `d.id, d.webhook_id, d.event_id, d.type, d.state, d.attempts,
+	deliveryColumns = `d.id, d.webhook_id, d.event_id, d.type, d.state, d.attempts,
   CASE WHEN d.state = 'pending' THEN d.next_at END, d.created_at`
-	selectQueued = `SELECT ` + columnsOfDelivery + `, d.next_at, d.urgent, d.tries, d.step, w.tenant_id, w.health = 'good'
+	selectQueued = `SELECT ` + deliveryColumns + `, d.next_at, d.urgent, d.tries, d.step, w.tenant_id, w.health = 'good'
 FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id `
 	afterAndDue = `AND (d.next_at, d.id) > ($1, $2) AND d.next_at <= $3
 ORDER BY d.next_at, d.id LIMIT $4`
@@ -95,7 +95,7 @@ func (r Reader) DueDeliveries(ctx context.Context, urgent bool, after QueuedDeli
 	if urgent {
 		query = sqlDueUrgentDeliveries
 	}
-	return list(ctx, r, queuedColumns, query, micros(after.DueAt), after.ID, micros(now), limit)
+	return list(ctx, r, queuedFields, query, micros(after.DueAt), after.ID, micros(now), limit)
 }
 
 const sqlClaimDelivery = `UPDATE webhook_deliveries SET tries = tries + 1, next_at = $1, urgent = FALSE
@@ -125,10 +125,10 @@ const sqlDelivery = selectDelivery + `WHERE d.id = $1`
 
 // Delivery returns the delivery, or ErrNone.
 func (r Reader) Delivery(ctx context.Context, id string) (doorward.WebhookDelivery, error) {
-	return one(ctx, r, deliveryColumns, sqlDelivery, id)
+	return one(ctx, r, deliveryFields, sqlDelivery, id)
 }
 
-const selectDelivery = `SELECT ` + columnsOfDelivery + ` FROM webhook_deliveries d `
+const selectDelivery = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries d `
 
 // deliveryPages lists the deliveries of a webhook, and those in a state: few of many may be in
 // it, so that list has an index of its own.
@@ -138,7 +138,7 @@ func newDeliveryPages(and string, args int) pages[doorward.WebhookDelivery] {
 	return newPages(listing[doorward.WebhookDelivery]{
 		head: selectDelivery, count: "FROM webhook_deliveries d ",
 		where: "WHERE d.webhook_id = $1" + and + "\n", args: args,
-		columns: deliveryColumns, id: "d.id", idOf: func(d doorward.WebhookDelivery) string { return d.ID },
+		fields: deliveryFields, id: "d.id", idOf: func(d doorward.WebhookDelivery) string { return d.ID },
 		orders: []order[doorward.WebhookDelivery]{{name: "createdAt", column: "d.created_at", number: func(d doorward.WebhookDelivery) int64 { return micros(d.CreatedAt) }}},
 		usual:  "-createdAt",
 	})
@@ -177,7 +177,7 @@ type replayedEvent struct {
 	at int64 // a time, or a number in the trail
 }
 
-func replayedColumns(e *replayedEvent) []any { return []any{&e.id, &e.at} }
+func replayedFields(e *replayedEvent) []any { return []any{&e.id, &e.at} }
 
 // Each reads by one index. What few actions need isn't searched for among all events, nor
 // what is late in a trail from its beginning.
@@ -210,7 +210,7 @@ func (r Reader) replayed(ctx context.Context, p Replay) (all []replayedEvent, er
 		to = micros(*p.To)
 	}
 	read := func(query, actions string, more ...any) error {
-		some, err := list(ctx, r, replayedColumns, query, append([]any{from, to, actions, p.Limit}, more...)...)
+		some, err := list(ctx, r, replayedFields, query, append([]any{from, to, actions, p.Limit}, more...)...)
 		all = append(all, some...)
 		return err
 	}

@@ -15,7 +15,7 @@ const sqlTenantsDue = selectTenant + `WHERE t.closed_at IS NOT NULL AND ` + due 
 
 // TenantsDue returns the tenants whose data is to be destroyed at now.
 func (r Reader) TenantsDue(ctx context.Context, now time.Time) ([]doorward.Tenant, error) {
-	return list(ctx, r, tenantColumns, sqlTenantsDue, micros(now))
+	return list(ctx, r, tenantFields, sqlTenantsDue, micros(now))
 }
 
 const sqlTenantsClosed = selectTenant + `WHERE t.closed_at IS NOT NULL ORDER BY t.destroy_at, t.id LIMIT $1`
@@ -23,7 +23,7 @@ const sqlTenantsClosed = selectTenant + `WHERE t.closed_at IS NOT NULL ORDER BY 
 // TenantsClosed returns at most limit closed tenants, frozen ones too, in the
 // order of their destruction.
 func (r Reader) TenantsClosed(ctx context.Context, limit int) ([]doorward.Tenant, error) {
-	return list(ctx, r, tenantColumns, sqlTenantsClosed, limit)
+	return list(ctx, r, tenantFields, sqlTenantsClosed, limit)
 }
 
 // Nodes of the previous version leave closed tenants without destroy_at, and

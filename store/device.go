@@ -18,7 +18,7 @@ type KnownDevice struct {
 	SecondAt time.Time
 }
 
-func knownDeviceColumns(d *KnownDevice) []any {
+func knownDeviceFields(d *KnownDevice) []any {
 	return []any{&d.Hash, &d.UserID, optionalTime{&d.SecondAt}}
 }
 
@@ -38,7 +38,7 @@ func (r Reader) KnownDevices(ctx context.Context, email string, hashes [][]byte,
 	for i := range doorward.MaxDevices {
 		args = append(args, hashes[min(i, len(hashes)-1)])
 	}
-	known, err := list(ctx, r, knownDeviceColumns, sqlKnownDevices, args...)
+	known, err := list(ctx, r, knownDeviceFields, sqlKnownDevices, args...)
 	slices.SortFunc(known, func(a, b KnownDevice) int { return bytes.Compare(a.Hash, b.Hash) })
 	return known, err
 }

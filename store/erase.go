@@ -27,14 +27,14 @@ WHERE e.user_id = $1 AND e.confirmed_at IS NULL AND NOT EXISTS (SELECT 1 FROM us
 // ConfirmedFormerEmails returns addresses that the account has had within the time in which
 // changes can be undone, and that no account has now.
 func (r Reader) ConfirmedFormerEmails(ctx context.Context, userID string) ([]string, error) {
-	return list(ctx, r, textColumn, sqlConfirmedFormerEmails, userID)
+	return list(ctx, r, textField, sqlConfirmedFormerEmails, userID)
 }
 
 // ForgetRequests deletes the counters of mails to addresses that the account has asked for
 // and not confirmed, and that no account has. What else there is about them is not the
 // person's: anybody can ask for any address.
 func (tx *Tx) ForgetRequests(ctx context.Context, userID string) error {
-	emails, err := list(ctx, tx.Reader, textColumn, sqlRequestedEmails, userID)
+	emails, err := list(ctx, tx.Reader, textField, sqlRequestedEmails, userID)
 	for _, email := range emails {
 		if err == nil {
 			err = tx.ClearThrottle(ctx, "forgot:"+email)
@@ -46,7 +46,7 @@ func (tx *Tx) ForgetRequests(ctx context.Context, userID string) error {
 // BlankedInvitation is an invitation without its address.
 type BlankedInvitation struct{ ID, TenantID string }
 
-func blankedInvitationColumns(b *BlankedInvitation) []any { return []any{&b.ID, &b.TenantID} }
+func blankedInvitationFields(b *BlankedInvitation) []any { return []any{&b.ID, &b.TenantID} }
 
 const (
 	blankInvitation = `UPDATE invitations SET email = '', name = '', locale = '', search = ' ', name_key = '', email_key = '', state = CASE WHEN state = 'PENDING' THEN 'EXPIRED' ELSE state END
@@ -61,7 +61,7 @@ const (
 func (tx *Tx) BlankInvitations(ctx context.Context, userID string, emails []string) ([]BlankedInvitation, error) {
 	var all []BlankedInvitation
 	for _, email := range emails {
-		to, err := list(ctx, tx.Reader, blankedInvitationColumns, sqlBlankInvitationsTo, email, micros(tx.Now))
+		to, err := list(ctx, tx.Reader, blankedInvitationFields, sqlBlankInvitationsTo, email, micros(tx.Now))
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (tx *Tx) BlankInvitations(ctx context.Context, userID string, emails []stri
 		}
 		all = append(all, to...)
 	}
-	accepted, err := list(ctx, tx.Reader, blankedInvitationColumns, sqlBlankInvitationsAccepted, userID)
+	accepted, err := list(ctx, tx.Reader, blankedInvitationFields, sqlBlankInvitationsAccepted, userID)
 	return append(all, accepted...), err
 }
 
@@ -130,7 +130,7 @@ func (tx *Tx) BlankEventsOfInvitation(ctx context.Context, id string) ([]string,
 	if err := tx.run(ctx, sqlBlankEventsOfInvitation, id); err != nil {
 		return nil, err
 	}
-	creations, err := list(ctx, tx.Reader, textColumn, sqlTenantCreations, id)
+	creations, err := list(ctx, tx.Reader, textField, sqlTenantCreations, id)
 	for _, event := range creations {
 		if err == nil {
 			err = tx.run(ctx, sqlBlankEvent, event)
@@ -148,7 +148,7 @@ ORDER BY id`
 // TrailsWith returns the trails that have events by the user or about the user, the
 // installation's own empty id too, in order. Tenants that are being destroyed are left out.
 func (r Reader) TrailsWith(ctx context.Context, userID string) ([]string, error) {
-	return list(ctx, r, textColumn, sqlTrailsWith, userID)
+	return list(ctx, r, textField, sqlTrailsWith, userID)
 }
 
 // Erasure is an account that was erased. It can be personal data that other nodes have
@@ -158,7 +158,7 @@ type Erasure struct {
 	At     time.Time
 }
 
-func erasureColumns(e *Erasure) []any { return []any{&e.UserID, (*storedTime)(&e.At)} }
+func erasureFields(e *Erasure) []any { return []any{&e.UserID, (*storedTime)(&e.At)} }
 
 const (
 	sqlInsertErasure = `INSERT INTO erasures (user_id, at) VALUES ($1, $2)`
@@ -175,7 +175,7 @@ func (tx *Tx) InsertErasure(ctx context.Context, userID string) error {
 
 // Erasures returns erasures that DeleteErasure has not deleted, the oldest first.
 func (r Reader) Erasures(ctx context.Context, limit int) ([]Erasure, error) {
-	return list(ctx, r, erasureColumns, sqlErasures, limit)
+	return list(ctx, r, erasureFields, sqlErasures, limit)
 }
 
 // LockErasure locks the erasure and reports whether it is still there: two nodes must not
@@ -236,7 +236,7 @@ type ErasureRecord struct {
 	Changes []doorward.Change
 }
 
-func erasureRecordColumns(e *ErasureRecord) []any {
+func erasureRecordFields(e *ErasureRecord) []any {
 	return []any{&e.UserID, (*storedTime)(&e.At), lenientChanges{&e.Changes}}
 }
 
@@ -255,5 +255,5 @@ func (l lenientChanges) Scan(v any) error {
 
 // ErasureRecords returns the events of erasures in the tenant's trail.
 func (r Reader) ErasureRecords(ctx context.Context, tenantID string) ([]ErasureRecord, error) {
-	return list(ctx, r, erasureRecordColumns, sqlErasureRecords, tenantID)
+	return list(ctx, r, erasureRecordFields, sqlErasureRecords, tenantID)
 }

@@ -33,10 +33,10 @@ func (tx *Tx) InsertCountedEvent(ctx context.Context, e doorward.Event) error {
 // event's own time. Its place in the trail is that of this transaction.
 func (tx *Tx) InsertPastEvent(e doorward.Event) { tx.events = append(tx.events, e) }
 
-const columnsOfEvent = `id, at, action, outcome, actor_type, actor_id, actor_email,
+const eventColumns = `id, at, action, outcome, actor_type, actor_id, actor_email,
   target_type, target_id, tenant_id, ip, request_id, changes`
 
-func eventColumns(e *doorward.Event) []any {
+func eventFields(e *doorward.Event) []any {
 	return []any{
 		&e.ID, (*storedTime)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
 		&e.Target.Type, &e.Target.ID, &e.Target.TenantID, &e.IP, &e.RequestID,
@@ -70,7 +70,7 @@ type EventFilter struct {
 	Request string // id
 }
 
-const selectEvent = `SELECT ` + columnsOfEvent + `, seq FROM events
+const selectEvent = `SELECT ` + eventColumns + `, seq FROM events
 `
 
 // The conditions of a search, by what they filter. An empty value selects all.
@@ -124,7 +124,7 @@ func eventPagesBy(by string) pages[doorward.Event] {
 	}
 	return newPages(listing[doorward.Event]{
 		head: selectEvent, count: "FROM events ", where: where + "\n", args: 8,
-		columns: eventColumns, id: "id", idOf: func(e doorward.Event) string { return e.ID },
+		fields: eventFields, id: "id", idOf: func(e doorward.Event) string { return e.ID },
 		orders: []order[doorward.Event]{{name: "at", column: sorted, number: func(e doorward.Event) int64 { return e.Seq }}},
 		usual:  "-at",
 	})
@@ -212,12 +212,12 @@ const sqlEventsAfter = selectEvent + `WHERE tenant_id = $1 AND seq > $2 ORDER BY
 
 // EventsAfter returns events of the tenant in the order of their numbers, after one.
 func (r Reader) EventsAfter(ctx context.Context, tenantID string, seq int64, limit int) ([]doorward.Event, error) {
-	return list(ctx, r, eventColumns, sqlEventsAfter, tenantID, seq, limit)
+	return list(ctx, r, eventFields, sqlEventsAfter, tenantID, seq, limit)
 }
 
 const sqlEvent = selectEvent + `WHERE id = $1`
 
 // Event returns the event, or ErrNone.
 func (r Reader) Event(ctx context.Context, id string) (doorward.Event, error) {
-	return one(ctx, r, eventColumns, sqlEvent, id)
+	return one(ctx, r, eventFields, sqlEvent, id)
 }

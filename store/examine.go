@@ -59,7 +59,7 @@ func (db *DB) CheckPages(ctx context.Context) (l PageCheck, err error) {
 	if db.engine.path == "" {
 		return l, ErrNone
 	}
-	names, err := list(ctx, db.Read(), textColumn, `SELECT name FROM sqlite_master WHERE type = 'table'`)
+	names, err := list(ctx, db.Read(), textField, `SELECT name FROM sqlite_master WHERE type = 'table'`)
 	if err != nil {
 		return l, err
 	}
@@ -89,7 +89,7 @@ type TableRows struct {
 
 // TableRows counts the rows of all tables, until ctx ends.
 func (db *DB) TableRows(ctx context.Context) (all []TableRows, err error) {
-	names, err := list(ctx, db.Read(), textColumn, db.engine.tables)
+	names, err := list(ctx, db.Read(), textField, db.engine.tables)
 	if err != nil {
 		return nil, err
 	}

@@ -15,23 +15,23 @@ type Member struct {
 	PasswordHash string // empty: there is no password yet
 }
 
-func memberColumns(m *Member) []any { return append(userColumns(&m.User), &m.PasswordHash) }
+func memberFields(m *Member) []any { return append(userFields(&m.User), &m.PasswordHash) }
 
-const sqlEachMember = `SELECT ` + columnsOfUser + `, u.password_hash
+const sqlEachMember = `SELECT ` + userColumns + `, u.password_hash
 FROM memberships m JOIN users u ON u.id = m.user_id JOIN tenants t ON t.id = m.tenant_id
 WHERE m.tenant_id = $1 ORDER BY m.created_at, u.id`
 
 // EachMember calls fn with the members of the tenant, the oldest membership
 // first, until it fails, and returns its error.
 func (r Reader) EachMember(ctx context.Context, tenantID string, fn func(Member) error) error {
-	return each(ctx, r, memberColumns, fn, sqlEachMember, tenantID)
+	return each(ctx, r, memberFields, fn, sqlEachMember, tenantID)
 }
 
 const sqlEachInvitation = selectInvitation + `WHERE i.tenant_id = $1 ORDER BY i.created_at, i.id`
 
 // EachInvitation is EachMember for invitations of any state, the oldest first.
 func (r Reader) EachInvitation(ctx context.Context, tenantID string, fn func(doorward.Invitation) error) error {
-	return each(ctx, r, invitationColumns, fn, sqlEachInvitation, tenantID)
+	return each(ctx, r, invitationFields, fn, sqlEachInvitation, tenantID)
 }
 
 const sqlEachEvent = selectEvent + `WHERE tenant_id = $1 ORDER BY seq, id`
@@ -39,5 +39,5 @@ const sqlEachEvent = selectEvent + `WHERE tenant_id = $1 ORDER BY seq, id`
 // EachEvent is EachMember for the tenant's audit trail, the oldest first; for an empty
 // id that of the installation.
 func (r Reader) EachEvent(ctx context.Context, tenantID string, fn func(doorward.Event) error) error {
-	return each(ctx, r, eventColumns, fn, sqlEachEvent, tenantID)
+	return each(ctx, r, eventFields, fn, sqlEachEvent, tenantID)
 }

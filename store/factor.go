@@ -16,7 +16,7 @@ type Factor struct {
 	Credential   []byte // of a passkey: its public key and what belongs to it
 }
 
-func factorColumns(f *Factor) []any {
+func factorFields(f *Factor) []any {
 	return []any{
 		&f.ID, &f.UserID, &f.Kind, &f.Name, (*storedTime)(&f.CreatedAt),
 		nullableTime{&f.ConfirmedAt},
@@ -34,14 +34,14 @@ const sqlFactors = selectFactor + `WHERE user_id = $1 ORDER BY created_at, id`
 // Factors returns the factors of an account, the oldest first, with those that are being
 // enrolled and those that are disabled.
 func (r Reader) Factors(ctx context.Context, userID string) ([]Factor, error) {
-	return list(ctx, r, factorColumns, sqlFactors, userID)
+	return list(ctx, r, factorFields, sqlFactors, userID)
 }
 
 const sqlFactorByCredential = selectFactor + `WHERE credential_id = $1`
 
 // FactorByCredential returns the passkey with WebAuthn's id, or ErrNone.
 func (r Reader) FactorByCredential(ctx context.Context, id []byte) (Factor, error) {
-	return one(ctx, r, factorColumns, sqlFactorByCredential, id)
+	return one(ctx, r, factorFields, sqlFactorByCredential, id)
 }
 
 const sqlInsertFactor = `INSERT INTO factors (id, user_id, kind, name, created_at, confirmed_at, seed_sealed, last_step, credential_id, credential, synced)
@@ -157,8 +157,8 @@ FROM factors WHERE confirmed_at IS NOT NULL AND disabled_at IS NULL`
 
 // FactorTotals counts the factors. It reads all of them.
 func (r Reader) FactorTotals(ctx context.Context) (FactorTotals, error) {
-	columns := func(t *FactorTotals) []any { return []any{&t.Apps, &t.Passkeys, &t.Accounts} }
-	return one(ctx, r, columns, sqlFactorTotals)
+	fields := func(t *FactorTotals) []any { return []any{&t.Apps, &t.Passkeys, &t.Accounts} }
+	return one(ctx, r, fields, sqlFactorTotals)
 }
 
 // FactorCount counts the members of a tenant, and those of them who have no factor.
@@ -169,8 +169,8 @@ FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $1`
 
 // CountMembersFactors counts the members of a tenant by whether they have a factor.
 func (r Reader) CountMembersFactors(ctx context.Context, tenantID string) (FactorCount, error) {
-	columns := func(c *FactorCount) []any { return []any{&c.People, &c.Without} }
-	return one(ctx, r, columns, sqlCountMembersFactors, tenantID)
+	fields := func(c *FactorCount) []any { return []any{&c.People, &c.Without} }
+	return one(ctx, r, fields, sqlCountMembersFactors, tenantID)
 }
 
 // RoleCount is a role and how many have it.
@@ -185,8 +185,8 @@ WHERE m.tenant_id = $1 AND u.factors = 0 AND ($2 = '' OR replace($2, ' ' || m.ro
 // CountWithoutFactor counts the members of the roles, or of all if there are none, who have
 // no second factor, by role.
 func (r Reader) CountWithoutFactor(ctx context.Context, tenantID string, roles []doorward.Role) ([]RoleCount, error) {
-	columns := func(c *RoleCount) []any { return []any{&c.Role, &c.Count} }
-	return list(ctx, r, columns, sqlCountWithoutFactor, tenantID, roleList(roles))
+	fields := func(c *RoleCount) []any { return []any{&c.Role, &c.Count} }
+	return list(ctx, r, fields, sqlCountWithoutFactor, tenantID, roleList(roles))
 }
 
 const sqlMembersWithoutFactor = selectUser + `WHERE m.tenant_id = $1 AND u.factors = 0 AND ($2 = '' OR replace($2, ' ' || m.role || ' ', '') <> $2)
@@ -194,7 +194,7 @@ ORDER BY m.created_at, u.id LIMIT $3`
 
 // MembersWithoutFactor returns the first of those whom CountWithoutFactor counts.
 func (r Reader) MembersWithoutFactor(ctx context.Context, tenantID string, roles []doorward.Role, limit int) ([]doorward.User, error) {
-	return list(ctx, r, userColumns, sqlMembersWithoutFactor, tenantID, roleList(roles), limit)
+	return list(ctx, r, userFields, sqlMembersWithoutFactor, tenantID, roleList(roles), limit)
 }
 
 const (

@@ -33,7 +33,7 @@ type feedState struct {
 	last, trims int64
 }
 
-func feedStateColumns(s *feedState) []any { return []any{&s.epoch, &s.last, &s.trims} }
+func feedStateFields(s *feedState) []any { return []any{&s.epoch, &s.last, &s.trims} }
 
 const sqlFeedState = `SELECT epoch, last, trims FROM feed_state WHERE id = 1`
 
@@ -42,7 +42,7 @@ type trailRange struct {
 	after, last int64
 }
 
-func rangeColumns(r *trailRange) []any { return []any{&r.tenantID, &r.after, &r.last} }
+func rangeFields(r *trailRange) []any { return []any{&r.tenantID, &r.after, &r.last} }
 
 const sqlTrailsAhead = `SELECT c.tenant_id, coalesce(f.last, c.anchor), c.last
 FROM audit_chains c LEFT JOIN feed_chains f ON f.tenant_id = c.tenant_id
@@ -50,11 +50,11 @@ WHERE c.last > coalesce(f.last, c.anchor) ORDER BY c.tenant_id LIMIT $1`
 
 // FeedIsBehind reports whether there are events that are not in the feed yet.
 func (r Reader) FeedIsBehind(ctx context.Context) (bool, error) {
-	state, err := one(ctx, r, feedStateColumns, sqlFeedState)
+	state, err := one(ctx, r, feedStateFields, sqlFeedState)
 	if err != nil || state.epoch == "" {
 		return true, err
 	}
-	ahead, err := list(ctx, r, rangeColumns, sqlTrailsAhead, 1)
+	ahead, err := list(ctx, r, rangeFields, sqlTrailsAhead, 1)
 	return len(ahead) > 0, err
 }
 
@@ -70,11 +70,11 @@ ON CONFLICT (tenant_id) DO UPDATE SET last = $2`
 // ExtendFeed appends committed events to the feed, in up to limit rows, and reports
 // whether there are more. epoch names the feed if it is new.
 func (tx *Tx) ExtendFeed(ctx context.Context, epoch string, limit int) (more bool, err error) {
-	state, err := one(ctx, tx.Reader, feedStateColumns, sqlLockFeed, epoch)
+	state, err := one(ctx, tx.Reader, feedStateFields, sqlLockFeed, epoch)
 	if err != nil {
 		return false, err
 	}
-	ahead, err := list(ctx, tx.Reader, rangeColumns, sqlTrailsAhead, limit)
+	ahead, err := list(ctx, tx.Reader, rangeFields, sqlTrailsAhead, limit)
 	if err != nil {
 		return false, err
 	}
@@ -104,7 +104,7 @@ type FedEvent struct {
 	Pos int64
 }
 
-func fedColumns(e *FedEvent) []any { return append(eventColumns(&e.Event), &e.Pos) }
+func fedFields(e *FedEvent) []any { return append(eventFields(&e.Event), &e.Pos) }
 
 // FeedPage is a part of the feed.
 type FeedPage struct {
@@ -128,12 +128,12 @@ WHERE f.pos > $1 AND f.pos <= $2 AND (f.pos > $1 + 1 OR e.seq > $3) ORDER BY f.p
 
 type feedSpan struct{ rows, last int64 }
 
-func spanColumns(s *feedSpan) []any { return []any{&s.rows, &s.last} }
+func spanFields(s *feedSpan) []any { return []any{&s.rows, &s.last} }
 
 // Feed returns at most limit events after the position. Call it in a snapshot
 // (DB.Snapshot), or a deletion in between could go unnoticed.
 func (r Reader) Feed(ctx context.Context, after FeedPosition, limit int) (FeedPage, error) {
-	state, err := one(ctx, r, feedStateColumns, sqlFeedState)
+	state, err := one(ctx, r, feedStateFields, sqlFeedState)
 	if err != nil {
 		return FeedPage{}, err
 	}
@@ -143,14 +143,14 @@ func (r Reader) Feed(ctx context.Context, after FeedPosition, limit int) (FeedPa
 			return p, err
 		}
 	}
-	span, err := one(ctx, r, spanColumns, sqlFeedSpan, after.Pos, feedRowsAtOnce)
+	span, err := one(ctx, r, spanFields, sqlFeedSpan, after.Pos, feedRowsAtOnce)
 	if err != nil {
 		return p, err
 	}
 	if p.Read = span.last; span.rows < feedRowsAtOnce {
 		p.Read = state.last
 	}
-	p.Events, err = list(ctx, r, fedColumns, sqlFeed, after.Pos, p.Read, after.Seq, limit)
+	p.Events, err = list(ctx, r, fedFields, sqlFeed, after.Pos, p.Read, after.Seq, limit)
 	return p, err
 }
 
@@ -167,7 +167,7 @@ func (r Reader) isGone(ctx context.Context, at FeedPosition, state feedState) (b
 	if trimmed > at.Pos+1 || at.Seq == 0 {
 		return true, nil
 	}
-	row, err := one(ctx, r, rangeColumns, sqlFeedRow, trimmed)
+	row, err := one(ctx, r, rangeFields, sqlFeedRow, trimmed)
 	if errors.Is(err, ErrNone) {
 		return true, nil
 	}

@@ -35,11 +35,11 @@ type InboxRow struct {
 func (r InboxRow) isOver(now time.Time) bool { return !now.Before(r.Minute.Add(InboxMinute)) }
 
 const (
-	filedColumnsOfInbox = `source, action, reason, subject, minute, email, return_to, event, hits, recorded`
-	columnsOfInbox      = filedColumnsOfInbox + `, aside > 0`
+	filedInboxColumns = `source, action, reason, subject, minute, email, return_to, event, hits, recorded`
+	inboxColumns      = filedInboxColumns + `, aside > 0`
 )
 
-func inboxColumns(r *InboxRow) []any {
+func inboxFields(r *InboxRow) []any {
 	return []any{
 		&r.Source, &r.Action, &r.Reason, &r.Subject, (*storedTime)(&r.Minute), &r.Email, &r.ReturnTo,
 		inboxEvent{r},
@@ -59,7 +59,7 @@ func (e inboxEvent) Scan(v any) error {
 	return nil
 }
 
-const sqlFileInbox = `INSERT INTO inbox (` + filedColumnsOfInbox + `, due_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)
+const sqlFileInbox = `INSERT INTO inbox (` + filedInboxColumns + `, due_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)
 ON CONFLICT (source, action, reason, subject, minute) DO UPDATE SET hits = inbox.hits + $9`
 
 // FileInbox adds the row's hits to the row with its key. A new row is due at once
@@ -91,12 +91,12 @@ func (tx *Tx) HasInbox(ctx context.Context, r InboxRow) (bool, error) {
 }
 
 const (
-	selectInbox = `SELECT ` + columnsOfInbox + ` FROM inbox `
+	selectInbox = `SELECT ` + inboxColumns + ` FROM inbox `
 
 	sqlDueInbox     = selectInbox + `WHERE due_at <= $1 AND (action <> $2 OR email = '') ORDER BY due_at LIMIT $3`
 	sqlPendingInbox = selectInbox + `WHERE hits > recorded AND aside = 0 ORDER BY due_at LIMIT $1`
 	// The first row of each source comes before the second one of any.
-	sqlKnownInbox = `SELECT ` + columnsOfInbox + ` FROM (
+	sqlKnownInbox = `SELECT ` + inboxColumns + ` FROM (
   SELECT i.source, i.action, i.reason, i.subject, i.minute, i.email, i.return_to, i.event, i.hits, i.recorded, i.aside, i.due_at,
     row_number() OVER (PARTITION BY i.source ORDER BY i.due_at) AS seq
   FROM inbox i JOIN users u ON u.email = i.email WHERE i.action = $1 AND i.due_at <= $2) AS known
@@ -106,19 +106,19 @@ ORDER BY seq, due_at LIMIT $3`
 // DueInbox returns rows that are due at now, the longest waiting first, except
 // those of an action with an address: see KnownInbox and TakeUnknownInbox.
 func (r Reader) DueInbox(ctx context.Context, except doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
-	return list(ctx, r, inboxColumns, sqlDueInbox, micros(now), except, limit)
+	return list(ctx, r, inboxFields, sqlDueInbox, micros(now), except, limit)
 }
 
 // PendingInbox returns rows that are not completely recorded, due or not, except
 // those that are set aside.
 func (r Reader) PendingInbox(ctx context.Context, limit int) ([]InboxRow, error) {
-	return list(ctx, r, inboxColumns, sqlPendingInbox, limit)
+	return list(ctx, r, inboxFields, sqlPendingInbox, limit)
 }
 
 // KnownInbox returns due rows of an action whose address has an account,
 // round-robin by source.
 func (r Reader) KnownInbox(ctx context.Context, action doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
-	return list(ctx, r, inboxColumns, sqlKnownInbox, action, micros(now), limit)
+	return list(ctx, r, inboxFields, sqlKnownInbox, action, micros(now), limit)
 }
 
 const (
@@ -150,12 +150,12 @@ const sqlTakeUnknownInbox = `DELETE FROM inbox WHERE (source, action, reason, su
   SELECT i.source, i.action, i.reason, i.subject, i.minute FROM inbox i
   WHERE i.action = $1 AND i.due_at <= $2 AND i.email <> '' AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = i.email)
   ORDER BY i.due_at LIMIT $3)
-RETURNING ` + columnsOfInbox
+RETURNING ` + inboxColumns
 
 // TakeUnknownInbox deletes and returns due rows of an action whose address has no
 // account, many in one statement, since anonymous callers create them.
 func (tx *Tx) TakeUnknownInbox(ctx context.Context, action doorward.Action, limit int) ([]InboxRow, error) {
-	return list(ctx, tx.Reader, inboxColumns, sqlTakeUnknownInbox, action, micros(tx.Now), limit)
+	return list(ctx, tx.Reader, inboxFields, sqlTakeUnknownInbox, action, micros(tx.Now), limit)
 }
 
 const sqlCountInbox = `SELECT count(*) FROM (SELECT 1 AS n FROM inbox LIMIT $1) AS bounded`
@@ -170,5 +170,5 @@ const sqlInboxSources = `SELECT source FROM inbox WHERE action = $1 AND minute =
 // InboxSources returns up to limit sources of rows that equal like except for the
 // source.
 func (r Reader) InboxSources(ctx context.Context, like InboxRow, limit int) ([]string, error) {
-	return list(ctx, r, textColumn, sqlInboxSources, like.Action, micros(like.Minute), like.Reason, like.Subject, limit)
+	return list(ctx, r, textField, sqlInboxSources, like.Action, micros(like.Minute), like.Reason, like.Subject, limit)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/internal/fold"
 )
 
-func invitationColumns(i *doorward.Invitation) []any {
+func invitationFields(i *doorward.Invitation) []any {
 	return []any{
 		&i.ID, &i.TenantID, &i.Email, &i.Role, &i.Name, &i.Locale, &i.State,
 		nullableText{&i.InvitedBy},
@@ -43,7 +43,7 @@ const sqlInvitation = selectInvitation + `WHERE i.id = $1`
 
 // Invitation returns the invitation, or ErrNone.
 func (r Reader) Invitation(ctx context.Context, id string) (doorward.Invitation, error) {
-	return one(ctx, r, invitationColumns, sqlInvitation, id)
+	return one(ctx, r, invitationFields, sqlInvitation, id)
 }
 
 const sqlInvitationByToken = selectInvitation + `JOIN link_tokens l ON l.subject_id = i.id WHERE l.hash = $1`
@@ -51,7 +51,7 @@ const sqlInvitationByToken = selectInvitation + `JOIN link_tokens l ON l.subject
 // InvitationByToken returns the invitation of a token hash, or ErrNone; also for a
 // token that a newer one has replaced (see TokenRetired).
 func (r Reader) InvitationByToken(ctx context.Context, hash []byte) (doorward.Invitation, error) {
-	return one(ctx, r, invitationColumns, sqlInvitationByToken, hash)
+	return one(ctx, r, invitationFields, sqlInvitationByToken, hash)
 }
 
 const sqlTokenRetired = `SELECT count(*) FROM link_tokens WHERE hash = $1 AND retired_at IS NOT NULL`
@@ -89,10 +89,10 @@ var invitationPages = newPages(listing[doorward.Invitation]{
   AND ($4 = '' OR $4 = coalesce((SELECT y.state FROM mails y WHERE y.subject_id = i.id ORDER BY y.created_at DESC, y.id DESC LIMIT 1), 'queued'))
   AND ($5 = '' OR i.role = $5)
 ` + contains("i.search", 6),
-	args:    5 + maxWords,
-	columns: invitationColumns,
-	id:      "i.id",
-	idOf:    func(i doorward.Invitation) string { return i.ID },
+	args:   5 + maxWords,
+	fields: invitationFields,
+	id:     "i.id",
+	idOf:   func(i doorward.Invitation) string { return i.ID },
 	orders: []order[doorward.Invitation]{
 		{name: "createdAt", column: "i.created_at", number: func(i doorward.Invitation) int64 { return micros(i.CreatedAt) }},
 		{name: "expiresAt", column: "i.expires_at", number: func(i doorward.Invitation) int64 { return micros(i.ExpiresAt) }},
@@ -142,7 +142,7 @@ const sqlPendingInvitation = selectInvitation + `WHERE i.tenant_id = $1 AND i.em
 // PendingInvitation returns the tenant's pending invitation to the address, or
 // ErrNone.
 func (r Reader) PendingInvitation(ctx context.Context, tenantID, email string) (doorward.Invitation, error) {
-	return one(ctx, r, invitationColumns, sqlPendingInvitation, tenantID, email)
+	return one(ctx, r, invitationFields, sqlPendingInvitation, tenantID, email)
 }
 
 const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at, days, service_key_id, search, name_key, email_key)

@@ -16,7 +16,7 @@ type OperatorKey struct {
 	May       []doorward.Action // none: everything
 }
 
-func operatorKeyColumns(k *OperatorKey) []any {
+func operatorKeyFields(k *OperatorKey) []any {
 	return []any{&k.ID, &k.Name, (*storedTime)(&k.CreatedAt), nullableTime{&k.ExpiresAt}, wordsOf(&k.May, parseAction)}
 }
 
@@ -24,14 +24,14 @@ const sqlOperatorKey = `SELECT id, name, created_at, expires_at, may FROM operat
 
 // OperatorKey returns the key behind hash, or ErrNone.
 func (r Reader) OperatorKey(ctx context.Context, hash []byte) (OperatorKey, error) {
-	return one(ctx, r, operatorKeyColumns, sqlOperatorKey, hash)
+	return one(ctx, r, operatorKeyFields, sqlOperatorKey, hash)
 }
 
 const sqlOperatorKeys = `SELECT id, name, created_at, expires_at, may FROM operator_keys ORDER BY created_at, id`
 
 // OperatorKeys returns all keys, the oldest first.
 func (r Reader) OperatorKeys(ctx context.Context) ([]OperatorKey, error) {
-	return list(ctx, r, operatorKeyColumns, sqlOperatorKeys)
+	return list(ctx, r, operatorKeyFields, sqlOperatorKeys)
 }
 
 const sqlInsertOperatorKey = `INSERT INTO operator_keys (id, name, hash, created_at, expires_at, may) VALUES ($1, $2, $3, $4, $5, $6)`
@@ -45,7 +45,7 @@ const sqlLockOperatorKey = `UPDATE operator_keys SET name = name WHERE id = $1 R
 
 // LockOperatorKey returns the key, or ErrNone. Nobody revokes it until the transaction ends.
 func (tx *Tx) LockOperatorKey(ctx context.Context, id string) (OperatorKey, error) {
-	return one(ctx, tx.Reader, operatorKeyColumns, sqlLockOperatorKey, id)
+	return one(ctx, tx.Reader, operatorKeyFields, sqlLockOperatorKey, id)
 }
 
 const sqlDeleteOperatorKey = `DELETE FROM operator_keys WHERE id = $1`

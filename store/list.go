@@ -12,15 +12,15 @@ import (
 
 // listing describes a list that is read in pages, in several orders, forward and back.
 type listing[T any] struct {
-	head    string // SELECT … FROM, to which where belongs
-	count   string // FROM of the same rows, without what only columns need
-	where   string // WHERE with the parameters $1 to $args
-	args    int
-	columns columns[T]
-	id      string // column that decides between equal rows
-	idOf    func(T) string
-	orders  []order[T]
-	usual   string // see doorward.Window.Sort
+	head   string // SELECT … FROM, to which where belongs
+	count  string // FROM of the same rows, without what only columns need
+	where  string // WHERE with the parameters $1 to $args
+	args   int
+	fields fields[T]
+	id     string // column that decides between equal rows
+	idOf   func(T) string
+	orders []order[T]
+	usual  string // see doorward.Window.Sort
 }
 
 // order is one that a list can be sorted by. Its column is a number, or a key of package
@@ -101,7 +101,7 @@ func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ..
 	if at := boundary(w); at != (doorward.Position{}) {
 		args = append(args, o.boundary(at), at.ID)
 	}
-	rows, err := list(ctx, r, p.columns, query, append(args, w.Limit+1)...)
+	rows, err := list(ctx, r, p.fields, query, append(args, w.Limit+1)...)
 	if err != nil {
 		return doorward.Page[T]{}, err
 	}
@@ -209,7 +209,7 @@ WHERE tenant_id = $4 AND user_id = $5 AND name = $6`
 // unfolded is a row of a list that can't be searched or sorted by name yet.
 type unfolded struct{ tenantID, id, email, name string }
 
-func unfoldedColumns(u *unfolded) []any { return []any{&u.tenantID, &u.id, &u.email, &u.name} }
+func unfoldedFields(u *unfolded) []any { return []any{&u.tenantID, &u.id, &u.email, &u.name} }
 
 // FoldLists makes up to limit rows of each list searchable that are not, because they were
 // written before migration 0026 or by a node of the version before. It returns the largest
@@ -232,7 +232,7 @@ func (tx *Tx) FoldLists(ctx context.Context, limit int) (most int, err error) {
 			return tx.run(ctx, sqlFoldTenant, fold.Key(u.name), u.id, u.name)
 		}},
 	} {
-		all, err := list(ctx, tx.Reader, unfoldedColumns, l.query, limit)
+		all, err := list(ctx, tx.Reader, unfoldedFields, l.query, limit)
 		for _, u := range all {
 			if err == nil {
 				err = l.write(u)

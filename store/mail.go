@@ -89,7 +89,7 @@ type Mail struct {
 	Share     string // its owner: a tenant or a client network; may be empty
 }
 
-func mailColumns(m *Mail) []any {
+func mailFields(m *Mail) []any {
 	return []any{
 		&m.ID, &m.Kind, &m.Recipient, &m.SubjectID, &m.State, &m.Tries,
 		(*storedTime)(&m.NextAt), (*storedTime)(&m.CreatedAt), &m.LastError, &m.ReturnTo, &m.Share,
@@ -125,7 +125,7 @@ ORDER BY next_at, id LIMIT $4`
 // NextAt and an ID, zero for all. Kinds that this version doesn't know wait for a
 // node of the newer version.
 func (r Reader) DueMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
-	return list(ctx, r, mailColumns, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
+	return list(ctx, r, mailFields, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
 }
 
 // The kinds are those of MailKind.Urgent, and of the index mails_urgent_account.
@@ -136,7 +136,7 @@ ORDER BY next_at, id LIMIT $4`
 // DueUrgentMails is DueMails for urgent mails only. Other mails don't slow it
 // down.
 func (r Reader) DueUrgentMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
-	return list(ctx, r, mailColumns, sqlDueUrgentMails, micros(after.NextAt), after.ID, micros(now), limit)
+	return list(ctx, r, mailFields, sqlDueUrgentMails, micros(after.NextAt), after.ID, micros(now), limit)
 }
 
 const sqlDueMailsOf = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
@@ -145,7 +145,7 @@ ORDER BY next_at, id LIMIT $5`
 
 // DueMailsOf is DueMails for those about a subject.
 func (r Reader) DueMailsOf(ctx context.Context, subjectID string, after Mail, now time.Time, limit int) ([]Mail, error) {
-	return list(ctx, r, mailColumns, sqlDueMailsOf, subjectID, micros(after.NextAt), after.ID, micros(now), limit)
+	return list(ctx, r, mailFields, sqlDueMailsOf, subjectID, micros(after.NextAt), after.ID, micros(now), limit)
 }
 
 const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4`

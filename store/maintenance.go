@@ -13,7 +13,7 @@ type Maintenance struct {
 	Reason string // may be empty
 }
 
-func maintenanceColumns(m *Maintenance) []any {
+func maintenanceFields(m *Maintenance) []any {
 	m.On = true
 	return []any{(*storedTime)(&m.Since), &m.Reason}
 }
@@ -22,7 +22,7 @@ const sqlMaintenance = `SELECT since, reason FROM maintenance WHERE id = 1`
 
 // Maintenance returns the current state.
 func (r Reader) Maintenance(ctx context.Context) (Maintenance, error) {
-	m, err := one(ctx, r, maintenanceColumns, sqlMaintenance)
+	m, err := one(ctx, r, maintenanceFields, sqlMaintenance)
 	if errors.Is(err, ErrNone) {
 		return Maintenance{}, nil
 	}

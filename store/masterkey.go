@@ -16,7 +16,7 @@ type MasterKey struct {
 	CreatedAt time.Time
 }
 
-func masterKeyColumns(k *MasterKey) []any {
+func masterKeyFields(k *MasterKey) []any {
 	return []any{&k.ID, &k.Check, &k.Wrapped, &k.Current, (*storedTime)(&k.CreatedAt)}
 }
 
@@ -34,7 +34,7 @@ ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped, current = TRUE`
 // MasterKeys returns the keys that values may be sealed with, the oldest first: none
 // before the first is used, one, or two while a key is replaced.
 func (r Reader) MasterKeys(ctx context.Context) ([]MasterKey, error) {
-	return list(ctx, r, masterKeyColumns, sqlMasterKeys)
+	return list(ctx, r, masterKeyFields, sqlMasterKeys)
 }
 
 // AdoptMasterKey makes the key the current one, where there is none, and reports
@@ -119,7 +119,7 @@ func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.colum
 func (r Reader) SealedOtherwise(ctx context.Context, header []byte, after Sealed, limit int) (all []Sealed, err error) {
 	first := max(0, slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(after) }))
 	for _, c := range sealedIn[first:] {
-		columns := func(s *Sealed) []any {
+		fields := func(s *Sealed) []any {
 			s.Table, s.Column = c.table, c.column
 			return []any{&s.ID, &s.Value}
 		}
@@ -127,7 +127,7 @@ func (r Reader) SealedOtherwise(ctx context.Context, header []byte, after Sealed
 		if c.isOf(after) {
 			since = after.ID
 		}
-		some, err := list(ctx, r, columns, c.find, header, since, limit-len(all))
+		some, err := list(ctx, r, fields, c.find, header, since, limit-len(all))
 		if all = append(all, some...); err != nil || len(all) == limit {
 			return all, err
 		}

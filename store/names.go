@@ -12,7 +12,7 @@ type Named struct {
 	ID, Name, Email string
 }
 
-func namedColumns(n *Named) []any { return []any{&n.ID, &n.Name, &n.Email} }
+func namedFields(n *Named) []any { return []any{&n.ID, &n.Name, &n.Email} }
 
 // namesAtOnce is how many ids a statement looks up.
 const namesAtOnce = 100
@@ -36,7 +36,7 @@ var namesBy = map[string]string{"usr_": sqlNamesOfPeople, "inv_": sqlNamesOfInvi
 func (r Reader) Names(ctx context.Context, tenantID string, ids []string) (map[string]Named, error) {
 	all := map[string]Named{}
 	for prefix, query := range namesBy {
-		found, err := listByIDs(ctx, r, namedColumns, query, tenantID, withPrefix(ids, prefix))
+		found, err := listByIDs(ctx, r, namedFields, query, tenantID, withPrefix(ids, prefix))
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ const sqlRemovals = selectEvent + `WHERE tenant_id = $1 AND target_id IN (` + hu
 // Removals returns the events with which the people were removed from the tenant, the newest
 // of a person last.
 func (r Reader) Removals(ctx context.Context, tenantID string, ids []string) ([]doorward.Event, error) {
-	return listByIDs(ctx, r, eventColumns, sqlRemovals, tenantID, withPrefix(ids, "usr_"))
+	return listByIDs(ctx, r, eventFields, sqlRemovals, tenantID, withPrefix(ids, "usr_"))
 }
 
 func withPrefix(ids []string, prefix string) (some []string) {
@@ -65,7 +65,7 @@ func withPrefix(ids []string, prefix string) (some []string) {
 }
 
 // listByIDs reads the rows of a statement that takes a tenant and namesAtOnce ids.
-func listByIDs[T any](ctx context.Context, r Reader, c columns[T], query, tenantID string, ids []string) (all []T, err error) {
+func listByIDs[T any](ctx context.Context, r Reader, to fields[T], query, tenantID string, ids []string) (all []T, err error) {
 	for ; len(ids) > 0; ids = ids[min(namesAtOnce, len(ids)):] {
 		args := make([]any, namesAtOnce+1)
 		args[0] = tenantID
@@ -75,7 +75,7 @@ func listByIDs[T any](ctx context.Context, r Reader, c columns[T], query, tenant
 				args[i+1] = ids[i]
 			}
 		}
-		found, err := list(ctx, r, c, query, args...)
+		found, err := list(ctx, r, to, query, args...)
 		if err != nil {
 			return nil, err
 		}

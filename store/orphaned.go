@@ -34,8 +34,8 @@ type OrphanedAccount struct {
 	LeftAt time.Time // 1970 if it was before that was recorded
 }
 
-func orphanedAccountColumns(a *OrphanedAccount) []any {
-	return append(accountColumns(&a.Account), (*storedTime)(&a.LeftAt))
+func orphanedAccountFields(a *OrphanedAccount) []any {
+	return append(accountFields(&a.Account), (*storedTime)(&a.LeftAt))
 }
 
 const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors, left_at
@@ -44,7 +44,7 @@ FROM users WHERE left_at IS NOT NULL AND left_at <= $1 ORDER BY left_at, id LIMI
 // OrphanedAccounts returns accounts whose last membership ended at by or before and
 // that UnmarkOrphaned has not marked, the oldest first.
 func (r Reader) OrphanedAccounts(ctx context.Context, by time.Time, limit int) ([]OrphanedAccount, error) {
-	return list(ctx, r, orphanedAccountColumns, sqlOrphanedAccounts, micros(by), limit)
+	return list(ctx, r, orphanedAccountFields, sqlOrphanedAccounts, micros(by), limit)
 }
 
 // UnmarkOrphaned records that the account needs no further deletions.

@@ -18,8 +18,8 @@ const sqlCountMembers = `SELECT role, status, count(*) FROM memberships WHERE te
 
 // CountMembers counts the members of the tenant, in no order.
 func (r Reader) CountMembers(ctx context.Context, tenantID string) ([]MemberCount, error) {
-	columns := func(c *MemberCount) []any { return []any{&c.Role, &c.Status, &c.People} }
-	return list(ctx, r, columns, sqlCountMembers, tenantID)
+	fields := func(c *MemberCount) []any { return []any{&c.Role, &c.Status, &c.People} }
+	return list(ctx, r, fields, sqlCountMembers, tenantID)
 }
 
 // Waiting counts invitations that can be accepted.
@@ -35,8 +35,8 @@ FROM invitations i WHERE i.tenant_id = $1 AND i.state = 'PENDING' AND i.expires_
 // WaitingInvitations counts the tenant's invitations that are pending at the
 // instant.
 func (r Reader) WaitingInvitations(ctx context.Context, tenantID string, now time.Time) (Waiting, error) {
-	columns := func(w *Waiting) []any { return []any{&w.Pending, &w.Failed} }
-	return one(ctx, r, columns, sqlWaiting, tenantID, micros(now))
+	fields := func(w *Waiting) []any { return []any{&w.Pending, &w.Failed} }
+	return one(ctx, r, fields, sqlWaiting, tenantID, micros(now))
 }
 
 const sqlCountInvitationsBy = `SELECT count(*) FROM invitations
@@ -76,8 +76,8 @@ WHERE tenant_id = $1 AND outcome = 'done' AND at >= $2 AND action = $3 GROUP BY 
 // CountByDay counts how often the action was done in the tenant since the
 // instant, in no order. Days without any are left out.
 func (r Reader) CountByDay(ctx context.Context, tenantID string, action doorward.Action, since time.Time) ([]DayCount, error) {
-	columns := func(c *DayCount) []any { return []any{&c.Day, &c.Times} }
-	return list(ctx, r, columns, sqlCountByDay, tenantID, micros(since), action)
+	fields := func(c *DayCount) []any { return []any{&c.Day, &c.Times} }
+	return list(ctx, r, fields, sqlCountByDay, tenantID, micros(since), action)
 }
 
 // ActionCount is how often an action was refused.
@@ -92,6 +92,6 @@ WHERE tenant_id = $1 AND outcome = 'refused' AND at >= $2 GROUP BY action`
 // CountRefusals counts what was refused in the tenant since the instant, in no
 // order.
 func (r Reader) CountRefusals(ctx context.Context, tenantID string, since time.Time) ([]ActionCount, error) {
-	columns := func(c *ActionCount) []any { return []any{&c.Action, &c.Times} }
-	return list(ctx, r, columns, sqlCountRefusals, tenantID, micros(since))
+	fields := func(c *ActionCount) []any { return []any{&c.Action, &c.Times} }
+	return list(ctx, r, fields, sqlCountRefusals, tenantID, micros(since))
 }

@@ -16,7 +16,7 @@ const sqlOwnedAPIKeys = selectAPIKey + `WHERE k.owner_id = $2 ORDER BY k.created
 
 // OwnedAPIKeys returns the API keys that the user owns in any tenant, in any state.
 func (r Reader) OwnedAPIKeys(ctx context.Context, userID string, now time.Time) ([]doorward.APIKey, error) {
-	return list(ctx, r, apiKeyColumns, sqlOwnedAPIKeys, micros(now), userID)
+	return list(ctx, r, apiKeyFields, sqlOwnedAPIKeys, micros(now), userID)
 }
 
 // The address of an account may have been another one when it accepted.
@@ -27,7 +27,7 @@ const sqlInvitationsOf = selectInvitation + `WHERE i.email = $2 OR i.email <> ''
 // InvitationsOf returns the invitations to the address of an account, and those that it
 // has accepted.
 func (r Reader) InvitationsOf(ctx context.Context, userID, email string) ([]doorward.Invitation, error) {
-	return list(ctx, r, invitationColumns, sqlInvitationsOf, userID, email)
+	return list(ctx, r, invitationFields, sqlInvitationsOf, userID, email)
 }
 
 const sqlMailsOf = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
@@ -36,14 +36,14 @@ FROM mails WHERE recipient = $2 OR subject_id IN (SELECT id FROM email_changes W
 // MailsOf returns the mails to the address of an account, and those about changes of it,
 // that are queued or kept.
 func (r Reader) MailsOf(ctx context.Context, userID, email string) ([]Mail, error) {
-	return list(ctx, r, mailColumns, sqlMailsOf, userID, email)
+	return list(ctx, r, mailFields, sqlMailsOf, userID, email)
 }
 
 const sqlEmailChanges = selectEmailChange + `WHERE e.user_id = $1 ORDER BY e.created_at, e.id`
 
 // EmailChanges returns the changes of the account's address that are kept.
 func (r Reader) EmailChanges(ctx context.Context, userID string) ([]EmailChange, error) {
-	return list(ctx, r, emailChangeColumns, sqlEmailChanges, userID)
+	return list(ctx, r, emailChangeFields, sqlEmailChanges, userID)
 }
 
 const sqlChallengesOf = `SELECT purpose, user_id, tenant_id, session_id, generation, methods, state, ends_at FROM challenges
@@ -51,14 +51,14 @@ WHERE user_id = $1 AND ends_at > $2 ORDER BY ends_at`
 
 // ChallengesOf returns the account's challenges that have not ended.
 func (r Reader) ChallengesOf(ctx context.Context, userID string, now time.Time) ([]Challenge, error) {
-	return list(ctx, r, challengeColumns, sqlChallengesOf, userID, micros(now))
+	return list(ctx, r, challengeFields, sqlChallengesOf, userID, micros(now))
 }
 
 const sqlResetsOf = `SELECT id, user_id, created_at, expires_at, used_at FROM resets WHERE user_id = $1 ORDER BY created_at, id`
 
 // ResetsOf returns the resets of the account's password that are kept, the oldest first.
 func (r Reader) ResetsOf(ctx context.Context, userID string) ([]Reset, error) {
-	return list(ctx, r, resetColumns, sqlResetsOf, userID)
+	return list(ctx, r, resetFields, sqlResetsOf, userID)
 }
 
 const sqlDecisionsBy = `SELECT decided, id, tenant_id, at, actor_id FROM decisions WHERE actor_id = $1 ORDER BY at DESC, id DESC LIMIT $2`
@@ -66,7 +66,7 @@ const sqlDecisionsBy = `SELECT decided, id, tenant_id, at, actor_id FROM decisio
 // DecisionsBy returns the latest of the decisions about the user's requests that are kept,
 // the newest first.
 func (r Reader) DecisionsBy(ctx context.Context, userID string, limit int) ([]KeptDecision, error) {
-	return list(ctx, r, decisionColumns, sqlDecisionsBy, userID, limit)
+	return list(ctx, r, decisionFields, sqlDecisionsBy, userID, limit)
 }
 
 // Browser is a known browser of an account.
@@ -78,7 +78,7 @@ type Browser struct {
 	UserAgent string
 }
 
-func browserColumns(b *Browser) []any {
+func browserFields(b *Browser) []any {
 	return []any{(*storedTime)(&b.CreatedAt), (*storedTime)(&b.UsedAt), optionalTime{&b.SecondAt}, &b.IP, &b.UserAgent}
 }
 
@@ -86,7 +86,7 @@ const sqlBrowsers = `SELECT created_at, used_at, second_at, ip, user_agent FROM 
 
 // Browsers returns the known browsers of the user, the oldest first.
 func (r Reader) Browsers(ctx context.Context, userID string) ([]Browser, error) {
-	return list(ctx, r, browserColumns, sqlBrowsers, userID)
+	return list(ctx, r, browserFields, sqlBrowsers, userID)
 }
 
 const (
@@ -97,12 +97,12 @@ const (
 // EventsBy returns events by the user in any trail, the oldest first, after an At and an
 // ID, zero for all.
 func (r Reader) EventsBy(ctx context.Context, userID string, after doorward.Position, limit int) ([]doorward.Event, error) {
-	return list(ctx, r, eventColumns, sqlEventsBy, userID, after.At, after.ID, limit)
+	return list(ctx, r, eventFields, sqlEventsBy, userID, after.At, after.ID, limit)
 }
 
 // EventsAbout is EventsBy for events about the user by others.
 func (r Reader) EventsAbout(ctx context.Context, userID string, after doorward.Position, limit int) ([]doorward.Event, error) {
-	return list(ctx, r, eventColumns, sqlEventsAbout, userID, after.At, after.ID, limit)
+	return list(ctx, r, eventFields, sqlEventsAbout, userID, after.At, after.ID, limit)
 }
 
 const (
@@ -117,11 +117,11 @@ func (r Reader) LatestEvents(ctx context.Context, userID string, actions []doorw
 	for _, a := range actions {
 		names += string(a) + " "
 	}
-	all, err := list(ctx, r, eventColumns, sqlLatestEventsBy, userID, micros(since), names, limit)
+	all, err := list(ctx, r, eventFields, sqlLatestEventsBy, userID, micros(since), names, limit)
 	if err != nil {
 		return nil, err
 	}
-	about, err := list(ctx, r, eventColumns, sqlLatestEventsAbout, userID, micros(since), names, limit)
+	about, err := list(ctx, r, eventFields, sqlLatestEventsAbout, userID, micros(since), names, limit)
 	all = append(all, about...)
 	slices.SortStableFunc(all, func(a, b doorward.Event) int { return cmp.Or(b.At.Compare(a.At), strings.Compare(b.ID, a.ID)) })
 	return all[:min(limit, len(all))], err

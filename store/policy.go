@@ -62,7 +62,7 @@ func (p Policies) At(now time.Time) *PolicyVersion {
 	return p.Confirmed
 }
 
-func policyColumns(v *PolicyVersion) []any {
+func policyFields(v *PolicyVersion) []any {
 	return []any{&v.TenantID, &v.Version, &v.Text, &v.Mode, nullableTime{&v.ConfirmUntil}, (*storedTime)(&v.CreatedAt), &v.CreatedBy, &v.Enforced}
 }
 
@@ -95,7 +95,7 @@ func (r Reader) Policies(ctx context.Context, tenantID string) (p Policies, err 
 }
 
 func (r Reader) onePolicy(ctx context.Context, query, tenantID string) (*PolicyVersion, error) {
-	v, err := one(ctx, r, policyColumns, query, tenantID)
+	v, err := one(ctx, r, policyFields, query, tenantID)
 	if errors.Is(err, ErrNone) {
 		return nil, nil
 	}
@@ -114,24 +114,24 @@ const (
 // EachPolicy calls fn with the versions of all tenants' policies that can hold, until it
 // fails, and returns its error.
 func (r Reader) EachPolicy(ctx context.Context, fn func(PolicyVersion) error) error {
-	return each(ctx, r, policyColumns, fn, sqlEachPolicy)
+	return each(ctx, r, policyFields, fn, sqlEachPolicy)
 }
 
 const sqlPolicyVersion = selectPolicy + `WHERE tenant_id = $1 AND version = $2`
 
 // PolicyVersion returns a version of the tenant's policies, or ErrNone.
 func (r Reader) PolicyVersion(ctx context.Context, tenantID string, version int64) (PolicyVersion, error) {
-	return one(ctx, r, policyColumns, sqlPolicyVersion, tenantID, version)
+	return one(ctx, r, policyFields, sqlPolicyVersion, tenantID, version)
 }
 
 var policyPages = newPages(listing[PolicyVersion]{
-	head:    selectPolicy,
-	count:   "FROM policies ",
-	where:   "WHERE tenant_id = $1\n",
-	args:    1,
-	columns: policyColumns,
-	id:      "tenant_id",
-	idOf:    func(v PolicyVersion) string { return v.TenantID },
+	head:   selectPolicy,
+	count:  "FROM policies ",
+	where:  "WHERE tenant_id = $1\n",
+	args:   1,
+	fields: policyFields,
+	id:     "tenant_id",
+	idOf:   func(v PolicyVersion) string { return v.TenantID },
 	orders: []order[PolicyVersion]{
 		{name: "version", column: "version", number: func(v PolicyVersion) int64 { return v.Version }},
 	},

@@ -19,14 +19,14 @@ type Reader struct {
 	rules *rulesCache
 }
 
-// columns lists where the columns of a row of T are scanned to.
-type columns[T any] = rows.Columns[T]
+// fields lists the fields of T that the columns of a row are scanned into.
+type fields[T any] = rows.Fields[T]
 
-func textColumn(s *string) []any { return []any{s} }
+func textField(s *string) []any { return []any{s} }
 
 // one returns the single row of query, or ErrNone.
-func one[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) (T, error) {
-	v, err := rows.One(ctx, r.Conn, cols, query, args...)
+func one[T any](ctx context.Context, r Reader, to fields[T], query string, args ...any) (T, error) {
+	v, err := rows.One(ctx, r.Conn, to, query, args...)
 	if err == nil {
 		err = withRules(ctx, r, &v)
 	}
@@ -34,8 +34,8 @@ func one[T any](ctx context.Context, r Reader, cols columns[T], query string, ar
 }
 
 // list returns all rows of query.
-func list[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) ([]T, error) {
-	all, err := rows.List(ctx, r.Conn, cols, query, args...)
+func list[T any](ctx context.Context, r Reader, to fields[T], query string, args ...any) ([]T, error) {
+	all, err := rows.List(ctx, r.Conn, to, query, args...)
 	for i := range all {
 		if err == nil {
 			err = withRules(ctx, r, &all[i])
@@ -45,8 +45,8 @@ func list[T any](ctx context.Context, r Reader, cols columns[T], query string, a
 }
 
 // each calls fn with every row of query, see rows.Each.
-func each[T any](ctx context.Context, r Reader, cols columns[T], fn func(T) error, query string, args ...any) error {
-	return rows.Each(ctx, r.Conn, cols, fn, query, args...)
+func each[T any](ctx context.Context, r Reader, to fields[T], fn func(T) error, query string, args ...any) error {
+	return rows.Each(ctx, r.Conn, to, fn, query, args...)
 }
 
 // page makes a page of up to Limit+1 rows: the extra row shows that the list

@@ -8,9 +8,9 @@ import (
 	"github.com/doorward/doorward"
 )
 
-const columnsOfQuotas = `t.quota_people, t.quota_api_keys, t.quota_webhooks, t.quota_events_per_day`
+const quotasColumns = `t.quota_people, t.quota_api_keys, t.quota_webhooks, t.quota_events_per_day`
 
-func quotaColumns(q *doorward.Quotas) []any {
+func quotaFields(q *doorward.Quotas) []any {
 	return []any{&q.People, &q.APIKeys, &q.Webhooks, &q.EventsPerDay}
 }
 
@@ -29,8 +29,8 @@ const sqlCountPeople = `SELECT (SELECT count(*) FROM memberships WHERE tenant_id
 // can be accepted at now.
 func (r Reader) CountPeople(ctx context.Context, tenantID string, now time.Time) (members, invited int64, err error) {
 	type counts struct{ members, invited int64 }
-	columns := func(c *counts) []any { return []any{&c.members, &c.invited} }
-	c, err := one(ctx, r, columns, sqlCountPeople, tenantID, micros(now))
+	fields := func(c *counts) []any { return []any{&c.members, &c.invited} }
+	c, err := one(ctx, r, fields, sqlCountPeople, tenantID, micros(now))
 	return c.members, c.invited, err
 }
 

@@ -14,7 +14,7 @@ type Reset struct {
 	UsedAt    *time.Time
 }
 
-func resetColumns(r *Reset) []any {
+func resetFields(r *Reset) []any {
 	return []any{&r.ID, &r.UserID, (*storedTime)(&r.CreatedAt), (*storedTime)(&r.ExpiresAt), nullableTime{&r.UsedAt}}
 }
 
@@ -23,7 +23,7 @@ FROM resets r JOIN link_tokens l ON l.subject_id = r.id WHERE l.hash = $1`
 
 // ResetByToken returns the reset of a token hash, or ErrNone.
 func (r Reader) ResetByToken(ctx context.Context, hash []byte) (Reset, error) {
-	return one(ctx, r, resetColumns, sqlResetByToken, hash)
+	return one(ctx, r, resetFields, sqlResetByToken, hash)
 }
 
 const sqlInsertReset = `INSERT INTO resets (id, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4)`

@@ -73,7 +73,7 @@ const sqlNewestEventID = `SELECT coalesce(max(id), '') FROM events WHERE at = (S
 
 // NewestEventID is the id of the newest event, empty without any.
 func (r Reader) NewestEventID(ctx context.Context) (string, error) {
-	return one(ctx, r, textColumn, sqlNewestEventID)
+	return one(ctx, r, textField, sqlNewestEventID)
 }
 
 const sqlCountEvent = `SELECT count(*) FROM events WHERE id = $1`

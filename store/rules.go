@@ -79,13 +79,13 @@ func slotOf(tenantID string, v doorward.RulesVersion) string {
 // query, where models are used.
 func (db *DB) SetCompiler(compile CompileRules) { db.rules.compile = compile }
 
-// columnsOfRules are the revisions of the rules that hold for a row with a tenant t.
-const columnsOfRules = `t.rules_revision, ` + modelRevision
+// rulesColumns are the revisions of the rules that hold for a row with a tenant t.
+const rulesColumns = `t.rules_revision, ` + modelRevision
 
 const modelRevision = `COALESCE((SELECT revision FROM models WHERE version = (SELECT MAX(version) FROM models)), 0)`
 
-// rulesColumns scans columnsOfRules. The rules themselves are read after the rows.
-func rulesColumns(to **doorward.Rules) []any {
+// rulesFields scans rulesColumns. The rules themselves are read after the rows.
+func rulesFields(to **doorward.Rules) []any {
 	return []any{revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Tenant }}, revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Model }}}
 }
 
@@ -176,13 +176,13 @@ func (r Reader) Rules(ctx context.Context, tenantID string) (*doorward.Rules, er
 	return r.rulesAt(ctx, tenantID, v)
 }
 
-func versionColumns(v *doorward.RulesVersion) []any { return []any{&v.Tenant, &v.Model} }
+func versionFields(v *doorward.RulesVersion) []any { return []any{&v.Tenant, &v.Model} }
 
 const sqlRulesVersion = `SELECT COALESCE((SELECT rules_revision FROM tenants WHERE id = $1), 0), ` + modelRevision
 
 // RulesVersion returns the version of the rules that hold in a tenant.
 func (r Reader) RulesVersion(ctx context.Context, tenantID string) (doorward.RulesVersion, error) {
-	return one(ctx, r, versionColumns, sqlRulesVersion, tenantID)
+	return one(ctx, r, versionFields, sqlRulesVersion, tenantID)
 }
 
 const sqlModelText = `SELECT text FROM models WHERE revision = $1`
@@ -190,7 +190,7 @@ const sqlModelText = `SELECT text FROM models WHERE revision = $1`
 func (r Reader) rulesSource(ctx context.Context, tenantID string, v doorward.RulesVersion) (s RulesSource, err error) {
 	s.Version = v
 	if v.Model != 0 {
-		if s.Model, err = one(ctx, r, textColumn, sqlModelText, v.Model); err != nil {
+		if s.Model, err = one(ctx, r, textField, sqlModelText, v.Model); err != nil {
 			return s, err
 		}
 	}
@@ -204,7 +204,7 @@ func (r Reader) rulesSource(ctx context.Context, tenantID string, v doorward.Rul
 	return s, err
 }
 
-func customRoleColumns(c *doorward.CustomRole) []any {
+func customRoleFields(c *doorward.CustomRole) []any {
 	return []any{&c.ID, &c.Name, &c.About, wordsOf(&c.Permissions, parseAction)}
 }
 
@@ -212,7 +212,7 @@ const sqlCustomRoles = `SELECT id, name, about, permissions FROM roles WHERE ten
 
 // CustomRoles returns the roles that the tenant has made, the oldest first.
 func (r Reader) CustomRoles(ctx context.Context, tenantID string) ([]doorward.CustomRole, error) {
-	return list(ctx, r, customRoleColumns, sqlCustomRoles, tenantID)
+	return list(ctx, r, customRoleFields, sqlCustomRoles, tenantID)
 }
 
 // RoleOfTenant is a custom role and whose it is.
@@ -221,8 +221,8 @@ type RoleOfTenant struct {
 	doorward.CustomRole
 }
 
-func roleOfTenantColumns(r *RoleOfTenant) []any {
-	return append(customRoleColumns(&r.CustomRole), &r.TenantID)
+func roleOfTenantFields(r *RoleOfTenant) []any {
+	return append(customRoleFields(&r.CustomRole), &r.TenantID)
 }
 
 const sqlEachCustomRole = `SELECT id, name, about, permissions, tenant_id FROM roles ORDER BY tenant_id, created_at, id`
@@ -230,14 +230,14 @@ const sqlEachCustomRole = `SELECT id, name, about, permissions, tenant_id FROM r
 // EachCustomRole calls fn with the custom roles of all tenants, until it fails, and
 // returns its error.
 func (r Reader) EachCustomRole(ctx context.Context, fn func(RoleOfTenant) error) error {
-	return each(ctx, r, roleOfTenantColumns, fn, sqlEachCustomRole)
+	return each(ctx, r, roleOfTenantFields, fn, sqlEachCustomRole)
 }
 
 const sqlCustomRole = `SELECT id, name, about, permissions FROM roles WHERE tenant_id = $1 AND id = $2`
 
 // CustomRole returns the role of a tenant, or ErrNone.
 func (r Reader) CustomRole(ctx context.Context, tenantID, id string) (doorward.CustomRole, error) {
-	return one(ctx, r, customRoleColumns, sqlCustomRole, tenantID, id)
+	return one(ctx, r, customRoleFields, sqlCustomRole, tenantID, id)
 }
 
 const sqlInsertCustomRole = `INSERT INTO roles (id, tenant_id, name, about, permissions, created_at)
@@ -292,8 +292,8 @@ const sqlRoleUse = `SELECT (SELECT count(*) FROM memberships WHERE tenant_id = $
 
 // RoleUse counts what has the role in the tenant at the instant.
 func (r Reader) RoleUse(ctx context.Context, tenantID string, role doorward.Role, now time.Time) (RoleUse, error) {
-	columns := func(u *RoleUse) []any { return []any{&u.Members, &u.Invitations, &u.Keys} }
-	return one(ctx, r, columns, sqlRoleUse, micros(now), tenantID, string(role))
+	fields := func(u *RoleUse) []any { return []any{&u.Members, &u.Invitations, &u.Keys} }
+	return one(ctx, r, fields, sqlRoleUse, micros(now), tenantID, string(role))
 }
 
 const (
@@ -332,7 +332,7 @@ type ModelVersion struct {
 	CreatedBy string // id of an operator key; empty at the command line
 }
 
-func modelColumns(m *ModelVersion) []any {
+func modelFields(m *ModelVersion) []any {
 	return []any{&m.Version, &m.Text, (*storedTime)(&m.CreatedAt), &m.CreatedBy}
 }
 
@@ -340,14 +340,14 @@ const sqlModel = `SELECT version, text, created_at, created_by FROM models WHERE
 
 // Model returns the version of the model that holds, or ErrNone for the built-in one.
 func (r Reader) Model(ctx context.Context) (ModelVersion, error) {
-	return one(ctx, r, modelColumns, sqlModel)
+	return one(ctx, r, modelFields, sqlModel)
 }
 
 const sqlModelVersions = `SELECT version, text, created_at, created_by FROM models ORDER BY version`
 
 // ModelVersions returns all versions of the model, the oldest first.
 func (r Reader) ModelVersions(ctx context.Context) ([]ModelVersion, error) {
-	return list(ctx, r, modelColumns, sqlModelVersions)
+	return list(ctx, r, modelFields, sqlModelVersions)
 }
 
 const sqlInsertModel = `INSERT INTO models (version, revision, text, created_at, created_by)

@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward"
 )
 
-const columnsOfServiceKey = `id, name, may, tenants, created_at, disabled_at IS NOT NULL`
+const serviceKeyColumns = `id, name, may, tenants, created_at, disabled_at IS NOT NULL`
 
-func serviceKeyColumns(k *doorward.ServiceKey) []any {
+func serviceKeyFields(k *doorward.ServiceKey) []any {
 	return []any{&k.ID, &k.Name, wordsOf(&k.May, parseAction), wordsOf(&k.Tenants, parsePlainText), (*storedTime)(&k.CreatedAt), &k.Disabled}
 }
 
@@ -21,24 +21,24 @@ func plainText(s string) string { return s }
 func parsePlainText(s string) (string, error) { return s, nil }
 
 const (
-	sqlServiceKeyByHash = `SELECT ` + columnsOfServiceKey + ` FROM service_keys WHERE hash = $1`
-	sqlServiceKey       = `SELECT ` + columnsOfServiceKey + ` FROM service_keys WHERE id = $1`
-	sqlServiceKeys      = `SELECT ` + columnsOfServiceKey + ` FROM service_keys ORDER BY created_at, id`
+	sqlServiceKeyByHash = `SELECT ` + serviceKeyColumns + ` FROM service_keys WHERE hash = $1`
+	sqlServiceKey       = `SELECT ` + serviceKeyColumns + ` FROM service_keys WHERE id = $1`
+	sqlServiceKeys      = `SELECT ` + serviceKeyColumns + ` FROM service_keys ORDER BY created_at, id`
 )
 
 // ServiceKeyByHash returns the key behind the hash, also a disabled one, or ErrNone.
 func (r Reader) ServiceKeyByHash(ctx context.Context, hash []byte) (doorward.ServiceKey, error) {
-	return one(ctx, r, serviceKeyColumns, sqlServiceKeyByHash, hash)
+	return one(ctx, r, serviceKeyFields, sqlServiceKeyByHash, hash)
 }
 
 // ServiceKey returns the key with the id, also a disabled one, or ErrNone.
 func (r Reader) ServiceKey(ctx context.Context, id string) (doorward.ServiceKey, error) {
-	return one(ctx, r, serviceKeyColumns, sqlServiceKey, id)
+	return one(ctx, r, serviceKeyFields, sqlServiceKey, id)
 }
 
 // ServiceKeys returns all keys, the oldest first.
 func (r Reader) ServiceKeys(ctx context.Context) ([]doorward.ServiceKey, error) {
-	return list(ctx, r, serviceKeyColumns, sqlServiceKeys)
+	return list(ctx, r, serviceKeyFields, sqlServiceKeys)
 }
 
 const sqlInsertServiceKey = `INSERT INTO service_keys (id, name, hash, may, tenants, created_at) VALUES ($1, $2, $3, $4, $5, $6)`
@@ -51,7 +51,7 @@ func (tx *Tx) InsertServiceKey(ctx context.Context, k doorward.ServiceKey, hash 
 const (
 	sqlDeleteServiceKey     = `DELETE FROM service_keys WHERE id = $1`
 	sqlEnableServiceKey     = `UPDATE service_keys SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL`
-	sqlDisableAllServiceKey = `UPDATE service_keys SET disabled_at = $1 WHERE disabled_at IS NULL RETURNING ` + columnsOfServiceKey
+	sqlDisableAllServiceKey = `UPDATE service_keys SET disabled_at = $1 WHERE disabled_at IS NULL RETURNING ` + serviceKeyColumns
 )
 
 // DeleteServiceKey deletes the key and reports whether it existed. Keys are never
@@ -68,7 +68,7 @@ func (tx *Tx) EnableServiceKey(ctx context.Context, id string) (bool, error) {
 // DisableAllServiceKeys disables all keys, and returns those that worked, the oldest
 // first.
 func (tx *Tx) DisableAllServiceKeys(ctx context.Context) ([]doorward.ServiceKey, error) {
-	keys, err := list(ctx, tx.Reader, serviceKeyColumns, sqlDisableAllServiceKey, micros(tx.Now))
+	keys, err := list(ctx, tx.Reader, serviceKeyFields, sqlDisableAllServiceKey, micros(tx.Now))
 	slices.SortFunc(keys, func(a, b doorward.ServiceKey) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 	})
@@ -87,7 +87,7 @@ type RevokedIn struct {
 // RevokeInvitationsOfService revokes the pending invitations that the service key sent,
 // and returns how many in each tenant, in the order of their ids.
 func (tx *Tx) RevokeInvitationsOfService(ctx context.Context, id string) ([]RevokedIn, error) {
-	tenants, err := list(ctx, tx.Reader, textColumn, sqlRevokeInvitationsOfService, micros(tx.Now), id)
+	tenants, err := list(ctx, tx.Reader, textField, sqlRevokeInvitationsOfService, micros(tx.Now), id)
 	counts := map[string]int64{}
 	for _, tenantID := range tenants {
 		counts[tenantID]++

@@ -16,12 +16,12 @@ type Credential struct {
 	User    doorward.User
 }
 
-func credentialColumns(c *Credential) []any {
+func credentialFields(c *Credential) []any {
 	s := &c.Session
-	return append(append(sessionColumns(s), settingsColumns(&s.Tenant)...), userColumns(&c.User)...)
+	return append(append(sessionFields(s), settingsFields(&s.Tenant)...), userFields(&c.User)...)
 }
 
-func sessionColumns(s *doorward.Session) []any {
+func sessionFields(s *doorward.Session) []any {
 	return []any{
 		&s.ID, &s.UserID, &s.TenantID, (*storedTime)(&s.CreatedAt), (*storedTime)(&s.LastSeenAt), &s.IP, &s.UserAgent,
 		&s.AAL, (*words)(&s.AMR), (*storedTime)(&s.ProvedAt),
@@ -30,12 +30,12 @@ func sessionColumns(s *doorward.Session) []any {
 	}
 }
 
-// columnsOfSession are those of sessionColumns.
-const columnsOfSession = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
+// sessionColumns are scanned into sessionFields.
+const sessionColumns = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
   s.aal, s.amr, s.proved_at, s.factor_at, s.remembered, m.role, m.created_at`
 
-const selectCredential = `SELECT ` + columnsOfSession + `,
-  ` + columnsOfSettings + `, ` + columnsOfUser + `
+const selectCredential = `SELECT ` + sessionColumns + `,
+  ` + settingsColumns + `, ` + userColumns + `
 FROM sessions s
 JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
 JOIN users u ON u.id = s.user_id JOIN tenants t ON t.id = s.tenant_id `
@@ -45,7 +45,7 @@ const sqlSessionByToken = selectCredential + `WHERE s.token_hash = $1`
 // SessionByToken returns the session of a token hash with its user, or
 // ErrNone.
 func (r Reader) SessionByToken(ctx context.Context, hash []byte) (Credential, error) {
-	return one(ctx, r, credentialColumns, sqlSessionByToken, hash)
+	return one(ctx, r, credentialFields, sqlSessionByToken, hash)
 }
 
 // sessionsAtOnce is how many sessions one statement looks up or ends.
@@ -56,7 +56,7 @@ const sqlSessionsByTokens = selectCredential + `WHERE s.token_hash IN ($1, $2, $
 // SessionsByTokens returns the existing sessions of token hashes, with their users.
 func (r Reader) SessionsByTokens(ctx context.Context, hashes [][]byte) (all []Credential, err error) {
 	for some := range slices.Chunk(hashes, sessionsAtOnce) {
-		found, err := list(ctx, r, credentialColumns, sqlSessionsByTokens, padded(some)...)
+		found, err := list(ctx, r, credentialFields, sqlSessionsByTokens, padded(some)...)
 		if err != nil {
 			return nil, err
 		}
@@ -82,11 +82,11 @@ const sqlSession = selectCredential + `WHERE s.id = $1`
 
 // Session returns the session with its user, or ErrNone.
 func (r Reader) Session(ctx context.Context, id string) (Credential, error) {
-	return one(ctx, r, credentialColumns, sqlSession, id)
+	return one(ctx, r, credentialFields, sqlSession, id)
 }
 
-const sqlUserSessions = `SELECT s.token_hash, ` + columnsOfSession + `,
-  ` + columnsOfSettings + `
+const sqlUserSessions = `SELECT s.token_hash, ` + sessionColumns + `,
+  ` + settingsColumns + `
 FROM sessions s JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
 JOIN tenants t ON t.id = s.tenant_id WHERE s.user_id = $1 ORDER BY s.created_at DESC, s.id`
 
@@ -96,15 +96,15 @@ type StoredSession struct {
 	Session doorward.Session
 }
 
-func storedSessionColumns(c *StoredSession) []any {
+func storedSessionFields(c *StoredSession) []any {
 	s := &c.Session
-	return append(append([]any{&c.Hash}, sessionColumns(s)...), settingsColumns(&s.Tenant)...)
+	return append(append([]any{&c.Hash}, sessionFields(s)...), settingsFields(&s.Tenant)...)
 }
 
 // UserSessions returns the sessions of a user in all tenants, the newest first;
 // some may have expired.
 func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSession, error) {
-	return list(ctx, r, storedSessionColumns, sqlUserSessions, userID)
+	return list(ctx, r, storedSessionFields, sqlUserSessions, userID)
 }
 
 const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent,
@@ -194,7 +194,7 @@ func (tx *Tx) DeleteSessions(ctx context.Context, sessions []Credential) (map[st
 	for i, s := range sessions {
 		ids[i] = s.Session.ID
 	}
-	columns := func(s *StoredSession) []any { return []any{&s.Session.ID, &s.Hash} }
+	fields := func(s *StoredSession) []any { return []any{&s.Session.ID, &s.Hash} }
 	ended := map[string]bool{}
 	note := func(s StoredSession) error {
 		ended[s.Session.ID] = true
@@ -202,7 +202,7 @@ func (tx *Tx) DeleteSessions(ctx context.Context, sessions []Credential) (map[st
 		return nil
 	}
 	for some := range slices.Chunk(ids, sessionsAtOnce) {
-		if err := each(ctx, tx.Reader, columns, note, sqlDeleteSessions, padded(some)...); err != nil {
+		if err := each(ctx, tx.Reader, fields, note, sqlDeleteSessions, padded(some)...); err != nil {
 			return nil, err
 		}
 	}
@@ -239,8 +239,8 @@ func (tx *Tx) DeleteUserSessions(ctx context.Context, life SessionLifetime, user
 		}
 		return nil
 	}
-	columns := func(e *ended) []any { return []any{&e.tenantID, &e.live} }
-	return n, each(ctx, tx.Reader, columns, count, sqlDeleteUserSessions, life.args(tx.Now, userID, except)...)
+	fields := func(e *ended) []any { return []any{&e.tenantID, &e.live} }
+	return n, each(ctx, tx.Reader, fields, count, sqlDeleteUserSessions, life.args(tx.Now, userID, except)...)
 }
 
 const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $5 AND user_id = $6 RETURNING NOT ` + expired
@@ -335,7 +335,7 @@ const sqlOverdueSessions = `SELECT id FROM sessions WHERE ` + expiredForAll + ` 
 // It reads the whole table, so it is no part of a transaction for which others wait.
 func (r Reader) OverdueSessions(ctx context.Context, life SessionLifetime, now time.Time, limit int) ([]string, error) {
 	created, seen := life.bounds(now)
-	return list(ctx, r, textColumn, sqlOverdueSessions, created, seen, limit)
+	return list(ctx, r, textField, sqlOverdueSessions, created, seen, limit)
 }
 
 const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE (` + expiredForAll + `) AND id IN ($3, $4, $5, $6, $7, $8, $9, $10)`
@@ -373,7 +373,7 @@ RETURNING tenant_id`
 func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, opened string, keep int) (map[string]int64, error) {
 	n := map[string]int64{}
 	count := func(tenantID string) error { n[tenantID]++; return nil }
-	err := each(ctx, tx.Reader, textColumn, count, sqlDeleteOldestSessions, userID, opened, keep-1)
+	err := each(ctx, tx.Reader, textField, count, sqlDeleteOldestSessions, userID, opened, keep-1)
 	if len(n) > 0 {
 		tx.announce(ChangeUser, userID)
 	}

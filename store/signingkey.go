@@ -15,7 +15,7 @@ type SigningKey struct {
 	CreatedAt time.Time
 }
 
-func signingKeyColumns(k *SigningKey) []any {
+func signingKeyFields(k *SigningKey) []any {
 	return []any{&k.ID, &k.Public, &k.Sealed, (*storedTime)(&k.StartsAt), (*storedTime)(&k.CreatedAt)}
 }
 
@@ -28,7 +28,7 @@ const (
 
 // SigningKeys returns the keys in the order in which they sign.
 func (r Reader) SigningKeys(ctx context.Context) ([]SigningKey, error) {
-	return list(ctx, r, signingKeyColumns, sqlSigningKeys)
+	return list(ctx, r, signingKeyFields, sqlSigningKeys)
 }
 
 // InsertSigningKey adds the key.

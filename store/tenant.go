@@ -11,13 +11,13 @@ import (
 	"github.com/doorward/doorward/internal/fold"
 )
 
-func tenantColumns(t *doorward.Tenant) []any {
+func tenantFields(t *doorward.Tenant) []any {
 	head := []any{&t.ID, &t.Name, &t.Status, (*storedTime)(&t.CreatedAt), nullableTime{&t.ClosedAt}, nullableTime{&t.DestroyAt}}
-	return slices.Concat(head, settingsColumns(&t.Settings), quotaColumns(&t.Quotas), brandColumns(&t.Brand), rulesColumns(&t.Rules))
+	return slices.Concat(head, settingsFields(&t.Settings), quotaFields(&t.Quotas), brandFields(&t.Brand), rulesFields(&t.Rules))
 }
 
-// settingsColumns follow the names of columnsOfSettings.
-func settingsColumns(s *doorward.TenantSettings) []any {
+// settingsFields has the order of settingsColumns.
+func settingsFields(s *doorward.TenantSettings) []any {
 	f := &s.SecondFactor
 	return []any{
 		nullableDuration{&s.SessionIdle},
@@ -32,9 +32,9 @@ func settingsColumns(s *doorward.TenantSettings) []any {
 }
 
 const (
-	columnsOfSettings = `t.session_idle, t.session_absolute, t.invitation_days, t.allowed_domains,
+	settingsColumns = `t.session_idle, t.session_absolute, t.invitation_days, t.allowed_domains,
   t.mfa_since, t.mfa_roles, t.mfa_grace_days, t.mfa_remember_days, t.step_up_minutes`
-	selectTenant = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + columnsOfSettings + `, ` + columnsOfQuotas + `, ` + columnsOfBrand + `, ` + columnsOfRules + `
+	selectTenant = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + settingsColumns + `, ` + quotasColumns + `, ` + brandColumns + `, ` + rulesColumns + `
 FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
 
@@ -103,25 +103,25 @@ const sqlTenant = selectTenant + `WHERE t.id = $1`
 
 // Tenant returns the tenant, or ErrNone.
 func (r Reader) Tenant(ctx context.Context, id string) (doorward.Tenant, error) {
-	return one(ctx, r, tenantColumns, sqlTenant, id)
+	return one(ctx, r, tenantFields, sqlTenant, id)
 }
 
 const sqlTenants = selectTenant + `ORDER BY t.created_at, t.id`
 
 // Tenants returns all tenants, the oldest first.
 func (r Reader) Tenants(ctx context.Context) ([]doorward.Tenant, error) {
-	return list(ctx, r, tenantColumns, sqlTenants)
+	return list(ctx, r, tenantFields, sqlTenants)
 }
 
 // A text contains an id if removing it makes the text shorter, see sqlDueMails.
 var tenantPages = newPages(listing[doorward.Tenant]{
-	head:    selectTenant,
-	count:   `FROM tenants t `,
-	where:   "WHERE ($1 = '' OR replace($1, ' ' || t.id || ' ', '') <> $1)\n",
-	args:    1,
-	columns: tenantColumns,
-	id:      "t.id",
-	idOf:    func(t doorward.Tenant) string { return t.ID },
+	head:   selectTenant,
+	count:  `FROM tenants t `,
+	where:  "WHERE ($1 = '' OR replace($1, ' ' || t.id || ' ', '') <> $1)\n",
+	args:   1,
+	fields: tenantFields,
+	id:     "t.id",
+	idOf:   func(t doorward.Tenant) string { return t.ID },
 	orders: []order[doorward.Tenant]{
 		{name: "createdAt", column: "t.created_at", number: func(t doorward.Tenant) int64 { return micros(t.CreatedAt) }},
 		{name: "name", column: "t.name_key", key: func(t doorward.Tenant) string { return fold.Key(t.Name) }},

@@ -12,7 +12,7 @@ type Throttle struct {
 	Until time.Time // no attempt is evaluated before; 1970 without a delay
 }
 
-func throttleColumns(t *Throttle) []any {
+func throttleFields(t *Throttle) []any {
 	return []any{&t.Hits, (*storedTime)(&t.Since), (*storedTime)(&t.Until)}
 }
 
@@ -20,7 +20,7 @@ const sqlThrottle = `SELECT hits, since, until FROM throttles WHERE bucket = $1`
 
 // Throttle returns the counter as it is, without counting, or ErrNone.
 func (r Reader) Throttle(ctx context.Context, bucket string) (Throttle, error) {
-	return one(ctx, r, throttleColumns, sqlThrottle, bucket)
+	return one(ctx, r, throttleFields, sqlThrottle, bucket)
 }
 
 const sqlHitThrottle = `INSERT INTO throttles (bucket, hits, since, until, expires_at) VALUES ($1, 1, $2, 0, $4)
@@ -34,7 +34,7 @@ RETURNING hits, since, until`
 // expired, and returns the new count. It locks the bucket until the transaction
 // ends. A window after the last hit the counter may be deleted.
 func (tx *Tx) HitThrottle(ctx context.Context, bucket string, window time.Duration) (Throttle, error) {
-	return one(ctx, tx.Reader, throttleColumns, sqlHitThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
+	return one(ctx, tx.Reader, throttleFields, sqlHitThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
 }
 
 const sqlDelayThrottle = `UPDATE throttles SET until = $1, expires_at = CASE WHEN expires_at < $1 THEN $1 ELSE expires_at END WHERE bucket = $2`

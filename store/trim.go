@@ -13,7 +13,7 @@ type oldLink struct {
 	hash []byte
 }
 
-func oldLinkColumns(l *oldLink) []any { return []any{(*storedTime)(&l.at), &l.seq, &l.hash} }
+func oldLinkFields(l *oldLink) []any { return []any{(*storedTime)(&l.at), &l.seq, &l.hash} }
 
 const (
 	// One subquery reads one row by an index, so this is quick however long the trails are.
@@ -28,7 +28,7 @@ AND (SELECT at FROM events e WHERE e.tenant_id = c.tenant_id ORDER BY seq LIMIT 
 // TrailsDue returns trails that begin with an event from before an instant, or from
 // after now.
 func (r Reader) TrailsDue(ctx context.Context, before, now time.Time, limit int) ([]string, error) {
-	return list(ctx, r, textColumn, sqlTrailsDue, micros(before), micros(now.Add(ClockTolerance)), limit)
+	return list(ctx, r, textField, sqlTrailsDue, micros(before), micros(now.Add(ClockTolerance)), limit)
 }
 
 // TrimTrail deletes up to limit events from the beginning of a trail, as long as they are
@@ -36,7 +36,7 @@ func (r Reader) TrailsDue(ctx context.Context, before, now time.Time, limit int)
 // which the chain is verified. The lock on the chain is taken last, so nobody waits for
 // the deletion.
 func (tx *Tx) TrimTrail(ctx context.Context, tenantID string, before time.Time, limit int) (int64, error) {
-	oldest, err := list(ctx, tx.Reader, oldLinkColumns, sqlOldestLinks, tenantID, limit)
+	oldest, err := list(ctx, tx.Reader, oldLinkFields, sqlOldestLinks, tenantID, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -73,7 +73,7 @@ ON CONFLICT (tenant_id) DO UPDATE SET last = $2 WHERE feed_chains.last < $2`
 // them. Those that were not in it yet are missed by every reader. A feed that nobody has
 // read is left alone.
 func (tx *Tx) trimFeed(ctx context.Context, tenantID string, seq int64) error {
-	state, err := one(ctx, tx.Reader, feedStateColumns, sqlCountTrim)
+	state, err := one(ctx, tx.Reader, feedStateFields, sqlCountTrim)
 	if errors.Is(err, ErrNone) {
 		return nil
 	}

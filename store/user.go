@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/internal/fold"
 )
 
-func accountColumns(a *doorward.Account) []any {
+func accountFields(a *doorward.Account) []any {
 	return []any{&a.ID, &a.Email, &a.PasswordHash, (*storedTime)(&a.CreatedAt), &a.Locale, &a.Generation, &a.Factors}
 }
 
@@ -20,14 +20,14 @@ const sqlAccountByEmail = selectAccount + `WHERE email = $1`
 
 // AccountByEmail returns the account of a canonical address, or ErrNone.
 func (r Reader) AccountByEmail(ctx context.Context, email string) (doorward.Account, error) {
-	return one(ctx, r, accountColumns, sqlAccountByEmail, email)
+	return one(ctx, r, accountFields, sqlAccountByEmail, email)
 }
 
 const sqlAccount = selectAccount + `WHERE id = $1`
 
 // Account returns the account, or ErrNone.
 func (r Reader) Account(ctx context.Context, id string) (doorward.Account, error) {
-	return one(ctx, r, accountColumns, sqlAccount, id)
+	return one(ctx, r, accountFields, sqlAccount, id)
 }
 
 const sqlInsertAccount = `INSERT INTO users (id, email, password_hash, created_at, locale)
@@ -63,30 +63,29 @@ func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error
 	return tx.affected(ctx, sqlSetPassword, to, id, from)
 }
 
-func userColumns(u *doorward.User) []any {
+func userFields(u *doorward.User) []any {
 	return append([]any{
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
 		nullableTime{&u.LastLoginAt},
 		&u.Factors, &u.Passkeys, &u.DisabledPasskeys,
-	}, rulesColumns(&u.Rules)...)
+	}, rulesFields(&u.Rules)...)
 }
 
 // Few accounts have passkeys, and fewer a disabled one, so that they are looked for here and
 // not counted at the account.
-const columnsOfUser = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys,
-  CASE WHEN u.passkeys = 0 THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL) END, ` + columnsOfRules
+const userColumns = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys,
+  CASE WHEN u.passkeys = 0 THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL) END, ` + rulesColumns
 
-// selectUser is the head of every query for users; the columns are those of
-// userColumns.
-const selectUser = `SELECT ` + columnsOfUser + `
+// selectUser is the head of every query for users; userFields takes its columns.
+const selectUser = `SELECT ` + userColumns + `
 FROM memberships m JOIN users u ON u.id = m.user_id JOIN tenants t ON t.id = m.tenant_id `
 
 const sqlUser = selectUser + `WHERE m.tenant_id = $1 AND m.user_id = $2`
 
 // User returns the user as a member of the tenant, or ErrNone.
 func (r Reader) User(ctx context.Context, tenantID, userID string) (doorward.User, error) {
-	return one(ctx, r, userColumns, sqlUser, tenantID, userID)
+	return one(ctx, r, userFields, sqlUser, tenantID, userID)
 }
 
 const sqlUserByEmail = selectUser + `WHERE m.tenant_id = $1 AND u.email = $2`
@@ -94,21 +93,21 @@ const sqlUserByEmail = selectUser + `WHERE m.tenant_id = $1 AND u.email = $2`
 // UserByEmail returns the member of the tenant with the canonical address, or
 // ErrNone.
 func (r Reader) UserByEmail(ctx context.Context, tenantID, email string) (doorward.User, error) {
-	return one(ctx, r, userColumns, sqlUserByEmail, tenantID, email)
+	return one(ctx, r, userFields, sqlUserByEmail, tenantID, email)
 }
 
 const sqlMemberships = selectUser + `WHERE m.user_id = $1 ORDER BY m.created_at, t.id`
 
 // Memberships returns the user in every tenant, the oldest membership first.
 func (r Reader) Memberships(ctx context.Context, userID string) ([]doorward.User, error) {
-	return list(ctx, r, userColumns, sqlMemberships, userID)
+	return list(ctx, r, userFields, sqlMemberships, userID)
 }
 
 const sqlUsers = selectUser + `WHERE m.tenant_id = $1 ORDER BY m.created_at, u.id`
 
 // Users returns the members of a tenant, the oldest membership first.
 func (r Reader) Users(ctx context.Context, tenantID string) ([]doorward.User, error) {
-	return list(ctx, r, userColumns, sqlUsers, tenantID)
+	return list(ctx, r, userFields, sqlUsers, tenantID)
 }
 
 const sqlAllUsers = selectUser + `ORDER BY t.created_at, t.id, m.created_at, u.id`
@@ -116,7 +115,7 @@ const sqlAllUsers = selectUser + `ORDER BY t.created_at, t.id, m.created_at, u.i
 // AllUsers returns the members of all tenants, in the order of Tenants. It doesn't
 // sort by name, since the databases collate differently.
 func (r Reader) AllUsers(ctx context.Context) ([]doorward.User, error) {
-	return list(ctx, r, userColumns, sqlAllUsers)
+	return list(ctx, r, userFields, sqlAllUsers)
 }
 
 // UserFilter selects members; empty fields select all.
@@ -142,10 +141,10 @@ var userPages = newPages(listing[doorward.User]{
   AND ($2 = '' OR m.role = $2) AND ($3 = '' OR m.status = $3)
   AND ($4 = '' OR EXISTS (SELECT 1 FROM users f WHERE f.id = m.user_id AND (f.factors = 0) = ($4 = 'none')))
 ` + contains("m.search", 5),
-	args:    4 + maxWords,
-	columns: userColumns,
-	id:      "m.user_id",
-	idOf:    func(u doorward.User) string { return u.ID },
+	args:   4 + maxWords,
+	fields: userFields,
+	id:     "m.user_id",
+	idOf:   func(u doorward.User) string { return u.ID },
 	orders: []order[doorward.User]{
 		{name: "createdAt", column: "m.created_at", number: func(u doorward.User) int64 { return micros(u.CreatedAt) }},
 		{name: "name", column: "m.name_key", key: func(u doorward.User) string { return fold.Key(u.Name) }},

@@ -19,7 +19,7 @@ type Vitals struct {
 	Paused      int       // 1 while changes are paused
 }
 
-func vitalsColumns(v *Vitals) []any {
+func vitalsFields(v *Vitals) []any {
 	return []any{
 		&v.Position, &v.Nodes, &v.MailsQueued, (*storedTime)(&v.OldestMail),
 		&v.InboxRows, (*storedTime)(&v.InboxDue), &v.InboxAside, (*storedTime)(&v.LastBackup), &v.Deliveries, &v.Paused,
@@ -34,7 +34,7 @@ const sqlVitals = `SELECT (SELECT last FROM change_position WHERE id = 1), (SELE
 
 // Vitals returns the current figures.
 func (r Reader) Vitals(ctx context.Context) (Vitals, error) {
-	return one(ctx, r, vitalsColumns, sqlVitals)
+	return one(ctx, r, vitalsFields, sqlVitals)
 }
 
 // Pool has the statistics of a connection pool.

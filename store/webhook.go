@@ -17,7 +17,7 @@ type WebhookSecrets struct {
 	Private      []byte // seed of the Ed25519 key
 }
 
-func webhookColumns(w *doorward.Webhook) []any {
+func webhookFields(w *doorward.Webhook) []any {
 	return []any{
 		&w.ID, &w.TenantID, &w.URL, wordsOf(&w.Events, plainWord), &w.About, wordsOf(&w.Include, plainWord), &w.Enabled, &w.DisabledReason,
 		&w.PublicKey, (*storedTime)(&w.CreatedAt),
@@ -41,7 +41,7 @@ const (
 
 // Webhook returns the webhook, or ErrNone.
 func (r Reader) Webhook(ctx context.Context, id string) (doorward.Webhook, error) {
-	return one(ctx, r, webhookColumns, sqlWebhook, id)
+	return one(ctx, r, webhookFields, sqlWebhook, id)
 }
 
 const (
@@ -60,7 +60,7 @@ func (r Reader) WebhookPage(ctx context.Context, tenantID string, w doorward.Win
 	if w.Back() {
 		query = sqlWebhookPageBefore
 	}
-	rows, err := list(ctx, r, webhookColumns, query, tenantID, from.At, from.ID, w.Limit+1)
+	rows, err := list(ctx, r, webhookFields, query, tenantID, from.At, from.ID, w.Limit+1)
 	return page(rows, w, func(h doorward.Webhook) doorward.Position {
 		return doorward.Position{At: micros(h.CreatedAt), ID: h.ID}
 	}), err
@@ -173,8 +173,8 @@ func (tx *Tx) DisableAllWebhooks(ctx context.Context) ([]WebhookName, error) {
 	if err := tx.run(ctx, sqlDropAllPending); err != nil {
 		return nil, err
 	}
-	columns := func(w *WebhookName) []any { return []any{&w.ID, &w.TenantID} }
-	all, err := list(ctx, tx.Reader, columns, sqlDisableAllWebhooks)
+	fields := func(w *WebhookName) []any { return []any{&w.ID, &w.TenantID} }
+	all, err := list(ctx, tx.Reader, fields, sqlDisableAllWebhooks)
 	slices.SortFunc(all, func(a, b WebhookName) int { return strings.Compare(a.ID, b.ID) })
 	return all, err
 }
@@ -206,7 +206,7 @@ const sqlWebhooksFailing = selectWebhook + `WHERE enabled AND failing_since <= $
 // WebhooksFailing returns enabled webhooks without a success since an instant, of which
 // fewer notices were sent.
 func (r Reader) WebhooksFailing(ctx context.Context, since time.Time, notices, limit int) ([]doorward.Webhook, error) {
-	return list(ctx, r, webhookColumns, sqlWebhooksFailing, micros(since), notices, limit)
+	return list(ctx, r, webhookFields, sqlWebhooksFailing, micros(since), notices, limit)
 }
 
 const sqlNoticeWebhook = `UPDATE webhooks SET notices = $2 WHERE id = $1 AND enabled AND failing_since <= $3 AND notices < $2`
@@ -220,5 +220,5 @@ const sqlEachWebhook = selectWebhook + `WHERE tenant_id = $1 ORDER BY created_at
 
 // EachWebhook calls fn with the webhooks of a tenant until it fails, and returns its error.
 func (r Reader) EachWebhook(ctx context.Context, tenantID string, fn func(doorward.Webhook) error) error {
-	return each(ctx, r, webhookColumns, fn, sqlEachWebhook, tenantID)
+	return each(ctx, r, webhookFields, fn, sqlEachWebhook, tenantID)
 }

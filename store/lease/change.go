@@ -28,7 +28,7 @@ type historyRow struct {
 	loggedChange
 }
 
-func historyColumns(h *historyRow) []any {
+func historyFields(h *historyRow) []any {
 	return []any{&h.last, &h.at, &h.Seq, &h.Kind, &h.Subject}
 }
 
@@ -54,7 +54,7 @@ func newestChange(ctx context.Context, r store.Reader) (int64, error) {
 
 // readHistory returns at most limit changes from seq on, in commit order.
 func readHistory(ctx context.Context, r store.Reader, seq int64, limit int) (history, error) {
-	all, err := rows.List(ctx, r.Conn, historyColumns, sqlHistory, seq, limit)
+	all, err := rows.List(ctx, r.Conn, historyFields, sqlHistory, seq, limit)
 	var h history
 	for _, row := range all {
 		h.last = row.last

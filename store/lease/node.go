@@ -19,7 +19,7 @@ type node struct {
 	settings  string
 }
 
-func nodeColumns(n *node) []any {
+func nodeFields(n *node) []any {
 	return []any{&n.id, &n.lease, &n.applied, &n.heartbeat, &n.settings}
 }
 
@@ -36,7 +36,7 @@ const (
 )
 
 func readNodes(ctx context.Context, r store.Reader) ([]node, error) {
-	return rows.List(ctx, r.Conn, nodeColumns, sqlNodes)
+	return rows.List(ctx, r.Conn, nodeFields, sqlNodes)
 }
 
 // insertNode announces the node, and begins to count heartbeats at a random number. If it began at 0, the new

@@ -30,13 +30,13 @@ type Conn struct{ q Querier }
 // On returns a Conn of what database/sql has.
 func On(q Querier) Conn { return Conn{q} }
 
-// Columns lists where the columns of a row of T are scanned to.
-type Columns[T any] func(*T) []any
+// Fields lists the fields of T that the columns of a row are scanned into.
+type Fields[T any] func(*T) []any
 
 // One returns the single row of query, or ErrNone. Errors: unavailable.
-func One[T any](ctx context.Context, c Conn, cols Columns[T], query string, args ...any) (T, error) {
+func One[T any](ctx context.Context, c Conn, to Fields[T], query string, args ...any) (T, error) {
 	var v T
-	err := c.q.QueryRowContext(ctx, query, args...).Scan(cols(&v)...)
+	err := c.q.QueryRowContext(ctx, query, args...).Scan(to(&v)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, ErrNone
 	}
@@ -44,9 +44,9 @@ func One[T any](ctx context.Context, c Conn, cols Columns[T], query string, args
 }
 
 // List returns all rows of query. Errors: unavailable.
-func List[T any](ctx context.Context, c Conn, cols Columns[T], query string, args ...any) ([]T, error) {
+func List[T any](ctx context.Context, c Conn, to Fields[T], query string, args ...any) ([]T, error) {
 	var all []T
-	err := Each(ctx, c, cols, func(v T) error { all = append(all, v); return nil }, query, args...)
+	err := Each(ctx, c, to, func(v T) error { all = append(all, v); return nil }, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func List[T any](ctx context.Context, c Conn, cols Columns[T], query string, arg
 // Each calls fn with every row of query, one at a time, until it fails, and returns
 // its error as it is. fn may ask the same transaction nothing: its connection is busy
 // with the rows.
-func Each[T any](ctx context.Context, c Conn, cols Columns[T], fn func(T) error, query string, args ...any) error {
+func Each[T any](ctx context.Context, c Conn, to Fields[T], fn func(T) error, query string, args ...any) error {
 	all, err := Query(ctx, c, query, args...)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func Each[T any](ctx context.Context, c Conn, cols Columns[T], fn func(T) error,
 	defer all.Close()
 	for all.Next() {
 		var v T
-		if err := all.Scan(cols(&v)...); err != nil {
+		if err := all.Scan(to(&v)...); err != nil {
 			return Fault(err)
 		}
 		if err := fn(v); err != nil {

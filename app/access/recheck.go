@@ -21,7 +21,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 		}
 	}
 	verb, _ := doorward.Lookup(op.Action)
-	if verb.By == doorward.ByProof && proofRules[op.Action] == never || op.On.TenantID == "" {
+	if verb.By == doorward.ByProof && proofRules[op.Action] == proofNever || op.On.TenantID == "" {
 		return by, nil
 	}
 	if err := tx.LockTenant(ctx, op.On.TenantID); err != nil {

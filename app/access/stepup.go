@@ -6,45 +6,45 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// proofRule says of whom an action demands a recent proof of identity.
+// proofRule says from whom an action demands a recent proof of identity.
 type proofRule uint8
 
 const (
-	never proofRule = iota
-	// ofAll: of everybody.
-	ofAll
-	// ofStrong: of those who have a second factor, or whose tenant demands one.
-	ofStrong
-	// ofHolders: of those who have a second factor. Others prove themselves in the request.
-	ofHolders
+	proofNever proofRule = iota
+	// proofAlways: from everybody.
+	proofAlways
+	// proofIfDemanded: from those who have a second factor, or whose tenant demands one.
+	proofIfDemanded
+	// proofIfFactor: from those who have a second factor. Others prove themselves in the request.
+	proofIfFactor
 )
 
 // proofRules are the sensitive actions. ruleOf adds those that give a role of at least ADMIN.
 var proofRules = map[doorward.Action]proofRule{
-	doorward.APIKeyCreate:  ofAll,
-	doorward.PolicyUpdate:  ofAll,
-	doorward.PolicyRestore: ofAll,
-	doorward.RoleCreate:    ofAll,
-	doorward.RoleUpdate:    ofAll,
-	doorward.RoleDelete:    ofAll,
-	doorward.TenantClose:   ofStrong,
-	doorward.WebhookCreate: ofAll,
-	doorward.WebhookUpdate: ofAll,
-	doorward.WebhookDelete: ofAll,
-	doorward.WebhookRotate: ofAll,
+	doorward.APIKeyCreate:  proofAlways,
+	doorward.PolicyUpdate:  proofAlways,
+	doorward.PolicyRestore: proofAlways,
+	doorward.RoleCreate:    proofAlways,
+	doorward.RoleUpdate:    proofAlways,
+	doorward.RoleDelete:    proofAlways,
+	doorward.TenantClose:   proofIfDemanded,
+	doorward.WebhookCreate: proofAlways,
+	doorward.WebhookUpdate: proofAlways,
+	doorward.WebhookDelete: proofAlways,
+	doorward.WebhookRotate: proofAlways,
 
-	doorward.AccountEmail:   ofAll,
-	doorward.AccountErase:   ofAll,
-	doorward.MFAEnrol:       ofAll,
-	doorward.MFARemove:      ofAll,
-	doorward.PasswordChange: ofHolders,
+	doorward.AccountEmail:   proofAlways,
+	doorward.AccountErase:   proofAlways,
+	doorward.MFAEnrol:       proofAlways,
+	doorward.MFARemove:      proofAlways,
+	doorward.PasswordChange: proofIfFactor,
 }
 
 func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) proofRule {
 	switch action {
 	case doorward.UserInvite, doorward.UserRole:
 		if given := p.Rules.Rank(on.Granted); !doorward.RoleAdmin.Outranks(given) && on.Granted != "" {
-			return ofStrong
+			return proofIfDemanded
 		}
 	}
 	return proofRules[action]
@@ -64,11 +64,11 @@ func proved(p *doorward.Principal, action doorward.Action, on *doorward.Object, 
 
 func (r proofRule) concerns(p *doorward.Principal) bool {
 	switch r {
-	case never:
+	case proofNever:
 		return false
-	case ofStrong:
+	case proofIfDemanded:
 		return p.HasFactor || p.DemandsFactor
-	case ofHolders:
+	case proofIfFactor:
 		return p.HasFactor
 	}
 	return true

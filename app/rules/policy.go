@@ -56,12 +56,12 @@ func PoliciesLost(text string, before, after *cedar.Schema) (ids []string, err e
 // place at an instant, by itself.
 type policy struct {
 	operator          *text // of the model; nil: says nothing
-	latest, confirmed held
+	latest, confirmed inForce
 	until             time.Time // when the latest ends; zero: never
 }
 
-// held is what is in force at a time: policies that refuse, and policies that only observe.
-type held struct{ enforced, observed *text }
+// inForce are the policies in force at a time: those that refuse, and those that only observe.
+type inForce struct{ enforced, observed *text }
 
 // text is the compiled text of a version.
 type text struct {
@@ -73,29 +73,30 @@ type text struct {
 // compile returns nil where no policy says anything.
 func compile(p store.Policies, model compiledModel) (doorward.Policy, error) {
 	schema := model.schema
-	latest, err := heldBy(p, p.Latest, schema)
+	latest, err := compileVersion(p, p.Latest, schema)
 	if err != nil {
 		return nil, err
 	}
 	one := policy{operator: model.operatorText(), latest: latest}
 	if p.Latest != nil && p.Latest.ConfirmUntil != nil {
 		one.until = *p.Latest.ConfirmUntil
-		if one.confirmed, err = heldBy(p, p.Confirmed, schema); err != nil {
+		if one.confirmed, err = compileVersion(p, p.Confirmed, schema); err != nil {
 			return nil, err
 		}
 	}
-	if one.operator == nil && one.latest == (held{}) && one.confirmed == (held{}) {
+	if one.operator == nil && one.latest == (inForce{}) && one.confirmed == (inForce{}) {
 		return nil, nil
 	}
 	return &one, nil
 }
 
-func heldBy(p store.Policies, v *store.PolicyVersion, schema *cedar.Schema) (h held, err error) {
-	if h.enforced, err = textOf(p.Refusing(v), schema); err != nil || v == nil || v.Mode != store.PolicyObserves {
-		return h, err
+// compileVersion compiles what holds while v is the version in force.
+func compileVersion(p store.Policies, v *store.PolicyVersion, schema *cedar.Schema) (f inForce, err error) {
+	if f.enforced, err = textOf(p.Refusing(v), schema); err != nil || v == nil || v.Mode != store.PolicyObserves {
+		return f, err
 	}
-	h.observed, err = textOf(v, schema)
-	return h, err
+	f.observed, err = textOf(v, schema)
+	return f, err
 }
 
 // textOf returns nil for a version that refuses nothing.
@@ -133,8 +134,8 @@ func (p *policy) Declared(kind string) []string {
 	return p.operator.set.Schema().Declared(kind)
 }
 
-func (h held) prepare(who *doorward.Principal) heldOf {
-	return heldOf{h.enforced.prepare(who), h.observed.prepare(who)}
+func (f inForce) prepare(who *doorward.Principal) inForceFor {
+	return inForceFor{f.enforced.prepare(who), f.observed.prepare(who)}
 }
 
 // prepare returns nil for no text.
@@ -159,13 +160,13 @@ func (t *text) roleOf(role doorward.Role) string {
 // policyOf is a doorward.PolicyOf.
 type policyOf struct {
 	operator          *textFor
-	latest, confirmed heldOf
+	latest, confirmed inForceFor
 	until             time.Time
 	authAt            time.Time // of a user
 }
 
-// heldOf is held for one principal.
-type heldOf struct{ enforced, observed *textFor }
+// inForceFor is inForce, evaluated for one principal as far as that goes.
+type inForceFor struct{ enforced, observed *textFor }
 
 // textFor is a text, evaluated for one principal as far as that goes.
 type textFor struct {
@@ -214,7 +215,7 @@ func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorwar
 
 // Refusals is part of doorward.PolicyOf.
 func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []doorward.PolicyRefusal) {
-	for _, t := range []*textFor{p.operator, p.now(r).enforced} {
+	for _, t := range []*textFor{p.operator, p.current(r).enforced} {
 		if t == nil {
 			continue
 		}
@@ -225,8 +226,8 @@ func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []
 	return all
 }
 
-// now is what the tenant's policies hold at the time of the request.
-func (p *policyOf) now(r *doorward.Request) heldOf {
+// current is what is in force of the tenant at the time of the request.
+func (p *policyOf) current(r *doorward.Request) inForceFor {
 	if p.ended(r) {
 		return p.confirmed
 	}
@@ -241,7 +242,7 @@ func (p *policyOf) Observes() bool { return p.latest.observed != nil || p.confir
 
 // Observed is part of doorward.PolicyOf.
 func (p *policyOf) Observed(action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {
-	return p.refusal(p.now(r).observed, action, r)
+	return p.refusal(p.current(r).observed, action, r)
 }
 
 func (p *policyOf) refusal(set *textFor, action doorward.Action, r *doorward.Request) *doorward.PolicyRefusal {

@@ -35,7 +35,7 @@ func Try(v store.PolicyVersion, model string) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{policy: policy{operator: c.operatorText(), latest: held{enforced: t}}, made: map[principal]doorward.PolicyOf{}}, nil
+	return &Trial{policy: policy{operator: c.operatorText(), latest: inForce{enforced: t}}, made: map[principal]doorward.PolicyOf{}}, nil
 }
 
 // For is part of doorward.Policy.

@@ -18,7 +18,8 @@
 //	paste.go        reading people from pasted text and files
 //	preview.go      what was read, to be corrected and sent
 //	roles.go        roles: the list, creating, one role with who has it
-//	keys.go         API keys: the list, creating, one key, rotation
+//	keys.go         API keys: the list, one key; creating (keynew.go), rotation and ending
+//	                (keyact.go), whether a request would pass (keytrial.go)
 //	webhooks.go     webhooks: the list, creating, one webhook with what is done to it
 //	deliveries.go   webhooks: attempts and their chart, one delivery
 //	policy.go       policies: the editor, versions with their differences
@@ -27,6 +28,8 @@
 //	audit.go        the audit trail
 //	operator.go     /operator, where the operator reads the installation's own trail
 //	pick.go         the trail: people by name, presets
+//	permission.go   permissions to choose from
+//	field.go        fields of forms
 //	conflict.go     forms that meet somebody else's change
 //	duration.go     settings in minutes, hours or days
 //	settings.go     settings; closing the tenant

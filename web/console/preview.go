@@ -16,12 +16,12 @@ const previewPath = "/console/invitations/preview"
 // maxPeopleFile bounds a file with people, in bytes.
 const maxPeopleFile = 64 << 10
 
-// previewed is the page that shows what was read of each person, to be corrected and sent.
-type previewed struct {
+// previewPage shows what was read of each person, to be corrected and sent.
+type previewPage struct {
 	newInvitation
 	Rows   []draft
-	Sent   int // of those that were here
-	Faults int
+	Sent   int // rows of the last preview that were sent
+	Faults int // rows with a fault
 	Locale string
 }
 
@@ -49,7 +49,7 @@ func withRole(rows []draft, role doorward.Role) []draft {
 	return rows
 }
 
-// correctedRows are the rows of a preview as sent; nil if the form is none. A row without
+// correctedRows returns the rows of a preview as sent; nil if the form is not a preview. A row without
 // address and name was deleted.
 func correctedRows(c *ui.Call) []draft {
 	emails, names, roles := c.Values("email"), c.Values("name"), c.Values("rowRole")
@@ -71,28 +71,25 @@ func (h *console) showPreview(ctx context.Context, c *ui.Call, rows []draft, sen
 	if err != nil || !ok {
 		return v, err
 	}
-	checkDrafts(unfaulted(rows), body.Roles)
+	if countFaults(rows) == 0 { // else those of sending stay
+		checkDrafts(rows, body.Roles)
+	}
 	days, _ := strconv.Atoi(c.Value("expiresInDays"))
 	body.Days = cmp.Or(days, body.Days)
-	p := previewed{newInvitation: body, Rows: rows, Sent: sent, Locale: c.Value("locale")}
-	for i, d := range rows {
+	for i := range rows {
 		rows[i].Number = i + 1
-		if d.Why != "" {
-			p.Faults++
-		}
 	}
+	p := previewPage{newInvitation: body, Rows: rows, Sent: sent, Faults: countFaults(rows), Locale: c.Value("locale")}
 	return ui.View{Page: "preview", Scripts: []string{"draft.js"}, Body: p, Wide: true}, nil
 }
 
-// unfaulted returns the rows if none has a fault yet: those of sending are kept.
-func unfaulted(rows []draft) []draft {
-	for i, d := range rows {
-		rows[i].Number = i + 1
+func countFaults(rows []draft) (n int) {
+	for _, d := range rows {
 		if d.Why != "" {
-			return nil
+			n++
 		}
 	}
-	return rows
+	return n
 }
 
 // sendPreview sends the rows as corrected.
@@ -107,7 +104,7 @@ func (h *console) sendPreview(ctx context.Context, c *ui.Call) (ui.View, error) 
 // send sends the rows, unless one of them is wrong, and shows those that were refused.
 func (h *console) send(ctx context.Context, c *ui.Call, rows []draft) (ui.View, error) {
 	v, err := h.showPreview(ctx, c, rows, 0)
-	if p, ok := v.Body.(previewed); err != nil || ok && p.Faults > 0 {
+	if p, ok := v.Body.(previewPage); err != nil || ok && p.Faults > 0 {
 		v.Status = http.StatusUnprocessableEntity
 		return v, err
 	}

@@ -70,7 +70,7 @@ func samples() []uitest.Sample {
 		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, nil, sampledOffers(), "/api/v2/invitations?format=csv"}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{pageData: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
-		{Name: "preview", View: wide("preview", previewed{newInvitation: newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, Why: "left.email.invalid"}}}), Frame: inviting},
+		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, Why: "left.email.invalid"}}}), Frame: inviting},
 		{Name: "audit", View: wide("audit", trail{pageData: sheets, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
 		{Name: "operator", View: wide("operator", operatorTrail{pager: list, Actions: []doorward.Action{doorward.KeyCreate}, Items: sampledEntries(), Ends: noon})},
 		{Name: "operator-none", View: wide("operator", operatorTrail{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}, Ends: noon})},

@@ -1,0 +1,47 @@
+package console
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// optionalNumber returns the number in the field, or nil if the field is empty.
+func optionalNumber(c *ui.Call, name string, faults []doorward.FieldError) (*int64, []doorward.FieldError) {
+	text := strings.TrimSpace(c.Value(name))
+	if text == "" {
+		return nil, faults
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, append(faults, doorward.FieldError{Pointer: "/" + name, Code: "out_of_range", Message: "Write a whole number."})
+	}
+	return &n, faults
+}
+
+// ofField moves the faults of a list's items to the field with the list, and others to the
+// field that has another name here.
+func ofField(err error) error {
+	var e *doorward.Error
+	if !errors.As(err, &e) || len(e.Fields) == 0 {
+		return err
+	}
+	moved := *e
+	moved.Fields = slices.Clone(e.Fields)
+	for i, f := range moved.Fields {
+		name, _, _ := strings.Cut(strings.TrimPrefix(f.Pointer, "/"), "/")
+		if other := fieldNames[name]; other != "" {
+			name = other
+		}
+		moved.Fields[i].Pointer = "/" + name
+	}
+	return &moved
+}
+
+// fieldNames are the names of fields that differ from those of the API: the owner is an
+// address here, and invitations have other limits for their days.
+var fieldNames = map[string]string{"ownerId": "owner", "expiresInDays": "days"}

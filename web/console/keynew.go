@@ -1,0 +1,101 @@
+package console
+
+import (
+	"context"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// newKey is the form for a key.
+type newKey struct {
+	pageData
+	Roles  []roleChoice
+	Role   doorward.Role
+	Groups []permissionGroup
+	keyLimits
+}
+
+// defaultKeyRole is the role of a key unless another one is chosen, as in the API.
+const defaultKeyRole = doorward.RoleUser
+
+func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := newKey{pageData: s, Role: asked(c), keyLimits: h.keyLimits()}
+	if !c.Caller.Rules.Has(body.Role) || body.Role == doorward.RoleOwner {
+		body.Role = defaultKeyRole
+	}
+	for _, role := range highestFirst(c.Caller.Rules) {
+		if role != doorward.RoleOwner && access.CanAt(&c.Caller, c.Now(), doorward.APIKeyCreate, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
+			body.Roles = append(body.Roles, roleChoice{role, role == body.Role})
+		}
+	}
+	body.Groups = permissionGroups(c.Caller.Rules, body.Role, sentPermissions(c))
+	if !c.Again() {
+		c.Suggest("owner", c.Caller.Email)
+	}
+	return ui.View{Page: "keynew", Body: body, Wide: true}, nil
+}
+
+// keySecret is the only page that shows a secret.
+type keySecret struct {
+	pageData
+	Key     apiKey
+	Secret  string
+	Rotated bool
+}
+
+// createKey shows the secret in its answer, which can't be loaded again.
+func (h *console) createKey(ctx context.Context, c *ui.Call) (ui.View, error) {
+	draft := apikey.Draft{
+		Name: c.Value("name"), Role: c.Value("role"), Permissions: c.Values("permissions"), AllowedIPs: strings.Fields(c.Value("allowedIps")),
+	}
+	var faults []doorward.FieldError
+	draft.Days, faults = optionalNumber(c, "days", faults)
+	draft.PerSecond, faults = optionalNumber(c, "perSecond", faults)
+	ownerID, faults, err := h.ownerOf(ctx, c, faults)
+	if err != nil {
+		return ui.View{}, err
+	}
+	if len(faults) > 0 {
+		return ui.View{}, doorward.InvalidFields(faults...)
+	}
+	draft.OwnerID = ownerID
+	k, secret, err := h.app.APIKeys.Create(ctx, c.Caller, draft)
+	if err != nil {
+		return ui.View{}, ofField(err)
+	}
+	return h.showSecret(ctx, c, k, secret.Reveal(), false)
+}
+
+func (h *console) showSecret(ctx context.Context, c *ui.Call, k doorward.APIKey, secret string, rotated bool) (ui.View, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	one, err := h.apiKey(ctx, c, k)
+	c.Forget() // in another language the page would lose the secret
+	return ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{s, one, secret, rotated}}, err
+}
+
+// ownerOf returns the id of the member whose address is in the field.
+func (h *console) ownerOf(ctx context.Context, c *ui.Call, faults []doorward.FieldError) (string, []doorward.FieldError, error) {
+	email := strings.ToLower(strings.TrimSpace(c.Value("owner")))
+	if email == "" || email == c.Caller.Email {
+		return c.Caller.ID, faults, nil
+	}
+	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: email}, doorward.Window{Limit: rows})
+	for _, u := range found.Items {
+		if u.Email == email {
+			return u.ID, faults, err
+		}
+	}
+	return "", append(faults, doorward.FieldError{Pointer: "/owner", Code: "invalid", Message: "No member has this address."}), err
+}

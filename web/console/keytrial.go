@@ -1,0 +1,51 @@
+package console
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// trial says whether a request with the key would pass.
+type trial struct {
+	Action, IP string
+	Why        string // key of the message; keys.try.yes: it would
+}
+
+// tried returns the trial that the query asks for; nil for none. It decides as a check
+// does, from what the key and its owner may do now.
+func tried(c *ui.Call, k apiKey) *trial {
+	q := c.R.URL.Query()
+	one := trial{Action: q.Get("action"), IP: strings.TrimSpace(q.Get("ip"))}
+	if one.Action == "" && one.IP == "" {
+		return nil
+	}
+	p := doorward.PrincipalOfKey(k.APIKey, c.Caller.TenantStatus)
+	addr, err := netip.ParseAddr(one.IP)
+	decided := access.CanCheckAt(&p, doorward.Action(one.Action), &doorward.Request{At: c.Now(), Now: c.Now(), IP: addr})
+	switch {
+	case k.State != doorward.APIKeyActive:
+		one.Why = "keys.try.status"
+	case one.IP != "" && err != nil:
+		one.Why = "keys.try.noaddress"
+	case one.IP != "" && !allows(k.AllowedIPs, addr.Unmap()):
+		one.Why = "keys.try.ip"
+	case decided.Allowed:
+		one.Why = "keys.try.yes"
+	case decided.Reason == access.ReasonPolicy:
+		one.Why = "keys.try.policy"
+	case !k.Has(doorward.Action(one.Action)):
+		one.Why = "keys.try.permission"
+	default:
+		one.Why = "keys.try.owner"
+	}
+	return &one
+}
+
+func allows(all []netip.Prefix, addr netip.Addr) bool {
+	return len(all) == 0 || slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(addr) })
+}

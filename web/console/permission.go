@@ -1,0 +1,82 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// permissionGroup has permissions about similar things.
+type permissionGroup struct {
+	Name    string // of the message keys.group.Name; on pages of roles the first word
+	Choices []permissionChoice
+}
+
+// Own reports whether there is a message roles.word.Name: the model's own actions have
+// none.
+func (g permissionGroup) Own() bool { return messages()["roles.word."+g.Name] }
+
+type permissionChoice struct {
+	permission
+	Chosen bool
+	Closed bool // the caller can't give it
+}
+
+// permission is an action with its description. An empty one is the message can.Action.
+type permission struct {
+	Action doorward.Action
+	About  string
+}
+
+// describe returns the permission with what the model says about it. Without a message
+// and a description it is shown by name.
+func describe(rules *doorward.Rules, a doorward.Action) permission {
+	verb, _ := rules.Model().Lookup(a)
+	about := verb.About
+	if about == "" && !messages()["can."+string(a)] {
+		about = string(a)
+	}
+	return permission{a, about}
+}
+
+// groupOfAction returns the group in which a permission is shown.
+func groupOfAction(rules *doorward.Rules, a doorward.Action) string {
+	switch verb, _ := rules.Model().Lookup(a); {
+	case verb.Platform:
+		return "platform"
+	case strings.HasPrefix(string(a), "user."):
+		return "people"
+	}
+	return "organisation"
+}
+
+// permissionsOf are what the role grants; none if there is no such role.
+func permissionsOf(rules *doorward.Rules, role doorward.Role) []doorward.Action {
+	if g := rules.Grant(role); g != nil {
+		return g.Actions
+	}
+	return nil
+}
+
+// permissionGroups returns what a key of the role can be given.
+func permissionGroups(rules *doorward.Rules, role doorward.Role, chosen func(doorward.Action) bool) (all []permissionGroup) {
+	for _, name := range []string{"platform", "people", "organisation"} {
+		g := permissionGroup{Name: name}
+		for _, a := range permissionsOf(rules, role) {
+			if groupOfAction(rules, a) == name && rules.Model().ForKeys(a) {
+				g.Choices = append(g.Choices, permissionChoice{permission: describe(rules, a), Chosen: chosen(a)})
+			}
+		}
+		if len(g.Choices) > 0 {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// sentPermissions reports whether the refused form has a permission.
+func sentPermissions(c *ui.Call) func(doorward.Action) bool {
+	return func(a doorward.Action) bool { return slices.Contains(c.Values("permissions"), string(a)) }
+}

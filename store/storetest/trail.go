@@ -28,6 +28,36 @@ func (f *fixture) event(tenantID, target string) doorward.Event {
 	return e
 }
 
+func events(f *fixture) {
+	ctx := f.Context()
+	e := doorward.Event{
+		ID: "evt_1", At: noon, Action: doorward.UserRole, Outcome: doorward.Done,
+		ActorType: doorward.ByUser, ActorID: "usr_1", ActorEmail: "ann@acme.example",
+		Target: doorward.Object{Type: "user", ID: "usr_2", TenantID: "tnt_1"},
+		IP:     "2001:db8::1", RequestID: "req_1",
+		Changes: []doorward.Change{{Field: "role", From: "USER", To: `"ADMIN"`}, {Field: "名", From: "", To: "🚪"}},
+	}
+	bare := doorward.Event{
+		ID: "evt_2", Action: doorward.SessionRefuse, Outcome: doorward.Refused,
+		ActorType: doorward.Anonymous, Target: doorward.Object{Type: "user"}, Changes: []doorward.Change{},
+	}
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e)) })
+	bare.At = f.clock.move(time.Second)
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, bare)) })
+	e2 := e
+	e2.ID, e2.At = "evt_0", f.clock.move(time.Second)
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e2)) })
+
+	e.Seq, e2.Seq, bare.Seq = 1, 2, 1
+	equal(f, f.value(Events(ctx, f.Read(), "tnt_1")), []doorward.Event{e, e2})
+	equal(f, f.value(Events(ctx, f.Read(), "")), []doorward.Event{bare})
+	equal(f, f.value(Events(ctx, f.Read(), "tnt_2")), []doorward.Event(nil))
+	equal(f, f.value(f.Read().Event(ctx, e.ID)), e)
+	equal(f, f.value(f.Read().Event(ctx, bare.ID)), bare)
+	f.wantNone(f.Read().Event(ctx, "evt_none"))
+	f.wantNone(f.Read().Event(ctx, ""))
+}
+
 // pagesOfEvents: newest first, and events added between two pages cause no
 // duplicate and no gap.
 func pagesOfEvents(f *fixture) {

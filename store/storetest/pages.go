@@ -1,0 +1,114 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// pages reads a list page by page and returns all rows.
+func pages[T any](f *fixture, limit int, ask func(doorward.Window) (doorward.Page[T], error)) (all []T) {
+	f.Helper()
+	for at := (doorward.Position{}); ; {
+		page, err := ask(doorward.Window{After: at, Limit: limit})
+		noError(f, err)
+		if len(page.Items) > limit || page.Next != nil && len(page.Items) < limit {
+			f.Fatalf("a page of %d has %d rows", limit, len(page.Items))
+		}
+		all = append(all, page.Items...)
+		if page.Next == nil {
+			return all
+		}
+		at = *page.Next
+	}
+}
+
+// pagesBack reads page after page to the end and back, and returns the rows of the
+// way back in list order.
+func pagesBack[T any](f *fixture, limit int, ask func(doorward.Window) (doorward.Page[T], error)) (all []T) {
+	f.Helper()
+	page, err := ask(doorward.Window{Limit: limit})
+	for noError(f, err); page.Next != nil; noError(f, err) {
+		page, err = ask(doorward.Window{After: *page.Next, Limit: limit})
+	}
+	for all = page.Items; page.Prev != nil; all = append(slices.Clone(page.Items), all...) {
+		page, err = ask(doorward.Window{Before: *page.Prev, Limit: limit})
+		noError(f, err)
+		if len(page.Items) > limit || page.Next == nil {
+			f.Fatalf("a page of %d on the way back has %d rows and continues at %v", limit, len(page.Items), page.Next)
+		}
+	}
+	return all
+}
+
+func pagesOfLists(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta") // created at one instant
+	var people []doorward.User
+	var offers []doorward.Invitation
+	for i := range 5 {
+		if i == 3 {
+			f.clock.move(time.Second)
+		}
+		people = append(people, f.member(acme, fmt.Sprintf("p%d@acme.example", i), doorward.RoleUser))
+		offers = append(offers, f.invitation(acme, fmt.Sprintf("i%d@acme.example", i)))
+	}
+	f.member(zeta, "zoe@zeta.example", doorward.RoleUser)
+	f.invitation(zeta, "zoe@zeta.example")
+	slices.SortStableFunc(offers, func(a, b doorward.Invitation) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
+	})
+	for limit := 1; limit <= 6; limit++ {
+		equal(f, f.value(pages(f, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
+			return f.Read().TenantPage(ctx, nil, p)
+		}), nil), []doorward.Tenant{acme, zeta})
+		equal(f, f.value(pages(f, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
+			return f.Read().TenantPage(ctx, []string{"tnt_none", zeta.ID}, p)
+		}), nil), []doorward.Tenant{zeta})
+		users := func(p doorward.Window) (doorward.Page[doorward.User], error) {
+			return f.Read().UserPage(ctx, acme.ID, store.UserFilter{Role: doorward.RoleUser}, p)
+		}
+		equal(f, f.value(pages(f, limit, users), nil), people)
+		equal(f, f.value(pagesBack(f, limit, users), nil), people)
+		invitations := func(p doorward.Window) (doorward.Page[doorward.Invitation], error) {
+			return f.Read().InvitationPage(ctx, acme.ID, store.InvitationFilter{State: doorward.InvitationPending}, f.clock.read(), p)
+		}
+		equal(f, f.value(pages(f, limit, invitations), nil), offers)
+		equal(f, f.value(pagesBack(f, limit, invitations), nil), offers)
+	}
+	equal(f, f.value(f.Read().UserPage(ctx, "tnt_none", store.UserFilter{}, doorward.Window{Limit: 9})), doorward.Page[doorward.User]{})
+}
+
+func filtersOfLists(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.join(acme, f.account("ann@acme.example"), doorward.RoleOwner)
+	bob := f.join(acme, f.account("bob_100%@acme.example"), doorward.RoleUser)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.RenameUser(ctx, ann, "ÄNNE O\u0308sterreich")) // the Ö as two code points
+		noError(f, tx.RenameUser(ctx, bob, ""))
+		f.wantChange(tx.SetUserStatus(ctx, acme.ID, bob.ID, doorward.UserSuspended))
+	})
+	ann.Name, bob.Name, bob.Status = "ÄNNE O\u0308sterreich", "", doorward.UserSuspended
+	for _, c := range []struct {
+		f    store.UserFilter
+		want []doorward.User
+	}{
+		{store.UserFilter{}, []doorward.User{ann, bob}},
+		{store.UserFilter{Role: doorward.RoleOwner}, []doorward.User{ann}},
+		{store.UserFilter{Status: doorward.UserSuspended}, []doorward.User{bob}},
+		{store.UserFilter{Role: doorward.RoleOwner, Status: doorward.UserSuspended}, nil},
+		{store.UserFilter{Text: "änne Ö"}, []doorward.User{ann}},
+		{store.UserFilter{Text: "ACME"}, []doorward.User{ann, bob}},
+		{store.UserFilter{Text: "%"}, []doorward.User{bob}},
+		{store.UserFilter{Text: "_"}, []doorward.User{bob}},
+		{store.UserFilter{Text: "*"}, nil},
+	} {
+		equal(f, f.value(f.Read().UserPage(ctx, acme.ID, c.f, doorward.Window{Limit: 9})), doorward.Page[doorward.User]{Items: c.want})
+	}
+}

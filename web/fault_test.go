@@ -110,8 +110,8 @@ func databaseRequests(email string) map[string]m {
 	}
 }
 
-// operatorInNeed are requests with a valid operator key that need the database.
-var operatorInNeed = map[string]m{
+// operatorRequests are requests with a valid operator key that need the database.
+var operatorRequests = map[string]m{
 	"POST /api/v2/tenants":                  {"name": "Globex", "ownerEmail": "owner@globex.example"},
 	"GET /api/v2/tenants":                   nil,
 	"GET /api/v2/tenants/tnt_x":             nil,
@@ -185,7 +185,7 @@ func TestDatabaseClosed(t *testing.T) {
 		d.unavailable(t, "database closed", databaseRequests(owner.Email), owner.Token(), answersWithin)
 		d.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
 		d.send(t, "GET /api/v2/auth/key", nil, bearer(apiKey)).fails(http.StatusServiceUnavailable, "unavailable")
-		for route, body := range operatorInNeed {
+		for route, body := range operatorRequests {
 			d.send(t, route, body, bearer(key), with("If-Match", "*")).fails(http.StatusServiceUnavailable, "unavailable")
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(forged)).fails(http.StatusServiceUnavailable, "unavailable")

@@ -116,6 +116,16 @@ func (h *console) roleToChange(ctx context.Context, c *ui.Call) (roleEntry, erro
 	return one, err
 }
 
+// roleAndPage returns what a page that changes a role shows: pageData and roleToChange.
+func (h *console) roleAndPage(ctx context.Context, c *ui.Call) (pageData, roleEntry, error) {
+	s, err := h.pageData(ctx, c)
+	if err != nil {
+		return s, roleEntry{}, err
+	}
+	one, err := h.roleToChange(ctx, c)
+	return s, one, err
+}
+
 func has(r roleEntry) func(doorward.Action) bool {
 	return func(a doorward.Action) bool { return slices.Contains(r.Permissions, a) }
 }
@@ -208,11 +218,7 @@ func (h *console) createRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.pageData(ctx, c)
-	if err != nil {
-		return ui.View{}, err
-	}
-	one, err := h.roleToChange(ctx, c)
+	s, one, err := h.roleAndPage(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -244,11 +250,7 @@ func (p roleChange) Keys() int        { return int(p.Plan.Use.Keys) }
 
 // planRole shows what the sent edit would do.
 func (h *console) planRole(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.pageData(ctx, c)
-	if err != nil {
-		return ui.View{}, err
-	}
-	one, err := h.roleToChange(ctx, c)
+	s, one, err := h.roleAndPage(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -317,11 +319,7 @@ type replacement struct {
 }
 
 func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.pageData(ctx, c)
-	if err != nil {
-		return ui.View{}, err
-	}
-	one, err := h.roleToChange(ctx, c)
+	s, one, err := h.roleAndPage(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}

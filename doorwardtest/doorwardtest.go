@@ -134,7 +134,7 @@ type Server struct {
 
 	tb       testing.TB
 	database string // as in --database
-	cookie   string // name of the session's
+	cookie   string // name of the session cookie
 	mailbox  *dev.Mailbox
 	clock    *clock
 	stop     func()

@@ -63,18 +63,18 @@ func (c *cluster) do(t *testing.T, args ...string) string {
 type failure struct {
 	name, what string
 	times      int
-	cause      func(t *testing.T, c *cluster, nodes []*process) (mend func())
+	cause      func(t *testing.T, c *cluster, nodes []*process) (repair func())
 	duration   time.Duration // minimum time before the repair; the test then waits for recovery
 }
 
-// machine is a failure of the machine that the script's command which prints, or of
-// those parts of it.
-func machine(which, verb, mended string, parts ...string) func(*testing.T, *cluster, []*process) func() {
+// machine returns a failure of a machine, or of the named parts of it. find, cause and repair
+// are commands of cluster.sh; find prints the number of the machine.
+func machine(find, cause, repair string, parts ...string) func(*testing.T, *cluster, []*process) func() {
 	return func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
-		n := c.do(t, which)
-		c.do(t, append([]string{verb, n}, parts...)...)
-		return func() { c.do(t, mended, n) }
+		n := c.do(t, find)
+		c.do(t, append([]string{cause, n}, parts...)...)
+		return func() { c.do(t, repair, n) }
 	}
 }
 
@@ -155,13 +155,13 @@ func exerciseOnce(t *testing.T, c *cluster, program string, d failure) {
 func (l *load) exercise(t *testing.T, c *cluster, d failure) {
 	t.Helper()
 	began := l.now()
-	mend := d.cause(t, c, l.nodes)
+	repair := d.cause(t, c, l.nodes)
 	t.Logf("failure at %s", time.Now().Format("15:04:05.000"))
 	wait(t.Context(), max(d.duration, minFailure)-(l.now()-began))
 	if d.duration == 0 {
 		l.awaitSignIns(t)
 	}
-	mend()
+	repair()
 	c.do(t, "await-healthy")
 	l.awaitSignIns(t)
 	for _, node := range []int{0, 1, 2, gatewayNode, operatorNode} {

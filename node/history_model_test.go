@@ -273,9 +273,9 @@ func (c probe) isConclusive() bool {
 
 // What an action of the load's model depends on.
 const (
-	byModel    = "shift.model"  // whether the model grants it to all four roles
-	byPolicy   = "shift.policy" // whether the tenant's policies refuse it
-	byRole     = "shift.role"   // whether customRole grants it; no other role does
+	byModel    = "depends.on.model"  // whether the model grants it to all four roles
+	byPolicy   = "depends.on.policy" // whether the tenant's policies refuse it
+	byRole     = "depends.on.role"   // whether customRole grants it; no other role does
 	customRole = "DISPATCH"
 )
 

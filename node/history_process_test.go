@@ -134,7 +134,7 @@ func (p *process) start() error {
 }
 
 func (p *process) waitReady() error {
-	patience := time.After(time.Minute)
+	timeout := time.After(time.Minute)
 	for {
 		res, err := http.Get(p.url() + "/readyz")
 		if err == nil {
@@ -146,7 +146,7 @@ func (p *process) waitReady() error {
 		select {
 		case <-p.ended:
 			return fmt.Errorf("the node ended at its start:\n%s", p.tail())
-		case <-patience:
+		case <-timeout:
 			return fmt.Errorf("the node is not ready after a minute: %w\n%s", err, p.tail())
 		case <-time.After(20 * time.Millisecond):
 		}

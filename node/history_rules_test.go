@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// The load's model: each of these actions depends on one thing that the load changes.
+// historyModel is the model of the load. Each action depends.on.X changes with X alone.
 const historyModel = `
 actions:
   message.send: {roles: [OWNER, ADMIN, USER]}
   message.read: {roles: [OWNER, ADMIN, USER, VIEWER]}
-  shift.model: {roles: %s}
-  shift.policy: {roles: [OWNER, ADMIN, USER, VIEWER]}
-  shift.role: {roles: [OWNER]}
+  depends.on.model: {roles: %s}
+  depends.on.policy: {roles: [OWNER, ADMIN, USER, VIEWER]}
+  depends.on.role: {roles: [OWNER]}
 `
 
 // changeRules has the load change the model, a custom role and the tenant's policies, too.
@@ -50,21 +50,21 @@ func (l *load) changeRules(ctx context.Context) {
 	})
 }
 
-// permissions of the custom role.
-func permissions(shift string) []string {
+// permissions returns those of the custom role, in which byRole has the value.
+func permissions(value string) []string {
 	all := []string{"message.read", "message.send", byModel, byPolicy}
-	if shift == granted {
+	if value == granted {
 		all = append(all, byRole)
 	}
 	return all
 }
 
-// applyModel runs the operator's command.
-func (l *load) applyModel(shift string) error {
+// applyModel gives byModel the value, by the operator's command.
+func (l *load) applyModel(value string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
 	defer cancel()
 	roles := "[OWNER]"
-	if shift == granted {
+	if value == granted {
 		roles = "[OWNER, ADMIN, USER, VIEWER]"
 	}
 	apply := exec.CommandContext(ctx, l.program, "model", "apply", "-", "--database", l.dsn)
@@ -108,7 +108,7 @@ func (l *load) setRule(action, value, owner, roleID string) (_ mutation, did boo
 	} else {
 		text := ""
 		if value == refused {
-			text = fmt.Sprintf(`@id("shift") forbid(principal, action == Action::%q, resource);`, byPolicy)
+			text = fmt.Sprintf(`@id("refuse") forbid(principal, action == Action::%q, resource);`, byPolicy)
 		}
 		r = l.call(node, http.MethodPut, "/api/v2/policy", owner, map[string]any{"text": text})
 	}

@@ -47,8 +47,8 @@ func (c Chain) Genesis() []byte {
 
 func anchoredFields(c *Chain) []any { return append(chainFields(c), &c.Anchor, &c.AnchorHash) }
 
-// Start is the place before the first event that has a hash, and the hash that this one
-// covers.
+// Start returns the number before the first event that has a hash, and the hash that this
+// event covers.
 func (c Chain) Start() (seq int64, hash []byte) {
 	if c.Anchor > c.Origin {
 		return c.Anchor, c.AnchorHash
@@ -130,8 +130,8 @@ func (c *Chain) appendLink(e doorward.Event, changes []byte) Link {
 	return l
 }
 
-// writeEvents writes the events at the end of the transaction, chains in one
-// order. Locks on chains are taken after all other locks, and only the lock on
+// writeEvents writes the events at the end of the transaction, those of one tenant after
+// those of another, in a fixed order. Locks on chains are taken after all other locks, and only the lock on
 // change_position follows, so no two transactions deadlock.
 func (tx *Tx) writeEvents(ctx context.Context) error {
 	slices.SortStableFunc(tx.events, func(a, b doorward.Event) int { return strings.Compare(a.Target.TenantID, b.Target.TenantID) })

@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// operated is a model with policies of the operator.
-const operated = `
+// operatorModel is a model with policies of the operator.
+const operatorModel = `
 actions:
   invoice.read: {roles: [OWNER, ADMIN, USER]}
   invoice.approve: {roles: [OWNER, ADMIN]}
@@ -50,7 +50,7 @@ func TestOperatorPolicies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob, eve := acme.Join("bob@acme.example", "USER"), acme.Join("eve@acme.example", "VIEWER")
-		d.applyModel(t, operated)
+		d.applyModel(t, operatorModel)
 		_, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"invoice.read", "invoice.void"}})
 		operator, e, tenant := bearer(d.operatorKey(t)), newEvaluator(t, d), entity("tenant", acme.ID)
 		check := func(credential, action string) answer {
@@ -114,7 +114,7 @@ func TestOperatorPermitsAreBound(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
-		d.applyModel(t, operated)
+		d.applyModel(t, operatorModel)
 		e, q := newEvaluator(t, d), question(entity("user", bob.ID), "invoice.approve", entity("tenant", acme.ID))
 		d.send(t, "POST /api/v2/roles", m{"name": "CLERK", "permissions": []string{"invoice.approve"}}, as(bob.Token())).fails(http.StatusForbidden, "forbidden")
 		e.permits(t, q)
@@ -163,8 +163,8 @@ func TestOperatorPoliciesSeeNoRolesOfTenants(t *testing.T) {
 func TestWhoSeesTheModelsUsers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		d.applyModel(t, operated+"  - uid: {type: user, id: morty}\n    attrs: {level: 3}\n")
-		d.applyModel(t, strings.Replace(operated, "entities:", `  permit (principal == user::"morty", action, resource) when { principal.level == 3 };`+"\nentities:\n  - uid: {type: user, id: morty}\n    attrs: {level: 3}", 1))
+		d.applyModel(t, operatorModel+"  - uid: {type: user, id: morty}\n    attrs: {level: 3}\n")
+		d.applyModel(t, strings.Replace(operatorModel, "entities:", `  permit (principal == user::"morty", action, resource) when { principal.level == 3 };`+"\nentities:\n  - uid: {type: user, id: morty}\n    attrs: {level: 3}", 1))
 		e, narrow := newEvaluator(t, d), newEvaluator(t, d, acme.ID)
 		pay := question(entity("user", "morty"), "invoice.pay", entity("invoice", "small"))
 		e.permits(t, pay)

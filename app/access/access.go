@@ -329,12 +329,12 @@ func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.
 		}
 		w.decisions.record(due, &by.Principal, action, by.Decided, r, d)
 	}
-	return proved(&by.Principal, action, &on, w.db.Now(), d)
+	return requireProofByRule(&by.Principal, action, &on, w.db.Now(), d)
 }
 
 // Check is CanCheckAt for a request that a service asks about, and records the decision.
 func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
-	d := ProvedFor(p, w.db.Now, CanCheckAt(p, action, r))
+	d := RequireProofFor(p, w.db.Now, CanCheckAt(p, action, r))
 	if due := w.decisions.Due(p, d); due.Any() {
 		w.decisions.Record(due, p, action, r, d)
 	}

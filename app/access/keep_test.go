@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// newKeeper returns a fixture that keeps decisions for an hour, with a clock to set.
+// newKeeper returns a fixture that keeps decisions for an hour; its time is now.
 func newKeeper(t *testing.T) (h *fixture, now *time.Time) {
 	t.Helper()
 	h, now = newFixture(t), new(time.Time)
@@ -21,8 +21,8 @@ func newKeeper(t *testing.T) (h *fixture, now *time.Time) {
 	return h, now
 }
 
-// decided passes the decision on as often, as each check does.
-func (h *fixture) decided(times int, d Decision) {
+// record records the decision this many times, as each check does.
+func (h *fixture) record(times int, d Decision) {
 	for range times {
 		if due := h.decisions.Due(&h.owner.Principal, d); due.Any() {
 			h.decisions.Record(due, &h.owner.Principal, doorward.UserRead, &doorward.Request{At: h.decisions.now()}, d)
@@ -48,13 +48,13 @@ func (h *fixture) keptIDs() (ids []string) {
 // At most a hundred decisions of a second are kept, and at most three hundred wait.
 func TestKeptDecisionsAreBounded(t *testing.T) {
 	h, now := newKeeper(t)
-	h.decided(1000, no(ReasonRole))
+	h.record(1000, no(ReasonRole))
 	if n := len(h.keptIDs()); n != keptPerSecond {
 		t.Errorf("of a second %d decisions are kept", n)
 	}
 	for range 5 {
 		*now = now.Add(time.Second)
-		h.decided(1000, no(ReasonRole))
+		h.record(1000, no(ReasonRole))
 	}
 	if n, dropped := len(h.keptIDs()), h.decisions.Dropped(); n != keptPerSecond+keptWaiting || dropped != 200 {
 		t.Errorf("%d decisions are kept, and %d were dropped", n, dropped)
@@ -65,7 +65,7 @@ func TestKeptDecisionsAreBounded(t *testing.T) {
 func TestWhichDecisionsAreKept(t *testing.T) {
 	h, now := newKeeper(t)
 	for range 50 {
-		h.decided(4096, yes(ReasonRole))
+		h.record(4096, yes(ReasonRole))
 		h.keptIDs()
 		*now = now.Add(time.Second)
 	}
@@ -74,19 +74,19 @@ func TestWhichDecisionsAreKept(t *testing.T) {
 	}
 	for reason, want := range map[Reason]int{ReasonRole: 1, ReasonKey: 1, ReasonRank: 1, ReasonTenant: 1, ReasonPolicy: 1, ReasonForeign: 0, ReasonUnknown: 0} {
 		before := len(h.keptIDs())
-		h.decided(1, Decision{Reason: reason})
+		h.record(1, Decision{Reason: reason})
 		if n := len(h.keptIDs()) - before; n != want {
 			t.Errorf("%d refusals for the reason %s are kept, want %d", n, reason, want)
 		}
 	}
 	h.decisions.KeepFor(0)
 	before := len(h.keptIDs())
-	if h.decided(10, no(ReasonRole)); len(h.keptIDs()) != before {
+	if h.record(10, no(ReasonRole)); len(h.keptIDs()) != before {
 		t.Error("decisions are kept although none should be")
 	}
 }
 
-// What a service has said of the resource is not kept, nor held, without a bound.
+// A decision about a resource whose attributes are too large is not kept in memory, either.
 func TestLargeDecisionsAreNotKept(t *testing.T) {
 	h, _ := newKeeper(t)
 	for _, size := range []int{1, store.DecisionBytesMax} {
@@ -99,10 +99,10 @@ func TestLargeDecisionsAreNotKept(t *testing.T) {
 	}
 }
 
-// Decisions that can't be written wait for the next flush; they go when their time is over.
+// Decisions that can't be written wait for the next flush; they are deleted when their time is over.
 func TestKeptDecisionsWaitAndGo(t *testing.T) {
 	h, _ := newKeeper(t)
-	h.decided(3, no(ReasonRole))
+	h.record(3, no(ReasonRole))
 	all := h.decisions.keeper.take()
 	if dropped := h.decisions.keeper.giveBack(all); dropped != 0 {
 		t.Errorf("%d were dropped", dropped)

@@ -76,8 +76,8 @@ func (w *Writer) Maintenance(ctx context.Context) (store.Maintenance, error) {
 	return w.pauses.state(ctx)
 }
 
-// KnownMaintenance is Maintenance as memory has it, for pages: without I/O, and off where
-// it is not known.
+// KnownMaintenance is Maintenance from memory alone, for pages. It does no I/O, and returns
+// that changes are not paused where memory doesn't know.
 func (w *Writer) KnownMaintenance() (m store.Maintenance) {
 	if known := w.pauses.known.Load(); known != nil {
 		m = *known

@@ -37,7 +37,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 			return by, err
 		}
 	}
-	return by, proved(&by.Principal, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
+	return by, requireProofByRule(&by.Principal, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
 }
 
 // asNow returns the caller as the session, or the API key, and the membership are now.
@@ -75,9 +75,10 @@ func OwnAccount(ctx context.Context, read store.Reader, by doorward.Caller) (doo
 	return account, err
 }
 
-// StillProved refuses if the session of the caller has ended or its proof of identity is
-// old by now. It is for sensitive actions on no tenant, which are decided once.
-func (tx *Tx) StillProved(ctx context.Context) error {
+// NeedProofNow is NeedProof with the session read again: it refuses if that has ended since,
+// or its proof of identity is now too old. It is for sensitive actions on no tenant, which
+// are decided once.
+func (tx *Tx) NeedProofNow(ctx context.Context) error {
 	by, err := asNow(ctx, tx.Tx, tx.By)
 	if err != nil {
 		return err

@@ -50,16 +50,16 @@ func ruleOf(p *doorward.Principal, action doorward.Action, on *doorward.Object) 
 	return proofRules[action]
 }
 
-// proved is d, or the refusal of a sensitive action whose caller has not proved their
-// identity recently. Keys, services and operators are never asked.
-func proved(p *doorward.Principal, action doorward.Action, on *doorward.Object, now time.Time, d Decision) Decision {
+// requireProofByRule returns d, or the refusal of a sensitive action whose caller has not
+// proved their identity recently. Keys, services and operators are never asked.
+func requireProofByRule(p *doorward.Principal, action doorward.Action, on *doorward.Object, now time.Time, d Decision) Decision {
 	if !d.Allowed || p.Kind != doorward.ByUser || p.SessionID == "" {
 		return d
 	}
 	if !ruleOf(p, action, on).concerns(p) {
 		return d
 	}
-	return Proved(p, 1, p.MaxProofAge, now, d)
+	return RequireProof(p, 1, p.MaxProofAge, now, d)
 }
 
 func (r proofRule) concerns(p *doorward.Principal) bool {
@@ -74,10 +74,10 @@ func (r proofRule) concerns(p *doorward.Principal) bool {
 	return true
 }
 
-// Proved is d, or a refusal if the user's proof of identity is older than maxAge or of a
-// lower assurance level. A user with a second factor always needs a proof by it: a
+// RequireProof returns d, or a refusal if the user's proof of identity is older than maxAge
+// or of a lower assurance level. A user with a second factor always needs a proof by it: a
 // remembered browser proves nothing.
-func Proved(p *doorward.Principal, aal int, maxAge time.Duration, now time.Time, d Decision) Decision {
+func RequireProof(p *doorward.Principal, aal int, maxAge time.Duration, now time.Time, d Decision) Decision {
 	at := p.AuthAt
 	if p.HasFactor {
 		aal = 2
@@ -91,13 +91,13 @@ func Proved(p *doorward.Principal, aal int, maxAge time.Duration, now time.Time,
 	return Decision{Reason: ReasonStepUp, proof: &doorward.ProofNeeded{AAL: aal, MaxAge: maxAge, Methods: methodsOf(p, aal)}}
 }
 
-// ProvedFor is the answer for a service: d, the answer of CanCheckAt, or a refusal if the
-// model demands a recent proof for the action.
-func ProvedFor(p *doorward.Principal, now func() time.Time, d Decision) Decision {
+// RequireProofFor returns the answer for a service: d, the answer of CanCheckAt, or a
+// refusal if the model demands a recent proof for the action.
+func RequireProofFor(p *doorward.Principal, now func() time.Time, d Decision) Decision {
 	if !d.stepUp {
 		return d
 	}
-	return Proved(p, 1, p.MaxProofAge, now(), d)
+	return RequireProof(p, 1, p.MaxProofAge, now(), d)
 }
 
 // NeedProof refuses, as for a sensitive action, the part of an action that is one: widening
@@ -107,7 +107,7 @@ func (tx *Tx) NeedProof() error {
 	if p.SessionID == "" {
 		return nil
 	}
-	return Proved(p, 1, p.MaxProofAge, tx.Now, yes(ReasonProof)).Err()
+	return RequireProof(p, 1, p.MaxProofAge, tx.Now, yes(ReasonProof)).Err()
 }
 
 // NeedProof is Tx.NeedProof for what only reads, such as an export of people.
@@ -115,7 +115,7 @@ func (w *Writer) NeedProof(by doorward.Caller) error {
 	if by.SessionID == "" {
 		return nil
 	}
-	return Proved(&by.Principal, 1, by.MaxProofAge, w.db.Now(), yes(ReasonProof)).Err()
+	return RequireProof(&by.Principal, 1, by.MaxProofAge, w.db.Now(), yes(ReasonProof)).Err()
 }
 
 func methodsOf(p *doorward.Principal, aal int) []string {

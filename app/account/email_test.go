@@ -25,8 +25,8 @@ func undo(f *apptest.Fixture, i int, code string) error {
 	return apptest.ErrorOf(f.Node(i).Accounts.UndoEmail(f.Context(), apptest.Anonymous(i), code))
 }
 
-// TestStrictOverNodes: when the call returns, every node knows the new address.
-func TestStrictOverNodes(t *testing.T) {
+// TestNewEmailOnAllNodes: when the call returns, every node knows the new address.
+func TestNewEmailOnAllNodes(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		for i := range f.Nodes {

@@ -13,11 +13,11 @@ import (
 type Recent struct {
 	At     time.Time
 	Action doorward.Action
-	// What is the kind of factor concerned, or another word for what of the Action's it
-	// was; it may be empty.
+	// What is the kind of the factor, or one of the constants below; empty where the action
+	// says it all.
 	What      string
 	Times     int    // more than 1 for similar refusals
-	ByOthers  bool   // an administrator or the operator did it; then the rest is empty
+	ByOthers  bool   // an administrator or the operator did it; IP and UserAgent are empty then
 	IP        string // from where
 	UserAgent string
 }

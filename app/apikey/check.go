@@ -48,8 +48,8 @@ func (k *Keys) Remembered(key secret.Key, ip netip.Addr) (doorward.Principal, bo
 	return p, found && err == nil
 }
 
-// remembered tests the lease before it reads the entry, as sessions do. Errors, only of
-// a key that is found: those of take.
+// remembered tests the lease before it reads the entry, as sessions do. An error, which only
+// a key that is found can have, is one of take.
 func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal, found bool, err error) {
 	if !k.lease.Valid() || k.db.Clock().Wrong() {
 		return p, false, nil
@@ -198,7 +198,7 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 	return p, k.take(k.grantOf(cred))
 }
 
-// read loads the key by rule 5 of the lease.
+// read loads the key as rule 5 of docs/lease.md demands.
 func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential, error) {
 	var cred store.KeyCredential
 	if err := k.db.Clock().Err(); err != nil {

@@ -27,7 +27,7 @@ type issued struct {
 	secret                secret.Key
 }
 
-// home is where the server is that has the key.
+// home is the address of the server that uses the key.
 const home = "192.0.2.7"
 
 // newKey makes a key of role ADMIN that may invite and send messages, used on all nodes.
@@ -382,8 +382,8 @@ func TestUnknownSecrets(t *testing.T) {
 	})
 }
 
-// TestRefusalsAreRecorded: the answer is one, and the trail says which. Repetitions of a
-// minute are counted.
+// TestRefusalsAreRecorded: every refusal has the same answer, and the trail has its cause.
+// Repetitions within a minute are counted.
 func TestRefusalsAreRecorded(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		c := newKey(f)
@@ -455,7 +455,7 @@ func TestLastUse(t *testing.T) {
 	})
 }
 
-// TestInvitationsOfAKey stand under the owner's authority.
+// TestInvitationsOfAKey: they are the owner's, and end with the owner's rights.
 func TestInvitationsOfAKey(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		c := newKey(f)

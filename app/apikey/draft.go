@@ -208,8 +208,8 @@ func (k *Keys) expiry(tx *access.Tx, days *int64) time.Time {
 	return tx.Now.Add(time.Duration(n) * 24 * time.Hour)
 }
 
-// checkCount is too_many_keys, or quota_exceeded, unless the tenant may have another key. It counts under
-// the lock on the tenant.
+// checkCount returns an error if the tenant may have no other key. It must run under the
+// lock on the tenant. Errors: too_many_keys, quota_exceeded, unavailable.
 func checkCount(ctx context.Context, tx *access.Tx, tenantID string) error {
 	n, err := tx.CountLiveAPIKeys(ctx, tenantID, tx.Now)
 	if err == nil && n >= doorward.APIKeysMax {

@@ -12,8 +12,8 @@ import (
 )
 
 // EndLeaked ends the key of the hash, which somebody has found, and notifies its owner and
-// those who manage keys. A secret that is unknown, or has ended, is no error; when it
-// returns, one that has ended has done so on every node.
+// those who manage keys. An unknown or ended secret is no error. When EndLeaked returns, the
+// key has ended on every node.
 func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 	cred, err := k.db.Read().APIKeyBySecret(ctx, hash[:], k.db.Now())
 	if errors.Is(err, store.ErrNone) {
@@ -48,8 +48,8 @@ func endLeaked(ctx context.Context, tx *access.Tx, hash secret.Hash) error {
 	return notifyOfLeak(ctx, tx, cred.Key)
 }
 
-// HashOf returns the hash under which a secret of a key is stored. Errors: one that never
-// quotes the text.
+// HashOf returns the hash under which a secret of a key is stored. The error never quotes
+// the text.
 func HashOf(text string) (secret.Hash, error) {
 	key, err := secret.ParseKey(text)
 	if err != nil || key.Prefix() != Prefix {

@@ -45,7 +45,7 @@ func (t types) match(a doorward.Action) bool {
 
 const (
 	feedBatch = 500  // events read at once
-	feedLooks = 5000 // events of other types that one page passes at most
+	feedLooks = 5000 // most events that one page looks at, including those of other types
 )
 
 func eventsGone(because string) error {
@@ -104,8 +104,8 @@ func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wa
 // FeedAll returns at most limit events of the tenants that the service key covers, and the
 // position after the last one that it has looked at. Of the installation's own trail it
 // has the events about tenants, such as their destruction. The events of each tenant come
-// in the order of their numbers, and an event that is committed late comes later: none is
-// ever behind a position that was returned. Errors: validation_failed, events_gone.
+// in the order of their numbers, and no event is ever added before a position that was
+// returned, however late it was committed. Errors: validation_failed, events_gone.
 func (t *Trail) FeedAll(ctx context.Context, by doorward.Caller, after doorward.Position, only string, limit int) ([]doorward.Event, doorward.Position, error) {
 	wanted, err := parseTypes(only)
 	if err != nil {

@@ -282,7 +282,7 @@ func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Princ
 	case want == Tenant && q.Resource.ID != c.p.TenantID:
 		return Decision{Reason: otherTenant}
 	}
-	d := access.ProvedFor(&c.p, func() time.Time { return now }, check(&c.p, q.Action, q.request(now)))
+	d := access.RequireProofFor(&c.p, func() time.Time { return now }, check(&c.p, q.Action, q.request(now)))
 	switch {
 	case d.Allowed:
 		return Decision{Allowed: true}

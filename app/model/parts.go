@@ -26,7 +26,7 @@ type PartChange struct {
 	After  string // empty: it is gone
 }
 
-// partChanges are those since a version that was accepted once, by kind and name.
+// partChanges returns what differs from an earlier version, by kind and name.
 func partChanges(since Version, file *modelfile.File, text string) (all []PartChange, err error) {
 	before, err := partsOf(since)
 	if err != nil {
@@ -62,8 +62,8 @@ func partsOf(v Version) (map[part]string, error) {
 	return parts(file, v.Text)
 }
 
-// parts are the policies and entities of a model, each in a form that is the same where
-// it means the same.
+// parts returns the policies and entities of a model in a canonical form, which differs only
+// if the meaning does.
 func parts(file *modelfile.File, text string) (map[part]string, error) {
 	all := map[part]string{}
 	policies, err := rules.OperatorPolicies(text)

@@ -36,7 +36,7 @@ import (
 // Entries have no time to live: an entry stays valid until a change concerns it.
 // Each has a mark, the number of changes applied before it was read from the
 // database, and is valid while no later change concerns the credential or its
-// subjects. The same comparison enforces rule 5 of the lease: a row that was being
+// subjects. The same comparison enforces rule 5 of docs/lease.md: a row that was being
 // read while its revocation arrived is never valid.
 type Registry struct {
 	shards  [shards]shard

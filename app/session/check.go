@@ -119,7 +119,7 @@ func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Princip
 	return doorward.PrincipalOf(cred.User, cred.Session), nil
 }
 
-// read loads the session by rule 5 of the lease. Its last use is the later one of
+// read loads the session as rule 5 of docs/lease.md demands. Its last use is the later one of
 // what the database and this node know.
 func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential, error) {
 	var cred store.Credential

@@ -29,7 +29,7 @@ type Erasure struct {
 // Errors: validation_failed, last_owner, step_up_required, unauthenticated, unavailable.
 func (u *Users) Erase(ctx context.Context, by doorward.Caller, confirm string) (Erasure, error) {
 	erased, err := u.erase(ctx, by, by.ID, func(tx *access.Tx, account doorward.Account) error {
-		if err := tx.StillProved(ctx); err != nil {
+		if err := tx.NeedProofNow(ctx); err != nil {
 			return err
 		}
 		return confirmed(account, confirm)

@@ -183,7 +183,7 @@ func (s *splitter) skipBlank() {
 }
 
 // token returns the next token: a word, a string, or an operator; "" where Cedar
-// has none. Comments with /* are none: cedar-go reads them, and Cedar does not.
+// has none. It refuses comments with /*, which cedar-go reads and Cedar does not.
 func (s *splitter) token() string {
 	switch c := s.rest[0]; {
 	case wordByte(c):

@@ -188,7 +188,7 @@ func (h *console) chosenInvitations(ctx context.Context, c *ui.Call) (q chosen, 
 		if err != nil {
 			return q, err
 		}
-		q.Rows = append(q.Rows, chosenRow{ID: inv.ID, Name: inv.Name, Email: inv.Email, Above: !h.offer(c, inv).Managed})
+		q.Rows = append(q.Rows, chosenRow{ID: inv.ID, Name: inv.Name, Email: inv.Email, Above: !h.listedInvitation(c, inv).Managed})
 	}
 	return q, nil
 }

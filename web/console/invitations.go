@@ -20,25 +20,25 @@ var invitationStates = []doorward.InvitationState{
 // deliveries lists the states of delivery, the most urgent first.
 var deliveries = []doorward.Delivery{doorward.DeliveryFailed, doorward.DeliveryQueued, doorward.DeliverySent}
 
-// offer is an invitation with its current state.
-type offer struct {
+// listedInvitation is an invitation with its current state.
+type listedInvitation struct {
 	doorward.Invitation
 	State   doorward.InvitationState
 	Managed bool // the caller may send it again and revoke it
 }
 
 // Avatar stands for a picture.
-func (o offer) Avatar() avatar { return avatar{o.Name, o.Email, o.ID} }
+func (i listedInvitation) Avatar() avatar { return avatar{i.Name, i.Email, i.ID} }
 
 // Awaited reports whether the mail's delivery still matters: the invitation can
 // still be accepted.
-func (o offer) Awaited() bool {
-	return o.State == doorward.InvitationPending || o.State == doorward.InvitationExpired
+func (i listedInvitation) Awaited() bool {
+	return i.State == doorward.InvitationPending || i.State == doorward.InvitationExpired
 }
 
-func (h *console) offer(c *ui.Call, inv doorward.Invitation) offer {
+func (h *console) listedInvitation(c *ui.Call, inv doorward.Invitation) listedInvitation {
 	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
-	return offer{inv, inv.StateAt(c.Now()), access.CanAt(&c.Caller, c.Now(), doorward.InvitationRevoke, on).Allowed}
+	return listedInvitation{inv, inv.StateAt(c.Now()), access.CanAt(&c.Caller, c.Now(), doorward.InvitationRevoke, on).Allowed}
 }
 
 // invitations is the content of the list.
@@ -48,11 +48,11 @@ type invitations struct {
 	States     []doorward.InvitationState
 	Deliveries []doorward.Delivery
 	Roles      []doorward.Role
-	Items      []offer
+	Items      []listedInvitation
 	Export     string // link to the file
 }
 
-// Narrowed reports whether a filter is in use that a narrow screen folds.
+// Narrowed reports whether a filter is in use that a narrow screen hides behind a button.
 func (i invitations) Narrowed() bool { return i.Filter.Uses("status", "delivery") }
 
 func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -70,7 +70,7 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 		Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), State: r.Filter.Get("status"), Delivery: r.Filter.Get("delivery"),
 	}, w)
 	for _, inv := range found.Items {
-		body.Items = append(body.Items, h.offer(c, inv))
+		body.Items = append(body.Items, h.listedInvitation(c, inv))
 	}
 	if err == nil {
 		body.Total = found.Total
@@ -82,9 +82,9 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 // invitation is the content of the page of one invitation.
 type invitation struct {
 	pageData
-	Offer   offer
-	Inviter string // empty: the operator of the installation, or somebody who has left
-	Left    bool   // the inviter isn't in the tenant any more
+	Invitation listedInvitation
+	Inviter    string // empty: the operator of the installation, or somebody who has left
+	Left       bool   // the inviter isn't in the tenant any more
 }
 
 func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -100,7 +100,7 @@ func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := invitation{pageData: s, Offer: h.offer(c, inv)}
+	body := invitation{pageData: s, Invitation: h.listedInvitation(c, inv)}
 	if inv.InvitedBy != "" {
 		by, err := h.app.Users.Get(ctx, c.Caller, inv.InvitedBy)
 		if body.Left = doorward.HasCode(err, doorward.CodeNotFound); err != nil && !body.Left {

@@ -68,7 +68,8 @@ func (h *console) exportPeople(c *ui.Call, r pager) string {
 	return base + "/api/v2/users" + r.Filter.With("format", "csv")
 }
 
-// Narrowed reports whether a filter besides the search is in use, which a narrow screen folds.
+// Narrowed reports whether a filter besides the search is in use: a narrow screen hides those
+// behind a button.
 func (p people) Narrowed() bool { return p.Filter.Uses("role", "status", "factor") }
 
 // Factors are the values of the filter by second factors.

@@ -67,8 +67,8 @@ func samples() []uitest.Sample {
 		{Name: "people-none", View: wide("people", people{pageData: sheets, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
-		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, nil, sampledOffers(), "/api/v2/invitations?format=csv"}), Frame: owner},
-		{Name: "invitation", View: wide("invitation", invitation{pageData: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
+		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
+		{Name: "invitation", View: wide("invitation", invitation{pageData: sheets, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, Why: "left.email.invalid"}}}), Frame: inviting},
 		{Name: "audit", View: wide("audit", trail{pageData: sheets, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
@@ -150,13 +150,13 @@ func sampledPerson() person {
 	return p
 }
 
-func sampledOffers() (all []offer) {
+func sampledInvitations() (all []listedInvitation) {
 	for n, state := range invitationStates {
 		inv := doorward.Invitation{
 			ID: fmt.Sprint("inv_", n), Email: fmt.Sprintf("guest%d@acme.example", n), Role: doorward.RoleUser, TenantID: canny.ID, InvitedBy: members[0].ID,
 			CreatedAt: noon.AddDate(0, 0, -n), ExpiresAt: noon.AddDate(0, 0, 7-n), Delivery: doorward.DeliverySent,
 		}
-		all = append(all, offer{inv, state, state == doorward.InvitationPending})
+		all = append(all, listedInvitation{inv, state, state == doorward.InvitationPending})
 	}
 	return all
 }

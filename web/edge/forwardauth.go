@@ -196,7 +196,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 		err = c.decide(r, p, q).Err()
 	}
 	if err == nil && q.proof {
-		err = access.Proved(p, q.aal, q.maxAge, c.site.App.Now(), access.Decision{Allowed: true}).Err()
+		err = access.RequireProof(p, q.aal, q.maxAge, c.site.App.Now(), access.Decision{Allowed: true}).Err()
 	}
 	if err != nil || len(c.audiences) == 0 {
 		return "", err
@@ -210,7 +210,7 @@ func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) access
 	if access.Asks(p, q.action) {
 		return c.site.App.Access.Check(p, q.action, c.request(r, q))
 	}
-	d := access.ProvedFor(p, c.site.App.Now, access.CanCheck(p, q.action))
+	d := access.RequireProofFor(p, c.site.App.Now, access.CanCheck(p, q.action))
 	decisions := c.site.App.Access.Decisions()
 	if due := decisions.Due(p, d); due.Any() {
 		decisions.Record(due, p, q.action, c.request(r, q), d)

@@ -47,9 +47,9 @@ func (a answer) json() (m object) {
 
 var inactive = object{"active": false}
 
-// describes requires that the answer describes the person with only what a check
+// wantPerson requires that the answer describes the person with only what a check
 // also returns.
-func describes(t *testing.T, got object, p person) {
+func wantPerson(t *testing.T, got object, p person) {
 	t.Helper()
 	user, _ := got["user"].(object)
 	session, _ := got["session"].(object)
@@ -85,10 +85,10 @@ func TestIntrospectActiveSession(t *testing.T) {
 		if plain.status != http.StatusOK || plain.json()["allowed"] != nil {
 			t.Fatalf("%s: %d %s", role, plain.status, plain.body)
 		}
-		describes(t, plain.json(), p)
+		wantPerson(t, plain.json(), p)
 		for action, to := range granted {
 			got := d.introspect(t, key, object{"credential": p.Token(), "action": action}).json()
-			if describes(t, got, p); got["allowed"] != strings.Contains(to, role) {
+			if wantPerson(t, got, p); got["allowed"] != strings.Contains(to, role) {
 				t.Errorf("%s %s: allowed %v", role, action, got["allowed"])
 			}
 		}
@@ -128,7 +128,7 @@ func TestIntrospectIsAUse(t *testing.T) {
 	key, user := d.operatorKey(t), d.people["USER"]
 	for range 3 {
 		d.Advance(40 * time.Minute)
-		describes(t, d.introspect(t, key, object{"credential": user.Token()}).json(), user)
+		wantPerson(t, d.introspect(t, key, object{"credential": user.Token()}).json(), user)
 	}
 }
 
@@ -160,11 +160,11 @@ func TestIntrospectAnswersInOrder(t *testing.T) {
 				t.Errorf("%d: %v", n, got)
 			}
 		case 3:
-			if describes(t, got, d.people["VIEWER"]); got["allowed"] != false {
+			if wantPerson(t, got, d.people["VIEWER"]); got["allowed"] != false {
 				t.Errorf("%d: %v", n, got)
 			}
 		default:
-			if describes(t, got, d.people[roles[n%5]]); got["allowed"] != nil {
+			if wantPerson(t, got, d.people[roles[n%5]]); got["allowed"] != nil {
 				t.Errorf("%d: %v", n, got)
 			}
 		}

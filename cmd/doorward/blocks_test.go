@@ -190,9 +190,18 @@ var passwordInFlag = regexp.MustCompile(`--[a-z-]+[ =](?:\w+=)?['"]?\w+://[^\s/@
 // replacements as pairs for strings.NewReplacer. It returns the folder.
 func follow(t *testing.T, page string, replace ...string) string {
 	t.Helper()
+	skipPages(t)
 	runner := newRunner(t, replace...)
 	runner.RunPage(t, page)
 	return runner.Dir
+}
+
+// skipPages skips the test of a page in a short run.
+func skipPages(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("TestREADMEWalk follows a page, too")
+	}
 }
 
 // newRunner returns a runner of pages in a new folder.

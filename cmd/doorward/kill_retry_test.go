@@ -25,13 +25,13 @@ func TestKilledAndRepeatedOnSQLite(t *testing.T) { killAndRepeat(t, "sqlite:door
 func TestKilledAndRepeatedOnPostgres(t *testing.T) { killAndRepeat(t, pgtest.DSN(t)) }
 
 func killAndRepeat(t *testing.T, dsn string) {
+	if testing.Short() {
+		t.Skip("TestKilledOnSQLite kills the server, too")
+	}
 	t.Parallel()
 	rounds := 3
-	switch {
-	case *full:
+	if *full {
 		rounds = 10
-	case testing.Short():
-		rounds = 1
 	}
 	r := &repeatingClients{testServer: newTestServer(t, program, dsn)}
 	r.start()

@@ -33,7 +33,7 @@ func TestKilledOnSQLite(t *testing.T) {
 	case *full:
 		servers, rounds = 3, 15
 	case testing.Short():
-		servers, rounds = 1, 3
+		servers, rounds = 1, 1
 	}
 	for n := range servers {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { killRepeatedly(t, "sqlite:doorward.db", rounds) })

@@ -30,6 +30,9 @@ func TestKilledWithWebhooksOnSQLite(t *testing.T) { killWithWebhooks(t, "sqlite:
 func TestKilledWithWebhooksOnPostgres(t *testing.T) { killWithWebhooks(t, pgtest.DSN(t)) }
 
 func killWithWebhooks(t *testing.T, dsn string) {
+	if testing.Short() {
+		t.Skip("TestKilledOnSQLite kills the server, too")
+	}
 	t.Parallel()
 	rounds := 2
 	if *full {

@@ -102,8 +102,16 @@ var onBoth = map[string]bool{
 }
 
 func TestSessions(t *testing.T) {
-	play(t, testscript.Params{Dir: "testdata"}, "sqlite:doorward.db")
+	p := testscript.Params{Dir: "testdata"}
+	if testing.Short() {
+		p = testscript.Params{Files: shortSessions}
+	}
+	play(t, p, "sqlite:doorward.db")
 }
+
+// shortSessions are those of a short run, of the commands used most. Each session starts
+// dozens of processes, most of which migrate a database.
+var shortSessions = []string{"testdata/admin.txtar", "testdata/help.txtar", "testdata/print.txtar", "testdata/serve.txtar", "testdata/user.txtar"}
 
 func TestSessionsOnPostgres(t *testing.T) {
 	for name, raced := range onBoth {

@@ -25,7 +25,7 @@
 // binary. A small shell process, the keeper (keeper.sh), owns the cluster and waits
 // on a pipe from the test binary; when the pipe closes it stops the server and
 // removes the folder, within a second. Only SIGKILL of the keeper itself leaves a
-// folder /tmp/pgtest.* and a server. Pausing needs Linux's /proc.
+// folder pgtest.* in /dev/shm or /tmp and a server. Pausing needs Linux's /proc.
 //
 // # Differences from production
 //
@@ -272,7 +272,7 @@ func startKeeper(bin, settings string, args ...string) (*Cluster, error) {
 func (c *Cluster) initialize() error {
 	home, err := c.stdout.ReadString('\n')
 	if err != nil {
-		return fmt.Errorf("pgtest: the keeper made no folder in /tmp: %w", err)
+		return fmt.Errorf("pgtest: the keeper made no folder in /dev/shm or /tmp: %w", err)
 	}
 	c.home = strings.TrimSpace(home)
 	if err := c.answer("initdb"); err != nil {

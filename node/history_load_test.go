@@ -43,6 +43,8 @@ type load struct {
 	actions  []string       // that are checked; "" for none
 	roles    []string       // that operators give
 
+	unavailable atomic.Int64 // answers 503 to calls of the administrator
+
 	running    sync.WaitGroup
 	checkSlots chan struct{} // limits concurrent checks
 

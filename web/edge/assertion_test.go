@@ -85,9 +85,16 @@ func TestAssertionsAreNoCredentials(t *testing.T) {
 	t.Parallel()
 	d := start(t, signing)
 	owner, user := d.people["OWNER"], d.people["USER"]
-	before := d.check(t, "GET", "", as(user)).header.Get("X-Auth-Assertion")
-	if again := d.check(t, "GET", "action=message.send", as(user)).header.Get("X-Auth-Assertion"); again != before {
-		t.Error("within 10 s another assertion is made")
+	asserted := func(query string) string { return d.check(t, "GET", query, as(user)).header.Get("X-Auth-Assertion") }
+	before := asserted("")
+	for tries := 1; ; tries++ { // on a busy machine the lease may lapse, or 10 s pass, in between
+		again := asserted("action=message.send")
+		if again == before && before != "" {
+			break
+		}
+		if before = again; tries == 20 {
+			t.Fatal("each check makes another assertion")
+		}
 	}
 	d.check(t, "GET", "", headers{"Authorization", "Bearer " + before}).fails(http.StatusUnauthorized, "unauthenticated")
 	d.check(t, "GET", "", headers{"Cookie", "JSESSIONID=" + before}).fails(http.StatusUnauthorized, "unauthenticated")

@@ -65,7 +65,7 @@ func build(flags ...string) (string, error) {
 		return "", err
 	}
 	to := filepath.Join(folder, "doorward")
-	out, err := exec.Command("go", append(append([]string{"build", "-o", to}, flags...), "../cmd/doorward")...).CombinedOutput()
+	out, err := exec.Command("go", append(append([]string{"build", "-ldflags=-s -w", "-o", to}, flags...), "../cmd/doorward")...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}

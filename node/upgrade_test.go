@@ -79,7 +79,7 @@ func versions(t *testing.T) (older, newer string) {
 	if from := os.Getenv(fromVariable); from != "" {
 		return from, builtProgram(t)
 	}
-	newer, err := build("-ldflags", "-X main.release=next", "-overlay", nextVersion(t))
+	newer, err := build("-ldflags=-s -w -X main.release=next", "-overlay", nextVersion(t))
 	if err != nil {
 		t.Fatal(err)
 	}

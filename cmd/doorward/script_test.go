@@ -86,7 +86,7 @@ func prepare() (folder string, err error) {
 		return "", err
 	}
 	program = filepath.Join(folder, "doorward")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, ".").CombinedOutput(); err != nil {
 		return folder, fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return folder, os.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))

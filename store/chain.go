@@ -152,23 +152,24 @@ func (tx *Tx) writeEvents(ctx context.Context) error {
 const (
 	sqlTakeChain = `INSERT INTO audit_chains (tenant_id, origin, last, counted_day, counted) VALUES ($1, 0, $2, $3, $4)
 ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2, ` + countEvents + `
-RETURNING tenant_id, origin, last, head, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
+RETURNING tenant_id, origin, last, head, timed, latest_at, disorder, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
 	sqlInsertLink = `INSERT INTO events (` + eventColumns + `, seq, salt, digest, hash, times)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
-	sqlSetHead = `UPDATE audit_chains SET head = $1 WHERE tenant_id = $2`
+	sqlSetHead = `UPDATE audit_chains SET head = $1, timed = $3, latest_at = $4, disorder = $5 WHERE tenant_id = $2`
 )
 
 // takenChain is a chain that the transaction holds, whether a webhook gets its events, and
 // how many events count today, of how many that the tenant may have.
 type takenChain struct {
 	Chain
+	times      chainTimes
 	subscribed bool
 	counted    int64
 	quotas     doorward.Quotas
 }
 
 func takenFields(t *takenChain) []any {
-	return append(chainFields(&t.Chain), &t.subscribed, &t.counted, &t.quotas.EventsPerDay)
+	return append(append(chainFields(&t.Chain), timesFields(&t.times)...), &t.subscribed, &t.counted, &t.quotas.EventsPerDay)
 }
 
 // appendEvents adds the events, all of one tenant, to its chain.
@@ -188,17 +189,21 @@ func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 	if chain.Head == nil {
 		chain.Head = chain.Genesis()
 	}
+	if chain.times, err = tx.includeUpTo(ctx, tenantID, chain.times, chain.Last); err != nil {
+		return err
+	}
 	for _, e := range events {
 		if err := tx.insertLink(ctx, &chain.Chain, e); err != nil {
 			return err
 		}
+		chain.times.include(chain.Last, micros(e.At))
 	}
 	if chain.subscribed {
 		if err := tx.queueDeliveries(ctx, chain.TenantID, events); err != nil {
 			return err
 		}
 	}
-	return tx.run(ctx, sqlSetHead, chain.Head, chain.TenantID)
+	return tx.run(ctx, sqlSetHead, chain.Head, chain.TenantID, chain.times.upTo, chain.times.latest, chain.times.disorder)
 }
 
 func (tx *Tx) insertLink(ctx context.Context, chain *Chain, e doorward.Event) error {

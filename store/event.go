@@ -87,32 +87,39 @@ var eventConditions = []struct{ by, filter, driving string }{
 // none: a database that plans a statement before it knows the values would use no index
 // for any of them.
 var eventPages = func() map[string]pages[doorward.Event] {
-	all := map[string]pages[doorward.Event]{"": eventPagesBy(""), byTime: eventPagesBy(byTime)}
+	all := map[string]pages[doorward.Event]{"": eventPagesBy("")}
 	for _, c := range eventConditions {
 		all[c.by] = eventPagesBy(c.by)
 	}
 	return all
 }()
 
-// byTime finds rows by their times and sorts them afterwards: for few rows, wherever they are.
-const (
-	byTime        = "time"
-	sqlEventsThen = `SELECT count(*) FROM (SELECT 1 AS one FROM events WHERE ` + eventsThen + ` LIMIT 5001) counted`
-	// The index that has times has them by outcome.
-	eventsThen = `tenant_id = $1 AND outcome IN ('done', 'refused') AND at >= $2 AND at < $3`
-	fewEvents  = 5000
+// The range of numbers in which a search reads. The sign keeps SQLite from using that bound:
+// a position is a closer one. With two bounds it would use the index on numbers whatever
+// else is asked for, so a search by something else begins at one and doesn't end at the
+// other.
+var (
+	withinNumbers = statements{
+		up:     "  AND seq > $9 AND seq < $10\n",
+		down:   "  AND seq > $9 AND seq < $10\n",
+		after:  "  AND +seq > $9 AND seq < $10\n",
+		before: "  AND seq > $9 AND +seq < $10\n",
+	}
+	fromNumber = statements{
+		up:     "  AND seq > $9 AND +seq < $10\n",
+		down:   "  AND +seq > $9 AND seq < $10\n",
+		after:  "  AND +seq > $9 AND +seq < $10\n",
+		before: "  AND +seq > $9 AND +seq < $10\n",
+	}
 )
 
 func eventPagesBy(by string) pages[doorward.Event] {
-	where, sorted := "WHERE tenant_id = $1 AND at >= $2 AND at < $3", "seq"
-	switch by {
-	case "":
-	case byTime:
-		where, sorted = "WHERE "+eventsThen, "seq + 0" // not by the index on it, which leads past everything newer
-	default:
-		// The sign keeps SQLite from an index on the time, with which it would sort
-		// everything that it finds.
-		where = "WHERE tenant_id = $1 AND +at >= $2 AND +at < $3"
+	// The sign keeps the databases from an index on the time, with which they would sort
+	// everything that they find.
+	where := "WHERE tenant_id = $1 AND +at >= $2 AND +at < $3"
+	within := withinNumbers
+	if by != "" {
+		within = fromNumber
 	}
 	for _, c := range eventConditions {
 		switch {
@@ -123,9 +130,9 @@ func eventPagesBy(by string) pages[doorward.Event] {
 		}
 	}
 	return newPages(listing[doorward.Event]{
-		head: selectEvent, count: "FROM events ", where: where + "\n", args: 8,
+		head: selectEvent, count: "FROM events ", where: where + "\n", also: within, args: 10,
 		fields: eventFields, id: "id", idOf: func(e doorward.Event) string { return e.ID },
-		orders: []order[doorward.Event]{{name: "at", column: sorted, number: func(e doorward.Event) int64 { return e.Seq }}},
+		orders: []order[doorward.Event]{{name: "at", column: "seq", number: func(e doorward.Event) int64 { return e.Seq }}},
 		usual:  "-at",
 	})
 }
@@ -153,7 +160,8 @@ func (f EventFilter) by() string {
 // in its chain, so pages stay stable while events are added. Errors: validation_failed, of
 // the order.
 func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w doorward.Window) (doorward.Page[doorward.Event], error) {
-	from, to := int64(math.MinInt64), int64(math.MaxInt64)
+	// Beyond all times, and far from overflows.
+	from, to, numbers := int64(-1<<62), int64(1<<62), between{math.MinInt64, math.MaxInt64}
 	if f.From != nil {
 		from = micros(*f.From)
 	}
@@ -161,16 +169,17 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 		to = micros(*f.To)
 	}
 	by := f.by()
-	if (by == "" || by == "action") && (f.From != nil || f.To != nil) {
-		n, err := one(ctx, r, countColumn, sqlEventsThen, tenantID, from, to)
-		if err != nil {
+	if f.From != nil || f.To != nil {
+		var err error
+		if numbers, err = r.numbersOf(ctx, tenantID, from, to); err != nil {
 			return doorward.Page[doorward.Event]{}, err
 		}
-		if n <= fewEvents {
-			by = byTime
+		if numbers.isNarrow() {
+			by = ""
 		}
 	}
-	return eventPages[by].read(ctx, r, w, tenantID, from, to, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request)
+	return eventPages[by].read(ctx, r, w, tenantID, from, to,
+		string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi)
 }
 
 const sqlRedactEvents = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL

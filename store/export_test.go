@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"time"
 )
 
 // Pools are the connections of db, for tests of SQL itself.
@@ -31,16 +32,21 @@ func SealedColumns() (all []string) {
 }
 
 // EventStatements are the statements of a search in a trail, and their arguments up to the
-// position: of its first page, of a next one, and of its count. One from a time is one that finds few.
+// position: of its first page, of a next one, and of its count.
 func EventStatements(f EventFilter) (first, after, total string, args []any) {
-	by, from := f.by(), int64(0)
-	if f.From != nil {
-		by, from = byTime, micros(*f.From)
-	}
-	p := eventPages[by]
+	p := eventPages[f.by()]
 	s := p.statements["at"]
-	args = []any{"tnt_1", from, int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request}
+	args = []any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, int64(0), int64(1) << 60}
 	return s.down, s.before, p.total, args
+}
+
+// Around is the statement by which a search by time finds numbers, with arguments.
+func Around() (query string, args []any) { return sqlAround, []any{"tnt_1", int64(10_000), -1} }
+
+// NumbersOf is the range of numbers, both exclusive, that a search by time reads.
+func NumbersOf(ctx context.Context, r Reader, tenantID string, from, to time.Time) (lo, hi int64, err error) {
+	b, err := r.numbersOf(ctx, tenantID, micros(from), micros(to))
+	return b.lo, b.hi, err
 }
 
 // SortedStatements are the statements of the first and of a later page of people and of

@@ -12,9 +12,10 @@ import (
 
 // listing describes a list that is read in pages, in several orders, forward and back.
 type listing[T any] struct {
-	head   string // SELECT … FROM, to which where belongs
-	count  string // FROM of the same rows, without what only columns need
-	where  string // WHERE with the parameters $1 to $args
+	head   string     // SELECT … FROM, to which where belongs
+	count  string     // FROM of the same rows, without what only columns need
+	where  string     // WHERE with the parameters $1 to $args
+	also   statements // what belongs to it in each statement; the total has that of up
 	args   int
 	fields fields[T]
 	id     string // column that decides between equal rows
@@ -66,16 +67,17 @@ var everyList []string
 
 func newPages[T any](l listing[T]) pages[T] {
 	p := pages[T]{listing: l, statements: map[string]statements{}}
-	p.total = fmt.Sprintf(countUpTo, l.count, l.where, doorward.MaxTotal+1)
+	p.total = fmt.Sprintf(countUpTo, l.count, l.where+l.also.up, doorward.MaxTotal+1)
 	everyList = append(everyList, p.total)
 	for _, o := range l.orders {
 		beyond := fmt.Sprintf("%%s  AND (%s, %s) %%s ($%d, $%d) ", o.column, l.id, l.args+1, l.args+2)
 		ordered := fmt.Sprintf("ORDER BY %s%%[1]s, %s%%[1]s LIMIT $%%d", o.column, l.id)
+		from := l.head + l.where
 		s := statements{
-			up:     l.head + l.where + fmt.Sprintf(ordered, "", l.args+1),
-			down:   l.head + l.where + fmt.Sprintf(ordered, " DESC", l.args+1),
-			after:  fmt.Sprintf(beyond, l.head+l.where, ">") + fmt.Sprintf(ordered, "", l.args+3),
-			before: fmt.Sprintf(beyond, l.head+l.where, "<") + fmt.Sprintf(ordered, " DESC", l.args+3),
+			up:     from + l.also.up + fmt.Sprintf(ordered, "", l.args+1),
+			down:   from + l.also.down + fmt.Sprintf(ordered, " DESC", l.args+1),
+			after:  fmt.Sprintf(beyond, from+l.also.after, ">") + fmt.Sprintf(ordered, "", l.args+3),
+			before: fmt.Sprintf(beyond, from+l.also.before, "<") + fmt.Sprintf(ordered, " DESC", l.args+3),
 		}
 		p.statements[o.name] = s
 		everyList = append(everyList, s.up, s.down, s.after, s.before)

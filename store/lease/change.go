@@ -44,7 +44,7 @@ FROM change_position p LEFT JOIN changes c ON c.seq >= $1 WHERE p.id = 1 ORDER B
 
 	sqlNodesChanged = `SELECT count(*) FROM changes WHERE kind = 'nodes' AND at > $1`
 
-	sqlDeleteChanges = `DELETE FROM changes WHERE at <= $1`
+	sqlDeleteChanges = `DELETE FROM changes WHERE seq IN (SELECT seq FROM changes WHERE at <= $1 ORDER BY at LIMIT $2)`
 )
 
 // newestChange returns the number of the newest change.
@@ -86,11 +86,10 @@ func (h history) after(position loggedChange, limit int) (news []store.Change, c
 	return news, next == h.last || len(h.changes) == limit
 }
 
-// deleteChanges deletes changes made until an instant. A node that missed some of
-// them notices the gap and clears its memory.
-func deleteChanges(ctx context.Context, tx *store.Tx, until time.Time) error {
-	_, err := rows.Exec(ctx, tx.Conn, sqlDeleteChanges, until.UnixMicro())
-	return err
+// deleteChanges deletes up to limit changes made until an instant, the oldest first, and
+// returns how many. A node that missed some of them notices the gap and clears its memory.
+func deleteChanges(ctx context.Context, tx *store.Tx, until time.Time, limit int) (int64, error) {
+	return rows.Exec(ctx, tx.Conn, sqlDeleteChanges, until.UnixMicro(), limit)
 }
 
 // nodesChanged reports whether a node has joined or left, or was removed, after an
@@ -100,7 +99,7 @@ func nodesChanged(ctx context.Context, r store.Reader, after time.Time) (bool, e
 	return n > 0, err
 }
 
-// batchSize is how many changes are read at once.
+// batchSize is how many changes are read at once, and deleted in one transaction.
 const batchSize = 500
 
 // catchUp applies the changes since the position. A node that was away for longer than

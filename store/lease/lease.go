@@ -366,10 +366,19 @@ func (l *Lease) ack(ctx context.Context) error {
 	return err
 }
 
-// Sweep deletes changes that no living node can still need.
+// Sweep deletes changes that no living node can still need, in small transactions: those who
+// write changes wait for them.
 func (l *Lease) Sweep(ctx context.Context) error {
-	_, err := l.db.Write(ctx, func(tx *store.Tx) error { return deleteChanges(ctx, tx, tx.Now.Add(-changesKept)) })
-	return err
+	for n := int64(batchSize); n == batchSize; {
+		_, err := l.db.Write(ctx, func(tx *store.Tx) (err error) {
+			n, err = deleteChanges(ctx, tx, tx.Now.Add(-changesKept), batchSize)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func fault(err error) error { return rows.Fault(err) }

@@ -644,6 +644,8 @@ func TestSweep(t *testing.T) {
 				commit(t, db, "a")
 				now = now.Add(time.Second)
 			}
+			storetest.Exec(t, storetest.Raw(t, at), `INSERT INTO changes (seq, kind, subject, at)
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) SELECT -i, 'all', '', i FROM n`) // more than a batch
 			now = time.Unix(1e9+1, 0).Add(lease.ChangesKept)
 			ok(t, lease.New(db, lease.MinLease).Sweep(t.Context()))
 			if got := storetest.Query[string](t, storetest.Raw(t, at), `SELECT count(*) || ' from ' || min(seq) FROM changes`); got != "1 from 3" {

@@ -134,7 +134,7 @@ func (r *Rules) RolesHelp() string {
 	if len(names) == 0 {
 		return RolesHelp
 	}
-	return "The roles are OWNER, ADMIN, USER, VIEWER and " + strings.Join(names, ", ") + ", in capitals."
+	return RolesHelp + " The tenant's own are " + strings.Join(names, ", ") + "."
 }
 
 // GrantOf returns what a role with the permissions would grant, with its ranks and

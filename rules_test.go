@@ -46,7 +46,7 @@ func TestRulesListRoles(t *testing.T) {
 	if r.Grant(RoleViewer).Permissions.Allow(builtin.named[TenantDestroy]) {
 		t.Error("a custom role has taken the place of VIEWER")
 	}
-	if text := r.RolesHelp(); text != "The roles are OWNER, ADMIN, USER, VIEWER and BILLING, SUPPORT, AGENT, in capitals." {
+	if text := r.RolesHelp(); text != "The roles are OWNER, ADMIN, USER and VIEWER, in capitals. The tenant's own are BILLING, SUPPORT, AGENT." {
 		t.Error(text)
 	}
 	if got := (*Rules)(nil).Roles(); !slices.Equal(got, Roles) || (*Rules)(nil).RolesHelp() != RolesHelp {

@@ -104,16 +104,16 @@ tests_with() { # FOLDER REGEXP
 		sort -u | paste -sd '|' | sed 's/.*/^(&)$/'
 }
 
-# Temporary files go to memory where four gigabytes of it are free and programs may run
+# Temporary files go to memory where eight gigabytes of it are free and programs may run
 # there: tests make and remove thousands of files, of which ext4 makes half of their CPU.
-# What Go links stays on the disk.
+# What Go links is three of the eight.
 in_memory() {
 	local free folder
 	free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $1 == "tmpfs" { print $4 }')
-	[ "${free:-0}" -gt $((4 << 20)) ] && folder=$(mktemp -d /dev/shm/doorward.XXXXXX) || return 0
+	[ "${free:-0}" -gt $((8 << 20)) ] && folder=$(mktemp -d /dev/shm/doorward.XXXXXX) || return 0
 	memory=$folder && chmod 1777 "$memory"
 	cp "$(command -v true)" "$memory" && "$memory/true" || return 0
-	export GOTMPDIR=${GOTMPDIR:-${TMPDIR:-/tmp}} TMPDIR=$memory
+	export TMPDIR=$memory
 }
 
 # Built files don't depend on the folder, so that another checkout finds them in the cache.

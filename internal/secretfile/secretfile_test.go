@@ -126,8 +126,12 @@ func TestRemedyKeepsTheService(t *testing.T) {
 
 // passable lets others traverse the folders to the file.
 func passable(file string) error {
-	for folder := filepath.Dir(file); folder != os.TempDir() && folder != "/"; folder = filepath.Dir(folder) {
-		if err := os.Chmod(folder, 0o755); err != nil {
+	for folder := filepath.Dir(file); folder != "/"; folder = filepath.Dir(folder) {
+		info, err := os.Stat(folder)
+		if err == nil && info.Mode()&0o055 != 0o055 {
+			err = os.Chmod(folder, info.Mode()|0o055)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -112,7 +112,7 @@ in_memory() {
 	free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $1 == "tmpfs" { print $4 }')
 	[ "${free:-0}" -gt $((8 << 20)) ] && folder=$(mktemp -d /dev/shm/doorward.XXXXXX) || return 0
 	memory=$folder && chmod 1777 "$memory"
-	cp "$(command -v true)" "$memory" && "$memory/true" || return 0
+	cp "$(type -P true)" "$memory" && "$memory/true" || return 0
 	export TMPDIR=$memory
 }
 

@@ -107,7 +107,7 @@ func TestCompleteRegistrationAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range answers {
 			passwords[i] = "four quiet mice " + strings.Repeat("x", i)
-			all.Go(func() { answers[i] = d.complete(t, code, passwords[i]) })
+			all.Go(func() { answers[i] = retryUnavailable(func() answer { return d.complete(t, code, passwords[i]) }) })
 		}
 		all.Wait()
 		done := 0

@@ -233,8 +233,9 @@ func TestEventsPerDayAtTheEdge(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range asked {
 			all.Go(func() {
-				a := d.send(t, invitePath, m{"email": fmt.Sprintf("p%d@acme.example", n), "role": "USER"}, owner)
-				switch a.status {
+				switch retryUnavailable(func() answer {
+					return d.send(t, invitePath, m{"email": fmt.Sprintf("p%d@acme.example", n), "role": "USER"}, owner)
+				}).status {
 				case http.StatusCreated:
 					made.Add(1)
 				case http.StatusConflict:

@@ -264,7 +264,9 @@ func TestManyAtOnceMakeOne(t *testing.T) {
 		for i := range answers {
 			all.Go(func() {
 				for answers[i].status == 0 || answers[i].status == http.StatusConflict {
-					answers[i] = d.send(t, tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, key, once("many"))
+					answers[i] = retryUnavailable(func() answer {
+						return d.send(t, tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, key, once("many"))
+					})
 				}
 			})
 		}

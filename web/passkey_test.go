@@ -315,7 +315,7 @@ func TestPasskeyAnswerAtOnce(t *testing.T) {
 				answers := make([]answer, 5)
 				for i := range answers {
 					wait.Go(func() {
-						answers[i] = d.send(t, name, m{"challenge": challenge, "credential": credential})
+						answers[i] = retryUnavailable(func() answer { return d.send(t, name, m{"challenge": challenge, "credential": credential}) })
 					})
 				}
 				wait.Wait()

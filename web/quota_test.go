@@ -75,17 +75,13 @@ func TestQuotaAtTheEdge(t *testing.T) {
 		var all sync.WaitGroup
 		for _, token := range tokens {
 			all.Go(func() {
-				for {
-					a := d.send(t, "POST /api/v2/auth/complete-registration", m{"token": token, "password": "four quiet green llamas", "confirmPassword": "four quiet green llamas"})
-					switch a.status {
-					case http.StatusOK:
-						joined.Add(1)
-					case http.StatusConflict:
-						refused.Add(1)
-					case http.StatusServiceUnavailable: // too many hashes wait
-						continue
-					}
-					return
+				switch retryUnavailable(func() answer { // too many hashes may wait
+					return d.send(t, "POST /api/v2/auth/complete-registration", m{"token": token, "password": "four quiet green llamas", "confirmPassword": "four quiet green llamas"})
+				}).status {
+				case http.StatusOK:
+					joined.Add(1)
+				case http.StatusConflict:
+					refused.Add(1)
 				}
 			})
 		}

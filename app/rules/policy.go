@@ -255,7 +255,7 @@ func (p *policyOf) refusal(set *textFor, action doorward.Action, r *doorward.Req
 	if !set.Conditional(string(action)) {
 		return nil
 	}
-	if v := set.Reading(string(action), r.Unreadable); v.Refused {
+	if v := set.VerdictUnreadable(string(action), r.Unreadable); v.Refused {
 		return set.refusal(v)
 	}
 	return set.refusal(set.Verdict(string(action), p.request(r)))

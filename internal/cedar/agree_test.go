@@ -52,8 +52,8 @@ func agree(t *testing.T, set *Set, who Principal, action string, request *Reques
 	}
 	for i, want := range whole(set, who, action, request) {
 		one := set.policies[i]
-		permits[one.id] = want == yes && !one.forbids()
-		refuses := want == errs || want == yes && one.forbids()
+		permits[one.id] = want == yes && !one.isForbid()
+		refuses := want == errs || want == yes && one.isForbid()
 		if v := explained[one.id]; v.Refused != refuses || v.Erred != (want == errs) {
 			t.Fatalf("policy %s, %s by %+v with %+v: %+v in two steps, result %d in one\n%s",
 				one.id, action, who, request, v, want, cedar.NewPolicyFromAST(public(one.ast)).MarshalCedar())

@@ -41,7 +41,7 @@ func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
 	alike := &Set{schema: s.schema, platform: s.platform}
 	for _, p := range s.policies {
 		switch {
-		case !p.forbids():
+		case !p.isForbid():
 			o.permit(p, s, user)
 		case p.readsIdentity():
 			or(o.identity, p.actions)
@@ -60,7 +60,7 @@ func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
 func (o *OfRole) permit(p *policy, of *Set, user Principal) {
 	if !p.readsIdentity() {
 		one := &Set{schema: of.schema, platform: of.platform, policies: []*policy{p}}
-		if of := one.Prepare(user); len(of.grants)+len(of.open) == 0 {
+		if of := one.Prepare(user); len(of.alwaysPermit)+len(of.open) == 0 {
 			return
 		}
 	}

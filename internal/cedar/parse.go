@@ -33,7 +33,7 @@ type policy struct {
 	order      int
 	ast        *ast.Policy
 	simple     *ast.Policy // what Prepare evaluates
-	shared     *remainder  // for all principals; nil where it depends on the principal
+	shared     *residual   // for all principals; nil if it depends on the principal
 	actions    []uint64    // the actions it applies to, a bit for each
 }
 
@@ -145,7 +145,7 @@ func (r *reader) readID(at place, p *policy) {
 	r.ids[p.id] = true
 }
 
-// readActions finds the actions that the policy's head names. It reports whether
+// readActions finds the actions that the policy's scope names. It reports whether
 // there are any.
 func (r *reader) readActions(at place, p *policy) bool {
 	p.actions = make([]uint64, len(r.schema.actions)/64+1)
@@ -162,7 +162,7 @@ func (r *reader) readActions(at place, p *policy) bool {
 	}
 	found := false
 	for i, action := range r.schema.actions {
-		if r.isFor(action) && headHasAction(p.ast.Action, actionUID(action.Name)) && headHasResource(p.ast.Resource, action.resourceType()) {
+		if r.isFor(action) && scopeHasAction(p.ast.Action, actionUID(action.Name)) && scopeHasResource(p.ast.Resource, action.resourceType()) {
 			p.actions[i/64] |= 1 << (i % 64)
 			found = true
 		}
@@ -178,13 +178,13 @@ func (r *reader) isFor(action Action) bool { return !r.platform || action.Platfo
 
 // namedActions returns every action that the policy names.
 func (r *reader) namedActions(p *ast.Policy) (uids []types.EntityUID) {
-	switch head := p.Action.(type) {
+	switch scope := p.Action.(type) {
 	case ast.ScopeTypeEq:
-		uids = append(uids, head.Entity)
+		uids = append(uids, scope.Entity)
 	case ast.ScopeTypeIn:
-		uids = append(uids, head.Entity)
+		uids = append(uids, scope.Entity)
 	case ast.ScopeTypeInSet:
-		uids = append(uids, head.Entities...)
+		uids = append(uids, scope.Entities...)
 	}
 	inspect(p, func(n ast.IsNode) bool {
 		if v, ok := n.(ast.NodeValue); ok {
@@ -197,28 +197,28 @@ func (r *reader) namedActions(p *ast.Policy) (uids []types.EntityUID) {
 	return uids
 }
 
-func headHasAction(head ast.IsActionScopeNode, uid types.EntityUID) bool {
-	switch head := head.(type) {
+func scopeHasAction(scope ast.IsActionScopeNode, uid types.EntityUID) bool {
+	switch scope := scope.(type) {
 	case ast.ScopeTypeEq:
-		return head.Entity == uid
+		return scope.Entity == uid
 	case ast.ScopeTypeIn:
-		return head.Entity == uid
+		return scope.Entity == uid
 	case ast.ScopeTypeInSet:
-		return slices.Contains(head.Entities, uid)
+		return slices.Contains(scope.Entities, uid)
 	}
 	return true
 }
 
-func headHasResource(head ast.IsResourceScopeNode, of types.EntityType) bool {
-	switch head := head.(type) {
+func scopeHasResource(scope ast.IsResourceScopeNode, of types.EntityType) bool {
+	switch scope := scope.(type) {
 	case ast.ScopeTypeEq:
-		return head.Entity.Type == of
+		return scope.Entity.Type == of
 	case ast.ScopeTypeIn:
-		return head.Entity.Type == of
+		return scope.Entity.Type == of
 	case ast.ScopeTypeIs:
-		return head.Type == of
+		return scope.Type == of
 	case ast.ScopeTypeIsIn:
-		return head.Type == of && head.Entity.Type == of
+		return scope.Type == of && scope.Entity.Type == of
 	}
 	return true
 }
@@ -243,7 +243,7 @@ func (r *reader) checkTypes(at place, p *policy) {
 	reduced := r.reducedSchema(p)
 	const principals = 2
 	if r.checks -= nodes * len(reduced.Actions) * principals; r.checks < 0 {
-		r.fault(at, TooLarge, "too much to check for so many types of resources: name the actions in the head of each policy")
+		r.fault(at, TooLarge, "too much to check for so many types of resources: name the actions in the scope of each policy")
 		return
 	}
 	// As Cedar does, the conditions are checked as one: a false one hides the next.
@@ -285,7 +285,7 @@ func inOf(n ast.IsNode) string {
 	if v, ok := n.(ast.NodeTypeVariable); ok && v.Name != "action" {
 		return ""
 	}
-	return `"in" is for principal and resource; actions stand in the head of a policy`
+	return `"in" is for principal and resource; write the actions in the scope of the policy`
 }
 
 // reducedSchema returns the schema with one action for each type of resource that

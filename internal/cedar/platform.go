@@ -40,10 +40,10 @@ func (r *reader) checkNames(at place, p *policy) {
 			r.fault(at, WrongType, fmt.Sprintf("the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not %q: a tenant can give its own roles any name", uid.ID))
 		}
 	}
-	for _, t := range headTypes(p.ast.Principal, p.ast.Resource) {
+	for _, t := range scopeTypes(p.ast.Principal, p.ast.Resource) {
 		check(t)
 	}
-	for _, uid := range headEntities(p.ast.Principal) {
+	for _, uid := range scopeEntities(p.ast.Principal) {
 		role(uid)
 	}
 	inspect(p.ast, func(n ast.IsNode) bool {
@@ -65,31 +65,31 @@ func (r *reader) checkNames(at place, p *policy) {
 // builtInRoles are the roles that every tenant has, and none can name otherwise.
 var builtInRoles = []types.String{"OWNER", "ADMIN", "USER", "VIEWER"}
 
-// headEntities are the entities that a head names.
-func headEntities(head any) []types.EntityUID {
-	switch head := head.(type) {
+// scopeEntities are the entities that a scope names.
+func scopeEntities(scope any) []types.EntityUID {
+	switch scope := scope.(type) {
 	case ast.ScopeTypeEq:
-		return []types.EntityUID{head.Entity}
+		return []types.EntityUID{scope.Entity}
 	case ast.ScopeTypeIn:
-		return []types.EntityUID{head.Entity}
+		return []types.EntityUID{scope.Entity}
 	case ast.ScopeTypeIsIn:
-		return []types.EntityUID{head.Entity}
+		return []types.EntityUID{scope.Entity}
 	}
 	return nil
 }
 
-// headTypes are the types that the heads of a policy name.
-func headTypes(heads ...any) (all []types.EntityType) {
-	for _, head := range heads {
-		switch head := head.(type) {
+// scopeTypes are the types that the scopes of a policy name.
+func scopeTypes(scopes ...any) (all []types.EntityType) {
+	for _, scope := range scopes {
+		switch scope := scope.(type) {
 		case ast.ScopeTypeEq:
-			all = append(all, head.Entity.Type)
+			all = append(all, scope.Entity.Type)
 		case ast.ScopeTypeIn:
-			all = append(all, head.Entity.Type)
+			all = append(all, scope.Entity.Type)
 		case ast.ScopeTypeIs:
-			all = append(all, head.Type)
+			all = append(all, scope.Type)
 		case ast.ScopeTypeIsIn:
-			all = append(all, head.Type, head.Entity.Type)
+			all = append(all, scope.Type, scope.Entity.Type)
 		}
 	}
 	return all
@@ -169,7 +169,7 @@ func (p *Prepared) Permit(action string, request *Request) (Permit, bool) {
 	if !ok {
 		return Permit{}, false
 	}
-	for _, r := range p.grants {
+	for _, r := range p.alwaysPermit {
 		if r.applies(i) {
 			return Permit{r.id, r.line}, true
 		}
@@ -179,7 +179,7 @@ func (p *Prepared) Permit(action string, request *Request) (Permit, bool) {
 	}
 	about := p.about(i, request)
 	for _, r := range p.open {
-		if r.applies(i) && !r.forbids() && about.permits(r) {
+		if r.applies(i) && !r.isForbid() && about.permits(r) {
 			return Permit{r.id, r.line}, true
 		}
 	}

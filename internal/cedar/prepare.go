@@ -20,7 +20,7 @@ type Principal struct {
 	Owner  string // of a key: the id of the user who owns it
 	Role   string
 	Tenant string
-	// Attributes are what a caller states of an entity, over what the schema says of it.
+	// Attributes are what a caller says of an entity; they replace those of the schema.
 	Attributes map[string]any
 }
 
@@ -52,37 +52,37 @@ func (p Principal) entity() types.Entity {
 	}
 }
 
-// Prepared is a set as far as it can be evaluated for one principal without a
-// request. It is immutable.
+// Prepared is a set that was partially evaluated: for one principal, without a request. It is
+// immutable.
 type Prepared struct {
-	set       *Set
-	principal types.Entity
-	kind      types.String
-	tenant    types.EntityUID
-	sure      []*remainder   // refuse each of their actions
-	grants    []*remainder   // permit each of their actions
-	open      []*remainder   // depend on the request
-	refused   []uint64       // the actions of sure
-	asks      []uint64       // the actions of open
-	reads     []types.String // the attributes of resources that open reads
+	set          *Set
+	principal    types.Entity
+	kind         types.String
+	tenant       types.EntityUID
+	alwaysForbid []*residual    // refuse each of their actions, whatever the request is
+	alwaysPermit []*residual    // permit each of their actions, whatever the request is
+	open         []*residual    // depend on the request
+	refused      []uint64       // the actions of alwaysForbid
+	asks         []uint64       // the actions of open
+	reads        []types.String // the attributes of resources that open reads
 }
 
-// remainder is what is left of a policy for one principal.
-type remainder struct {
+// residual is what partial evaluation leaves of a policy for one principal.
+type residual struct {
 	*policy
-	none      bool           // surely does not refuse
-	sure      bool           // surely applies to each request
-	errs      bool           // surely errs, and so refuses
+	never     bool           // applies to no request
+	always    bool           // applies to every request
+	errs      bool           // evaluation always fails, and so the policy refuses
 	rest      *ast.Policy    // conditions that need the request
-	condition condition      // rest compiled; nil where it asks for more than compile knows
-	inEngine  *cedar.Policy  // rest for cedar-go; nil where there is a condition
+	condition condition      // rest compiled; nil if it has what compile doesn't support
+	inEngine  *cedar.Policy  // rest for cedar-go; nil if there is a condition
 	reads     keys           // of the context
 	resource  bool           // whether rest reads the resource
 	members   []types.String // the attributes of the resource that rest reads
 }
 
-// Prepare evaluates the set for a principal as far as that goes without a request.
-// Prepare it again when anything of the principal changes.
+// Prepare evaluates the set for a principal as far as that is possible without a request.
+// After any change of the principal, prepare the set again.
 func (s *Set) Prepare(who Principal) *Prepared {
 	if len(s.policies) == 0 {
 		return &Prepared{set: s}
@@ -106,19 +106,19 @@ func (s *Set) Prepare(who Principal) *Prepared {
 func (p *Prepared) add(env eval.Env, of *policy) {
 	r := of.shared
 	if r == nil {
-		r = of.remainder(env, of.simple)
-	} else if !r.none {
-		head := ast.Policy{Principal: of.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
-		if _, keep := eval.PartialPolicy(env, &head); !keep {
+		r = of.residual(env, of.simple)
+	} else if !r.never {
+		scope := ast.Policy{Principal: of.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
+		if _, keep := eval.PartialPolicy(env, &scope); !keep {
 			return
 		}
 	}
 	switch {
-	case r.none:
-	case r.sure && !r.errs && !r.forbids():
-		p.grants = append(p.grants, r)
-	case r.sure:
-		p.sure = append(p.sure, r)
+	case r.never:
+	case r.always && !r.errs && !r.isForbid():
+		p.alwaysPermit = append(p.alwaysPermit, r)
+	case r.always:
+		p.alwaysForbid = append(p.alwaysForbid, r)
 		or(p.refused, of.actions)
 	default:
 		p.open = append(p.open, r)
@@ -131,14 +131,14 @@ func (p *Prepared) add(env eval.Env, of *policy) {
 	}
 }
 
-// remainder evaluates the policy as far as the environment goes.
-func (p *policy) remainder(env eval.Env, simple *ast.Policy) *remainder {
+// residual evaluates the policy as far as the environment goes.
+func (p *policy) residual(env eval.Env, simple *ast.Policy) *residual {
 	rest, keep := eval.PartialPolicy(env, simple)
 	if !keep {
-		return &remainder{policy: p, none: true}
+		return &residual{policy: p, never: true}
 	}
-	r := &remainder{policy: p, rest: rest, errs: surelyErrs(rest)}
-	if r.sure = r.errs || surelyTrue(rest); r.sure {
+	r := &residual{policy: p, rest: rest, errs: alwaysErrs(rest)}
+	if r.always = r.errs || alwaysTrue(rest); r.always {
 		return r
 	}
 	if r.condition = compile(rest); r.condition == nil {
@@ -148,29 +148,29 @@ func (p *policy) remainder(env eval.Env, simple *ast.Policy) *remainder {
 	return r
 }
 
-// share evaluates the policy once for all principals that its head is for, where
-// its conditions don't read the principal.
+// share evaluates the policy once for all principals that its scope admits, if its
+// conditions don't read the principal.
 func (p *policy) share() {
-	alike := true
+	sameForAll := true
 	inspect(p.simple, func(n ast.IsNode) bool {
 		v, ok := n.(ast.NodeTypeVariable)
-		alike = alike && (!ok || v.Name != "principal")
+		sameForAll = sameForAll && (!ok || v.Name != "principal")
 		return true
 	})
-	if !alike {
+	if !sameForAll {
 		return
 	}
 	simple := *p.simple
 	simple.Principal = ast.ScopeTypeAll{}
-	p.shared = p.remainder(eval.Env{
+	p.shared = p.residual(eval.Env{
 		Entities: types.EntityMap{}, Principal: eval.Variable("principal"),
 		Action: eval.Variable("action"), Resource: eval.Variable("resource"), Context: eval.Variable("context"),
 	}, &simple)
 }
 
-// simplified returns the policy without the parts of its head that applies answers, and
-// with one condition: PartialPolicy would drop a policy for a false condition behind
-// one that errs, and evaluated in one step that policy errs, and so refuses.
+// simplified returns the policy without the parts of its scope that applies checks, and with
+// one condition instead of several. With several, PartialPolicy drops a policy if a false
+// one follows one that errs, although a full evaluation errs, and so refuses.
 func (p *policy) simplified() *ast.Policy {
 	simple := *p.ast
 	simple.Action, simple.Conditions = ast.ScopeTypeAll{}, nil
@@ -191,12 +191,12 @@ func (p *policy) simplified() *ast.Policy {
 	return &simple
 }
 
-// public returns a policy as the stable part of cedar-go takes it.
+// public converts a policy to the type of the stable packages of cedar-go.
 func public(p *ast.Policy) *publicast.Policy { return (*publicast.Policy)(p) }
 
-func (p *policy) forbids() bool { return p.ast.Effect == ast.EffectForbid }
+func (p *policy) isForbid() bool { return p.ast.Effect == ast.EffectForbid }
 
-func surelyErrs(p *ast.Policy) bool {
+func alwaysErrs(p *ast.Policy) bool {
 	if _, all := p.Resource.(ast.ScopeTypeAll); !all || len(p.Conditions) == 0 {
 		return false
 	}
@@ -204,7 +204,7 @@ func surelyErrs(p *ast.Policy) bool {
 	return errs
 }
 
-func surelyTrue(p *ast.Policy) bool {
+func alwaysTrue(p *ast.Policy) bool {
 	_, all := p.Resource.(ast.ScopeTypeAll)
 	return all && len(p.Conditions) == 0
 }
@@ -215,8 +215,8 @@ func or(to, from []uint64) {
 	}
 }
 
-// findReads finds what is read of the context and of the resource.
-func (r *remainder) findReads() {
+// findReads finds which names of the context and of the resource the policy reads.
+func (r *residual) findReads() {
 	_, all := r.rest.Resource.(ast.ScopeTypeAll)
 	r.resource = !all
 	inspect(r.rest, func(n ast.IsNode) bool {
@@ -236,7 +236,7 @@ func (r *remainder) findReads() {
 }
 
 // readsMember reports whether the name is read from the context or the resource.
-func (r *remainder) readsMember(n ast.IsNode, name types.String) bool {
+func (r *residual) readsMember(n ast.IsNode, name types.String) bool {
 	v, ok := n.(ast.NodeTypeVariable)
 	switch {
 	case ok && v.Name == "context":
@@ -260,7 +260,7 @@ type Verdict struct {
 	Needs    string // what the request lacked: "resource" or a name of the context
 }
 
-func (r *remainder) verdict(erred bool, needs string) Verdict {
+func (r *residual) verdict(erred bool, needs string) Verdict {
 	return Verdict{Refused: true, PolicyID: r.id, Reason: r.reason, Line: r.line, Erred: erred, Needs: needs}
 }
 
@@ -270,10 +270,11 @@ func (p *Prepared) Conditional(action string) bool {
 	return ok && has(p.asks, i) && !has(p.refused, i)
 }
 
-// Refused returns the verdict on an action that is refused whatever the request is.
+// Refused returns the verdict on an action that is refused whatever the request is; the zero
+// Verdict for other actions.
 func (p *Prepared) Refused(action string) Verdict {
 	if i, ok := p.set.schema.index[action]; ok && has(p.refused, i) {
-		for _, r := range p.sure {
+		for _, r := range p.alwaysForbid {
 			if r.applies(i) {
 				return r.verdict(r.errs, "")
 			}
@@ -301,9 +302,9 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 	return Verdict{}
 }
 
-// Reading returns the verdict as if the first policy that depends on the request, and reads
-// one of the names of the context, could not be evaluated.
-func (p *Prepared) Reading(action string, names []string) Verdict {
+// VerdictUnreadable returns the verdict for a request in which these names of the context
+// can't be read: the first policy that depends on the request and reads one of them refuses.
+func (p *Prepared) VerdictUnreadable(action string, names []string) Verdict {
 	i, ok := p.set.schema.index[action]
 	if !ok || !has(p.asks, i) {
 		return Verdict{}
@@ -328,7 +329,7 @@ func (p *Prepared) Explain(action string, request *Request) []Verdict {
 		return nil
 	}
 	byOrder := make([]Verdict, len(p.set.policies))
-	for _, r := range p.sure {
+	for _, r := range p.alwaysForbid {
 		if r.applies(i) {
 			byOrder[r.order] = r.verdict(r.errs, "")
 		}
@@ -361,7 +362,7 @@ func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict
 	}
 }
 
-// All makes a remainder the one policy of a set, as cedar.Authorize takes it.
-func (r *remainder) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
+// All makes the residual a set of one policy, for cedar.Authorize.
+func (r *residual) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) { yield("", r.inEngine) }
 }

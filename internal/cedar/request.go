@@ -220,8 +220,8 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 	return nil
 }
 
-// result evaluates a policy that needs nothing that is not known.
-func (a *about) result(r *remainder) result {
+// result evaluates a policy for which everything that it reads is known.
+func (a *about) result(r *residual) result {
 	if r.condition != nil {
 		return r.condition(a)
 	}
@@ -251,18 +251,18 @@ func (a *about) found() *cedar.Diagnostic {
 }
 
 // refuses says whether a policy refuses: no, yes, errs, or lacks for want of the resource.
-func (a *about) refuses(r *remainder) result {
+func (a *about) refuses(r *residual) result {
 	if a.missing && r.resource {
 		return a.refusesWithout(r)
 	}
-	if o := a.result(r); o != yes || r.forbids() {
+	if o := a.result(r); o != yes || r.isForbid() {
 		return o
 	}
 	return no
 }
 
 // verdict returns what is to be said of a policy that refuses.
-func (a *about) verdict(r *remainder, by result) Verdict {
+func (a *about) verdict(r *residual, by result) Verdict {
 	switch by {
 	case errs:
 		return r.verdict(true, a.lacking(r))
@@ -272,13 +272,13 @@ func (a *about) verdict(r *remainder, by result) Verdict {
 	return r.verdict(false, "")
 }
 
-// permits reports whether a permit surely holds, as far as the resource is known. It does
-// not ask for result, since cedar-go names no permits where a policy forbids.
-func (a *about) permits(r *remainder) bool {
+// permits reports whether a permit applies, whatever is not yet known of the resource. It
+// can't use result, since cedar-go names no permits if another policy forbids.
+func (a *about) permits(r *residual) bool {
 	switch {
 	case a.missing && r.resource:
 		left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
-		return keep && (surelyTrue(left) || a.asked.Deferred && !surelyErrs(left))
+		return keep && (alwaysTrue(left) || a.asked.Deferred && !alwaysErrs(left))
 	case r.condition != nil:
 		return r.condition(a) == yes
 	}
@@ -297,14 +297,14 @@ func (a *about) withoutResource() eval.Env {
 
 // refusesWithout evaluates a policy that may need the resource, which is not known: it
 // refuses unless the rest of the request says that it does not apply.
-func (a *about) refusesWithout(r *remainder) result {
+func (a *about) refusesWithout(r *residual) result {
 	left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
 	switch {
-	case keep && surelyErrs(left):
+	case keep && alwaysErrs(left):
 		return errs
-	case !keep || !r.forbids():
+	case !keep || !r.isForbid():
 		return no
-	case surelyTrue(left):
+	case alwaysTrue(left):
 		return yes
 	case a.asked.Deferred:
 		return no
@@ -313,7 +313,7 @@ func (a *about) refusesWithout(r *remainder) result {
 }
 
 // lacking returns the first name that the policy reads and the request lacks.
-func (a *about) lacking(r *remainder) string {
+func (a *about) lacking(r *residual) string {
 	for i, name := range keyNames {
 		if r.reads&(1<<i) != 0 && a.value(i) == nil {
 			return string(name)

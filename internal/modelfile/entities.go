@@ -10,7 +10,7 @@ import (
 )
 
 // Limits of entities. A policy that asks whether one entity is in another visits the
-// entities above it, so those are few and no entity is above itself.
+// ancestors, so those are few and no entity is its own ancestor.
 const (
 	MaxEntities  = 5_000
 	maxAncestors = 64
@@ -45,7 +45,7 @@ func (r *reader) entities(n *yaml.Node) ([]byte, []place) {
 // reference names an entity.
 type reference struct{ kind, id string }
 
-// hierarchy has the entities in the order of the text, and what each is in.
+// hierarchy has the entities in the order of the text, and the parents of each.
 type hierarchy struct {
 	entities []located
 	parents  map[reference][]reference
@@ -57,21 +57,21 @@ type located struct {
 	at *yaml.Node
 }
 
-// checkHierarchy refuses entities that are above themselves, or below too many.
+// checkHierarchy refuses entities that are their own ancestor or have too many ancestors.
 func (r *reader) checkHierarchy(h *hierarchy) {
 	for _, e := range h.entities {
-		switch above, isCycle := h.above(e.reference); {
+		switch count, isCycle := h.ancestors(e.reference); {
 		case isCycle:
-			r.fault(e.at, CodeInvalid, "The entity %s is above itself. Remove one of the parents on the way.", quote(e.id))
-		case above > maxAncestors:
-			r.fault(e.at, CodeTooMany, "The entity %s is below more than %d others, its parents and theirs.", quote(e.id), maxAncestors)
+			r.fault(e.at, CodeInvalid, "The entity %s is its own ancestor. Remove one of the parents that form the cycle.", quote(e.id))
+		case count > maxAncestors:
+			r.fault(e.at, CodeTooMany, "The entity %s has more than %d ancestors. Remove parents until it has fewer.", quote(e.id), maxAncestors)
 		}
 	}
 }
 
-// above counts the entities above one, up to the first too many, and reports whether it
-// is one of them.
-func (h *hierarchy) above(e reference) (count int, isCycle bool) {
+// ancestors counts the ancestors of an entity, until there are too many, and reports
+// whether it is one of them.
+func (h *hierarchy) ancestors(e reference) (count int, isCycle bool) {
 	seen, todo := map[reference]bool{}, []reference{e}
 	for len(todo) > 0 && len(seen) <= maxAncestors {
 		next := todo[0]
@@ -114,7 +114,7 @@ func (r *reader) checkEntity(n *yaml.Node, h *hierarchy) {
 	}
 }
 
-// parents returns what an entity is in. Without a node it is in nothing.
+// parents returns the parents of an entity: none without a node.
 func (r *reader) parents(n *yaml.Node) (all []reference) {
 	if n == nil {
 		return nil

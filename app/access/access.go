@@ -216,7 +216,7 @@ func (w *Writer) Do(ctx context.Context, by doorward.Caller, action doorward.Act
 // caller who gives up a role can use it in another operation of the same call.
 //
 // While the clock is wrong nothing is written: the error is unavailable. While the
-// operator has paused changes it is maintenance, but for what RefusePaused exempts.
+// operator has paused changes it is maintenance, but for what RefuseIfPaused exempts.
 func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Operation) (doorward.Revocation, error) {
 	if err := w.db.Clock().Err(); err != nil {
 		return doorward.Revocation{}, err
@@ -224,7 +224,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 	at, err := w.authorizeAll(by, operations)
 	began := w.pauses.changesSeen()
 	if err == nil {
-		err = w.refuseAnyPaused(ctx, by, operations)
+		err = w.refuseIfPaused(ctx, by, operations)
 	}
 	var revocation doorward.Revocation
 	idle, ended := false, false
@@ -234,7 +234,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 				tx.ForceDurable()
 			}
 			if err == nil && began != w.pauses.changesSeen() {
-				err = w.refuseAnyPausedSince(ctx, tx, by, operations)
+				err = w.refuseIfPausedSince(ctx, tx, by, operations)
 			}
 			return err
 		})
@@ -301,7 +301,7 @@ func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, 
 }
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (idle bool, err error) {
-	opTx := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done), isCounted: counts(by, op.Action)}
+	opTx := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done), isCounted: countsInQuota(by, op.Action)}
 	tx.MailShare = share(opTx.event)
 	if err := op.Write(opTx); err != nil || opTx.idle {
 		return opTx.idle, err

@@ -324,9 +324,9 @@ const (
 	KeyOwner    KeyCause = "owner" // is no active member
 )
 
-// RefusesKey says why a secret of an API key is not valid at now; empty: it is.
+// KeyRefusal says why a secret of an API key is not valid at now; empty: it is valid.
 // secretEndsAt is nil for the key's current secret.
-func RefusesKey(k *doorward.APIKey, secretEndsAt *time.Time, now time.Time) KeyCause {
+func KeyRefusal(k *doorward.APIKey, secretEndsAt *time.Time, now time.Time) KeyCause {
 	switch status := k.StatusAt(now); {
 	case status == doorward.APIKeyExpired:
 		return KeyExpired

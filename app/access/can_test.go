@@ -192,8 +192,8 @@ func BenchmarkCan(b *testing.B) {
 	}
 }
 
-// Custom roles: one acts with the highest of the four roles of which one has everything,
-// on lower ranks only, and gives only what one has.
+// Somebody with a custom role acts with the rank of the highest built-in role of which the
+// custom role has all permissions: only on lower ranks, and giving only own permissions.
 func TestCanWithCustomRoles(t *testing.T) {
 	viewer := doorward.User{Role: doorward.RoleViewer}.Permissions()
 	with := func(more ...doorward.Action) []doorward.Action { return append(slices.Clone(viewer), more...) }

@@ -17,8 +17,8 @@ const (
 	observedBatch = 200    // counts written in one transaction
 )
 
-// Decisions records decisions without delaying the answer: it counts what policies that
-// only observe would have refused, and keeps refusals and some of the permits. Callers
+// Decisions records decisions without delaying the answer: it counts what policies in
+// mode observe would have refused, and keeps refusals and a sample of the permits. Callers
 // never wait for the database. Flush writes what is in memory; a process that is killed
 // loses at most the last second.
 type Decisions struct {
@@ -39,13 +39,13 @@ func newDecisions(w *Writer) *Decisions {
 	return &Decisions{writer: w, now: w.db.Now, observed: map[store.ObservedPolicy]int64{}, flushing: make(chan struct{}, 1)}
 }
 
-// Decisions returns what takes the decisions of this node.
+// Decisions returns the recorder of this node's decisions.
 func (w *Writer) Decisions() *Decisions { return w.decisions }
 
-// Refused counts the decisions that a policy of a tenant has refused.
+// Refused counts the decisions that policies of tenants have refused.
 func (d *Decisions) Refused() uint64 { return d.refused.Load() }
 
-// WouldRefuse counts the decisions that a policy would have refused that only observes.
+// WouldRefuse counts the decisions that policies in mode observe would have refused.
 func (d *Decisions) WouldRefuse() uint64 { return d.wouldRefuse.Load() }
 
 // Kept counts the decisions that were written, to be replayed.
@@ -60,8 +60,8 @@ type Due struct{ count, observe, keep bool }
 // Any reports whether Record has to be called.
 func (d Due) Any() bool { return d.count || d.observe || d.keep }
 
-// Due returns what there is to record of a decision, for most nothing. Call it before the
-// request is read, which costs more. It doesn't allocate.
+// Due returns what there is to record of a decision: mostly nothing. It doesn't allocate, and
+// spares the caller parsing the request, which costs more.
 func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
 	due := Due{keep: d.keeper.wants(p, decision) && !d.keeper.isFull(d.now())}
 	if p.Policy != nil {
@@ -70,7 +70,7 @@ func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
 	return due
 }
 
-// isPoliced reports whether the decision is one that policies take part in.
+// isPoliced reports whether policies could change, or have changed, the decision.
 func isPoliced(d Decision) bool {
 	return d.Allowed && d.Reason == ReasonRole || d.policy != nil
 }

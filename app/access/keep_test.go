@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// newKeeper returns a fixture that keeps decisions for an hour; its time is now.
+// newKeeper returns a fixture that keeps decisions for an hour. Its clock returns *now.
 func newKeeper(t *testing.T) (h *fixture, now *time.Time) {
 	t.Helper()
 	h, now = newFixture(t), new(time.Time)
@@ -99,7 +99,8 @@ func TestLargeDecisionsAreNotKept(t *testing.T) {
 	}
 }
 
-// Decisions that can't be written wait for the next flush; they are deleted when their time is over.
+// Decisions that can't be written wait for the next flush; written ones are deleted when they
+// are older than the time for which they are kept.
 func TestKeptDecisionsWaitAndGo(t *testing.T) {
 	h, _ := newKeeper(t)
 	h.record(3, no(ReasonRole))

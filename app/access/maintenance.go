@@ -24,7 +24,8 @@ type pauses struct {
 	known   atomic.Pointer[store.Maintenance]
 }
 
-// apply is for lease.Follow. It reads the new state for pages, which don't wait for it.
+// apply is for lease.Follow. It reads the new state at once, because pages show only what is
+// in memory.
 func (p *pauses) apply(ctx context.Context, changes []store.Change) error {
 	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Kind == store.ChangeMaintenance || c.Kind == store.ChangeAll }) {
 		p.forget()
@@ -85,23 +86,23 @@ func (w *Writer) KnownMaintenance() (m store.Maintenance) {
 	return m
 }
 
-// RefusePaused refuses an action if changes are paused and it is not exempt. Do asks it;
-// a feature that writes a caller's action by Upkeep asks it itself. Errors: maintenance,
-// unavailable.
-func (w *Writer) RefusePaused(ctx context.Context, by doorward.Caller, action doorward.Action) error {
-	return w.refuseAnyPaused(ctx, by, []Operation{{Action: action}})
+// RefuseIfPaused refuses an action if changes are paused and it is not exempt. Do calls it;
+// a feature that writes a caller's action with Upkeep must call it itself. Errors:
+// maintenance, unavailable.
+func (w *Writer) RefuseIfPaused(ctx context.Context, by doorward.Caller, action doorward.Action) error {
+	return w.refuseIfPaused(ctx, by, []Operation{{Action: action}})
 }
 
-func (w *Writer) refuseAnyPaused(ctx context.Context, by doorward.Caller, operations []Operation) error {
+func (w *Writer) refuseIfPaused(ctx context.Context, by doorward.Caller, operations []Operation) error {
 	if areExempt(by, operations) {
 		return nil
 	}
 	return refusalOf(w.pauses.state(ctx))
 }
 
-// refuseAnyPausedSince asks before the commit whether changes were paused since the
-// operations began, so that none commits long after the command has returned.
-func (w *Writer) refuseAnyPausedSince(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) error {
+// refuseIfPausedSince checks again before the commit, in the transaction: no operation that
+// began before the pause may commit long after the command that pauses has returned.
+func (w *Writer) refuseIfPausedSince(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) error {
 	if areExempt(by, operations) {
 		return nil
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// counts reports whether the action counts in its tenant's quota of events a day: a change
-// by a person, a key or a service. The operator sets the quota, and Doorward's own work only
-// carries out what was decided before.
-func counts(by doorward.Caller, action doorward.Action) bool {
+// countsInQuota reports whether the action counts in its tenant's quota of events a day: a
+// change by a person, a key or a service. The operator sets the quota, and Doorward's own
+// work only carries out what was decided before.
+func countsInQuota(by doorward.Caller, action doorward.Action) bool {
 	verb, _ := doorward.Lookup(action)
 	return verb.Counted && by.Kind != doorward.Operator && by.Kind != doorward.System
 }
@@ -19,8 +19,8 @@ func counts(by doorward.Caller, action doorward.Action) bool {
 func (tx *Tx) SkipQuota() { tx.isCounted = false }
 
 // CheckEvents returns quota_exceeded if the tenant has used up its quota of events a day. The
-// end of the transaction checks it anyway, for all of its operations together; this is for
-// one of many, of which the others go on.
+// end of the transaction checks the quota for all of its operations together. Inviting
+// several people also calls CheckEvents for each, to refuse one and go on with the others.
 func (tx *Tx) CheckEvents(ctx context.Context, t doorward.Tenant) error {
 	if !tx.isCounted || t.Quotas.EventsPerDay == nil {
 		return nil

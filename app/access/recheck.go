@@ -89,7 +89,7 @@ func (tx *Tx) NeedProofNow(ctx context.Context) error {
 
 func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	now, err := tx.APIKeyBySecret(ctx, by.KeyHash, tx.Now)
-	if errors.Is(err, store.ErrNone) || err == nil && RefusesKey(&now.Key, now.SecretEndsAt, tx.Now) != "" {
+	if errors.Is(err, store.ErrNone) || err == nil && KeyRefusal(&now.Key, now.SecretEndsAt, tx.Now) != "" {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The API key has since ended.")
 	}
 	if err == nil {

@@ -36,7 +36,7 @@ const (
 	ReasonProof Reason = "proof"
 	// ReasonService: what a service key may do.
 	ReasonService Reason = "service"
-	// ReasonLimits: the operator key is limited to other things.
+	// ReasonLimits: the operator key is limited to other permissions or endpoints.
 	ReasonLimits Reason = "limits"
 	// ReasonPolicy: a policy of the tenant or of the operator refuses it, or one of the
 	// operator permits it.
@@ -55,9 +55,9 @@ type Decision struct {
 	own doorward.Role // of the principal
 	// obstacle is a permission, a role that is too high, or a tenant's status.
 	obstacle string
-	given    bool            // the obstacle is the role to be granted, not one that is held
+	given    bool            // the obstacle is the role to be given, not the one that the object has
 	lacked   bool            // it has a permission that the principal's role lacks
-	of       doorward.Action // permission through which the object would be changed
+	of       doorward.Action // permission that the change of the object needs
 	policy   *doorward.PolicyRefusal
 	permit   *doorward.PolicyPermit
 	proof    *doorward.ProofNeeded
@@ -103,7 +103,7 @@ func (d Decision) Refusal() *doorward.Error {
 	case ReasonCredential:
 		return doorward.Fail(doorward.CodeUnauthenticated, "")
 	case ReasonKind:
-		return doorward.Fail(doorward.CodeForbidden, "This kind of credential is not accepted here. Inside a tenant that is a session, or where it applies an API key.")
+		return doorward.Fail(doorward.CodeForbidden, "This kind of credential is not accepted here. Send the session of a member, or an API key where the endpoint accepts one.")
 	case ReasonKey:
 		return doorward.Fail(doorward.CodeForbidden, "The API key does not have the permission %s.", d.obstacle)
 	case ReasonService:

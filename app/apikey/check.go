@@ -16,15 +16,16 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// grant is what a check of a secret needs besides its entry.
-type grant struct {
+// keyLimits are the limits of a key, and its last use, that a check needs besides the
+// principal. They are the Extra of the secret's entry in the registry.
+type keyLimits struct {
 	allowed   []netip.Prefix // none: all
 	perSecond int            // 0: no limit
 	use       *lastUse
 }
 
-func (g *grant) admits(ip netip.Addr) bool {
-	return len(g.allowed) == 0 || slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
+func (l *keyLimits) admits(ip netip.Addr) bool {
+	return len(l.allowed) == 0 || slices.ContainsFunc(l.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // lastUse is what both secrets of a key share on a node.
@@ -33,8 +34,8 @@ type lastUse struct {
 	limiter *gcra.Limiter
 }
 
-// note keeps the client's address. It allocates only when that has changed.
-func (u *lastUse) note(ip netip.Addr) {
+// setAddress keeps the client's address. It allocates only if the address has changed.
+func (u *lastUse) setAddress(ip netip.Addr) {
 	if was := u.from.Load(); was == nil || *was != ip {
 		changed := ip // &ip would allocate on every call
 		u.from.Store(&changed)
@@ -48,8 +49,8 @@ func (k *Keys) Remembered(key secret.Key, ip netip.Addr) (doorward.Principal, bo
 	return p, found && err == nil
 }
 
-// remembered tests the lease before it reads the entry, as sessions do. An error, which only
-// a key that is found can have, is one of take.
+// remembered tests the lease before it reads the entry, as sessions do. The error is that of
+// take: a key that is found in memory may be over its limit.
 func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal, found bool, err error) {
 	if !k.lease.Valid() || k.db.Clock().Wrong() {
 		return p, false, nil
@@ -63,25 +64,24 @@ func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal
 	if !inTime {
 		return p, false, nil
 	}
-	g := extra.(*grant)
-	if !g.admits(ip) {
+	limits := extra.(*keyLimits)
+	if !limits.admits(ip) {
 		return p, false, nil
 	}
-	if err := k.take(g); err != nil {
+	if err := k.take(limits); err != nil {
 		return p, true, err
 	}
 	if ip.IsValid() {
-		g.use.note(ip)
+		limits.use.setAddress(ip)
 	}
 	k.registry.Use(hash, e, now)
 	return p, true, nil
 }
 
-// Check returns the caller as the API key of a secret, used from the caller's address,
-// and records the use. It does no I/O for a key in memory while the lease is valid.
-// Errors: unauthenticated for a key that is unknown, has ended or is disabled, which
-// callers can't tell apart; ip_not_allowed; rate_limited; too_many_attempts after
-// many unknown ones from the client's network; unavailable. Refusals are recorded.
+// Check returns the caller as the API key of a secret, and records the use or the refusal,
+// without I/O for a key in memory while the lease is valid. Errors: unauthenticated, the
+// same for unknown, ended and disabled keys; ip_not_allowed; rate_limited; unavailable;
+// too_many_attempts after many unknown keys from the client's network.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (doorward.Caller, error) {
 	key, err := secret.ParseKey(text)
 	if err != nil || key.Prefix() != Prefix {
@@ -100,9 +100,9 @@ func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (door
 }
 
 // Introspect returns the key of a secret, used from an address, and its principal, and
-// records the use. It asks the database. Refusals aren't recorded: a service that may ask
-// does so. Errors: unauthenticated for a key that isn't valid from there, or is bound to
-// addresses and none is given; unavailable.
+// records the use. It asks the database. Refusals aren't recorded: the platform's own services
+// ask, so a refusal is no sign of guessing. Errors: unauthenticated for a key that isn't
+// valid from that address, or is bound to addresses while ip is empty; unavailable.
 func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey, doorward.Principal, error) {
 	key, err := secret.ParseKey(text)
 	if err != nil || key.Prefix() != Prefix {
@@ -110,7 +110,7 @@ func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey
 	}
 	hash := key.Hash()
 	cred, err := k.read(ctx, hash)
-	refused := err == nil && access.RefusesKey(&cred.Key, cred.SecretEndsAt, k.db.Now()) != ""
+	refused := err == nil && access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) != ""
 	if errors.Is(err, store.ErrNone) || refused || err == nil && !k.use(cred, hash, addressOf(ip)) {
 		return doorward.APIKey{}, doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
@@ -119,8 +119,8 @@ func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey
 
 // ByID returns the principal of the key with the id, as it would be used from an address.
 // It records no use. Errors: unauthenticated for a key that is unknown or not valid;
-// ip_not_allowed, with the principal, for one that is bound to other addresses, or to any
-// if none is given; unavailable.
+// ip_not_allowed, with the principal, for a key that is bound to other addresses, or to any
+// address while ip is empty; unavailable.
 func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, error) {
 	var p doorward.Principal
 	if err := k.db.Clock().Err(); err != nil {
@@ -128,7 +128,7 @@ func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, err
 	}
 	now := k.db.Now()
 	key, err := k.db.Read().APIKey(ctx, id, now)
-	if err == nil && access.RefusesKey(&key, nil, now) != "" {
+	if err == nil && access.KeyRefusal(&key, nil, now) != "" {
 		err = store.ErrNone
 	}
 	var tenant doorward.Tenant
@@ -151,27 +151,28 @@ func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, err
 // use records a use, and reports whether the key may be used from the address; if not, it
 // records nothing.
 func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool {
-	g := k.grantOf(c)
-	if !g.admits(ip) {
+	limits := k.limitsOf(c)
+	if !limits.admits(ip) {
 		return false
 	}
 	if ip.IsValid() {
-		g.use.note(ip)
+		limits.use.setAddress(ip)
 	}
 	now := k.db.Now().UnixMicro()
 	if e := k.registry.Get(hash); e != nil {
 		k.registry.Use(hash, e, now)
-	} else { // not in memory, but the use counts all the same
+	} else { // not in memory, but the use must be written
 		k.registry.UseUnknown(hash, now)
 	}
 	return true
 }
 
-func (k *Keys) grantOf(c store.KeyCredential) *grant {
-	return &grant{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, use: k.uses.of(c.Key.ID)}
+func (k *Keys) limitsOf(c store.KeyCredential) *keyLimits {
+	return &keyLimits{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, use: k.uses.of(c.Key.ID)}
 }
 
-// addressOf is the zero Addr, which no network contains, for what is no address.
+// addressOf parses an address. For invalid text it returns the zero Addr, which is in no
+// network.
 func addressOf(ip string) netip.Addr {
 	addr, _ := netip.ParseAddr(ip)
 	return addr.Unmap().WithZone("")
@@ -187,7 +188,7 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 		return doorward.Principal{}, err
 	}
 	on := object(cred.Key)
-	if cause := access.RefusesKey(&cred.Key, cred.SecretEndsAt, k.db.Now()); cause != "" {
+	if cause := access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()); cause != "" {
 		return doorward.Principal{}, k.writer.RefuseKey(ctx, by, on, string(cause), doorward.Fail(doorward.CodeUnauthenticated, ""))
 	}
 	p := doorward.PrincipalOfKey(cred.Key, cred.Tenant)
@@ -195,7 +196,7 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 		by.Principal = p
 		return p, k.writer.RefuseKey(ctx, by, on, "address", doorward.Fail(doorward.CodeIPNotAllowed, ""))
 	}
-	return p, k.take(k.grantOf(cred))
+	return p, k.take(k.limitsOf(cred))
 }
 
 // read loads the key as rule 5 of docs/lease.md demands.
@@ -209,7 +210,7 @@ func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential,
 		cred, err = k.db.Read().APIKeyBySecret(ctx, hash[:], k.db.Now())
 		return err
 	})
-	if err == nil && access.RefusesKey(&cred.Key, cred.SecretEndsAt, k.db.Now()) == "" {
+	if err == nil && access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) == "" {
 		k.registry.Put(hash, k.entryOf(cred, mark))
 	}
 	return cred, err
@@ -224,10 +225,11 @@ func (k *Keys) entryOf(c store.KeyCredential, mark uint64) *registry.Entry {
 	if c.Key.LastUsedAt != nil {
 		seen = *c.Key.LastUsedAt
 	}
-	return registry.NewKeyEntry(doorward.PrincipalOfKey(c.Key, c.Tenant), until, seen, k.grantOf(c), mark)
+	return registry.NewKeyEntry(doorward.PrincipalOfKey(c.Key, c.Tenant), until, seen, k.limitsOf(c), mark)
 }
 
-// refuseUnknown records an unknown secret within the limit of those.
+// refuseUnknown refuses an unknown secret and records that, unless the client's network is
+// over its limit of unknown secrets.
 func (k *Keys) refuseUnknown(ctx context.Context, by doorward.Caller) error {
 	if err := k.writer.CountUnknownKey(ctx, by); err != nil {
 		return err
@@ -262,13 +264,13 @@ func (k *Keys) write(ctx context.Context, uses []store.Use) error {
 	return k.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchAPIKeys(ctx, all) })
 }
 
-// lastAddress is empty if this node has forgotten the key since.
+// lastAddress returns the address of the last use; empty if the key is no longer in memory.
 func (k *Keys) lastAddress(hash secret.Hash) string {
 	e := k.registry.Known(hash)
 	if e == nil {
 		return ""
 	}
-	if from := e.Extra().(*grant).use.from.Load(); from != nil {
+	if from := e.Extra().(*keyLimits).use.from.Load(); from != nil {
 		return from.String()
 	}
 	return ""

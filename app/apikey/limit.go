@@ -17,8 +17,8 @@ type usage struct {
 	all map[string]keyUsage
 }
 
-// keyUsage is kept after the last use until the limiter is idle: a new limiter would grant
-// a second's requests again.
+// keyUsage is kept after the last use until the limiter is idle: a new limiter would allow
+// the requests of the same second again.
 type keyUsage struct {
 	use     weak.Pointer[lastUse] // both secrets share it, as long as an entry holds it
 	limiter *gcra.Limiter
@@ -44,7 +44,7 @@ func (u *usage) of(id string) *lastUse {
 	return fresh
 }
 
-// forget removes what nothing needs any more of a key that no entry holds.
+// forget removes the usage of a key that no entry holds, once its limiter is idle.
 func (u *usage) forget(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -53,7 +53,7 @@ func (u *usage) forget(id string) {
 	}
 }
 
-// sweep removes what forget had to keep.
+// sweep removes usages whose limiters were not idle when forget ran.
 func (u *usage) sweep() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -71,25 +71,25 @@ func (k keyUsage) isOver() bool {
 // limitersStart is the origin of the limiters' times.
 var limitersStart = time.Now()
 
-var errNoShare = errors.New("apikey: this node doesn't know its share of the key's limit yet, or no longer")
+var errNoShare = errors.New("apikey: this node doesn't know its share of the key's limit: it has just joined, or has lost its lease")
 
 // take counts a request with the key in this node's share of its limit, so that all nodes
 // together keep it. It doesn't allocate for a request within the limit. Errors:
 // rate_limited; unavailable while the share is unknown.
-func (k *Keys) take(g *grant) error {
-	if g.perSecond == 0 {
+func (k *Keys) take(l *keyLimits) error {
+	if l.perSecond == 0 {
 		return nil
 	}
-	share, known := k.lease.Share(g.perSecond)
+	share, known := k.lease.Share(l.perSecond)
 	if !known {
 		return doorward.Unavailable(errNoShare)
 	}
-	wait := g.use.limiter.Take(time.Since(limitersStart), share)
+	wait := l.use.limiter.Take(time.Since(limitersStart), share)
 	if wait == 0 {
 		return nil
 	}
 	return &doorward.Error{
 		Code: doorward.CodeRateLimited, RetryAfter: max(wait, time.Second),
-		Allowance: &doorward.Allowance{Name: "key", Quota: g.perSecond, Window: time.Second, Reset: wait},
+		Allowance: &doorward.Allowance{Name: "key", Quota: l.perSecond, Window: time.Second, Reset: wait},
 	}
 }

@@ -122,7 +122,7 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 	}, func(k doorward.APIKey) (Subject, doorward.Position, bool) {
 		c := entered(doorward.PrincipalOfKey(k, t.Status))
 		at := doorward.Position{At: k.CreatedAt.UnixMicro(), ID: k.ID}
-		valid := access.RefusesKey(&k, nil, now) == "" && k.Admits(q.IP)
+		valid := access.KeyRefusal(&k, nil, now) == "" && k.Admits(q.IP)
 		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now, access.CanCheckAt).Allowed
 	})
 }

@@ -53,7 +53,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 	if err != nil {
 		return doorward.Invalid("/email", "invalid", "This is "+err.Error()+".")
 	}
-	if err := p.writer.RefusePaused(ctx, by, doorward.PasswordForgot); err != nil {
+	if err := p.writer.RefuseIfPaused(ctx, by, doorward.PasswordForgot); err != nil {
 		return err
 	}
 	if p.writer.Inbox().Full() {

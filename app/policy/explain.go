@@ -197,7 +197,7 @@ var whyKeys = map[access.KeyCause]string{
 
 func (p *Policies) ofKey(k doorward.APIKey, secretEndsAt *time.Time, tenant doorward.TenantStatus, ip string) subject {
 	s := subject{p: doorward.PrincipalOfKey(k, tenant)}
-	if cause := access.RefusesKey(&k, secretEndsAt, p.db.Now()); cause != "" {
+	if cause := access.KeyRefusal(&k, secretEndsAt, p.db.Now()); cause != "" {
 		s.refused = append(s.refused, Because{Kind: ByKey, ID: k.ID, Reason: whyKeys[cause]})
 	}
 	if !k.Admits(ip) {

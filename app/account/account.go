@@ -1,8 +1,9 @@
 // Package account lets people change the address of their account and read what is held
 // about them.
 //
-// The address is what a forgotten password is replaced with, so a change needs the new
-// mailbox, and the owner of the old one can undo it for a week: see email.go.
+// Anybody who reads mail to the address can reset the password. So a change must be
+// confirmed from the new mailbox, and can be undone from the old one for a week: see
+// email.go.
 package account
 
 import (

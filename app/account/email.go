@@ -17,16 +17,15 @@ import (
 // undoFor is how long the old address can undo a change.
 const undoFor = 7 * 24 * time.Hour
 
-// ChangeEmail asks for another address of the caller's account. The new address gets a
-// mail with a code that confirms it, the present one a mail with a code that undoes it.
-// Work and answer are the same for every address: only ConfirmEmail, called by somebody
-// who reads the mail of the new address, shows whether it is free. Errors:
-// validation_failed, too_many_attempts, unauthenticated, unavailable.
+// ChangeEmail mails the new address a code that confirms it, and the present one a code
+// that undoes it. Work and answer are the same for every address: only ConfirmEmail, called
+// by somebody who reads mail there, shows whether it is free. Errors: validation_failed,
+// too_many_attempts, unauthenticated, unavailable.
 func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string) error {
 	email, fault := newAddress(address)
 	if fault != nil {
 		if err := a.writer.Require(ctx, by, doorward.AccountEmail, userObject(by.ID, by.TenantID)); err != nil {
-			return err // a missing proof of identity comes before what is wrong with the address
+			return err // report a missing proof of identity before a fault of the address
 		}
 		return fault
 	}
@@ -60,7 +59,7 @@ func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address 
 
 func newAddress(typed string) (string, error) {
 	if typed == "" {
-		return "", doorward.Invalid("/email", "required", "Say which address the account is to have.")
+		return "", doorward.Invalid("/email", "required", "Enter the new address of the account.")
 	}
 	email, err := mailaddr.Parse(typed)
 	if err != nil {
@@ -93,8 +92,8 @@ func lockOwn(ctx context.Context, tx *access.Tx, by doorward.Caller) (doorward.A
 	return tx.Account(ctx, by.ID)
 }
 
-// ConfirmEmail gives the account the new address, with the code of the mail to it. The
-// sessions stay; resets that were mailed to the old address end. Errors:
+// ConfirmEmail gives the account the new address, with the code that was mailed there. The
+// sessions stay; resets that were mailed to the old address become invalid. Errors:
 // email_change_not_found, email_change_over, account_exists, forbidden, unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByCode)
@@ -104,7 +103,7 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	revocation, err := a.settle(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
+	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
 		if err := confirm(ctx, tx, change); err != nil {
 			return err
 		}
@@ -125,9 +124,9 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 	return revocation, taken(err, "Another account has this address.")
 }
 
-// settle confirms or undoes a change by write, which has the locks on the account and on
-// the tenants of its memberships.
-func (a *Accounts) settle(ctx context.Context, by doorward.Caller, change store.EmailChange, write func(*access.Tx, []doorward.User) error) (doorward.Revocation, error) {
+// withLocks runs write, which confirms or undoes the change, in a transaction that has the
+// locks on the account and on the tenants of its memberships.
+func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, change store.EmailChange, write func(*access.Tx, []doorward.User) error) (doorward.Revocation, error) {
 	by = by.As(doorward.User{ID: change.UserID, Email: change.Old})
 	return a.writer.Do(ctx, by, doorward.AccountEmail, userObject(change.UserID, ""), func(tx *access.Tx) error {
 		memberships, err := lockTenants(ctx, tx, change.UserID)
@@ -155,24 +154,24 @@ func (a *Accounts) changeOf(ctx context.Context, token string, find func(context
 	return change, err
 }
 
-func over() error { return doorward.Fail(doorward.CodeEmailChangeOver, "") }
+func changeOver() error { return doorward.Fail(doorward.CodeEmailChangeOver, "") }
 
 func confirmable(c store.EmailChange, now time.Time) error {
 	if c.ConfirmedAt != nil || c.ReplacedAt != nil || c.UndoneAt != nil || !now.Before(c.ConfirmUntil) {
-		return over()
+		return changeOver()
 	}
 	return nil
 }
 
 func undoable(c store.EmailChange, now time.Time) error {
 	if c.UndoneAt != nil || !now.Before(c.UndoUntil) {
-		return over()
+		return changeOver()
 	}
 	return nil
 }
 
-// lockTenants locks the tenants of the user in one order, and then the account, as other
-// changes of people do.
+// lockTenants locks the tenants of the user in order of their ids, and then the account.
+// Other changes of people use the same order, so that they can't deadlock.
 func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.User, error) {
 	memberships, err := tx.Memberships(ctx, userID)
 	if err != nil {
@@ -190,7 +189,7 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 	}
 	locked, err := tx.LockAccount(ctx, userID)
 	if err == nil && !locked {
-		err = over()
+		err = changeOver()
 	}
 	if err != nil {
 		return nil, err
@@ -198,22 +197,22 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 	return tx.Memberships(ctx, userID)
 }
 
-// confirm marks the change as confirmed, if the account is as it was when it was asked
-// for: a new password, or the end of all other sessions, voids it.
+// confirm marks the change as confirmed, unless the account has changed since the request:
+// a new password, or the end of all other sessions, makes the request invalid.
 func confirm(ctx context.Context, tx *access.Tx, change store.EmailChange) error {
 	account, err := tx.Account(ctx, change.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
-		err = over()
+		err = changeOver()
 	}
 	if err != nil {
 		return err
 	}
 	if account.Generation != change.Generation || account.Email != change.Old {
-		return over()
+		return changeOver()
 	}
 	confirmed, err := tx.ConfirmEmailChange(ctx, change.ID, tx.Now.Add(undoFor))
 	if err == nil && !confirmed {
-		err = over()
+		err = changeOver()
 	}
 	return err
 }
@@ -256,7 +255,7 @@ func record(ctx context.Context, tx *access.Tx, memberships []doorward.User, fro
 	return nil
 }
 
-// taken replaces store.ErrTaken.
+// taken replaces store.ErrTaken by account_exists with the detail.
 func taken(err error, detail string) error {
 	if errors.Is(err, store.ErrTaken) {
 		return doorward.Fail(doorward.CodeAccountExists, "%s", detail)
@@ -264,10 +263,9 @@ func taken(err error, detail string) error {
 	return err
 }
 
-// UndoEmail sets the address back to the one that the mail with the code went to, whatever
-// it is now, ends the sessions of the account and the trust in browsers, and mails a link
-// for a new password. Before the change is confirmed it does the rest, and ends the
-// change. Later changes can be neither confirmed nor undone any more. Errors:
+// UndoEmail sets back the address that got the code, ends all sessions and the trust in
+// browsers, and mails a link for a new password. A change that isn't confirmed yet is
+// cancelled; later changes can no longer be confirmed or undone. Errors:
 // email_change_not_found, email_change_over, account_exists, unavailable.
 func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByUndo)
@@ -277,17 +275,17 @@ func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token stri
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	revocation, err := a.settle(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
+	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
 		undone, err := tx.UndoEmailChange(ctx, change)
 		if err == nil && !undone {
-			err = over()
+			err = changeOver()
 		}
 		if err != nil {
 			return err
 		}
 		return a.undo(ctx, tx, memberships, change)
 	})
-	return revocation, taken(err, "Another account has the old address by now.")
+	return revocation, taken(err, "Another account has since taken the old address.")
 }
 
 func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorward.User, change store.EmailChange) error {

@@ -108,8 +108,8 @@ func TestConfirmAgainstUndo(t *testing.T) {
 	})
 }
 
-// TestUndoBeatsAThief: a thief changes the address twice. The first mail gives the
-// account back, and what was mailed to the thief does nothing any more.
+// TestUndoBeatsAThief: a thief changes the address twice. The first undo code gives the
+// account back, and the codes that were mailed to the thief stop working.
 func TestUndoBeatsAThief(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -187,7 +187,8 @@ func TestWhatVoidsAChange(t *testing.T) {
 	})
 }
 
-// TestSessionThatHasEnded: a session that ends while its request waits asks for nothing.
+// TestSessionThatHasEnded: a session that ends while its request waits for a lock can't
+// change the address.
 func TestSessionThatHasEnded(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()

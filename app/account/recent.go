@@ -9,12 +9,12 @@ import (
 	"github.com/doorward/doorward/app/access"
 )
 
-// Recent is an event that its person should recognise.
+// Recent is an event of an account, shown to its owner, who should recognise it.
 type Recent struct {
 	At     time.Time
 	Action doorward.Action
-	// What is the kind of the factor, or one of the constants below; empty where the action
-	// says it all.
+	// What is the kind of the factor, or one of the constants below; empty if the action
+	// has no variants.
 	What      string
 	Times     int    // more than 1 for similar refusals
 	ByOthers  bool   // an administrator or the operator did it; IP and UserAgent are empty then
@@ -36,21 +36,21 @@ var RecentActions = []doorward.Action{
 	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset, doorward.MFAClone,
 }
 
-// Bounds of Recent.
+// Limits of Recent: age and number of the events.
 const (
 	recentLife = 30 * 24 * time.Hour
-	recentMost = 20
+	recentMax  = 20
 )
 
 // Recent returns what happened last to the caller's account, in any tenant, the newest
 // first. Errors: unavailable.
 func (a *Accounts) Recent(ctx context.Context, by doorward.Caller) ([]Recent, error) {
-	events, err := a.db.Read().LatestEvents(ctx, by.ID, RecentActions, a.db.Now().Add(-recentLife), recentMost)
+	events, err := a.db.Read().LatestEvents(ctx, by.ID, RecentActions, a.db.Now().Add(-recentLife), recentMax)
 	var all []Recent
 	for _, e := range events {
 		all = append(all, recent(e, by.ID))
 	}
-	// What is done to the account is in the trail of each of its tenants.
+	// A change of the account is recorded in the trail of each of its tenants: show it once.
 	return slices.Compact(all), err
 }
 

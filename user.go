@@ -108,7 +108,7 @@ type Ended struct {
 	Invitations int64
 	// APIKeysTransferred have another owner instead.
 	APIKeysTransferred int64
-	// Revocation is its confirmation on all nodes; zero for what would end.
+	// Revocation is its confirmation on all nodes; zero in a preview of what would end.
 	Revocation Revocation
 }
 

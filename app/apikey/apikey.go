@@ -58,7 +58,7 @@ func (k *Keys) MaxDays() int { return k.maxDays }
 // Filter selects keys, as typed; empty fields select all.
 type Filter struct {
 	Owner  string // a user's id
-	Status string // as it is now
+	Status string
 	Text   string // part of the name
 }
 
@@ -83,7 +83,8 @@ func (k *Keys) Get(ctx context.Context, by doorward.Caller, id string) (doorward
 	return inTenant(by, key, err)
 }
 
-// Self returns the key that the caller is. Errors: not_found for other callers.
+// Self returns the key with which the caller authenticates. Errors: not_found for callers
+// without a key.
 func (k *Keys) Self(ctx context.Context, by doorward.Caller) (doorward.APIKey, error) {
 	if by.Kind != doorward.ByKey {
 		return doorward.APIKey{}, doorward.Fail(doorward.CodeNotFound, "")

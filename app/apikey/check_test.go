@@ -101,7 +101,7 @@ var endings = []struct {
 		return a.Leaks.Report(f.Context(), from("198.51.100.1"), c.secret.Reveal())
 	}, "unauthenticated", "unauthenticated"},
 	{"rotated without grace", rotate(0), "unauthenticated", "unauthenticated"},
-	{"rotated, and the one before ended", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"rotated, and the previous secret ended", func(f *apptest.Fixture, a *app.App, c issued) error {
 		if err := rotate(1)(f, a, c); err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ var endings = []struct {
 	{"its owner removed", func(f *apptest.Fixture, a *app.App, c issued) error {
 		return apptest.ErrorOf(a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{}, nil))
 	}, "unauthenticated", "unauthenticated"},
-	{"its owner gone", func(f *apptest.Fixture, a *app.App, c issued) error {
+	{"its owner has left", func(f *apptest.Fixture, a *app.App, c issued) error {
 		return apptest.ErrorOf(a.Users.Leave(f.Context(), c.owner.Caller, c.owner.TenantID))
 	}, "unauthenticated", "unauthenticated"},
 	{"transferred to a USER", func(f *apptest.Fixture, a *app.App, c issued) error {
@@ -228,8 +228,8 @@ func TestEndsEverywhere(t *testing.T) {
 	}
 }
 
-// TestEndsWhereAClockIsBehind: a secret that ends with an answer has ended on a node too
-// whose clock is behind that of the node that ended it.
+// TestEndsWhereAClockIsBehind: once a call has ended a secret, it has also ended on a node
+// whose clock is behind that of the node that was called.
 func TestEndsWhereAClockIsBehind(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -288,8 +288,8 @@ func wantOutcomes(f *apptest.Fixture, when string, got map[string]string, want, 
 	}
 }
 
-// TestEndsByItself: the end of a key, of a grace and rotateBy are exact to the moment,
-// from memory.
+// TestEndsByItself: a key ends exactly at its expiry, at the end of a grace, or at rotateBy,
+// also in memory.
 func TestEndsByItself(t *testing.T) {
 	week, hour := int64(7), int64(1)
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
@@ -314,8 +314,8 @@ func TestEndsByItself(t *testing.T) {
 	})
 }
 
-// TestBothSecrets: during the grace both work, with the same key behind; the rotation
-// keeps the end, and answers rotateBy.
+// TestBothSecrets: during the grace both secrets open the same key; the rotation doesn't
+// change when the key expires, and clears rotateBy.
 func TestBothSecrets(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		c := newKey(f)
@@ -343,8 +343,9 @@ func TestBothSecrets(t *testing.T) {
 	})
 }
 
-// TestUnknownSecrets: thirty from a client address over all nodes, then further ones
-// are refused by themselves. Valid keys, ended ones and other addresses don't notice.
+// TestUnknownSecrets: after thirty unknown secrets from one client address, over all nodes,
+// further ones are too many attempts. That doesn't affect valid keys, ended keys and other
+// addresses.
 func TestUnknownSecrets(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		c, ended := newKey(f), newKey(f)
@@ -426,7 +427,8 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	})
 }
 
-// TestLastUse: when and from where, of key and previous secret, written in batches.
+// TestLastUse: the time and address of the last use are written in batches, for the key and
+// for its previous secret.
 func TestLastUse(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		c := newKey(f)
@@ -455,7 +457,8 @@ func TestLastUse(t *testing.T) {
 	})
 }
 
-// TestInvitationsOfAKey: they are the owner's, and end with the owner's rights.
+// TestInvitationsOfAKey: invitations sent with a key count as sent by its owner, and end when
+// the owner may no longer invite.
 func TestInvitationsOfAKey(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		c := newKey(f)
@@ -478,8 +481,8 @@ func TestInvitationsOfAKey(t *testing.T) {
 }
 
 // TestNodeCutOff: a node without its database stops answering from memory before a
-// revocation elsewhere is answered. It then can't tell: no key passes, and none is
-// called invalid.
+// revocation on another node returns. It then answers unavailable for every key, neither
+// valid nor invalid.
 func TestNodeCutOff(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Draft is a key as an administrator has typed it.
+// Draft is a new key as an administrator has typed it, not yet checked.
 type Draft struct {
 	Name        string
 	Permissions []string
@@ -120,8 +120,8 @@ func fault(pointer, code, message string) doorward.FieldError {
 	return doorward.FieldError{Pointer: pointer, Code: code, Message: message}
 }
 
-// parsePermissions returns the permissions, sorted and each once, and their faults. An
-// empty role, which is a fault of its own, grants all.
+// parsePermissions returns the permissions, sorted and without duplicates, and their faults.
+// An empty role grants all: it is reported as a fault itself, which is enough.
 func parsePermissions(typed []string, rules *doorward.Rules, role doorward.Role) (all []doorward.Action, faults []doorward.FieldError) {
 	switch {
 	case len(typed) == 0:
@@ -155,7 +155,7 @@ func parseAddresses(typed []string) (all []netip.Prefix, faults []doorward.Field
 	for i, text := range typed {
 		prefix, ok := parseAddress(text)
 		if !ok {
-			faults = append(faults, fault(fmt.Sprintf("/allowedIps/%d", i), "invalid", "Write an address or a network, such as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32. The bits after the length of a network are zero."))
+			faults = append(faults, fault(fmt.Sprintf("/allowedIps/%d", i), "invalid", "Write an address or a network, such as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32. The bits of a network after its length must be zero."))
 			continue
 		}
 		if !slices.Contains(all, prefix) {
@@ -208,7 +208,7 @@ func (k *Keys) expiry(tx *access.Tx, days *int64) time.Time {
 	return tx.Now.Add(time.Duration(n) * 24 * time.Hour)
 }
 
-// checkCount returns an error if the tenant may have no other key. It must run under the
+// checkCount returns an error if the tenant may have no further key. It must run under the
 // lock on the tenant. Errors: too_many_keys, quota_exceeded, unavailable.
 func checkCount(ctx context.Context, tx *access.Tx, tenantID string) error {
 	n, err := tx.CountLiveAPIKeys(ctx, tenantID, tx.Now)
@@ -225,15 +225,15 @@ func checkCount(ctx context.Context, tx *access.Tx, tenantID string) error {
 	return t.Quotas.Exceeds(doorward.QuotaAPIKeys, int64(n)+1)
 }
 
-// checkOwner returns the fault of an owner who is no active member, and fills in the
-// owner's role.
+// checkOwner returns a fault unless the owner is an active member, and fills in the owner's
+// role.
 func checkOwner(ctx context.Context, tx *access.Tx, key *doorward.APIKey) ([]doorward.FieldError, error) {
 	if key.OwnerID == "" {
 		return []doorward.FieldError{fault("/ownerId", "required", "Say which member owns the key.")}, nil
 	}
 	owner, err := tx.User(ctx, key.TenantID, key.OwnerID)
 	if errors.Is(err, store.ErrNone) || err == nil && owner.Status != doorward.UserActive {
-		return []doorward.FieldError{fault("/ownerId", "invalid", "The owner of a key is an active member of the tenant.")}, nil
+		return []doorward.FieldError{fault("/ownerId", "invalid", "Choose an active member of the tenant as the owner of the key.")}, nil
 	}
 	key.OwnerRole = owner.Role
 	return nil, err

@@ -23,11 +23,11 @@ type Edit struct {
 	Versions []string
 }
 
-// Edit changes the key and returns it. All of the edit is done, or none; it holds on
-// every node. Errors: not_found, forbidden, precondition_failed, key_ended,
+// Edit changes the key and returns it. The edit is atomic, and every node applies it before
+// Edit returns. Errors: not_found, forbidden, precondition_failed, key_ended,
 // validation_failed.
-func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after doorward.APIKey, held doorward.Revocation, err error) {
-	held, err = k.change(ctx, by, doorward.APIKeyUpdate, id, func(tx *access.Tx, was doorward.APIKey) error {
+func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after doorward.APIKey, revocation doorward.Revocation, err error) {
+	revocation, err = k.change(ctx, by, doorward.APIKeyUpdate, id, func(tx *access.Tx, was doorward.APIKey) error {
 		switch {
 		case len(e.Versions) > 0 && !slices.Contains(e.Versions, was.Version()):
 			return doorward.Fail(doorward.CodePreconditionFailed, "")
@@ -55,7 +55,7 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 	if err != nil {
 		return doorward.APIKey{}, doorward.Revocation{}, err
 	}
-	return after, held, nil
+	return after, revocation, nil
 }
 
 // widens reports whether a key can do more than it could, faster, for longer, from more
@@ -72,7 +72,7 @@ func widens(was, is doorward.APIKey) bool {
 		was.Status != doorward.APIKeyActive && is.Status == doorward.APIKeyActive
 }
 
-// recordEdit adds the differences to the event and reports whether there are any.
+// recordEdit adds what changes to the audit event and reports whether anything does.
 func recordEdit(tx *access.Tx, was, is doorward.APIKey) (changed bool) {
 	after := fields(is)
 	for i, before := range fields(was) {

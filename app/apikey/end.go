@@ -13,7 +13,7 @@ import (
 // Rotated is a key with its new secret.
 type Rotated struct {
 	Issued
-	// Revocation says how the end of the older secrets was confirmed.
+	// Revocation says how many nodes have confirmed the end of the older secrets.
 	Revocation doorward.Revocation
 }
 
@@ -27,7 +27,7 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceH
 	}
 	fresh := secret.NewKey(Prefix)
 	var after doorward.APIKey
-	held, err := k.change(ctx, by, doorward.APIKeyRotate, id, func(tx *access.Tx, was doorward.APIKey) (err error) {
+	revocation, err := k.change(ctx, by, doorward.APIKeyRotate, id, func(tx *access.Tx, was doorward.APIKey) (err error) {
 		if err := tx.NeedProof(); err != nil { // not for EndPrevious, which takes access away
 			return err
 		}
@@ -45,7 +45,7 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceH
 	if err != nil {
 		return Rotated{}, err
 	}
-	return Rotated{Issued{after, fresh}, held}, nil
+	return Rotated{Issued{after, fresh}, revocation}, nil
 }
 
 func rotate(ctx context.Context, tx *access.Tx, was doorward.APIKey, fresh secret.Key, grace time.Duration) (doorward.APIKey, error) {
@@ -60,14 +60,14 @@ func rotate(ctx context.Context, tx *access.Tx, was doorward.APIKey, fresh secre
 	if err != nil {
 		return was, err
 	}
-	if !rotated { // can't happen under the lock on the tenant; the statement decides
+	if !rotated { // a safeguard: under the lock on the tenant, the key can't have ended since
 		return was, doorward.Fail(doorward.CodeKeyEnded, "")
 	}
 	return tx.APIKey(ctx, was.ID, tx.Now)
 }
 
-// EndPrevious ends the secret that a rotation has replaced. Errors: not_found, also when
-// there is none, forbidden.
+// EndPrevious ends the secret that a rotation has replaced. Errors: not_found, also if the
+// key has no replaced secret; forbidden.
 func (k *Keys) EndPrevious(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	return k.change(ctx, by, doorward.APIKeyRotate, id, func(tx *access.Tx, was doorward.APIKey) error {
 		ended, err := tx.EndReplacedSecrets(ctx, id)
@@ -81,8 +81,8 @@ func (k *Keys) EndPrevious(ctx context.Context, by doorward.Caller, id string) (
 	})
 }
 
-// Revoke ends the key for good. Ending one that has ended succeeds, but only once its
-// end has reached every node. Errors: not_found, forbidden.
+// Revoke ends the key for good. For a key that has ended it succeeds as well, once every
+// node knows of that end. Errors: not_found, forbidden.
 func (k *Keys) Revoke(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	return k.change(ctx, by, doorward.APIKeyRevoke, id, func(tx *access.Tx, was doorward.APIKey) error {
 		tx.Changed("status", string(was.Status), string(doorward.APIKeyRevoked))

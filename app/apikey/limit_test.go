@@ -12,8 +12,8 @@ import (
 )
 
 // TestLimitHoldsOverNodes: both secrets of a key together, at all nodes together, get at
-// most the limit × (t + 1) in t seconds, and the entry being read again grants nothing
-// more.
+// most the limit × (t + 1) in t seconds. Reading the key again from the database doesn't
+// raise that.
 func TestLimitHoldsOverNodes(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const limit = 20

@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestReportedAfterItsEnd: who reports a key that another caller has just ended gets the
-// answer once it has ended on every node.
+// TestReportedAfterItsEnd: the report of a key that another caller has just ended returns
+// only once the key has ended on every node.
 func TestReportedAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	e := apptest.SQLite

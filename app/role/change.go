@@ -156,7 +156,7 @@ func words(all []doorward.Action) string {
 // every node, and a new name holds for everything that has the role. Errors: not_found,
 // forbidden for a role above the caller's or permissions that the caller lacks,
 // precondition_failed, validation_failed.
-func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after Role, held doorward.Revocation, err error) {
+func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after Role, revocation doorward.Revocation, err error) {
 	write := func(tx *access.Tx, was doorward.CustomRole) error {
 		rules, err := tx.Rules(ctx, by.TenantID)
 		if err != nil {
@@ -172,8 +172,8 @@ func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit)
 		after, err = get(ctx, tx.Reader, by.TenantID, id)
 		return err
 	}
-	held, err = r.change(ctx, by, doorward.RoleUpdate, id, write, e.setGrant)
-	return after, held, err
+	revocation, err = r.change(ctx, by, doorward.RoleUpdate, id, write, e.setGrant)
+	return after, revocation, err
 }
 
 // setGrant adds to the object what the edited role would grant.

@@ -132,11 +132,11 @@ func (a *api) editAPIKey(ctx context.Context, c *front.Call, in editAPIKeyInput)
 	if err != nil {
 		return front.APIKey{}, err
 	}
-	k, held, err := a.app.APIKeys.Edit(ctx, c.Caller, id, apikey.Edit{
+	k, revocation, err := a.app.APIKeys.Edit(ctx, c.Caller, id, apikey.Edit{
 		Name: in.Name, Permissions: in.Permissions, AllowedIPs: in.AllowedIPs, PerSecond: (*int64)(in.PerSecond),
 		Days: (*int64)(in.ExpiresInDays), OwnerID: in.OwnerID, Status: in.Status, Versions: c.Versions(),
 	})
-	c.Revoked(held)
+	c.Revoked(revocation)
 	return a.showKey(c)(k, err)
 }
 
@@ -191,8 +191,8 @@ func (a *api) endKey(ctx context.Context, c *front.Call, end func(context.Contex
 	if err != nil {
 		return front.None{}, err
 	}
-	held, err := end(ctx, c.Caller, id)
-	c.Revoked(held)
+	revocation, err := end(ctx, c.Caller, id)
+	c.Revoked(revocation)
 	return front.None{}, err
 }
 

@@ -114,8 +114,8 @@ func (a *api) editRole(ctx context.Context, c *front.Call, in editRoleInput) (ro
 	if err != nil {
 		return roleView{}, err
 	}
-	r, held, err := a.app.Roles.Edit(ctx, c.Caller, id, role.Edit{Name: in.Name, About: in.About, Permissions: in.Permissions, Versions: c.Versions()})
-	c.Revoked(held)
+	r, revocation, err := a.app.Roles.Edit(ctx, c.Caller, id, role.Edit{Name: in.Name, About: in.About, Permissions: in.Permissions, Versions: c.Versions()})
+	c.Revoked(revocation)
 	return showRole(c)(r, err)
 }
 
@@ -140,7 +140,7 @@ func (a *api) deleteRole(ctx context.Context, c *front.Call, _ front.None) (fron
 	if err != nil {
 		return front.None{}, err
 	}
-	held, err := a.app.Roles.Delete(ctx, c.Caller, id, doorward.Role(replaceBy))
-	c.Revoked(held)
+	revocation, err := a.app.Roles.Delete(ctx, c.Caller, id, doorward.Role(replaceBy))
+	c.Revoked(revocation)
 	return front.None{}, err
 }

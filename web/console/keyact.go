@@ -35,8 +35,8 @@ func (h *console) endPreviousSecret(ctx context.Context, c *ui.Call) (ui.View, e
 	if err != nil {
 		return ui.View{}, err
 	}
-	held, err := h.app.APIKeys.EndPrevious(ctx, c.Caller, id)
-	c.Revoked(held)
+	revocation, err := h.app.APIKeys.EndPrevious(ctx, c.Caller, id)
+	c.Revoked(revocation)
 	return done(c, "/console/keys/"+id, "previous", nil), err
 }
 
@@ -58,8 +58,8 @@ var keyActions = map[string]keyAction{
 func setKeyStatus(status doorward.APIKeyStatus) func(context.Context, *console, *ui.Call, string) (doorward.Revocation, error) {
 	return func(ctx context.Context, h *console, c *ui.Call, id string) (doorward.Revocation, error) {
 		to := string(status)
-		_, held, err := h.app.APIKeys.Edit(ctx, c.Caller, id, apikey.Edit{Status: &to})
-		return held, err
+		_, revocation, err := h.app.APIKeys.Edit(ctx, c.Caller, id, apikey.Edit{Status: &to})
+		return revocation, err
 	}
 }
 
@@ -95,7 +95,7 @@ func (h *console) actOnKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	held, err := act.do(ctx, h, c, id)
-	c.Revoked(held)
+	revocation, err := act.do(ctx, h, c, id)
+	c.Revoked(revocation)
 	return done(c, "/console/keys/"+id, "key-"+name, nil), err
 }

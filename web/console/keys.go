@@ -203,8 +203,8 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if len(faults) > 0 {
 		return ui.View{}, doorward.InvalidFields(faults...)
 	}
-	_, held, err := h.app.APIKeys.Edit(ctx, c.Caller, k.ID, e)
-	c.Revoked(held)
+	_, revocation, err := h.app.APIKeys.Edit(ctx, c.Caller, k.ID, e)
+	c.Revoked(revocation)
 	return done(c, "/console/keys/"+k.ID, "key", nil), ofField(err)
 }
 

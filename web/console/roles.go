@@ -294,8 +294,8 @@ func (h *console) saveRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	_, held, err := h.app.Roles.Edit(ctx, c.Caller, one.ID, editOf(c, one))
-	c.Revoked(held)
+	_, revocation, err := h.app.Roles.Edit(ctx, c.Caller, one.ID, editOf(c, one))
+	c.Revoked(revocation)
 	return done(c, rolesPath+"/"+one.ID, "role-update", nil), ofRole(err)
 }
 
@@ -350,8 +350,8 @@ func (h *console) deleteRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	held, err := h.app.Roles.Delete(ctx, c.Caller, id, doorward.Role(c.Value("replaceBy")))
-	c.Revoked(held)
+	revocation, err := h.app.Roles.Delete(ctx, c.Caller, id, doorward.Role(c.Value("replaceBy")))
+	c.Revoked(revocation)
 	if doorward.HasCode(err, doorward.CodeValidationFailed) {
 		err = doorward.Invalid("/replaceBy", "invalid", "This role can't take its place.")
 	}

@@ -63,15 +63,16 @@ type Entry struct {
 	user    uint16 // offset of the user's id in text
 	email   uint16 // offset of the e-mail address
 	subject [2]uint16
-	grant   unique.Handle[grant]
+	shared  unique.Handle[shared]
 	since   int64        // start of the absolute limit, Unix microseconds
 	seen    atomic.Int64 // last use, Unix microseconds
 	flushed atomic.Int64 // last use that is in the database or in uses
 	mark    uint64       // changes applied before it was read
 }
 
-// grant is what principals share that have one role in one tenant. A key has its own.
-type grant struct {
+// shared is the part of an entry that is the same for all principals with one role in one
+// tenant, which is in memory once. A key has its own.
+type shared struct {
 	kind         doorward.PrincipalKind
 	tenantID     string
 	tenantStatus doorward.TenantStatus
@@ -180,33 +181,33 @@ func (r *Registry) Put(h secret.Hash, e *Entry) {
 // NewEntry makes the entry of a user's principal, with the time of its login. Its subjects
 // are the user and the tenant: a change of one of them invalidates it.
 func NewEntry(p doorward.Principal, login time.Time, life doorward.SessionLimits, seen time.Time, mark uint64) *Entry {
-	g := grantOf(p, life)
-	g.proof = proofOf(p, login)
-	return newEntry(p, p.ID, login.UnixMicro(), g, seen, mark)
+	s := sharedOf(p, life)
+	s.proof = proofOf(p, login)
+	return newEntry(p, p.ID, login.UnixMicro(), s, seen, mark)
 }
 
 // NewKeyEntry makes the entry of an API key's principal, until an instant. Its subjects
 // are the owner and the tenant. Extra is what else a check needs, and is specific to the
 // key.
 func NewKeyEntry(p doorward.Principal, until, seen time.Time, extra any, mark uint64) *Entry {
-	g := grantOf(p, doorward.SessionLimits{})
-	g.owner, g.extra = p.OwnerID, extra
-	g.absolute, g.idle = until.Sub(p.AuthAt).Microseconds(), math.MaxInt64/2
-	return newEntry(p, p.OwnerID, p.AuthAt.UnixMicro(), g, seen, mark)
+	s := sharedOf(p, doorward.SessionLimits{})
+	s.owner, s.extra = p.OwnerID, extra
+	s.absolute, s.idle = until.Sub(p.AuthAt).Microseconds(), math.MaxInt64/2
+	return newEntry(p, p.OwnerID, p.AuthAt.UnixMicro(), s, seen, mark)
 }
 
-func grantOf(p doorward.Principal, life doorward.SessionLimits) grant {
-	return grant{
+func sharedOf(p doorward.Principal, life doorward.SessionLimits) shared {
+	return shared{
 		kind: p.Kind, tenantID: p.TenantID, tenantStatus: p.TenantStatus, rules: p.Rules, role: p.Role, rank: p.Rank, permissions: p.Permissions, policy: p.Policy,
 		demands: p.DemandsFactor, proofAge: p.MaxProofAge,
 		absolute: life.Absolute.Microseconds(), idle: life.Idle.Microseconds(),
 	}
 }
 
-func newEntry(p doorward.Principal, user string, since int64, g grant, seen time.Time, mark uint64) *Entry {
+func newEntry(p doorward.Principal, user string, since int64, s shared, seen time.Time, mark uint64) *Entry {
 	e := &Entry{
 		text: p.SessionID + p.ID + p.Email, user: uint16(len(p.SessionID)), email: uint16(len(p.SessionID) + len(p.ID)),
-		subject: [2]uint16{slot(user), slot(p.TenantID)}, since: since, mark: mark, grant: unique.Make(g),
+		subject: [2]uint16{slot(user), slot(p.TenantID)}, since: since, mark: mark, shared: unique.Make(s),
 	}
 	e.seen.Store(seen.UnixMicro())
 	e.flushed.Store(seen.UnixMicro())
@@ -216,24 +217,24 @@ func newEntry(p doorward.Principal, user string, since int64, g grant, seen time
 // Check returns the principal and the extra of the entry, and whether it is within its
 // limits at now, exact to the microsecond. It doesn't allocate.
 func (e *Entry) Check(now int64) (p doorward.Principal, extra any, inTime bool) {
-	g := e.grant.Value()
-	if now >= e.since+g.absolute || now >= e.seen.Load()+g.idle {
+	s := e.shared.Value()
+	if now >= e.since+s.absolute || now >= e.seen.Load()+s.idle {
 		return doorward.Principal{}, nil, false
 	}
-	return e.principal(&g), g.extra, true
+	return e.principal(&s), s.extra, true
 }
 
 // Extra is what was passed to NewKeyEntry; nil for a session.
-func (e *Entry) Extra() any { return e.grant.Value().extra }
+func (e *Entry) Extra() any { return e.shared.Value().extra }
 
-func (e *Entry) principal(g *grant) doorward.Principal {
+func (e *Entry) principal(s *shared) doorward.Principal {
 	p := doorward.Principal{
-		Kind: g.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: g.tenantID, TenantStatus: g.tenantStatus,
-		OwnerID: g.owner, Rules: g.rules, Role: g.role, Rank: g.rank, Permissions: g.permissions, Policy: g.policy, SessionID: e.text[:e.user],
-		AuthAt: micros(e.since + g.proof.last.Microseconds()), AAL: g.proof.aal, HasFactor: g.proof.hasFactor, HasCode: g.proof.hasCode, HasPasskey: g.proof.hasPasskey, DemandsFactor: g.demands, MaxProofAge: g.proofAge,
+		Kind: s.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: s.tenantID, TenantStatus: s.tenantStatus,
+		OwnerID: s.owner, Rules: s.rules, Role: s.role, Rank: s.rank, Permissions: s.permissions, Policy: s.policy, SessionID: e.text[:e.user],
+		AuthAt: micros(e.since + s.proof.last.Microseconds()), AAL: s.proof.aal, HasFactor: s.proof.hasFactor, HasCode: s.proof.hasCode, HasPasskey: s.proof.hasPasskey, DemandsFactor: s.demands, MaxProofAge: s.proofAge,
 	}
-	if g.proof.factor >= 0 && g.kind == doorward.ByUser {
-		p.FactorAt = micros(e.since + g.proof.factor.Microseconds())
+	if s.proof.factor >= 0 && s.kind == doorward.ByUser {
+		p.FactorAt = micros(e.since + s.proof.factor.Microseconds())
 	}
 	return p
 }

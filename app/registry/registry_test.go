@@ -292,16 +292,16 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 	}
 	for n, h := range hashes {
 		e := r.Get(h)
-		g := e.grant.Value()
-		if diff := cmp.Diff(want[n], e.principal(&g)); diff != "" {
+		s := e.shared.Value()
+		if diff := cmp.Diff(want[n], e.principal(&s)); diff != "" {
 			t.Fatalf("principal %d (-want +got):\n%s", n, diff)
 		}
 		idle := time.Hour
 		if n%7 == 0 {
 			idle = time.Minute
 		}
-		if g.idle != idle.Microseconds() || g.absolute != daily.Absolute.Microseconds() {
-			t.Errorf("entry %d may idle for %d and live for %d microseconds", n, g.idle, g.absolute)
+		if s.idle != idle.Microseconds() || s.absolute != daily.Absolute.Microseconds() {
+			t.Errorf("entry %d may idle for %d and live for %d microseconds", n, s.idle, s.absolute)
 		}
 	}
 }

@@ -164,8 +164,8 @@ func (r *Registry) sweep(now int64) {
 		if seen > flushed && now-flushed >= flushEvery.Microseconds() {
 			r.queue(h, e, seen)
 		}
-		g := e.grant.Value()
-		return now >= e.since+g.absolute || now >= seen+g.idle+FlushLag.Microseconds()
+		s := e.shared.Value()
+		return now >= e.since+s.absolute || now >= seen+s.idle+FlushLag.Microseconds()
 	})
 }
 

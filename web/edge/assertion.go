@@ -47,7 +47,7 @@ func (s *assertions) token(ctx context.Context, c *front.Call, in tokenInput) (t
 	}
 	number, found := s.app.Assertions.Find(in.Audience)
 	if !found {
-		return tokenAnswer{}, doorward.InvalidFields(doorward.FieldError{Pointer: "/audience", Code: "invalid", Message: "This is none of the audiences that the server signs for."})
+		return tokenAnswer{}, doorward.InvalidFields(doorward.FieldError{Pointer: "/audience", Code: "invalid", Message: "The server doesn't sign for this audience. Use one of --assertion-audience."})
 	}
 	token, err := s.app.Assertions.For(ctx, &c.Caller.Principal, number)
 	return tokenAnswer{token.Text, token.ExpiresAt}, err

@@ -24,7 +24,7 @@ import (
 // Path is the path of the check.
 const Path = "/api/v2/access/check"
 
-// answerWithin bounds a check that has to ask the database.
+// answerWithin is the timeout of a check that has to ask the database.
 const answerWithin = 1800 * time.Millisecond
 
 // Check answers checks, with any method, and passes all other requests to next.
@@ -174,14 +174,14 @@ func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
 	by, err := c.site.Caller(ctx, r)
-	if err == nil && (by.Kind == doorward.Operator || by.Kind == doorward.ByService) { // not for what the platform's services do
+	if err == nil && (by.Kind == doorward.Operator || by.Kind == doorward.ByService) { // these aren't callers of the platform
 		err = doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	return by.Principal, err
 }
 
-// authorize decides, and returns the signed assertion of a caller who may pass; empty
-// without audiences.
+// authorize decides whether the request may pass, and then returns the signed assertion about
+// the caller; empty if no audiences are configured.
 func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion string, err error) {
 	if d := access.CanEnter(p, false); !d.Allowed {
 		return "", d.Refusal()
@@ -192,10 +192,10 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 		}
 	}
 	q, err := c.read(r.URL.RawQuery)
-	if err == nil && q.asked {
+	if err == nil && q.hasAction {
 		err = c.decide(r, p, q).Err()
 	}
-	if err == nil && q.proof {
+	if err == nil && q.hasProof {
 		err = access.RequireProof(p, q.aal, q.maxAge, c.site.App.Now(), access.Decision{Allowed: true}).Err()
 	}
 	if err != nil || len(c.audiences) == 0 {
@@ -205,7 +205,8 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 	return token.Text, err
 }
 
-// decide reads the request only where a policy does, or where the decision is recorded.
+// decide decides whether the caller may do the action. It parses what the gateway says of the
+// request only if a policy needs it or the decision is recorded: parsing costs more.
 func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) access.Decision {
 	if access.Asks(p, q.action) {
 		return c.site.App.Access.Check(p, q.action, c.request(r, q))
@@ -223,47 +224,49 @@ func (c *checker) request(r *http.Request, q query) *doorward.Request {
 	return &doorward.Request{At: now, Now: now, IP: c.site.ClientAddr(r), Stated: c.site.Stated(r), Deferred: q.deferred}
 }
 
-// original separates the gateway's own parameters from the client's query, for gateways
-// that can only prepend text to the client's path and query (path_prefix of Envoy and
-// Istio).
+// The parameters of a check, besides "action".
 const (
-	original     = "&" + originalName + "="
-	originalName = "original"
-	audience     = "&" + audienceName + "="
 	audienceName = "aud"
-	// deferred says that the service behind the gateway asks again, with the resource.
-	deferred     = "&" + resourceName + "=" + deferredName
 	resourceName = "resource"
-	deferredName = "deferred"
+	deferredName = "deferred" // a value of resource: the service behind the gateway asks again, with the resource
 	maxAgeName   = "maxAge"
 	aalName      = "aal"
+	// originalName separates the gateway's own parameters from the client's query, for
+	// gateways that can only prepend text to the client's path and query (path_prefix of
+	// Envoy and Istio).
+	originalName = "original"
+)
+
+// These parameters as they stand in a query behind the action, for parsing without
+// allocation.
+const (
+	andAudience = "&" + audienceName + "="
+	andDeferred = "&" + resourceName + "=" + deferredName
+	andOriginal = "&" + originalName + "="
 )
 
 // query is what a check asks.
 type query struct {
-	action   doorward.Action
-	asked    bool // for an action
-	audience int  // of the assertion
-	deferred bool // see deferred
+	action    doorward.Action
+	hasAction bool
+	audience  int  // of the assertion
+	deferred  bool // see deferredName
 
-	proof  bool // a proof of the user's identity is asked for, by age or level
-	maxAge time.Duration
-	aal    int
+	hasProof bool // maxAge and aal say which proof of the user's identity is needed
+	maxAge   time.Duration
+	aal      int
 }
 
-// read returns what the query asks. Text after original= is the client's and is ignored.
-// That parameter counts only behind an action at the very start, which a client can't
-// write; elsewhere a client could use it to hide a following action.
-//
-// Errors: unknown_action, also for two actions; unknown_audience, also for two;
-// invalid_query for an unknown parameter, since a misspelt "action" would let everybody
-// through.
+// read returns what the query asks. Text after original= is the client's. It is ignored only
+// behind an action at the start: elsewhere a client could use it to hide a later action.
+// Errors: unknown_action and unknown_audience, also for two; invalid_query for an unknown
+// parameter, since a misspelt "action" would let everybody through.
 func (c *checker) read(text string) (q query, err error) {
 	if text == "" {
 		return q, nil
 	}
 	if rest, starts := strings.CutPrefix(text, "action="); starts {
-		rest, _, _ = strings.Cut(rest, original)
+		rest, _, _ = strings.Cut(rest, andOriginal)
 		if q, known := c.readPlain(rest); known {
 			return q, nil
 		}
@@ -271,10 +274,10 @@ func (c *checker) read(text string) (q query, err error) {
 	}
 	values, err := url.ParseQuery(text)
 	if err != nil || !known(values) {
-		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\", \"resource\", \"maxAge\" and \"aal\", and no other; \"resource\" is \"deferred\". What a gateway appends of the client's own query stands behind \"&original=\", right after them.")
+		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\", \"resource\", \"maxAge\" and \"aal\", and no other; \"resource\" is \"deferred\". A gateway that appends the client's own query must write \"&original=\" before it.")
 	}
 	if actions := values["action"]; len(actions) > 0 {
-		q.action, q.asked = doorward.Action(actions[0]), true
+		q.action, q.hasAction = doorward.Action(actions[0]), true
 		if len(actions) > 1 {
 			return q, doorward.Fail(doorward.CodeUnknownAction, "")
 		}
@@ -299,7 +302,7 @@ func (q *query) readProof(values url.Values) error {
 	if len(ages)+len(levels) == 0 {
 		return nil
 	}
-	q.proof, q.maxAge, q.aal = true, doorward.AnyAge, 1
+	q.hasProof, q.maxAge, q.aal = true, doorward.AnyAge, 1
 	if len(ages) > 0 {
 		seconds, err := strconv.ParseUint(ages[0], 10, 31)
 		if err != nil || len(ages) > 1 {
@@ -316,14 +319,14 @@ func (q *query) readProof(values url.Values) error {
 	return nil
 }
 
-// readPlain reads the usual forms ACTION and ACTION&aud=AUDIENCE without allocation, and
-// reports whether it is one of them.
+// readPlain reads the usual forms ACTION and ACTION&aud=AUDIENCE, also with
+// &resource=deferred, without allocation, and reports whether the text is one of them.
 func (c *checker) readPlain(text string) (q query, known bool) {
-	text, q.deferred = strings.CutSuffix(text, deferred)
-	action, named, twofold := strings.Cut(text, audience)
-	q.action, q.asked = doorward.Action(action), true
-	if twofold {
-		q.audience, known = c.audiences[named]
+	text, q.deferred = strings.CutSuffix(text, andDeferred)
+	action, audience, hasAudience := strings.Cut(text, andAudience)
+	q.action, q.hasAction = doorward.Action(action), true
+	if hasAudience {
+		q.audience, known = c.audiences[audience]
 		return q, known && isPlain(action)
 	}
 	return q, isPlain(action)
@@ -340,8 +343,8 @@ func isPlain(text string) bool {
 	return text != ""
 }
 
-// spellings are the audiences as they may stand in a query: encoded, or as they are
-// where that means the same.
+// spellings maps each audience, as it may be written in a query, to its number: encoded, and
+// unencoded if that is read as the same.
 func spellings(audiences []string) map[string]int {
 	all := map[string]int{}
 	for i, name := range audiences {
@@ -383,11 +386,10 @@ func unsafeOriginal(h http.Header) bool {
 	return false
 }
 
-// asksUpgrade reports whether the checked request opens a two-way connection, such
-// as a WebSocket: a GET that browsers let every page send, with cookies, and whose
-// answer the page may read. Gateways drop the hop-by-hop header Upgrade, but not
-// the others (RFC 6455, section 4.1); with HTTP/2 (RFC 8441) only the method
-// CONNECT may remain.
+// asksUpgrade reports whether the request opens a two-way connection, such as a WebSocket:
+// browsers let every page send it, with cookies, and read the answer. Gateways drop the
+// header Upgrade but not the others (RFC 6455, section 4.1); with HTTP/2 only the method
+// CONNECT may remain (RFC 8441).
 func asksUpgrade(r *http.Request) bool {
 	h := r.Header
 	return r.Method == http.MethodConnect || h["Upgrade"] != nil ||

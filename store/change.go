@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 )
 
-// ChangeKind says what a change is about. A node that doesn't know a kind, from a
-// newer version, clears its memory. So a new kind may revoke, but must not
-// request an action, as ChangeFlush does, before every node knows it.
+// ChangeKind says what a change is about. A node of an older version, which doesn't know a
+// new kind, clears its memory. That is enough for a kind that revokes; a kind that requests
+// an action, as ChangeFlush does, may be written only once every node knows it.
 type ChangeKind string
 
 // The kinds of changes.
@@ -18,8 +18,8 @@ const (
 	ChangeAll         ChangeKind = "all"         // no Subject: everything that was read before is invalid
 	ChangeSigning     ChangeKind = "signing"     // no Subject: assertions are signed with another key
 	ChangeFlush       ChangeKind = "flush"       // Subject is the token hash in hex: every node is to write its last use
-	ChangeMaintenance ChangeKind = "maintenance" // no Subject: changes are paused, or no longer; it ends nothing
-	ChangeNodes       ChangeKind = "nodes"       // no Subject: a node has joined or left, or was removed; it ends nothing
+	ChangeMaintenance ChangeKind = "maintenance" // no Subject: changes were paused or resumed; no session ends
+	ChangeNodes       ChangeKind = "nodes"       // no Subject: a node has joined or left, or was removed; no session ends
 )
 
 // Change tells every node what to remove from memory.

@@ -10,15 +10,11 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Clock decides everything that begins or ends by time. It follows the database's
-// clock, which all nodes share, so that no node's own clock can end what the
-// others hold valid.
-//
-// It is measured at the start and at each poll of the lease. In between it runs on
-// this process's monotonic clock, which cannot be set. This machine's clock is
-// only compared: where it and the database's differ by more than ClockTolerance
-// one of the two is wrong, and nothing that depends on time is decided until they
-// agree again (see Err).
+// Clock is the time by which everything begins or ends: the database's, which all nodes
+// share. It is measured at the start and at each poll of the lease, and runs on this
+// process's monotonic clock in between. If this machine's clock differs from it by more than
+// ClockTolerance, one of the two is wrong, and nothing that depends on time is decided until
+// they agree again (see Err).
 type Clock struct {
 	injected doorward.Clock // replaces the database's clock in tests; else nil
 	offset   time.Duration  // of this machine's clock, for tests of expiry

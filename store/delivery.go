@@ -19,8 +19,8 @@ type subscription struct {
 	health doorward.WebhookHealth
 }
 
-// subscribed reports, with the chain's row, whether anybody gets a tenant's events: a
-// transaction without webhooks needs no statement for them.
+// subscribed is a column of the statement that advances the chain of events. It says whether
+// any webhook may get the tenant's events; if none does, no further statement is needed.
 const subscribed = `EXISTS (SELECT 1 FROM webhooks w WHERE w.enabled AND w.tenant_id IN ('', $1))`
 
 // A frozen or closing tenant gets nothing; the installation gets everything.
@@ -88,8 +88,8 @@ ORDER BY d.next_at, d.id LIMIT $4`
 	sqlDueUrgentDeliveries = selectQueued + `WHERE d.state = 'pending' AND d.urgent ` + afterAndDue
 )
 
-// DueDeliveries returns deliveries to try at now, the longest waiting first: those after a
-// DueAt and an ID, zero for all.
+// DueDeliveries returns deliveries to try at now, the longest waiting first. It goes on
+// behind the DueAt and ID of after; zero: from the beginning.
 func (r Reader) DueDeliveries(ctx context.Context, urgent bool, after QueuedDelivery, now time.Time, limit int) ([]QueuedDelivery, error) {
 	query := sqlDueDeliveries
 	if urgent {
@@ -111,9 +111,10 @@ const sqlFinishDelivery = `UPDATE webhook_deliveries SET state = CASE WHEN state
   step = $3, next_at = $4, attempts = $5
 WHERE id = $1 AND tries = $6`
 
-// NoteAttempt stores the result of an attempt: the state, and if it is pending the next
-// one. d.Tries is that of the claim. Nothing is stored if another worker has claimed it since.
-func (tx *Tx) NoteAttempt(ctx context.Context, d QueuedDelivery, next time.Time) error {
+// FinishAttempt stores the result of an attempt, and when the next one is due if the state
+// is pending. d.Tries must be that of the claim: nothing is stored if another worker has
+// claimed the delivery since.
+func (tx *Tx) FinishAttempt(ctx context.Context, d QueuedDelivery, next time.Time) error {
 	attempts, err := json.Marshal(d.Attempts)
 	if err != nil {
 		return err
@@ -130,8 +131,8 @@ func (r Reader) Delivery(ctx context.Context, id string) (doorward.WebhookDelive
 
 const selectDelivery = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries d `
 
-// deliveryPages lists the deliveries of a webhook, and those in a state: few of many may be in
-// it, so that list has an index of its own.
+// deliveryPages lists the deliveries of a webhook, deliveryPagesIn those in one state. Few of
+// many may be in it, so that list has its own index.
 var deliveryPages, deliveryPagesIn = newDeliveryPages("", 1), newDeliveryPages(" AND d.state = $2", 2)
 
 func newDeliveryPages(and string, args int) pages[doorward.WebhookDelivery] {
@@ -155,8 +156,9 @@ func (r Reader) DeliveryPage(ctx context.Context, webhookID string, state doorwa
 const sqlRetryDelivery = `UPDATE webhook_deliveries SET state = 'pending', step = 0, tries = tries + 1, next_at = $2, urgent = FALSE
 WHERE id = $1 AND (state <> 'pending' OR next_at > $2)`
 
-// RetryDelivery makes the delivery due now, with the whole schedule of retries before it. An
-// attempt under way is not noted then. It does nothing to one that is due.
+// RetryDelivery makes the delivery due now and begins the schedule of retries again. The
+// result of an attempt under way is then not stored. It does nothing to a delivery that is
+// due.
 func (tx *Tx) RetryDelivery(ctx context.Context, id string) error {
 	tx.delivering = true
 	return tx.run(ctx, sqlRetryDelivery, id, micros(tx.Now))
@@ -171,7 +173,7 @@ type Replay struct {
 	Limit    int
 }
 
-// replayedEvent is an event of the past, and where it stands.
+// replayedEvent is an event to be queued again, with its place in the order.
 type replayedEvent struct {
 	id string
 	at int64 // a time, or a number in the trail
@@ -179,8 +181,9 @@ type replayedEvent struct {
 
 func replayedFields(e *replayedEvent) []any { return []any{&e.id, &e.at} }
 
-// Each reads by one index. What few actions need isn't searched for among all events, nor
-// what is late in a trail from its beginning.
+// There is a query for each index, so that none reads many rows to return a few: by time, by
+// outcome and time, by number in the trail, and by action. The last is used for up to
+// fewActions.
 const (
 	matching         = `AND replace($3, ' ' || e.action || ' ', '') <> $3 `
 	inTrail          = `AND e.tenant_id = $5 AND e.seq > $6 `
@@ -191,7 +194,7 @@ const (
 	fewActions       = 8
 )
 
-// EventsToReplay returns the ids of events of the past, the oldest first.
+// EventsToReplay returns the ids of the selected events, the oldest first.
 func (r Reader) EventsToReplay(ctx context.Context, p Replay) (ids []string, err error) {
 	all, err := r.replayed(ctx, p)
 	slices.SortStableFunc(all, func(a, b replayedEvent) int { return cmp.Compare(a.at, b.at) })
@@ -218,7 +221,7 @@ func (r Reader) replayed(ctx context.Context, p Replay) (all []replayedEvent, er
 	switch {
 	case p.TenantID == "":
 		err = read(sqlReplayAll, actions)
-	case p.From != nil: // the index that has times has them by outcome
+	case p.From != nil: // the index of a tenant's events by time has the outcome before the time
 		err = read(sqlReplayOutcome, actions, p.TenantID, p.After, string(doorward.Done))
 		if err == nil {
 			err = read(sqlReplayOutcome, actions, p.TenantID, p.After, string(doorward.Refused))
@@ -233,8 +236,8 @@ func (r Reader) replayed(ctx context.Context, p Replay) (all []replayedEvent, er
 	return all, err
 }
 
-// replayAtOnce is how many events one statement queues.
-const replayAtOnce = 50
+// replayBatch is how many events one statement queues.
+const replayBatch = 50
 
 // An id is made of 16 random characters and the last ten of the event's, which are random too.
 const sqlQueueReplay = `INSERT INTO webhook_deliveries (id, webhook_id, event_id, type, state, urgent, tries, step, next_at, created_at, attempts)
@@ -243,14 +246,14 @@ WHERE e.id IN ($4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $
   $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37,
   $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53)`
 
-// QueueReplay queues events, for which there may be deliveries already, and returns how many
-// there were.
+// QueueReplay queues the events again, even those that the webhook has had, and returns how
+// many it has queued.
 func (tx *Tx) QueueReplay(ctx context.Context, webhookID string, events []string) (queued int64, err error) {
 	id := doorward.NewID(doorward.PrefixDelivery)[:len(doorward.PrefixDelivery)+16]
 	tx.delivering = true
-	for some := range slices.Chunk(events, replayAtOnce) {
+	for some := range slices.Chunk(events, replayBatch) {
 		args := []any{id, webhookID, micros(tx.Now)}
-		for i := range replayAtOnce {
+		for i := range replayBatch { // the last event fills a shorter batch
 			args = append(args, some[min(i, len(some)-1)])
 		}
 		n, err := tx.exec(ctx, sqlQueueReplay, args...)

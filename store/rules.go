@@ -20,7 +20,7 @@ type RulesSource struct {
 	Policies
 }
 
-// CompileRules makes the rules of a source.
+// CompileRules compiles the rules of a tenant.
 type CompileRules func(RulesSource) (*doorward.Rules, error)
 
 // builtinOnly compiles without a model.
@@ -31,8 +31,8 @@ func builtinOnly(s RulesSource) (*doorward.Rules, error) {
 	return doorward.NewRules(s.Version, doorward.BuiltIn(), s.Roles), nil
 }
 
-// rulesCache keeps compiled rules. The content of a version never changes, so an entry is
-// never stale: a row that is read names the version that holds for it.
+// rulesCache keeps compiled rules. The content of a version never changes, and each row that
+// is read names its version, so an entry can't be stale.
 type rulesCache struct {
 	compile CompileRules
 	mu      sync.RWMutex
@@ -75,8 +75,8 @@ func slotOf(tenantID string, v doorward.RulesVersion) string {
 	return tenantID
 }
 
-// SetCompiler sets what makes rules of their source. It must be called before the first
-// query, where models are used.
+// SetCompiler sets how rules are compiled. Without a compiler only the built-in model can be
+// read. It must be called before the first query.
 func (db *DB) SetCompiler(compile CompileRules) { db.rules.compile = compile }
 
 // rulesColumns are the revisions of the rules that hold for a row with a tenant t.
@@ -163,10 +163,10 @@ func (r Reader) rulesAt(ctx context.Context, tenantID string, v doorward.RulesVe
 		r.rules.put(tenantID, compiled)
 		return compiled, nil
 	}
-	return nil, doorward.Unavailable(errors.New("store: the rules of a tenant change all the time"))
+	return nil, doorward.Unavailable(errors.New("store: the rules of a tenant changed during each of several reads"))
 }
 
-// Rules returns the rules of a tenant as they are now; of no tenant: those of the model
+// Rules returns the rules of a tenant as they are now; for an empty id those of the model
 // alone. Errors: unavailable.
 func (r Reader) Rules(ctx context.Context, tenantID string) (*doorward.Rules, error) {
 	v, err := r.RulesVersion(ctx, tenantID)
@@ -215,7 +215,7 @@ func (r Reader) CustomRoles(ctx context.Context, tenantID string) ([]doorward.Cu
 	return list(ctx, r, customRoleFields, sqlCustomRoles, tenantID)
 }
 
-// RoleOfTenant is a custom role and whose it is.
+// RoleOfTenant is a custom role with its tenant.
 type RoleOfTenant struct {
 	TenantID string
 	doorward.CustomRole
@@ -266,8 +266,8 @@ func (tx *Tx) UpdateCustomRole(ctx context.Context, tenantID string, c doorward.
 
 const sqlDeleteCustomRole = `DELETE FROM roles WHERE tenant_id = $1 AND id = $2`
 
-// DeleteCustomRole deletes the role, which nobody may have any more, and reports whether
-// there was one.
+// DeleteCustomRole deletes the role and reports whether there was one. Nothing may have the
+// role any more: see MoveRole.
 func (tx *Tx) DeleteCustomRole(ctx context.Context, tenantID, id string) (bool, error) {
 	found, err := tx.affected(ctx, sqlDeleteCustomRole, tenantID, id)
 	if err != nil || !found {
@@ -338,7 +338,7 @@ func modelFields(m *ModelVersion) []any {
 
 const sqlModel = `SELECT version, text, created_at, created_by FROM models WHERE version = (SELECT MAX(version) FROM models)`
 
-// Model returns the version of the model that holds, or ErrNone for the built-in one.
+// Model returns the current version of the model, or ErrNone for the built-in one.
 func (r Reader) Model(ctx context.Context) (ModelVersion, error) {
 	return one(ctx, r, modelFields, sqlModel)
 }
@@ -369,8 +369,8 @@ func (tx *Tx) changeRules(ctx context.Context, tenantID string) error {
 	return tx.run(ctx, sqlChangeRules, newRevision(), tenantID)
 }
 
-// newRevision is a random number, so that a transaction that is rolled back leaves no
-// content in memory under the number of a later one.
+// newRevision is a random number: rules that were cached inside a transaction that is then
+// rolled back must not be found under the number of a later one.
 func newRevision() int64 { return 1 + rand.Int64N(1<<62) }
 
 func (db *DB) reader(q rows.Querier) Reader { return Reader{Conn: rows.On(q), rules: db.rules} }

@@ -175,7 +175,7 @@ func (w *Webhooks) isOpen(ctx context.Context, tx *store.Tx, d store.QueuedDeliv
 	}
 	w.counts.dropped.Add(1)
 	d.State = doorward.DeliveryDropped
-	return false, tx.NoteAttempt(ctx, d, tx.Now)
+	return false, tx.FinishAttempt(ctx, d, tx.Now)
 }
 
 func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDelivery) (*claimed, error) {
@@ -295,7 +295,7 @@ func (w *Webhooks) note(ctx context.Context, c *claimed, made doorward.DeliveryA
 	d.Attempts = d.Attempts[max(0, len(d.Attempts)-attemptsKept):]
 	pause := w.settle(&d, made, wait)
 	err := w.upkeep(ctx, func(tx *store.Tx) error {
-		if err := tx.NoteAttempt(ctx, d, tx.Now.Add(pause)); err != nil || c.unsent != "" {
+		if err := tx.FinishAttempt(ctx, d, tx.Now.Add(pause)); err != nil || c.unsent != "" {
 			return err
 		}
 		if failure(made) != nil {

@@ -75,8 +75,8 @@ func deliveries(f *apptest.Fixture, w doorward.Webhook) []doorward.WebhookDelive
 	return page.Items
 }
 
-// TestSchedule: the pauses are those of the contract, give or take a tenth, then it is given
-// up.
+// TestSchedule: the pauses between attempts are those of docs/webhooks.md, within a tenth;
+// after the last one the delivery is given up.
 func TestSchedule(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()

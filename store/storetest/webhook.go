@@ -148,7 +148,7 @@ func deliveries(f *fixture) {
 	equal(f, len(due(true)), 4)
 	queued.Tries, queued.Step = 1, 1
 	queued.Attempts = []doorward.DeliveryAttempt{{At: now, Status: 500, Ms: 3, Answer: "no\x00"}}
-	f.write(func(tx *store.Tx) { noError(f, tx.NoteAttempt(ctx, queued, now.Add(5*time.Second))) })
+	f.write(func(tx *store.Tx) { noError(f, tx.FinishAttempt(ctx, queued, now.Add(5*time.Second))) })
 	next := now.Add(5 * time.Second)
 	d.Attempts, d.NextAt = queued.Attempts, &next
 	equal(f, f.value(f.Read().Delivery(ctx, d.ID)), d)
@@ -156,7 +156,7 @@ func deliveries(f *fixture) {
 	stale := queued
 	stale.Tries, stale.State = 9, doorward.DeliveryDone
 	f.write(func(tx *store.Tx) {
-		noError(f, tx.NoteAttempt(ctx, stale, now))
+		noError(f, tx.FinishAttempt(ctx, stale, now))
 		noError(f, tx.RetryDelivery(ctx, d.ID))
 	})
 	equal(f, of(users, doorward.DeliveryPending)[0].NextAt, &now)

@@ -29,14 +29,11 @@ type Moved struct {
 	Digest Digest
 }
 
-// Move copies every row of one database into another, which must have only the rows of
-// the migrations, and compares number and content of the rows written and read, in one
-// transaction. It derives the tables from the migrations, without a list. Both
-// databases must have the schema of this binary. progress may be nil, and is called now
-// and then.
-//
-// The source is read as of one instant; later writes aren't copied, so no server should
-// run on it (see lease.Alive). Errors: ErrNotEmpty, store.ErrSchema, unavailable.
+// Move copies every row of one database, as of one instant, into another that has only the
+// rows of the migrations, and compares number and content, in one transaction. Both must
+// have the schema of this binary. Later writes aren't copied, so no server should run on the
+// source (see lease.Alive). progress, called now and then, may be nil. Errors: ErrNotEmpty,
+// store.ErrSchema, unavailable.
 func Move(ctx context.Context, from, to *store.DB, progress func(table string, rows int64)) (moved []Moved, err error) {
 	if err := errors.Join(from.OwnSchema(ctx), to.OwnSchema(ctx)); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func healthcheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "healthcheck", Short: "Check the health of the server on this machine",
 		Long: `Healthcheck asks /healthz of the server that runs with the same settings, and
-exits with 0 when it answers: for containers that have no other program inside.
+exits with 0 when it answers: for containers without curl or another client.
 With --ready it asks /readyz, which also needs the database, its schema and the
 node's lease.`,
 		Example: "  doorward healthcheck --listen localhost:8080\n  doorward healthcheck --ready --config /etc/doorward/doorward.yaml", Args: noArgs,

@@ -33,8 +33,8 @@ hash set one with "forgot password". People who already have an account here kee
 its password. No mail is sent.
 
 Limits: 100,000 people, 64 MiB, 16 KiB a row. On SQLite nobody can sign in while
-an import writes, about a second for each 10,000 people: take a quiet hour, or
-several files.`,
+an import writes, about a second for each 10,000 people: import at a quiet time,
+or split the file.`,
 		Example: `  doorward user import people.csv --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --dry-run
   doorward user import people.csv --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae
   doorward user import - --format jsonl --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae < people.jsonl`,

@@ -26,8 +26,8 @@ func modelShowCommand() *cobra.Command {
 	var number int64
 	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "show", Short: "Print the model, as YAML",
-		Long: `Show prints the model that holds. Until one is applied, that is the built-in one
-with the actions of a messaging platform, version 0: a beginning for your own.`,
+		Long: `Show prints the current model. Until one is applied, that is the built-in one with
+the actions of a messaging platform, version 0: a starting point for your own.`,
 		Example: "  doorward model show > model.yaml\n  doorward model show --version 2", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		v, err := modelVersion(cmd, n, number)
@@ -60,7 +60,7 @@ func modelCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check FILE", Short: "Check a model, without a database",
 		Long: `Check prints each fault of FILE with its line and column; "-" is standard input.
-Exit code 1 means that there are some.`,
+The exit code is 1 if there are any.`,
 		Example: "  doorward model check model.yaml", Args: oneArg("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := readModel(cmd.InOrStdin(), args[0])
@@ -79,8 +79,8 @@ Exit code 1 means that there are some.`,
 func modelDiffCommand() *cobra.Command {
 	return onDatabase(withoutMigration(), &cobra.Command{
 		Use: "diff FILE", Short: "Say what applying a model would change",
-		Long: `Diff compares FILE with the model that holds, and writes nothing: which actions
-are new, gone or granted to other roles, which of the model's policies and entities
+		Long: `Diff compares FILE with the current model, and writes nothing: which actions are
+new, gone or granted to other roles, which of the model's policies and entities
 are new, gone or changed, which API keys and roles that tenants have made would gain
 or lose something, and which policies of tenants would be off.`,
 		Example: "  doorward model diff model.yaml", Args: oneArg("FILE"),

@@ -58,8 +58,8 @@ func tenantCreateCommand() *cobra.Command {
 		Use:   "create",
 		Short: "Create a tenant and invite its first OWNER",
 		Long: `Create brings the schema up to date, creates the tenant, mails its first OWNER an
-invitation and prints a link to accept it, on the last line. Mail and link are valid
-for 7 days and for one use between them. If the mail server does not accept the mail
+invitation and prints a link to accept it, on the last line. Either the mail or the
+link can be used, once, within 7 days. If the mail server does not accept the mail
 within 10 s, a running server keeps trying. Other queued mail is left to running
 servers.`,
 		Example: `  doorward tenant create --name Acme --owner-email owner@acme.example`,
@@ -169,10 +169,10 @@ func tenantCloseCommand() *cobra.Command {
 	s := withoutMigration()
 	cmd := onDatabase(s, &cobra.Command{
 		Use: "close TENANT-ID", Short: "Close a tenant, as its OWNER can",
-		Long: `Close ends all sessions and keys of the tenant at once. Its data is destroyed after the
-hold, --tenant-hold, which is that of the servers; until then "doorward tenant restore", or its OWNER,
-can restore it. To keep its OWNER out as well, freeze it, too: while it is frozen, nothing
-is destroyed.`,
+		Long: `Close ends all sessions and keys of the tenant at once. Its data is destroyed after
+--tenant-hold, which must be the same as for the servers; until then "doorward tenant
+restore", or its OWNER, can restore it. To keep its OWNER out as well, freeze it, too:
+while it is frozen, nothing is destroyed.`,
 		Example: "  doorward tenant close tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		ended, err := n.App.Tenants.CloseFor(cmd.Context(), doorward.OperatorAtTerminal(), args[0])

@@ -33,8 +33,8 @@ type Authenticator struct {
 	last     int64
 }
 
-// Code returns the next code that was not returned before. There are three at any time:
-// those of the step before, of now, and of the one after.
+// Code returns the next code that it has not returned before. Three are valid at any time:
+// those of the previous, the present and the next time step.
 func (a *Authenticator) Code(now time.Time) string {
 	a.last = max(a.last+1, totp.Step(now)-1)
 	return totp.Code(a.Seed, a.last)

@@ -3,12 +3,12 @@
 //
 //	token, err := assertions.For(ctx, &principal, audience)
 //
-// A token is good for 30 s, and is made at most once in 10 s for each session, or key,
-// and audience; in between, For returns the same one from memory, without allocation.
-// It states what the principal is now: another role or tenant is another token.
+// A token is valid for 30 s. For a session or key and an audience, For makes at most one in
+// 10 s, and returns it from memory, without allocation, until then. If the role or tenant
+// changes, it makes a new one at once.
 //
 // The keys that sign are rotated every 30 days (keys.go). A service may accept a token
-// for up to 30 s after a revocation; Doorward takes none as a credential.
+// for up to 30 s after a revocation; Doorward itself never accepts one as a credential.
 package assertion
 
 import (
@@ -29,9 +29,9 @@ import (
 )
 
 const (
-	// life is how long a token is good.
-	life = 30 * time.Second
-	// reuse is how long a token is returned again.
+	// lifetime is how long a token is valid.
+	lifetime = 30 * time.Second
+	// reuse is how long For returns the same token.
 	reuse = 10 * time.Second
 )
 
@@ -55,8 +55,8 @@ type Assertions struct {
 }
 
 // New returns the feature. issuer is the base URL; without audiences nothing is signed.
-// inMemory is the number of sessions that are kept in memory. Apply and Forget must
-// follow the lease, without which nothing is answered from memory.
+// inMemory is the number of sessions that are kept in memory. The lease must deliver its
+// changes to Apply and Forget. While it isn't valid, nothing is answered from memory.
 func New(writer *access.Writer, db *store.DB, l *lease.Lease, master *masterkey.Keys, issuer string, audiences []string, inMemory int) *Assertions {
 	a := &Assertions{writer: writer, db: db, lease: l, master: master, issuer: issuer, audiences: audiences}
 	if a.Enabled() {
@@ -90,7 +90,7 @@ type Token struct {
 	ExpiresAt time.Time
 }
 
-// claims are the members of a token.
+// claims are the claims of a token (RFC 7519).
 type claims struct {
 	Issuer   string `json:"iss"`
 	Audience string `json:"aud"`
@@ -164,7 +164,7 @@ func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credentia
 }
 
 func (a *Assertions) sign(keys *keySet, p *doorward.Principal, audience int, now time.Time) (Token, error) {
-	expires := now.Truncate(time.Second).Add(life)
+	expires := now.Truncate(time.Second).Add(lifetime)
 	c := claims{
 		Issuer: a.issuer, Audience: a.audiences[audience], Subject: p.ID, Tenant: p.TenantID, Role: string(p.Role),
 		IssuedAt: now.Unix(), Expires: expires.Unix(), ID: doorward.NewID("jti_"),

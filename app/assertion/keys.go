@@ -37,8 +37,8 @@ type signer struct {
 	startsAt time.Time
 }
 
-// at returns the key that signs at an instant: the last one that has begun to, or the
-// first after a clock was set back.
+// at returns the key that signs at an instant: the last one that has started. If none has,
+// because a clock was set back, it is the first one.
 func (s *keySet) at(now time.Time) jwt.Key {
 	for _, k := range slices.Backward(s.keys) {
 		if !k.startsAt.After(now) {
@@ -134,7 +134,7 @@ func (a *Assertions) Forget() {
 	a.cache.clear()
 }
 
-// Apply forgets the keys when they have changed; the next token needs them from the
+// Apply forgets the keys when they have changed; the next token then reads them from the
 // database.
 func (a *Assertions) Apply(_ context.Context, changes []store.Change) error {
 	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Kind == store.ChangeSigning || c.Kind == store.ChangeAll }) {
@@ -193,8 +193,8 @@ func planOf(rows []store.SigningKey, now time.Time) (p plan) {
 
 func (p plan) isDone() bool { return len(p.add)+len(p.remove) == 0 }
 
-// Sweep makes the next key when the last one has begun to sign, and removes those that
-// are published no more. Errors: as of For.
+// Sweep makes the next key when the last one has begun to sign, and removes those that no
+// longer have to be published. Errors: as of For.
 func (a *Assertions) Sweep(ctx context.Context) error {
 	if !a.Enabled() {
 		return nil
@@ -284,7 +284,8 @@ func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool
 	return r, err
 }
 
-// clockMargin is more than the clocks of two nodes that answer can differ.
+// clockMargin is more than the clocks of two nodes can differ: beyond that a node refuses to
+// answer.
 const clockMargin = time.Minute
 
 // startOnAllNodes returns the start of a key that has to sign at once on every node, although

@@ -7,8 +7,8 @@
 //
 // A chain reveals changes by someone who did not recompute the hashes after them.
 // An attacker who can write to the database can recompute them, and cut off the
-// end: only an earlier Mark that was kept elsewhere reveals that, which Holds
-// compares.
+// end: only an earlier Mark that was kept elsewhere reveals that; Holds compares
+// the chain with it.
 package audit
 
 import (
@@ -25,15 +25,18 @@ import (
 type Trail struct {
 	writer *access.Writer
 	db     *store.DB
-	settle func(context.Context)
 	keep   time.Duration
+
+	recordPending func(context.Context)
 }
 
-// New returns the feature, to list and verify. settle records the refusals that are still
-// in the inbox.
-func New(db *store.DB, settle func(context.Context)) *Trail { return &Trail{db: db, settle: settle} }
+// New returns the feature, to list and verify. recordPending records the refusals that are
+// still in the inbox.
+func New(db *store.DB, recordPending func(context.Context)) *Trail {
+	return &Trail{db: db, recordPending: recordPending}
+}
 
-// Maintain returns the feature with what FeedAll and Sweep need: a writer, and how long
+// Maintain sets what FeedAll and Sweep need, and returns the feature: a writer, and how long
 // events are kept; 0: for ever.
 func (t *Trail) Maintain(writer *access.Writer, keep time.Duration) *Trail {
 	t.writer, t.keep = writer, keep
@@ -61,7 +64,7 @@ func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 		return doorward.Page[doorward.Event]{}, doorward.InvalidFields(faults...)
 	}
 	if !w.Back() && w.After == (doorward.Position{}) { // further pages show older events
-		t.settle(ctx)
+		t.recordPending(ctx)
 	}
 	return t.db.Read().EventPage(ctx, by.TenantID, chosen, w)
 }

@@ -44,8 +44,8 @@ func (t types) match(a doorward.Action) bool {
 }
 
 const (
-	feedBatch = 500  // events read at once
-	feedLooks = 5000 // most events that one page looks at, including those of other types
+	feedBatch   = 500  // events read at once
+	maxFeedScan = 5000 // events that are read for one page, including those of other types
 )
 
 func eventsGone(because string) error {
@@ -53,7 +53,7 @@ func eventsGone(because string) error {
 }
 
 // Feed returns at most limit events of the caller's tenant in the order of their numbers,
-// and the last number that it has looked at. after is such a number; nil is the oldest
+// and the number of the last event that it has read. after is such a number; nil is the oldest
 // event that is kept. Errors: validation_failed, events_gone.
 func (t *Trail) Feed(ctx context.Context, by doorward.Caller, after *int64, only string, limit int) (events []doorward.Event, last int64, err error) {
 	wanted, err := parseTypes(only)
@@ -78,7 +78,7 @@ func (t *Trail) Feed(ctx context.Context, by doorward.Caller, after *int64, only
 }
 
 func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wanted types, limit int) (events []doorward.Event, _ int64, err error) {
-	for looked := 0; looked < feedLooks && len(events) < limit; {
+	for looked := 0; looked < maxFeedScan && len(events) < limit; {
 		some, err := t.db.Read().EventsAfter(ctx, tenantID, last, feedBatch)
 		if err != nil {
 			return nil, 0, err
@@ -101,11 +101,10 @@ func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wa
 	return events, last, nil
 }
 
-// FeedAll returns at most limit events of the tenants that the service key covers, and the
-// position after the last one that it has looked at. Of the installation's own trail it
-// has the events about tenants, such as their destruction. The events of each tenant come
-// in the order of their numbers, and no event is ever added before a position that was
-// returned, however late it was committed. Errors: validation_failed, events_gone.
+// FeedAll returns at most limit events of the tenants that the service key covers, by number
+// within each tenant, and the position after the last one that it has read. It includes the
+// installation's events about tenants. No event is ever added before a position that was
+// returned, however late it is committed. Errors: validation_failed, events_gone.
 func (t *Trail) FeedAll(ctx context.Context, by doorward.Caller, after doorward.Position, only string, limit int) ([]doorward.Event, doorward.Position, error) {
 	wanted, err := parseTypes(only)
 	if err != nil {
@@ -121,12 +120,12 @@ func (t *Trail) FeedAll(ctx context.Context, by doorward.Caller, after doorward.
 	return events, listPosition(next), err
 }
 
-// listPosition is the position as cursors hold it.
+// listPosition converts a position to the form that cursors have.
 func listPosition(p store.FeedPosition) doorward.Position {
 	return doorward.Position{At: p.Pos, ID: fmt.Sprintf("%d %d %s", p.Trims, p.Seq, p.Epoch)}
 }
 
-// feedPosition reads what listPosition has written; cursors are signed.
+// feedPosition is the inverse of listPosition. It needs no checks, since cursors are signed.
 func feedPosition(at doorward.Position) store.FeedPosition {
 	p := store.FeedPosition{Pos: at.At}
 	_, _ = fmt.Sscanf(at.ID, "%d %d %s", &p.Trims, &p.Seq, &p.Epoch)
@@ -138,7 +137,7 @@ func (t *Trail) feed(ctx context.Context, at store.FeedPosition, limit int, want
 	if err := t.extendFeed(ctx); err != nil {
 		return nil, at, err
 	}
-	for looked := 0; looked < feedLooks && len(events) < limit; {
+	for looked := 0; looked < maxFeedScan && len(events) < limit; {
 		page, err := t.feedPage(ctx, at, feedBatch)
 		if err != nil {
 			return nil, at, err
@@ -175,8 +174,8 @@ func (t *Trail) feedPage(ctx context.Context, at store.FeedPosition, limit int) 
 // extendRows is how many rows one transaction adds to the feed.
 const extendRows = 500
 
-// extendFeed appends what was committed since the feed was read last. Nobody waits for
-// it but other readers.
+// extendFeed appends what was committed since the feed was read last. Its lock makes only
+// other readers of the feed wait, no writer of events.
 func (t *Trail) extendFeed(ctx context.Context) error {
 	behind, err := t.db.Read().FeedIsBehind(ctx)
 	for more := behind; more && err == nil; {

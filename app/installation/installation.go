@@ -46,13 +46,11 @@ type Ended struct {
 	ServiceKeys     []doorward.ServiceKey
 }
 
-// Restored prepares a database that was restored from a backup. Sessions that have
-// ended since the backup, and links used or revoked since, would be valid again,
-// so all of them end unless keep says otherwise. API keys and service keys are
-// disabled, too; tenants can enable API keys, and the operator service keys, one by one.
-// Positions in the feed of events are invalid. Known browsers are always forgotten, since trust in them may have ended since, and so
-// are answers kept for retries, since what they say was made may be gone. Before it
-// returns, running nodes have cleared their memory of sessions.
+// Restored prepares a database that was restored from a backup. What has ended since the
+// backup would be valid again. So all sessions and links end, unless keep says otherwise, and
+// API keys and service keys are disabled, to be enabled one by one. Known browsers, answers
+// kept for retries and positions in the feed of events end in any case. Before it returns,
+// running nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
 		if !keep.Sessions {

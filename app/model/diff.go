@@ -13,12 +13,12 @@ import (
 
 // Plan is what applying a text would change.
 type Plan struct {
-	Since   Version
+	Since   Version            // the current one, which the text is compared with
 	Changes []modelfile.Change // of actions
 	Parts   []PartChange
-	Roles   []Holder       // of tenants, which would gain or lose something
-	Keys    []Holder       // API keys which would gain or lose something
-	Off     []BrokenPolicy // policies of tenants that would be off
+	Roles   []Holder       // roles of tenants that would gain or lose something
+	Keys    []Holder       // API keys that would gain or lose something
+	Off     []BrokenPolicy // policies of tenants that would be off: they name what the text lacks
 }
 
 // Holder is a role of a tenant or an API key, with what it would gain and lose.
@@ -92,8 +92,8 @@ func (p *Plan) addHolders(ctx context.Context, read store.Reader, now time.Time,
 	})
 }
 
-// rulesWith returns the rules of tenants under a model. Those of one tenant are to be
-// asked for one after the other.
+// rulesWith returns a function for the rules of tenants under a model. It keeps only the last
+// result, so call it with the tenants in order.
 func rulesWith(m *doorward.Model, roles map[string][]doorward.CustomRole) func(tenantID string) *doorward.Rules {
 	plain := doorward.NewRules(doorward.RulesVersion{}, m, nil)
 	of, last := "", plain
@@ -108,13 +108,13 @@ func rulesWith(m *doorward.Model, roles map[string][]doorward.CustomRole) func(t
 	}
 }
 
-// compare notes what is gained and lost, and reports whether anything is.
+// compare sets Gains and Loses, and reports whether there are any.
 func (h *Holder) compare(was, would []doorward.Action) bool {
 	h.Gains, h.Loses = without(would, was), without(was, would)
 	return len(h.Gains)+len(h.Loses) > 0
 }
 
-// without are the actions that others lack.
+// without returns the actions that are not among the others.
 func without(actions, others []doorward.Action) (all []doorward.Action) {
 	for _, a := range actions {
 		if !slices.Contains(others, a) {

@@ -41,7 +41,7 @@ func New(writer *access.Writer, db *store.DB) *Models { return &Models{writer, d
 // object is what the events are about.
 var object = doorward.Object{Type: "model"}
 
-// Current returns the model that holds; version 0 is the built-in one, which has no time
+// Current returns the current model; version 0 is the built-in one, which has no time
 // and nobody who applied it. Errors: unavailable.
 func (m *Models) Current(ctx context.Context) (Version, error) {
 	return current(ctx, m.db.Read())
@@ -117,13 +117,12 @@ type Applied struct {
 	Revocation doorward.Revocation
 }
 
-// Apply makes the text the model of the installation, for sessions and keys of all
-// tenants, and returns when it holds on every node. The text that holds already makes no
-// new version. Keys and custom roles keep what they have been given; actions that the
-// model lacks have no effect until one has them again. versions are the tags of the
-// versions that the caller has seen; none for any. With force, policies of tenants that
-// name what the model no longer has are off; without, they stop the change. Errors: validation_failed,
-// precondition_failed, model_in_use without force, forbidden, unavailable.
+// Apply makes the text the model of the installation, and returns when it is in force on
+// every node. The current text makes no new version. Keys and custom roles keep actions that
+// the model lacks, without effect. versions are the tags of the versions that the caller has
+// seen; none for any. Policies of tenants that name what the model no longer has stop the
+// change; with force they are off. Errors: validation_failed, precondition_failed,
+// model_in_use without force, forbidden, unavailable.
 func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, versions []string, force bool) (a Applied, err error) {
 	file, err := read(text)
 	if err != nil {

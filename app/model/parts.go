@@ -12,18 +12,18 @@ import (
 	"github.com/doorward/doorward/internal/modelfile"
 )
 
-// The kinds of parts of a model beside its actions.
+// The kinds of parts of a model, besides its actions.
 const (
 	PolicyPart = "policy" // of the operator
 	EntityPart = "entity"
 )
 
-// PartChange is what another model changes about a policy of the operator or an entity.
+// PartChange is the change of an operator's policy, or of an entity, between two models.
 type PartChange struct {
 	Kind   string
 	Name   string // the policy's id in quotes, or the entity as policies write it
-	Before string // empty: it is new
-	After  string // empty: it is gone
+	Before string // empty: added
+	After  string // empty: removed
 }
 
 // partChanges returns what differs from an earlier version, by kind and name.
@@ -62,8 +62,8 @@ func partsOf(v Version) (map[part]string, error) {
 	return parts(file, v.Text)
 }
 
-// parts returns the policies and entities of a model in a canonical form, which differs only
-// if the meaning does.
+// parts returns the policies and entities of a model in a canonical form, so that changes of
+// layout alone are no differences.
 func parts(file *modelfile.File, text string) (map[part]string, error) {
 	all := map[part]string{}
 	policies, err := rules.OperatorPolicies(text)

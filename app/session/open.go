@@ -13,15 +13,13 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Open opens a session in the tenant for an account whose password has just been
-// verified against account.PasswordHash. Password, membership and tenant are
-// checked again under locks, so that no session outlives what allowed it. Errors
-// are those of a login, and mfa_required where the assurance lacks the second factor that
-// the account has, or mfa_enrolment_required one that the tenant demands. The zero
-// Assurance is that of a password.
+// Open opens a session in the tenant for an account whose password was verified against
+// account.PasswordHash. Password, membership and tenant are checked again under locks, so
+// that no session outlives what allowed it. The zero how is a password alone. also runs
+// first in the same transaction, and sees the account as it was before this login.
 //
-// also runs first in the same transaction, under the lock on the account; it sees
-// the account as it was before this login.
+// Errors: those of a login; mfa_required, mfa_enrolment_required if how lacks a second factor
+// that the account has or the tenant demands.
 func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, how doorward.Assurance, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
@@ -78,13 +76,11 @@ func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) erro
 	return err
 }
 
-// Switch opens a session of the caller in another tenant and ends the current one,
-// by.SessionID. The new session keeps the time and the proofs of the login, since
-// switching takes no password; proved are the methods of a second factor that has just
-// been proved, if any. also runs under the lock on the account, as with Open. Errors are
-// those of Open, and besides not_found without an active membership there, login_too_old
-// when the limit of that tenant has passed since the login, and unauthenticated when the
-// current session has ended.
+// Switch ends the caller's session and opens one in another tenant, with the time and the
+// proofs of the same login, since switching takes no password. proved are the methods of a
+// second factor that was just proved, if any; also is as with Open. Errors: those of Open;
+// not_found without an active membership there; login_too_old if that tenant's limit has
+// passed since the login; unauthenticated if the session has ended.
 func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string, proved []string, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, by.ID, tenantID)

@@ -10,13 +10,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Renew gives the caller's session a new token after another proof of identity (OWASP,
-// Session Management Cheat Sheet, "Renew the Session ID After Any Privilege Level
-// Change"). The old token ends on all nodes; the session's limits stay. proved returns
-// the assurance after the proof. also runs in the same transaction, under the lock on the
-// account.
-//
-// Errors: unauthenticated when the session has ended, or the password has changed.
+// Renew gives the caller's session a new token after another proof of identity, as OWASP's
+// Session Management Cheat Sheet asks. The old token ends on all nodes; the limits stay.
+// proved returns the assurance after the proof; also is as with Open. Errors: unauthenticated
+// if the session has ended or the password has changed.
 func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorward.Account, proved func(doorward.Assurance, *access.Tx) doorward.Assurance, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.Mark()
 	opened := Opened{Token: secret.New()}

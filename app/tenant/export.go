@@ -19,15 +19,11 @@ import (
 // member changes or a member is removed; additions don't change it.
 const ExportFormat = 1
 
-// Export writes everything about a tenant to w as one JSON document: settings,
-// logo, people, roles, policies, invitations, API keys, webhooks, and the audit trail. With hashes it
-// includes the password hashes of the people, which are those of their accounts in all
-// tenants.
-// It never includes tokens, secrets of keys, sessions and webhooks.
-//
-// All of it is of one instant, and it is streamed, so a large tenant or a slow w
-// affects no other request. The export is recorded before the first byte, and so
-// is in the document. Errors: not_found, forbidden, and those of w.
+// Export writes everything about a tenant to w as one JSON document, as of one instant, but
+// no tokens and no secrets. With hashes it has the password hashes of people's accounts. It
+// is streamed, so a large tenant or a slow w delays no other request. The export is recorded
+// before the first byte, so the document has that event. Errors: not_found, forbidden,
+// those of w.
 func (t *Tenants) Export(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
 	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
 		d := &document{ctx: ctx, read: read, hashes: hashes, w: bufio.NewWriter(w)}

@@ -24,19 +24,13 @@ type Imported struct {
 	Invitations     int64 // pending ones to these people, which are revoked
 }
 
-// Import makes all people on the list members of the tenant, or none of them. An
-// existing account keeps its password: those with another one in the list are
-// Imported.PasswordKept. An account in no tenant has no password to keep. An event is
-// recorded for each person and for the tenant.
+// Import makes all people on the list members of the tenant, or none of them, and records an
+// event for each and for the tenant. An account that is in a tenant keeps its password;
+// Imported lists them. A dry run does all of it and rolls back. On SQLite nothing else can
+// be written during an import: docs/import.md says how long that takes.
 //
-// A dry run does all of it and rolls back.
-//
-// Errors: a *roster.Error with all faults of the list, with the code
-// already_member for people who are in the tenant; not_found, tenant_closing,
-// forbidden.
-//
-// On SQLite nothing else can be written during an import: docs/import.md says how
-// long that takes.
+// Errors: a *roster.Error with all faults of the list, with the code already_member for
+// people who are in the tenant; not_found, tenant_closing, forbidden.
 func (u *Users) Import(ctx context.Context, by doorward.Caller, tenantID string, list roster.List, dryRun bool) (Imported, error) {
 	on := doorward.Object{Type: "tenant", ID: tenantID, TenantID: tenantID}
 	if err := u.writer.Require(ctx, by, doorward.UserImport, on); err != nil {

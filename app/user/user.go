@@ -45,13 +45,11 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 	return onSuccess(ended, revocation, err)
 }
 
-// Remove ends the membership of another member, with sessions in the tenant, API keys
-// owned there, unless keys transfers them, invitations sent there, and, without another
-// active membership, reset links.
-// With the last membership it deletes the password and the known browsers.
-// versions, unless empty, are those that the decision is based on; see
-// doorward.User.Version. Errors: not_found, last_owner, forbidden,
-// precondition_failed, validation_failed.
+// Remove ends the membership of another member: sessions and reset links, invitations sent
+// there, and API keys unless keys transfers them. The last membership takes the password and
+// the known browsers with it. versions, unless empty, are those that the decision is based
+// on (doorward.User.Version). Errors: not_found, last_owner, forbidden, precondition_failed,
+// validation_failed.
 func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User, keys Handover, versions []string) (doorward.Ended, error) {
 	return u.removeBy(ctx, by, target, keys, versions, u.change)
 }

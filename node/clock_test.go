@@ -167,7 +167,7 @@ func TestOneWrongClock(t *testing.T) {
 		token := right[0].login(acme.Owner.Email)
 		before := right[1].ask("/api/v2/auth/session", token)
 		wrong := launch(t, dsn, "--clock-offset", "90m")
-		wrong.until(t, "it is not ready for want of the right time", func() bool {
+		wrong.until(t, "it is not ready because its clock is wrong", func() bool {
 			a := wrong.ask("/readyz", "")
 			return a.status == http.StatusServiceUnavailable && bytes.Contains(a.body, []byte("clocks"))
 		})
@@ -207,15 +207,15 @@ func TestOneWrongClock(t *testing.T) {
 	})
 }
 
-// TestOffsetOfALoneNode: the first node to start moves the installation's clock, for
-// itself and for the commands beside it. If the clock was ahead before, its records
-// expire no later than they should.
+// TestOffsetOfALoneNode: the first node to start moves the installation's clock, for itself
+// and for commands. Records from a time when the clock was ahead are corrected, so that
+// they expire no later than they should.
 func TestOffsetOfALoneNode(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
 		acme := acmeOn(t, dsn)
 		now := launch(t, dsn)
 		old := now.login(acme.Owner.Email)
-		now.kill() // its row stays, and is no reason
+		now.kill() // its row stays, but must not count as another node
 
 		ahead := launch(t, dsn, "--clock-offset", "26h")
 		if a := ahead.ask("/readyz", ""); a.status != http.StatusOK {
@@ -333,14 +333,14 @@ func TestDatabaseClockJumps(t *testing.T) {
 		token := p.login(acme.Owner.Email)
 		for _, jump := range []time.Duration{26 * time.Hour, -26 * time.Hour} {
 			setClock(t, dsn, jump)
-			p.until(t, "it can't tell", func() bool {
+			p.until(t, "it answers 503", func() bool {
 				a := p.ask(checkPath, token)
 				if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
 					t.Fatalf("a valid session is answered with %d %s", a.status, a.body)
 				}
 				return a.status == http.StatusServiceUnavailable && p.ask("/readyz", "").status == http.StatusServiceUnavailable
 			})
-			if jump > 0 { // as a node of the previous version would, which trusted it
+			if jump > 0 { // a node of the previous version trusts that clock, and would write these times
 				change(t, dsn, `UPDATE sessions SET created_at = created_at + $1`, jump)
 			}
 			setClock(t, dsn, 0)

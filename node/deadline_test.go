@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// connected returns both ends of a connection, the first with noted deadlines.
+// connected returns both ends of a connection. The first is an openConn, whose deadlines
+// the sweep enforces.
 func connected(t *testing.T, o *openConns) (*openConn, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,7 +33,7 @@ func connected(t *testing.T, o *openConns) (*openConn, net.Conn) {
 	return c, client
 }
 
-// in is a deadline, counted from the start of o.
+// in returns the deadline at a time after the start of o.
 func (o *openConns) in(after time.Duration) time.Time { return o.start.Add(after) }
 
 func wantTimeout(t *testing.T, what string, err error) {
@@ -74,8 +75,8 @@ func TestDeadlineTakesEffect(t *testing.T) {
 	wantTimeout(t, "writing", <-writing)
 }
 
-// TestDeadlineIsReplaced: after a timeout another deadline, or none, opens the
-// connection again.
+// TestDeadlineIsReplaced: after a timeout, a new deadline, or none, makes the connection
+// usable again.
 func TestDeadlineIsReplaced(t *testing.T) {
 	o := newOpenConns()
 	for name, next := range map[string]time.Time{"none": {}, "a later one": o.in(time.Hour)} {
@@ -107,8 +108,8 @@ func TestSoonDeadlinesNeedNoSweep(t *testing.T) {
 	}
 }
 
-// TestDeadlineReplacedDuringSweep: a deadline that is replaced while it is enforced ends
-// nothing.
+// TestDeadlineReplacedDuringSweep: a deadline that is replaced while the sweep enforces it
+// doesn't time out the connection.
 func TestDeadlineReplacedDuringSweep(t *testing.T) {
 	all := newOpenConns()
 	var d deadline
@@ -160,8 +161,8 @@ func BenchmarkDeadlines(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer client.Close()
-	noted := newOpenConns().add(client.(*net.TCPConn), func() {})
-	for name, c := range map[string]net.Conn{"own": client, "noted": noted} {
+	swept := newOpenConns().add(client.(*net.TCPConn), func() {})
+	for name, c := range map[string]net.Conn{"net": client, "openConn": swept} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				now := time.Now()

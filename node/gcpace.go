@@ -9,23 +9,21 @@ import (
 )
 
 const (
-	// gcHeadroom is how much is allocated between two collections of a small heap, in
-	// bytes.
+	// gcHeadroom is how many bytes may be allocated between two collections of a small heap.
 	gcHeadroom = 16 << 20
 	// maxGCPercent is the highest percentage that is set.
 	maxGCPercent = 400
-	// gcBusy is how soon after another a collection has to end for the percentage to be
-	// raised. A node at rest collects every few seconds or minutes and stays small.
+	// gcBusy is the longest time between two collections of a busy heap, for which the
+	// percentage is raised. An idle node collects every few seconds or minutes.
 	gcBusy = time.Second
 )
 
-// PaceGC frees what the start leaves behind, then makes the garbage collector of this
-// process run less often while a small heap is allocated from quickly: with 3 MB live
-// and Go's 100 %, checks take a collection every 3 MB. The percentage is 100 again before
-// the heap is large. It is left alone if the environment sets GOGC; GOMEMLIMIT holds at
-// any percentage. Call it once.
+// PaceGC frees what the start leaves behind. Unless GOGC is set, it then makes the garbage
+// collector run less often while a small heap is busy: with 3 MB live and Go's default of
+// 100 %, every 3 MB that checks allocate would cause a collection. A large heap stays at
+// 100 %, and GOMEMLIMIT is respected. Call it once.
 func PaceGC() {
-	runtime.GC() // twice: pools, with 12 MB from reading the migrations, outlive the first
+	runtime.GC() // FreeOSMemory is the second collection: pools, with 12 MB from reading the migrations, outlive one
 	debug.FreeOSMemory()
 	if os.Getenv("GOGC") == "" {
 		p := &gcPacer{percent: 100, last: time.Now()}
@@ -39,7 +37,7 @@ type gcPacer struct {
 	last    time.Time // end of the last collection
 }
 
-// arm has the next collection call adjust: it frees the marker.
+// arm makes the next collection call adjust, when it frees the marker.
 func (p *gcPacer) arm() {
 	marker := new([2]*byte) // with pointers, so that it shares its memory with no other object
 	runtime.AddCleanup(marker, (*gcPacer).adjust, p)
@@ -57,9 +55,9 @@ func (p *gcPacer) adjust() {
 	p.arm()
 }
 
-// gcPercent is the percentage for a heap with so many bytes live, when the last
-// collection was so long ago. It goes in steps of 100, as each change stops the process
-// for a moment.
+// gcPercent returns the percentage for a heap with this many live bytes, this long after the
+// last collection. It is a multiple of 100, because each change of the percentage stops the
+// process for a moment.
 func gcPercent(live uint64, sinceLast time.Duration) int {
 	if sinceLast > gcBusy {
 		return 100

@@ -23,7 +23,7 @@ import (
 )
 
 // TestHighAvailability applies the failures of docs/high-availability.md to three nodes
-// on PostgreSQL under Patroni and etcd, under load, and makes the table there.
+// on PostgreSQL under Patroni and etcd, under load, and writes the table of that guide.
 // deploy/ha/exercise.sh (make ha) starts everything and this test; without it the test
 // is skipped.
 func TestHighAvailability(t *testing.T) {
@@ -115,8 +115,8 @@ var failures = []failure{
 	}, 5 * time.Second},
 }
 
-// exerciseOnce runs one failure with its own database, nodes and people, so that
-// earlier failures don't affect its figures.
+// exerciseOnce runs one failure with its own database, nodes and people, so that earlier
+// failures don't affect what is measured.
 func exerciseOnce(t *testing.T, c *cluster, program string, d failure) {
 	c.do(t, "await-healthy")
 	c.databases++
@@ -129,7 +129,7 @@ func exerciseOnce(t *testing.T, c *cluster, program string, d failure) {
 	}
 	l := newLoad(t, nodes, c.do(t, "url", "1", database), 20)
 	n := newFaultInjector(&fleet{nodes: nodes}, l)
-	f := &measured{}
+	f := &impact{}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 2, 6)
@@ -192,9 +192,9 @@ func (l *load) awaitSignIns(t *testing.T) {
 // outages are the times in which calls got no answer, or 503.
 type outages struct{ longest, sum time.Duration }
 
-// gaps finds the outages of a node: each lasts from the start of an unanswered call to
-// the end of the next answered one. A node without calls was down.
-func gaps(probes []probe, node int, before time.Duration) (o outages) {
+// outagesOf finds the outages of a node: each lasts from the start of an unanswered call to
+// the end of the next answered one. A node without calls was down all the time.
+func outagesOf(probes []probe, node int, before time.Duration) (o outages) {
 	var of []probe
 	for _, p := range probes {
 		if p.node == node && p.from < before {
@@ -220,8 +220,8 @@ func gaps(probes []probe, node int, before time.Duration) (o outages) {
 
 func (o *outages) end(took time.Duration) { o.longest, o.sum = max(o.longest, took), o.sum+took }
 
-// measured is what a failure did to sign-ins and checks beside the random load.
-type measured struct {
+// impact is what a failure did to sign-ins and checks, besides the random load.
+type impact struct {
 	until time.Duration // the end of the load
 
 	mu      sync.Mutex
@@ -230,7 +230,7 @@ type measured struct {
 }
 
 // signIn signs p in on a node until ctx ends. Nothing else changes p.
-func (f *measured) signIn(ctx context.Context, l *load, node int, p *person) {
+func (f *impact) signIn(ctx context.Context, l *load, node int, p *person) {
 	for ctx.Err() == nil {
 		r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": doorwardtest.Password})
 		var answer struct{ Token string }
@@ -246,7 +246,7 @@ func (f *measured) signIn(ctx context.Context, l *load, node int, p *person) {
 
 // sweep checks every kept session on every node: all were acknowledged, so all must be
 // valid.
-func (f *measured) sweep(l *load) {
+func (f *impact) sweep(l *load) {
 	for _, s := range f.kept {
 		for node := range l.nodes {
 			l.check(node, s)
@@ -255,22 +255,22 @@ func (f *measured) sweep(l *load) {
 }
 
 // worst returns the longest outages of any node.
-func (f *measured) worst(probes []probe) (w outages) {
+func (f *impact) worst(probes []probe) (w outages) {
 	for node := range 3 {
-		o := gaps(probes, node, f.until)
+		o := outagesOf(probes, node, f.until)
 		w.longest, w.sum = max(w.longest, o.longest), max(w.sum, o.sum)
 	}
 	return w
 }
 
 // write adds a line to the table that exercise.sh prints.
-func (f *measured) write(t *testing.T, c *cluster, d failure, l *load, v verdict) {
+func (f *impact) write(t *testing.T, c *cluster, d failure, l *load, v verdict) {
 	t.Helper()
 	checks, signIns := f.worst(l.history.probes), f.worst(f.signIns)
 	sessions, revocations := l.answered()
 	sessions += len(f.kept)
 	line := fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %d | %d | %d | %d |\n", d.what, seconds(checks.longest), seconds(checks.sum),
-		seconds(gaps(l.history.probes, gatewayNode, f.until).longest), seconds(signIns.longest), sessions, revocations, v.refused, v.stale, v.old)
+		seconds(outagesOf(l.history.probes, gatewayNode, f.until).longest), seconds(signIns.longest), sessions, revocations, v.refused, v.stale, v.old)
 	t.Log(line)
 	table, err := os.OpenFile(filepath.Join(c.home, "table.md"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -284,8 +284,7 @@ func (f *measured) write(t *testing.T, c *cluster, d failure, l *load, v verdict
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// answered counts the opened sessions and the revocations that were answered with
-// success.
+// answered counts the sign-ins and the revocations that were answered with success.
 func (l *load) answered() (sessions, revocations int) {
 	for _, p := range l.history.people {
 		sessions += len(p.sessions)
@@ -321,8 +320,8 @@ func (l *load) checkThrough(ctx context.Context, gateway string, s *session) {
 	}
 }
 
-// TestGaps: gaps computes the guide's figures.
-func TestGaps(t *testing.T) {
+// TestOutagesOf: the outages in the guide's table are computed correctly.
+func TestOutagesOf(t *testing.T) {
 	ok, gone := http.StatusOK, http.StatusServiceUnavailable
 	for _, c := range []struct {
 		name   string
@@ -330,18 +329,18 @@ func TestGaps(t *testing.T) {
 		want   outages
 	}{
 		{"none", []probe{{span: spanOf(1, 2), status: ok}, {span: spanOf(2, 3), status: ok}}, outages{}},
-		{"one, from the first question to the first answer", []probe{
+		{"one, from the first unanswered call to the next answer", []probe{
 			{span: spanOf(1, 2), status: ok}, {span: spanOf(3, 5), status: gone}, {span: spanOf(5, 6), status: 0}, {span: spanOf(7, 8), status: ok},
 		}, outages{5 * time.Second, 5 * time.Second}},
 		{"two", []probe{
 			{span: spanOf(1, 2), status: gone}, {span: spanOf(3, 4), status: ok}, {span: spanOf(5, 6), status: gone}, {span: spanOf(6, 7), status: ok},
 		}, outages{3 * time.Second, 5 * time.Second}},
 		{"one that never ends", []probe{{span: spanOf(1, 2), status: ok}, {span: spanOf(4, 5), status: gone}}, outages{6 * time.Second, 6 * time.Second}},
-		{"nobody asked", nil, outages{10 * time.Second, 10 * time.Second}},
+		{"no calls", nil, outages{10 * time.Second, 10 * time.Second}},
 		{"another node", []probe{{span: spanOf(1, 2), node: 1, status: ok}, {span: spanOf(1, 2), status: ok}}, outages{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := gaps(c.probes, 0, 10*time.Second); got != c.want {
+			if got := outagesOf(c.probes, 0, 10*time.Second); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
 		})

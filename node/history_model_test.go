@@ -11,13 +11,13 @@ import (
 
 // A history is what the clients of an installation observed: calls with their start and
 // end, by the one monotonic clock of the test process, and their answers. verify
-// compares it with the contract.
+// compares it with what Doorward guarantees.
 //
 // Concurrent calls have no assumed order, and none is searched for: each answer is
 // compared with all writes to the person concerned. In one way that is weaker than
 // linearizability: of two checks, the first may see a change and the second not, while
-// the changing call is still running. The contract allows that: only the answer to the
-// revoking call counts. In return the verdict is exact and takes linear time.
+// the changing call is still running. That is allowed: the guarantee begins with the answer
+// to the revoking call. In return the verdict is exact and takes linear time.
 
 // span is the duration of a call. Its effect happened at some instant within.
 type span struct{ from, to time.Duration }
@@ -208,7 +208,7 @@ func (v *verdict) find(counter *int, format string, args ...any) {
 	}
 }
 
-// verify compares every answer with the contract:
+// verify compares every answer with what Doorward guarantees:
 //
 //   - a check that began after the answer to a call that ended its session is not
 //     accepted;
@@ -296,7 +296,7 @@ func (h *history) may(answer, role string, c probe) bool {
 	return grants(role, c.action) == (answer == granted)
 }
 
-// grants is the contract's table of permissions, as far as the load uses it.
+// grants is the table of docs/permissions.md, as far as the load uses it.
 func grants(role, action string) bool {
 	switch action {
 	case byRole:

@@ -24,7 +24,7 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 )
 
-// full enables tests that take a minute or more: make faults, make chaos.
+// full makes tests larger, so that they take a minute or more: make faults, make chaos.
 var full = flag.Bool("full", false, "faults and histories at full size")
 
 // junkRequests is small without -full, for runs with every change.
@@ -115,7 +115,7 @@ func randomBytes(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// word is of printable characters, those that mean something among them.
+// word returns printable characters, including those with a meaning in URLs, JSON and HTTP.
 func word(r *rand.Rand, n int) string {
 	b := make([]byte, n)
 	for i := range b {
@@ -293,8 +293,8 @@ func settled(t *testing.T, atMost int) (l usage) {
 	return l
 }
 
-// growth is the allowed growth of the heap: less than a leak of a hundred bytes per
-// request makes with 100,000 requests.
+// growth is the allowed growth of the heap. With 100,000 requests, a leak of a hundred bytes
+// per request exceeds it.
 const growth = 8 << 20
 
 // TestJunk runs alone, so that leaked goroutines and memory show.

@@ -68,7 +68,7 @@ func (s *server) checks(t *testing.T, token string, want int) {
 // mailArrives invites and waits for the mail.
 func (s *server) mailArrives(t *testing.T, by *doorwardtest.Person, to string) {
 	t.Helper()
-	s.offered(t, by, to, "USER", 3)
+	s.sendInvitation(t, by, to, "USER", 3)
 	s.code(t, to)
 }
 

@@ -278,7 +278,7 @@ func TestUnknownPaths(t *testing.T) {
 	})
 }
 
-// If a request has several faults, the answer is the first in the contract's order.
+// If a request has several faults, the answer is the first in the documented order.
 func TestOrderOfRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

@@ -71,7 +71,7 @@ type creation struct {
 func (s *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]creation {
 	t.Helper()
 	owner := as(acme.Owner.Token())
-	pending := s.offered(t, acme.Owner, "again@x.example", "USER", 3).text("id")
+	pending := s.sendInvitation(t, acme.Owner, "again@x.example", "USER", 3).text("id")
 	keyPath := "POST /api/v2/api-keys"
 	apiKey := m{"name": "shop", "permissions": []string{"message.send"}}
 	rotated := s.send(t, keyPath, apiKey, owner).ok(http.StatusCreated).text("apiKey.id")

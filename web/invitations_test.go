@@ -19,8 +19,8 @@ import (
 
 const bulkPath = "POST /api/v2/auth/invite/bulk"
 
-// offered sends an invitation without waiting for the mail, and returns the answer.
-func (s *server) offered(t *testing.T, by *doorwardtest.Person, email, role string, days int) answer {
+// sendInvitation sends an invitation without waiting for the mail, and returns the answer.
+func (s *server) sendInvitation(t *testing.T, by *doorwardtest.Person, email, role string, days int) answer {
 	t.Helper()
 	return s.send(t, invitePath, m{"email": email, "role": role, "expiresInDays": days}, as(by.Token())).ok(http.StatusCreated)
 }
@@ -33,15 +33,15 @@ func (s *server) resend(t *testing.T, by, id string) answer {
 func TestInvitationsAreListedByState(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		d.offered(t, globex.Owner, "else@x.example", "USER", 3)
-		expired := d.offered(t, acme.Owner, "expired@x.example", "USER", 1).text("id")
+		d.sendInvitation(t, globex.Owner, "else@x.example", "USER", 3)
+		expired := d.sendInvitation(t, acme.Owner, "expired@x.example", "USER", 1).text("id")
 		d.Advance(24*time.Hour - time.Second)
 		acme.Owner.Login()
-		used := d.offered(t, acme.Owner, "used@x.example", "USER", 3)
+		used := d.sendInvitation(t, acme.Owner, "used@x.example", "USER", 3)
 		d.complete(t, d.code(t, "used@x.example"), password).ok(http.StatusOK)
-		revoked := d.offered(t, acme.Owner, "revoked@x.example", "USER", 3).text("id")
+		revoked := d.sendInvitation(t, acme.Owner, "revoked@x.example", "USER", 3).text("id")
 		d.send(t, "DELETE /api/v2/invitations/"+revoked, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
-		pending := d.offered(t, acme.Owner, "pending@x.example", "OWNER", 3).text("id")
+		pending := d.sendInvitation(t, acme.Owner, "pending@x.example", "OWNER", 3).text("id")
 		admin := acme.Join("admin@acme.example", "ADMIN") // also sees invitations to higher roles
 		list := func(query string) []string {
 			t.Helper()
@@ -104,7 +104,7 @@ func TestRevokeInvitation(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
-		above := d.offered(t, acme.Owner, "above@x.example", "OWNER", 3).text("id")
+		above := d.sendInvitation(t, acme.Owner, "above@x.example", "OWNER", 3).text("id")
 		revoke := func(by *doorwardtest.Person, id string) answer {
 			t.Helper()
 			return d.send(t, "DELETE /api/v2/invitations/"+id, nil, as(by.Token()))
@@ -116,8 +116,8 @@ func TestRevokeInvitation(t *testing.T) {
 		revoke(acme.Owner, above).ok(http.StatusNoContent)
 		d.complete(t, code, password).fails(http.StatusGone, "invitation_revoked")
 
-		expired := d.offered(t, acme.Owner, "expired@x.example", "USER", 1).text("id")
-		used := d.offered(t, acme.Owner, "used@x.example", "USER", 3).text("id")
+		expired := d.sendInvitation(t, acme.Owner, "expired@x.example", "USER", 1).text("id")
+		used := d.sendInvitation(t, acme.Owner, "used@x.example", "USER", 3).text("id")
 		d.complete(t, d.code(t, "used@x.example"), password).ok(http.StatusOK)
 		d.Advance(24 * time.Hour)
 		acme.Owner.Login()
@@ -136,7 +136,7 @@ func TestResendInvitation(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
-		first := d.offered(t, admin, "ann@x.example", "USER", 3)
+		first := d.sendInvitation(t, admin, "ann@x.example", "USER", 3)
 		id, old := first.text("id"), d.code(t, "ann@x.example")
 		d.Advance(30 * time.Minute)
 		again := d.resend(t, admin.Token(), id).ok(http.StatusOK).is("delivery", "queued").is("status", "PENDING").is("id", id).is("invitedBy", admin.ID)
@@ -160,7 +160,7 @@ func TestResendAfterTheInviterWasDemoted(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
-		id := d.offered(t, admin, "ann@x.example", "USER", 3).text("id")
+		id := d.sendInvitation(t, admin, "ann@x.example", "USER", 3).text("id")
 		d.patchUser(t, acme.Owner, admin.ID, m{"role": "USER"}).ok(http.StatusOK)
 		d.complete(t, d.code(t, "ann@x.example"), password).fails(http.StatusGone, "invitation_revoked")
 		d.resend(t, admin.Token(), id).fails(http.StatusForbidden, "forbidden")
@@ -173,7 +173,7 @@ func TestResendAfterTheInviterWasDemoted(t *testing.T) {
 func TestResendTooSoon(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		id := d.offered(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
+		id := d.sendInvitation(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
 		tooSoon := func(least, most int) {
 			t.Helper()
 			a := d.resend(t, acme.Owner.Token(), id).fails(http.StatusTooManyRequests, "resend_too_soon")
@@ -191,7 +191,7 @@ func TestResendTooSoon(t *testing.T) {
 			d.Advance(time.Minute)
 		}
 		tooSoon(23*3600, 24*3600-5*60+1)
-		other := d.offered(t, acme.Owner, "other@x.example", "USER", 3).text("id")
+		other := d.sendInvitation(t, acme.Owner, "other@x.example", "USER", 3).text("id")
 		d.Advance(time.Minute)
 		d.resend(t, acme.Owner.Token(), other).ok(http.StatusOK) // to another address
 		d.Advance(24*time.Hour - 6*time.Minute)
@@ -202,7 +202,7 @@ func TestResendTooSoon(t *testing.T) {
 		}
 		// The first invitation of a day doesn't count towards the five.
 		d.send(t, "DELETE /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
-		id = d.offered(t, acme.Owner, "ann@x.example", "ADMIN", 3).text("id")
+		id = d.sendInvitation(t, acme.Owner, "ann@x.example", "ADMIN", 3).text("id")
 		d.send(t, "DELETE /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 		d.send(t, invitePath, m{"email": "ann@x.example", "role": "USER"}, as(acme.Owner.Token())).fails(http.StatusTooManyRequests, "resend_too_soon")
 	})
@@ -239,7 +239,7 @@ func TestInviteAgainTooOften(t *testing.T) {
 		if problem, _ := one["problem"].(m); one["status"] != 429.0 || problem["code"] != "resend_too_soon" || two["status"] != 201.0 {
 			t.Errorf("the rows are %v", rows)
 		}
-		d.offered(t, globex.Owner, "ann@x.example", "USER", 3) // of another tenant
+		d.sendInvitation(t, globex.Owner, "ann@x.example", "USER", 3) // of another tenant
 
 		d.Advance(refused.wait() - time.Minute)
 		acme.Owner.Login()
@@ -253,7 +253,7 @@ func TestInviteSeveral(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
-		pending := d.offered(t, acme.Owner, "pending@x.example", "USER", 3).text("id")
+		pending := d.sendInvitation(t, acme.Owner, "pending@x.example", "USER", 3).text("id")
 		bulk := func(rows ...m) answer {
 			t.Helper()
 			return d.send(t, bulkPath, m{"invitations": rows}, as(admin.Token()))
@@ -390,7 +390,7 @@ func TestDeliveryOfInvitations(t *testing.T) {
 		return d.send(t, "GET /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK).text("delivery")
 	}
 	sink.Refuse(smtptest.AtRecipient, 451)
-	later := d.offered(t, acme.Owner, "later@x.example", "USER", 3).is("delivery", "queued").text("id")
+	later := d.sendInvitation(t, acme.Owner, "later@x.example", "USER", 3).is("delivery", "queued").text("id")
 	d.tried(t)
 	if got := delivery(later); got != "queued" {
 		t.Errorf("refused for now: %s", got)
@@ -401,7 +401,7 @@ func TestDeliveryOfInvitations(t *testing.T) {
 		t.Errorf("taken: %s", got)
 	}
 	sink.Refuse(smtptest.AtRecipient, 550)
-	never := d.offered(t, acme.Owner, "never@x.example", "USER", 3).text("id")
+	never := d.sendInvitation(t, acme.Owner, "never@x.example", "USER", 3).text("id")
 	d.emptyQueue(t)
 	if got := delivery(never); got != "failed" {
 		t.Errorf("refused for good: %s", got)
@@ -434,7 +434,7 @@ func TestResendReplacesTheMailThatWaits(t *testing.T) {
 	d := start(t, doorwardtest.Mail(sink.URL()))
 	acme := d.Tenant("Acme")
 	sink.Refuse(smtptest.AtRecipient, 451)
-	id := d.offered(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
+	id := d.sendInvitation(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
 	d.tried(t)
 	d.clock.advance(time.Minute)
 	d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)

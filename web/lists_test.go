@@ -41,7 +41,7 @@ func TestListsSearchAndSort(t *testing.T) {
 		for n, name := range []string{"Zoë Straße", "Jürgen Müller", "Carla Haddad", "Élodie"} {
 			p := acme.Join(fmt.Sprintf("p%d@acme.example", n), "USER")
 			d.patchUser(t, acme.Owner, p.ID, m{"name": name}).ok(http.StatusOK)
-			d.offered(t, acme.Owner, fmt.Sprintf("i%d@acme.example", n), []string{"USER", "VIEWER"}[n%2], 3)
+			d.sendInvitation(t, acme.Owner, fmt.Sprintf("i%d@acme.example", n), []string{"USER", "VIEWER"}[n%2], 3)
 		}
 		for query, want := range map[string][]string{
 			"role=USER&sort=name":                 {"Carla Haddad", "Élodie", "Jürgen Müller", "Zoë Straße"},
@@ -108,7 +108,7 @@ func TestListsAsCSV(t *testing.T) {
 		owner := as(acme.Owner.Token())
 		bob := acme.Join("bob@acme.example", "USER")
 		d.patchUser(t, acme.Owner, bob.ID, m{"name": "=HYPERLINK(\"x\")"}).ok(http.StatusOK)
-		d.offered(t, acme.Owner, "cat@acme.example", "USER", 3)
+		d.sendInvitation(t, acme.Owner, "cat@acme.example", "USER", 3)
 		read := func(path string) [][]string {
 			a := d.send(t, "GET "+path, nil, owner).ok(http.StatusOK)
 			rows, err := csv.NewReader(bytes.NewReader(a.body)).ReadAll()
@@ -171,7 +171,7 @@ func TestBulkOfInvitations(t *testing.T) {
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		var ids []string
 		for n, role := range []string{"USER", "VIEWER", "OWNER"} {
-			ids = append(ids, d.offered(t, acme.Owner, fmt.Sprintf("i%d@acme.example", n), role, 3).text("id"))
+			ids = append(ids, d.sendInvitation(t, acme.Owner, fmt.Sprintf("i%d@acme.example", n), role, 3).text("id"))
 		}
 		ids = append(ids, "inv_none")
 		bulk := func(what string) answer {

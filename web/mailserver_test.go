@@ -31,7 +31,7 @@ func TestMailServerInTrouble(t *testing.T) {
 			var invited []string
 			for i := range 12 { // more than are sent side by side
 				email := fmt.Sprintf("ann%d@x.example", i)
-				d.offered(t, owner, email, "USER", 3).is("delivery", "queued")
+				d.sendInvitation(t, owner, email, "USER", 3).is("delivery", "queued")
 				invited = append(invited, email)
 			}
 			d.send(t, "POST /api/v2/auth/forgot-password", m{"email": owner.Email}).ok(http.StatusAccepted)

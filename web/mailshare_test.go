@@ -19,8 +19,9 @@ import (
 	"github.com/doorward/doorward/store/dbtest"
 )
 
-// TestMailShares: invitations count for the share of their tenant, resets for
-// that of the network that requested them.
+// TestMailShares: the queue is shared fairly, so that one sender can't delay the others. An
+// invitation counts for the share of its tenant, a reset for that of the network that
+// requested it.
 func TestMailShares(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
@@ -28,7 +29,7 @@ func TestMailShares(t *testing.T) {
 	acme := d.Tenant("Acme")
 	d.deliver(t)
 	sink.Refuse(smtptest.AtConnect, 421) // so that all of them stay queued
-	d.offered(t, acme.Owner, "bob@x.example", "USER", 3)
+	d.sendInvitation(t, acme.Owner, "bob@x.example", "USER", 3)
 	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": acme.Owner.Email}).ok(http.StatusAccepted)
 	d.Node.App.Inbox.RecordPending(t.Context()) // the worker queues the mail
 	globex, err := d.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), "Globex", "owner@globex.example")
@@ -62,7 +63,7 @@ func TestOneSlowHost(t *testing.T) {
 	owner := d.Tenant("Acme").Owner
 	sink.StallTo(func(to string) bool { return to != owner.Email })
 	for i := range 24 {
-		d.offered(t, owner, fmt.Sprintf("ann%d@slow.example", i), "USER", 3)
+		d.sendInvitation(t, owner, fmt.Sprintf("ann%d@slow.example", i), "USER", 3)
 	}
 	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": owner.Email}).ok(http.StatusAccepted)
 	for n := 1; !strings.Contains(sink.Wait(t, owner.Email, n)[n-1].Parse(t).Text, "/reset#"); n++ {
@@ -72,7 +73,7 @@ func TestOneSlowHost(t *testing.T) {
 	}
 }
 
-// full enables tests that take a minute: make chaos.
+// full makes the tests as large as an attack would be; they then take a minute (make chaos).
 var full = flag.Bool("full", false, "floods at full size")
 
 // TestResetInAFlood: a tenant has invited people at many dead hosts, and resets for
@@ -91,13 +92,13 @@ func TestResetInAFlood(t *testing.T) {
 			d := start(t, doorwardtest.Database(dsn(t)), doorwardtest.Mail(sink.URL()))
 			owner := d.Tenant("Acme").Owner
 			sink.StallTo(func(to string) bool { return to != owner.Email })
-			d.inviteDead(t, owner, deadHosts)
-			d.fileJunk(t, 0, junk)
+			d.inviteAtDeadHosts(t, owner, deadHosts)
+			d.queueUnknownResets(t, 0, junk)
 			flooding, stop := context.WithCancel(t.Context())
 			var flood sync.WaitGroup
 			flood.Go(func() {
 				for n := junk; flooding.Err() == nil; n += 100 {
-					d.fileJunk(t, n, 100)
+					d.queueUnknownResets(t, n, 100)
 				}
 			})
 			began := time.Now()
@@ -114,13 +115,13 @@ func TestResetInAFlood(t *testing.T) {
 	}
 }
 
-// inviteDead invites one person at each of that many dead hosts.
-func (s *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
+// inviteAtDeadHosts invites one person at each of that many dead hosts.
+func (s *server) inviteAtDeadHosts(t *testing.T, owner *doorwardtest.Person, hosts int) {
 	t.Helper()
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "192.0.2.1"}
 	outcome, err := s.Node.App.Login.WithPassword(t.Context(), by, owner.Email, doorwardtest.Password, "")
-	in, complete := outcome.(login.SignedIn)
-	if !complete {
+	in, signedIn := outcome.(login.SignedIn)
+	if !signedIn {
 		t.Fatal(outcome, err)
 	}
 	by = by.As(in.User)
@@ -136,9 +137,9 @@ func (s *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int)
 	}
 }
 
-// fileJunk stores reset requests for unknown addresses, from count networks numbered
+// queueUnknownResets stores reset requests for unknown addresses, from count networks numbered
 // from the given one.
-func (s *server) fileJunk(t *testing.T, from, count int) {
+func (s *server) queueUnknownResets(t *testing.T, from, count int) {
 	t.Helper()
 	err := s.Node.App.Access.Upkeep(context.Background(), func(tx *store.Tx) error {
 		for n := from; n < from+count; n++ {

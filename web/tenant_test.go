@@ -168,7 +168,7 @@ func TestAllowedEmailDomains(t *testing.T) {
 func TestInvitationDays(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		long := d.offered(t, acme.Owner, "long@x.example", "USER", 30)
+		long := d.sendInvitation(t, acme.Owner, "long@x.example", "USER", 30)
 		d.patchTenant(t, acme.Owner.Token(), settings("invitationDays", 3)).ok(http.StatusOK)
 		days := func(a answer) float64 {
 			return a.instant("expiresAt").Sub(a.instant("createdAt")).Round(time.Minute).Hours() / 24
@@ -178,7 +178,7 @@ func TestInvitationDays(t *testing.T) {
 		}
 		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER", "expiresInDays": 4}, as(acme.Owner.Token())).invalid("/expiresInDays", "out_of_range")
 		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER", "expiresInDays": 31}, as(acme.Owner.Token())).invalid("/expiresInDays", "out_of_range")
-		d.offered(t, acme.Owner, "bob@x.example", "USER", 3)
+		d.sendInvitation(t, acme.Owner, "bob@x.example", "USER", 3)
 		d.patchTenant(t, acme.Owner.Token(), settings("invitationDays", 20)).ok(http.StatusOK)
 		if got := days(d.send(t, invitePath, m{"email": "cat@x.example", "role": "USER"}, as(acme.Owner.Token())).ok(http.StatusCreated)); got != 7 {
 			t.Errorf("by default it is valid for %v days", got)

@@ -96,12 +96,12 @@ func TestFaultsAreNeverRefusals(t *testing.T) {
 			w.WriteHeader(401)
 			fmt.Fprint(w, `{"status":401,"code":"x"}`)
 		}, 1},
-		"500 problem":                  {problem(500, `{"status":500,"code":"internal_error"}`), 1},
-		"404 problem":                  {problem(404, `{"status":404,"code":"not_found"}`), 1},
-		"422 problem":                  {problem(422, `{"status":422,"code":"validation_failed"}`), 1},
-		"connection closed":            {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 3},
-		"body that breaks off":         {breakOff, 3},
-		"body without an end in sight": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401); _, _ = w.Write(make([]byte, 3<<20)) }, 1},
+		"500 problem":          {problem(500, `{"status":500,"code":"internal_error"}`), 1},
+		"404 problem":          {problem(404, `{"status":404,"code":"not_found"}`), 1},
+		"422 problem":          {problem(422, `{"status":422,"code":"validation_failed"}`), 1},
+		"connection closed":    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 3},
+		"body that breaks off": {breakOff, 3},
+		"body of megabytes":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401); _, _ = w.Write(make([]byte, 3<<20)) }, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,17 +127,17 @@ func breakOff(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(w, "{")
 }
 
-func TestIntrospectionIsNotGuessed(t *testing.T) {
-	const whole = `{"active":true,"user":{"id":"u","tenantId":"t","role":"USER","email":"e"},"session":{"id":"s"},"allowed":true}`
+func TestIncompleteIntrospectionIsAnError(t *testing.T) {
+	const complete = `{"active":true,"user":{"id":"u","tenantId":"t","role":"USER","email":"e"},"session":{"id":"s"},"allowed":true}`
 	tests := map[string]string{
 		"no JSON":          `<html>`,
 		"no items":         `{}`,
 		"too few":          `{"items":[]}`,
-		"too many":         `{"items":[` + whole + `,` + whole + `]}`,
+		"too many":         `{"items":[` + complete + `,` + complete + `]}`,
 		"nobody":           `{"items":[{"active":true,"allowed":true}]}`,
-		"no tenant":        `{"items":[` + strings.Replace(whole, `"tenantId":"t",`, "", 1) + `]}`,
-		"no decision":      `{"items":[` + strings.Replace(whole, `,"allowed":true`, "", 1) + `]}`,
-		"another decision": `{"items":[` + strings.Replace(whole, `true}`, `"yes"}`, 1) + `]}`,
+		"no tenant":        `{"items":[` + strings.Replace(complete, `"tenantId":"t",`, "", 1) + `]}`,
+		"no decision":      `{"items":[` + strings.Replace(complete, `,"allowed":true`, "", 1) + `]}`,
+		"another decision": `{"items":[` + strings.Replace(complete, `true}`, `"yes"}`, 1) + `]}`,
 	}
 	for name, body := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,13 +148,14 @@ func TestIntrospectionIsNotGuessed(t *testing.T) {
 			}
 		})
 	}
-	url, _ := fake(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items":[`+whole+`]}`) })
+	url, _ := fake(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items":[`+complete+`]}`) })
 	if a, err := newClient(t, url, client.OperatorKey("dwo_x")).Introspect(t.Context(), "x", "message.send"); err != nil || !a.Allowed {
-		t.Errorf("the complete answer: %+v, %v", a, err)
+		t.Errorf("a complete answer: %+v, %v", a, err)
 	}
 }
 
-// A caller's credentials are sent to Doorward only.
+// Of the request's headers, the client sends only those that a check needs, and only to
+// Doorward.
 func TestOnlyWhatIsNeededIsSent(t *testing.T) {
 	var got http.Header
 	url, _ := fake(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
@@ -199,12 +200,12 @@ func TestLastAddressesAreSent(t *testing.T) {
 	}
 }
 
+// leakyJar is a cookie jar that panics if it is used: a shared jar would mix callers.
 type leakyJar struct{ http.CookieJar }
 
-// In a synctest bubble the waits take no time. Its network is made of pipes.
-
-// bubble returns a client of a server whose answers come from h.
-func bubble(t *testing.T, h http.HandlerFunc, options ...client.Option) *client.Client {
+// clientInBubble returns a client of a server whose answers come from h. They are connected
+// by pipes, since a synctest bubble, in which waits take no time, can't wait for sockets.
+func clientInBubble(t *testing.T, h http.HandlerFunc, options ...client.Option) *client.Client {
 	t.Helper()
 	pipes := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: h}
@@ -255,14 +256,14 @@ func good(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-func TestSlowDoorwardIsAFaultInTime(t *testing.T) {
+func TestSlowDoorwardTimesOut(t *testing.T) {
 	for _, limit := range []time.Duration{0, 3 * time.Second, 250 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			var options []client.Option
 			if limit > 0 {
 				options = append(options, client.Timeout(limit))
 			}
-			c := bubble(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, options...)
+			c := clientInBubble(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, options...)
 			began := time.Now()
 			_, err := c.Check(t.Context(), client.Request{Header: session("x")})
 			want := limit
@@ -279,9 +280,9 @@ func TestSlowDoorwardIsAFaultInTime(t *testing.T) {
 	}
 }
 
-func TestCallerThatGoesAwayIsNotWaitedFor(t *testing.T) {
+func TestCancelledCheckReturnsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := bubble(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+		c := clientInBubble(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Millisecond, cancel)
 		began := time.Now()
@@ -295,7 +296,7 @@ func TestCallerThatGoesAwayIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestTriesAgain(t *testing.T) {
+func TestRetries(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {
 		name               string
@@ -308,20 +309,20 @@ func TestTriesAgain(t *testing.T) {
 	}{
 		{"after one failure", "", 1, 2, true, 50 * ms, 75 * ms, 0},
 		{"after two", "", 2, 3, true, 150 * ms, 225 * ms, 0},
-		{"no more than that", "", 3, 3, false, 150 * ms, 225 * ms, time.Second},
-		{"not before it is asked to", "1", 1, 2, true, 1000 * ms, 1500 * ms, 0},
-		{"at once if it may", "0", 2, 3, true, 0, 0, 0},
-		{"at a date", "date", 1, 2, true, 1000 * ms, 3000 * ms, 0},
-		{"not when the wait is too long", "30", 1, 1, false, 0, 0, 30 * time.Second},
-		{"nor for ever", "99999999999", 1, 1, false, 0, 0, 5 * time.Minute},
-		{"nonsense is no wait", "soon", 1, 2, true, 50 * ms, 75 * ms, 0},
-		{"below zero neither", "-5", 1, 2, true, 50 * ms, 75 * ms, 0},
+		{"three calls at most", "", 3, 3, false, 150 * ms, 225 * ms, time.Second},
+		{"not before Retry-After", "1", 1, 2, true, 1000 * ms, 1500 * ms, 0},
+		{"at once if Retry-After is 0", "0", 2, 3, true, 0, 0, 0},
+		{"Retry-After is a date", "date", 1, 2, true, 1000 * ms, 3000 * ms, 0},
+		{"not if Retry-After is beyond the timeout", "30", 1, 1, false, 0, 0, 30 * time.Second},
+		{"a very long Retry-After is limited", "99999999999", 1, 1, false, 0, 0, 5 * time.Minute},
+		{"invalid Retry-After is ignored", "soon", 1, 2, true, 50 * ms, 75 * ms, 0},
+		{"negative Retry-After is ignored", "-5", 1, 2, true, 50 * ms, 75 * ms, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int64
-				c := bubble(t, func(w http.ResponseWriter, r *http.Request) {
+				c := clientInBubble(t, func(w http.ResponseWriter, r *http.Request) {
 					if calls.Add(1) > tt.failures {
 						good(w, r)
 						return
@@ -357,7 +358,7 @@ func TestTriesAgain(t *testing.T) {
 func TestWaitsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
-		c := bubble(t, func(w http.ResponseWriter, r *http.Request) {
+		c := clientInBubble(t, func(w http.ResponseWriter, r *http.Request) {
 			if calls.Add(1)%2 == 0 {
 				good(w, r)
 				return
@@ -379,7 +380,7 @@ func TestWaitsAreSpread(t *testing.T) {
 	})
 }
 
-func TestUnavailableTellsHowLong(t *testing.T) {
+func TestUnavailableHasRetryAfter(t *testing.T) {
 	url, _ := fake(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "30")
 		w.WriteHeader(503)
@@ -423,7 +424,7 @@ func TestConnectionsAreReused(t *testing.T) {
 
 // An action that Doorward doesn't know is this program's fault: it is logged, and
 // ordinary refusals aren't.
-func TestLogTellsFaultsOfTheProgram(t *testing.T) {
+func TestLogHasFaultsOfTheProgram(t *testing.T) {
 	server, viewer := running(), person("VIEWER")
 	var log bytes.Buffer
 	s := service(t, newClient(t, server.URL, client.Logger(slog.New(slog.NewTextHandler(&log, nil)))))

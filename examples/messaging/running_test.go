@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/internal/installed"
 )
 
-// roles are the people of a tenant, and what each may do here (contract, 3.4).
+// roles are the roles of a tenant, with the status that the service answers to each.
 var roles = []struct {
 	role         string
 	send, report int
@@ -24,8 +24,8 @@ var roles = []struct {
 	{"VIEWER", 403, 200},
 }
 
-// everybody returns the identifier of one session for each role.
-func everybody(server *doorwardtest.Server) map[string]*doorwardtest.Person {
+// peopleByRole creates a tenant with one person for each role.
+func peopleByRole(server *doorwardtest.Server) map[string]*doorwardtest.Person {
 	acme := server.Tenant("Acme")
 	people := map[string]*doorwardtest.Person{"OWNER": acme.Owner}
 	for _, role := range []string{"ADMIN", "USER", "VIEWER"} {
@@ -34,8 +34,8 @@ func everybody(server *doorwardtest.Server) map[string]*doorwardtest.Person {
 	return people
 }
 
-// wants sends a request and compares the status; a refusal must be a problem.
-func wants(t *testing.T, status int, r request) (*http.Response, string) {
+// wantStatus sends a request and compares the status; a refusal must be a problem (RFC 9457).
+func wantStatus(t *testing.T, status int, r request) (*http.Response, string) {
 	t.Helper()
 	res, body := r.send(t)
 	if res.StatusCode != status {
@@ -53,7 +53,7 @@ func wants(t *testing.T, status int, r request) (*http.Response, string) {
 	}
 	for name := range res.Header {
 		if strings.HasPrefix(name, "X-Auth-") {
-			t.Errorf("%s: the answer tells %s", r, name)
+			t.Errorf("%s: the answer has the header %s", r, name)
 		}
 	}
 	return res, body
@@ -67,23 +67,23 @@ func report(base, token string) request {
 	return request{method: "GET", url: base + "/reports", token: token}
 }
 
-// tour checks the service at base, however it is protected.
-func tour(t *testing.T, base string, people map[string]*doorwardtest.Person) {
+// checkService checks the service at base, whether it asks Doorward itself or a gateway does.
+func checkService(t *testing.T, base string, people map[string]*doorwardtest.Person) {
 	t.Helper()
-	wants(t, 401, send(base, ""))
-	wants(t, 401, report(base, strings.Repeat("A", 43)))
+	wantStatus(t, 401, send(base, ""))
+	wantStatus(t, 401, report(base, strings.Repeat("A", 43)))
 	for _, r := range roles {
-		wants(t, r.send, send(base, people[r.role].Token()))
-		wants(t, r.report, report(base, people[r.role].Token()))
+		wantStatus(t, r.send, send(base, people[r.role].Token()))
+		wantStatus(t, r.report, report(base, people[r.role].Token()))
 	}
 	token := people["VIEWER"].Token()
-	if _, body := wants(t, 200, report(base, token)); body != `{"sent":{"admin@acme.example":1,"owner@acme.example":1,"user@acme.example":1}}`+"\n" {
+	if _, body := wantStatus(t, 200, report(base, token)); body != `{"sent":{"admin@acme.example":1,"owner@acme.example":1,"user@acme.example":1}}`+"\n" {
 		t.Errorf("the report is %s", body)
 	}
 
 	evil := send(base, people["USER"].Token())
 	evil.header = http.Header{"Origin": {"https://evil.example"}, "X-Forwarded-Method": {"GET"}, "X-Original-Method": {"GET"}}
-	if _, body := wants(t, 403, evil); !strings.Contains(body, `"code":"cross_origin"`) {
+	if _, body := wantStatus(t, 403, evil); !strings.Contains(body, `"code":"cross_origin"`) {
 		t.Errorf("a page of another origin: %s", body)
 	}
 
@@ -93,50 +93,50 @@ func tour(t *testing.T, base string, people map[string]*doorwardtest.Person) {
 		"X-Auth-User": {people["OWNER"].ID}, "X-Auth-Role": {"OWNER"}, "x-auth-email": {"root@acme.example"}, "X_Auth_Role": {"OWNER"},
 		"Connection": {"X-Auth-Role"},
 	}
-	wants(t, 403, spoof)
+	wantStatus(t, 403, spoof)
 	spoof.token = ""
-	wants(t, 401, spoof)
+	wantStatus(t, 401, spoof)
 	spoof.token = people["USER"].Token()
-	if _, body := wants(t, 201, spoof); !strings.Contains(body, `"from":"user@acme.example"`) {
+	if _, body := wantStatus(t, 201, spoof); !strings.Contains(body, `"from":"user@acme.example"`) {
 		t.Errorf("sent under another name: %s", body)
 	}
 
 	if status, body := people["USER"].Post("/api/v2/auth/logout", nil); status != http.StatusNoContent {
 		t.Fatalf("logout: %d %s", status, body)
 	}
-	wants(t, 401, report(base, people["USER"].Token()))
-	wants(t, 401, send(base, people["USER"].Token()))
+	wantStatus(t, 401, report(base, people["USER"].Token()))
+	wantStatus(t, 401, send(base, people["USER"].Token()))
 }
 
-// outage checks the service after Doorward has stopped.
-func outage(t *testing.T, base string, viewer *doorwardtest.Person) {
+// checkOutage checks the service after Doorward has stopped.
+func checkOutage(t *testing.T, base string, viewer *doorwardtest.Person) {
 	t.Helper()
-	wants(t, 503, report(base, viewer.Token()))
-	wants(t, 503, send(base, viewer.Token()))
+	wantStatus(t, 503, report(base, viewer.Token()))
+	wantStatus(t, 503, send(base, viewer.Token()))
 }
 
 func TestAskingDoorward(t *testing.T) {
 	server := doorwardtest.Start(t)
-	people := everybody(server)
+	people := peopleByRole(server)
 	base := "http://" + messaging(t, "--doorward", server.URL)
-	tour(t, base, people)
+	checkService(t, base, people)
 	server.Stop()
-	outage(t, base, people["VIEWER"])
+	checkOutage(t, base, people["VIEWER"])
 }
 
 func TestBehindNginx(t *testing.T) {
 	front := freeport.On("127.0.0.1")
 	base := "http://" + front
 	server := doorwardtest.Start(t, doorwardtest.BaseURL(base))
-	people := everybody(server)
+	people := peopleByRole(server)
 	service := messaging(t, "--behind-gateway")
 	nginx(t, front, strings.TrimPrefix(server.URL, "http://"), service)
-	tour(t, base, people)
+	checkService(t, base, people)
 
 	// Doorward itself is at the same address.
 	login := request{method: "POST", url: base + "/api/v2/auth/login", body: `{"email":"viewer@acme.example","password":"` + doorwardtest.Password + `"}`}
 	login.header = http.Header{"Content-Type": {"application/json"}, "Origin": {base}}
-	if res, body := wants(t, 200, login); len(res.Header.Values("Set-Cookie")) == 0 {
+	if res, body := wantStatus(t, 200, login); len(res.Header.Values("Set-Cookie")) == 0 {
 		t.Errorf("login through nginx sets no cookie: %s", body)
 	}
 	for _, r := range roles {
@@ -154,18 +154,18 @@ func TestBehindNginx(t *testing.T) {
 		}
 	}
 	// Without nginx there is no identity, which is not the caller's fault.
-	wants(t, 503, report("http://"+service, people["OWNER"].Token()))
+	wantStatus(t, 503, report("http://"+service, people["OWNER"].Token()))
 
 	server.Stop()
-	outage(t, base, people["VIEWER"])
+	checkOutage(t, base, people["VIEWER"])
 }
 
-// nginx passes Doorward's answer on to the service, all six headers, but not the
-// credential.
-func TestNginxTellsWhatDoorwardSaid(t *testing.T) {
+// TestNginxForwardsIdentity: nginx passes the headers about the caller on to the service, but
+// not the credential.
+func TestNginxForwardsIdentity(t *testing.T) {
 	installed.Program(t, "nginx", "nginx")
-	told := make(chan http.Header, 1)
-	echo := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header }))
+	received := make(chan http.Header, 1)
+	echo := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { received <- r.Header }))
 	t.Cleanup(echo.Close)
 	front := freeport.On("127.0.0.1")
 	server := doorwardtest.Start(t)
@@ -179,8 +179,8 @@ func TestNginxTellsWhatDoorwardSaid(t *testing.T) {
 		r.header["X-Auth-"+name] = []string{"forged", "twice"}
 		r.header["x-auth-"+strings.ToLower(name)] = []string{"forged"}
 	}
-	wants(t, 200, r)
-	got := <-told
+	wantStatus(t, 200, r)
+	got := <-received
 	want := map[string]string{"User": acme.Owner.ID, "Tenant": acme.ID, "Role": "OWNER", "Email": "owner@acme.example", "Key": ""}
 	for _, name := range names {
 		values := got["X-Auth-"+name]

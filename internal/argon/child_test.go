@@ -19,7 +19,7 @@ import (
 
 const childVariable = "DOORWARD_TEST_HASH_CHILD"
 
-// childKinds are processes for hashes, one that works and broken ones.
+// childKinds are the main functions of child processes: one that works and broken ones.
 var childKinds = map[string]func(){
 	"works":           func() { _ = ServeChild(os.Stdin, os.Stdout) },
 	"ends at once":    func() {},
@@ -82,8 +82,8 @@ func (s *starts) awaitEnd(i int) {
 	}
 }
 
-// TestChild: hashes made in a process and in this one are the same, one after another
-// in one process, with lanes of more than one thread, too.
+// TestChild: hashes made in a child and in this process are the same, also with several
+// lanes. One child makes all of them.
 func TestChild(t *testing.T) {
 	for _, params := range []Params{cheap, {2048, 2, 2}} {
 		s := &starts{t: t}
@@ -108,7 +108,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// TestChildren: no more processes than workers, also for many callers.
+// TestChildren: there are no more children than workers, also for many callers.
 func TestChildren(t *testing.T) {
 	s := &starts{t: t}
 	pool := NewPool(cheap, Options{Workers: 2, Child: s.command, Wait: time.Minute})
@@ -126,8 +126,8 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// TestChildDies: a right password is an error, not a mismatch, and the next hash is made
-// in another process.
+// TestChildDies: verifying the right password fails with an error, not as a mismatch, and
+// the next hash is made in another child.
 func TestChildDies(t *testing.T) {
 	s := &starts{t: t}
 	pool := NewPool(cheap, Options{Child: s.command})
@@ -150,7 +150,7 @@ func TestChildDies(t *testing.T) {
 	}
 }
 
-// hashOf returns the parts of a pool's processes and a request.
+// hashOf returns the children of a pool, and a request for a hash.
 func hashOf(s *starts) (*children, request) {
 	c := newChildren(Options{Child: s.command, ChildFailed: func(error) {}})
 	return c, request{Password: []byte(staple), Salt: make([]byte, saltSize), Cost: cheap, Size: tagSize}
@@ -171,8 +171,8 @@ func TestChildEndsWhenIdle(t *testing.T) {
 	}
 }
 
-// TestBrokenChild: what fails before it has a hash to make leaves the hash to this process.
-// What fails later is an error, never another tag, and is ended.
+// TestBrokenChild: if the child fails before it is ready, this process makes the hash. If it
+// fails later, the result is an error, never a wrong tag, and the child is killed.
 func TestBrokenChild(t *testing.T) {
 	for kind, started := range map[string]bool{
 		"ends at once": false, "does not greet": false, "another version": false,
@@ -264,7 +264,7 @@ func TestRequestLimits(t *testing.T) {
 	}
 }
 
-// TestChildCannotStart: hashes are made all the same.
+// TestChildCannotStart: if no child can be started, this process makes the hashes.
 func TestChildCannotStart(t *testing.T) {
 	var fault error
 	pool := NewPool(cheap, Options{

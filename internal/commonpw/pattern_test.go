@@ -9,7 +9,7 @@ import (
 
 // refusals says which passwords that aren't on the list are refused.
 var refusals = map[string]bool{
-	// The examples of the contract.
+	// The examples of docs/sign-in.md.
 	"123456789012":      true,
 	"qwertyuiopas":      true,
 	"aaaaaaaaaaaa":      true,
@@ -96,8 +96,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestRowsAreDistinct: a character that occurs twice in a row could only be followed from
-// its first place.
+// TestRowsAreDistinct: no row has a character twice, since isSequence finds only the first.
 func TestRowsAreDistinct(t *testing.T) {
 	for _, row := range rows {
 		sorted := slices.Sorted(slices.Values(row))
@@ -132,8 +131,8 @@ func TestRefusesNoGoodPassword(t *testing.T) {
 	}
 }
 
-// FuzzRefuses compares isRepetition with its definition, and checks that a sequence or a
-// repetition stays one under what must not matter.
+// FuzzRefuses compares isRepetition with its definition. It also checks that any text
+// repeated is a repetition, and that a sequence read backwards is one.
 func FuzzRefuses(f *testing.F) {
 	for password := range refusals {
 		f.Add(password, uint8(2))

@@ -197,8 +197,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// wellFormed checks a canonical address against the contract and the standard library's
-// parser.
+// wellFormed checks a canonical address against the documented form and the standard
+// library's parser.
 func wellFormed(s string) error {
 	if len(s) > 254 || !canonical.MatchString(s) || !isASCII(s) {
 		return errors.New("not of canonical shape")

@@ -33,7 +33,7 @@ func text(t *testing.T, credential map[string]any) []byte {
 	return need(t, b, err)
 }
 
-// register makes a passkey of ann's.
+// register creates a passkey for ann.
 func register(t *testing.T, a *passkeytest.Authenticator) passkey.Credential {
 	t.Helper()
 	options, err := party.CreationOptions(challenge, ann, nil)
@@ -42,7 +42,7 @@ func register(t *testing.T, a *passkeytest.Authenticator) passkey.Credential {
 	return need(t, c, err)
 }
 
-// use answers the options and verifies the answer.
+// use signs in with the passkey: it has the authenticator answer and verifies the answer.
 func use(t *testing.T, a *passkeytest.Authenticator, c passkey.Credential) (passkey.Credential, error) {
 	t.Helper()
 	options, err := party.RequestOptions(challenge, []passkey.Credential{c})
@@ -54,7 +54,7 @@ func use(t *testing.T, a *passkeytest.Authenticator, c passkey.Credential) (pass
 	return party.Verify(challenge, ann.ID, c, answer)
 }
 
-// Browsers have passkeys at names over HTTPS, and over HTTP on the own machine only.
+// Browsers offer passkeys only for host names, over HTTPS; over HTTP only for localhost.
 func TestWhereBrowsersHavePasskeys(t *testing.T) {
 	for base, want := range map[string]bool{
 		"https://id.example.com": true, "https://id.example.com:8443/x": true, "http://localhost:8080": true, "http://a.localhost": true,
@@ -87,7 +87,7 @@ func TestRegisterAndUse(t *testing.T) {
 	}
 }
 
-// What an answer must be right about.
+// An answer of an authenticator with one wrong part is refused, at registration and at use.
 func TestWrongAnswers(t *testing.T) {
 	for name, spoil := range map[string]func(*passkeytest.Authenticator){
 		"origin":        func(a *passkeytest.Authenticator) { a.Origin = "https://evil.example.com" },
@@ -142,7 +142,8 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// A counter that has not increased means a copy; one that is always 0 is none.
+// A signature counter that has not increased means that the passkey was copied. One that is
+// always 0 means that the authenticator doesn't count.
 func TestCopied(t *testing.T) {
 	a := passkeytest.New(origin)
 	c := register(t, a)
@@ -165,7 +166,7 @@ func TestCopied(t *testing.T) {
 	}
 }
 
-// A passkey may become synced, and then stays so.
+// A passkey may become a synced one, but not the other way round.
 func TestBecomesSynced(t *testing.T) {
 	a := passkeytest.New(origin)
 	c := register(t, a)
@@ -176,7 +177,7 @@ func TestBecomesSynced(t *testing.T) {
 	}
 	a.Flags = passkeytest.Present | passkeytest.Verified
 	if _, err := use(t, a, c); !errors.Is(err, passkey.ErrWrong) {
-		t.Errorf("the way back: %v", err)
+		t.Errorf("a synced passkey that no longer is: %v", err)
 	}
 }
 

@@ -161,7 +161,7 @@ func TestRefusalIsDescribedAsAttempt(t *testing.T) {
 	}
 }
 
-// An instant is shown in its field, which sends it again.
+// A time in the address is shown in its field, so that the form keeps it.
 func TestTrailFromAnInstant(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
@@ -172,15 +172,16 @@ func TestTrailFromAnInstant(t *testing.T) {
 	owner.get("/console/audit?from=2026-11-20T12", http.StatusUnprocessableEntity, "One of the filters")
 }
 
-// A VIEWER is shown only what the role may read.
-func TestOverviewOfAReader(t *testing.T) {
+// The overview shows a VIEWER only what the role may read.
+func TestOverviewOfViewer(t *testing.T) {
 	h := build(t)
 	page := h.as(t, "VIEWER").get("/console", http.StatusOK, "<strong>4</strong> <span>people</span>", ">Viewer</a> <strong>1</strong>")
 	lacks(t, page, "sign-ins", "refused", "invitations", "<svg viewBox=\"0 0 300")
 }
 
-// Only pages that refresh themselves may send requests from scripts.
-func TestPolicy(t *testing.T) {
+// The Content-Security-Policy lets scripts send requests only on pages that refresh
+// themselves.
+func TestContentSecurityPolicy(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
 	for path, want := range map[string]bool{
@@ -255,8 +256,8 @@ func TestFindingPeople(t *testing.T) {
 	lacks(t, page, ">First</a>", `rel="prev"`)
 }
 
-// From the page of one row, also after a change there, the way back leads to the same
-// page of the list.
+// The link back from the page of one row leads to the same page of the list, also after a
+// change.
 func TestWayBackToTheList(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
@@ -265,8 +266,8 @@ func TestWayBackToTheList(t *testing.T) {
 	if link == nil {
 		t.Fatalf("nobody on\n%s", page)
 	}
-	const back, along = `href="/console/people?q=user&amp;role=USER"`, `/suspend?list=q%3Duser%26role%3DUSER"`
-	owner.get(link[1], http.StatusOK, back, along)
+	const back, keepsList = `href="/console/people?q=user&amp;role=USER"`, `/suspend?list=q%3Duser%26role%3DUSER"`
+	owner.get(link[1], http.StatusOK, back, keepsList)
 	path := "/console/people/" + h.people["USER"].ID
 	list := url.Values{"list": {"q=user&role=USER&evil=1"}, "name": {"Uma"}}
 	page = owner.get(path+"/suspend?"+list.Encode(), http.StatusOK, `name="list" value="q=user&amp;role=USER"`)
@@ -385,7 +386,7 @@ func TestInviting(t *testing.T) {
 
 	owner.post("/console/invitations/new", form("", "7"), http.StatusUnprocessableEntity, "Enter at least one address.")
 	owner.post("/console/invitations/new", form("six@acme.example", "31"), http.StatusUnprocessableEntity, "Enter a number of days", "six@acme.example</textarea>")
-	owner.post("/console/invitations/new", form(strings.Repeat("a", 100)+strings.Join(many(101), "\n"), "7"), http.StatusUnprocessableEntity, "Up to 100 people at once.")
+	owner.post("/console/invitations/new", form(strings.Repeat("a", 100)+strings.Join(addresses(101), "\n"), "7"), http.StatusUnprocessableEntity, "Up to 100 people at once.")
 	above := form("six@acme.example", "7")
 	above.Set("role", "OWNER")
 	h.as(t, "ADMIN").post("/console/invitations/new", above, http.StatusForbidden, "Your role does not allow it.")
@@ -393,7 +394,7 @@ func TestInviting(t *testing.T) {
 	owner.post("/console/invitations/new", above, http.StatusUnprocessableEntity, "Choose a role.")
 }
 
-func many(n int) (all []string) {
+func addresses(n int) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprintf("p%d@acme.example", i))
 	}
@@ -420,7 +421,7 @@ func TestInvitations(t *testing.T) {
 	owner.post(path+"/resend", url.Values{}, http.StatusConflict, "not open any more")
 
 	again := url.Values{"people": {"new@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}
-	for range 4 { // the one sent again was the first of five
+	for range 4 { // the mail sent again above was the first of five in a day
 		page := owner.do("/console/invitations/new", again, "1 invitation is on its way.")
 		owner.do(regexp.MustCompile(`/console/invitations/inv_[a-z0-9]+`).FindString(page)+"/revoke", url.Values{}, "The invitation is revoked.")
 	}
@@ -478,8 +479,9 @@ func TestSettings(t *testing.T) {
 	}
 	admin.do("/console/settings", form("sessionIdleMinutes", "30", "allowedEmailDomains", "acme.example\r\nzeta.example", "name", "Acme & Co"),
 		"The settings are saved.", `value="30"`, "acme.example\nzeta.example</textarea>", "Acme &amp; Co")
-	// What was typed is kept beside what somebody else has saved; what the form only
-	// repeats isn't, so that sending it again undoes nothing; in another language, too.
+	// After a conflict the form has what this person changed, and what somebody else saved
+	// in all other fields, so that sending it again undoes nothing. A change of language
+	// keeps that.
 	again := form("name", "Acme 2", "invitationDays", "9", "was", was)
 	stale := admin.post("/console/settings", again, http.StatusPreconditionFailed, "Somebody else has saved these settings",
 		`value="Acme 2"`, "You:</span> <bdi>Acme 2</bdi>", "Saved now:</span> <bdi>Acme &amp; Co</bdi>", `value="30"`, `value="9"`, "acme.example\nzeta.example</textarea>")
@@ -555,8 +557,8 @@ func TestHostileNames(t *testing.T) {
 	lacks(t, owner.get("/console?done=saved&count=5&sessions=-1&invitations=x", http.StatusOK), "The settings are saved.")
 }
 
-// TestNoticeOnce: what was done is said by the page that the redirect leads to, and never
-// again; an address says nothing by itself.
+// TestNoticeOnce: the page that a redirect leads to has the notice of what was done, once.
+// Another browser doesn't get it, and an address alone can't cause one.
 func TestNoticeOnce(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
@@ -625,8 +627,8 @@ func TestSessionsOfOneTenant(t *testing.T) {
 	(&browser{T: t, server: h.Server, token: acme}).get("/console", http.StatusOK, "<bdi>Acme</bdi>")
 }
 
-// TestChosenPeople: what is done with several people is shown before, and what became of
-// each after; a suspension can be undone.
+// TestChosenPeople: a page shows what an action on several people will do, and another the
+// result for each person; a suspension can be undone.
 func TestChosenPeople(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
@@ -639,7 +641,7 @@ func TestChosenPeople(t *testing.T) {
 	by.get("/console/people", http.StatusOK, `name="id" value="`+form["id"][1], `value="role:ADMIN"`)
 	by.post("/console/people/chosen", form, http.StatusOK, "Suspend these people?", "p1@acme.example", "It will be refused.")
 	by.post("/console/people/chosen/do", form, http.StatusOK, "p0@acme.example", "Suspended.", "Undo", "owner@acme.example")
-	// Undo lifts what this act has done, and no suspension from before.
+	// Undo lifts the suspensions of this action, and none from before.
 	before := form["id"][1]
 	form["id"] = append(form["id"], acme.Join("p2@acme.example", "USER").ID)
 	page := by.post("/console/people/chosen/do", form, http.StatusOK, "Nothing to change: it was so already.", "p2@acme.example", "Undo")
@@ -697,7 +699,8 @@ func TestEndOneSession(t *testing.T) {
 	owner.do(path+"/suspend", url.Values{}, "The person is suspended.", "Undo")
 }
 
-// TestPreview: what was read is shown with its faults, corrected in place, and then sent.
+// TestPreview: the rows that were read from pasted text are shown with their faults, can be
+// corrected in place, and are then sent.
 func TestPreview(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")

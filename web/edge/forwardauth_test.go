@@ -33,7 +33,7 @@ func TestCheckHasEveryMethod(t *testing.T) {
 	}
 }
 
-// granted is the table of the contract, section 3.4.
+// granted is a part of the table of docs/permissions.md.
 var granted = map[string]string{
 	"message.send": "OWNER ADMIN USER",
 	"message.read": "OWNER ADMIN USER VIEWER", "report.read": "OWNER ADMIN USER VIEWER",
@@ -409,7 +409,7 @@ func TestCheckKeepsTheRequestID(t *testing.T) {
 	}
 }
 
-func TestCheckTellsBrowsersToStayOnTLS(t *testing.T) {
+func TestCheckSendsHSTS(t *testing.T) {
 	t.Parallel()
 	d := start(t, doorwardtest.BaseURL("https://platform.example"))
 	for _, who := range []headers{as(d.people["USER"]), nil} {
@@ -462,9 +462,9 @@ func TestCheckHearsOfEverything(t *testing.T) {
 	d.check(t, "GET", "", as(admin)).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
-// TestCheckCannotTell: without the database, the answer is 503 once the lease has
+// TestCheckWithoutDatabase: without the database, the answer is 503 once the lease has
 // expired; for a session that isn't cached it is so from the start.
-func TestCheckCannotTell(t *testing.T) {
+func TestCheckWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	user := d.people["USER"]

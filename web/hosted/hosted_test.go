@@ -141,7 +141,7 @@ func TestAFaultIsNoLogout(t *testing.T) {
 }
 
 // The answer is the same for every cause, except for the input and the request's id.
-func TestLoginPageTellsNothing(t *testing.T) {
+func TestLoginPageHidesTheCause(t *testing.T) {
 	s := doorwardtest.Start(t)
 	s.Tenant("Acme").Join(ann, "USER")
 	var first string

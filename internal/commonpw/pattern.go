@@ -8,12 +8,11 @@ import (
 )
 
 // MinWord is the shortest word, in code points, that [List.Refuses] looks up without
-// the digits and signs around it: passwords of digits and signs have shorter words in
-// them by chance.
+// the digits and punctuation around it: passwords without words contain shorter ones by
+// chance.
 const MinWord = 4
 
-// Word returns what is left of a password without everything before its first and after
-// its last letter.
+// Word returns the part of a password from its first to its last letter.
 func Word(password string) string {
 	return strings.TrimFunc(password, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 }
@@ -34,8 +33,8 @@ func isPattern(password string) bool {
 	return isSequence(runes) || isRepetition(runes)
 }
 
-// rows are what sequences follow, in either direction and from the end to the start
-// again. None has a character twice.
+// rows are the alphabets and rows of keys that a sequence can follow, in either direction
+// and beyond the end from the start again. None has a character twice.
 var rows = runesOf(
 	"abcdefghijklmnopqrstuvwxyz", "0123456789", "123456789",
 	// QWERTY: the rows one after another, each by itself, with Shift, and by columns.
@@ -83,15 +82,15 @@ func follows(s, row []rune, step int) bool {
 	return true
 }
 
-// isRepetition reports whether s repeats its beginning to its end: two times and more, or
-// two times with a separator between. A separator is shorter than what it separates;
-// otherwise most signs that begin and end with the same letter would be a repetition.
+// isRepetition reports whether s is one text twice or more, or twice with a separator
+// between. The separator must be shorter than the text; otherwise most passwords that begin
+// and end with the same letter would be a repetition.
 func isRepetition(s []rune) bool {
 	p := period(s)
 	if p == len(s) {
 		return false
 	}
-	between := s[min(p, len(s)-p):p] // what only the first time has
+	between := s[min(p, len(s)-p):p] // the separator, if there is one
 	return len(between) < len(s)-p && !slices.ContainsFunc(between, isAlphanumeric)
 }
 

@@ -13,7 +13,7 @@ import (
 // Required reports whether a missing program fails the test.
 func Required() bool { return os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" }
 
-// Program returns where the program is, that the Debian package has.
+// Program returns the path of a program, which the Debian package pkg installs.
 func Program(tb testing.TB, name, pkg string) string {
 	tb.Helper()
 	// Debian installs servers in folders that are only in root's PATH.

@@ -156,13 +156,13 @@ func scale(img image.Image, fit Bounds) *image.RGBA {
 		w, h = max(1, w*fit.Height/h), fit.Height
 	}
 	to := image.NewRGBA(image.Rect(0, 0, w, h))
-	draw.CatmullRom.Scale(to, to.Bounds(), quick(img), from, draw.Src, nil)
+	draw.CatmullRom.Scale(to, to.Bounds(), fastToScale(img), from, draw.Src, nil)
 	return to
 }
 
-// quick converts the image to a type that scales fast: for others the scaler calls an
+// fastToScale converts the image to a type that scales fast: for others the scaler calls an
 // interface method for each pixel, several times.
-func quick(img image.Image) image.Image {
+func fastToScale(img image.Image) image.Image {
 	switch img.(type) {
 	case *image.Gray, *image.NRGBA, *image.RGBA, *image.YCbCr:
 		return img

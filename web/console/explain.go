@@ -79,7 +79,7 @@ func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err e
 		return nil
 	}
 	var on doorward.Object
-	if on, err = h.asked(ctx, c, p.Who); err != nil || on.ID == "" {
+	if on, err = h.findSubject(ctx, c, p.Who); err != nil || on.ID == "" {
 		p.Wrong = "explain.wrong.who"
 		return err
 	}
@@ -141,9 +141,9 @@ func isInstant(text string) bool {
 	return err == nil
 }
 
-// asked finds a member or key by id, or a member by address. The object is empty if there
-// is none.
-func (h *console) asked(ctx context.Context, c *ui.Call, text string) (doorward.Object, error) {
+// findSubject finds a member or key by id, or a member by address. The object is empty if
+// there is none.
+func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doorward.Object, error) {
 	switch {
 	case strings.HasPrefix(text, doorward.PrefixKey):
 		return doorward.Object{Type: "key", ID: text}, nil
@@ -160,8 +160,8 @@ func (h *console) asked(ctx context.Context, c *ui.Call, text string) (doorward.
 	return doorward.Object{}, err
 }
 
-// textAt is the path of the page with the text of a version of the policies; 0: of the one
-// that refuses now.
+// textAt is the path of the page with the text of a version of the policies; 0: the version
+// that is enforced now.
 func (h *console) textAt(ctx context.Context, c *ui.Call, version int64) (string, error) {
 	if version == 0 {
 		now, err := h.app.Policies.Current(ctx, c.Caller)
@@ -173,8 +173,8 @@ func (h *console) textAt(ctx context.Context, c *ui.Call, version int64) (string
 	return fmt.Sprint(policyPath, "/versions/", version), nil
 }
 
-// explainLink is the path of the explanation of a refused event; empty for none. Sign-ins
-// and what belongs to the operator have none.
+// explainLink is the path of the explanation of a refused event; empty if it can't be
+// explained, as for sign-ins and the operator's actions.
 func explainLink(c *ui.Call, e doorward.Event) string {
 	verb, known := c.Caller.Rules.Model().Lookup(e.Action)
 	asks := e.ActorType == doorward.ByUser || e.ActorType == doorward.ByKey

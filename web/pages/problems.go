@@ -83,7 +83,7 @@ func problem(code doorward.Code, server, instance string) pairs {
 	}
 	switch code {
 	case doorward.CodeValidationFailed:
-		fault := pairs{{"pointer", stock["pointer"]}, {"code", stock["code"]}, {"message", stock["message"]}}
+		fault := pairs{{"pointer", defaultExamples["pointer"]}, {"code", defaultExamples["code"]}, {"message", defaultExamples["message"]}}
 		return append(p, pair{"errors", []any{fault}})
 	case doorward.CodeInvitationPending:
 		return append(p, pair{"invitationId", "inv_3yh4n6rj7wd2c5tpae7kq2m5x7"})

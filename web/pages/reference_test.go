@@ -174,7 +174,7 @@ func valid(t *testing.T, what string, schema *openapi3.Schema, example string) {
 		t.Errorf("%s: the example is not as the document says: %v", what, err)
 	}
 	if strings.Contains(example, `"…"`) {
-		t.Errorf("%s: the example lacks a value: add it to the document or to stock: %s", what, example)
+		t.Errorf("%s: the example lacks a value: add it to the document or to defaultExamples: %s", what, example)
 	}
 }
 

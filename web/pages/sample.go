@@ -27,8 +27,8 @@ type pair struct {
 	value any
 }
 
-// stock has values for members without an example in the document.
-var stock = map[string]any{
+// defaultExamples has values for members without an example in the document.
+var defaultExamples = map[string]any{
 	"name": "Ann Lee", "tenantName": "Acme", "role": doorward.RoleUser, "permissions": doorward.User{Role: doorward.RoleUser}.Permissions(),
 	"expiresInDays": 7, "current": true, "delivery": doorward.DeliveryQueued, "currentPassword": "three old paper boats",
 	"createdAt": "2026-03-02T09:30:00Z", "lastSeenAt": "2026-03-02T09:41:12Z", "lastLoginAt": "2026-03-02T09:30:00Z",
@@ -54,7 +54,7 @@ func (s *spec) value(name string, sc *schema) any {
 	if len(sc.Type) > 0 && sc.Type[0] == "object" {
 		return s.object(sc)
 	}
-	if v, ok := stock[name]; ok {
+	if v, ok := defaultExamples[name]; ok {
 		return v
 	}
 	if v := s.elsewhere(name, sc); v != nil && len(sc.Enum) == 0 {

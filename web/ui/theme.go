@@ -28,7 +28,7 @@ func themeOf(r *http.Request) string {
 	return cookie.Value
 }
 
-// chooseTheme keeps the theme of the query, if there is one.
+// chooseTheme stores the theme of the query in the cookie, if there is one.
 func (c *Call) chooseTheme() {
 	c.theme = themeOf(c.R)
 	switch asked := c.R.URL.Query().Get(themeQuery); {
@@ -41,11 +41,11 @@ func (c *Call) chooseTheme() {
 	}
 }
 
-// ThemeChoice is a theme with the link to it; empty for the page's own.
+// ThemeChoice is a theme with the link that chooses it; no link for the present theme.
 type ThemeChoice struct{ Name, Link string }
 
-// themeChoices returns the themes to switch to. A page that answers a form has none: its
-// address can't show it again.
+// themeChoices returns the themes to choose from. The answer to a form has none: a link can't
+// show that page again.
 func (c *Call) themeChoices() (all []ThemeChoice) {
 	if !front.Safe(c.R.Method) {
 		return nil
@@ -63,7 +63,7 @@ func (c *Call) themeChoices() (all []ThemeChoice) {
 	return all
 }
 
-// Sheet returns the name of a style sheet in the theme of the page, for File.
+// Sheet returns the file name of a style sheet in the theme of the page.
 func (f Frame) Sheet(name string) string { return themed(name, f.Theme) }
 
 // ColorScheme is the value of the meta element of that name.
@@ -81,7 +81,8 @@ func themed(name, theme string) string {
 	return strings.TrimSuffix(name, ".css") + "-" + theme + ".css"
 }
 
-// inTheme returns the style sheet as it is when the system prefers the theme.
+// inTheme returns the style sheet with the media queries resolved, as if the system preferred
+// the theme.
 func inTheme(css, theme string) string {
 	other := map[string]string{"light": "dark", "dark": "light"}[theme]
 	return strings.NewReplacer(

@@ -92,26 +92,63 @@ func elsewhere(name string) bool {
 	return slices.Contains([]string{"database/sql", "net/http", "x/crypto/argon2", "go/parser", "pgx/v5/stdlib", "doorward-dev/", "short-name.md"}, name)
 }
 
-// TestAGENTSCommandsTest: each "go test" in AGENTS.md runs a test.
+// TestAGENTSCommandsTest: each "go test" in AGENTS.md runs a test in each of its packages, and
+// each alternative of its pattern matches one.
 func TestAGENTSCommandsTest(t *testing.T) {
-	commands := regexp.MustCompile("`go test ([^`]*)`").FindAllStringSubmatch(read(t, "AGENTS.md"), -1)
-	if len(commands) < 10 {
+	commands := testCommand.FindAllStringSubmatch(read(t, "AGENTS.md"), -1)
+	if len(commands) < 100 {
 		t.Fatalf("only %d commands", len(commands))
 	}
 	for _, c := range commands {
-		words := strings.Fields(strings.ReplaceAll(c[1], `\|`, "|"))
-		pattern := regexp.MustCompile("")
-		if i := slices.Index(words, "-run"); i >= 0 {
-			run := subtest.ReplaceAllString(strings.Trim(words[i+1], "'"), "")
-			pattern = regexp.MustCompile(run)
-			words = slices.Delete(words, i, i+2)
-		}
-		for _, word := range words {
-			if strings.HasPrefix(word, ".") && !tests(t, word, pattern) {
-				t.Errorf("go test %s: %s has no such test", c[1], word)
-			}
+		for _, fault := range commandFaults(t, c[1], c[2]) {
+			t.Errorf("%s: %s", c[0], fault)
 		}
 	}
+}
+
+// Negative tests: commands that run nothing.
+func TestIdleCommandsAreNoticed(t *testing.T) {
+	for _, c := range []struct{ module, args, fault string }{
+		{"", "./store -run 'Contract'", ""},
+		{"client/tests", "-run Proof", ""},
+		{"", `./store -run 'Contract\|Qqq'`, "no test matches Qqq"},
+		{"", "./store ./docs -run 'Contract'", "./docs has no such test"},
+		{"client/tests", "-run Qqq", ". has no such test, no test matches Qqq"},
+	} {
+		if got := strings.Join(commandFaults(t, c.module, c.args), ", "); got != c.fault {
+			t.Errorf("%s: %q, want %q", c.args, got, c.fault)
+		}
+	}
+}
+
+var testCommand = regexp.MustCompile("`go (?:-C (\\S+) )?test ?([^`]*)`")
+
+// commandFaults returns what is wrong with the arguments of a "go test" in a module's folder.
+func commandFaults(t *testing.T, module, args string) (faults []string) {
+	t.Helper()
+	words := strings.Fields(strings.ReplaceAll(args, `\|`, "|"))
+	run := ""
+	if i := slices.Index(words, "-run"); i >= 0 {
+		run = subtest.ReplaceAllString(strings.Trim(words[i+1], "'"), "")
+	}
+	packages := slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, ".") })
+	if len(packages) == 0 {
+		packages = []string{"."}
+	}
+	var all []string
+	for _, pkg := range packages {
+		names := testsIn(t, filepath.Join(module, pkg))
+		if !slices.ContainsFunc(names, regexp.MustCompile(run).MatchString) {
+			faults = append(faults, pkg+" has no such test")
+		}
+		all = append(all, names...)
+	}
+	for alternative := range strings.SplitSeq(run, "|") {
+		if !slices.ContainsFunc(all, regexp.MustCompile(alternative).MatchString) {
+			faults = append(faults, "no test matches "+alternative)
+		}
+	}
+	return faults
 }
 
 // subtest is the part of a pattern that names a test within a test.
@@ -119,8 +156,8 @@ var subtest = regexp.MustCompile(`/[^|]*`)
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// tests reports whether a package, or one below it, has a test that matches.
-func tests(t *testing.T, pkg string, pattern *regexp.Regexp) bool {
+// testsIn returns the names of the tests in a package, or in those below it too.
+func testsIn(t *testing.T, pkg string) (names []string) {
 	t.Helper()
 	folder, below := strings.CutSuffix(pkg, "/...")
 	globs := []string{filepath.Join("../..", folder, "*_test.go")}
@@ -128,23 +165,21 @@ func tests(t *testing.T, pkg string, pattern *regexp.Regexp) bool {
 		globs = append(globs, filepath.Join("../..", folder, "*", "*_test.go"))
 	}
 	for _, glob := range globs {
-		names, err := filepath.Glob(glob)
+		files, err := filepath.Glob(glob)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range names {
-			text, err := os.ReadFile(name)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, found := range testFunc.FindAllStringSubmatch(string(text), -1) {
-				if pattern.MatchString(found[1]) {
-					return true
-				}
+				names = append(names, found[1])
 			}
 		}
 	}
-	return false
+	return names
 }
 
 // TestDocsAreListed: the table of contents lists every page.

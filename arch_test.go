@@ -121,7 +121,7 @@ var laws = []law{
 		violation: file{"role.go", "package doorward\n\nimport _ \"net/http\" // here"},
 	},
 	{
-		name:      "internal packages import only each other",
+		name:      "internal packages import nothing of ours outside of internal",
 		remedy:    "hand plain values in; a tool that knows a domain term belongs in app or store",
 		breaks:    func(s reference) bool { return s.from.floor("internal") && s.ours() && !s.within("internal/*") },
 		violation: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "\" // here"},

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// What operator keys may do, where they are limited, besides what services may across
-// tenants.
+// Permissions that only operator keys can be limited to; operatorPermissions has the others,
+// which service keys can have as well.
 const (
 	OperatorTenantQuota Action = "tenant.quota"
-	OperatorTenantClose Action = "tenant.close" // closing and restoring
+	OperatorTenantClose Action = "tenant.close" // and restoring a closing tenant
 	OperatorModelRead   Action = "model.read"
 	OperatorModelApply  Action = "model.apply"
 )
@@ -24,13 +24,16 @@ var operatorPermissions = []Action{
 // OperatorPermissions returns the permissions that an operator key can be limited to.
 func OperatorPermissions() []Action { return slices.Clone(operatorPermissions) }
 
-// neededOfOperators has the permissions for acts of the operator that have another name.
-var neededOfOperators = map[Action]Action{
+// operatorPermissionOf has the permission for each action whose permission has another name.
+var operatorPermissionOf = map[Action]Action{
 	TenantFreeze: ServiceTenantStatus, TenantThaw: ServiceTenantStatus, TenantRestore: OperatorTenantClose,
 }
 
-// IsLimited reports whether an operator key may do only what Limits lists.
+// IsLimited reports whether the principal is an operator key that may do only what Limits
+// lists.
 func (p *Principal) IsLimited() bool { return len(p.Limits) > 0 }
 
-// OperatorPermission is the permission that a limited operator key needs for an act.
-func OperatorPermission(act Action) Action { return cmp.Or(neededOfOperators[act], act) }
+// OperatorPermission returns the permission that a limited operator key needs for an action.
+func OperatorPermission(action Action) Action {
+	return cmp.Or(operatorPermissionOf[action], action)
+}

@@ -54,12 +54,12 @@ import (
 type Settings struct {
 	Sessions          doorward.SessionLimits
 	SessionsInMemory  int
-	Lease             time.Duration // of the memory of sessions, lease.MinLease to lease.MaxLease
+	Lease             time.Duration // how long a node may answer from memory, lease.MinLease to lease.MaxLease
 	Attempts          credential.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
 	KeyMaxDays        int           // the longest validity of an API key
 	KeepEvents        time.Duration // in audit trails; 0: for ever
-	KeepDecisions     time.Duration // for which refusals and some permits are kept; 0: none are
+	KeepDecisions     time.Duration // how long refusals and some permits are kept; 0: none are
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
@@ -169,7 +169,7 @@ func New(db *store.DB, s Settings) *App {
 		Roles:        role.New(writer, db),
 		Evaluations:  evaluation.New(writer, db, sessions, apiKeys),
 		Assertions:   assertions,
-		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
+		Leaks:        leak.New(writer, db, reportableKeys(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Inbox:        refusals,
@@ -187,8 +187,8 @@ func (s Settings) passwordRules() *credential.Rules {
 	return &credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 }
 
-// Reload puts those of the settings into force that may change while the server runs, for
-// what begins from now on. The others stay as they were in New.
+// Reload applies the settings that may change while the server runs. The others stay as they
+// were in New.
 func (a *App) Reload(s Settings) {
 	a.PasswordRules.Store(s.passwordRules())
 	a.verifier.SetLimits(s.Attempts)
@@ -203,8 +203,9 @@ func (s Settings) webhooks() webhook.Settings {
 	return hooks
 }
 
-// reported are the kinds of keys that anybody who finds one can report and so revoke.
-func reported(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
+// reportableKeys returns the kinds of keys that anybody who finds one can report, which
+// revokes it.
+func reportableKeys(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeaked(ctx, by, hash, s.OperatorAddress)
 		if found {
@@ -239,10 +240,9 @@ func tracePhase(ctx context.Context, phase string) (end func()) {
 	return span.End
 }
 
-// Ready returns nil when requests can be served: the database answers, has the
-// schema that this binary needs, takes the node's heartbeat, which a read-only one
-// does not, and its clock agrees with this machine's. Else the error is
-// unavailable with the cause.
+// Ready returns nil when requests can be served: the database answers, has the schema that
+// this binary needs, takes the node's heartbeat (a read-only one doesn't), and its clock
+// agrees with this machine's. Else the error is unavailable with the cause.
 //
 // A late lease is no cause: a load balancer would remove an overloaded node, move
 // its load to the others, and overload them in turn.

@@ -15,8 +15,8 @@ import (
 type KeyCredential struct {
 	Key    doorward.APIKey
 	Tenant doorward.TenantStatus
-	// SecretEndsAt is when the secret ends that was looked up, if a rotation has
-	// replaced it; it may have passed.
+	// SecretEndsAt is when the secret that was looked up ends, if a rotation has replaced
+	// it. It may lie in the past.
 	SecretEndsAt *time.Time
 }
 
@@ -85,7 +85,7 @@ func (w wordsColumn[T]) Scan(v any) error {
 
 func parseAction(s string) (doorward.Action, error) { return doorward.Action(s), nil }
 
-// parsePrefix reads an address, or a CIDR.
+// parsePrefix reads an address or a network in CIDR notation.
 func parsePrefix(s string) (netip.Prefix, error) {
 	if !strings.Contains(s, "/") {
 		addr, err := netip.ParseAddr(s)
@@ -147,7 +147,7 @@ func (r Reader) APIKeyBySecret(ctx context.Context, hash []byte, now time.Time) 
 // APIKeyFilter selects keys; empty fields select all.
 type APIKeyFilter struct {
 	Owner  string                // a user's id
-	Status doorward.APIKeyStatus // as it is now
+	Status doorward.APIKeyStatus // at the time of the query
 	Text   string                // words of the name, without regard to case and accents
 }
 
@@ -186,7 +186,8 @@ func (r Reader) CountLiveAPIKeys(ctx context.Context, tenantID string, now time.
 
 const sqlCountLiveAPIKeysOf = `SELECT count(*) FROM api_keys WHERE ` + liveAPIKey + ` AND tenant_id = $2 AND owner_id = $3`
 
-// CountLiveAPIKeysOf counts those that the user owns in the tenant.
+// CountLiveAPIKeysOf counts the keys that the user owns in the tenant and that have not ended
+// at now.
 func (r Reader) CountLiveAPIKeysOf(ctx context.Context, tenantID, ownerID string, now time.Time) (int64, error) {
 	return one(ctx, r, int64Column, sqlCountLiveAPIKeysOf, micros(now), tenantID, ownerID)
 }
@@ -221,7 +222,7 @@ const sqlUpdateAPIKey = `UPDATE api_keys SET name = $3, search = $4, permissions
 WHERE id = $2 AND ` + liveAPIKey
 
 // UpdateAPIKey writes what can be edited, and reports whether the key had not ended.
-// If the end changes, notices that were due before are no longer sent.
+// If the end changes, notices that were due for the old one are no longer sent.
 func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error) {
 	if err := tx.announceAPIKey(ctx, k.ID); err != nil {
 		return false, err
@@ -232,9 +233,10 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error)
 
 const sqlAPIKeyHashes = `SELECT hash FROM api_key_secrets WHERE key_id = $2 AND (ends_at IS NULL OR ends_at > $1)`
 
-// announceAPIKey tells all nodes that what they remember of the key's valid secrets is
-// outdated: the secrets have ended, or their permissions have changed.
-// A secret that has just ended here may still be valid on a node whose clock is behind.
+// announceAPIKey makes all nodes forget the key's valid secrets, which have ended or have
+// other permissions now.
+// That includes secrets that have just ended: they may still be valid on a node whose clock
+// is behind.
 func (tx *Tx) announceAPIKey(ctx context.Context, id string) error {
 	return each(ctx, tx.Reader, bytesColumn, func(hash []byte) error {
 		tx.announce(ChangeSession, SessionSubject(hash))
@@ -343,12 +345,12 @@ func (tx *Tx) DisableAllAPIKeys(ctx context.Context) ([]KeyName, error) {
 	return keys, err
 }
 
-const sqlAPIKeysOver = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND k.ends_at <= $1 ORDER BY k.ends_at, k.id LIMIT $2`
+const sqlAPIKeysToExpire = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND k.ends_at <= $1 ORDER BY k.ends_at, k.id LIMIT $2`
 
 // APIKeysToExpire returns keys that have expired at now and are not marked as expired, the
 // earliest first.
 func (r Reader) APIKeysToExpire(ctx context.Context, now time.Time, limit int) ([]doorward.APIKey, error) {
-	return list(ctx, r, apiKeyFields, sqlAPIKeysOver, micros(now), limit)
+	return list(ctx, r, apiKeyFields, sqlAPIKeysToExpire, micros(now), limit)
 }
 
 const sqlEachLiveAPIKey = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND k.ends_at > $1 ORDER BY k.tenant_id, k.id`
@@ -416,7 +418,8 @@ func (tx *Tx) TouchAPIKeys(ctx context.Context, uses []KeyUse) error {
 
 const sqlEachAPIKey = selectAPIKey + `WHERE k.tenant_id = $2 ORDER BY k.created_at, k.id`
 
-// EachAPIKey is EachMember for API keys, the oldest first.
+// EachAPIKey calls fn with the keys of the tenant as they are at now, the oldest first, until
+// it fails, and returns its error.
 func (r Reader) EachAPIKey(ctx context.Context, tenantID string, now time.Time, fn func(doorward.APIKey) error) error {
 	return each(ctx, r, apiKeyFields, fn, sqlEachAPIKey, micros(now), tenantID)
 }

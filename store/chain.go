@@ -34,7 +34,7 @@ type Chain struct {
 	Last     int64  // number of the last event
 	Head     []byte // its hash
 
-	Anchor     int64  // number of the last event that was deleted for its age; 0: none was
+	Anchor     int64  // number of the last event that was deleted for its age; 0 for none
 	AnchorHash []byte // its hash; nil for an event from before chains existed
 }
 
@@ -87,14 +87,14 @@ func (l Link) personal() []byte {
 	return hashOf(l.salt, []byte(l.ActorEmail), []byte(l.IP), []byte(l.changes))
 }
 
-// Follows reports whether the hash is right for the number seq after the previous
-// hash.
+// Follows reports whether the link's hash is that of an event with the number seq after the
+// previous hash.
 func (l Link) Follows(previous []byte, seq int64) bool {
 	l.Seq = seq
 	return bytes.Equal(l.Hash, l.Sum(previous))
 }
 
-// Sum is the hash of the event after the previous hash.
+// Sum computes the hash of the link after the previous hash.
 func (l Link) Sum(previous []byte) []byte {
 	e := l.Event
 	parts := [][]byte{previous, number(l.Seq), []byte(e.ID), number(micros(e.At))}
@@ -130,8 +130,8 @@ func (c *Chain) appendLink(e doorward.Event, changes []byte) Link {
 	return l
 }
 
-// writeEvents writes the events at the end of the transaction, those of one tenant after
-// those of another, in a fixed order. Locks on chains are taken after all other locks, and only the lock on
+// writeEvents writes the events at the end of the transaction, tenant by tenant in a fixed
+// order. Locks on chains are taken after all other locks, and only the lock on
 // change_position follows, so no two transactions deadlock.
 func (tx *Tx) writeEvents(ctx context.Context) error {
 	slices.SortStableFunc(tx.events, func(a, b doorward.Event) int { return strings.Compare(a.Target.TenantID, b.Target.TenantID) })
@@ -148,9 +148,10 @@ func (tx *Tx) writeEvents(ctx context.Context) error {
 	return nil
 }
 
-// SQL can't compute the genesis hash, so the head is written afterwards.
+// sqlLockChain creates the chain if there is none. SQL can't compute the genesis hash, so the
+// head is written afterwards.
 const (
-	sqlTakeChain = `INSERT INTO audit_chains (tenant_id, origin, last, counted_day, counted) VALUES ($1, 0, $2, $3, $4)
+	sqlLockChain = `INSERT INTO audit_chains (tenant_id, origin, last, counted_day, counted) VALUES ($1, 0, $2, $3, $4)
 ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2, ` + countEvents + `
 RETURNING tenant_id, origin, last, head, timed, latest_at, disorder, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
 	sqlInsertLink = `INSERT INTO events (` + eventColumns + `, seq, salt, digest, hash, times)
@@ -158,17 +159,16 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 	sqlSetHead = `UPDATE audit_chains SET head = $1, timed = $3, latest_at = $4, disorder = $5 WHERE tenant_id = $2`
 )
 
-// takenChain is a chain that the transaction holds, whether a webhook gets its events, and
-// how many events count today, of how many that the tenant may have.
-type takenChain struct {
+// lockedChain is a chain whose lock the transaction holds.
+type lockedChain struct {
 	Chain
 	times      chainTimes
-	subscribed bool
-	counted    int64
-	quotas     doorward.Quotas
+	subscribed bool            // a webhook gets its events
+	counted    int64           // events of today that count for the quota
+	quotas     doorward.Quotas // EventsPerDay alone
 }
 
-func takenFields(t *takenChain) []any {
+func lockedChainFields(t *lockedChain) []any {
 	return append(append(chainFields(&t.Chain), timesFields(&t.times)...), &t.subscribed, &t.counted, &t.quotas.EventsPerDay)
 }
 
@@ -176,7 +176,7 @@ func takenFields(t *takenChain) []any {
 func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 	tenantID := events[0].Target.TenantID
 	counts := tx.counts[tenantID]
-	chain, err := one(ctx, tx.Reader, takenFields, sqlTakeChain, tenantID, len(events), doorward.DayOf(tx.Now), counts)
+	chain, err := one(ctx, tx.Reader, lockedChainFields, sqlLockChain, tenantID, len(events), doorward.DayOf(tx.Now), counts)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (c *rulesCache) put(tenantID string, r *doorward.Rules) {
 	c.of[slotOf(tenantID, r.Version)] = r
 }
 
-// slotOf lets all tenants without rules of their own share what the model gives them.
+// slotOf returns the key of the cache. All tenants without rules of their own share one entry.
 func slotOf(tenantID string, v doorward.RulesVersion) string {
 	if v.Tenant == 0 {
 		return ""
@@ -89,6 +89,7 @@ func rulesFields(to **doorward.Rules) []any {
 	return []any{revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Tenant }}, revision{to, func(v *doorward.RulesVersion) *int64 { return &v.Model }}}
 }
 
+// revision scans one revision into a version of rules that are yet to be read.
 type revision struct {
 	to    **doorward.Rules
 	field func(*doorward.RulesVersion) *int64
@@ -109,7 +110,7 @@ func (s revision) Scan(v any) error {
 	return nil
 }
 
-// withRules reads the rules of a row that has some.
+// withRules reads the rules of a row of a kind that has some.
 func withRules(ctx context.Context, r Reader, row any) error {
 	switch v := row.(type) {
 	case *doorward.User:
@@ -126,10 +127,11 @@ func withRules(ctx context.Context, r Reader, row any) error {
 	return nil
 }
 
-// readRules replaces rules to read by those of their version, or of a later one.
+// readRules replaces rules of which only the version is known by the rules of that version,
+// or of a later one.
 func (r Reader) readRules(ctx context.Context, tenantID string, to **doorward.Rules) (err error) {
 	if *to == nil {
-		return nil // of the built-in model
+		return nil // those of the built-in model alone
 	}
 	*to, err = r.rulesAt(ctx, tenantID, (*to).Version)
 	return err
@@ -302,7 +304,7 @@ const (
 	sqlMoveAPIKeys     = `UPDATE api_keys SET role = $1 WHERE tenant_id = $2 AND role = $3`
 )
 
-// MoveRole gives everything in the tenant that has a role another one: members, pending
+// MoveRole gives another role to all in the tenant that have one: members, pending
 // invitations, API keys.
 func (tx *Tx) MoveRole(ctx context.Context, tenantID string, from, to doorward.Role) error {
 	tx.announce(ChangeTenant, tenantID)
@@ -353,8 +355,8 @@ func (r Reader) ModelVersions(ctx context.Context) ([]ModelVersion, error) {
 const sqlInsertModel = `INSERT INTO models (version, revision, text, created_at, created_by)
 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (version) DO NOTHING`
 
-// InsertModel adds a version, which holds from the commit on, and reports whether it is
-// the first with its number.
+// InsertModel adds a version, which is in force from the commit on, and reports whether its
+// number was free.
 func (tx *Tx) InsertModel(ctx context.Context, m ModelVersion) (bool, error) {
 	tx.announce(ChangeAll, "")
 	return tx.affected(ctx, sqlInsertModel, m.Version, newRevision(), m.Text, micros(m.CreatedAt), m.CreatedBy)

@@ -25,13 +25,13 @@ func CanAt(by *doorward.Caller, now time.Time, action doorward.Action, on doorwa
 	return can(&by.Principal, action, &on, requestOf(by, now))
 }
 
-// CanInTenantAt is CanAt for the caller's tenant as such: what a page asks that shows or
-// hides a link.
+// CanInTenantAt is CanAt for the caller's own tenant and no object in it. Pages ask it to
+// show or hide a link.
 func CanInTenantAt(by *doorward.Caller, now time.Time, action doorward.Action) Decision {
 	return can(&by.Principal, action, &ownTenant, requestOf(by, now))
 }
 
-// requestOf is nil where no policy could read it.
+// requestOf returns nil if no policy could read the request.
 func requestOf(by *doorward.Caller, now time.Time) *doorward.Request {
 	if by.Policy == nil {
 		return nil
@@ -57,8 +57,8 @@ func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Reque
 	return d
 }
 
-// CanAsk is CanCheckAt for all actions that roles grant, those that no service can ask for
-// too.
+// CanAsk is CanCheckAt for all actions that roles grant, also those that services can't ask
+// about.
 func CanAsk(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	return can(p, action, &ownTenant, r)
 }
@@ -93,15 +93,15 @@ func can(p *doorward.Principal, action doorward.Action, on *doorward.Object, r *
 	verb, ok := p.Rules.Model().Lookup(action)
 	switch {
 	case !ok:
-		return Decision{} // a mistake of ours
+		return Decision{} // a bug: no such action
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
 	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):
 		return canMember(p, verb, on, r)
 	case verb.By == doorward.ByRole && p.Kind == doorward.ByService:
-		return canService(p, verb, on)
+		return canServiceInTenant(p, verb, on)
 	case verb.By == doorward.ByOperator && p.Kind == doorward.ByService:
-		return canAcross(p, action, on)
+		return canServiceOnTenant(p, action, on)
 	case p.Kind == doorward.Operator:
 		return canOperator(p, action)
 	case p.Kind == doorward.System:
@@ -124,7 +124,7 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 			return d
 		}
 	}
-	if isShut(p, verb.WhileClosing) {
+	if isTenantUnusable(p, verb.WhileClosing) {
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	if p.Policy != nil && !isExempt(p, verb) {
@@ -133,9 +133,9 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 	return yes(ReasonRole)
 }
 
-// canByPermit decides where the role does not grant the action. Policies of the operator
-// permit members, and users of the model, actions of the platform. What a key may do is in
-// its list, and a suspended member may do nothing.
+// canByPermit decides where the role does not grant the action. Policies of the operator can
+// permit actions of the platform to members, and to users that the model declares, but never
+// to keys or suspended members.
 func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
 	if p.Policy == nil || !verb.Platform || p.Kind != doorward.ByUser || p.Permissions == nil {
 		return lacks(p, verb)
@@ -144,7 +144,7 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	if permit == nil {
 		return lacks(p, verb)
 	}
-	if isShut(p, verb.WhileClosing) {
+	if isTenantUnusable(p, verb.WhileClosing) {
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	if d := underPolicy(p, verb, r); !d.Allowed {
@@ -156,7 +156,7 @@ func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 // noRequest stands for a request that is not known.
 var noRequest = &doorward.Request{}
 
-// underPolicy asks for the action, and for the permission that allows it.
+// underPolicy asks the policies about the action and about the permission that allows it.
 func underPolicy(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
 	r = cmp.Or(r, noRequest)
 	refusal := p.Policy.Refusal(verb.Through, r)
@@ -180,8 +180,8 @@ func isExempt(p *doorward.Principal, verb *doorward.Verb) bool {
 		verb.WhileClosing && p.TenantStatus == doorward.TenantClosing // restoring begins with the guard of a route
 }
 
-// canActOn compares the principal with the object's role: with the one that the action
-// gives, and with the one that the object holds.
+// canActOn compares the principal's role with the one that the action gives, and with the one
+// that the object has.
 func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
 	given := on.Grant
 	if on.Granted != "" {
@@ -221,8 +221,8 @@ func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
 	return yes(ReasonRole)
 }
 
-// canService decides for a service inside a tenant, where it has the rank of an ADMIN.
-func canService(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
+// canServiceInTenant decides for a service inside a tenant, where it has the rank of an ADMIN.
+func canServiceInTenant(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
 	switch {
 	case on != &ownTenant && on.TenantID != p.TenantID:
 		return no(ReasonForeign)
@@ -243,17 +243,18 @@ func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
 	return yes(ReasonService)
 }
 
-// neededAcross has what a service needs for acts of the operator; it may do no others.
-var neededAcross = map[doorward.Action]doorward.Action{
+// neededByService has the permission that a service needs for an action of the operator; it
+// may do no others.
+var neededByService = map[doorward.Action]doorward.Action{
 	doorward.TenantCreate: doorward.ServiceTenantCreate,
 	doorward.TenantFreeze: doorward.ServiceTenantStatus,
 	doorward.TenantThaw:   doorward.ServiceTenantStatus,
 }
 
-// canAcross decides for a service about an action of the operator, by the permission that
-// it needs. A key that is limited to some tenants can't create one.
-func canAcross(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decision {
-	need := neededAcross[act]
+// canServiceOnTenant decides for a service about an action of the operator on a tenant. A key
+// that is limited to some tenants can't create one.
+func canServiceOnTenant(p *doorward.Principal, action doorward.Action, on *doorward.Object) Decision {
+	need := neededByService[action]
 	switch {
 	case need == "":
 		return no(ReasonOperator)
@@ -265,8 +266,8 @@ func canAcross(p *doorward.Principal, act doorward.Action, on *doorward.Object) 
 	return yes(ReasonService)
 }
 
-// CanServe says whether the principal may use what is open to the operator and to
-// services with the permission; with none to the operator only.
+// CanServe says whether the principal may use what is open to the operator and to services
+// with the permission; an empty permission means the operator only.
 func CanServe(p *doorward.Principal, need doorward.Action) Decision {
 	switch {
 	case p.Kind != doorward.ByService || need == "":
@@ -285,9 +286,9 @@ func lacks(p *doorward.Principal, verb *doorward.Verb) Decision {
 	return d
 }
 
-// isShut reports whether the tenant keeps the principal out. There are no sessions in a
-// frozen tenant; keys stay, and are refused.
-func isShut(p *doorward.Principal, openWhileClosing bool) bool {
+// isTenantUnusable reports whether the state of the tenant refuses the principal. A frozen
+// tenant has no sessions; its keys stay, and are refused.
+func isTenantUnusable(p *doorward.Principal, openWhileClosing bool) bool {
 	if p.Kind != doorward.ByUser {
 		return p.TenantStatus != doorward.TenantActive
 	}
@@ -321,7 +322,7 @@ const (
 	KeyExpired  KeyCause = "expired"
 	KeyRotated  KeyCause = "rotated" // the secret, by a newer one
 	KeyDisabled KeyCause = "disabled"
-	KeyOwner    KeyCause = "owner" // is no active member
+	KeyOwner    KeyCause = "owner" // who isn't an active member
 )
 
 // KeyRefusal says why a secret of an API key is not valid at now; empty: it is valid.
@@ -350,7 +351,7 @@ func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
 		return no(ReasonCredential)
 	case p.Kind != doorward.ByUser && p.Kind != doorward.ByKey:
 		return no(ReasonKind)
-	case isShut(p, openWhileClosing):
+	case isTenantUnusable(p, openWhileClosing):
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	return yes(ReasonTenant)
@@ -365,15 +366,15 @@ func canOperator(p *doorward.Principal, action doorward.Action) Decision {
 	return yes(ReasonOperator)
 }
 
-// CanOperateWith is CanOperate for a route that operator keys with one of the permissions
-// may use; a limited key may use no route that names none.
-func CanOperateWith(p *doorward.Principal, any ...doorward.Action) Decision {
+// CanOperateWith is CanOperate for a route that operator keys with any of the permissions may
+// use. Without permissions a limited key may not use it.
+func CanOperateWith(p *doorward.Principal, permissions ...doorward.Action) Decision {
 	d := CanOperate(p)
 	if !d.Allowed || !p.IsLimited() {
 		return d
 	}
 	d = Decision{Reason: ReasonLimits}
-	for _, permission := range any {
+	for _, permission := range permissions {
 		if d = canOperator(p, permission); d.Allowed {
 			break
 		}

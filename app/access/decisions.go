@@ -80,8 +80,8 @@ func (d *Decisions) Record(due Due, p *doorward.Principal, action doorward.Actio
 	d.record(due, p, action, "", r, decision)
 }
 
-// record is Record for a request for which policies have been evaluated for the action
-// before already.
+// record is Record where the policies have been evaluated earlier in the request, for the
+// action before; empty if they haven't.
 func (d *Decisions) record(due Due, p *doorward.Principal, action, before doorward.Action, r *doorward.Request, decision Decision) {
 	if due.count {
 		d.refused.Add(1)

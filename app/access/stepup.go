@@ -19,7 +19,7 @@ const (
 	proofIfFactor
 )
 
-// proofRules are the sensitive actions. ruleOf adds those that give a role of at least ADMIN.
+// proofRules has the sensitive actions. ruleOf adds those that give a role of at least ADMIN.
 var proofRules = map[doorward.Action]proofRule{
 	doorward.APIKeyCreate:  proofAlways,
 	doorward.PolicyUpdate:  proofAlways,
@@ -56,13 +56,13 @@ func requireProofByRule(p *doorward.Principal, action doorward.Action, on *doorw
 	if !d.Allowed || p.Kind != doorward.ByUser || p.SessionID == "" {
 		return d
 	}
-	if !ruleOf(p, action, on).concerns(p) {
+	if !ruleOf(p, action, on).appliesTo(p) {
 		return d
 	}
 	return RequireProof(p, 1, p.MaxProofAge, now, d)
 }
 
-func (r proofRule) concerns(p *doorward.Principal) bool {
+func (r proofRule) appliesTo(p *doorward.Principal) bool {
 	switch r {
 	case proofNever:
 		return false
@@ -100,8 +100,8 @@ func RequireProofFor(p *doorward.Principal, now func() time.Time, d Decision) De
 	return RequireProof(p, 1, p.MaxProofAge, now(), d)
 }
 
-// NeedProof refuses, as for a sensitive action, the part of an action that is one: widening
-// what an API key may do, for example.
+// NeedProof demands a recent proof in the midst of an action that isn't sensitive as a whole,
+// such as an edit of an API key that gives it more permissions. Errors: step_up_required.
 func (tx *Tx) NeedProof() error {
 	p := &tx.By.Principal
 	if p.SessionID == "" {
@@ -110,7 +110,7 @@ func (tx *Tx) NeedProof() error {
 	return RequireProof(p, 1, p.MaxProofAge, tx.Now, yes(ReasonProof)).Err()
 }
 
-// NeedProof is Tx.NeedProof for what only reads, such as an export of people.
+// NeedProof is Tx.NeedProof for sensitive reads, such as an export of people.
 func (w *Writer) NeedProof(by doorward.Caller) error {
 	if by.SessionID == "" {
 		return nil
@@ -118,6 +118,7 @@ func (w *Writer) NeedProof(by doorward.Caller) error {
 	return RequireProof(&by.Principal, 1, by.MaxProofAge, w.db.Now(), yes(ReasonProof)).Err()
 }
 
+// methodsOf returns the methods by which the user can prove the level.
 func methodsOf(p *doorward.Principal, aal int) []string {
 	methods := []string{}
 	if aal < 2 {
@@ -129,7 +130,7 @@ func methodsOf(p *doorward.Principal, aal int) []string {
 	if p.HasPasskey {
 		methods = append(methods, doorward.ByPasskey)
 	}
-	if p.HasFactor && len(methods) == 0 { // its only factor was disabled as a copy
+	if p.HasFactor && len(methods) == 0 { // the only one was a passkey, disabled because it seemed copied
 		methods = append(methods, doorward.ByRecovery)
 	}
 	return methods

@@ -137,7 +137,8 @@ func (a *Accounts) withLocks(ctx context.Context, by doorward.Caller, change sto
 	})
 }
 
-// changeOf returns the change of a token.
+// changeOf returns the change that a mailed code belongs to. Errors: validation_failed
+// without a code, email_change_not_found.
 func (a *Accounts) changeOf(ctx context.Context, token string, find func(context.Context, []byte) (store.EmailChange, error)) (store.EmailChange, error) {
 	if token == "" {
 		return store.EmailChange{}, doorward.Invalid("/token", "required", "Send the code of the mail.")
@@ -233,7 +234,7 @@ func (a *Accounts) allowedEverywhere(ctx context.Context, tx *access.Tx, members
 	return nil
 }
 
-// record puts the change into the trail of each tenant of the account, which all show the
+// record adds the change to the trail of each tenant of the account: all of them show the
 // address in their lists.
 func record(ctx context.Context, tx *access.Tx, memberships []doorward.User, from, to string) error {
 	tx.Changed("email", from, to)
@@ -310,8 +311,8 @@ func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorwa
 	return tx.QueueReset(ctx, change.Old, "")
 }
 
-// endEverything ends the sessions of the account, the trust in all browsers, factors that
-// are being set up and the open resets.
+// endEverything ends the sessions of the account, the trust in all browsers, factors whose
+// setup isn't complete, and open resets.
 func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	n, err := tx.DeleteUserSessions(ctx, a.sessions, account.ID, "")
 	if err != nil {

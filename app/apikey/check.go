@@ -28,7 +28,8 @@ func (l *keyLimits) admits(ip netip.Addr) bool {
 	return len(l.allowed) == 0 || slices.ContainsFunc(l.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// lastUse is what both secrets of a key share on a node.
+// lastUse is what all secrets of a key share on a node: the address of the last use, and the
+// limit of requests.
 type lastUse struct {
 	from    atomic.Pointer[netip.Addr] // of the last use
 	limiter *gcra.Limiter
@@ -216,7 +217,7 @@ func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential,
 	return cred, err
 }
 
-// entryOf makes the entry of a secret, until it or the key ends.
+// entryOf makes the entry of a secret, which is valid until the secret or the key ends.
 func (k *Keys) entryOf(c store.KeyCredential, mark uint64) *registry.Entry {
 	until, seen := c.Key.EndsAt(), c.Key.CreatedAt
 	if c.SecretEndsAt != nil && c.SecretEndsAt.Before(until) {
@@ -276,7 +277,7 @@ func (k *Keys) lastAddress(hash secret.Hash) string {
 	return ""
 }
 
-// apply follows the changes of this and other nodes.
+// apply removes from memory what changes on this or another node have made outdated.
 func (k *Keys) apply(_ context.Context, changes []store.Change) error {
 	for _, c := range changes {
 		k.registry.Forget(c)

@@ -16,7 +16,7 @@ const day = 24 * time.Hour
 // shortest first: sending that notice also marks the earlier ones as sent.
 var noticesBefore = []time.Duration{day, 7 * day, 30 * day}
 
-// batch is how many keys are looked up at once.
+// batch is how many keys are read at once.
 const batch = 100
 
 // Sweep notifies the owners of keys that end soon, records which keys have expired, and

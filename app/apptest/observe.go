@@ -56,10 +56,10 @@ func (f *Fixture) CountRows(table string) int {
 	return f.Int(`SELECT count(*) FROM ` + table)
 }
 
-// CountFailures returns the failed attempts in the buckets with the prefix.
-func (f *Fixture) CountFailures(bucket string) int {
+// CountFailures returns the failed attempts in the counters whose names have the prefix.
+func (f *Fixture) CountFailures(prefix string) int {
 	f.Helper()
-	return f.Int(`SELECT coalesce(sum(hits), 0) FROM throttles WHERE substr(bucket, 1, $1) = $2`, len(bucket), bucket)
+	return f.Int(`SELECT coalesce(sum(hits), 0) FROM throttles WHERE substr(bucket, 1, $1) = $2`, len(prefix), prefix)
 }
 
 // Tables returns the names of all tables.
@@ -84,7 +84,7 @@ func (f *Fixture) AllRows() (all []string) {
 	return all
 }
 
-// Written is AllRows without what nodes write of themselves, at any time.
+// Written is AllRows without the rows of nodes, which change without a request.
 func (f *Fixture) Written() []string {
 	f.Helper()
 	return slices.DeleteFunc(f.AllRows(), func(row string) bool { return strings.HasPrefix(row, "nodes: ") })
@@ -159,8 +159,8 @@ func (f *Fixture) CountWaiting() int {
 	return f.Int(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }
 
-// WhileLocked takes a lock on PostgreSQL, calls do, and releases it. The function
-// passed to do returns when n callers wait for locks, or the channel closes.
+// WhileLocked takes a lock on PostgreSQL, calls do, and releases it. The function passed to
+// do returns when n connections wait for locks, or the channel closes.
 func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waitFor func(n int, stop <-chan struct{}))) {
 	f.Helper()
 	waitFor := func(n int, stop <-chan struct{}) {

@@ -24,8 +24,8 @@ const (
 	KeySetLife = 300 * time.Second
 )
 
-// keySet is the keys, at least one, in the order in which they sign: for a day the previous
-// one, then the one that signs now, then the next one.
+// keySet is the keys, at least one, in the order in which they sign: the previous one, for a
+// day, the one that signs now, the next one.
 type keySet struct {
 	keys      []signer
 	published []jwt.Public
@@ -122,7 +122,7 @@ func (a *Assertions) keep(keys *keySet, before int64) bool {
 	return true
 }
 
-// Forget clears the memory: changes may have been missed.
+// Forget clears the memory; the lease calls it when changes may have been missed.
 func (a *Assertions) Forget() {
 	if !a.Enabled() {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Name is what an actor or a target is called in its tenant now; somebody who was removed,
-// what it was called then.
+// Name is the name of an actor or a target in its tenant: as it is now, or as it was at the
+// removal.
 type Name struct{ Name, Email string }
 
 // Names returns the names and addresses of the actors and targets of events in the
@@ -30,13 +30,13 @@ func (t *Trail) Names(ctx context.Context, by doorward.Caller, events []doorward
 	}
 	removals, err := t.db.Read().Removals(ctx, by.TenantID, slices.Sorted(maps.Keys(ids)))
 	for _, e := range removals {
-		all[e.Target.ID] = nameThen(e)
+		all[e.Target.ID] = nameAtRemoval(e)
 	}
 	return all, err
 }
 
-// nameThen is what somebody was called who was removed with the event.
-func nameThen(removal doorward.Event) (n Name) {
+// nameAtRemoval returns the name of the person whom the event removed.
+func nameAtRemoval(removal doorward.Event) (n Name) {
 	for _, c := range removal.Changes {
 		switch c.Field {
 		case "email":

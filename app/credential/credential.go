@@ -105,7 +105,7 @@ func (v *Verifier) Begin(ctx context.Context, by doorward.Caller, account doorwa
 func (v *Verifier) BeginAnybody(ctx context.Context, by doorward.Caller) (Proof, error) {
 	attempt, err := v.reserve(ctx, func(tx *store.Tx, a *attempt) error { return v.admitClient(ctx, tx, a, by) })
 	if err != nil && !attempt.busy {
-		err = v.limited(ctx, by, "", attempt, err)
+		err = v.refuseBeyondLimits(ctx, by, "", attempt, err)
 	}
 	return Proof{verifier: v, by: by, attempt: attempt}, err
 }
@@ -114,7 +114,7 @@ func (v *Verifier) BeginAnybody(ctx context.Context, by doorward.Caller) (Proof,
 func (v *Verifier) begin(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
 	attempt, err := v.reserve(ctx, func(tx *store.Tx, a *attempt) error { return v.admit(ctx, tx, a, by, email) })
 	if err != nil && !attempt.busy { // refused only for attempts in flight: nothing to record
-		err = v.limited(ctx, by, email, attempt, err)
+		err = v.refuseBeyondLimits(ctx, by, email, attempt, err)
 	}
 	return attempt, err
 }

@@ -10,12 +10,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// refuse counts the attempt as a failure and records the refusal where the
-// account's administrators see it: in the caller's tenant or, without a session,
-// in the tenant that the account used last. Attempts at addresses without an
-// account belong to the installation. The inbox worker looks that up, so that this
-// does the same for every address, in one transaction. The text typed as the
-// address is not recorded: people type passwords into that field.
+// refuse counts the attempt as a failure and records the refusal, in one transaction. The
+// inbox worker finds the trail for it (see Home; that of the installation for an address
+// without an account), so that this does the same work for every address. The text typed as
+// the address is not recorded: people type passwords into that field.
 func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	reason.Allowance = a.allowance
@@ -24,11 +22,10 @@ func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string,
 	})
 }
 
-// Refuse counts the attempt of a correct password that permits nothing, or of a wrong
-// second factor, as a failure, and records it as a refusal of the action in one
-// transaction, as for a wrong password: the time of a second commit would distinguish the
-// two. It returns the reason, or the fault that kept it from being counted. Don't pass the
-// proof to End then.
+// Refuse counts the attempt as a failure and records a refusal of the action: for a correct
+// password that permits nothing, or a wrong second factor. It is one transaction, as for a
+// wrong password: the time of a second commit would distinguish the two. It returns the
+// reason, or the fault that kept it from being counted. Don't pass the proof to End then.
 func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	refusal := *reason
 	refusal.Allowance = p.attempt.allowance
@@ -44,9 +41,10 @@ func (p Proof) RefuseUnknown(ctx context.Context, action doorward.Action, reason
 	})
 }
 
-// limited is refuse for attempts beyond the limits. They cost the caller nothing
-// and may be many, so they are recorded by counter and not by client.
-func (v *Verifier) limited(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
+// refuseBeyondLimits records the refusal if err is too_many_attempts, and returns err. Attempts
+// beyond the limits cost the caller nothing and may be many, so they are recorded by the
+// counter that refused them and not by client.
+func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {
 		return err

@@ -54,10 +54,10 @@ type Question struct {
 	Subject  Subject
 	Action   doorward.Action
 	Resource doorward.Resource
-	// What the service says of subject and action, for the operator's policies. For a user
+	// What the service says about subject and action, for the operator's policies. For a user
 	// that the model declares, it overrides the model's attributes.
 	SubjectProperties, ActionProperties map[string]any
-	// What the service says of the request: the client's address, which may be malformed, and
+	// What the service says about the request: the client's address, which may be malformed, and
 	// the time. nil means now, the zero time unknown.
 	IP   string
 	Time *time.Time
@@ -144,8 +144,8 @@ type candidate struct {
 	declared bool // by the model
 }
 
-// with returns the candidate with what the service says of it, which counts for users that
-// the model declares.
+// with adds the attributes that the service sends about the subject. Only for users that the
+// model declares do they change the principal.
 func (c candidate) with(properties map[string]any) candidate {
 	if c.declared && len(properties) > 0 {
 		c.p, _ = doorward.PrincipalOfDeclared(c.p.Rules, c.p.ID, properties)
@@ -153,7 +153,7 @@ func (c candidate) with(properties map[string]any) candidate {
 	return c
 }
 
-// The reasons that concern the question.
+// Reasons for a refusal that lie in the question.
 const (
 	noSubject      = "There is no such subject."
 	noAction       = "There is no such action."
@@ -238,15 +238,16 @@ func (e *Evaluations) memberships(ctx context.Context, s Subject) ([]doorward.Us
 
 // member is the principal of a user who could sign in to the tenant.
 func member(u doorward.User) candidate {
-	c := entered(doorward.PrincipalOf(u, doorward.Session{}))
+	c := candidateOf(doorward.PrincipalOf(u, doorward.Session{}))
 	if d := access.CanSignIn(u); !d.Allowed {
 		c.refused = reasonOf(d)
 	}
 	return c
 }
 
-// entered refuses a principal whose tenant is closed to it.
-func entered(p doorward.Principal) candidate {
+// candidateOf makes the candidate of a principal, which is refused if it may not use its
+// tenant.
+func candidateOf(p doorward.Principal) candidate {
 	c := candidate{p: p}
 	if d := access.CanEnter(&p, false); !d.Allowed {
 		c.refused = reasonOf(d)
@@ -254,7 +255,8 @@ func entered(p doorward.Principal) candidate {
 	return c
 }
 
-// credential is the candidate of a key or session that has been looked up.
+// credential returns the candidate of a key or session that has been looked up, or why there
+// is none.
 func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]candidate, error) {
 	switch {
 	case p.TenantID != "" && !by.Covers(p.TenantID), doorward.HasCode(err, doorward.CodeUnauthenticated):
@@ -264,7 +266,7 @@ func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]can
 	case err != nil:
 		return nil, err
 	}
-	return []candidate{entered(p)}, nil
+	return []candidate{candidateOf(p)}, nil
 }
 
 // decide answers a question about the candidate by check, to which it passes what is known

@@ -13,13 +13,13 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Found is a part of what a search has found. A page may be empty although more follow.
+// Found is a page of the results of a search. It may be empty although more follow.
 type Found[T any] struct {
 	doorward.Page[T]
-	Reason string // why nothing can be found; else empty
+	Reason string // why a search like this can find nothing; else empty
 }
 
-// Limits of one search. It ends its page early where policies take long.
+// Limits of one search. It ends its page early if policies take long.
 const (
 	maxScanned = 2000 // rows, or entities of the model
 	chunk      = 500
@@ -37,7 +37,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	now := e.db.Now()
 	switch {
 	case q.Subject.Type != User && q.Subject.Type != Key:
-		return Found[Subject]{Reason: "Users and keys can be found."}, nil
+		return Found[Subject]{Reason: "Only users and keys can be searched for."}, nil
 	case tenantID == "" && q.Subject.Type == User && by.Covers(""):
 		return e.declaredUsers(ctx, q, w)
 	case tenantID == "":
@@ -56,7 +56,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	})
 }
 
-// declaredUsers finds the users that the model declares.
+// declaredUsers searches the users that the model declares.
 func (e *Evaluations) declaredUsers(ctx context.Context, q Question, w doorward.Window) (Found[Subject], error) {
 	rules, err := e.db.Read().Rules(ctx, "")
 	if err != nil {
@@ -75,7 +75,7 @@ func (e *Evaluations) declaredUsers(ctx context.Context, q Question, w doorward.
 	return foundOf(found, func(id string) Subject { return Subject{Type: User, ID: id} }), nil
 }
 
-// foundOf is what has been found, by ids.
+// foundOf turns a page of ids into a page of results.
 func foundOf[T any](ids doorward.Page[string], of func(id string) T) (found Found[T]) {
 	for _, id := range ids.Items {
 		found.Items = append(found.Items, of(id))
@@ -104,7 +104,7 @@ func scanIDs(clock func() time.Time, ids []string, w doorward.Window, matches fu
 	return page
 }
 
-// keysOf finds the keys of a tenant.
+// keysOf searches the keys of a tenant.
 func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w doorward.Window) (Found[Subject], error) {
 	t, err := e.db.Read().Tenant(ctx, tenantID)
 	if err != nil {
@@ -120,15 +120,15 @@ func (e *Evaluations) keysOf(ctx context.Context, tenantID string, q Question, w
 	return scan(w, func(w doorward.Window) (doorward.Page[doorward.APIKey], error) {
 		return e.db.Read().APIKeyPage(ctx, tenantID, store.APIKeyFilter{Status: doorward.APIKeyActive}, now, w)
 	}, func(k doorward.APIKey) (Subject, doorward.Position, bool) {
-		c := entered(doorward.PrincipalOfKey(k, t.Status))
+		c := candidateOf(doorward.PrincipalOfKey(k, t.Status))
 		at := doorward.Position{At: k.CreatedAt.UnixMicro(), ID: k.ID}
 		valid := access.KeyRefusal(&k, nil, now) == "" && k.Admits(q.IP)
 		return Subject{Key, k.ID, k.TenantID}, at, valid && c.decide(q, now, access.CanCheckAt).Allowed
 	})
 }
 
-// scan reads rows until the window is full, all are read, or maxScanned were. look says
-// what a row is, where it stands and whether it belongs to the result.
+// scan reads rows until the window is full, all are read, or maxScanned were. look returns
+// the subject of a row, its position in the order, and whether it belongs to the results.
 func scan[T any](w doorward.Window, read func(doorward.Window) (doorward.Page[T], error), look func(T) (Subject, doorward.Position, bool)) (found Found[Subject], err error) {
 	at := doorward.Window{After: w.After, Limit: chunk}
 	for range maxScanned / chunk {
@@ -137,14 +137,14 @@ func scan[T any](w doorward.Window, read func(doorward.Window) (doorward.Page[T]
 			return Found[Subject]{}, err
 		}
 		for i, row := range rows.Items {
-			s, place, matches := look(row)
+			s, position, matches := look(row)
 			if !matches {
 				continue
 			}
 			found.Items = append(found.Items, s)
 			if len(found.Items) == w.Limit {
 				if rows.Next != nil || i < len(rows.Items)-1 {
-					found.Next = &place
+					found.Next = &position
 				}
 				return found, nil
 			}
@@ -178,7 +178,7 @@ func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q 
 	return Found[doorward.Resource]{Page: cut(found, func(r doorward.Resource) string { return r.ID }, w)}, nil
 }
 
-// entities finds the model's entities of the type that the question asks about.
+// entities searches the model's entities of the type that the question asks about.
 func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Resource], error) {
 	c, err := e.find(ctx, by, q.subjectKey())
 	if err != nil || c.refused != "" {

@@ -36,8 +36,8 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 		tx.RecordUserAgent()
 		opened.Session, opened.User = now.Session, now.User
 		opened.Session.Assurance, opened.Session.LastSeenAt = proved(now.Session.Assurance, tx), tx.Now
-		was, err := tx.RenewSession(ctx, opened.Session, hash[:])
-		if err == nil && !was {
+		existed, err := tx.RenewSession(ctx, opened.Session, hash[:])
+		if err == nil && !existed {
 			err = ended()
 		}
 		return err

@@ -11,11 +11,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// noticesAfter are the times without a success after which people hear of it, once each. At
-// the last one the webhook is disabled.
+// noticesAfter are the times without a success after which the managers of a webhook get a
+// mail, once each. At the last one the webhook is disabled.
 var noticesAfter = []time.Duration{time.Hour, 24 * time.Hour, 5 * 24 * time.Hour}
 
-// batch is how many webhooks, and how many deliveries, are treated in one transaction.
+// batch is how many webhooks are read at once.
 const batch = 500
 
 var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
@@ -54,11 +54,12 @@ func (w *Webhooks) sweepFailing(ctx context.Context, notice int) error {
 	}
 }
 
-// notify tells who manages the webhook that it is failing, if due reports that nobody has.
+// notify mails the managers of the webhook that it is failing. due reports whether that mail
+// hasn't been sent yet, and marks it as sent.
 func (w *Webhooks) notify(ctx context.Context, hook doorward.Webhook, due func(*access.Tx) (bool, error)) error {
 	_, err := w.writer.Do(ctx, system, doorward.WebhookFailing, object(hook), func(tx *access.Tx) error {
-		is, err := due(tx)
-		if err != nil || !is {
+		isDue, err := due(tx)
+		if err != nil || !isDue {
 			tx.SkipEvent()
 			return err
 		}
@@ -69,19 +70,19 @@ func (w *Webhooks) notify(ctx context.Context, hook doorward.Webhook, due func(*
 	return err
 }
 
-// disable disables the webhook, gives up what is pending, and tells who manages it. due,
-// unless nil, reports whether it is to happen.
+// disable disables the webhook, drops its pending deliveries, and mails its managers. due is
+// as for notify; nil means that it is due.
 func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, why doorward.DisabledReason, due func(*access.Tx) (bool, error)) error {
 	_, err := w.writer.Do(ctx, system, doorward.WebhookDisable, object(hook), func(tx *access.Tx) error {
-		is := true
+		isDue := true
 		var err error
 		if due != nil {
-			is, err = due(tx)
+			isDue, err = due(tx)
 		}
-		if err == nil && is {
-			is, err = tx.DisableWebhook(ctx, hook.ID, why)
+		if err == nil && isDue {
+			isDue, err = tx.DisableWebhook(ctx, hook.ID, why)
 		}
-		if err != nil || !is {
+		if err != nil || !isDue {
 			tx.SkipEvent()
 			return err
 		}
@@ -95,7 +96,7 @@ func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, why doorw
 	return err
 }
 
-// managers are the roles whose holders hear of a tenant's webhooks.
+// managers are the roles that get mails about a tenant's webhooks.
 var managers = []doorward.Role{doorward.RoleOwner, doorward.RoleAdmin}
 
 // managersNotified bounds the mails to holders of one role.

@@ -31,17 +31,17 @@ type Probe struct {
 // Finding is the outcome of one check.
 type Finding struct {
 	What   string
-	Fine   string // what was found in order
-	Wrong  string // empty: nothing is wrong
+	Fine   string // the result if nothing is wrong
+	Wrong  string // empty if nothing is wrong
 	Remedy string
 }
 
-// forged is the value of everything that a client must not be able to say.
+// forged is the value of everything that the probe forges.
 const forged = "forged-by-doctor"
 
 // Run does all checks that the probe allows. One that gets no answer is a finding, too.
 func (p Probe) Run(ctx context.Context) []Finding {
-	findings := []Finding{p.stranger(ctx), p.signIn(ctx), p.metrics(ctx)}
+	findings := []Finding{p.withoutSession(ctx), p.signIn(ctx), p.metrics(ctx)}
 	if p.Upstream != "" {
 		findings = append(findings, p.upstream(ctx))
 	}
@@ -58,8 +58,8 @@ func (p Probe) Run(ctx context.Context) []Finding {
 	)
 }
 
-// stranger asks without a credential, also with an identity of its own.
-func (p Probe) stranger(ctx context.Context) Finding {
+// withoutSession asks without a credential, also with forged identity headers.
+func (p Probe) withoutSession(ctx context.Context) Finding {
 	f := Finding{What: "no session", Fine: "401"}
 	for _, headers := range [][]string{nil, {"X-Auth-User: " + forged, "X-Auth-Role: OWNER"}} {
 		a, err := p.get(ctx, "", headers...)
@@ -88,7 +88,7 @@ func (p Probe) signIn(ctx context.Context) Finding {
 	const query = "?a=b&c=%26&original=/x"
 	a, err := p.get(ctx, query, "Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: none")
 	if err != nil || a.status < 300 || a.status > 399 {
-		return f // also what stranger has found
+		return f // also what withoutSession has found
 	}
 	to := a.header.Get("Location")
 	f.Fine = "pages are sent to sign in, with all of their query"
@@ -311,8 +311,8 @@ func (p Probe) setCookie(ctx context.Context) Finding {
 	return f
 }
 
-// atService sends each try, and returns what is wrong with the first that reaches the
-// service so; empty for none. What is refused does no harm.
+// atService sends each request, and returns what is wrong with the first faulty one that
+// reaches the service; empty for none. A refused request does no harm.
 func (p Probe) atService(ctx context.Context, tries [][]string, wrong func(*echo) string) string {
 	for _, headers := range tries {
 		a, err := p.get(ctx, "", headers...)

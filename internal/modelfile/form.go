@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parse returns the one document of the text. What it refuses is refused before the
-// parser sees it, where that is possible.
+// parse returns the only document of the text. Where possible, faults are found before the
+// YAML parser sees the text.
 func parse(text []byte) (*yaml.Node, *Fault) {
 	if fault := checkBytes(text); fault != nil {
 		return nil, fault
@@ -82,8 +82,8 @@ func isInvisible(r rune) bool {
 
 var lineOfError = regexp.MustCompile(`^line (\d+): `)
 
-// syntaxFault is an error of the parser, which knows a line at best. The column is that
-// of the line's first character that is no space.
+// syntaxFault turns an error of the parser, which has a line at best, into a fault at the
+// line's first character that isn't a space.
 func syntaxFault(text []byte, err error) *Fault {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if found := lineOfError.FindStringSubmatch(message); found != nil {
@@ -134,8 +134,8 @@ func (r *reader) checkForm(n *yaml.Node, depth int) bool {
 // pair is a member of a mapping.
 type pair struct{ key, value *yaml.Node }
 
-// pairs returns the members of a mapping in the order of the text, without those that
-// are faults: names that are no text, and names that are there before.
+// pairs returns the members of a mapping in the order of the text, without those that are
+// faults: those whose names aren't text, and repeated ones.
 func (r *reader) pairs(n *yaml.Node, what string) (all []pair) {
 	if n.Kind != yaml.MappingNode {
 		r.fault(n, CodeType, "Write %s as names with values, or {} for none.", what)
@@ -157,7 +157,7 @@ func (r *reader) pairs(n *yaml.Node, what string) (all []pair) {
 	return all
 }
 
-// fields returns the members of a mapping by name. Others than the known ones are faults.
+// fields returns the members of a mapping by name. Unknown names are faults.
 func (r *reader) fields(n *yaml.Node, what string, known ...string) map[string]*yaml.Node {
 	found := map[string]*yaml.Node{}
 	for _, p := range r.pairs(n, what) {
@@ -179,14 +179,14 @@ func (r *reader) text(n *yaml.Node, what string) (string, bool) {
 	return n.Value, true
 }
 
-// flag returns the value of a boolean; without one that of otherwise.
-func (r *reader) flag(n *yaml.Node, what string, otherwise bool) bool {
+// flag returns the value of a boolean, or the default where there is none.
+func (r *reader) flag(n *yaml.Node, what string, byDefault bool) bool {
 	if n == nil {
-		return otherwise
+		return byDefault
 	}
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
 		r.fault(n, CodeType, "Write %s as true or false.", what)
-		return otherwise
+		return byDefault
 	}
 	return strings.EqualFold(n.Value, "true")
 }

@@ -24,11 +24,11 @@ func Read(text []byte) (*File, error) {
 	return file, nil
 }
 
-// ReadStored reads a model that another version of this package has accepted, which may
-// know more or less than this one. Actions, resources and attributes with a fault are
-// left out, so that nobody may perform such an action, and the others hold. If policies or
-// entities have a fault, all actions are left out: what they refuse is not known. An
-// error means that nothing can be read.
+// ReadStored reads a model that another version of this package, older or newer, has
+// accepted. Actions, resources and attributes with a fault are left out, so that nobody may
+// perform such an action, and the others hold. If policies or entities have a fault, all
+// actions are left out, since it isn't known what those would refuse. An error means that
+// nothing can be read.
 func ReadStored(text []byte) (*File, error) {
 	file, faults := read(text)
 	if file == nil {
@@ -40,7 +40,7 @@ func ReadStored(text []byte) (*File, error) {
 	return file, nil
 }
 
-// read returns what can be read, nil for nothing, and the faults of all else.
+// read returns the part that can be read, or nil, and the faults of the rest.
 func read(text []byte) (*File, Faults) {
 	document, fault := parse(text)
 	if fault != nil {

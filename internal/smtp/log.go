@@ -21,7 +21,7 @@ func openLog(rest string, from *mail.Address, log *slog.Logger) (Transport, erro
 	return &logTransport{from: from, log: log}, nil
 }
 
-// Send fails if the log level drops the line, so that no mail is lost silently.
+// Send fails if the log level would drop the line, so that no mail is lost silently.
 func (b *logTransport) Send(ctx context.Context, m Message) error {
 	l, err := newLetter(b.from, m)
 	if err != nil {

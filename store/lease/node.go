@@ -10,11 +10,11 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// node is the row of a process that answers from memory.
+// node is the row of a server process that answers from memory.
 type node struct {
 	id        string
 	lease     int64 // microseconds
-	applied   int64
+	applied   int64 // number of the last change that the node has applied
 	heartbeat int64 // a counter
 	settings  string
 }
@@ -39,9 +39,9 @@ func readNodes(ctx context.Context, r store.Reader) ([]node, error) {
 	return rows.List(ctx, r.Conn, nodeFields, sqlNodes)
 }
 
-// insertNode announces the node, and begins to count heartbeats at a random number. If it began at 0, the new
-// row of a node that was removed and is back could show the count at which the old row
-// stopped, and other nodes would remove it at once.
+// insertNode announces the node, and begins to count heartbeats at a random number. If it
+// began at 0, the new row of a node that was removed and is back could show the count at
+// which the old row stopped, and other nodes would remove it at once.
 func insertNode(ctx context.Context, tx *store.Tx, n node) error {
 	tx.AnnounceNodes()
 	_, err := rows.Exec(ctx, tx.Conn, sqlInsertNode, n.id, n.lease, n.applied, rand.Int64N(1<<62), n.settings)
@@ -89,8 +89,8 @@ type peer struct {
 
 // removeDeadNodes removes the rows of killed nodes, so that revoking calls stop waiting
 // for them. It compares only heartbeats, never clocks. After a pause in which this node
-// couldn't read, the time of all others starts again: the database may have been away for
-// all.
+// couldn't read, it waits the full time for all others again: the database may have been
+// unavailable to them, too.
 func (l *Lease) removeDeadNodes(ctx context.Context) error {
 	nodes, err := readNodes(ctx, l.db.Read())
 	if err != nil {

@@ -38,7 +38,7 @@ func brands(f *fixture) {
 	f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, acme)) })
 	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), acme)
 
-	// As the previous version does, which knows no logos.
+	// The previous version, which knows no logos, deletes a tenant in the same way.
 	f.write(func(tx *store.Tx) { f.wantChange(tx.DeleteTenant(ctx, acme.ID)) })
 	f.wantNone(f.Read().LogoImage(ctx, logo.Hash))
 }

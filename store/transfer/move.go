@@ -75,7 +75,7 @@ type table struct {
 	name    string
 	columns []string
 	kinds   []string // the declared types of the columns
-	refers  []string // to other tables
+	refers  []string // the tables that its rows refer to
 	count   int64    // of the rows inserted by migrations
 	digest  Digest   // of these rows
 }
@@ -142,6 +142,7 @@ func texts(ctx context.Context, c rows.Conn, query string, args ...any) ([]strin
 	return rows.List(ctx, c, func(s *string) []any { return []any{s} }, query, args...)
 }
 
+// sorted puts each table after those that it refers to.
 func (p plan) sorted() (plan, error) {
 	var done plan
 	placed := func(name string) bool {
@@ -155,7 +156,7 @@ func (p plan) sorted() (plan, error) {
 			}
 		}
 		if len(done) == before {
-			return nil, errors.New("store: tables refer to each other in a circle")
+			return nil, errors.New("store: tables refer to each other in a cycle")
 		}
 	}
 	return done, nil
@@ -175,7 +176,7 @@ func (p plan) move(ctx context.Context, src, dst rows.Conn, progress func(string
 	return moved, nil
 }
 
-// clear deletes the rows inserted by migrations, if there are no others.
+// clear deletes the rows inserted by migrations. Errors: ErrNotEmpty if there are others.
 func (p plan) clear(ctx context.Context, dst rows.Conn) error {
 	for _, t := range slices.Backward(p) {
 		count, digest, err := t.measure(ctx, dst)
@@ -219,7 +220,7 @@ const progressEvery = 10_000
 func (t table) compare(ctx context.Context, dst rows.Conn, m Moved) error {
 	count, digest, err := t.measure(ctx, dst)
 	if err == nil && (count != m.Rows || digest != m.Digest) {
-		err = fmt.Errorf("%d rows were read and %d have arrived, or with other content: nothing is moved", m.Rows, count)
+		err = fmt.Errorf("%d rows were read and %d were written, or their contents differ: nothing was moved", m.Rows, count)
 	}
 	return err
 }
@@ -249,7 +250,7 @@ func (t table) read(ctx context.Context, c rows.Conn, fn func(row []any) error) 
 		if err := all.Scan(to...); err != nil {
 			return rows.Fault(err)
 		}
-		if err := t.plainValues(row); err != nil {
+		if err := t.normalize(row); err != nil {
 			return err
 		}
 		if err := fn(row); err != nil {
@@ -259,9 +260,10 @@ func (t table) read(ctx context.Context, c rows.Conn, fn func(row []any) error) 
 	return rows.Fault(all.Err())
 }
 
-// plainValues refuses types that the two drivers might return differently. SQLite returns
-// an empty byte value as nil, which would be stored as NULL, and a boolean as a number.
-func (t table) plainValues(row []any) error {
+// normalize makes the values of both drivers equal, and refuses types that they might return
+// differently. SQLite's returns an empty byte value as nil, which would be stored as NULL,
+// and a boolean as a number.
+func (t table) normalize(row []any) error {
 	for i, v := range row {
 		switch v := v.(type) {
 		case nil, bool, string:
@@ -280,7 +282,8 @@ func (t table) plainValues(row []any) error {
 	return nil
 }
 
-// encode is injective: kind, length, content for each value.
+// encode writes kind, length and content of each value, so that different rows never give the
+// same bytes.
 func encode(row []any) []byte {
 	var b []byte
 	for _, v := range row {

@@ -27,7 +27,7 @@ type trail struct {
 	Items   []entry
 	Export  string // link to the file
 	Presets []preset
-	Picks   []pick
+	People  []personFilter
 }
 
 // Rest reports whether there are filters besides the two that are always shown.
@@ -116,11 +116,11 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	chosen, picks, err := h.pickPeople(ctx, c, r.Filter)
+	chosen, people, err := h.resolvePeople(ctx, c, r.Filter)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{pageData: s, pager: r, Export: export(c, chosen), Presets: presets(r.Filter, c.Now()), Picks: picks}
+	body := trail{pageData: s, pager: r, Export: export(c, chosen), Presets: presets(r.Filter, c.Now()), People: people}
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && (happens(v) || string(v.Action) == r.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
@@ -178,16 +178,16 @@ func auditFilter(f filters) audit.Filter {
 	}
 }
 
-// moment is an instant in UTC in the format of a datetime-local field (HTML,
-// section 4.10.5.1.7), which has no time zone.
-const moment = "2006-01-02T15:04:05"
+// fieldTime is the format of an instant in a datetime-local field (HTML, section
+// 4.10.5.1.7), which has no time zone. Ours are in UTC.
+const fieldTime = "2006-01-02T15:04:05"
 
 // typed are the formats of a time in a field, and the duration that each covers.
 // Browsers leave out zero seconds.
 var typed = []struct {
 	layout string
 	lasts  time.Duration
-}{{time.DateOnly, 24 * time.Hour}, {moment, time.Second}, {"2006-01-02T15:04", time.Minute}}
+}{{time.DateOnly, 24 * time.Hour}, {fieldTime, time.Second}, {"2006-01-02T15:04", time.Minute}}
 
 // instant returns the beginning or the end of the typed time, in UTC. Invalid text
 // is returned unchanged; the feature refuses it.

@@ -181,7 +181,7 @@ func explainLink(c *ui.Call, e doorward.Event) string {
 	if e.Outcome != doorward.Refused || !asks || !known || verb.By != doorward.ByRole || !c.Can(doorward.PolicyRead) {
 		return ""
 	}
-	q := url.Values{"who": {e.ActorID}, "action": {string(e.Action)}, "time": {e.At.UTC().Format(moment)}}
+	q := url.Values{"who": {e.ActorID}, "action": {string(e.Action)}, "time": {e.At.UTC().Format(fieldTime)}}
 	if e.IP != "" {
 		q.Set("ip", e.IP)
 	}

@@ -70,7 +70,7 @@ func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorw
 }
 
 // Since is the instant from which refusals are counted, for a link to the trail.
-func (h home) Since() string { return h.Figures.Since.Format(moment) }
+func (h home) Since() string { return h.Figures.Since.Format(fieldTime) }
 
 // Today is the day of UTC, for a link to the trail.
 func (h home) Today() string { return h.Figures.Since.Add(24 * time.Hour).Format(time.DateOnly) }

@@ -12,51 +12,52 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// pick is a person in a filter of the trail: by id, address, or a part of the name.
-type pick struct {
+// personFilter is what was typed to filter the trail by a person, and the people it fits: an
+// id, an address or a part of a name.
+type personFilter struct {
 	Field string // actor or target
 	Text  string // as typed
 	User  doorward.User
-	Found []doorward.User // several people who match
+	Found []doorward.User // if several people match
 }
 
 // Who is the name or the address of the person.
-func (p pick) Who() string { return who(p.User) }
+func (p personFilter) Who() string { return who(p.User) }
 
-// mostFound is how many people there are to choose from.
+// mostFound bounds the people to choose from.
 const mostFound = 8
 
 var idLike = regexp.MustCompile(`^[a-z]{3}_`)
 
-// pickPeople replaces what was typed for a person by the id. Somebody who has left can be
-// found by id, and who has done something also by address. One that fits several people,
-// or nobody, matches no event.
-func (h *console) pickPeople(ctx context.Context, c *ui.Call, f filters) (filters, []pick, error) {
-	own, picks := filters{}, []pick(nil)
+// resolvePeople replaces the names and addresses in the filter by ids where one person fits.
+// Ids and addresses of people who have left stay as typed, since events have them. A name
+// that fits several people, or nobody, matches no event.
+func (h *console) resolvePeople(ctx context.Context, c *ui.Call, f filters) (filters, []personFilter, error) {
+	resolved, people := filters{}, []personFilter(nil)
 	for name, values := range f {
-		own[name] = values
+		resolved[name] = values
 	}
 	for _, field := range []string{"actor", "target"} {
 		text := strings.TrimSpace(f.Get(field))
 		if text == "" || !c.Can(doorward.UserRead) {
 			continue
 		}
-		p, err := h.pick(ctx, c, field, text)
+		p, err := h.findPerson(ctx, c, field, text)
 		if err != nil {
 			return nil, nil, err
 		}
 		if p.User.ID != "" {
-			url.Values(own).Set(field, p.User.ID)
+			url.Values(resolved).Set(field, p.User.ID)
 		}
 		if p.User.ID != "" || !idLike.MatchString(text) && !strings.Contains(text, "@") {
-			picks = append(picks, p)
+			people = append(people, p)
 		}
 	}
-	return own, picks, nil
+	return resolved, people, nil
 }
 
-func (h *console) pick(ctx context.Context, c *ui.Call, field, text string) (pick, error) {
-	p := pick{Field: field, Text: text}
+func (h *console) findPerson(ctx context.Context, c *ui.Call, field, text string) (personFilter, error) {
+	p := personFilter{Field: field, Text: text}
 	if idLike.MatchString(text) {
 		u, err := h.app.Users.Get(ctx, c.Caller, text)
 		if doorward.HasCode(err, doorward.CodeNotFound) {
@@ -78,22 +79,22 @@ func (h *console) pick(ctx context.Context, c *ui.Call, field, text string) (pic
 	return p, err
 }
 
-// preset is a link to a part of the trail that is often asked for.
+// preset is a link to a filter of the trail that is often needed.
 type preset struct {
-	Name    string // of the message audit.preset.Name
+	Name    string // the page shows the text audit.preset.NAME
 	Link    string
 	Current bool
 }
 
-// presets keep the other filters. Days are those of UTC.
+// presets returns the links; each keeps the other filters. Days are those of UTC.
 func presets(f filters, now time.Time) (all []preset) {
 	from := f.Get("from")
-	began, err := time.Parse(moment, from)
+	began, err := time.Parse(fieldTime, from)
 	for _, p := range []struct {
 		name, from string
 		current    bool
 	}{
-		{"hour", now.Add(-time.Hour).UTC().Format(moment), err == nil && now.Sub(began) < 65*time.Minute},
+		{"hour", now.Add(-time.Hour).UTC().Format(fieldTime), err == nil && now.Sub(began) < 65*time.Minute},
 		{"today", now.UTC().Format(time.DateOnly), false},
 		{"week", now.UTC().AddDate(0, 0, -6).Format(time.DateOnly), false},
 	} {
@@ -107,7 +108,8 @@ func presets(f filters, now time.Time) (all []preset) {
 	)
 }
 
-// toggled returns a link that sets the filter, or takes it away where it is set.
+// toggled returns a link that sets the filter, or removes it where it is set, and removes the
+// others in without.
 func toggled(f filters, name, value string, isSet bool, without ...string) string {
 	q := url.Values{}
 	for k, v := range f {

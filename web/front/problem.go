@@ -39,10 +39,9 @@ func Status(code doorward.Code) int { return statusOf[code.Problem().Kind] }
 // ProblemPath is the path of the page that describes a code.
 func ProblemPath(code doorward.Code) string { return "/problems/" + string(code) }
 
-// Fail answers with a problem (RFC 9457) and logs the details for the operator. An error
-// other than *doorward.Error is unavailable if it is a timeout, and else internal.
-//
-// Browsers that ask for HTML get a page, if there is one.
+// Fail answers with a problem (RFC 9457), or with a page if a browser asks for one, and logs
+// the details for the operator. An error other than *doorward.Error is unavailable if it is a
+// timeout or a cancellation, and else internal.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	c := &Call{W: w, R: r, site: s}
 	if s.ErrorPage != nil && byPerson(r) && s.ErrorPage(c, err) {
@@ -55,7 +54,7 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 // ByPerson reports whether a browser asks for a page.
 func (c *Call) ByPerson() bool { return byPerson(c.R) }
 
-// byPerson excludes the API and assets: they never answer with a page.
+// byPerson is false for the API and assets, which never answer with a page.
 func byPerson(r *http.Request) bool {
 	page := r.Header.Get("Sec-Fetch-Mode") == "navigate" || strings.Contains(r.Header.Get("Accept"), "text/html")
 	return page && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/assets/")
@@ -89,7 +88,7 @@ func stepUpChallenge(n doorward.ProofNeeded) string {
 	return text
 }
 
-// AsError returns err as an error for the caller.
+// AsError returns err as an error for the caller, see Fail.
 func AsError(err error) *doorward.Error {
 	var e *doorward.Error
 	switch {
@@ -155,8 +154,9 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	return p
 }
 
-// logFailure logs the cause of a server fault; other errors are only in the
-// request's line. Checks that can't be answered have only this line, at a limited rate.
+// logFailure logs the cause of a server fault; other errors are only in the request's log
+// line. An access check that fails for a fault has no such line, and this one at a limited
+// rate, so that an outage doesn't flood the log.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if Status(e.Code) < 500 || e.Err == nil {
 		return

@@ -13,7 +13,7 @@ type account struct {
 	Shortest    int
 	BannedWords string
 	Tenants     []tenantRow
-	Proved      bool // a second factor, or there is none; else /step-up comes before a new password
+	Proved      bool // the second factor was proved recently, or there is none; else /step-up comes first
 	ownSessions
 }
 

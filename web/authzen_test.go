@@ -619,8 +619,9 @@ func TestEvaluationAgrees(t *testing.T) {
 				actions = append(actions, string(v.Action))
 			}
 		}
-		seen, policed := map[bool]int{}, 0
-		for round := range rounds {
+		// Policies are random, and may refuse little: then there are more rounds.
+		seen, policed, enough := map[bool]int{}, 0, rounds*size/50
+		for round := 0; round < rounds || policed < enough && round < 4*rounds; round++ {
 			text, ofSessions := "", false
 			if round%4 > 0 {
 				text, ofSessions = randomPolicies(r, actions)
@@ -672,8 +673,8 @@ func TestEvaluationAgrees(t *testing.T) {
 				}
 			}
 		}
-		if all := rounds * size; seen[true] < all/10 || seen[false] < all/10 || policed < all/50 {
-			t.Errorf("%v of %d requests were permitted, %d refused by policies", seen, rounds*size, policed)
+		if all := seen[true] + seen[false]; seen[true] < all/10 || seen[false] < all/10 || policed < enough {
+			t.Errorf("%v of %d requests were permitted, %d refused by policies", seen, all, policed)
 		}
 	})
 }

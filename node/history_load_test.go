@@ -344,7 +344,7 @@ func (l *load) end(node int, r reply, p *person, only, except *session) bool {
 		return false // it did nothing
 	}
 	l.mu.Lock()
-	e := ending{mutation{r.span, node, known}, only, except}
+	e := ending{mutation{r.span, node, known}, only, except, r.status}
 	p.endings = append(p.endings, e)
 	var concerned []*session
 	for _, s := range p.sessions {

@@ -77,6 +77,7 @@ type ending struct {
 	mutation
 	one    *session // nil: all
 	except *session // may be nil
+	status int      // of the answer; 0: none, or not by request
 }
 
 func (e ending) String() string {

@@ -105,8 +105,8 @@ tests_with() { # FOLDER REGEXP
 }
 
 # Temporary files go to memory where eight gigabytes of it are free and programs may run
-# there: tests make and remove thousands of files, of which ext4 makes half of their CPU.
-# What Go links is three of the eight.
+# there, what Go links among them. On ext4, which is slow to make files right after many
+# were removed, ./store took twice the CPU.
 in_memory() {
 	local free folder
 	free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $1 == "tmpfs" { print $4 }')

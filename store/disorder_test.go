@@ -148,7 +148,8 @@ func (t *trail) search(name string, f store.EventFilter, sort string, total int)
 }
 
 // A search by time finds the same events in the same order as one that reads the whole trail,
-// though their times are not in order, whoever wrote them, and after the oldest were deleted.
+// also if their times are not in order, if an older version wrote them, and after the oldest
+// were deleted.
 func TestSearchesByTimeFindAll(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {

@@ -142,8 +142,8 @@ func bearer(key string) opt { return with("Authorization", "Bearer "+key) }
 // from simulates a client at an address, on servers that trust loopback.
 func from(ip string) opt { return with("X-Forwarded-For", ip) }
 
-// retryUnavailable sends again, for a minute, while the answer is 503: so a busy machine answers some of
-// many at once.
+// retryUnavailable sends again, for a minute, while the answer is 503: a busy machine
+// answers some of many requests at once so.
 func retryUnavailable(send func() answer) answer {
 	for began := time.Now(); ; {
 		if a := send(); a.status != http.StatusServiceUnavailable || time.Since(began) > time.Minute {

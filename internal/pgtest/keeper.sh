@@ -13,9 +13,8 @@ bin=$1
 settings=$2
 primary=${3-}
 
-# In memory where there is a gigabyte for it: a database is some 300 files, and ext4 takes
-# half a second of CPU to make them right after as many were removed. Not in memory if
-# commits are to wait for the disk.
+# In memory where there is a gigabyte for it: a database is some 300 files, which ext4 makes
+# slowly right after as many were removed. Not in memory if commits are to wait for the disk.
 #
 # Not $TMPDIR: a socket's path may have 107 bytes, and when tests run as root
 # that folder may be closed to the user who runs the server.

@@ -22,7 +22,7 @@ var ErrAlive = errors.New("node: a server runs on the database")
 // those of transfer.Move.
 func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []transfer.Moved, tampered int, fit masterkey.Fit, err error) {
 	if path, err := transfer.SQLitePath(from); err == nil {
-		if err := transfer.CheckSealed(ctx, path); err != nil {
+		if err := transfer.CheckIfBackup(ctx, path); err != nil {
 			return nil, 0, fit, err
 		}
 	}

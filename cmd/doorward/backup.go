@@ -120,12 +120,12 @@ func printVerified(out, warn io.Writer, file string, v node.VerifiedBackup) erro
 	if v.Tampered > 0 {
 		return notDone("%s: its audit trail was tampered with, in %d places or more. To see where, restore it with --accept-damage and run \"doorward audit verify\".", file, v.Tampered)
 	}
-	warnUnsealed(warn, file, v.Info)
+	warnUnverified(warn, file, v.Info)
 	trail := "Its audit trail is intact."
 	if !v.Trail {
 		trail = "Its schema is older than the audit trail's chains."
 	}
-	if !v.Sealed {
+	if !v.Verified {
 		fmt.Fprintf(out, "%s is a complete database. %s\n", file, trail)
 		return nil
 	}
@@ -138,12 +138,12 @@ func errTyped(command string) error {
 	return usageError("a backup can't be typed. Pipe it in, as in \"gunzip -c FILE | doorward %s -\", or name a FILE.", command)
 }
 
-// warnUnsealed warns of a backup whose checksum is wrong or missing.
-func warnUnsealed(warn io.Writer, file string, info transfer.Info) {
+// warnUnverified warns of a backup whose checksum is wrong or missing.
+func warnUnverified(warn io.Writer, file string, info transfer.Info) {
 	switch {
 	case info.Wrong:
 		fmt.Fprintf(warn, "doorward: the checksum of %s is wrong or missing, so it was changed after it was written. SQLite can read it; nothing more is known.\n", file)
-	case !info.Sealed:
+	case !info.Verified:
 		fmt.Fprintf(warn, "doorward: %s has no checksum, because an older Doorward or another program made it: changed bytes that SQLite doesn't notice can't be found.\n", file)
 	}
 }
@@ -410,7 +410,7 @@ func notRestored(err error) error {
 
 func printRestored(out, warn io.Writer, file string, r node.Restored) {
 	file = displayName(file)
-	warnUnsealed(warn, file, r.Backup)
+	warnUnverified(warn, file, r.Backup)
 	fmt.Fprintf(out, "Restored from %s. Sessions ended: %d. Links ended: %d.\n", file, r.Ended.Sessions, r.Ended.Links)
 	if r.Aside != "" {
 		fmt.Fprintf(out, "The previous database is in %s.\n", r.Aside)

@@ -2,8 +2,8 @@
 // backups of SQLite databases, and copies every row from one database into another.
 // What such a copy must not revive (sessions, links) is ended by app/installation.
 //
-// A backup is one file: a SQLite database followed by a seal with a checksum, see
-// seal.go.
+// A backup is one file: a SQLite database followed by a trailer with a checksum,
+// see trailer.go.
 package transfer
 
 import (
@@ -107,7 +107,7 @@ func copyBeside(ctx context.Context, db *store.DB, file string) (*os.File, error
 	}
 	if err = vacuumInto(ctx, db.File(), part.Name()); err != nil {
 		err = fmt.Errorf("store: backup: %w", err)
-	} else if err = sealFile(ctx, part, db.Now()); err != nil {
+	} else if err = addTrailer(ctx, part, db.Now()); err != nil {
 		err = fmt.Errorf("store: backup: %w", err)
 	} else if _, err = Check(ctx, part.Name(), false); err != nil {
 		err = fmt.Errorf("store: backup: the copy is not sound and was removed: %w", err)
@@ -166,7 +166,7 @@ func check(ctx context.Context, file, name string, damaged bool) (info Info, err
 	if err := checkLength(file, name); err != nil {
 		return info, err
 	}
-	info, err = checkSeal(ctx, file, name)
+	info, err = checkTrailer(ctx, file, name)
 	if err != nil && !(damaged && errors.Is(err, ErrChecksum)) {
 		return info, err
 	}

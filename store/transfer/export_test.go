@@ -1,4 +1,4 @@
 package transfer
 
-// SealLength is the length of the seal at the end of a backup.
-const SealLength = sealLength
+// TrailerLength is the length of the trailer at the end of a backup.
+const TrailerLength = trailerLength

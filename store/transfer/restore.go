@@ -23,7 +23,7 @@ func Copy(from, to string) error {
 	if err := copyNew(in, to); err != nil {
 		return err
 	}
-	return unseal(to)
+	return removeTrailer(to)
 }
 
 func copyNew(in io.Reader, to string) error {
@@ -45,7 +45,7 @@ func Receive(ctx context.Context, from *os.File, to string, damaged bool) (Info,
 	if err != nil {
 		return info, err
 	}
-	return info, unseal(to)
+	return info, removeTrailer(to)
 }
 
 // Replace gives the SQLite database at path the content of another file, and keeps the old

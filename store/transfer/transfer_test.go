@@ -181,7 +181,7 @@ func TestBackupIsOneFile(t *testing.T) {
 	ok(t, transfer.Backup(t.Context(), db.DB, to))
 	info, err := transfer.Check(t.Context(), to, false)
 	ok(t, err)
-	if !info.Sealed {
+	if !info.Verified {
 		t.Error("the backup has no checksum")
 	}
 	beside, err := filepath.Glob(to + "?*")

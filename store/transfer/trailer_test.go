@@ -16,7 +16,7 @@ import (
 )
 
 // TestChangedBackupIsFound: one flipped bit in the header, the pages, unused space or the
-// seal; a seal that is missing or longer.
+// trailer; a trailer that is missing or longer.
 func TestChangedBackupIsFound(t *testing.T) {
 	db := newDatabase(t, storetest.Engines["sqlite"](t))
 	fill(t, db.DB)
@@ -24,20 +24,20 @@ func TestChangedBackupIsFound(t *testing.T) {
 	ok(t, transfer.BackupTo(t.Context(), db.DB, &out))
 	complete := out.Bytes()
 	at := bytes.LastIndex(complete, []byte("\nDoorward backup 1\n"))
-	if at < 0 || at%4096 != 0 || len(complete)-at != transfer.SealLength {
-		t.Fatalf("the seal is at %d of %d bytes", at, len(complete))
+	if at < 0 || at%4096 != 0 || len(complete)-at != transfer.TrailerLength {
+		t.Fatalf("the trailer is at %d of %d bytes", at, len(complete))
 	}
 	changed := map[string][]byte{
-		"without its seal":    complete[:at],
-		"without a page":      slices.Concat(complete[:at-4096], complete[at:]),
-		"with a page twice":   slices.Concat(complete[:at], complete[at-4096:]),
-		"with a byte more":    append(slices.Clone(complete), 0),
-		"with a line more":    append(slices.Clone(complete), "\n"...),
-		"with its seal twice": slices.Concat(complete, complete[at:]),
-		"two pages exchanged": slices.Concat(complete[:4096], complete[8192:12288], complete[4096:8192], complete[12288:]),
+		"without its trailer":    complete[:at],
+		"without a page":         slices.Concat(complete[:at-4096], complete[at:]),
+		"with a page twice":      slices.Concat(complete[:at], complete[at-4096:]),
+		"with a byte more":       append(slices.Clone(complete), 0),
+		"with a line more":       append(slices.Clone(complete), "\n"...),
+		"with its trailer twice": slices.Concat(complete, complete[at:]),
+		"two pages exchanged":    slices.Concat(complete[:4096], complete[8192:12288], complete[4096:8192], complete[12288:]),
 	}
 	for i := at; i < len(complete); i++ {
-		changed[fmt.Sprintf("byte %d of the seal", i-at)] = flipped(complete, i)
+		changed[fmt.Sprintf("byte %d of the trailer", i-at)] = flipped(complete, i)
 	}
 	for _, i := range []int{0, 17, 20, 25, 30, 41, 60, 68, 71, 75, 95, 99, 101, 4096 + 50, at / 2, at/2 + 1, at - 4095, at - 1} {
 		changed[fmt.Sprintf("byte %d", i)] = flipped(complete, i)
@@ -62,8 +62,8 @@ func flipped(complete []byte, i int) []byte {
 	return other
 }
 
-// TestBackupWithoutASeal, of an old version, passes, and is known to have no checksum.
-func TestBackupWithoutASeal(t *testing.T) {
+// TestBackupWithoutATrailer, of an old version, passes, and is known to have no checksum.
+func TestBackupWithoutATrailer(t *testing.T) {
 	folder := t.TempDir()
 	db := newDatabase(t, "sqlite:"+filepath.Join(folder, "doorward.db"))
 	fill(t, db.DB)
@@ -73,14 +73,14 @@ func TestBackupWithoutASeal(t *testing.T) {
 	ok(t, err)
 	schema, err := db.Schema(t.Context())
 	ok(t, err)
-	if info.Sealed || info.Schema != schema || info.Bytes == 0 {
+	if info.Verified || info.Schema != schema || info.Bytes == 0 {
 		t.Errorf("the backup's info is %+v", info)
 	}
 }
 
-// TestRestoredCopyHasNoSeal: the copy is an ordinary database, as are copies of it. A
+// TestRestoredCopyHasNoTrailer: the copy is an ordinary database, as are copies of it. A
 // damaged backup can be copied, too, on request.
-func TestRestoredCopyHasNoSeal(t *testing.T) {
+func TestRestoredCopyHasNoTrailer(t *testing.T) {
 	db := newDatabase(t, storetest.Engines["sqlite"](t))
 	fill(t, db.DB)
 	folder := t.TempDir()
@@ -89,24 +89,24 @@ func TestRestoredCopyHasNoSeal(t *testing.T) {
 	ok(t, transfer.Copy(backup, copied))
 	info, err := transfer.Check(t.Context(), copied, false)
 	ok(t, err)
-	sealed, err := transfer.Check(t.Context(), backup, false)
+	original, err := transfer.Check(t.Context(), backup, false)
 	ok(t, err)
-	if info.Sealed || !sealed.Sealed || info.Bytes != sealed.Bytes || time.Since(sealed.Taken).Abs() > time.Minute {
-		t.Errorf("the copy's info is %+v, the backup's %+v", info, sealed)
+	if info.Verified || !original.Verified || info.Bytes != original.Bytes || time.Since(original.Taken).Abs() > time.Minute {
+		t.Errorf("the copy's info is %+v, the backup's %+v", info, original)
 	}
 	content, err := os.ReadFile(backup)
 	ok(t, err)
 	name := bytes.Index(content, []byte("株式会社"))
 	ok(t, os.WriteFile(bad, flipped(content, name), 0o600))
-	if err := transfer.CheckSealed(t.Context(), bad); !errors.Is(err, transfer.ErrChecksum) || !strings.Contains(err.Error(), "bad.db") {
+	if err := transfer.CheckIfBackup(t.Context(), bad); !errors.Is(err, transfer.ErrChecksum) || !strings.Contains(err.Error(), "bad.db") {
 		t.Errorf("checked before a move: %v", err)
 	}
-	ok(t, transfer.CheckSealed(t.Context(), copied))
+	ok(t, transfer.CheckIfBackup(t.Context(), copied))
 	ok(t, os.Remove(copied))
 	info, err = transfer.Check(t.Context(), bad, true)
 	ok(t, err)
 	ok(t, transfer.Copy(bad, copied))
-	if _, err = transfer.Check(t.Context(), copied, false); err != nil || info.Sealed {
+	if _, err = transfer.Check(t.Context(), copied, false); err != nil || info.Verified {
 		t.Errorf("the copy of a damaged backup: %v, %+v", err, info)
 	}
 }

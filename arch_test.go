@@ -604,11 +604,9 @@ func (t *tree) imports() (steps []reference) {
 	return steps
 }
 
-// calls returns the uses of our own functions and methods in files that are
-// no tests. Types are checked against our own source alone: the packages of
-// others are left empty and what follows from that is ignored, which takes
-// milliseconds instead of half a minute, and a value of one of our own types is
-// still known as such unless it came through a generic of another module.
+// calls returns the uses of our own functions and methods outside of tests. Only our own
+// source is type-checked, other modules are left empty and errors ignored: that takes
+// milliseconds instead of half a minute.
 func (t *tree) calls() (steps []reference) {
 	checker := &ownTypes{tree: t, done: map[string]*types.Package{}, uses: map[*ast.Ident]types.Object{}}
 	for _, folder := range t.folders {

@@ -15,11 +15,9 @@ const (
 	System    PrincipalKind = "system"
 )
 
-// Principal is an authenticated caller. It is loaded once per credential and
-// passed unchanged to every decision, see access.Can. The properties of one
-// request are beside it, in Caller.
-//
-// The zero Principal may do nothing.
+// Principal is an authenticated caller. It is loaded once per credential and passed
+// unchanged to every decision (access.Can). What belongs to one request is beside it, in
+// Caller. The zero Principal may do nothing.
 type Principal struct {
 	Kind PrincipalKind
 	// ID is that of the user or the key; empty for an operator at the command line.

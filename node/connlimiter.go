@@ -10,11 +10,9 @@ import (
 	"github.com/doorward/doorward/app/credential"
 )
 
-// connLimiter limits the open connections per client on one listening address. Without
-// it, one client with slow connections could take all file descriptors and memory.
-//
-// A client is an IPv4 address, or the /64 of IPv6. Trusted proxies carry the connections
-// of many clients and are not counted.
+// connLimiter limits the open connections per client on one listening address, so that one
+// client can't take all file descriptors and memory. A client is an IPv4 address, or the /64
+// of IPv6. Trusted proxies carry the connections of many clients and are not counted.
 type connLimiter struct {
 	limits  atomic.Pointer[connLimits]
 	traffic *traffic

@@ -9,15 +9,10 @@ import (
 	"time"
 )
 
-// A history is what the clients of an installation observed: calls with their start and
-// end, by the one monotonic clock of the test process, and their answers. verify
-// compares it with what Doorward guarantees.
-//
-// Concurrent calls have no assumed order, and none is searched for: each answer is
-// compared with all writes to the person concerned. In one way that is weaker than
-// linearizability: of two checks, the first may see a change and the second not, while
-// the changing call is still running. That is allowed: the guarantee begins with the answer
-// to the revoking call. In return the verdict is exact and takes linear time.
+// A history is what the clients of an installation observed: calls with their start, end
+// and answer, by the test's clock. verify compares each answer with all writes to the
+// person concerned. That is weaker than linearizability: while a change runs, a first check
+// may see it and a second not. The guarantee begins with the answer to the change.
 
 // span is the duration of a call. Its effect happened at some instant within.
 type span struct{ from, to time.Duration }

@@ -52,11 +52,9 @@ func TestHistoryOnSQLite(t *testing.T) {
 	requireGood(t, l.runWithFaults(f, []plannedFault{stopped(1300 * time.Millisecond), killed(50 * time.Millisecond)}, 500))
 }
 
-// TestHistoryFindsBrokenRules runs programs that omit a rule of the lease (see
-// store/lease), or an announcement: the test must fail for them. Violations occur by
-// chance, so each program has a few attempts. A missing rule 5 rarely shows here: the
-// model covers it.
-// One program is enough to show that the test can fail; make chaos runs all of them.
+// TestHistoryFindsBrokenRules runs programs that omit a rule of the lease (store/lease) or
+// an announcement: the test must fail for them. Violations occur by chance, so each program
+// has a few attempts. One program is enough here, and make chaos runs all.
 func TestHistoryFindsBrokenRules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("tests the test, not the product")

@@ -8,11 +8,9 @@ import (
 )
 
 // refuseNew drops new connections, while those that the kernel has set up can still be
-// accepted. Closing the listener at once would reset these, with the requests in them.
-//
-// The kernel runs the program on each segment to the listening socket, from the TCP
-// header on. It drops segments with SYN set (RFC 9293, section 3.1: byte 13, bit 1).
-// Such a client retries a second later and is then refused.
+// accepted; closing the listener would reset these. The kernel runs the program on each
+// segment from its TCP header on, and drops those with SYN set (RFC 9293, section 3.1: byte
+// 13, bit 1). Such a client retries a second later and is then refused.
 func (l *listener) refuseNew() error {
 	tcp, ok := l.Listener.(*net.TCPListener)
 	if !ok {

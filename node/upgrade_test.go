@@ -22,14 +22,11 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestRollingUpgrade replaces three nodes one after the other by nodes of the next
-// version, under load, and then rolls back. No answer is lost, nothing acknowledged is
-// lost, nothing ended is accepted. One answer in two hundred may be 503: a machine that other
-// tests keep busy lets a lease lapse.
-//
-// The next version is this tree with a migration and a kind of change that its
-// predecessor doesn't know. scripts/upgrade.sh rolls from a real previous version; the
-// operator in this process, which is of this tree, has then migrated before the roll.
+// TestRollingUpgrade replaces three nodes one after the other by nodes of the next version,
+// under load, and then rolls back: no answer is lost, nothing acknowledged is lost, nothing
+// ended is accepted. The next version is this tree with one more migration and one more kind
+// of change; scripts/upgrade.sh rolls from a real previous version. One answer in two hundred
+// may be 503: on a busy machine a lease can lapse.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)

@@ -14,14 +14,10 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// The audit trail of a tenant is a hash chain: the hash of each event covers the
-// previous hash, the event's number and its content. So nobody can edit, remove or
-// reorder events without changing every later hash, including the head, which an
-// auditor may have recorded elsewhere.
-//
-// Personal data (address, IP, changed values) is covered through a digest with a
-// random salt. When data and salt are blanked, the digest stays and the chain
-// remains valid, and nobody can find the data by guessing.
+// The audit trail of a tenant is a hash chain (docs/audit.md). Personal data (address, IP,
+// changed values) is covered through a digest with a random salt: when data and salt are
+// erased, the digest stays, the chain remains valid, and nobody can find the data by
+// guessing.
 
 // saltSize is in bytes: 128 random bits, as for a salt of a password (NIST SP
 // 800-132, section 5.1).

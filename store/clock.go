@@ -10,11 +10,10 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Clock is the time by which everything begins or ends: the database's, which all nodes
-// share. It is measured at the start and at each poll of the lease, and runs on this
-// process's monotonic clock in between. If this machine's clock differs from it by more than
-// ClockTolerance, one of the two is wrong, and nothing that depends on time is decided until
-// they agree again (see Err).
+// Clock is the database's clock, by which everything begins and ends on all nodes. It is
+// measured at the start and at each poll of the lease, and runs on this process's monotonic
+// clock in between. While the machine's own clock differs from it by more than
+// ClockTolerance, nothing that depends on time is decided (see Err).
 type Clock struct {
 	injected doorward.Clock // replaces the database's clock in tests; else nil
 	offset   time.Duration  // of this machine's clock, for tests of expiry

@@ -7,15 +7,9 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// The feed is the events of all tenants in one order that no late commit changes.
-//
-// An event's place can't be taken when it is written: transactions commit in another
-// order than they take numbers, and a reader would pass a number that is not visible
-// yet. One lock held until the commit would prevent that, and let the installation
-// commit one action at a time. So the order is made afterwards. Within a trail numbers
-// have no gaps and are visible in their order, since the chain's lock is held until the
-// commit. ExtendFeed compares how far each trail is with how far it is in the feed and
-// appends the difference, under the feed's own lock, which no action takes.
+// The feed is the events of all tenants in one order that no late commit changes. The order
+// is made after the commits: ExtendFeed appends what each trail has more than the feed,
+// under the feed's own lock, which no action takes. docs/feed.md says why.
 
 // feedRange is how many events a row of the feed has at most, so that a page reads few.
 const feedRange = 500

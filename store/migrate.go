@@ -103,12 +103,10 @@ const (
 	yieldEvery, yieldFor = time.Second, time.Minute
 )
 
-// up must hold the migration lock. Goose's own lock comes too late, after it has
-// created its table of versions.
+// up needs the migration lock: Goose's own comes after it has created its table of versions.
 //
-// A change to a table waits for its readers, and later queries queue behind that
-// change: beside a dump, which reads for an hour, no check could be answered. So
-// the wait is short, others go first, and it is retried.
+// A change to a table waits for its readers, and later queries queue behind it: during a
+// dump of an hour no check could be answered. So the wait is short and is retried.
 func (db *DB) up(ctx context.Context) error {
 	on := db.write
 	if db.engine.migrator != nil {

@@ -144,14 +144,10 @@ type SessionLifetime struct {
 	Lag time.Duration
 }
 
-// Conditions for expired sessions: by the limits of the installation, and by those
-// or the tighter limits of the tenant. The arguments are those of SessionLifetime.args. A
-// limit that a tenant doesn't set is NULL, and comparisons with NULL are false.
-//
-// They are conditions on the row rather than a list of ids: PostgreSQL evaluates
-// them again on a row that a use has changed while the statement waited for it.
-// Statuses are not part of them, since every change that takes access away deletes
-// the sessions.
+// Conditions for expired sessions: by the limits of the installation, and by those or the
+// tighter limits of the tenant. A limit that a tenant doesn't set is NULL, and comparisons
+// with NULL are false. PostgreSQL evaluates a condition again on a row that changed while
+// the statement waited for it; it wouldn't do so for a list of ids.
 const (
 	expiredForAll = `sessions.created_at <= $1 OR sessions.last_seen_at <= $2`
 

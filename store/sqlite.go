@@ -19,12 +19,10 @@ const versionedSQLite = `SELECT count(*) FROM sqlite_master WHERE type = 'table'
 // 2 MB: what it doesn't hold is in the system's cache, one read away.
 const readOptions = "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)&_pragma=cache_size(-512)"
 
-// openSQLite opens a single writer, so that writers queue in the process instead
-// of failing on each other's locks, and read-only readers. WAL with
-// synchronous=FULL: a committed transaction survives a power cut. The writer's own
-// wait for a lock is short, see begin; readers rarely wait, and for less than the
-// 3 s in which every request is answered. secure_delete overwrites what is deleted, so
-// that an erased account is not in free parts of the file.
+// openSQLite opens one writer, so that writers queue in the process instead of failing on
+// each other's locks, and read-only readers. With synchronous=FULL a committed transaction
+// survives a power cut. secure_delete overwrites what is deleted, so that an erased account
+// is not in free parts of the file.
 func openSQLite(path string) (*DB, error) {
 	path, err := sqlitefile.CreatePrivate(path)
 	if err != nil {

@@ -321,13 +321,9 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 }
 
 // ForceDurable makes the commit wait for the standby although the transaction changes
-// nothing, for a caller who is told that the state is already as requested. Once it is
-// committed, what it has read can't be lost.
-//
-// When a request ends before the standby has confirmed its commit, the driver
-// cancels PostgreSQL's wait, and from then on others see rows that may be on that
-// server only. A commit that writes something is waited for, and with it all
-// commits before it.
+// nothing. It is for answers that the state is already as requested: another transaction's
+// rows can be visible before the standby has them, and a failover would undo them. A commit
+// that writes is waited for, and with it all commits before it.
 func (tx *Tx) ForceDurable() { tx.forceDurable = true }
 
 // ConfirmAbsent returns nil once fn has found that an object is absent and no failover

@@ -13,11 +13,10 @@ import (
 // resealBatch is how many values are sealed again in one transaction.
 const resealBatch = 100
 
-// Rotate makes next the current master key in place of old, and seals again with it
-// what is sealed with old. It returns how many values that were. One that was
-// interrupted is finished by calling it again. inFiles are the keys that live nodes have
-// in their files, as FileID returns them. Errors: *WrongKeyError when neither is the
-// current key; *UnfinishedError; unavailable.
+// Rotate makes next the current master key in place of old, encrypts again what is sealed
+// with old, and returns the number of such values. Called again it finishes one that was
+// interrupted. inFiles are the keys of live nodes, as FileID returns them. Errors:
+// *WrongKeyError when neither is the current key; *UnfinishedError; unavailable.
 func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Key, inFiles []string) (int, error) {
 	if err := k.finish(ctx, old, next, inFiles); err != nil {
 		return 0, err

@@ -37,14 +37,10 @@ func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rul
 // and some programs break links that are wrapped.
 const maxReturn = 700
 
-// Forgot asks for a mail with a reset link for the address. The worker of the inbox
-// looks the account up and queues the mail, so that neither the answer nor its time
-// depends on whether there is one. Errors: validation_failed,
-// too_many_attempts, unavailable.
-//
-// The page of the link redirects to returnTo, a path or a URL that the caller has found
-// to be allowed: anybody can have it mailed to any address. It is left out if it is
-// empty or too long for a link.
+// Forgot asks for a mail with a reset link for the address. The inbox's worker looks the
+// account up later, so neither the answer nor its time reveals whether there is one. The
+// link's page redirects to returnTo, which the caller has found to be allowed; it is left
+// out if it is too long. Errors: validation_failed, too_many_attempts, unavailable.
 func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, returnTo string) error {
 	if address == "" {
 		return doorward.Invalid("/email", "required", "Say which address the account has.")

@@ -30,14 +30,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Registry maps the hash of a credential to its entry. The database has everything it
-// doesn't hold. Make it with New.
+// Registry maps the hash of a credential to its entry. Make it with New.
 //
-// Entries have no time to live: an entry stays valid until a change concerns it.
-// Each has a mark, the number of changes applied before it was read from the
-// database, and is valid while no later change concerns the credential or its
-// subjects. The same comparison enforces rule 5 of docs/lease.md: a row that was being
-// read while its revocation arrived is never valid.
+// Entries don't expire. Each has a mark, the number of changes applied before its row was
+// read, and is valid until a later change concerns the credential or its subjects. So a
+// row that was being read while its revocation arrived is never valid (docs/lease.md, rule 5).
 type Registry struct {
 	shards  [shards]shard
 	applied atomic.Uint64 // changes applied since the start

@@ -22,12 +22,9 @@ const (
 	lookupsOfOnePassword = 4 // the password and its Word, each as typed and lower-cased
 )
 
-// filter is a Bloom filter of the SHA-1 hashes of passwords: lists of breached passwords
-// give no others.
-//
-// Its file, with integers in big-endian order: magic, version (4 bytes), hashes (4),
-// false positives (8, a float64), entries (8), bytes of bits (8), CRC-32C of all this
-// (4), the bits, SHA-256 of all before (32).
+// filter is a Bloom filter of SHA-1 hashes of passwords. Its file, integers big-endian:
+// magic, version (4 bytes), hashes (4), false positives (8, a float64), entries (8), bytes
+// of bits (8), CRC-32C of all this (4), the bits, SHA-256 of all before (32).
 type filter struct {
 	header filterHeader
 	bits   []byte

@@ -24,11 +24,10 @@ func Read(text []byte) (*File, error) {
 	return file, nil
 }
 
-// ReadStored reads a model that another version of this package, older or newer, has
-// accepted. Actions, resources and attributes with a fault are left out, so that nobody may
-// perform such an action, and the others hold. If policies or entities have a fault, all
-// actions are left out, since it isn't known what those would refuse. An error means that
-// nothing can be read.
+// ReadStored reads a model that another version of this package has accepted. Actions,
+// resources and attributes with a fault are left out: nobody may perform such an action. If
+// policies or entities have a fault, all actions are left out, since what they would refuse
+// is unknown. An error means that nothing can be read.
 func ReadStored(text []byte) (*File, error) {
 	file, faults := read(text)
 	if file == nil {

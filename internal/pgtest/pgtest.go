@@ -92,12 +92,9 @@ const (
 
 var shared = sync.OnceValues(func() (*Cluster, error) { return launch() })
 
-// DSN returns the URL of a new, empty database in the cluster that all tests of
-// this binary share. The user in it is a superuser, the encoding UTF-8 and the
-// collation C.UTF-8. When tb ends, connections still open are cut and the
-// database is dropped.
-//
-// Use it for everything but faults of the server, for which there is [Start].
+// DSN returns the URL of a new, empty database in the cluster that all tests of this binary
+// share. Its user is a superuser. When tb ends, the database is dropped with its
+// connections. For faults of the server use [Start].
 func DSN(tb testing.TB) string {
 	tb.Helper()
 	mustHave(tb)

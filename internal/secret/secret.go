@@ -58,11 +58,9 @@ var strict = base64.RawURLEncoding.Strict()
 // nothing that an attacker controls.
 type Hash [sha256.Size]byte
 
-// Token is 256 random bits. It is opaque, redacts itself and cannot be compared
-// with ==; compare or look up its Hash instead.
-//
-// The zero Token holds no secret. It prints like any other, but Reveal and Hash
-// panic, because the hash of an empty token must never match a row.
+// Token is 256 random bits. It prints as redacted and can't be compared with ==: compare its
+// Hash. Reveal and Hash of the zero Token panic, because the hash of an empty token must
+// never match a row.
 type Token struct {
 	_    [0]func() // makes == a compile error: it would compare addresses
 	bits **[tokenBytes]byte

@@ -31,12 +31,9 @@ func (t *Tracer) Trust(proxies []netip.Prefix) {
 	}
 }
 
-// Request begins the span of a request to a route, named by its pattern, that began
-// at began (the zero time: now). A trusted proxy decides whether it is traced, and
-// in which trace; the others are sampled, in traces of their own.
-//
-// The request returned has the span in its context. It is unchanged if it isn't
-// traced.
+// Request begins the span of a request to a route, named by its pattern, that began at began
+// (the zero time: now), and returns the request with the span in its context. A trusted
+// proxy decides whether it is traced, and in which trace; others are sampled.
 func (t *Tracer) Request(r *http.Request, route string, began time.Time) (*http.Request, *Span) {
 	if t == nil {
 		return r, nil
@@ -100,12 +97,9 @@ func (t *Tracer) chosen() bool { return rand.Float64() < t.sample }
 // as net/http spells it.
 const traceParent = "Traceparent"
 
-// parent returns the span that the caller declares as parent, if the caller is
-// trusted; else an invalid one. Otherwise a stranger could have all of their
-// requests traced, at a cost for server and collector, prevent traces, or write
-// into another trace.
-//
-// tracestate and baggage are text of others and are ignored.
+// parent returns the span that a trusted caller declares as parent, else an invalid one.
+// Strangers could have all of their requests traced, at our cost, or write into another
+// trace. Their tracestate and baggage are ignored, too.
 func (t *Tracer) parent(r *http.Request) (none otel.SpanContext) {
 	lines := r.Header[traceParent]
 	if len(lines) != 1 || !t.believes(r.RemoteAddr) {

@@ -17,12 +17,10 @@ type Settled struct {
 
 var errFlushUnanswered = errors.New("a node has not written down the uses of a session that it knows of")
 
-// Settle returns when no node's memory still has what the committed changes ended:
-// when this node and all others have applied them, or the longest lease has passed,
-// even if the database no longer answers.
-//
-// A flush (store.ChangeFlush) is settled only by acks: a node silent for its lease leaves
-// it unsettled. Then, and when ctx ends first, the error is unavailable; the changes stay
+// Settle waits until no node's memory still has what the committed changes ended: until all
+// nodes have applied them, or the longest lease has passed, even if the database no longer
+// answers. Only acknowledgements settle a flush (store.ChangeFlush): a silent node leaves it
+// unsettled. Then, and when ctx ends first, the error is unavailable; the changes stay
 // committed.
 func (l *Lease) Settle(ctx context.Context, changes []store.Change) (Settled, error) {
 	began := time.Now()

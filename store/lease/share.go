@@ -42,16 +42,13 @@ type shares struct {
 	settled      bool      // all others know of this node
 }
 
-// Share returns how many events of a limit per second this node may grant now, with a
-// limiter of internal/gcra that is kept while it is not idle. The shares of all nodes
-// add up to the limit at most: whole numbers, the remainder by the order of nodes' ids,
-// so a limit below the number of nodes leaves some without. Over any t seconds all nodes
-// together grant at most limit × (t + 1) events, also while nodes join, leave, die or are
-// cut off; docs/lease.md says why.
+// Share returns how many events of a limit per second this node may grant now. The shares
+// of all nodes are whole numbers and add up to the limit at most, so with a limit below the
+// number of nodes some have none. Over any t seconds all nodes grant at most
+// limit × (t + 1) events: docs/lease.md says why.
 //
-// known is false while this node can't know its share: it is cut off, or it has joined
-// and the others may still grant what will be its share. That is no refusal, but a
-// fault: unavailable.
+// known is false while this node is cut off, or has joined and the others may still grant
+// its share. That is a fault (unavailable), not a refusal.
 func (l *Lease) Share(limit int) (share int, known bool) {
 	now := time.Since(l.epoch)
 	if int64(now) >= l.validUntil.Load() {

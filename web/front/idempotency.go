@@ -25,13 +25,10 @@ const (
 // MaxIdempotencyKey is the longest Idempotency-Key, in characters.
 const MaxIdempotencyKey = 128
 
-// Create returns the endpoint of a request that makes something. act calls the
-// feature, which hands what it returns to access.Tx.KeepAnswer, and view turns that into the
-// body of the answer.
-//
-// With an Idempotency-Key the answer is kept for 24 hours, and the same request with
-// the same credential gets it again, on any node. Then view runs in the feature's
-// transaction, possibly more than once.
+// Create returns the endpoint of a request that makes something. act calls the feature,
+// which passes what it made to access.Tx.KeepAnswer, and view makes the body of the answer
+// of it. With an Idempotency-Key the answer is kept for 24 hours, and the same request gets
+// it again; view then runs in the feature's transaction, possibly more than once.
 func Create[In, Made, Out any](status int, act func(context.Context, *Call, In) (Made, error), view func(*Call, Made) Out) Endpoint {
 	e := Endpoint{Status: status, In: bodyType[In](), Out: bodyType[Out](), Creates: true}
 	e.serve = func(ctx context.Context, c *Call) error {
@@ -99,11 +96,9 @@ type idempotentCall struct {
 	text []byte // body of the answer, once it was sealed
 }
 
-// idempotentCall returns nil for a request without an Idempotency-Key.
-//
-// All that is stored is derived from the credential and the key, so the database alone
-// opens no answer, and finds no body by trying. The tenant is part of it because a
-// service key may act in several.
+// idempotentCall returns nil for a request without an Idempotency-Key. All that is stored is
+// derived from the credential and the key, so the database alone reveals no answer. The
+// tenant is part of it because a service key may act in several.
 func (c *Call) idempotentCall(body []byte) (*idempotentCall, error) {
 	key, err := idempotencyKey(c.R.Header)
 	if err != nil || key == "" {

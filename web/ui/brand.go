@@ -41,11 +41,9 @@ func (f Frame) Accent() string {
 	return strings.TrimPrefix(f.Tenant.Brand.Over(f.Brand.Brand).Accent, "#")
 }
 
-// AccentSheet returns the style sheet for an accent like "#3b4ccf", or an empty one for an
-// invalid colour. Buttons have the accent as it is (--fill), with black or white text,
-// and an edge where they would be hard to see; text has a shade of it that can be read in
-// the light or the dark scheme (--accent). --accent-light, --accent-dark and their like are
-// for showing samples of both schemes.
+// AccentSheet returns the style sheet for an accent like "#3b4ccf"; it is empty for an
+// invalid colour. --fill is the accent as it is, for buttons, --accent a shade that can be
+// read as text in the current scheme, --accent-light and --accent-dark those of each scheme.
 func AccentSheet(accent string) string {
 	c, ok := colour.Parse(accent)
 	if !ok {

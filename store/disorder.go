@@ -50,9 +50,6 @@ SELECT coalesce(max(lo), 0), coalesce(min(hi), 9223372036854775807) FROM b`
 // between is a range of numbers, both exclusive.
 type between struct{ lo, hi int64 }
 
-// isNarrow reports whether reading the whole range is quick.
-func (b between) isNarrow() bool { return b.hi-b.lo <= 1000 }
-
 func betweenFields(b *between) []any { return []any{&b.lo, &b.hi} }
 
 // numbersOf returns a range that has all events of the tenant from one time, and before

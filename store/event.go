@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -73,56 +75,65 @@ type EventFilter struct {
 const selectEvent = `SELECT ` + eventColumns + `, seq FROM events
 `
 
-// The conditions of a search, by what they filter. An empty value selects all.
-var eventConditions = []struct{ by, filter, driving string }{
-	{"request", "($8 = '' OR request_id = $8)", "request_id = $8"},
-	{"target", "($6 = '' OR target_id = $6)", "target_id = $6"},
-	{"actor", "($5 = '' OR actor_id = $5 OR actor_email = $5)", "actor_id = $5"},
-	{"address", "", "actor_email = $5"},
-	{"action", "($4 = '' OR action = $4)", "action = $4"},
-	{"outcome", "($7 = '' OR outcome = $7)", "outcome = 'refused' AND $7 <> ''"},
+// The conditions of a search, by what they filter. An empty value selects all. The index of
+// the driving condition has its column before the numbers.
+var eventConditions = []struct{ by, filter, driving, column, value string }{
+	{"request", "($8 = '' OR request_id = $8)", "request_id = $8", "request_id", "$8"},
+	{"target", "($6 = '' OR target_id = $6)", "target_id = $6", "target_id", "$6"},
+	{"actor", "($5 = '' OR actor_id = $5 OR actor_email = $5)", "actor_id = $5", "actor_id", "$5"},
+	{"address", "", "actor_email = $5", "actor_email", "$5"},
+	{"action", "($4 = '' OR action = $4)", "action = $4", "action", "$4"},
+	{"outcome", "($7 = '' OR outcome = $7)", "outcome = 'refused' AND $7 <> ''", "", ""},
 }
 
 // eventPages has a listing for each condition that an index finds rows by, and one for
 // none: a database that plans a statement before it knows the values would use no index
-// for any of them.
-var eventPages = func() map[string]pages[doorward.Event] {
-	all := map[string]pages[doorward.Event]{"": eventPagesBy("")}
+// for any of them. sqliteEventPages is the same for SQLite, which counts no rows: with a
+// range of numbers it prefers the index on numbers whatever else is asked for. So there the
+// driving condition is part of the range, which PostgreSQL would estimate badly.
+var eventPages, sqliteEventPages = func() (all, sqlite map[string]pages[doorward.Event]) {
+	all = map[string]pages[doorward.Event]{"": eventPagesBy("", false)}
+	sqlite = maps.Clone(all)
 	for _, c := range eventConditions {
-		all[c.by] = eventPagesBy(c.by)
+		all[c.by] = eventPagesBy(c.by, false)
+		sqlite[c.by] = all[c.by]
+		if c.column != "" {
+			sqlite[c.by] = eventPagesBy(c.by, true)
+		}
 	}
-	return all
+	return all, sqlite
 }()
 
-// The range of numbers in which a search reads. The sign keeps SQLite from using that bound:
-// a position is a closer one. With two bounds it would use the index on numbers whatever
-// else is asked for, so a search by something else begins at one and doesn't end at the
-// other.
-var (
-	withinNumbers = statements{
-		up:     "  AND seq > $9 AND seq < $10\n",
-		down:   "  AND seq > $9 AND seq < $10\n",
-		after:  "  AND +seq > $9 AND seq < $10\n",
-		before: "  AND seq > $9 AND +seq < $10\n",
-	}
-	fromNumber = statements{
-		up:     "  AND seq > $9 AND +seq < $10\n",
-		down:   "  AND +seq > $9 AND seq < $10\n",
-		after:  "  AND +seq > $9 AND +seq < $10\n",
-		before: "  AND +seq > $9 AND +seq < $10\n",
-	}
-)
+// The range of numbers in which a search reads. The sign keeps the databases from using that
+// bound: a position is a closer one.
+var withinNumbers = statements{
+	up:     "  AND seq > $9 AND seq < $10\n",
+	down:   "  AND seq > $9 AND seq < $10\n",
+	after:  "  AND +seq > $9 AND seq < $10\n",
+	before: "  AND seq > $9 AND +seq < $10\n",
+}
 
-func eventPagesBy(by string) pages[doorward.Event] {
+// withinNumbersOf is withinNumbers for the rows that have the value in the column.
+func withinNumbersOf(column, value string) statements {
+	from := fmt.Sprintf("  AND (%[1]s, seq) > (%[2]s, $9)", column, value)
+	to := fmt.Sprintf("  AND (%[1]s, seq) < (%[2]s, $10)", column, value)
+	return statements{
+		up:     from + to + "\n",
+		down:   from + to + "\n",
+		after:  "  AND +seq > $9" + to + "\n",
+		before: from + "  AND +seq < $10\n",
+	}
+}
+
+func eventPagesBy(by string, inRange bool) pages[doorward.Event] {
 	// The sign keeps the databases from an index on the time, with which they would sort
 	// everything that they find.
 	where := "WHERE tenant_id = $1 AND +at >= $2 AND +at < $3"
-	within := withinNumbers
-	if by != "" {
-		within = fromNumber
-	}
+	within, sorted := withinNumbers, order[doorward.Event]{name: "at", column: "seq", unique: true, number: func(e doorward.Event) int64 { return e.Seq }}
 	for _, c := range eventConditions {
 		switch {
+		case c.by == by && inRange:
+			within, sorted.of, sorted.value = withinNumbersOf(c.column, c.value), c.column, c.value
 		case c.by == by:
 			where += " AND " + c.driving
 		case c.filter != "" && !(c.by == "actor" && by == "address"):
@@ -132,7 +143,7 @@ func eventPagesBy(by string) pages[doorward.Event] {
 	return newPages(listing[doorward.Event]{
 		head: selectEvent, count: "FROM events ", where: where + "\n", also: within, args: 10,
 		fields: eventFields, id: "id", idOf: func(e doorward.Event) string { return e.ID },
-		orders: []order[doorward.Event]{{name: "at", column: "seq", number: func(e doorward.Event) int64 { return e.Seq }}},
+		orders: []order[doorward.Event]{sorted},
 		usual:  "-at",
 	})
 }
@@ -168,17 +179,17 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	if f.To != nil {
 		to = micros(*f.To)
 	}
-	by := f.by()
 	if f.From != nil || f.To != nil {
 		var err error
 		if numbers, err = r.numbersOf(ctx, tenantID, from, to); err != nil {
 			return doorward.Page[doorward.Event]{}, err
 		}
-		if numbers.isNarrow() {
-			by = ""
-		}
 	}
-	return eventPages[by].read(ctx, r, w, tenantID, from, to,
+	all := eventPages
+	if r.sqlite {
+		all = sqliteEventPages
+	}
+	return all[f.by()].read(ctx, r, w, tenantID, from, to,
 		string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, numbers.lo, numbers.hi)
 }
 

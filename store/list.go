@@ -31,6 +31,37 @@ type order[T any] struct {
 	column string
 	number func(T) int64  // what the column has
 	key    func(T) string // in place of number
+
+	// No two rows of the list have the same, so that the id need not decide. That matters
+	// to PostgreSQL: where it expects few rows, it would sort all by both.
+	unique bool
+	// A column that has one value, a parameter, in all rows of the list, and is before the
+	// other one in the index. Named here, it makes SQLite use that.
+	of, value string
+}
+
+// columns are what the rows are sorted by, each with a suffix.
+func (o order[T]) columns(id, suffix string) string {
+	all := []string{o.column}
+	if o.of != "" {
+		all = []string{o.of, o.column}
+	}
+	if !o.unique {
+		all = append(all, id)
+	}
+	return strings.Join(all, suffix+", ") + suffix
+}
+
+// position are the values that columns are compared with, the parameters from $first on.
+func (o order[T]) position(first int) string {
+	text := fmt.Sprint("$", first)
+	if o.of != "" {
+		text = o.value + ", " + text
+	}
+	if !o.unique {
+		text += fmt.Sprint(", $", first+1)
+	}
+	return text
 }
 
 // at is where the row stands in the order.
@@ -41,13 +72,20 @@ func (o order[T]) at(row T, id string) doorward.Position {
 	return doorward.Position{At: o.number(row), ID: id}
 }
 
-// boundary is the parameter that the column is compared with.
-func (o order[T]) boundary(p doorward.Position) any {
+// boundary are the parameters of position.
+func (o order[T]) boundary(p doorward.Position) []any {
+	all := []any{p.At, p.ID}
 	if o.key != nil {
-		return p.Key
+		all[0] = p.Key
 	}
-	return p.At
+	if o.unique {
+		return all[:1]
+	}
+	return all
 }
+
+// parameters is how many parameters a position has.
+func (o order[T]) parameters() int { return len(o.boundary(doorward.Position{})) }
 
 // pages is a listing with its statements.
 type pages[T any] struct {
@@ -70,14 +108,14 @@ func newPages[T any](l listing[T]) pages[T] {
 	p.total = fmt.Sprintf(countUpTo, l.count, l.where+l.also.up, doorward.MaxTotal+1)
 	everyList = append(everyList, p.total)
 	for _, o := range l.orders {
-		beyond := fmt.Sprintf("%%s  AND (%s, %s) %%s ($%d, $%d) ", o.column, l.id, l.args+1, l.args+2)
-		ordered := fmt.Sprintf("ORDER BY %s%%[1]s, %s%%[1]s LIMIT $%%d", o.column, l.id)
-		from := l.head + l.where
+		beyond := fmt.Sprintf("%%s  AND (%s) %%s (%s) ", o.columns(l.id, ""), o.position(l.args+1))
+		ordered := fmt.Sprintf("ORDER BY %s LIMIT $%%d", o.columns(l.id, "%[1]s"))
+		from, limit := l.head+l.where, l.args+1+o.parameters()
 		s := statements{
 			up:     from + l.also.up + fmt.Sprintf(ordered, "", l.args+1),
 			down:   from + l.also.down + fmt.Sprintf(ordered, " DESC", l.args+1),
-			after:  fmt.Sprintf(beyond, from+l.also.after, ">") + fmt.Sprintf(ordered, "", l.args+3),
-			before: fmt.Sprintf(beyond, from+l.also.before, "<") + fmt.Sprintf(ordered, " DESC", l.args+3),
+			after:  fmt.Sprintf(beyond, from+l.also.after, ">") + fmt.Sprintf(ordered, "", limit),
+			before: fmt.Sprintf(beyond, from+l.also.before, "<") + fmt.Sprintf(ordered, " DESC", limit),
 		}
 		p.statements[o.name] = s
 		everyList = append(everyList, s.up, s.down, s.after, s.before)
@@ -101,7 +139,7 @@ func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ..
 	}
 	query, args := p.statement(o, w, down), slices.Clip(args)
 	if at := boundary(w); at != (doorward.Position{}) {
-		args = append(args, o.boundary(at), at.ID)
+		args = append(args, o.boundary(at)...)
 	}
 	rows, err := list(ctx, r, p.fields, query, append(args, w.Limit+1)...)
 	if err != nil {

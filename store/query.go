@@ -16,7 +16,8 @@ import (
 // transaction.
 type Reader struct {
 	rows.Conn
-	rules *rulesCache
+	rules  *rulesCache
+	sqlite bool // for what one statement can't do well in both
 }
 
 // fields lists the fields of T that the columns of a row are scanned into.

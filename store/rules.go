@@ -375,4 +375,6 @@ func (tx *Tx) changeRules(ctx context.Context, tenantID string) error {
 // rolled back must not be found under the number of a later one.
 func newRevision() int64 { return 1 + rand.Int64N(1<<62) }
 
-func (db *DB) reader(q rows.Querier) Reader { return Reader{Conn: rows.On(q), rules: db.rules} }
+func (db *DB) reader(q rows.Querier) Reader {
+	return Reader{Conn: rows.On(q), rules: db.rules, sqlite: db.engine.path != ""}
+}

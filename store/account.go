@@ -40,7 +40,8 @@ const selectEmailChange = `SELECT e.id, e.user_id, e.old_email, e.new_email, e.g
 const (
 	sqlEmailChange       = selectEmailChange + `WHERE e.id = $1`
 	sqlEmailChangeByCode = selectEmailChange + `JOIN link_tokens l ON l.subject_id = e.id WHERE l.hash = $1 AND l.retired_at IS NULL`
-	sqlEmailChangeByUndo = selectEmailChange + `JOIN link_tokens l ON l.subject_id = 'undo_' || e.id WHERE l.hash = $1 AND l.retired_at IS NULL`
+	sqlEmailChangeByUndo = selectEmailChange + `JOIN link_tokens l ON e.id = substr(l.subject_id, 6)
+WHERE l.hash = $1 AND l.retired_at IS NULL AND substr(l.subject_id, 1, 5) = 'undo_'`
 )
 
 // UndoSubject is the subject of the tokens that undo the change. Those that confirm it

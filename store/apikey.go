@@ -371,9 +371,10 @@ func (tx *Tx) ExpireAPIKey(ctx context.Context, id string) (bool, error) {
 
 // Owners get no notice about disabled keys.
 const (
-	noticeDue = `k.status = 'active' AND k.ends_at > $1 AND k.ends_at - $2 <= $1 AND k.noticed_at < k.ends_at - $2`
+	noticeDue = `k.status = 'active' AND k.ends_at > $1 AND k.ends_at <= $1 + $2 AND k.noticed_at < k.ends_at - $2`
 
-	sqlAPIKeysExpiring = selectAPIKey + `WHERE ` + noticeDue + ` ORDER BY k.ends_at, k.id LIMIT $3`
+	// The states are those of an index.
+	sqlAPIKeysExpiring = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND ` + noticeDue + ` ORDER BY k.ends_at, k.id LIMIT $3`
 	sqlNoticeAPIKey    = `UPDATE api_keys SET noticed_at = $1
 WHERE id = $3 AND EXISTS (SELECT 1 FROM api_keys k WHERE k.id = api_keys.id AND ` + noticeDue + `)`
 )

@@ -108,16 +108,14 @@ func (tx *Tx) DeleteCounters(ctx context.Context, a doorward.Account) error {
 const (
 	sqlDeleteInvitationTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM invitations WHERE tenant_id = $1)`
 	sqlDeleteInvitationMails  = `DELETE FROM mails WHERE subject_id IN (SELECT id FROM invitations WHERE tenant_id = $1)`
-	sqlDeleteEventMails       = `DELETE FROM mails WHERE subject_id IN (SELECT id FROM events WHERE tenant_id = $1)`
 	sqlDeleteInvitations      = `DELETE FROM invitations WHERE tenant_id = $1`
 	sqlDeleteResends          = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 	sqlDeleteTenant           = `DELETE FROM tenants WHERE id = $1`
 )
 
-// DeleteInvitations deletes the tenant's invitations and the mails about the
-// tenant.
+// DeleteInvitations deletes the tenant's invitations and the mails about them.
 func (tx *Tx) DeleteInvitations(ctx context.Context, tenantID string) error {
-	for _, query := range []string{sqlDeleteInvitationTokens, sqlDeleteInvitationMails, sqlDeleteEventMails, sqlDeleteInvitations} {
+	for _, query := range []string{sqlDeleteInvitationTokens, sqlDeleteInvitationMails, sqlDeleteInvitations} {
 		if err := tx.run(ctx, query, tenantID); err != nil {
 			return err
 		}

@@ -203,7 +203,7 @@ func (tx *Tx) DeleteErasure(ctx context.Context, userID string) error {
 const (
 	sqlDeleteAttemptsOf = `DELETE FROM attempts WHERE own = $1 OR wider = $1`
 	// A mail of an invitation that can still be accepted stays, with the invitation.
-	sqlDeleteMailsTo = `DELETE FROM mails WHERE recipient = $1
+	sqlDeleteMailsTo = `DELETE FROM mails WHERE recipient = $1 AND recipient <> ''
 AND NOT EXISTS (SELECT 1 FROM invitations i WHERE i.id = mails.subject_id AND i.email = $1 AND i.state = 'PENDING' AND i.expires_at > $2)`
 	sqlDeleteInboxOf = `DELETE FROM inbox WHERE email = $1 OR source = $2`
 )

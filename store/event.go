@@ -204,17 +204,22 @@ func (tx *Tx) RedactEvents(ctx context.Context, userID string) (int64, error) {
 }
 
 const (
-	sqlDeleteEvents = `DELETE FROM events WHERE id IN (SELECT id FROM events WHERE tenant_id = $1 ORDER BY seq LIMIT $2)`
-	sqlDeleteChain  = `DELETE FROM audit_chains WHERE tenant_id = $1`
+	oldestEvents        = `(SELECT id FROM events WHERE tenant_id = $1 ORDER BY seq LIMIT $2)`
+	sqlDeleteEventMails = `DELETE FROM mails WHERE subject_id IN ` + oldestEvents
+	sqlDeleteEvents     = `DELETE FROM events WHERE id IN ` + oldestEvents
+	sqlDeleteChain      = `DELETE FROM audit_chains WHERE tenant_id = $1`
 )
 
 // chainBatch bounds a deletion, since SQLite has only one writer.
 const chainBatch = 1000
 
 // DeleteChain deletes up to chainBatch events of the tenant, the oldest first, also from
-// the feed, and the chain with the last of them. It returns the number deleted; fewer than
+// the feed, with the mails about them, and the chain with the last of them. It returns the number deleted; fewer than
 // chainBatch means that nothing is left.
 func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
+	if err := tx.run(ctx, sqlDeleteEventMails, tenantID, chainBatch); err != nil {
+		return 0, err
+	}
 	n, err := tx.exec(ctx, sqlDeleteEvents, tenantID, chainBatch)
 	if err == nil {
 		err = tx.run(ctx, sqlDeleteFeedOf, tenantID, int64(math.MaxInt64))

@@ -62,7 +62,7 @@ func (tx *Tx) DeleteExpiredCalls(ctx context.Context, limit int) (int64, error) 
 
 const (
 	sqlDeleteCallsOf = `DELETE FROM idempotency WHERE tenant_id = $1`
-	sqlDeleteCallsBy = `DELETE FROM idempotency WHERE user_id = $1`
+	sqlDeleteCallsBy = `DELETE FROM idempotency WHERE user_id = $1 AND user_id <> ''`
 )
 
 // DeleteCallsOf deletes the marks and answers of the tenant's callers.

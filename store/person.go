@@ -22,7 +22,9 @@ func (r Reader) OwnedAPIKeys(ctx context.Context, userID string, now time.Time) 
 // The address of an account may have been another one when it accepted.
 const acceptedBy = `(SELECT target_id FROM events WHERE actor_id = $1 AND action = 'invitation.accept' AND outcome = 'done')`
 
-const sqlInvitationsOf = selectInvitation + `WHERE i.email = $2 OR i.email <> '' AND i.state = 'ACCEPTED' AND i.id IN ` + acceptedBy + ` ORDER BY i.created_at, i.id`
+// With OR in place of UNION, PostgreSQL would read all invitations.
+const sqlInvitationsOf = selectInvitation + `WHERE i.email = $2
+UNION ` + selectInvitation + `WHERE i.email <> '' AND i.state = 'ACCEPTED' AND i.id IN ` + acceptedBy + ` ORDER BY created_at, id`
 
 // InvitationsOf returns the invitations to the address of an account, and those that it
 // has accepted.
@@ -30,8 +32,13 @@ func (r Reader) InvitationsOf(ctx context.Context, userID, email string) ([]door
 	return list(ctx, r, invitationFields, sqlInvitationsOf, userID, email)
 }
 
-const sqlMailsOf = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
-FROM mails WHERE recipient = $2 OR subject_id IN (SELECT id FROM email_changes WHERE user_id = $1) ORDER BY created_at, id`
+const (
+	sqlMailsOf = selectMail + `WHERE recipient = $2 AND recipient <> ''
+UNION ` + selectMail + `WHERE subject_id IN (SELECT id FROM email_changes WHERE user_id = $1) ORDER BY created_at, id`
+
+	selectMail = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
+FROM mails `
+)
 
 // MailsOf returns the mails to the address of an account, and those about changes of it,
 // that are queued or kept.

@@ -76,7 +76,7 @@ func (tx *Tx) DisableAllServiceKeys(ctx context.Context) ([]doorward.ServiceKey,
 }
 
 const sqlRevokeInvitationsOfService = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1
-WHERE service_key_id = $2 AND state = 'PENDING' AND expires_at > $1 RETURNING tenant_id`
+WHERE service_key_id = $2 AND service_key_id <> '' AND state = 'PENDING' AND expires_at > $1 RETURNING tenant_id`
 
 // RevokedIn counts the invitations that were revoked in a tenant.
 type RevokedIn struct {

@@ -245,8 +245,8 @@ func (r Reader) CountActiveOwners(ctx context.Context, tenantID string) (int, er
 
 const sqlExpireStrandedResets = `UPDATE resets SET expires_at = $1 WHERE used_at IS NULL AND expires_at > $1
 AND user_id IN (SELECT m.user_id FROM memberships m WHERE m.tenant_id = $2)
-AND user_id NOT IN (SELECT m.user_id FROM memberships m JOIN tenants t ON t.id = m.tenant_id
-  WHERE m.status = 'active' AND t.status = 'active')`
+AND NOT EXISTS (SELECT 1 FROM memberships m JOIN tenants t ON t.id = m.tenant_id
+  WHERE m.user_id = resets.user_id AND m.status = 'active' AND t.status = 'active')`
 
 // ExpireStrandedResets ends the open resets of the tenant's members who can't sign
 // in to any tenant.

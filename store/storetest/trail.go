@@ -209,15 +209,20 @@ func endOfChain(f *fixture) {
 	kept := f.event("tnt_2", "usr_1")
 	f.write(func(tx *store.Tx) {
 		for range 1001 {
-			noError(f, tx.InsertEvent(ctx, doorward.Event{ID: f.id("evt_"), Target: doorward.Object{TenantID: "tnt_1"}}))
+			id := f.id("evt_")
+			noError(f, tx.InsertEvent(ctx, doorward.Event{ID: id, Target: doorward.Object{TenantID: "tnt_1"}}))
+			noError(f, tx.QueueMail(ctx, store.MailSignedIn, "ann@acme.example", id))
 		}
+		noError(f, tx.QueueMail(ctx, store.MailSignedIn, "ann@acme.example", kept.ID))
 	})
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(1000)) })
+	equal(f, len(f.due()), 2)                                    // the mails go with the events
 	equal(f, f.value(f.links("tnt_1")[0].Seq, nil), int64(1001)) // the oldest first
 	_, err := f.Read().Chain(ctx, "tnt_1")
 	noError(f, err)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(1)) })
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(0)) })
+	equal(f, len(f.due()), 1)
 	f.wantNone(f.Read().Chain(ctx, "tnt_1"))
 	equal(f, f.value(f.Read().ChainIDs(ctx)), []string{"tnt_2"})
 	equal(f, f.value(Events(ctx, f.Read(), "tnt_2")), []doorward.Event{kept})

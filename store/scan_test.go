@@ -1,0 +1,161 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
+)
+
+// smallTables have few rows whatever the size of an installation, or only what is under way.
+var smallTables = []string{
+	"attempts", "backups", "challenges", "change_position", "erasures", "feed_state", "feed_trims", "goose_db_version", "inbox",
+	"maintenance", "master_keys", "models", "nodes", "oldest_binary", "operator_keys", "service_keys", "shared_clock", "signing_keys",
+	"webhooks",
+}
+
+// perTenant have few rows for each tenant, and statements that are about all tenants.
+var perTenant = []string{"audit_chains", "feed_chains", "logos", "policies", "roles", "tenants"}
+
+// mayScan are the statements that read another table from its beginning, by the reason.
+var mayScan = map[string][]string{
+	"what a clock that was ahead has written is corrected once": {
+		"sqlClampAPIKeyUses", "sqlClampAPIKeys", "sqlClampCalls", "sqlClampResets", "sqlClampSeconds", "sqlClampSessions", "sqlClampThrottles",
+	},
+	"all rows change after a restore, or when all sessions are ended": {
+		"sqlDeleteAllCalls", "sqlDeleteAllSessions", "sqlDisableAllAPIKeys", "sqlEndAllDevices", "sqlEndDeviceCounters", "sqlExpireAllResets",
+		"sqlRetireAllTokens", "sqlSkipGenerations",
+	},
+	"all is asked for": {"sqlAllUsers", "sqlChainIDs", "sqlEachLiveAPIKey", "sqlFactorTotals"},
+	"an index on the last use would be written by each use": {"sqlOverdueSessions"},
+	"a tenant is destroyed once":                            {"sqlDeleteResends"},
+	"of few rows by a partial index, as the statistics say": {"sqlUnfoldedMembers"},
+}
+
+func mayReadWhole(name string, read wholeRead) bool {
+	for _, names := range mayScan {
+		if slices.Contains(names, name) {
+			return true
+		}
+	}
+	return slices.Contains(smallTables, read.table) || slices.Contains(perTenant, read.table)
+}
+
+// A statement that reads a table whole takes longer the larger an installation is, and most
+// are written when only tests have run it. Both databases are asked for their plans, PostgreSQL
+// for those that it keeps for all values.
+func TestStatementsReadNoTableWhole(t *testing.T) {
+	s := readSource(t)
+	for engine, dsn := range storetest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			write, _ := store.Pools(storetest.Migrated(t, dsn(t), time.Now))
+			conn, err := write.Conn(t.Context())
+			ok(t, err)
+			defer conn.Close()
+			partial, tables := partialIndexes(t, engine, conn), tablesOf(t, engine, conn)
+			for _, name := range slices.Sorted(maps.Keys(s.statements)) {
+				query := s.statements[name]
+				for _, read := range readWhole(engine, query, tables, genericPlan(t, engine, conn, query)) {
+					if !slices.Contains(partial, read.index) && !mayReadWhole(name, read) {
+						t.Errorf("%s reads all of %s %s:\n%s", name, read.table, read.index, query)
+					}
+				}
+			}
+		})
+	}
+}
+
+// partialIndexes are the names of the indexes that have only some rows of their table.
+func partialIndexes(t *testing.T, engine string, conn *sql.Conn) []string {
+	t.Helper()
+	query := `SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '% WHERE %'`
+	if engine == "postgres" {
+		query = `SELECT indexname FROM pg_indexes WHERE indexdef LIKE '% WHERE %'`
+	}
+	return strings.Fields(lines(t.Context(), t, conn, query))
+}
+
+func tablesOf(t *testing.T, engine string, conn *sql.Conn) []string {
+	t.Helper()
+	query := `SELECT name FROM sqlite_master WHERE type = 'table'`
+	if engine == "postgres" {
+		query = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`
+	}
+	return strings.Fields(lines(t.Context(), t, conn, query))
+}
+
+// genericPlan explains a statement for all values.
+func genericPlan(t *testing.T, engine string, conn *sql.Conn, query string) string {
+	t.Helper()
+	n := 0
+	for _, p := range parameter.FindAllStringSubmatch(query, -1) {
+		var number int
+		_, err := fmt.Sscan(p[1], &number)
+		ok(t, err)
+		n = max(n, number)
+	}
+	if engine == "sqlite" {
+		return lines(t.Context(), t, conn, "EXPLAIN QUERY PLAN "+query, make([]any, n)...)
+	}
+	for _, set := range []string{"SET plan_cache_mode = force_generic_plan", "SET enable_seqscan = off", "PREPARE planned AS " + query} {
+		_, err := conn.ExecContext(context.Background(), set)
+		ok(t, err)
+	}
+	execute := "EXPLAIN EXECUTE planned"
+	if n > 0 {
+		execute += "(NULL" + strings.Repeat(", NULL", n-1) + ")"
+	}
+	plan := lines(t.Context(), t, conn, execute)
+	_, err := conn.ExecContext(context.Background(), "DEALLOCATE planned")
+	ok(t, err)
+	return plan
+}
+
+// wholeRead is a table that a plan reads from its beginning, in the order of an index if that is
+// named.
+type wholeRead struct{ table, index string }
+
+var (
+	sqliteScan   = regexp.MustCompile(`^SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?`)
+	postgresScan = regexp.MustCompile(`(?:Seq Scan|Index Scan(?: Backward)? using (\w+)|Index Only Scan(?: Backward)? using (\w+)) on (\w+)`)
+)
+
+func readWhole(engine, query string, tables []string, plan string) (all []wholeRead) {
+	if engine == "sqlite" {
+		for line := range strings.Lines(plan) {
+			if m := sqliteScan.FindStringSubmatch(line); m != nil {
+				if table := tableOf(query, m[1]); slices.Contains(tables, table) {
+					all = append(all, wholeRead{table, m[2]})
+				}
+			}
+		}
+		return all
+	}
+	nodes := strings.Split(plan, "->")
+	for _, node := range nodes {
+		if m := postgresScan.FindStringSubmatch(node); m != nil && !strings.Contains(node, "Index Cond") {
+			all = append(all, wholeRead{m[3], m[1] + m[2]})
+		}
+	}
+	return all
+}
+
+var named = regexp.MustCompile(`(?:FROM|JOIN|UPDATE|INTO)\s+(\w+)(?:\s+(?:AS\s+)?(\w+))?`)
+
+// tableOf is the table that a statement calls by the name.
+func tableOf(query, name string) string {
+	for _, m := range named.FindAllStringSubmatch(query, -1) {
+		if m[2] == name {
+			return m[1]
+		}
+	}
+	return name
+}

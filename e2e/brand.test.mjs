@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
-import { Person, Server, launch, password, walked } from "./harness.mjs";
+import { Person, Server, onScreens, password, walked } from "./harness.mjs";
 
 /** drawing is a PNG of what paint returns for each place: red, green, blue and how far they cover, 0 to 255, or nothing. */
 function drawing(width, height, paint) {
@@ -37,10 +37,6 @@ const mark = drawing(96, 96, (x, y) => (Math.hypot(x - 48, y - 48) < 46 && Math.
 
 const file = (name, mimeType, buffer) => ({ name, mimeType, buffer });
 
-let browser;
-before(async () => { browser = await launch(); });
-after(() => browser.close());
-
 const logo = (p) => p.page.locator("header img.logo");
 /** seen wants the header to have a logo that the browser could show. */
 async function seen(p) {
@@ -49,85 +45,73 @@ async function seen(p) {
 	assert.ok(await logo(p).evaluate((image) => image.naturalWidth > 0 && image.clientHeight > 8));
 }
 
-describe("brand", { concurrency: 2 }, () => {
-	for (const screen of walked) {
-		test(`a tenant's colour and logo on ${screen}`, async () => {
-			const server = await Server.start();
-			const people = [];
-			// Half of the screens run without scripts.
-			const scripts = screen.includes("-dark-");
-			const create = async (javaScriptEnabled) => {
-				people.push(await Person.create(browser, server.url, screen, { javaScriptEnabled }));
-				return people.at(-1);
-			};
-			const look = async (p, name) => { if (scripts) await p.look(name); else p.quiet(name); };
-			try {
-				const owner = await create(scripts);
-				await owner.signIn("owner@acme.example", password);
-				await owner.go("/console/settings");
-				assert.equal(await logo(owner).count(), 0);
-				await owner.send("/settings/accent", { accent: "yellow" });
-				await owner.page.waitForSelector("#accent[aria-invalid=true]");
-				await look(owner, "brand-accent-refused");
-				if (scripts) {
-					await owner.page.locator("#picked").fill("#d63a2f");
-					assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f", "the picker doesn't fill the field");
-				}
-				await owner.send("/settings/accent", scripts ? {} : { accent: "", picked: "#d63a2f" });
-				await owner.page.waitForSelector(".notice.good");
-				assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f");
+onScreens("brand", walked, ({ screen, server, create }) => {
+	test("a tenant's colour and logo", async () => {
+		// Half of the screens run without scripts.
+		const scripts = screen.includes("-dark-");
+		const options = { javaScriptEnabled: scripts };
+		const look = async (p, name) => { if (scripts) await p.look(name); else p.quiet(name); };
+		const owner = await create(options);
+		await owner.signIn("owner@acme.example", password);
+		await owner.go("/console/settings");
+		assert.equal(await logo(owner).count(), 0);
+		await owner.send("/settings/accent", { accent: "yellow" });
+		await owner.page.waitForSelector("#accent[aria-invalid=true]");
+		await look(owner, "brand-accent-refused");
+		if (scripts) {
+			await owner.page.locator("#picked").fill("#d63a2f");
+			assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f", "the picker doesn't fill the field");
+		}
+		await owner.send("/settings/accent", scripts ? {} : { accent: "", picked: "#d63a2f" });
+		await owner.page.waitForSelector(".notice.good");
+		assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f");
 
-				const choose = (chosen) => owner.page.locator("#logo").setInputFiles(chosen);
-				await choose(file("logo.svg", "image/svg+xml", Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'/>")));
-				await owner.send("/settings/logo");
-				await owner.page.waitForSelector("#logo[aria-invalid=true]");
-				await owner.says("#logo-fault", /SVG/);
-				await look(owner, "brand-logo-refused");
-				await choose(file("photo.png", "image/png", Buffer.alloc(3 << 20)));
-				if (scripts) {
-					assert.match(await owner.page.locator("#logo").evaluate((input) => input.validationMessage), /256 KiB/);
-				} else {
-					await owner.send("/settings/logo");
-					await owner.says("#logo-fault", /256 KiB/);
-				}
-				await choose(file("logo.png", "image/png", wordmark));
-				await owner.send("/settings/logo");
-				await owner.page.waitForSelector(".notice.good");
-				await seen(owner);
-				await look(owner, "brand-settings");
-				await owner.go("/console");
-				await look(owner, "brand-console");
+		const choose = (chosen) => owner.page.locator("#logo").setInputFiles(chosen);
+		await choose(file("logo.svg", "image/svg+xml", Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'/>")));
+		await owner.send("/settings/logo");
+		await owner.page.waitForSelector("#logo[aria-invalid=true]");
+		await owner.says("#logo-fault", /SVG/);
+		await look(owner, "brand-logo-refused");
+		await choose(file("photo.png", "image/png", Buffer.alloc(3 << 20)));
+		if (scripts) {
+			assert.match(await owner.page.locator("#logo").evaluate((input) => input.validationMessage), /256 KiB/);
+		} else {
+			await owner.send("/settings/logo");
+			await owner.says("#logo-fault", /256 KiB/);
+		}
+		await choose(file("logo.png", "image/png", wordmark));
+		await owner.send("/settings/logo");
+		await owner.page.waitForSelector(".notice.good");
+		await seen(owner);
+		await look(owner, "brand-settings");
+		await owner.go("/console");
+		await look(owner, "brand-console");
 
-				await owner.go("/console/invitations/new");
-				await owner.send("/console/invitations/new", { people: "zoe@acme.example" });
-				const code = await server.code("zoe@acme.example");
-				const zoe = await create(scripts);
-				if (scripts) {
-					await zoe.go(`/accept#token=${code}`);
-				} else {
-					await zoe.go("/accept");
-					await zoe.send("/accept", { token: code });
-				}
-				await zoe.page.waitForSelector("form[action$='/accept/register']");
-				await seen(zoe);
-				assert.equal(await logo(zoe).getAttribute("alt"), "Acme");
-				await look(zoe, "brand-accept");
-				await zoe.go("/login");
-				assert.equal(await logo(zoe).count(), 0, "a login is no tenant's");
+		await owner.go("/console/invitations/new");
+		await owner.send("/console/invitations/new", { people: "zoe@acme.example" });
+		const code = await server.code("zoe@acme.example");
+		const zoe = await create(options);
+		if (scripts) {
+			await zoe.go(`/accept#token=${code}`);
+		} else {
+			await zoe.go("/accept");
+			await zoe.send("/accept", { token: code });
+		}
+		await zoe.page.waitForSelector("form[action$='/accept/register']");
+		await seen(zoe);
+		assert.equal(await logo(zoe).getAttribute("alt"), "Acme");
+		await look(zoe, "brand-accept");
+		await zoe.go("/login");
+		assert.equal(await logo(zoe).count(), 0, "a login is no tenant's");
 
-				await owner.go("/account");
-				await seen(owner);
-				await look(owner, "brand-account");
-				await owner.go("/console/settings");
-				await owner.send("/settings/logo/remove");
-				await owner.page.waitForSelector(".notice.good");
-				assert.equal(await logo(owner).count(), 0);
-			} finally {
-				for (const one of people) await one.context.close();
-				await server.stop();
-			}
-		});
-	}
+		await owner.go("/account");
+		await seen(owner);
+		await look(owner, "brand-account");
+		await owner.go("/console/settings");
+		await owner.send("/settings/logo/remove");
+		await owner.page.waitForSelector(".notice.good");
+		assert.equal(await logo(owner).count(), 0);
+	});
 });
 
 describe("the installation's logo", () => {
@@ -148,7 +132,7 @@ describe("the installation's logo", () => {
 
 	test("is on the login and in the console", async () => {
 		for (const screen of ["phone-light-en", "desktop-dark-en"]) {
-			const p = await Person.create(browser, server.url, screen);
+			const p = await Person.create(server.url, screen);
 			people.push(p);
 			await p.go("/login");
 			await seen(p);

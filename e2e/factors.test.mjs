@@ -7,8 +7,8 @@ import { createHmac } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { after, afterEach, before, describe, test } from "node:test";
-import { Person, Server, chosen, journeyed, launch, password } from "./harness.mjs";
+import { test } from "node:test";
+import { chosen, journeyed, onScreens, password } from "./harness.mjs";
 
 /** Phone is an authenticator app (RFC 6238) that scans the picture on the page. */
 class Phone {
@@ -45,182 +45,162 @@ function totp(secret, step) {
 	return String((mac.readUInt32BE(mac.at(-1) & 15) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
 
-let browser;
-before(async () => { browser = await launch(); });
-after(() => browser.close());
+onScreens("second factors", journeyed, ({ server, create }) => {
+	const signOut = async (p) => {
+		await p.go("/account");
+		await p.send("/logout");
+		await p.at("/login");
+	};
 
-describe("second factors", { concurrency: 2 }, () => {
-	for (const screen of journeyed) {
-		describe(screen, { concurrency: 1 }, () => {
-			let server;
-			const people = [];
-			const create = async () => {
-				people.push(await Person.create(browser, server.url, screen));
-				return people.at(-1);
-			};
-			afterEach(async () => {
-				for (const one of people.splice(0)) await one.context.close();
-			});
-			before(async () => { server = await Server.start(); });
-			after(() => server.stop());
+	/** setUp sets an app up from the page that begins it, and returns it with the codes. */
+	const setUp = async (p, begin, confirm, name) => {
+		await p.send(begin);
+		await p.look(`${name}-totp`);
+		const phone = await Phone.scan(p);
+		await p.send(confirm, { code: "000000" });
+		await p.look(`${name}-totp-refused`);
+		await p.send(confirm, { code: await phone.code() });
+		await p.look(`${name}-codes`);
+		const codes = await p.page.locator(".codes code").allInnerTexts();
+		assert.equal(new Set(codes).size, 10);
+		return { phone, codes };
+	};
 
-			const signOut = async (p) => {
-				await p.go("/account");
-				await p.send("/logout");
-				await p.at("/login");
-			};
+	test("an app, recovery codes, a remembered browser, a proof again", async () => {
+		const { token } = await server.api("POST", "/api/v2/auth/login", { email: "owner@acme.example", password });
+		await server.api("PATCH", "/api/v2/tenant", { settings: { mfaRememberDays: 7 } }, token);
+		const p = await create();
+		await p.signIn("user@acme.example", password);
+		await p.go("/account/security");
+		await p.look("security-none");
+		const { phone, codes } = await setUp(p, "/account/security/totp", "/account/security/totp/confirm", "security");
 
-			/** setUp sets an app up from the page that begins it, and returns it with the codes. */
-			const setUp = async (p, begin, confirm, name) => {
-				await p.send(begin);
-				await p.look(`${name}-totp`);
-				const phone = await Phone.scan(p);
-				await p.send(confirm, { code: "000000" });
-				await p.look(`${name}-totp-refused`);
-				await p.send(confirm, { code: await phone.code() });
-				await p.look(`${name}-codes`);
-				const codes = await p.page.locator(".codes code").allInnerTexts();
-				assert.equal(new Set(codes).size, 10);
-				return { phone, codes };
-			};
+		const [download] = await Promise.all([p.page.waitForEvent("download"), p.page.locator("form[action$='/recovery-codes.txt'] button").click()]);
+		assert.equal(await readFile(await download.path(), "utf8"), `${codes.join("\n")}\n`);
+		await p.page.emulateMedia({ media: "print" });
+		assert.ok(await p.page.locator(".codes").isVisible(), "the codes are not printed");
+		await p.page.emulateMedia({ media: "screen" });
+		await p.go("/account/security");
+		await p.look("security");
+		assert.equal(await p.page.getByText(codes[0]).count(), 0, "the codes are shown again");
+		await p.says("#recovery", /10/);
 
-			test("an app, recovery codes, a remembered browser, a proof again", async () => {
-				const { token } = await server.api("POST", "/api/v2/auth/login", { email: "owner@acme.example", password });
-				await server.api("PATCH", "/api/v2/tenant", { settings: { mfaRememberDays: 7 } }, token);
-				const p = await create();
-				await p.signIn("user@acme.example", password);
-				await p.go("/account/security");
-				await p.look("security-none");
-				const { phone, codes } = await setUp(p, "/account/security/totp", "/account/security/totp/confirm", "security");
+		await signOut(p);
+		await p.send("/login", { email: "user@acme.example", password });
+		await p.at("/login/second");
+		await p.look("second");
+		await p.send("/login/second", { code: "000000" });
+		await p.look("second-refused");
+		await p.page.locator("[name=remember]").check();
+		await p.send("/login/second", { code: await phone.code() });
+		await p.at("/account");
 
-				const [download] = await Promise.all([p.page.waitForEvent("download"), p.page.locator("form[action$='/recovery-codes.txt'] button").click()]);
-				assert.equal(await readFile(await download.path(), "utf8"), `${codes.join("\n")}\n`);
-				await p.page.emulateMedia({ media: "print" });
-				assert.ok(await p.page.locator(".codes").isVisible(), "the codes are not printed");
-				await p.page.emulateMedia({ media: "screen" });
-				await p.go("/account/security");
-				await p.look("security");
-				assert.equal(await p.page.getByText(codes[0]).count(), 0, "the codes are shown again");
-				await p.says("#recovery", /10/);
+		await signOut(p);
+		await p.send("/login", { email: "user@acme.example", password });
+		await p.at("/account");
+		await p.go("/account/security");
+		assert.equal(await p.page.locator("#browsers li").count(), 1);
+		assert.ok(await p.page.locator("#recent li").count() >= 4, "events are missing");
+		await p.look("security-remembered");
+		// A remembered browser stands in for the factor at a login, and never for a proof.
+		await p.send("/account/security/recovery");
+		await p.page.waitForSelector("a[href*='/step-up']"); // in a new tab, so that nothing typed is lost
+		await p.look("security-unproved");
+		await p.go("/account/erase");
+		await p.page.waitForSelector("a[href*='/step-up?return=']");
+		await p.look("erase-unproved");
+		await p.go("/account");
+		assert.equal(await p.page.locator("#password form").count(), 0, "there is a form for the password before the proof");
+		await p.look("account-unproved");
+		await p.page.locator("#password a[href*='/step-up?return=']").click();
+		await p.at("/step-up");
+		await p.look("step-up");
+		await p.send("/step-up", { code: "000000" });
+		await p.look("step-up-refused");
+		await p.send("/step-up", { code: await phone.code() });
+		await p.at("/account");
+		assert.ok(p.page.url().endsWith("#password"), "the proof doesn't lead back to the password");
+		await p.send("/account/password", { currentPassword: password, password: chosen, confirmPassword: chosen });
+		await p.page.waitForSelector("[role=status]");
+		await p.go("/account/security");
+		await p.send("/account/security/browsers/forget");
+		assert.equal(await p.page.locator("#browsers li").count(), 0);
+		await p.look("security-forgotten");
 
-				await signOut(p);
-				await p.send("/login", { email: "user@acme.example", password });
-				await p.at("/login/second");
-				await p.look("second");
-				await p.send("/login/second", { code: "000000" });
-				await p.look("second-refused");
-				await p.page.locator("[name=remember]").check();
-				await p.send("/login/second", { code: await phone.code() });
-				await p.at("/account");
+		await signOut(p);
+		await p.send("/login", { email: "user@acme.example", password: chosen });
+		await p.at("/login/second");
+		await p.page.locator("a[href*='with=recovery']").click();
+		await p.page.waitForSelector("[name=recoveryCode]");
+		await p.look("second-recovery");
+		await p.send("/login/second", { recoveryCode: codes[0].toLowerCase() });
+		await p.at("/account");
+		await p.go("/account/security");
+		await p.says("#recovery", /9/);
+		await p.go("/account/erase");
+		await p.look("erase");
+		await signOut(p);
+		await p.send("/login", { email: "user@acme.example", password: chosen });
+		await p.page.locator("a[href*='with=recovery']").click();
+		await p.send("/login/second", { recoveryCode: codes[0] });
+		await p.page.waitForSelector("[role=alert]"); // each is good once
 
-				await signOut(p);
-				await p.send("/login", { email: "user@acme.example", password });
-				await p.at("/account");
-				await p.go("/account/security");
-				assert.equal(await p.page.locator("#browsers li").count(), 1);
-				assert.ok(await p.page.locator("#recent li").count() >= 4, "events are missing");
-				await p.look("security-remembered");
-				// A remembered browser stands in for the factor at a login, and never for a proof.
-				await p.send("/account/security/recovery");
-				await p.page.waitForSelector("a[href*='/step-up']"); // in a new tab, so that nothing typed is lost
-				await p.look("security-unproved");
-				await p.go("/account/erase");
-				await p.page.waitForSelector("a[href*='/step-up?return=']");
-				await p.look("erase-unproved");
-				await p.go("/account");
-				assert.equal(await p.page.locator("#password form").count(), 0, "there is a form for the password before the proof");
-				await p.look("account-unproved");
-				await p.page.locator("#password a[href*='/step-up?return=']").click();
-				await p.at("/step-up");
-				await p.look("step-up");
-				await p.send("/step-up", { code: "000000" });
-				await p.look("step-up-refused");
-				await p.send("/step-up", { code: await phone.code() });
-				await p.at("/account");
-				assert.ok(p.page.url().endsWith("#password"), "the proof doesn't lead back to the password");
-				await p.send("/account/password", { currentPassword: password, password: chosen, confirmPassword: chosen });
-				await p.page.waitForSelector("[role=status]");
-				await p.go("/account/security");
-				await p.send("/account/security/browsers/forget");
-				assert.equal(await p.page.locator("#browsers li").count(), 0);
-				await p.look("security-forgotten");
+		await p.send("/login/second", { recoveryCode: codes[1] });
+		await p.at("/account");
+		await p.go("/account/erase");
+		await p.send("/account/erase", { confirm: "viewer@acme.example" });
+		await p.page.waitForSelector("[role=alert]");
+		await p.look("erase-refused");
+		await p.send("/account/erase", { confirm: "user@acme.example" });
+		await p.at("/login");
+		await p.page.waitForSelector("[role=status]");
+		await p.look("erased");
+		await p.send("/login", { email: "user@acme.example", password: chosen });
+		await p.page.waitForSelector("[role=alert]");
+	});
 
-				await signOut(p);
-				await p.send("/login", { email: "user@acme.example", password: chosen });
-				await p.at("/login/second");
-				await p.page.locator("a[href*='with=recovery']").click();
-				await p.page.waitForSelector("[name=recoveryCode]");
-				await p.look("second-recovery");
-				await p.send("/login/second", { recoveryCode: codes[0].toLowerCase() });
-				await p.at("/account");
-				await p.go("/account/security");
-				await p.says("#recovery", /9/);
-				await p.go("/account/erase");
-				await p.look("erase");
-				await signOut(p);
-				await p.send("/login", { email: "user@acme.example", password: chosen });
-				await p.page.locator("a[href*='with=recovery']").click();
-				await p.send("/login/second", { recoveryCode: codes[0] });
-				await p.page.waitForSelector("[role=alert]"); // each is good once
+	test("demanded, set up at the login, reset by an administrator", async () => {
+		const owner = await create();
+		await owner.signIn("owner@acme.example", password);
+		await owner.go("/console/people?factor=none");
+		assert.ok(await owner.page.locator("table .tag").count() > 0, "nobody is marked");
+		await owner.look("console-people-factor");
+		await owner.go("/console/settings");
+		await owner.page.locator("[name=mfa]").check();
+		await owner.page.locator("[name=mfaRoles][value=VIEWER]").check();
+		await owner.send("/console/settings", { mfaGraceDays: "0" });
+		await owner.page.waitForSelector("form [name=confirmed]", { state: "attached" });
+		await owner.page.locator("summary").click();
+		assert.equal(await owner.page.getByText("viewer@acme.example").count(), 1);
+		await owner.look("console-demand");
+		await owner.page.locator("form:has([name=confirmed]) [type=submit]").click();
+		await owner.page.waitForSelector("[role=status]");
 
-				await p.send("/login/second", { recoveryCode: codes[1] });
-				await p.at("/account");
-				await p.go("/account/erase");
-				await p.send("/account/erase", { confirm: "viewer@acme.example" });
-				await p.page.waitForSelector("[role=alert]");
-				await p.look("erase-refused");
-				await p.send("/account/erase", { confirm: "user@acme.example" });
-				await p.at("/login");
-				await p.page.waitForSelector("[role=status]");
-				await p.look("erased");
-				await p.send("/login", { email: "user@acme.example", password: chosen });
-				await p.page.waitForSelector("[role=alert]");
-			});
+		const viewer = await create();
+		await viewer.signIn("viewer@acme.example", password);
+		await viewer.at("/login/enrol");
+		await viewer.look("enrol");
+		await setUp(viewer, "/login/enrol", "/login/enrol/confirm", "enrol");
+		await viewer.page.locator("p.after a.button").click();
+		await viewer.at("/account");
 
-			test("demanded, set up at the login, reset by an administrator", async () => {
-				const owner = await create();
-				await owner.signIn("owner@acme.example", password);
-				await owner.go("/console/people?factor=none");
-				assert.ok(await owner.page.locator("table .tag").count() > 0, "nobody is marked");
-				await owner.look("console-people-factor");
-				await owner.go("/console/settings");
-				await owner.page.locator("[name=mfa]").check();
-				await owner.page.locator("[name=mfaRoles][value=VIEWER]").check();
-				await owner.send("/console/settings", { mfaGraceDays: "0" });
-				await owner.page.waitForSelector("form [name=confirmed]", { state: "attached" });
-				await owner.page.locator("summary").click();
-				assert.equal(await owner.page.getByText("viewer@acme.example").count(), 1);
-				await owner.look("console-demand");
-				await owner.page.locator("form:has([name=confirmed]) [type=submit]").click();
-				await owner.page.waitForSelector("[role=status]");
+		await owner.go("/console/people?q=viewer@");
+		await owner.page.locator("tbody th a").first().click();
+		await owner.page.locator("a[href*='/reset-factors']").click();
+		await owner.page.waitForSelector(".consequences");
+		await owner.look("console-reset-factors");
+		await owner.page.locator("form[action$='/reset-factors'] [type=submit]").click();
+		await owner.page.waitForSelector("[role=status]");
+		await viewer.go("/account");
+		await viewer.at("/login"); // the sessions have ended
 
-				const viewer = await create();
-				await viewer.signIn("viewer@acme.example", password);
-				await viewer.at("/login/enrol");
-				await viewer.look("enrol");
-				await setUp(viewer, "/login/enrol", "/login/enrol/confirm", "enrol");
-				await viewer.page.locator("p.after a.button").click();
-				await viewer.at("/account");
-
-				await owner.go("/console/people?q=viewer@");
-				await owner.page.locator("tbody th a").first().click();
-				await owner.page.locator("a[href*='/reset-factors']").click();
-				await owner.page.waitForSelector(".consequences");
-				await owner.look("console-reset-factors");
-				await owner.page.locator("form[action$='/reset-factors'] [type=submit]").click();
-				await owner.page.waitForSelector("[role=status]");
-				await viewer.go("/account");
-				await viewer.at("/login"); // the sessions have ended
-
-				const code = await server.code("viewer@acme.example");
-				await viewer.go(`/factors/reset#token=${code}`);
-				await viewer.page.waitForSelector("form[action$='/factors/reset/confirm']");
-				await viewer.look("factors-reset");
-				await viewer.send("/factors/reset/confirm", { password });
-				await viewer.at("/login");
-				await viewer.send("/login", { email: "viewer@acme.example", password });
-				await viewer.at("/login/enrol");
-			});
-		});
-	}
+		const code = await server.code("viewer@acme.example");
+		await viewer.go(`/factors/reset#token=${code}`);
+		await viewer.page.waitForSelector("form[action$='/factors/reset/confirm']");
+		await viewer.look("factors-reset");
+		await viewer.send("/factors/reset/confirm", { password });
+		await viewer.at("/login");
+		await viewer.send("/login", { email: "viewer@acme.example", password });
+		await viewer.at("/login/enrol");
+	});
 });

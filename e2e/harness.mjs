@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { after, afterEach, before, describe } from "node:test";
 import { promisify } from "node:util";
 import { chromium } from "playwright-core";
 
@@ -36,30 +37,60 @@ export const journeyed = quick ? ["phone-dark-de", "desktop-light-de"] : Object.
  * the console is walked on and one of the others, the narrow ones. */
 const mirrored = new Set(["phone-light-en", "phone-dark-de"]);
 
-export const launch = () => chromium.launch({
-	executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-	args: process.getuid() === 0 ? ["--no-sandbox"] : [],
+/** The browser of all tests in a file. */
+let browser;
+before(async () => {
+	browser = await chromium.launch({
+		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+		args: process.getuid() === 0 ? ["--no-sandbox"] : [],
+	});
 });
+after(() => browser.close());
+
+/** onScreens declares the same tests for each screen, with a server for each. Two screens run
+ * at a time, since a machine that runs this has two cores. People from create leave when
+ * their test ends. */
+export function onScreens(name, screens, declare) {
+	describe(name, { concurrency: 2 }, () => {
+		for (const screen of screens) {
+			describe(screen, { concurrency: 1 }, () => {
+				const server = new Server();
+				const people = [];
+				const create = async (options) => {
+					people.push(await Person.create(server.url, screen, options));
+					return people.at(-1);
+				};
+				before(() => server.begin());
+				afterEach(async () => {
+					for (const one of people.splice(0)) await one.context.close();
+				});
+				after(() => server.stop());
+				declare({ screen, server, create });
+			});
+		}
+	});
+}
 
 /** Server is one "doorward dev" in its own folder. */
 export class Server {
-	static async start(...flags) {
-		const s = new Server();
-		s.folder = await mkdtemp(path.join(tmpdir(), "doorward-e2e-"));
+	static start(...flags) { return new Server().begin(...flags); }
+
+	async begin(...flags) {
+		this.folder = await mkdtemp(path.join(tmpdir(), "doorward-e2e-"));
 		const cheapHashes = ["--password-memory-kib", "1024", "--password-time", "1"];
-		s.process = spawn(program, ["dev", "--listen", "localhost:0", "--log-format", "json", ...cheapHashes, ...flags], { cwd: s.folder });
-		s.log = "";
-		s.process.stderr.on("data", (text) => { s.log += text; });
-		s.url = await new Promise((resolve, reject) => {
+		this.process = spawn(program, ["dev", "--listen", "localhost:0", "--log-format", "json", ...cheapHashes, ...flags], { cwd: this.folder });
+		this.log = "";
+		this.process.stderr.on("data", (text) => { this.log += text; });
+		this.url = await new Promise((resolve, reject) => {
 			let said = "";
-			s.process.stdout.on("data", (text) => {
+			this.process.stdout.on("data", (text) => {
 				said += text;
 				const found = said.match(/is ready at (\S+)/);
 				if (found) resolve(found[1]);
 			});
-			s.process.on("exit", (code) => reject(new Error(`doorward dev ended with ${code}: ${s.log}`)));
+			this.process.on("exit", (code) => reject(new Error(`doorward dev ended with ${code}: ${this.log}`)));
 		});
-		return s;
+		return this;
 	}
 
 	/** operate runs a command on the server's database and returns what it prints. */
@@ -112,7 +143,7 @@ export class Server {
 
 /** Person is one person's browser. */
 export class Person {
-	static async create(browser, url, screen, options = {}) {
+	static async create(url, screen, options = {}) {
 		const p = new Person();
 		p.screen = screen;
 		p.url = url;

@@ -2,156 +2,144 @@
 // with a server that goes away.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, describe, test } from "node:test";
-import { Person, Server, launch, password, walked } from "./harness.mjs";
+import { test } from "node:test";
+import { onScreens, password, walked } from "./harness.mjs";
 
-let browser;
-before(async () => { browser = await launch(); });
-after(() => browser.close());
+onScreens("lists of the console", walked, ({ server, create }) => {
+	let owner;
+	const signIn = async (options = {}) => {
+		owner = await create(options);
+		await owner.signIn("owner@acme.example", password);
+		await owner.at("/account");
+		return owner.page;
+	};
 
-describe("lists of the console", { concurrency: 1 }, () => {
-	for (const screen of walked) {
-		describe(screen, { concurrency: 1 }, () => {
-			let server;
-			let owner;
-			before(async () => { server = await Server.start(); });
-			after(() => server.stop());
-			afterEach(() => owner.context.close());
-			const signIn = async (options = {}) => {
-				owner = await Person.create(browser, server.url, screen, options);
-				await owner.signIn("owner@acme.example", password);
-				await owner.at("/account");
-				return owner.page;
-			};
+	test("the keyboard finds a row, opens its menu and suspends; Undo lifts it", async () => {
+		const page = await signIn();
+		await owner.go("/console/people");
+		await page.waitForSelector(".all:not([hidden])");
+		await page.keyboard.press("/");
+		await page.keyboard.type("viewer");
+		await page.keyboard.press("Enter");
+		await page.waitForURL(/q=viewer/);
+		const menu = page.locator(".row-menu summary");
+		await menu.focus();
+		await page.keyboard.press("Enter");
+		await owner.look("console-row-menu");
+		await page.keyboard.press("Escape");
+		assert.equal(await page.locator(".row-menu details[open]").count(), 0);
+		assert.ok(await menu.evaluate((e) => e === document.activeElement));
+		await page.keyboard.press("Enter");
+		for (let i = 0; i < 10 && !await page.evaluate(() => document.activeElement.href?.includes("/suspend")); i++) await page.keyboard.press("ArrowDown");
+		await page.keyboard.press("Enter");
+		await page.waitForSelector("form[action$='/suspend']");
+		await owner.send("/suspend");
+		await page.waitForSelector(".notice.good");
+		await page.locator("form[action$='/resume'] button").click();
+		await page.waitForSelector(".notice.good");
+		assert.equal(await page.locator(".tag.alarm").count(), 0);
+	});
 
-			test("the keyboard finds a row, opens its menu and suspends; Undo lifts it", async () => {
-				const page = await signIn();
-				await owner.go("/console/people");
-				await page.waitForSelector(".all:not([hidden])");
-				await page.keyboard.press("/");
-				await page.keyboard.type("viewer");
-				await page.keyboard.press("Enter");
-				await page.waitForURL(/q=viewer/);
-				const menu = page.locator(".row-menu summary");
-				await menu.focus();
-				await page.keyboard.press("Enter");
-				await owner.look("console-row-menu");
-				await page.keyboard.press("Escape");
-				assert.equal(await page.locator(".row-menu details[open]").count(), 0);
-				assert.ok(await menu.evaluate((e) => e === document.activeElement));
-				await page.keyboard.press("Enter");
-				for (let i = 0; i < 10 && !await page.evaluate(() => document.activeElement.href?.includes("/suspend")); i++) await page.keyboard.press("ArrowDown");
-				await page.keyboard.press("Enter");
-				await page.waitForSelector("form[action$='/suspend']");
-				await owner.send("/suspend");
-				await page.waitForSelector(".notice.good");
-				await page.locator("form[action$='/resume'] button").click();
-				await page.waitForSelector(".notice.good");
-				assert.equal(await page.locator(".tag.alarm").count(), 0);
-			});
+	test("several are chosen with one box, and each outcome is shown", async () => {
+		const page = await signIn();
+		await owner.go("/console/people?q=acme");
+		await page.locator("#all").check();
+		assert.equal(await page.locator("tbody input:checked").count(), 4);
+		await page.locator("#act").selectOption("suspend");
+		await owner.send("/console/people/chosen");
+		await page.waitForSelector(".button.grave");
+		await owner.look("console-chosen");
+		await owner.send("/console/people/chosen/do");
+		await page.waitForSelector("form[action$='/chosen/do'] input[value=resume]", { state: "attached" });
+		assert.equal(await page.locator(".rows .bad").count(), 1, "the last owner stays");
+		await owner.look("console-outcomes");
+		await owner.send("/console/people/chosen/do");
+		assert.equal(await page.locator(".rows .bad").count(), 0);
+		await owner.go("/console/audit");
+		await page.waitForSelector(".group");
+		await page.locator(".group > summary").first().click();
+		await owner.look("console-trail-group");
+	});
 
-			test("several are chosen with one box, and each outcome is shown", async () => {
-				const page = await signIn();
-				await owner.go("/console/people?q=acme");
-				await page.locator("#all").check();
-				assert.equal(await page.locator("tbody input:checked").count(), 4);
-				await page.locator("#act").selectOption("suspend");
-				await owner.send("/console/people/chosen");
-				await page.waitForSelector(".button.grave");
-				await owner.look("console-chosen");
-				await owner.send("/console/people/chosen/do");
-				await page.waitForSelector("form[action$='/chosen/do'] input[value=resume]", { state: "attached" });
-				assert.equal(await page.locator(".rows .bad").count(), 1, "the last owner stays");
-				await owner.look("console-outcomes");
-				await owner.send("/console/people/chosen/do");
-				assert.equal(await page.locator(".rows .bad").count(), 0);
-				await owner.go("/console/audit");
-				await page.waitForSelector(".group");
-				await page.locator(".group > summary").first().click();
-				await owner.look("console-trail-group");
-			});
+	test("a file is previewed, corrected and sent", async () => {
+		const page = await signIn();
+		await owner.go("/console/invitations/new");
+		const text = "\ufeffName;E-Mail;Rolle\r\n\"Müller; Jürgen\";j@x.example;viewer\r\nBob;nobody;\r\n";
+		await page.locator("#file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+		await owner.send("/preview/file");
+		await page.waitForSelector("[name=email][aria-invalid]");
+		assert.equal(await page.locator("[name=name]").first().inputValue(), "Müller; Jürgen");
+		await owner.look("console-preview");
+		await page.locator("[name=email][aria-invalid]").fill("bob@x.example");
+		await owner.send("/preview/send");
+		await owner.at("/console/invitations");
+		await page.locator("#all").check();
+		await page.locator("#act").selectOption("revoke");
+		await owner.send("/console/invitations/chosen");
+		await owner.send("/console/invitations/chosen/do");
+		await owner.look("console-revoked");
+		await owner.send("/console/invitations/chosen/do"); // Undo: invite again
+		assert.equal(await page.locator(".rows .bad").count(), await page.locator(".rows > li").count() - 2);
+	});
 
-			test("a file is previewed, corrected and sent", async () => {
-				const page = await signIn();
-				await owner.go("/console/invitations/new");
-				const text = "\ufeffName;E-Mail;Rolle\r\n\"Müller; Jürgen\";j@x.example;viewer\r\nBob;nobody;\r\n";
-				await page.locator("#file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
-				await owner.send("/preview/file");
-				await page.waitForSelector("[name=email][aria-invalid]");
-				assert.equal(await page.locator("[name=name]").first().inputValue(), "Müller; Jürgen");
-				await owner.look("console-preview");
-				await page.locator("[name=email][aria-invalid]").fill("bob@x.example");
-				await owner.send("/preview/send");
-				await owner.at("/console/invitations");
-				await page.locator("#all").check();
-				await page.locator("#act").selectOption("revoke");
-				await owner.send("/console/invitations/chosen");
-				await owner.send("/console/invitations/chosen/do");
-				await owner.look("console-revoked");
-				await owner.send("/console/invitations/chosen/do"); // Undo: invite again
-				assert.equal(await page.locator(".rows .bad").count(), await page.locator(".rows > li").count() - 2);
-			});
+	test("settings that two people change show both values; leaving unsaved ones asks", async () => {
+		const page = await signIn();
+		await owner.go("/console/settings");
+		const other = await owner.context.newPage();
+		await other.goto("/console/settings");
+		await other.locator("#name").fill("Acme of the other");
+		await other.locator("form[action$='/console/settings'] > button").click();
+		await other.waitForSelector(".notice.good");
+		await other.close();
+		await page.locator("#name").fill("Acme of mine");
+		let asked = 0;
+		page.once("dialog", (d) => { asked++; d.dismiss(); });
+		await page.evaluate(() => { setTimeout(() => location.assign("/console"), 0); });
+		await page.waitForFunction(() => true);
+		for (let i = 0; i < 100 && !asked; i++) await page.evaluate(() => 0);
+		assert.equal(asked, 1, "leaving asks");
+		await owner.send("/console/settings");
+		await page.waitForSelector("#conflicts");
+		assert.match(await page.locator("#conflicts").innerText(), /Acme of mine[^]*Acme of the other/);
+		assert.equal(await page.locator("#name").inputValue(), "Acme of mine");
+		await owner.look("console-conflict");
+		await page.locator("#name").fill("Acme");
+		await owner.send("/console/settings");
+		await page.waitForSelector(".notice.good");
+		await page.locator("#accent").fill("#ffd400");
+		await page.waitForFunction(() => getComputedStyle(document.querySelector(".sample .button")).backgroundColor === "rgb(255, 212, 0)");
+		assert.equal(await page.locator(".sample .button").first().evaluate((e) => getComputedStyle(e).color), "rgb(0, 0, 0)");
+		await owner.look("console-colour");
+	});
 
-			test("settings that two people change show both values; leaving unsaved ones asks", async () => {
-				const page = await signIn();
-				await owner.go("/console/settings");
-				const other = await owner.context.newPage();
-				await other.goto("/console/settings");
-				await other.locator("#name").fill("Acme of the other");
-				await other.locator("form[action$='/console/settings'] > button").click();
-				await other.waitForSelector(".notice.good");
-				await other.close();
-				await page.locator("#name").fill("Acme of mine");
-				let asked = 0;
-				page.once("dialog", (d) => { asked++; d.dismiss(); });
-				await page.evaluate(() => { setTimeout(() => location.assign("/console"), 0); });
-				await page.waitForFunction(() => true);
-				for (let i = 0; i < 100 && !asked; i++) await page.evaluate(() => 0);
-				assert.equal(asked, 1, "leaving asks");
-				await owner.send("/console/settings");
-				await page.waitForSelector("#conflicts");
-				assert.match(await page.locator("#conflicts").innerText(), /Acme of mine[^]*Acme of the other/);
-				assert.equal(await page.locator("#name").inputValue(), "Acme of mine");
-				await owner.look("console-conflict");
-				await page.locator("#name").fill("Acme");
-				await owner.send("/console/settings");
-				await page.waitForSelector(".notice.good");
-				await page.locator("#accent").fill("#ffd400");
-				await page.waitForFunction(() => getComputedStyle(document.querySelector(".sample .button")).backgroundColor === "rgb(255, 212, 0)");
-				assert.equal(await page.locator(".sample .button").first().evaluate((e) => getComputedStyle(e).color), "rgb(0, 0, 0)");
-				await owner.look("console-colour");
-			});
+	test("a theme is chosen without scripts; the trail has local times with them", async () => {
+		let page = await signIn({ javaScriptEnabled: false });
+		await owner.go("/console/audit");
+		const dark = await page.locator("meta[name=color-scheme]").getAttribute("content");
+		assert.equal(dark, "light dark");
+		await page.locator(".themes a[href*='theme=dark']").click();
+		assert.equal(await page.locator("meta[name=color-scheme]").getAttribute("content"), "dark");
+		assert.equal(await page.locator(".local").count(), 0);
+		await owner.context.close();
+		page = await signIn({ timezoneId: "Asia/Tokyo" });
+		await owner.go("/console/audit");
+		await page.waitForSelector(".trail .local");
+		await page.locator(".rest summary").click();
+		await page.locator("#actor").pressSequentially("own");
+		await page.waitForSelector("#suggested option", { state: "attached" });
+		await owner.look("console-trail-local");
+	});
 
-			test("a theme is chosen without scripts; the trail has local times with them", async () => {
-				let page = await signIn({ javaScriptEnabled: false });
-				await owner.go("/console/audit");
-				const dark = await page.locator("meta[name=color-scheme]").getAttribute("content");
-				assert.equal(dark, "light dark");
-				await page.locator(".themes a[href*='theme=dark']").click();
-				assert.equal(await page.locator("meta[name=color-scheme]").getAttribute("content"), "dark");
-				assert.equal(await page.locator(".local").count(), 0);
-				await owner.context.close();
-				page = await signIn({ timezoneId: "Asia/Tokyo" });
-				await owner.go("/console/audit");
-				await page.waitForSelector(".trail .local");
-				await page.locator(".rest summary").click();
-				await page.locator("#actor").pressSequentially("own");
-				await page.waitForSelector("#suggested option", { state: "attached" });
-				await owner.look("console-trail-local");
-			});
-
-			test("when the server is gone, the page says since when it is as it is", async () => {
-				const page = await signIn();
-				await page.clock.install();
-				await owner.go("/console/people");
-				await page.locator("#keep").check();
-				await server.stop();
-				await page.clock.runFor(40_000);
-				await page.waitForFunction(() => /\d\d:\d\d/.test(document.querySelector(".keep + [role=status]").textContent));
-				assert.equal(await page.locator(".people tbody tr").count(), 4);
-				owner.complaints = [];
-				server = await Server.start();
-			});
-		});
-	}
+	test("when the server is gone, the page says since when it is as it is", async () => {
+		const page = await signIn();
+		await page.clock.install();
+		await owner.go("/console/people");
+		await page.locator("#keep").check();
+		await server.stop();
+		await page.clock.runFor(40_000);
+		await page.waitForFunction(() => /\d\d:\d\d/.test(document.querySelector(".keep + [role=status]").textContent));
+		assert.equal(await page.locator(".people tbody tr").count(), 4);
+		owner.complaints = [];
+		await server.begin();
+	});
 });

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { Person, Server, launch, password } from "./harness.mjs";
+import { Person, Server, password } from "./harness.mjs";
 
-let browser, server;
-before(async () => { [browser, server] = await Promise.all([launch(), Server.start()]); });
-after(() => Promise.all([browser.close(), server.stop()]));
+let server;
+before(async () => { server = await Server.start(); });
+after(() => server.stop());
 
 /** Key is the authenticator of a person's browser. A touch is a person who confirms at once. */
 class Key {
@@ -83,7 +83,7 @@ const people = { "phone-dark-de": "admin@acme.example", "desktop-light-de": "use
 describe("passkeys", { concurrency: 2 }, () => {
 	for (const [screen, email] of Object.entries(people)) {
 		test(`on ${screen}`, async () => {
-			const p = await Person.create(browser, server.url, screen);
+			const p = await Person.create(server.url, screen);
 			const key = await Key.of(p);
 			await p.signIn(email, password);
 			await p.at("/account");
@@ -181,7 +181,7 @@ describe("passkeys", { concurrency: 2 }, () => {
 	test("as the first factor, where one is demanded", async () => {
 		const owner = await server.api("POST", "/api/v2/auth/login", { email: "owner@acme.example", password });
 		await server.api("PATCH", "/api/v2/tenant", { settings: { mfa: "required", mfaRoles: ["VIEWER"] } }, owner.token);
-		const p = await Person.create(browser, server.url, "phone-light-en");
+		const p = await Person.create(server.url, "phone-light-en");
 		await Key.of(p);
 		await p.signIn("viewer@acme.example", password);
 		await p.at("/login/enrol");
@@ -196,7 +196,7 @@ describe("passkeys", { concurrency: 2 }, () => {
 	});
 
 	test("without scripts", async () => {
-		const p = await Person.create(browser, server.url, "desktop-dark-en", { javaScriptEnabled: false });
+		const p = await Person.create(server.url, "desktop-dark-en", { javaScriptEnabled: false });
 		await p.signIn("owner@acme.example", password);
 		await p.at("/account");
 		await p.go("/account/security");

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
-import { Person, Server, launch, password } from "./harness.mjs";
+import { Person, Server, password } from "./harness.mjs";
 
 const root = path.resolve(import.meta.dirname, "..");
 const example = (name) => path.join(root, "examples", name);
@@ -33,7 +33,7 @@ async function until(what, answers) {
 	throw new Error(`${what} doesn't answer`);
 }
 
-let browser, server, site, folder;
+let server, site, folder;
 const programs = [];
 
 /** run starts a program that ends with the tests. */
@@ -79,8 +79,8 @@ before(async () => {
 	folder = await mkdtemp(path.join(tmpdir(), "doorward-react-"));
 	const [front, service, own] = await freePorts(3);
 	site = `http://127.0.0.1:${front}`;
-	[browser, server] = await Promise.all([
-		launch(), Server.start("--listen", `127.0.0.1:${own}`, "--base-url", site),
+	[server] = await Promise.all([
+		Server.start("--listen", `127.0.0.1:${own}`, "--base-url", site),
 		startService(service, `http://127.0.0.1:${own}`), buildPage(),
 	]);
 	await startNginx(front, service, own);
@@ -88,13 +88,13 @@ before(async () => {
 });
 after(async () => {
 	for (const program of programs) program.kill();
-	await Promise.all([browser.close(), server.stop()]);
+	await server.stop();
 	await rm(folder, { recursive: true });
 });
 
 /** open signs a person in, on the way from the page and back to it. */
 async function open(screen, email) {
-	const p = await Person.create(browser, site, screen);
+	const p = await Person.create(site, screen);
 	await p.go("/app/");
 	await p.page.getByRole("button", { name: "Sign in" }).click();
 	await p.at("/login");
@@ -116,7 +116,7 @@ test("an administrator writes, proves who it is, clears, signs out", async () =>
 		await p.page.getByRole("button", { name: "Send" }).click();
 		await rows.first().waitFor();
 	};
-	// The proof is good for two seconds: it is too old at some time, and new enough at another.
+	// A proof counts for two seconds: the loop goes on until it was both too old and new enough.
 	let proofs = 0;
 	for (let cleared = false; !cleared || proofs === 0;) {
 		await write();

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { Person, Server, launch, password } from "./harness.mjs";
+import { Person, Server, password } from "./harness.mjs";
 
 /** Elsewhere is a site for every name below localhost, and keeps its requests. Each page links to the login and back to itself. */
 class Elsewhere {
@@ -27,14 +27,14 @@ class Elsewhere {
 	stop() { return new Promise((done) => { this.server.close(done); this.server.closeAllConnections(); }); }
 }
 
-let browser, elsewhere, home, server;
+let elsewhere, home, server;
 before(async () => {
-	[browser, elsewhere] = await Promise.all([launch(), Elsewhere.start()]);
+	elsewhere = await Elsewhere.start();
 	home = elsewhere.at("app.localhost", "/inbox/home");
 	server = await Server.start("--return-to", elsewhere.at("app.localhost", "/inbox/"), "--home", home);
 	elsewhere.login = `${server.url}/login?return=`;
 });
-after(() => Promise.all([browser.close(), server.stop(), elsewhere.stop()]));
+after(() => Promise.all([server.stop(), elsewhere.stop()]));
 
 const fresh = "three old paper boats";
 
@@ -43,7 +43,7 @@ const leading = (to) => `/login?return=${encodeURIComponent(to)}`;
 describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 	for (const screen of ["phone-light-en", "desktop-dark-en"]) {
 		test(`on ${screen}`, async () => {
-			const p = await Person.create(browser, server.url, screen);
+			const p = await Person.create(server.url, screen);
 			const there = elsewhere.at("app.localhost", `/inbox/${screen}?a=b&c#d`);
 			await p.go(there);
 			await p.page.locator("a").click();
@@ -70,7 +70,7 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 
 	test("a choice of the tenant on the way", async () => {
 		const printed = await server.operate("tenant", "create", "--name", "Globex", "--owner-email", "viewer@acme.example");
-		const p = await Person.create(browser, server.url, "desktop-light-de");
+		const p = await Person.create(server.url, "desktop-light-de");
 		const there = elsewhere.at("app.localhost", "/inbox/choice?a=b");
 		await p.go(`/accept?return=${encodeURIComponent(there)}#token=${printed.match(/#token=(\S+)/)[1]}`);
 		await p.page.waitForSelector("form[action$='/accept/join']");
@@ -85,7 +85,7 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 	});
 
 	test("a forgotten password on the way", async () => {
-		const p = await Person.create(browser, server.url, "desktop-light-en");
+		const p = await Person.create(server.url, "desktop-light-en");
 		const there = elsewhere.at("app.localhost", "/inbox/forgotten?a=b&c#d");
 		await p.go(leading(there));
 		await p.page.locator("a[href*='/forgot']").click();
@@ -94,7 +94,7 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 		await p.at("/forgot/sent");
 		await server.code("admin@acme.example");
 		// The mail is opened in another browser.
-		const q = await Person.create(browser, server.url, "desktop-dark-en");
+		const q = await Person.create(server.url, "desktop-dark-en");
 		await q.go("/dev/mail?to=admin@acme.example");
 		await q.page.locator("a[href*='/reset?return=']").first().click();
 		await q.page.waitForSelector("form[action$='/reset/password']");
@@ -113,7 +113,7 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 	});
 
 	test("not to a place that isn't named", async () => {
-		const p = await Person.create(browser, server.url, "desktop-light-de");
+		const p = await Person.create(server.url, "desktop-light-de");
 		const app = `app.localhost:${elsewhere.port}`;
 		const before = elsewhere.asked.length;
 		// First during sign-in, and then when signed in.

@@ -16,7 +16,7 @@ type Webhook struct {
 	URL            string
 	Events         []string // patterns: "user.invite", "user.*" or "*"
 	About          string
-	Include        []string // of WebhookIncludes
+	Include        []string // what bodies hold besides: WebhookIncludesEmail
 	Enabled        bool
 	DisabledReason DisabledReason // empty unless Doorward has disabled it
 	PublicKey      string         // whpk_ and base64
@@ -30,14 +30,17 @@ type Webhook struct {
 
 // Limits of webhooks.
 const (
-	WebhooksMax             = 20 // of a tenant, and of the installation
-	WebhookEventsMax        = 100
-	WebhookGraceHours       = 24
-	WebhookGraceHoursMax    = 168
-	WebhookReplayMax        = 10_000
-	WebhookIncludesEmail    = "email"
-	webhookVersionSeparator = "\x00"
+	WebhooksMax          = 20 // of a tenant, and of the installation
+	WebhookEventsMax     = 100
+	WebhookGraceHours    = 24 // the default
+	WebhookGraceHoursMax = 168
+	WebhookReplayMax     = 10_000
 )
+
+// WebhookIncludesEmail is a value of Webhook.Include: the actor's address.
+const WebhookIncludesEmail = "email"
+
+const webhookVersionSeparator = "\x00"
 
 // DisabledReason is why Doorward has disabled a webhook.
 type DisabledReason string

@@ -127,15 +127,7 @@ type App struct {
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
 	db.SetCompiler(new(rules.Compiler).Compile)
-	l := lease.New(db, s.Lease)
-	l.Publish(append(slices.Clone(s.Published), lease.Setting{Name: MasterKeySetting, Value: masterkey.None}), s.ChangeShared)
-	notices, clockRight := newNoticeLog(s.Log), make(chan struct{}, 1)
-	l.OnNotice(func(n lease.Notice) {
-		notices.write(n)
-		if n.Kind == lease.ClockRight {
-			signal(clockRight)
-		}
-	})
+	l, clockRight := newLease(db, s)
 	writer := access.New(db, l)
 	writer.Decisions().KeepFor(s.KeepDecisions)
 	passwords := new(atomic.Pointer[credential.Rules])
@@ -181,6 +173,20 @@ func New(db *store.DB, s Settings) *App {
 		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
 	}
+}
+
+// newLease returns the lease, and a channel that receives when a wrong clock became right.
+func newLease(db *store.DB, s Settings) (l *lease.Lease, clockRight chan struct{}) {
+	l, clockRight = lease.New(db, s.Lease), make(chan struct{}, 1)
+	l.Publish(append(slices.Clone(s.Published), lease.Setting{Name: MasterKeySetting, Value: masterkey.None}), s.ChangeShared)
+	notices := newNoticeLog(s.Log)
+	l.OnNotice(func(n lease.Notice) {
+		notices.write(n)
+		if n.Kind == lease.ClockRight {
+			signal(clockRight)
+		}
+	})
+	return l, clockRight
 }
 
 func (s Settings) passwordRules() *credential.Rules {
@@ -322,8 +328,16 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.Webhooks.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx), a.Factors.Sweep(ctx),
-		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Access.Decisions().Sweep(ctx), a.Tenants.Sweep(ctx), a.Tenants.FoldLists(ctx), a.Audit.Sweep(ctx), a.Accounts.Sweep(ctx), a.Users.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
+	var errs []error
+	for _, sweep := range []func(context.Context) error{
+		a.clampFuture, a.Sessions.Sweep, a.APIKeys.Sweep, a.Mail.Sweep, a.Webhooks.Sweep,
+		a.verifier.Sweep, a.verifier.SweepOrphaned, a.Factors.Sweep, a.Lease.Sweep,
+		a.Access.SweepCalls, a.Access.Decisions().Sweep, a.Tenants.Sweep, a.Tenants.FoldLists,
+		a.Audit.Sweep, a.Accounts.Sweep, a.Users.Sweep, a.sweepMasterKey, a.Assertions.Sweep,
+	} {
+		errs = append(errs, sweep(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // Model is the list of actions that the installation has now. Errors: unavailable.

@@ -75,8 +75,9 @@ type EventFilter struct {
 const selectEvent = `SELECT ` + eventColumns + `, seq FROM events
 `
 
-// The conditions of a search, by what they filter. An empty value selects all. The index of
-// the driving condition has its column before the numbers.
+// eventConditions are the conditions of a search. filter is for a listing that finds rows in
+// another way, and selects all rows for an empty value. driving is for the listing that finds
+// rows by an index on this column and the numbers, and needs a value.
 var eventConditions = []struct{ by, filter, driving, column, value string }{
 	{"request", "($8 = '' OR request_id = $8)", "request_id = $8", "request_id", "$8"},
 	{"target", "($6 = '' OR target_id = $6)", "target_id = $6", "target_id", "$6"},
@@ -104,8 +105,8 @@ var eventPages, sqliteEventPages = func() (all, sqlite map[string]pages[doorward
 	return all, sqlite
 }()
 
-// The range of numbers in which a search reads. The sign keeps the databases from using that
-// bound: a position is a closer one.
+// withinNumbers are the conditions on the number of an event, for each direction of paging. A
+// + hides a bound from the planner, where the position of the page is the closer bound.
 var withinNumbers = statements{
 	up:     "  AND seq > $9 AND seq < $10\n",
 	down:   "  AND seq > $9 AND seq < $10\n",

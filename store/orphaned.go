@@ -41,13 +41,13 @@ func orphanedAccountFields(a *OrphanedAccount) []any {
 const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors, left_at
 FROM users WHERE left_at IS NOT NULL AND left_at <= $1 ORDER BY left_at, id LIMIT $2`
 
-// OrphanedAccounts returns accounts whose last membership ended at by or before and
-// that UnmarkOrphaned has not marked, the oldest first.
+// OrphanedAccounts returns accounts whose last membership ended at by or before, the oldest
+// first, without those that UnmarkOrphaned has taken out.
 func (r Reader) OrphanedAccounts(ctx context.Context, by time.Time, limit int) ([]OrphanedAccount, error) {
 	return list(ctx, r, orphanedAccountFields, sqlOrphanedAccounts, micros(by), limit)
 }
 
-// UnmarkOrphaned records that the account needs no further deletions.
+// UnmarkOrphaned takes the account out of OrphanedAccounts: nothing of it is left to delete.
 func (tx *Tx) UnmarkOrphaned(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlUnmarkOrphaned, id)
 }

@@ -58,9 +58,9 @@ type Tx struct {
 	*store.Tx
 	// By is the caller, with the role read again.
 	By doorward.Caller
-	// event is what will be recorded, unless idle.
+	// event is what will be recorded, unless noChange.
 	event     doorward.Event
-	idle      bool
+	noChange  bool
 	isCounted bool // in the quota of events a day
 }
 
@@ -141,7 +141,7 @@ func share(e doorward.Event) string {
 func (tx *Tx) OmitPersonal() { tx.event.ActorEmail, tx.event.IP = "", "" }
 
 // SkipEvent says that the action changes nothing, so no event is recorded.
-func (tx *Tx) SkipEvent() { tx.idle = true }
+func (tx *Tx) SkipEvent() { tx.noChange = true }
 
 // Notify queues a notice of the action to a canonical address. It says what the
 // event says: who acted, when, from where, and what has changed. An action that
@@ -239,15 +239,15 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 			return err
 		})
 	}
-	// A caller who hears that it is already so, or gone, relies on that as much as the one
-	// who did it, whose call may still be waiting for the nodes.
+	// If nothing had to be changed, the call that made the change may still be waiting for the
+	// nodes. This answer, too, must hold on every node.
 	switch {
 	case err == nil && idle && !ended:
 		_, err = w.settled(ctx, w.lease.SettleAll) // not in the result: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
 		revocation, err = w.confirmNotFound(ctx, by, operations, err)
 	}
-	return revocation, w.Refused(ctx, by, at.Action, at.On, err)
+	return revocation, w.RecordIfRefusal(ctx, by, at.Action, at.On, err)
 }
 
 // confirmNotFound returns notFound once what the operations didn't find is gone on every
@@ -289,10 +289,9 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operation
 	return at, idle, nil
 }
 
-// ConfirmGone returns once what absent reports as gone is durably gone, and every
-// node knows everything that has ended so far. A caller who is told that something
-// is gone may rely on it as much as the one who ended it. The error is
-// unavailable.
+// ConfirmGone is for an answer that something is gone, which must hold on every node like the
+// answer of the call that ended it. It asks absent in a transaction, and waits until that
+// state is durable and every node has applied all changes so far. Errors: unavailable.
 func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, error)) (doorward.Revocation, error) {
 	if err := w.db.ConfirmAbsent(ctx, absent); err != nil {
 		return doorward.Revocation{}, err
@@ -303,8 +302,8 @@ func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (idle bool, err error) {
 	opTx := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done), isCounted: countsInQuota(by, op.Action)}
 	tx.MailShare = share(opTx.event)
-	if err := op.Write(opTx); err != nil || opTx.idle {
-		return opTx.idle, err
+	if err := op.Write(opTx); err != nil || opTx.noChange {
+		return opTx.noChange, err
 	}
 	if opTx.isCounted {
 		return false, tx.InsertCountedEvent(ctx, opTx.event)
@@ -315,7 +314,7 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation
 // Require decides and writes nothing but a refusal: for reads and for route
 // guards.
 func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
-	return w.Refused(ctx, by, action, on, w.decide(by, action, on).Err())
+	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on).Err())
 }
 
 // decide decides on what the caller's request asks for. Viewing a page asks for nothing,
@@ -347,10 +346,10 @@ func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, action doorward
 	return w.record(ctx, by, action, on, reason)
 }
 
-// Refused records err if it means forbidden, and returns it. The last OWNER's
-// attempt to leave is recorded too. Conflicts and absent objects are no refusals, and
-// neither is asking for another proof, after which people go on.
-func (w *Writer) Refused(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
+// RecordIfRefusal records err if it means forbidden, or is last_owner, and returns it. It
+// doesn't record conflicts, absent objects, and requests for another proof, after which
+// people go on.
+func (w *Writer) RecordIfRefusal(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || asksForMore[e.Code] {
 		return err

@@ -39,14 +39,15 @@ func requestOf(by *doorward.Caller, now time.Time) *doorward.Request {
 	return by.RequestAt(now)
 }
 
-// CanCheck decides for a service that asks about the principal in its tenant: it can ask
-// for permissions only.
+// CanCheck decides whether the principal may perform the action in its tenant, when a
+// service asks without a request. A service can ask about permissions only, which is why
+// other actions are ReasonUnknown.
 func CanCheck(p *doorward.Principal, action doorward.Action) Decision {
 	return CanCheckAt(p, action, nil)
 }
 
 // CanCheckAt is CanCheck for the request that a service asks about. It may be nil where
-// Asks is false.
+// DependsOnRequest is false.
 func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	verb, known := p.Rules.Model().Lookup(action)
 	if !known || !verb.IsPermission() {
@@ -57,9 +58,9 @@ func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Reque
 	return d
 }
 
-// CanAsk is CanCheckAt for all actions that roles grant, also those that services can't ask
-// about.
-func CanAsk(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
+// CanExplain is CanCheckAt for the explanation of a decision, which exists for all actions
+// that roles grant.
+func CanExplain(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	return can(p, action, &ownTenant, r)
 }
 
@@ -81,8 +82,8 @@ func CanRole(rules *doorward.Rules, role doorward.Role, action doorward.Action) 
 	return RoleDecision{Granted: Grants(&p, action), Exempt: known && isExempt(&p, verb)}
 }
 
-// Asks reports whether the decision on the action may depend on the request.
-func Asks(p *doorward.Principal, action doorward.Action) bool {
+// DependsOnRequest reports whether a policy reads the request to decide on the action.
+func DependsOnRequest(p *doorward.Principal, action doorward.Action) bool {
 	return p.Policy != nil && p.Policy.DependsOnRequest(action)
 }
 
@@ -169,15 +170,15 @@ func underPolicy(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	return yes(ReasonRole)
 }
 
-// isExempt reports whether no policy can refuse the action, so that nobody is locked out
-// for good, and sessions can always be ended.
+// isExempt reports whether no policy can refuse the action. An OWNER can always change the
+// policies and restore a closing tenant, and sessions can always be ended.
 func isExempt(p *doorward.Principal, verb *doorward.Verb) bool {
 	switch verb.Through {
 	case doorward.PolicyRead, doorward.PolicyManage:
 		return p.Kind == doorward.ByUser && p.Role == doorward.RoleOwner
 	}
 	return verb.Action == doorward.UserSignOut || verb.Action == doorward.TenantRestore ||
-		verb.WhileClosing && p.TenantStatus == doorward.TenantClosing // restoring begins with the guard of a route
+		verb.WhileClosing && p.TenantStatus == doorward.TenantClosing
 }
 
 // canActOn compares the principal's role with the one that the action gives, and with the one

@@ -52,12 +52,12 @@ type Decision struct {
 	Allowed bool
 	Reason  Reason
 
-	own doorward.Role // of the principal
-	// obstacle is a permission, a role that is too high, or a tenant's status.
-	obstacle string
-	given    bool            // the obstacle is the role to be given, not the one that the object has
-	lacked   bool            // it has a permission that the principal's role lacks
-	of       doorward.Action // permission that the change of the object needs
+	// For the text of a refusal:
+	own      doorward.Role   // role of the principal
+	obstacle string          // a permission, a role that is too high, or a tenant's status, by Reason
+	given    bool            // ReasonRank: obstacle is the role to be given, not the object's role
+	lacked   bool            // ReasonRank: obstacle has a permission that the principal's role lacks
+	of       doorward.Action // ReasonRank: the permission that was asked for
 	policy   *doorward.PolicyRefusal
 	permit   *doorward.PolicyPermit
 	proof    *doorward.ProofNeeded

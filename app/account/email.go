@@ -240,7 +240,7 @@ func record(ctx context.Context, tx *access.Tx, memberships []doorward.User, fro
 	tx.Changed("email", from, to)
 	tx.RecordUserAgent()
 	userID := tx.By.ID
-	home, err := credential.Home(ctx, tx.Reader, userID, "")
+	home, err := credential.HomeTenant(ctx, tx.Reader, userID, "")
 	if err != nil {
 		return err
 	}

@@ -16,27 +16,27 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// keyLimits are the limits of a key, and its last use, that a check needs besides the
-// principal. They are the Extra of the secret's entry in the registry.
+// keyLimits are what a check needs besides the principal: the limits of the key and its
+// state. They are the Extra of the secret's entry in the registry.
 type keyLimits struct {
 	allowed   []netip.Prefix // none: all
 	perSecond int            // 0: no limit
-	use       *lastUse
+	state     *keyState
 }
 
 func (l *keyLimits) admits(ip netip.Addr) bool {
 	return len(l.allowed) == 0 || slices.ContainsFunc(l.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// lastUse is what all secrets of a key share on a node: the address of the last use, and the
-// limit of requests.
-type lastUse struct {
+// keyState is what the secrets of a key share on a node: the address of the last use, and
+// the limiter of its requests.
+type keyState struct {
 	from    atomic.Pointer[netip.Addr] // of the last use
 	limiter *gcra.Limiter
 }
 
 // setAddress keeps the client's address. It allocates only if the address has changed.
-func (u *lastUse) setAddress(ip netip.Addr) {
+func (u *keyState) setAddress(ip netip.Addr) {
 	if was := u.from.Load(); was == nil || *was != ip {
 		changed := ip // &ip would allocate on every call
 		u.from.Store(&changed)
@@ -73,7 +73,7 @@ func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal
 		return p, true, err
 	}
 	if ip.IsValid() {
-		limits.use.setAddress(ip)
+		limits.state.setAddress(ip)
 	}
 	k.registry.Use(hash, e, now)
 	return p, true, nil
@@ -157,7 +157,7 @@ func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool 
 		return false
 	}
 	if ip.IsValid() {
-		limits.use.setAddress(ip)
+		limits.state.setAddress(ip)
 	}
 	now := k.db.Now().UnixMicro()
 	if e := k.registry.Get(hash); e != nil {
@@ -169,7 +169,7 @@ func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool 
 }
 
 func (k *Keys) limitsOf(c store.KeyCredential) *keyLimits {
-	return &keyLimits{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, use: k.uses.of(c.Key.ID)}
+	return &keyLimits{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, state: k.uses.of(c.Key.ID)}
 }
 
 // addressOf parses an address. For invalid text it returns the zero Addr, which is in no
@@ -200,7 +200,8 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 	return p, k.take(k.limitsOf(cred))
 }
 
-// read loads the key as rule 5 of docs/lease.md demands.
+// read loads the key and puts it into memory. It takes the mark before it reads the row, so
+// that a change that arrives meanwhile invalidates the entry (docs/lease.md, rule 5).
 func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential, error) {
 	var cred store.KeyCredential
 	if err := k.db.Clock().Err(); err != nil {
@@ -271,7 +272,7 @@ func (k *Keys) lastAddress(hash secret.Hash) string {
 	if e == nil {
 		return ""
 	}
-	if from := e.Extra().(*keyLimits).use.from.Load(); from != nil {
+	if from := e.Extra().(*keyLimits).state.from.Load(); from != nil {
 		return from.String()
 	}
 	return ""

@@ -121,7 +121,7 @@ func fault(pointer, code, message string) doorward.FieldError {
 }
 
 // parsePermissions returns the permissions, sorted and without duplicates, and their faults.
-// An empty role grants all: it is reported as a fault itself, which is enough.
+// An empty role, which is a fault itself, leads to no further fault.
 func parsePermissions(typed []string, rules *doorward.Rules, role doorward.Role) (all []doorward.Action, faults []doorward.FieldError) {
 	switch {
 	case len(typed) == 0:

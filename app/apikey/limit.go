@@ -11,7 +11,8 @@ import (
 	"github.com/doorward/doorward/internal/gcra"
 )
 
-// usage is what a node remembers of each key while entries of its secrets come and go.
+// usage has the state of each key. It outlives the entries of the key's secrets in the
+// registry, which come and go.
 type usage struct {
 	mu  sync.Mutex
 	all map[string]keyUsage
@@ -20,12 +21,12 @@ type usage struct {
 // keyUsage is kept after the last use until the limiter is idle: a new limiter would allow
 // the requests of the same second again.
 type keyUsage struct {
-	use     weak.Pointer[lastUse] // both secrets share it, as long as an entry holds it
+	use     weak.Pointer[keyState] // shared by both secrets, while an entry holds it
 	limiter *gcra.Limiter
 }
 
-// of returns the use of a key.
-func (u *usage) of(id string) *lastUse {
+// of returns the state of a key.
+func (u *usage) of(id string) *keyState {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	known := u.all[id]
@@ -38,7 +39,7 @@ func (u *usage) of(id string) *lastUse {
 	if u.all == nil {
 		u.all = map[string]keyUsage{}
 	}
-	fresh := &lastUse{limiter: known.limiter}
+	fresh := &keyState{limiter: known.limiter}
 	u.all[id] = keyUsage{weak.Make(fresh), known.limiter}
 	runtime.AddCleanup(fresh, u.forget, id)
 	return fresh
@@ -84,7 +85,7 @@ func (k *Keys) take(l *keyLimits) error {
 	if !known {
 		return doorward.Unavailable(errNoShare)
 	}
-	wait := l.use.limiter.Take(time.Since(limitersStart), share)
+	wait := l.state.limiter.Take(time.Since(limitersStart), share)
 	if wait == 0 {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Ha
 		return err
 	}
 	_, err = k.writer.Do(ctx, by, doorward.APIKeyLeak, object(cred.Key), func(tx *access.Tx) error {
-		// A rotation at the same time has secrets that this transaction must see.
+		// A rotation that commits meanwhile adds a secret, which must be revoked as well.
 		if err := tx.LockTenant(ctx, cred.Key.TenantID); err != nil {
 			return err
 		}

@@ -19,16 +19,15 @@ type cachedToken struct {
 	reuseUntil int64 // Unix microseconds
 }
 
-// isCurrent reports whether the token may be returned again: it was signed less
-// than reuse ago, also by a clock that was set back, and still states what the principal
-// is.
+// isCurrent reports whether the token may be returned again: it was signed less than reuse
+// ago, the clock was not set back since, and it states what the principal is now.
 func (m *cachedToken) isCurrent(p *doorward.Principal, now int64) bool {
 	return now < m.reuseUntil && now >= m.reuseUntil-reuse.Microseconds() && m.role == p.Role && m.tenant == p.TenantID && m.authAt == p.AuthAt.Unix()
 }
 
-// cache holds tokens in sets of four places each, read without a lock. A set that is
-// full loses its oldest token, which is then signed again. No job removes old tokens: the
-// memory is bounded, and a token is of no use after 30 s.
+// cache is a set-associative cache of tokens with four ways, read without a lock. A full set
+// loses its oldest token, which is then signed again. No job removes old tokens: the memory
+// is bounded, and a token is of no use after 30 s.
 type cache struct {
 	sets  [][ways]atomic.Pointer[cachedToken]
 	locks [256]sync.Mutex // by the hash: of many callers with one credential, one signs

@@ -275,7 +275,8 @@ func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool
 			return err
 		}
 		r = Rotated{rows[i].ID, slices.MaxFunc([]time.Time{starts, tx.Now}, time.Time.Compare)}
-		if tx.Changed("signingKey", "", r.KeyID); !earlier {
+		tx.Changed("signingKey", "", r.KeyID)
+		if !earlier {
 			r.StartsAt = rows[i].StartsAt
 			tx.SkipEvent()
 		}

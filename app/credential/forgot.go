@@ -17,33 +17,14 @@ const (
 	forgotWindow     = time.Hour
 )
 
-// passkeysPerNetwork are the logins with a passkey alone that one client network may begin
-// within ipWindow. A browser begins one with each page of the login, so there are many more
-// than are finished; each is a row for some minutes.
-const passkeysPerNetwork = 1000
-
-// CountPasskeyBegin counts the beginning of a login with a passkey alone. Errors:
-// too_many_attempts; the transaction must then be rolled back.
-func (v *Verifier) CountPasskeyBegin(ctx context.Context, tx *store.Tx, by doorward.Caller) error {
-	if v.limits.Load().PerIP == 0 {
-		return nil
-	}
-	t, err := tx.HitThrottle(ctx, "passkey:"+Network(by.IP), ipWindow)
-	if err == nil && t.Hits > passkeysPerNetwork {
-		err = tooMany(t.Since.Add(ipWindow).Sub(tx.Now))
-	}
-	return err
-}
-
 // forgotCounter is one of the counters of requests for a reset.
 type forgotCounter struct {
 	bucket string
 	limit  int
 }
 
-// forgotCounters returns the counters in the order of their locks, that of the
-// address last. There is none for the network if the limit per client address is
-// off.
+// forgotCounters returns the counters in the order in which they are locked. That of the
+// address is the last. That of the network is left out if the limit per client address is off.
 func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
 	counters := []forgotCounter{{"forgot:" + email, forgotHits}}
 	if v.limits.Load().PerIP == 0 {
@@ -56,8 +37,8 @@ func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCoun
 // forgotWindow: each sends a mail to the present address.
 const changesPerAccount = 10
 
-// emailChangeCounters are those of a reset for the new address, after that of the account,
-// so that mails to one address have one limit.
+// emailChangeCounters returns the counter of the account and those of a reset for the new
+// address: it shares them, so that all mails to one address have one limit.
 func (v *Verifier) emailChangeCounters(by doorward.Caller, email string) []forgotCounter {
 	return append([]forgotCounter{{"change-email:" + by.ID, changesPerAccount}}, v.forgotCounters(by, email)...)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// refuse counts the attempt as a failure and records the refusal, in one transaction. The
-// inbox worker finds the trail for it (see Home; that of the installation for an address
-// without an account), so that this does the same work for every address. The text typed as
-// the address is not recorded: people type passwords into that field.
+// refuse counts the attempt as a failure and records the refusal, in one transaction. It
+// doesn't look for the account's trail, so its work is the same for every address: the
+// worker of the inbox does that. The text typed as the address is not recorded, since people
+// type passwords into that field.
 func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	reason.Allowance = a.allowance
@@ -22,10 +22,11 @@ func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string,
 	})
 }
 
-// Refuse counts the attempt as a failure and records a refusal of the action: for a correct
-// password that permits nothing, or a wrong second factor. It is one transaction, as for a
-// wrong password: the time of a second commit would distinguish the two. It returns the
-// reason, or the fault that kept it from being counted. Don't pass the proof to End then.
+// Refuse counts the attempt as a failure and records a refusal of the action, after a wrong
+// second factor, or a correct password of somebody who may not sign in. It is one
+// transaction, as for a wrong password, so that the time doesn't distinguish the two. It
+// returns the reason, or the fault that kept it from being counted. It ends the attempt, in
+// place of Proof.End.
 func (p Proof) Refuse(ctx context.Context, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	refusal := *reason
 	refusal.Allowance = p.attempt.allowance
@@ -52,10 +53,10 @@ func (v *Verifier) refuseBeyondLimits(ctx context.Context, by doorward.Caller, e
 	return v.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.own, a.ip), reason)
 }
 
-// Home returns the tenant whose trail records the user's own actions and failures:
+// HomeTenant returns the tenant whose trail records the user's own actions and failures:
 // the preferred one if the user is in it, else the one used last, else the oldest,
 // and empty for a user in no tenant.
-func Home(ctx context.Context, read store.Reader, userID, preferred string) (string, error) {
+func HomeTenant(ctx context.Context, read store.Reader, userID, preferred string) (string, error) {
 	memberships, err := read.Memberships(ctx, userID)
 	var home doorward.User
 	for _, m := range memberships {

@@ -423,3 +423,20 @@ func (v *Verifier) Sweep(ctx context.Context) error {
 		}),
 	)
 }
+
+// passkeysPerNetwork are the logins with a passkey alone that one client network may begin
+// within ipWindow. Each page of the login begins one in the browser, and few are finished.
+const passkeysPerNetwork = 1000
+
+// CountPasskeyBegin counts the beginning of a login with a passkey alone. Errors:
+// too_many_attempts; the transaction must then be rolled back.
+func (v *Verifier) CountPasskeyBegin(ctx context.Context, tx *store.Tx, by doorward.Caller) error {
+	if v.limits.Load().PerIP == 0 {
+		return nil
+	}
+	t, err := tx.HitThrottle(ctx, "passkey:"+Network(by.IP), ipWindow)
+	if err == nil && t.Hits > passkeysPerNetwork {
+		err = tooMany(t.Since.Add(ipWindow).Sub(tx.Now))
+	}
+	return err
+}

@@ -214,7 +214,7 @@ func (f *Factors) confirm(ctx context.Context, tx *access.Tx, userID, id string,
 // added follows each new factor: the first one makes recovery codes.
 func (f *Factors) added(ctx context.Context, tx *access.Tx, one doorward.Factor) (Confirmed, error) {
 	done := Confirmed{Factor: one}
-	left, err := f.changed(ctx, tx, one.UserID)
+	left, err := f.afterChange(ctx, tx, one.UserID)
 	if err == nil && left == 1 {
 		done.RecoveryCodes, err = replaceCodes(ctx, tx, one.UserID)
 	}

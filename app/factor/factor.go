@@ -68,15 +68,15 @@ func (f *Factors) SetIssuer(name string) {
 // Passkeys reports whether browsers have passkeys at this server's address.
 func (f *Factors) Passkeys() bool { return f.issuer.Load().party.Usable() }
 
-// Own is what a person has.
+// Own are a person's factors, and what stands in for them.
 type Own struct {
 	Factors       []doorward.Factor // that are confirmed, the oldest first
 	RecoveryCodes int               // that are left
 	Remembered    []Browser         // that stand in for a factor, the latest first
 }
 
-// Of returns what the caller has. Errors: unavailable.
-func (f *Factors) Of(ctx context.Context, by doorward.Caller) (Own, error) {
+// OfCaller returns the caller's factors. Errors: unavailable.
+func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (Own, error) {
 	read := f.db.Read()
 	all, err := read.Factors(ctx, by.ID)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *Factors) Of(ctx context.Context, by doorward.Caller) (Own, error) {
 }
 
 // Rename names a factor of the caller's. Like every change it ends browsers that stand in
-// for a factor: a thief who renames one wants its person to remove another.
+// for a factor: a thief could exchange names, so that the owner removes the wrong factor.
 // Errors: validation_failed, not_found.
 func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name string) (doorward.Factor, error) {
 	faults := doorward.CheckName("/name", name)
@@ -121,7 +121,7 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 		if err := notFoundUnless(tx.RenameFactor(ctx, by.ID, id, name)); err != nil {
 			return err
 		}
-		if _, err := f.changed(ctx, tx, by.ID); err != nil {
+		if _, err := f.afterChange(ctx, tx, by.ID); err != nil {
 			return err
 		}
 		return notify(ctx, tx, store.MailFactorRenamed, by.Email)
@@ -141,7 +141,7 @@ func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (do
 		if err := notFoundUnless(tx.DeleteFactor(ctx, by.ID, id)); err != nil {
 			return err
 		}
-		left, err := f.changed(ctx, tx, by.ID)
+		left, err := f.afterChange(ctx, tx, by.ID)
 		if err != nil {
 			return err
 		}
@@ -181,9 +181,9 @@ func checkDemand(ctx context.Context, tx *access.Tx, userID string) error {
 	return nil
 }
 
-// changed follows each change of an account's factors: it announces their number to all
+// afterChange must follow each change of an account's factors: it announces their number to all
 // nodes, and ends challenges and browsers that stand in for one. It returns the number.
-func (f *Factors) changed(ctx context.Context, tx *access.Tx, userID string) (left int, err error) {
+func (f *Factors) afterChange(ctx context.Context, tx *access.Tx, userID string) (left int, err error) {
 	if err := tx.CountFactors(ctx, userID); err != nil {
 		return 0, err
 	}

@@ -50,7 +50,7 @@ func TestFirstFactor(t *testing.T) {
 			}
 		}
 		f.Enrol(ann)
-		own, err := f.Node(0).Factors.Of(f.Context(), ann.Caller)
+		own, err := f.Node(0).Factors.OfCaller(f.Context(), ann.Caller)
 		if err != nil || len(own.Factors) != 2 || own.RecoveryCodes != doorward.RecoveryCodes {
 			f.Errorf("%+v, %v", own, err)
 		}

@@ -136,7 +136,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 	if err != nil {
 		return err
 	}
-	home, err := credential.Home(ctx, f.db.Read(), account.ID, c.TenantID)
+	home, err := credential.HomeTenant(ctx, f.db.Read(), account.ID, c.TenantID)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 			tx.SkipEvent()
 			return nil
 		}
-		if _, err := f.changed(ctx, tx, account.ID); err != nil {
+		if _, err := f.afterChange(ctx, tx, account.ID); err != nil {
 			return err
 		}
 		tx.Changed("factor", string(one.Kind), "")

@@ -65,7 +65,7 @@ func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]s
 		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
 			return err
 		}
-		left, err := f.changed(ctx, tx, by.ID)
+		left, err := f.afterChange(ctx, tx, by.ID)
 		if err != nil {
 			return err
 		}

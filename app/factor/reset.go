@@ -36,7 +36,8 @@ func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward
 	return ended, err
 }
 
-// onMember is the operation mfa.reset on a member as it is under the locks.
+// onMember returns the operation mfa.reset. It reads the member again under the locks, for
+// the second decision and for write.
 func (f *Factors) onMember(ctx context.Context, target doorward.User, write func(*access.Tx, doorward.User) error) access.Operation {
 	current := func(read store.Reader) (doorward.User, error) {
 		member, err := read.User(ctx, target.TenantID, target.ID)
@@ -88,7 +89,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 		if err != nil {
 			return err
 		}
-		if err := resetOver(overUnless(tx.TakeChallenge(ctx, c.hash[:]))); err != nil {
+		if err := explainResetOver(overUnless(tx.TakeChallenge(ctx, c.hash[:]))); err != nil {
 			return err
 		}
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
@@ -104,18 +105,18 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorward.Account, error) {
 	parsed, err := secret.Parse(token)
 	if err != nil {
-		return Challenge{}, doorward.Account{}, resetOver(ChallengeOver())
+		return Challenge{}, doorward.Account{}, explainResetOver(ChallengeOver())
 	}
 	c := Challenge{hash: parsed.Hash()}
 	if c.Challenge, err = f.db.Read().Challenge(ctx, c.hash[:], store.ChallengeOfReset, doorward.ChallengeTries, f.db.Now()); err != nil {
-		return c, doorward.Account{}, resetOver(overIfNone(err))
+		return c, doorward.Account{}, explainResetOver(overIfNone(err))
 	}
 	account, err := f.db.Read().Account(ctx, c.UserID)
-	return c, account, resetOver(overIfNone(err))
+	return c, account, explainResetOver(overIfNone(err))
 }
 
-// resetOver says of challenge_over what it means for the code of a mail.
-func resetOver(err error) error {
+// explainResetOver gives challenge_over the text for the code of a mail.
+func explainResetOver(err error) error {
 	if !doorward.HasCode(err, doorward.CodeChallengeOver) {
 		return err
 	}
@@ -134,7 +135,7 @@ func (f *Factors) removeAll(ctx context.Context, tx *access.Tx, account doorward
 	if err := tx.DeleteFactors(ctx, account.ID); err != nil {
 		return err
 	}
-	if _, err := f.changed(ctx, tx, account.ID); err != nil {
+	if _, err := f.afterChange(ctx, tx, account.ID); err != nil {
 		return err
 	}
 	if err := credential.ClearCodes(ctx, tx.Tx, account.ID); err != nil {
@@ -151,7 +152,7 @@ func (f *Factors) ResetAt(ctx context.Context, by doorward.Caller, address strin
 	if err != nil {
 		return ended, err
 	}
-	home, err := credential.Home(ctx, f.db.Read(), account.ID, "")
+	home, err := credential.HomeTenant(ctx, f.db.Read(), account.ID, "")
 	if err != nil {
 		return ended, err
 	}

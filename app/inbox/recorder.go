@@ -80,7 +80,7 @@ func (r *recorder) resolve(ctx context.Context, row *store.InboxRow) error {
 	if row.Event.ActorID == account.ID {
 		own = row.Event.Target.TenantID
 	}
-	home, err := credential.Home(ctx, r.tx.Reader, account.ID, own)
+	home, err := credential.HomeTenant(ctx, r.tx.Reader, account.ID, own)
 	row.Event.Target = doorward.Object{Type: "user", ID: account.ID, TenantID: home}
 	if err != nil || row.Action != doorward.PasswordForgot || r.tx.Now.Sub(row.Event.At) > forgotWithin {
 		return err
@@ -175,7 +175,8 @@ func (r *recorder) fileAnonymous(ctx context.Context) error {
 	return err
 }
 
-// mergeBeyondLimit counts rows beyond maxAnonymousSources in a minute together.
+// mergeBeyondLimit leaves rows to the first maxAnonymousSources networks of a minute, which
+// include those with a row in the inbox, and adds the others up in one row without a source.
 func (r *recorder) mergeBeyondLimit(ctx context.Context, rows []store.InboxRow) ([]store.InboxRow, error) {
 	sources := map[anonymousKey][]string{}
 	rest := map[anonymousKey]int{}
@@ -190,7 +191,7 @@ func (r *recorder) mergeBeyondLimit(ctx context.Context, rows []store.InboxRow) 
 			sources[like] = slices.DeleteFunc(known, func(s string) bool { return s == "" })
 		}
 		known := slices.Contains(sources[like], row.Source)
-		if n, joined := rest[like]; !known && joined {
+		if n, exists := rest[like]; !known && exists { // the one row for the others
 			all[n].Hits += row.Hits
 			continue
 		}

@@ -112,7 +112,7 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 
 // refused records that a refusal concerned an existing invitation, and returns err.
 func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorward.Invitation, err error) error {
-	return i.writer.Refused(ctx, by, doorward.InvitationAccept, object(inv), err)
+	return i.writer.RecordIfRefusal(ctx, by, doorward.InvitationAccept, object(inv), err)
 }
 
 // prove returns the invited account when the session or the password is its
@@ -262,7 +262,7 @@ func memberMayInvite(ctx context.Context, read store.Reader, inv doorward.Invita
 	switch {
 	case d.Allowed, d.Reason == access.ReasonTenant: // the state of the tenant is checked separately, by isActive
 		return nil
-	case d.Reason == access.ReasonPolicy && access.Asks(&by, doorward.UserInvite): // decided with the request that sent it
+	case d.Reason == access.ReasonPolicy && access.DependsOnRequest(&by, doorward.UserInvite): // decided with the request that sent it
 		return nil
 	}
 	return doorward.Fail(doorward.CodeInvitationRevoked, "")

@@ -40,7 +40,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 		return nil, err
 	}
 	for n := range sent { // record refusals, as Send does
-		sent[n].Err = i.writer.Refused(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
+		sent[n].Err = i.writer.RecordIfRefusal(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
 	}
 	return sent, nil
 }

@@ -69,8 +69,8 @@ func TestKeyForms(t *testing.T) {
 	})
 }
 
-// TestUnknownKeys: after thirty unknown keys from a client address, over all nodes,
-// further ones are refused by themselves. Valid and disabled ones don't notice.
+// TestUnknownKeys: after thirty unknown keys from a client address, over all nodes, further
+// unknown ones are too_many_attempts. The answers to valid and disabled keys don't change.
 func TestUnknownKeys(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		operator, err := f.Node(0).Keys.CreateOperator(f.Context(), apptest.Operator, "valid")

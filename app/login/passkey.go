@@ -64,7 +64,7 @@ func (l *Login) refusePasskey(ctx context.Context, a answering, err error) error
 		l.factors.Tally(factor.Refused)
 		return a.proof.RefuseUnknown(ctx, doorward.MFARefuse, reason)
 	}
-	home, homeErr := credential.Home(ctx, l.db.Read(), a.c.UserID, "")
+	home, homeErr := credential.HomeTenant(ctx, l.db.Read(), a.c.UserID, "")
 	if homeErr != nil {
 		return a.proof.End(ctx, homeErr)
 	}

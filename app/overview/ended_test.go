@@ -39,19 +39,19 @@ func TestEndedAreTheLive(t *testing.T) {
 		}
 		owner, who := tighten(f, acme, clock)
 		for i, end := range ends {
-			before := atStake(f, owner, who[i])
+			before := countAffected(f, owner, who[i])
 			after, err := end.do(who[i])
 			f.NoError(err)
-			if want := (doorward.Ended{Sessions: 2}); before != want || held(f, after) != want || onRecord(f, acme.ID, end.act) != "2" {
-				f.Errorf("%s: %+v before, %+v after, %q in the trail; two sessions were valid", end.act, before, after, onRecord(f, acme.ID, end.act))
+			if want := (doorward.Ended{Sessions: 2}); before != want || withoutRevocation(f, after) != want || sessionsEndedInTrail(f, acme.ID, end.act) != "2" {
+				f.Errorf("%s: %+v before, %+v after, %q in the trail; two sessions were valid", end.act, before, after, sessionsEndedInTrail(f, acme.ID, end.act))
 			}
 		}
 		before, err := f.Node(0).Overviews.CountAllAffected(ctx, owner.Caller)
 		f.NoError(err)
 		_, after, err := f.Node(0).Tenants.Close(ctx, owner.Caller, acme.Name)
 		f.NoError(err)
-		if want := (doorward.Ended{Sessions: 4}); before != want || held(f, after) != want || onRecord(f, acme.ID, doorward.TenantClose) != "4" {
-			f.Errorf("closing: %+v before, %+v after, %q in the trail; four sessions were valid", before, after, onRecord(f, acme.ID, doorward.TenantClose))
+		if want := (doorward.Ended{Sessions: 4}); before != want || withoutRevocation(f, after) != want || sessionsEndedInTrail(f, acme.ID, doorward.TenantClose) != "4" {
+			f.Errorf("closing: %+v before, %+v after, %q in the trail; four sessions were valid", before, after, sessionsEndedInTrail(f, acme.ID, doorward.TenantClose))
 		}
 	})
 }
@@ -68,14 +68,14 @@ func TestOwnEndedAreTheLive(t *testing.T) {
 		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), who[0].Caller)))
 		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), who[1].Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
 		for i, action := range []doorward.Action{doorward.SessionEnd, doorward.PasswordChange} {
-			if got := onRecord(f, acme.ID, action); got != "1" || !f.IsValid(who[i].Token) {
+			if got := sessionsEndedInTrail(f, acme.ID, action); got != "1" || !f.IsValid(who[i].Token) {
 				f.Errorf("%s: %q in the trail, and that session is valid: %v; one other was valid", action, got, f.IsValid(who[i].Token))
 			}
 		}
 		ended, err := f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
 		f.NoError(err)
-		if ended.Sessions != 4 || onRecord(f, acme.ID, doorward.TenantFreeze) != "4" {
-			f.Errorf("freezing: %+v, %q in the trail; four sessions were valid", ended, onRecord(f, acme.ID, doorward.TenantFreeze))
+		if ended.Sessions != 4 || sessionsEndedInTrail(f, acme.ID, doorward.TenantFreeze) != "4" {
+			f.Errorf("freezing: %+v, %q in the trail; four sessions were valid", ended, sessionsEndedInTrail(f, acme.ID, doorward.TenantFreeze))
 		}
 	})
 }
@@ -103,15 +103,15 @@ func tighten(f *apptest.Fixture, acme doorward.Tenant, clock *apptest.MovedClock
 	return owner, others
 }
 
-func atStake(f *apptest.Fixture, by, member apptest.Person) doorward.Ended {
+func countAffected(f *apptest.Fixture, by, member apptest.Person) doorward.Ended {
 	f.Helper()
 	e, err := f.Node(0).Overviews.CountAffected(f.Context(), by.Caller, member.User)
 	f.NoError(err)
 	return e
 }
 
-// onRecord is how many sessions the newest such action ended, from the trail.
-func onRecord(f *apptest.Fixture, tenantID string, action doorward.Action) string {
+// sessionsEndedInTrail is how many sessions the newest such action ended, from the trail.
+func sessionsEndedInTrail(f *apptest.Fixture, tenantID string, action doorward.Action) string {
 	f.Helper()
 	events, err := storetest.Events(f.Context(), f.DB.Read(), tenantID)
 	f.NoError(err)
@@ -145,18 +145,18 @@ func TestUnwrittenUseCounts(t *testing.T) {
 	check()
 	clock.Move(2 * time.Second)
 	check()
-	if before, want := atStake(f, owner, bob), (doorward.Ended{Sessions: 1}); before != want {
+	if before, want := countAffected(f, owner, bob), (doorward.Ended{Sessions: 1}); before != want {
 		t.Errorf("%+v before, want the one valid session", before)
 	}
 	ended, err := f.Node(0).Users.SignOut(f.Context(), owner.Caller, bob.User)
 	f.NoError(err)
-	if ended.Sessions != 1 || onRecord(f, acme.ID, doorward.UserSignOut) != "1" {
+	if ended.Sessions != 1 || sessionsEndedInTrail(f, acme.ID, doorward.UserSignOut) != "1" {
 		t.Errorf("%+v after, want the one valid session", ended)
 	}
 }
 
-// held returns the counts without the revocation, which must have reached every node.
-func held(f *apptest.Fixture, e doorward.Ended) doorward.Ended {
+// withoutRevocation returns the counts without the revocation, which must have reached every node.
+func withoutRevocation(f *apptest.Fixture, e doorward.Ended) doorward.Ended {
 	f.Helper()
 	if e.Revocation.Nodes != len(f.Nodes) || e.Revocation.Took <= 0 {
 		f.Errorf("%+v: want it to take effect on every node", e.Revocation)

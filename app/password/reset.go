@@ -84,7 +84,7 @@ func use(ctx context.Context, tx *access.Tx, reset store.Reset) error {
 	if err != nil {
 		return err
 	}
-	home, err := credential.Home(ctx, tx.Reader, reset.UserID, "")
+	home, err := credential.HomeTenant(ctx, tx.Reader, reset.UserID, "")
 	tx.SetTenant(home)
 	return err
 }

@@ -212,7 +212,7 @@ func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explan
 		e.GrantedBy = append(e.GrantedBy, s.p.Role)
 	}
 	r := q.request(now)
-	d := access.CanAsk(&s.p, q.Action, r)
+	d := access.CanExplain(&s.p, q.Action, r)
 	switch {
 	case len(s.refused) > 0:
 		e.Because = s.refused

@@ -76,8 +76,8 @@ func TestExplain(t *testing.T) {
 	})
 }
 
-// Nothing is explained of another tenant, as if there were nothing; of an action that is
-// none, and under a version that is none.
+// People, keys and sessions of another tenant are explained like unknown ones. An unknown
+// action and an unknown version are refused.
 func TestExplainsOwnTenantOnly(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		ctx := f.Context()

@@ -339,7 +339,7 @@ func (r *Roles) change(ctx context.Context, by doorward.Caller, action doorward.
 	on, err := object(r.db.Read())
 	if err != nil {
 		refused := doorward.Object{Type: "role", ID: id, TenantID: by.TenantID}
-		return doorward.Revocation{}, r.writer.Refused(ctx, by, action, refused, err)
+		return doorward.Revocation{}, r.writer.RecordIfRefusal(ctx, by, action, refused, err)
 	}
 	return r.writer.DoAll(ctx, by, access.Operation{
 		Action: action, On: on,

@@ -192,7 +192,7 @@ func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string)
 
 // requireOperator keeps services out, whose role inside a tenant is no matter here.
 func (t *Tenants) requireOperator(ctx context.Context, by doorward.Caller, action doorward.Action, id string) error {
-	return t.writer.Refused(ctx, by, action, object(id), access.CanOperateWith(&by.Principal, action).Err())
+	return t.writer.RecordIfRefusal(ctx, by, action, object(id), access.CanOperateWith(&by.Principal, action).Err())
 }
 
 // Restore undoes the closing of the caller's tenant, but not a freeze. It ends all

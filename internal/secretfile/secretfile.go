@@ -9,8 +9,8 @@
 // fsGroup.
 //
 // It checks the mode of the opened file, behind symbolic links, and not those of
-// the folders above, which a container can't see. An access list counts as the
-// group bits it shows.
+// the folders above, which a container can't see. Of an access control list
+// (ACL) it sees what the group bits of the mode show.
 package secretfile
 
 import (

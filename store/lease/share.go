@@ -35,7 +35,7 @@ const forever = time.Duration(1<<63 - 1)
 type shares struct {
 	held  atomic.Pointer[[]heldDivision] // the present one last; nil: unknown
 	stale bool                           // nodes have changed since held was made
-	free  bool                           // when this node joined, no other had been able to grant anything for shareHeld
+	free  bool                           // sharesAreFree was true when this node joined: it need not wait
 
 	joinPosition int64     // position of changes that each other node has to apply before this one grants
 	joinedAt     time.Time // when joinPosition was read; zero: not yet
@@ -97,8 +97,8 @@ func (s *shares) noteNodeCount(nodes []node) {
 }
 
 // sharesAreFree reports whether no other node can grant anything now, or could within the
-// last shareHeld. A node that was killed has left its row; if this transaction has removed it,
-// its lease ended a second ago at least, and that is enough.
+// last shareHeld: none has a row, and none has joined or left recently. A row of a killed
+// node that this transaction has removed needs no wait: its lease ended over a second ago.
 func (l *Lease) sharesAreFree(ctx context.Context, tx *store.Tx) (bool, error) {
 	nodes, err := readNodes(ctx, tx.Reader)
 	if err != nil || slices.ContainsFunc(nodes, func(n node) bool { return n.id != l.id }) {
@@ -110,8 +110,8 @@ func (l *Lease) sharesAreFree(ctx context.Context, tx *store.Tx) (bool, error) {
 
 // updateShares reads the nodes. It runs after changes are applied, but before they are
 // acknowledged and the lease is renewed: a node that joins waits until one of these has
-// happened. It asks the database only
-// when nodes have changed, or while this one has not settled.
+// happened. It asks the database only when nodes have changed, or while this one has not
+// settled.
 func (l *Lease) updateShares(ctx context.Context) error {
 	s := &l.shares
 	if s.settled && !s.stale {
@@ -137,8 +137,9 @@ func (l *Lease) updateShares(ctx context.Context) error {
 	return nil
 }
 
-// settle decides whether the others know that this node, at nodes[rank], has joined: each has applied the changes up to the first position after the join, or its
-// lease has ended since.
+// settle decides whether the others know that this node, at nodes[rank], has joined: each
+// has applied the changes up to the first position after the join, or its lease has ended
+// since.
 func (s *shares) settle(nodes []node, rank int, position int64, now time.Time) {
 	if s.joinedAt.IsZero() {
 		s.joinPosition, s.joinedAt = position, now

@@ -28,7 +28,7 @@ func secretOf(k doorward.APIKey, which string) []byte {
 	return hash[:]
 }
 
-// change writes and returns the changes that every node is told.
+// changed runs fn in a transaction and returns the changes announced to other nodes.
 func (f *fixture) changed(fn func(tx *store.Tx)) (all []store.Change) {
 	f.Helper()
 	changes, err := f.Write(f.Context(), func(tx *store.Tx) error { fn(tx); return nil })
@@ -39,6 +39,7 @@ func (f *fixture) changed(fn func(tx *store.Tx)) (all []store.Change) {
 	return all
 }
 
+// ofSecrets returns the changes that end the memory of these secrets of the key.
 func ofSecrets(k doorward.APIKey, which ...string) (all []store.Change) {
 	for _, w := range which {
 		all = append(all, store.Change{Kind: store.ChangeSession, Subject: store.SessionSubject(secretOf(k, w))})

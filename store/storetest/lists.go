@@ -55,8 +55,8 @@ func longLists(f *fixture) {
 	}
 }
 
-// needlessInvitations: those to members.
-func needlessInvitations(f *fixture) {
+// redundantInvitations: those to people who are members by now are revoked.
+func redundantInvitations(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	member, other := f.invitation(acme, "ann@acme.example"), f.invitation(acme, "bob@acme.example")
@@ -80,8 +80,8 @@ func needlessInvitations(f *fixture) {
 	}
 }
 
-// oneState: a snapshot excludes commits after its first query, and blocks nobody.
-func oneState(f *fixture) {
+// snapshots: a snapshot excludes commits after its first query, and blocks nobody.
+func snapshots(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
 	err := f.Snapshot(ctx, func(read store.Reader) error {

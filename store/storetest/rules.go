@@ -88,8 +88,8 @@ func rules(f *fixture) {
 	equal(f, f.value(len(all), err), 0)
 }
 
-// policiesInForce: the latest version of a tenant's policies, and the one that it takes
-// the place of until it is confirmed, can hold; an empty text is none.
+// policiesInForce: EachPolicy has the latest version of a tenant's policies. If that is not
+// confirmed yet, it has the one before as well. An empty text counts as no policies.
 func policiesInForce(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")

@@ -137,7 +137,7 @@ var cases = []struct {
 	{"the end of idempotent calls", endOfIdempotentCalls},
 	{"races of idempotent calls", idempotentRaces},
 	{"lists of any length", longLists},
-	{"needless invitations", needlessInvitations},
+	{"needless invitations", redundantInvitations},
 
 	{"closings", closings},
 	{"times of destruction", destructionTimes},
@@ -167,7 +167,7 @@ var cases = []struct {
 
 	{"one instant in a transaction", oneInstant},
 	{"all or nothing", allOrNothing},
-	{"one state in a snapshot", oneState},
+	{"one state in a snapshot", snapshots},
 	{"many statements", manyStatements},
 	{"a conflict spoils nothing", conflictSpoilsNothing},
 	{"mail wakes after the commit", mailWakes},

@@ -12,9 +12,9 @@ import (
 
 const problemType = "application/problem+json"
 
-// growing are the members of answers whose sets of values grow with Doorward. Their
-// values are examples, so that no client refuses a new one.
-var growing = map[string]string{"Actor": "type", "Because": "kind", "Factor": "type"}
+// openEnums has the member of an answer whose enum later versions extend, by schema. The
+// document gives its values as examples, so that no client refuses a new one.
+var openEnums = map[string]string{"Actor": "type", "Because": "kind", "Factor": "type"}
 
 // openAnswers lets answers have members that the document doesn't list: one that a
 // later version adds is no fault to a client made from this one. Requests stay closed,
@@ -24,7 +24,7 @@ func (d document) openAnswers() {
 		if sc.AdditionalProperties == false {
 			sc.AdditionalProperties = nil
 		}
-		if member := sc.Properties[growing[name]]; member != nil {
+		if member := sc.Properties[openEnums[name]]; member != nil {
 			member.Examples, member.Enum = member.Enum, nil
 		}
 	}

@@ -62,18 +62,17 @@ func (a *api) apiKey(ctx context.Context, c *front.Call, _ front.None) (front.AP
 	if err != nil {
 		return front.APIKey{}, err
 	}
-	return a.showKey(c)(a.app.APIKeys.Get(ctx, c.Caller, id))
+	k, err := a.app.APIKeys.Get(ctx, c.Caller, id)
+	return a.showKey(c, k, err)
 }
 
-// showKey returns the view of a key, and sets its ETag.
-func (a *api) showKey(c *front.Call) func(doorward.APIKey, error) (front.APIKey, error) {
-	return func(k doorward.APIKey, err error) (front.APIKey, error) {
-		if err != nil {
-			return front.APIKey{}, err
-		}
-		c.SetVersion(k.Version())
-		return front.ViewAPIKey(k, a.app.Now()), nil
+// showKey sets the key's ETag and returns its view, unless there is an error.
+func (a *api) showKey(c *front.Call, k doorward.APIKey, err error) (front.APIKey, error) {
+	if err != nil {
+		return front.APIKey{}, err
 	}
+	c.SetVersion(k.Version())
+	return front.ViewAPIKey(k, a.app.Now()), nil
 }
 
 type createAPIKeyInput struct {
@@ -137,7 +136,7 @@ func (a *api) editAPIKey(ctx context.Context, c *front.Call, in editAPIKeyInput)
 		Days: (*int64)(in.ExpiresInDays), OwnerID: in.OwnerID, Status: in.Status, Versions: c.Versions(),
 	})
 	c.Revoked(revocation)
-	return a.showKey(c)(k, err)
+	return a.showKey(c, k, err)
 }
 
 type rotateInput struct {

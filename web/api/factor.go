@@ -51,7 +51,7 @@ var docFactors = front.Doc{
 }
 
 func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorList, error) {
-	own, err := a.app.Factors.Of(ctx, c.Caller)
+	own, err := a.app.Factors.OfCaller(ctx, c.Caller)
 	out := factorList{Items: make([]factorView, 0, len(own.Factors)), RecoveryCodes: own.RecoveryCodes}
 	for _, f := range own.Factors {
 		out.Items = append(out.Items, viewFactor(f))
@@ -67,7 +67,7 @@ type enrolInput struct {
 	Name      string `json:"name,omitempty" example:"Phone" doc:"At most 100 characters"`
 }
 
-// OptionalBody: with a session no member is needed.
+// OptionalBody is for front.OptionalBody: with a session the body may be absent.
 func (enrolInput) OptionalBody() {}
 
 type enrolment struct {

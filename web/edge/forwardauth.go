@@ -208,7 +208,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 // decide decides whether the caller may do the action. It parses what the gateway says of the
 // request only if a policy needs it or the decision is recorded: parsing costs more.
 func (c *checker) decide(r *http.Request, p *doorward.Principal, q query) access.Decision {
-	if access.Asks(p, q.action) {
+	if access.DependsOnRequest(p, q.action) {
 		return c.site.App.Access.Check(p, q.action, c.request(r, q))
 	}
 	d := access.RequireProofFor(p, c.site.App.Now, access.CanCheck(p, q.action))

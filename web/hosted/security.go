@@ -14,7 +14,7 @@ import (
 const securityPage = "/account/security"
 
 func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) {
-	own, err := h.app.Factors.Of(ctx, c.Caller)
+	own, err := h.app.Factors.OfCaller(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -90,7 +90,7 @@ func (b *bench) sessions() error {
 		grown := p.memory("VmRSS") - idle
 		b.row(fmt.Sprintf("memory, %d sessions loaded", n), fmt.Sprintf("%d B a session", grown/int64(n)), "resident, all of it", "", "")
 	}
-	return b.flat(servers, counts)
+	return b.compareSizes(servers, counts)
 }
 
 // warm checks every session once.
@@ -108,9 +108,10 @@ func warm(p *process, n int) error {
 	return nil
 }
 
-// flat first sends each turn's requests once, unmeasured, so that the uses are written
-// to the database. That happens once a minute for each session; the turns take less.
-func (b *bench) flat(servers []*process, counts []int) error {
+// compareSizes measures the check on servers with different numbers of sessions in memory,
+// in turns. It first sends each turn's requests once, unmeasured, so that the uses are written
+// to the database: that happens once a minute for each session, and the turns take less.
+func (b *bench) compareSizes(servers []*process, counts []int) error {
 	first, sums := make([]result, len(servers)), make([]result, len(servers))
 	turn := func(i int, sum *result) error {
 		requests := checkRequests(counts[i], 200_000)
@@ -122,7 +123,7 @@ func (b *bench) flat(servers []*process, counts []int) error {
 		if err := turn(i, &first[i]); err != nil {
 			return err
 		}
-		settled(p)
+		waitUntilIdle(p)
 	}
 	for range b.turns {
 		for i := range servers {
@@ -139,8 +140,8 @@ func (b *bench) flat(servers []*process, counts []int) error {
 	return nil
 }
 
-// settled returns when the process is idle and the uses of its sessions are written.
-func settled(p *process) {
+// waitUntilIdle returns when the process is idle and the uses of its sessions are written.
+func waitUntilIdle(p *process) {
 	for last := p.cpu(); ; {
 		time.Sleep(1500 * time.Millisecond) // uses are written every second
 		now := p.cpu()

@@ -2,5 +2,5 @@
 
 package store
 
-// spaceOf is known on Linux only, where servers run.
+// spaceOf is implemented for Linux only, where servers run.
 func spaceOf(string) (Space, error) { return Space{}, ErrNone }

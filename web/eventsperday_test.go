@@ -63,7 +63,8 @@ func (f *usedUp) patch(name string, body m, status int) answer {
 	return f.ask("PATCH /api/v2/users/"+f.people[name].ID, body, status)
 }
 
-// changes are refused, each with what the tenant has too much of. They leave nothing.
+// refusesChanges checks that changes are refused, each naming the quota that is used up, and
+// that they leave nothing.
 func (f *usedUp) refusesChanges() {
 	low, key, hook := "PATCH /api/v2/users/"+f.people["low"].ID, keysPath+"/"+f.key, hooksPath+"/"+f.hook
 	before := len(f.trail(f.t, f.acme.Owner, ""))

@@ -142,8 +142,8 @@ func (w *walk) result(end store.Chain) []Fault {
 	return w.faults
 }
 
-// explain turns misfits into faults. A misfit that matches its own number after
-// some other event is unchanged; it only shows that the event before was changed.
+// explain turns misfits into faults. If a misfit's hash was made for its own number, the
+// misfit itself is unchanged: it only shows that the event before it was edited.
 func (w *walk) explain(last int64) {
 	for _, m := range w.misfits {
 		seq, genuine := w.place(m)
@@ -160,8 +160,8 @@ func (w *walk) explain(last int64) {
 	}
 }
 
-// place searches the misfits for the number and the previous hash with which the
-// hash was made.
+// place returns the number for which the misfit's hash was made. It tries the numbers and
+// the hashes of all misfits, and finds none if the event itself was edited.
 func (w *walk) place(m misfit) (seq int64, found bool) {
 	for _, other := range w.misfits {
 		for _, previous := range [][]byte{other.before, other.Hash, other.Sum(other.before)} {

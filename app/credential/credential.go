@@ -99,10 +99,10 @@ func (v *Verifier) Begin(ctx context.Context, by doorward.Caller, account doorwa
 	return Proof{Account: account, verifier: v, by: by, attempt: attempt}, err
 }
 
-// BeginAnybody is Begin for a proof that says itself whose it is: it counts in the limit of
-// the client network only. Nobody can guess such a proof, and nobody locks a person out by
-// false ones.
-func (v *Verifier) BeginAnybody(ctx context.Context, by doorward.Caller) (Proof, error) {
+// BeginUsernameless is Begin for a passkey that names its account. It counts in the limit of
+// the client network only: such a proof can't be guessed, and failures of others must not
+// lock a person out.
+func (v *Verifier) BeginUsernameless(ctx context.Context, by doorward.Caller) (Proof, error) {
 	attempt, err := v.reserve(ctx, func(tx *store.Tx, a *attempt) error { return v.admitClient(ctx, tx, a, by) })
 	if err != nil && !attempt.busy {
 		err = v.refuseBeyondLimits(ctx, by, "", attempt, err)

@@ -19,11 +19,11 @@ type Purpose string
 
 // The purposes of challenges.
 const (
-	ForLogin     Purpose = "login" // the second step of a login, or of switching to a tenant
-	ForStepUp    Purpose = "step-up"
-	ForEnrolment Purpose = "enrol"   // setting up the first factor, which completes a login
-	ForPasskey   Purpose = "passkey" // setting up a passkey in a session
-	ForAnybody   Purpose = "anybody" // a login with a passkey alone
+	ForLogin        Purpose = "login" // the second step of a login, or of switching to a tenant
+	ForStepUp       Purpose = "step-up"
+	ForEnrolment    Purpose = "enrol"   // setting up the first factor, which completes a login
+	ForPasskey      Purpose = "passkey" // setting up a passkey in a session
+	ForUsernameless Purpose = "anybody" // a login with a passkey alone
 )
 
 // NewChallenge is a challenge as the person gets it.

@@ -266,8 +266,8 @@ func TestOperatorsReset(t *testing.T) {
 	})
 }
 
-// TestEveryChangeSendsAMail: each change of the factors tells the person, and what changes
-// nothing doesn't.
+// TestEveryChangeSendsAMail: each change of the factors sends the person a mail. A call that
+// changes nothing sends none.
 func TestEveryChangeSendsAMail(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()

@@ -16,15 +16,16 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// challengeOf is the challenge that authenticators sign for a token. It follows from the
-// token, so that the database keeps nothing of it.
+// challengeOf is the challenge that authenticators sign for a token. It is derived from the
+// token, so that the database doesn't have to keep it.
 func challengeOf(token secret.Token) []byte {
 	sum := sha256.Sum256([]byte("webauthn challenge of " + token.Reveal()))
 	return sum[:]
 }
 
-// usable is nil where browsers have passkeys. Errors: passkeys_unavailable.
-func (f *Factors) usable() error {
+// requirePasskeys returns passkeys_unavailable if browsers have no passkeys at this server's
+// address.
+func (f *Factors) requirePasskeys() error {
 	if !f.issuer.Load().party.Usable() {
 		return doorward.Fail(doorward.CodePasskeysUnavailable, "")
 	}
@@ -39,23 +40,23 @@ func methodsOf(c passkey.Credential) []string {
 	return []string{doorward.MethodDevice, doorward.MethodPresent}
 }
 
-// BeginAnybody makes a challenge for a login with a passkey alone, which says whose it is.
-// Errors: passkeys_unavailable.
-func (f *Factors) BeginAnybody(ctx context.Context, tx *store.Tx) (NewChallenge, error) {
-	if err := f.usable(); err != nil {
+// BeginUsernameless makes a challenge for a login with a passkey alone (a discoverable
+// credential of WebAuthn): the answer names the account. Errors: passkeys_unavailable.
+func (f *Factors) BeginUsernameless(ctx context.Context, tx *store.Tx) (NewChallenge, error) {
+	if err := f.requirePasskeys(); err != nil {
 		return NewChallenge{}, err
 	}
-	return f.begin(ctx, tx, store.Challenge{Purpose: string(ForAnybody), Methods: []string{doorward.ByPasskey}}, nil)
+	return f.begin(ctx, tx, store.Challenge{Purpose: string(ForUsernameless), Methods: []string{doorward.ByPasskey}}, nil)
 }
 
-// OpenAnybody returns a challenge of BeginAnybody. Errors: challenge_over.
-func (f *Factors) OpenAnybody(ctx context.Context, token string) (Challenge, error) {
-	return f.read(ctx, token, ForAnybody)
+// OpenUsernameless returns a challenge of BeginUsernameless. Errors: challenge_over.
+func (f *Factors) OpenUsernameless(ctx context.Context, token string) (Challenge, error) {
+	return f.read(ctx, token, ForUsernameless)
 }
 
-// TryAnybody is Try for such a challenge. It returns the challenge with the account of the
+// TryUsernameless is Try for such a challenge. It returns the challenge with the account of the
 // passkey, also if the answer is wrong, and without one if the passkey is unknown.
-func (f *Factors) TryAnybody(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Challenge, doorward.Account, Match, error) {
+func (f *Factors) TryUsernameless(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Challenge, doorward.Account, Match, error) {
 	if err := f.Count(ctx, c); err != nil {
 		return c, doorward.Account{}, Match{}, err
 	}
@@ -85,7 +86,7 @@ func (f *Factors) TryAnybody(ctx context.Context, by doorward.Caller, c Challeng
 	return c, account, match, err
 }
 
-// checkPasskey looks for the passkey of the account that the answer is of.
+// checkPasskey checks an answer by one of the account's passkeys.
 func (f *Factors) checkPasskey(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Match, error) {
 	answer, err := passkey.Parse(response)
 	if err != nil {
@@ -171,7 +172,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 // BeginPasskey begins setting up a passkey for the caller. Errors: passkeys_unavailable,
 // too_many_factors.
 func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun NewChallenge, err error) {
-	if err := f.usable(); err != nil {
+	if err := f.requirePasskeys(); err != nil {
 		return begun, err
 	}
 	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
@@ -210,7 +211,7 @@ func (f *Factors) PendingPasskey(ctx context.Context, token string) (NewChalleng
 func (f *Factors) pendingPasskey(ctx context.Context, text string, purpose Purpose) (NewChallenge, error) {
 	c, account, err := f.Open(ctx, text, purpose)
 	if err == nil {
-		err = f.usable()
+		err = f.requirePasskeys()
 	}
 	if err != nil {
 		return NewChallenge{}, err
@@ -295,7 +296,7 @@ func (f *Factors) register(ctx context.Context, by doorward.Caller, c Challenge,
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
 		return newPasskey{}, doorward.InvalidFields(faults...)
 	}
-	if err := f.usable(); err != nil {
+	if err := f.requirePasskeys(); err != nil {
 		return newPasskey{}, err
 	}
 	if err := f.Count(ctx, c); err != nil {
@@ -340,8 +341,8 @@ func (f *Factors) TryFirstPasskey(ctx context.Context, by doorward.Caller, c Cha
 	}}, err
 }
 
-// RequestOptions are those of a challenge of the account's that was begun, to show it again.
-// They are empty if no passkey can answer it.
+// RequestOptions returns the options for the browser to answer an open challenge of an
+// account, to show the challenge again. They are empty if no passkey can answer it.
 func (f *Factors) RequestOptions(ctx context.Context, c Challenge) (json.RawMessage, error) {
 	if !c.Takes(doorward.ByPasskey) || !f.issuer.Load().party.Usable() {
 		return nil, nil

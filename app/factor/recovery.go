@@ -58,7 +58,7 @@ func hashOfRecovery(code string) ([]byte, bool) {
 }
 
 // NewRecoveryCodes replaces the caller's recovery codes and returns the new ones, which are
-// not shown again. Errors: conflict without a factor.
+// not shown again. Errors: not_found without a factor.
 func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]string, error) {
 	var codes []string
 	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {

@@ -187,9 +187,9 @@ func HashOf(text string) (secret.Hash, error) {
 	return key.Hash(), nil
 }
 
-// Check returns by as the operator or the service of a bearer key. Errors:
-// unauthenticated; too_many_attempts after many unknown ones from the client's network;
-// unavailable.
+// Check returns the caller as the operator or the service that a bearer key belongs to.
+// Errors: unauthenticated; too_many_attempts after many unknown keys from the client's
+// network; unavailable.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
 	if strings.HasPrefix(bearer, ServicePrefix) {
 		return k.checkService(ctx, by, bearer)

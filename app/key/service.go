@@ -205,8 +205,8 @@ func (k *Keys) EnableService(ctx context.Context, by doorward.Caller, s doorward
 	return err
 }
 
-// checkService returns by as the service of a key, outside of tenants. Errors:
-// unauthenticated, also for a disabled key.
+// checkService returns the caller as the service that the key belongs to, outside of tenants.
+// Errors: unauthenticated, also for a disabled key.
 func (k *Keys) checkService(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
 	hash, err := HashOfService(bearer)
 	if err != nil {

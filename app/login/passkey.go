@@ -18,7 +18,7 @@ func (l *Login) BeginPasskey(ctx context.Context, by doorward.Caller) (begun fac
 		if err := l.verifier.CountPasskeyBegin(ctx, tx, by); err != nil {
 			return err
 		}
-		begun, err = l.factors.BeginAnybody(ctx, tx)
+		begun, err = l.factors.BeginUsernameless(ctx, tx)
 		return err
 	})
 	if err == nil {
@@ -32,16 +32,16 @@ func (l *Login) BeginPasskey(ctx context.Context, by doorward.Caller) (begun fac
 // challenge_over, invalid_code, too_many_attempts, and only with the right passkey those of
 // WithPassword about the membership and the tenant.
 func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, tenantID string) (Outcome, error) {
-	c, err := l.factors.OpenAnybody(ctx, token)
+	c, err := l.factors.OpenUsernameless(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	proof, err := l.verifier.BeginAnybody(ctx, by)
+	proof, err := l.verifier.BeginUsernameless(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	a := answering{factors: l.factors, by: by, proof: proof, alone: true}
-	c, account, match, err := l.factors.TryAnybody(ctx, by, c, response)
+	c, account, match, err := l.factors.TryUsernameless(ctx, by, c, response)
 	a.c, a.proof.Account = c, account
 	if err != nil {
 		return nil, l.refusePasskey(ctx, a, err)

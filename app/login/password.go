@@ -34,10 +34,9 @@ type tenantChoice struct {
 	others   bool
 }
 
-// complete opens the session, settles the attempt and stores the browser, in one
-// transaction: a password that permits nothing is a failed attempt, and only a
-// browser that has signed in becomes known. Without a second factor that is needed, all
-// of it is rolled back, and a challenge is made.
+// complete opens the session, settles the attempt and stores the browser, in one transaction.
+// If the account may not sign in there, that is a failed attempt, and the browser doesn't
+// become known. If a second factor is needed, all of it is rolled back, and a challenge is made.
 func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, in tenantChoice) (Outcome, error) {
 	device, isNew := secret.New(), false
 	opened, err := l.sessions.Open(ctx, by, proof.Account, in.tenantID, doorward.Assurance{}, func(tx *access.Tx) (err error) {
@@ -119,9 +118,9 @@ func preferred(memberships []doorward.User, tenantID string) []doorward.User {
 // devicesPerUser bounds the rows of one account.
 const devicesPerUser = 20
 
-// rememberBrowser records the use of a known browser. A new one is stored under the hash,
-// which isNew reports, and the owner of the account gets a notice. device is the hash by
-// which the browser is known now; nil if it is not.
+// rememberBrowser records the use of a known browser, or else stores the browser under hash
+// and notifies the owner of the account. isNew reports that it was stored. device is the hash
+// of the browser that is known afterwards; nil if there is none, as beyond devicesPerUser.
 func rememberBrowser(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (device []byte, isNew bool, err error) {
 	known, err := credential.KnownDevices(ctx, tx.Reader, by, account.Email, tx.Now)
 	if err != nil {

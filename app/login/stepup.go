@@ -59,10 +59,9 @@ type Evidence struct {
 }
 
 // StepUp proves the caller's session again by the answer to its challenge: the session goes
-// on under a new token, and the old one ends on all nodes. No other session changes.
-// Errors: challenge_over, validation_failed with /password, /code, /recoveryCode or
-// /credential wrong,
-// too_many_attempts, unauthenticated when the session has ended.
+// on under a new token, and the old one ends on all nodes. No other session changes. Errors:
+// challenge_over, validation_failed (wrong, at /password, /code, /recoveryCode or
+// /credential), too_many_attempts, unauthenticated when the session has ended.
 func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, with Evidence) (session.Opened, error) {
 	c, account, err := l.factors.Open(ctx, token, factor.ForStepUp)
 	if err == nil && (c.SessionID != by.SessionID || c.UserID != by.ID) {

@@ -12,9 +12,9 @@ import (
 // to the new address is made.
 const confirmFor = 30 * time.Minute
 
-// composeEmailConfirm makes the mail to a new address. It says no more than that somebody
-// wants it: anybody with an account can have it sent to any address. A second try uses the
-// time of the first.
+// composeEmailConfirm makes the mail to a new address. It says only that somebody wants it,
+// since anybody with an account can have it sent to any address. If the mail is made a second
+// time, the time to confirm still counts from the first.
 func (m *Mail) composeEmailConfirm(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	c, locale, err := emailChange(ctx, tx, row)
 	if err != nil {
@@ -51,7 +51,7 @@ func (m *Mail) composeEmailUndo(ctx context.Context, tx *store.Tx, row store.Mai
 	}), err
 }
 
-// composeEmailRestored makes the notice to the address that an undoing has taken away.
+// composeEmailRestored makes the notice to the new address, after the change was undone.
 func (m *Mail) composeEmailRestored(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	c, locale, err := emailChange(ctx, tx, row)
 	if err != nil || c.UndoneAt == nil {

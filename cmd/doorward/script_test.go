@@ -266,7 +266,7 @@ func capture(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// outdate makes the database look as if a later version had migrated it.
+// tamper runs statements on the database.
 func tamper(ts *testscript.TestScript, _ bool, statements []string) {
 	db, err := openSQL(ts.Getenv("DATABASE"), ts.MkAbs("."))
 	ts.Check(err)
@@ -277,6 +277,7 @@ func tamper(ts *testscript.TestScript, _ bool, statements []string) {
 	}
 }
 
+// outdate makes the database look as if a later version had migrated it.
 func outdate(ts *testscript.TestScript, _ bool, _ []string) {
 	db, err := openSQL(ts.Getenv("DATABASE"), ts.MkAbs("."))
 	ts.Check(err)

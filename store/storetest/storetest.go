@@ -137,7 +137,7 @@ var cases = []struct {
 	{"the end of idempotent calls", endOfIdempotentCalls},
 	{"races of idempotent calls", idempotentRaces},
 	{"lists of any length", longLists},
-	{"needless invitations", redundantInvitations},
+	{"redundant invitations", redundantInvitations},
 
 	{"closings", closings},
 	{"times of destruction", destructionTimes},

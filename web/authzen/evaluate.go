@@ -77,7 +77,7 @@ type (
 const maxEvaluations = 100
 
 func (h *handler) evaluateAll(ctx context.Context, c *front.Call, in evaluationsInput) (evaluationsAnswer, error) {
-	last, known := lasts[in.Options.Semantic]
+	stops, known := stopsAfter[in.Options.Semantic]
 	switch {
 	case !known:
 		return evaluationsAnswer{}, invalid("/options/evaluations_semantic", "The semantics are execute_all, deny_on_first_deny and permit_on_first_permit.")
@@ -89,7 +89,7 @@ func (h *handler) evaluateAll(ctx context.Context, c *front.Call, in evaluations
 	}
 	all, err := h.answerAll(ctx, c.Caller.Service, in)
 	for i, a := range all {
-		if last(a.Decision) {
+		if stops(a.Decision) {
 			all = all[:i+1]
 			break
 		}
@@ -97,8 +97,8 @@ func (h *handler) evaluateAll(ctx context.Context, c *front.Call, in evaluations
 	return evaluationsAnswer{Evaluations: all}, err
 }
 
-// lasts says for each semantic after which decision no more are returned.
-var lasts = map[string]func(decision bool) bool{
+// stopsAfter says for each semantic whether the answers end with this decision.
+var stopsAfter = map[string]func(decision bool) bool{
 	"":                       func(bool) bool { return false },
 	"execute_all":            func(bool) bool { return false },
 	"deny_on_first_deny":     func(decision bool) bool { return !decision },

@@ -49,8 +49,8 @@ func withRole(rows []draft, role doorward.Role) []draft {
 	return rows
 }
 
-// correctedRows returns the rows of a preview as sent; nil if the form is not a preview. A row without
-// address and name was deleted.
+// correctedRows returns the rows of a preview as sent; nil if the form is not a preview. A
+// row without address and name was deleted.
 func correctedRows(c *ui.Call) []draft {
 	emails, names, roles := c.Values("email"), c.Values("name"), c.Values("rowRole")
 	if len(emails) == 0 || len(names) != len(emails) || len(roles) != len(emails) {

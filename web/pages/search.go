@@ -61,7 +61,7 @@ func startsWord(text, word string) bool {
 	return strings.HasPrefix(text, word) || strings.Contains(text, " "+word)
 }
 
-// sections reads the whole documentation once: pages by headings, endpoints, problems.
+// readSections reads the documentation for the search: pages by headings, endpoints, problems.
 func (p *pageRenderer) readSections() ([]section, error) {
 	ref, err := p.reference()
 	if err != nil {

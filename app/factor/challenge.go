@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Purpose is what a challenge is good for.
+// Purpose is what the answer to a challenge permits.
 type Purpose string
 
 // The purposes of challenges.
@@ -110,8 +110,8 @@ func (o owned) offered(purpose Purpose, passkeys bool) []string {
 	if passkeys && (len(o.passkeys) > 0 || first) {
 		methods = append(methods, doorward.ByPasskey)
 	}
-	// A recovery code proves a session only for want of a factor: when the last one was
-	// disabled, to set up another.
+	// A recovery code proves a session only if no factor is left, as when the last one was
+	// disabled: the person can then set up another.
 	if o.recovery > 0 && (purpose == ForLogin || purpose == ForStepUp && o.account.Factors > 0 && len(methods) == 0) {
 		methods = append(methods, doorward.ByRecovery)
 	}

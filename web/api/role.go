@@ -66,18 +66,17 @@ func (a *api) role(ctx context.Context, c *front.Call, _ front.None) (roleView, 
 	if err != nil {
 		return roleView{}, err
 	}
-	return showRole(c)(a.app.Roles.Get(ctx, c.Caller, id))
+	r, err := a.app.Roles.Get(ctx, c.Caller, id)
+	return showRole(c, r, err)
 }
 
-// showRole returns the view of a role, and sets its ETag.
-func showRole(c *front.Call) func(role.Role, error) (roleView, error) {
-	return func(r role.Role, err error) (roleView, error) {
-		if err != nil {
-			return roleView{}, err
-		}
-		c.SetVersion(r.Version())
-		return viewRole(r), nil
+// showRole sets the role's ETag and returns its view, unless there is an error.
+func showRole(c *front.Call, r role.Role, err error) (roleView, error) {
+	if err != nil {
+		return roleView{}, err
 	}
+	c.SetVersion(r.Version())
+	return viewRole(r), nil
 }
 
 type createRoleInput struct {
@@ -116,7 +115,7 @@ func (a *api) editRole(ctx context.Context, c *front.Call, in editRoleInput) (ro
 	}
 	r, revocation, err := a.app.Roles.Edit(ctx, c.Caller, id, role.Edit{Name: in.Name, About: in.About, Permissions: in.Permissions, Versions: c.Versions()})
 	c.Revoked(revocation)
-	return showRole(c)(r, err)
+	return showRole(c, r, err)
 }
 
 var docDeleteRole = front.Doc{

@@ -88,18 +88,17 @@ func (a *api) webhook(ctx context.Context, c *front.Call, _ front.None) (webhook
 	if err != nil {
 		return webhookView{}, err
 	}
-	return showWebhook(c)(a.app.Webhooks.Get(ctx, c.Caller, id))
+	w, err := a.app.Webhooks.Get(ctx, c.Caller, id)
+	return showWebhook(c, w, err)
 }
 
-// showWebhook returns the view of a webhook, and sets its ETag.
-func showWebhook(c *front.Call) func(doorward.Webhook, error) (webhookView, error) {
-	return func(w doorward.Webhook, err error) (webhookView, error) {
-		if err != nil {
-			return webhookView{}, err
-		}
-		c.SetVersion(w.Version())
-		return viewWebhook(w), nil
+// showWebhook sets the webhook's ETag and returns its view, unless there is an error.
+func showWebhook(c *front.Call, w doorward.Webhook, err error) (webhookView, error) {
+	if err != nil {
+		return webhookView{}, err
 	}
+	c.SetVersion(w.Version())
+	return viewWebhook(w), nil
 }
 
 type createWebhookInput struct {
@@ -150,9 +149,10 @@ func (a *api) editWebhook(ctx context.Context, c *front.Call, in editWebhookInpu
 	if err != nil {
 		return webhookView{}, err
 	}
-	return showWebhook(c)(a.app.Webhooks.Edit(ctx, c.Caller, id, webhook.Draft{
+	w, err := a.app.Webhooks.Edit(ctx, c.Caller, id, webhook.Draft{
 		URL: in.URL, Events: in.Events, About: in.About, Include: in.Include, Enabled: in.Enabled,
-	}, c.Versions()))
+	}, c.Versions())
+	return showWebhook(c, w, err)
 }
 
 var docDeleteWebhook = front.Doc{

@@ -1,5 +1,5 @@
-// Command deploylint checks what Doorward is deployed with, each file by the
-// code of the program that reads it in the end:
+// Command deploylint checks the files that deploy Doorward, each with the code of the
+// program that will read it:
 //
 //	deploylint chart FOLDER VALUES...     helm's linter and template engine, and
 //	                                      the types of the Kubernetes API

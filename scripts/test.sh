@@ -87,21 +87,27 @@ nested() {
 # Where memory is shared: of sessions and keys, the lease, queues, limits, pools. Elsewhere
 # the race detector takes most of the time and finds nothing that these don't show; make
 # race watches everything.
-shared=(./store/lease ./store ./app ./app/access ./app/apikey ./app/assertion ./app/credential
-	./app/inbox ./app/login ./app/outbox ./app/registry ./app/session ./app/webhook ./internal/argon
+shared=(./store/lease ./app/access ./app/credential ./app/outbox ./app/registry ./internal/argon
 	./internal/gcra ./internal/guard ./internal/lograte ./internal/smtp ./internal/tlscert
 	./internal/trace ./web/edge ./web/front)
 
-# The packages that share none, the longest first. That of nodes runs alone.
+# Here most tests send one request after the other. The detector watches those that don't.
+partly=(./store ./app ./app/apikey ./app/assertion ./app/inbox ./app/login ./app/session ./app/webhook)
+concurrent='[.]Go[(]|WaitGroup|go func|Concurrently'
+
+# All other packages, the longest first. That of nodes runs alone.
 plain() {
 	printf '%s\n' ./cmd/doorward ./web
-	go list ./... | grep -vxF "$(go list ./node "${shared[@]}")"
+	go list ./... | grep -vxF "$(go list ./node "${shared[@]}" "${partly[@]}")"
 }
 
-# The names of a package's tests whose lines match, as a pattern for -run.
-tests_with() { # FOLDER REGEXP
-	awk -v regexp="$2" '/^func Test/ { name = $2; sub(/\(.*/, "", name) } $0 ~ regexp { print name }' "$1"/*_test.go |
-		sort -u | paste -sd '|' | sed 's/.*/^(&)$/'
+# The names of tests whose lines match, as a pattern for -run.
+tests_with() { # REGEXP FOLDER...
+	local regexp=$1 folder
+	shift
+	for folder in "$@"; do
+		awk -v regexp="$regexp" '/^func Test/ { name = $2; sub(/\(.*/, "", name) } $0 ~ regexp { print name }' "$folder"/*_test.go
+	done | sort -u | paste -sd '|' | sed 's/.*/^(&)$/'
 }
 
 # Temporary files go to memory where eight gigabytes of it are free and programs may run
@@ -128,8 +134,12 @@ flags=(-vet=off -ldflags='-s -w' -timeout 20m -p $(($(nproc) + 1)))
 
 # Collecting garbage less often saves a third of the tests' CPU.
 tests() {
+	local failed=0
+	local -x GOGC=300
 	# shellcheck disable=SC2046
-	GOGC=300 go test "${flags[@]}" $(plain)
+	go test "${flags[@]}" $(plain) || failed=1
+	go test "${flags[@]}" -skip "$(tests_with "$concurrent" "${partly[@]}")" "${partly[@]}" || failed=1
+	return "$failed"
 }
 
 # Alone: clusters with deadlines, as many at once as two cores carry. Nodes that are
@@ -137,17 +147,19 @@ tests() {
 nodes() {
 	local failed=0 processes
 	local -x GOGC=300
-	processes=$(tests_with node 'builtProgram[(]|[^.]build[(]|[^.]serve[(]t')
+	processes=$(tests_with 'builtProgram[(]|[^.]build[(]|[^.]serve[(]t' node)
 	go test "${flags[@]}" -run "$processes" ./node || failed=1
 	scripts/race.sh "${flags[@]}" -skip "$processes" ./node || failed=1
 	return "$failed"
 }
 
+# Those of web are on SQLite alone: that is what the handlers share, whatever the database.
 race() {
 	local failed=0
 	local -x GOGC=300
 	scripts/race.sh "${flags[@]}" "${shared[@]}" || failed=1
-	scripts/race.sh "${flags[@]}" -run "$(tests_with web '[.]Go[(]|WaitGroup')" ./web || failed=1
+	scripts/race.sh "${flags[@]}" -run "$(tests_with "$concurrent" "${partly[@]}")" "${partly[@]}" || failed=1
+	scripts/race.sh "${flags[@]}" -run "$(tests_with "$concurrent" web)/^(sqlite)?$" ./web || failed=1
 	return "$failed"
 }
 

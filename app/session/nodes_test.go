@@ -295,7 +295,7 @@ func TestRoleCountsAtOnce(t *testing.T) {
 		})
 	}
 	target := doorward.User{ID: member.ID, TenantID: member.TenantID}
-	for n := range apptest.Rounds(30, 200) {
+	for n := range apptest.Rounds(10, 200) {
 		want := []doorward.Role{doorward.RoleAdmin, doorward.RoleViewer}[n%2]
 		if err := p.b.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, want); err != nil {
 			t.Fatal(err)

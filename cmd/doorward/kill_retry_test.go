@@ -29,7 +29,7 @@ func killAndRepeat(t *testing.T, dsn string) {
 		t.Skip("TestKilledOnSQLite kills the server, too")
 	}
 	t.Parallel()
-	rounds := 3
+	rounds := 2
 	if *full {
 		rounds = 10
 	}

@@ -28,7 +28,7 @@ import (
 
 func TestKilledOnSQLite(t *testing.T) {
 	t.Parallel()
-	servers, rounds := 2, 5 // in parallel, since a round mostly waits
+	servers, rounds := 2, 3 // in parallel, since a round mostly waits
 	switch {
 	case *full:
 		servers, rounds = 3, 15

@@ -1,12 +1,13 @@
 // Every journey through the console, on the screens of the other pages. Each
-// test signs in again and leaves the four people as they were.
+// test signs in again and leaves the four people as they were. The first journey is on
+// a phone even when it is to be quick, and opens the menu.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { Person, Server, chosen, onScreens, password, walked } from "./harness.mjs";
+import { Person, Server, chosen, everyScreen, onScreens, password } from "./harness.mjs";
 
-onScreens("the console", walked, ({ server, create }) => {
+onScreens("the console", everyScreen, ({ server, create, journey }) => {
 	const as = async (role) => {
 		const p = await create();
 		await p.signIn(`${role}@acme.example`, password);
@@ -14,7 +15,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		return p;
 	};
 
-	test("an owner finds somebody, changes the role, suspends, resumes, signs out", async () => {
+	journey("an owner finds somebody, changes the role, suspends, resumes, signs out", async () => {
 		const owner = await as("owner");
 		const viewer = await as("viewer");
 		await owner.go("/account");
@@ -89,7 +90,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		await owner.at("/account");
 	});
 
-	test("an owner writes policies, confirms them, and restores earlier ones", async () => {
+	journey("an owner writes policies, confirms them, and restores earlier ones", async () => {
 		const owner = await as("owner");
 		await owner.go("/console");
 		await owner.open("/console/policy");
@@ -148,7 +149,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		await owner.page.waitForSelector(".notice.good");
 	});
 
-	test("an owner removes somebody, whose session ends at once", async () => {
+	journey("an owner removes somebody, whose session ends at once", async () => {
 		const owner = await as("owner");
 		const session = (await owner.context.cookies()).find((c) => c.name === "JSESSIONID").value;
 		await server.api("POST", "/api/v2/auth/invite", { email: "ann@acme.example", role: "ADMIN" }, session);
@@ -190,7 +191,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		assert.match(await again.text(), /by-ann@acme\.example/);
 	});
 
-	test("an admin invites several, sends again, revokes", async () => {
+	journey("an admin invites several, sends again, revokes", async () => {
 		const admin = await as("admin");
 		await admin.go("/console");
 		await admin.page.locator("a[href$='/console/invitations/new']").click();
@@ -224,7 +225,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		await admin.look("console-invitation-revoked");
 	});
 
-	test("an admin creates a key, tries it, rotates it, disables it, revokes it", async () => {
+	journey("an admin creates a key, tries it, rotates it, disables it, revokes it", async () => {
 		const admin = await as("admin");
 		await admin.go("/console");
 		await admin.open("/console/keys");
@@ -287,7 +288,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		await admin.page.locator(".empty").waitFor();
 	});
 
-	test("an admin makes a webhook, sees its attempts, sends one again, deletes it", async () => {
+	journey("an admin makes a webhook, sees its attempts, sends one again, deletes it", async () => {
 		const admin = await as("admin");
 		let status = 500;
 		const endpoint = createServer((request, response) => { request.resume(); response.writeHead(status).end("<no>"); });
@@ -338,7 +339,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		endpoint.close();
 	});
 
-	test("an owner makes a role, gives it, changes it, deletes it", async () => {
+	journey("an owner makes a role, gives it, changes it, deletes it", async () => {
 		const owner = await as("owner");
 		await owner.go("/console");
 		await owner.open("/console/roles");
@@ -383,7 +384,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		assert.equal(await owner.page.locator("main a[href*='/roles/rol_']").count(), 4);
 	});
 
-	test("the trail is filtered and followed, and a file of it fetched", async () => {
+	journey("the trail is filtered and followed, and a file of it fetched", async () => {
 		const owner = await as("owner");
 		await owner.go("/console/audit");
 		await owner.look("console-audit");
@@ -404,7 +405,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		await owner.look("console-audit-none");
 	});
 
-	test("the operator's page is opened by a link, filtered and closed", async () => {
+	journey("the operator's page is opened by a link, filtered and closed", async () => {
 		const operator = await create();
 		await operator.go("/operator");
 		await operator.look("operator-link");
@@ -430,7 +431,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		await operator.page.waitForSelector("[role=alert]"); // a link is good once
 	});
 
-	test("settings are changed, the tenant is closed and comes back", async () => {
+	journey("settings are changed, the tenant is closed and comes back", async () => {
 		const owner = await as("owner");
 		await owner.go("/console/settings");
 		await owner.look("console-settings");
@@ -460,7 +461,7 @@ onScreens("the console", walked, ({ server, create }) => {
 		await owner.page.waitForSelector(".tiles");
 	});
 
-	test("a viewer sees what there is to see, and can send nothing", async () => {
+	journey("a viewer sees what there is to see, and can send nothing", async () => {
 		const viewer = await as("viewer");
 		const forms = () => viewer.page.locator("main form[method=post]").count();
 		await viewer.go("/console");

@@ -7,8 +7,7 @@ import { createHmac } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { test } from "node:test";
-import { chosen, journeyed, onScreens, password } from "./harness.mjs";
+import { chosen, everyScreen, onScreens, password } from "./harness.mjs";
 
 /** Phone is an authenticator app (RFC 6238) that scans the picture on the page. */
 class Phone {
@@ -45,7 +44,7 @@ function totp(secret, step) {
 	return String((mac.readUInt32BE(mac.at(-1) & 15) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
 
-onScreens("second factors", journeyed, ({ server, create }) => {
+onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 	const signOut = async (p) => {
 		await p.go("/account");
 		await p.send("/logout");
@@ -66,7 +65,7 @@ onScreens("second factors", journeyed, ({ server, create }) => {
 		return { phone, codes };
 	};
 
-	test("an app, recovery codes, a remembered browser, a proof again", async () => {
+	journey("an app, recovery codes, a remembered browser, a proof again", async () => {
 		const { token } = await server.api("POST", "/api/v2/auth/login", { email: "owner@acme.example", password });
 		await server.api("PATCH", "/api/v2/tenant", { settings: { mfaRememberDays: 7 } }, token);
 		const p = await create();
@@ -159,7 +158,7 @@ onScreens("second factors", journeyed, ({ server, create }) => {
 		await p.page.waitForSelector("[role=alert]");
 	});
 
-	test("demanded, set up at the login, reset by an administrator", async () => {
+	journey("demanded, set up at the login, reset by an administrator", async () => {
 		const owner = await create();
 		await owner.signIn("owner@acme.example", password);
 		await owner.go("/console/people?factor=none");

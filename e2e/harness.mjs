@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { after, afterEach, before, describe } from "node:test";
+import { after, afterEach, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { chromium } from "playwright-core";
 
@@ -22,20 +22,43 @@ export const chosen = "four quiet green llamas";
 /** The screens for every journey. 320 px is the narrowest that WCAG 2.2, 1.4.10, asks for. */
 export const screens = {
 	"phone-light-en": { viewport: { width: 320, height: 640 }, colorScheme: "light", locale: "en-GB", isMobile: true, hasTouch: true },
-	"phone-dark-de": { viewport: { width: 375, height: 812 }, colorScheme: "dark", locale: "de-DE", isMobile: true, hasTouch: true },
 	"desktop-light-de": { viewport: { width: 1280, height: 800 }, colorScheme: "light", locale: "de-DE" },
+	"phone-dark-de": { viewport: { width: 375, height: 812 }, colorScheme: "dark", locale: "de-DE", isMobile: true, hasTouch: true },
 	"desktop-dark-en": { viewport: { width: 1280, height: 800 }, colorScheme: "dark", locale: "en-GB" },
 };
+export const everyScreen = Object.keys(screens);
 
 const quick = Boolean(process.env.E2E_QUICK);
 
-/** The screens for the console, and those for all other pages: two each, since make test has no time for more. */
-export const walked = quick ? ["phone-light-en", "desktop-dark-en"] : Object.keys(screens);
-export const journeyed = quick ? ["phone-dark-de", "desktop-light-de"] : Object.keys(screens);
+/** For the few tests that need one phone and one desktop even when it is to be quick. */
+export const walked = quick ? ["phone-light-en", "desktop-dark-en"] : everyScreen;
 
-/** Where axe looks at each page from right to left, too: one screen of those that
- * the console is walked on and one of the others, the narrow ones. */
+/** looked are the pages that were looked at, when it is to be quick: once is enough. */
+const looked = new Set();
+
+/** turns returns what is like test, for the journeys on one of the screens. When it is to be
+ * quick, each journey is made on one screen, the next on the next, and look does the rest. */
+function turns(screen, among) {
+	let journeys = 0;
+	return (name, make) => {
+		if (!quick || journeys % among.length === among.indexOf(screen)) test(name, make);
+		journeys++;
+	};
+}
+
+/** Where axe looks at each page from right to left, too: the narrow ones. */
 const mirrored = new Set(["phone-light-en", "phone-dark-de"]);
+
+/** The other size and the other colours, when it is to be quick. */
+const opposite = {
+	"phone-light-en": "desktop-dark-en", "desktop-dark-en": "phone-light-en",
+	"phone-dark-de": "desktop-light-de", "desktop-light-de": "phone-dark-de",
+};
+
+/** What axe asks about a page, and what it asks again in other colours and at another size,
+ * where elements appear that the first had hidden. */
+const everyRule = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const rulesOfScreens = ["color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable", "label", "button-name", "link-name"];
 
 /** The browser of all tests in a file. */
 let browser;
@@ -65,7 +88,7 @@ export function onScreens(name, screens, declare) {
 					for (const one of people.splice(0)) await one.context.close();
 				});
 				after(() => server.stop());
-				declare({ screen, server, create });
+				declare({ screen, server, create, journey: turns(screen, screens) });
 			});
 		}
 	});
@@ -160,61 +183,88 @@ export class Person {
 		return p;
 	}
 
-	/** look checks what every page must have, and keeps a picture of it. When it is
-	 * to be quick, axe sees the page from right to left on one screen and from left to
-	 * right on the other, and there is no picture. */
+	/** look checks what every page must have, and keeps a picture of it. When it is to be quick,
+	 * there is no picture, and the page is shown on the opposite screen, too. */
 	async look(name) {
-		const { page } = this;
+		const { page, screen } = this;
+		if (quick && looked.has(name)) return this.quiet(name);
+		looked.add(name);
 		await page.evaluate(axe);
-		const rightToLeft = mirrored.has(this.screen);
-		if (!quick || !rightToLeft) await this.obeys(name);
-		await this.fits(name);
-		if (!quick) {
-			await mkdir(path.join(shots, this.screen), { recursive: true });
-			await page.screenshot({ path: path.join(shots, this.screen, `${name}.png`), fullPage: true });
+		await this.obeys(name, everyRule);
+		await this.fitsAt(screen, name);
+		if (quick) {
+			const other = opposite[screen];
+			await this.turnTo(other);
+			await this.fitsAt(other, `${name} as on ${other}`);
+			await this.obeysFromRightToLeft(`${name} as on ${other}`, rulesOfScreens);
+			await this.turnTo(screen);
+		} else {
+			await mkdir(path.join(shots, screen), { recursive: true });
+			await page.screenshot({ path: path.join(shots, screen, `${name}.png`), fullPage: true });
+			if (mirrored.has(screen)) await this.obeysFromRightToLeft(name, everyRule);
 		}
-		await this.fitsWithTwiceTheText(name);
-		await page.evaluate(() => { document.documentElement.dir = "rtl"; });
-		await this.fits(`${name} from right to left`);
-		if (rightToLeft) await this.obeys(`${name} from right to left`);
-		await page.evaluate(() => { document.documentElement.dir = "ltr"; });
-		this.quiet(name);
+		return this.quiet(name);
 	}
 
-	/** obeys runs axe, which is on the page already. */
-	async obeys(name) {
-		const { violations } = await this.page.evaluate(() => window.axe.run(document, {
-			resultTypes: ["violations"],
-			runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-		}));
-		assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], `axe on ${name}`);
+	/** turnTo gives the page the size and the colours of a screen, and leaves the language. */
+	async turnTo(screen) {
+		const { viewport, colorScheme } = screens[screen];
+		await Promise.all([this.page.setViewportSize(viewport), this.page.emulateMedia({ colorScheme })]);
 	}
 
+	/** obeys runs axe, which is on the page already. It asks for no more than the faults: the
+	 * rest takes as long to send as the rules take. */
+	async obeys(name, runOnly) {
+		const faults = await this.page.evaluate(async (rules) => {
+			const { violations } = await window.axe.run(document, { resultTypes: ["violations"], selectors: false, preload: false, runOnly: rules });
+			return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`);
+		}, runOnly);
+		assert.deepEqual(faults, [], `axe on ${name}`);
+	}
+
+	async obeysFromRightToLeft(name, runOnly) {
+		await this.page.evaluate(() => { document.documentElement.dir = "rtl"; });
+		await this.obeys(`${name} from right to left`, runOnly);
+		await this.page.evaluate(() => { document.documentElement.dir = "ltr"; });
+	}
+
+	/** fits checks the width, in both directions in one turn: nothing is painted between. */
 	async fits(name) {
 		const over = await this.page.evaluate(() => {
-			const wide = document.documentElement.clientWidth;
-			return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
-				const box = e.getBoundingClientRect();
-				return e.checkVisibility() && box.width > 0 && (box.right > wide + 1 || box.left < -1) && !e.closest("pre, .scroll, .unseen, .skip");
-			}).map((e) => e.outerHTML.slice(0, 120));
+			const root = document.documentElement;
+			const beyond = (direction) => {
+				root.dir = direction;
+				const wide = root.clientWidth;
+				return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
+					const box = e.getBoundingClientRect();
+					return e.checkVisibility() && box.width > 0 && (box.right > wide + 1 || box.left < -1) && !e.closest("pre, .scroll, .unseen, .skip");
+				}).map((e) => `${direction}: ${e.outerHTML.slice(0, 120)}`);
+			};
+			const mirrored = beyond("rtl");
+			return [...beyond("ltr"), ...mirrored];
 		});
 		assert.deepEqual(over, [], `${name} is wider than the screen`);
+	}
+
+	/** fitsAt wants the page to fit the screen that it is on, and a phone with twice the text, too. */
+	async fitsAt(screen, name) {
+		await this.fits(name);
+		await this.fitsWithTwiceTheText(screen, name);
 	}
 
 	/** fitsWithTwiceTheText is WCAG 2.2, 1.4.4, with the size of text that people set in the
 	 * browser, on phones, which have the least room for it. The narrowest screen stands for a
 	 * page that is magnified, so a common phone takes its place. People with a virtual
 	 * authenticator are left out, which would end with this session of DevTools. */
-	async fitsWithTwiceTheText(name) {
-		const { viewport } = screens[this.screen];
+	async fitsWithTwiceTheText(screen, name) {
+		const { viewport } = screens[screen];
 		if (this.hasAuthenticator || viewport.width > 480) return;
-		const browser = await this.context.newCDPSession(this.page);
+		this.devTools ??= await this.context.newCDPSession(this.page);
 		if (viewport.width <= 320) await this.page.setViewportSize({ ...viewport, width: 375 });
-		const textSize = (standard) => browser.send("Page.setFontSizes", { fontSizes: { standard, fixed: standard } });
+		const textSize = (standard) => this.devTools.send("Page.setFontSizes", { fontSizes: { standard, fixed: standard } });
 		await textSize(32);
 		await this.fits(`${name} with twice the text`);
 		await textSize(16);
-		await browser.detach();
 		if (viewport.width <= 320) await this.page.setViewportSize(viewport);
 	}
 

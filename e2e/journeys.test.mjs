@@ -3,10 +3,10 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Person, Server, chosen, journeyed, onScreens, password } from "./harness.mjs";
+import { Person, Server, chosen, everyScreen, onScreens, password } from "./harness.mjs";
 
-onScreens("journeys", journeyed, ({ server, create }) => {
-	test("from the first page to a login of somebody new", async () => {
+onScreens("journeys", everyScreen, ({ server, create, journey }) => {
+	journey("from the first page to a login of somebody new", async () => {
 		const owner = await create();
 		await owner.go("/");
 		await owner.look("start");
@@ -51,7 +51,7 @@ onScreens("journeys", journeyed, ({ server, create }) => {
 		await owner.look("account-new");
 	});
 
-	test("a login that fails tells nothing", async () => {
+	journey("a login that fails tells nothing", async () => {
 		const p = await create();
 		await p.go("/account");
 		await p.at("/login");
@@ -75,7 +75,7 @@ onScreens("journeys", journeyed, ({ server, create }) => {
 		await p.at("/account");
 	});
 
-	test("the account: name, password, sessions", async () => {
+	journey("the account: name, password, sessions", async () => {
 		const p = await create();
 		const elsewhere = await create();
 		const third = await create();
@@ -106,7 +106,7 @@ onScreens("journeys", journeyed, ({ server, create }) => {
 		await p.look("login-signed-out");
 	});
 
-	test("a forgotten password", async () => {
+	journey("a forgotten password", async () => {
 		const p = await create();
 		await p.go("/forgot");
 		await p.look("forgot");
@@ -134,7 +134,7 @@ onScreens("journeys", journeyed, ({ server, create }) => {
 		assert.ok(!requests(server).includes(code), "the code is in the log of requests");
 	});
 
-	test("somebody with an account joins, chooses, leaves; a tenant closes and comes back", async () => {
+	journey("somebody with an account joins, chooses, leaves; a tenant closes and comes back", async () => {
 		const p = await create();
 		await p.signIn("owner@acme.example", password);
 		const printed = await server.operate("tenant", "create", "--name", "Globex", "--owner-email", "owner@acme.example");
@@ -183,7 +183,7 @@ onScreens("journeys", journeyed, ({ server, create }) => {
 		await p.look("accept-used");
 	});
 
-	test("what is not there, and what is frozen", async () => {
+	journey("what is not there, and what is frozen", async () => {
 		const p = await create();
 		await p.go("/nowhere");
 		await p.look("not-found");

@@ -2,10 +2,9 @@
 // with a server that goes away.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { onScreens, password, walked } from "./harness.mjs";
+import { everyScreen, onScreens, password } from "./harness.mjs";
 
-onScreens("lists of the console", walked, ({ server, create }) => {
+onScreens("lists of the console", everyScreen, ({ server, create, journey }) => {
 	let owner;
 	const signIn = async (options = {}) => {
 		owner = await create(options);
@@ -14,7 +13,7 @@ onScreens("lists of the console", walked, ({ server, create }) => {
 		return owner.page;
 	};
 
-	test("the keyboard finds a row, opens its menu and suspends; Undo lifts it", async () => {
+	journey("the keyboard finds a row, opens its menu and suspends; Undo lifts it", async () => {
 		const page = await signIn();
 		await owner.go("/console/people");
 		await page.waitForSelector(".all:not([hidden])");
@@ -40,7 +39,7 @@ onScreens("lists of the console", walked, ({ server, create }) => {
 		assert.equal(await page.locator(".tag.alarm").count(), 0);
 	});
 
-	test("several are chosen with one box, and each outcome is shown", async () => {
+	journey("several are chosen with one box, and each outcome is shown", async () => {
 		const page = await signIn();
 		await owner.go("/console/people?q=acme");
 		await page.locator("#all").check();
@@ -61,7 +60,7 @@ onScreens("lists of the console", walked, ({ server, create }) => {
 		await owner.look("console-trail-group");
 	});
 
-	test("a file is previewed, corrected and sent", async () => {
+	journey("a file is previewed, corrected and sent", async () => {
 		const page = await signIn();
 		await owner.go("/console/invitations/new");
 		const text = "\ufeffName;E-Mail;Rolle\r\n\"Müller; Jürgen\";j@x.example;viewer\r\nBob;nobody;\r\n";
@@ -82,7 +81,7 @@ onScreens("lists of the console", walked, ({ server, create }) => {
 		assert.equal(await page.locator(".rows .bad").count(), await page.locator(".rows > li").count() - 2);
 	});
 
-	test("settings that two people change show both values; leaving unsaved ones asks", async () => {
+	journey("settings that two people change show both values; leaving unsaved ones asks", async () => {
 		const page = await signIn();
 		await owner.go("/console/settings");
 		const other = await owner.context.newPage();
@@ -112,7 +111,7 @@ onScreens("lists of the console", walked, ({ server, create }) => {
 		await owner.look("console-colour");
 	});
 
-	test("a theme is chosen without scripts; the trail has local times with them", async () => {
+	journey("a theme is chosen without scripts; the trail has local times with them", async () => {
 		let page = await signIn({ javaScriptEnabled: false });
 		await owner.go("/console/audit");
 		const dark = await page.locator("meta[name=color-scheme]").getAttribute("content");
@@ -130,7 +129,7 @@ onScreens("lists of the console", walked, ({ server, create }) => {
 		await owner.look("console-trail-local");
 	});
 
-	test("when the server is gone, the page says since when it is as it is", async () => {
+	journey("when the server is gone, the page says since when it is as it is", async () => {
 		const page = await signIn();
 		await page.clock.install();
 		await owner.go("/console/people");

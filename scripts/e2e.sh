@@ -5,8 +5,8 @@
 #   CHROMIUM=/usr/bin/chromium     another browser to drive; by default
 #                                  chromium-headless-shell if installed, which takes
 #                                  half the time of chromium
-#   E2E_QUICK=1                    each page on two screens instead of four, with one
-#                                  run of axe on each, and no pictures
+#   E2E_QUICK=1                    each journey on one screen instead of four; each page on
+#                                  a phone and a desktop, and no pictures
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

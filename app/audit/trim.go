@@ -8,9 +8,13 @@ import (
 )
 
 const (
-	trimBatch  = 500 // events that one transaction deletes
+	trimLeast  = 50  // events that one transaction deletes at least
+	trimMost   = 500 // and at most
 	trimTrails = 100 // trails that are looked for at once
-	// trimPause is the time between two batches, in which others write.
+	// trimTime is how long a transaction should take: SQLite has one writer, and a node's
+	// heartbeat waits with the others.
+	trimTime = 40 * time.Millisecond
+	// trimPause is the shortest time between two batches, in which others write.
 	trimPause = 20 * time.Millisecond
 	// trimFor bounds one sweep: the next one, a minute later, continues.
 	trimFor = 30 * time.Second
@@ -37,21 +41,38 @@ func (t *Trail) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// trim deletes the old events of a trail.
+// trim deletes the old events of a trail. It pauses as long as a batch took, so that others
+// have half of the time.
 func (t *Trail) trim(ctx context.Context, tenantID string, began time.Time) error {
-	for n := int64(trimBatch); n == trimBatch && time.Since(began) < trimFor; {
-		err := t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.TrimTrail(ctx, tenantID, tx.Now.Add(-t.keep), trimBatch)
+	limit := trimLeast
+	for more := true; more && time.Since(began) < trimFor; {
+		start := time.Now()
+		err := t.writer.Upkeep(ctx, func(tx *store.Tx) error {
+			n, err := tx.TrimTrail(ctx, tenantID, tx.Now.Add(-t.keep), limit)
+			more = n == int64(limit)
 			return err
 		})
 		if err != nil {
 			return err
 		}
+		took := time.Since(start)
+		limit = nextBatch(limit, took)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(trimPause):
+		case <-time.After(max(trimPause, took)):
 		}
 	}
 	return nil
+}
+
+// nextBatch returns how many events to delete after as many have taken a time.
+func nextBatch(limit int, took time.Duration) int {
+	switch {
+	case took > trimTime:
+		return max(limit/2, trimLeast)
+	case took < trimTime/3:
+		return min(limit*2, trimMost)
+	}
+	return limit
 }

@@ -88,3 +88,13 @@ func (d document) addExample(code doorward.Code) *huma.Example {
 	}}
 	return &huma.Example{Ref: "#/components/examples/" + string(code)}
 }
+
+// withVersion sets the object's ETag and returns its view, unless there is an error.
+func withVersion[T interface{ Version() string }, V any](c *front.Call, object T, err error, view func(T) V) (V, error) {
+	if err != nil {
+		var none V
+		return none, err
+	}
+	c.SetVersion(object.Version())
+	return view(object), nil
+}

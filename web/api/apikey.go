@@ -63,17 +63,11 @@ func (a *api) apiKey(ctx context.Context, c *front.Call, _ front.None) (front.AP
 		return front.APIKey{}, err
 	}
 	k, err := a.app.APIKeys.Get(ctx, c.Caller, id)
-	return a.showKey(c, k, err)
+	return withVersion(c, &k, err, a.viewKey)
 }
 
-// showKey sets the key's ETag and returns its view, unless there is an error.
-func (a *api) showKey(c *front.Call, k doorward.APIKey, err error) (front.APIKey, error) {
-	if err != nil {
-		return front.APIKey{}, err
-	}
-	c.SetVersion(k.Version())
-	return front.ViewAPIKey(k, a.app.Now()), nil
-}
+// viewKey returns the view of the key as it is now.
+func (a *api) viewKey(k *doorward.APIKey) front.APIKey { return front.ViewAPIKey(*k, a.app.Now()) }
 
 type createAPIKeyInput struct {
 	Name          string     `json:"name" example:"Reports of the shop" doc:"What will use it; at most 100 characters"`
@@ -136,7 +130,7 @@ func (a *api) editAPIKey(ctx context.Context, c *front.Call, in editAPIKeyInput)
 		Days: (*int64)(in.ExpiresInDays), OwnerID: in.OwnerID, Status: in.Status, Versions: c.Versions(),
 	})
 	c.Revoked(revocation)
-	return a.showKey(c, k, err)
+	return withVersion(c, &k, err, a.viewKey)
 }
 
 type rotateInput struct {

@@ -67,16 +67,7 @@ func (a *api) role(ctx context.Context, c *front.Call, _ front.None) (roleView, 
 		return roleView{}, err
 	}
 	r, err := a.app.Roles.Get(ctx, c.Caller, id)
-	return showRole(c, r, err)
-}
-
-// showRole sets the role's ETag and returns its view, unless there is an error.
-func showRole(c *front.Call, r role.Role, err error) (roleView, error) {
-	if err != nil {
-		return roleView{}, err
-	}
-	c.SetVersion(r.Version())
-	return viewRole(r), nil
+	return withVersion(c, r, err, viewRole)
 }
 
 type createRoleInput struct {
@@ -115,7 +106,7 @@ func (a *api) editRole(ctx context.Context, c *front.Call, in editRoleInput) (ro
 	}
 	r, revocation, err := a.app.Roles.Edit(ctx, c.Caller, id, role.Edit{Name: in.Name, About: in.About, Permissions: in.Permissions, Versions: c.Versions()})
 	c.Revoked(revocation)
-	return showRole(c, r, err)
+	return withVersion(c, r, err, viewRole)
 }
 
 var docDeleteRole = front.Doc{

@@ -98,11 +98,7 @@ func (a *api) user(ctx context.Context, c *front.Call, _ front.None) (front.User
 		return front.User{}, err
 	}
 	u, err := a.app.Users.Get(ctx, c.Caller, target.ID)
-	if err != nil {
-		return front.User{}, err
-	}
-	c.SetVersion(u.Version())
-	return front.ViewUser(u), nil
+	return withVersion(c, u, err, front.ViewUser)
 }
 
 // member is the user of the path, in the caller's tenant.

@@ -89,16 +89,7 @@ func (a *api) webhook(ctx context.Context, c *front.Call, _ front.None) (webhook
 		return webhookView{}, err
 	}
 	w, err := a.app.Webhooks.Get(ctx, c.Caller, id)
-	return showWebhook(c, w, err)
-}
-
-// showWebhook sets the webhook's ETag and returns its view, unless there is an error.
-func showWebhook(c *front.Call, w doorward.Webhook, err error) (webhookView, error) {
-	if err != nil {
-		return webhookView{}, err
-	}
-	c.SetVersion(w.Version())
-	return viewWebhook(w), nil
+	return withVersion(c, w, err, viewWebhook)
 }
 
 type createWebhookInput struct {
@@ -152,7 +143,7 @@ func (a *api) editWebhook(ctx context.Context, c *front.Call, in editWebhookInpu
 	w, err := a.app.Webhooks.Edit(ctx, c.Caller, id, webhook.Draft{
 		URL: in.URL, Events: in.Events, About: in.About, Include: in.Include, Enabled: in.Enabled,
 	}, c.Versions())
-	return showWebhook(c, w, err)
+	return withVersion(c, w, err, viewWebhook)
 }
 
 var docDeleteWebhook = front.Doc{

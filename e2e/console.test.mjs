@@ -542,11 +542,11 @@ test("an invitation is sent again once the wait is over", async () => {
 		}
 		await p.look("console-invitation-resent");
 		for (let tries = 0; tries < 50 && await server.code("bea@acme.example") === first; tries++) await p.page.waitForTimeout(100);
-		const guest = await Person.create(server.url, "phone-light-en");
-		await guest.go(`/accept#token=${first}`);
-		await guest.page.waitForSelector(".ending");
-		await guest.go(`/accept#token=${await server.code("bea@acme.example")}`);
-		await guest.page.waitForSelector("form[action$='/accept/register']");
+		const invited = await Person.create(server.url, "phone-light-en");
+		await invited.go(`/accept#token=${first}`);
+		await invited.page.waitForSelector(".ending");
+		await invited.go(`/accept#token=${await server.code("bea@acme.example")}`);
+		await invited.page.waitForSelector("form[action$='/accept/register']");
 	} finally {
 		await server.stop();
 	}

@@ -201,7 +201,7 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 }
 
 // read loads the key and puts it into memory. It takes the mark before it reads the row, so
-// that a change that arrives meanwhile invalidates the entry (docs/lease.md, rule 5).
+// that a change that arrives during the read invalidates the entry (docs/lease.md, rule 5).
 func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential, error) {
 	var cred store.KeyCredential
 	if err := k.db.Clock().Err(); err != nil {

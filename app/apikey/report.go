@@ -23,7 +23,7 @@ func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Ha
 		return err
 	}
 	_, err = k.writer.Do(ctx, by, doorward.APIKeyLeak, object(cred.Key), func(tx *access.Tx) error {
-		// A rotation that commits meanwhile adds a secret, which must be revoked as well.
+		// A rotation that commits in between adds a secret, which must be revoked as well.
 		if err := tx.LockTenant(ctx, cred.Key.TenantID); err != nil {
 			return err
 		}

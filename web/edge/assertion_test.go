@@ -87,15 +87,13 @@ func TestAssertionsAreNoCredentials(t *testing.T) {
 	owner, user := d.people["OWNER"], d.people["USER"]
 	asserted := func(query string) string { return d.check(t, "GET", query, as(user)).header.Get("X-Auth-Assertion") }
 	before := asserted("")
-	for tries := 1; ; tries++ { // on a busy machine the lease may lapse, or 10 s pass, in between
+	// On a busy machine 10 s may pass in between, or the lease may lapse, and then each
+	// check signs.
+	eventually(t, "two checks with the same assertion", func() (same bool) {
 		again := asserted("action=message.send")
-		if again == before && before != "" {
-			break
-		}
-		if before = again; tries == 20 {
-			t.Fatal("each check makes another assertion")
-		}
-	}
+		same, before = again == before && again != "", again
+		return same
+	})
 	d.check(t, "GET", "", headers{"Authorization", "Bearer " + before}).fails(http.StatusUnauthorized, "unauthenticated")
 	d.check(t, "GET", "", headers{"Cookie", "JSESSIONID=" + before}).fails(http.StatusUnauthorized, "unauthenticated")
 	if a := d.send(t, "PATCH /api/v2/users/"+user.ID, strings.NewReader(`{"role":"ADMIN"}`), as(owner, "Content-Type", "application/json")); a.status != http.StatusOK {

@@ -161,50 +161,51 @@ func (r *recorder) count(row store.InboxRow) {
 // fileAnonymous puts the counts back into the inbox, to be recorded at the end of
 // the minute.
 func (r *recorder) fileAnonymous(ctx context.Context) error {
+	groups := map[anonymousKey][]store.InboxRow{} // those that differ in the network alone
+	for key, row := range r.anonymous {
+		key.network = ""
+		groups[key] = append(groups[key], row)
+	}
 	var rows []store.InboxRow
-	for _, row := range r.anonymous {
-		rows = append(rows, row)
+	for _, group := range groups {
+		merged, err := r.mergeBeyondLimit(ctx, group)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, merged...)
 	}
 	access.SortInbox(rows)
-	rows, err := r.mergeBeyondLimit(ctx, rows)
 	for _, row := range rows {
-		if err == nil {
-			err = r.tx.FileInbox(ctx, row, true)
+		if err := r.tx.FileInbox(ctx, row, true); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
-// mergeBeyondLimit leaves rows to the first maxAnonymousSources networks of a minute, which
-// include those with a row in the inbox, and adds the others up in one row without a source.
-func (r *recorder) mergeBeyondLimit(ctx context.Context, rows []store.InboxRow) ([]store.InboxRow, error) {
-	sources := map[anonymousKey][]string{}
-	rest := map[anonymousKey]int{}
-	var all []store.InboxRow
-	for _, row := range rows {
-		like := anonymousKey{"", row.Action, row.Reason, row.Minute}
-		if _, asked := sources[like]; !asked {
-			known, err := r.tx.InboxSources(ctx, row, maxAnonymousSources+1)
-			if err != nil {
-				return nil, err
-			}
-			sources[like] = slices.DeleteFunc(known, func(s string) bool { return s == "" })
-		}
-		known := slices.Contains(sources[like], row.Source)
-		if n, exists := rest[like]; !known && exists { // the one row for the others
-			all[n].Hits += row.Hits
-			continue
-		}
-		switch {
-		case known:
-		case len(sources[like]) < maxAnonymousSources:
-			sources[like] = append(sources[like], row.Source)
-		default:
-			rest[like] = len(all)
-			row.Source = ""
-		}
-		all = append(all, row)
+// mergeBeyondLimit leaves the rows of the first maxAnonymousSources networks, among them
+// those with a row in the inbox, and adds the others up in one row without a source.
+func (r *recorder) mergeBeyondLimit(ctx context.Context, group []store.InboxRow) ([]store.InboxRow, error) {
+	sources, err := r.tx.InboxSources(ctx, group[0], maxAnonymousSources+1)
+	if err != nil {
+		return nil, err
 	}
-	access.SortInbox(all)
-	return all, nil
+	sources = slices.DeleteFunc(sources, func(s string) bool { return s == "" })
+	access.SortInbox(group)
+	var rows, rest []store.InboxRow
+	for _, row := range group {
+		switch {
+		case slices.Contains(sources, row.Source):
+			rows = append(rows, row)
+		case len(sources) < maxAnonymousSources:
+			sources = append(sources, row.Source)
+			rows = append(rows, row)
+		case len(rest) == 0:
+			row.Source = ""
+			rest = append(rest, row)
+		default:
+			rest[0].Hits += row.Hits
+		}
+	}
+	return append(rows, rest...), nil
 }

@@ -51,6 +51,73 @@ func checkTrail(f *apptest.Fixture) {
 	}
 }
 
+// dressUp gives the tenant a name, a logo and a role. It returns the name, and all texts by
+// which rows about it are found.
+func dressUp(f *apptest.Fixture, owner apptest.Person) (name string, texts []string) {
+	f.Helper()
+	name = "Vanishing Ltd"
+	const roleName, about = "VANISHED", "What vanishes"
+	f.NoError(apptest.ErrorOf(f.Node(0).Tenants.Edit(f.Context(), owner.Caller, tenant.Edit{Name: &name})))
+	logo := smallestLogo(f)
+	f.NoError(apptest.ErrorOf(f.Node(0).Tenants.SetLogo(f.Context(), owner.Caller, logo, nil)))
+	f.NoError(apptest.ErrorOf(f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: roleName, About: about, Permissions: []string{"user.read"}})))
+	return name, []string{name, roleName, about, string(logo)}
+}
+
+// keepMore leaves a refused decision and a repeatable call in the database.
+func keepMore(f *apptest.Fixture, admin apptest.Person) {
+	f.Helper()
+	tenantID := admin.User.TenantID
+	if f.Node(0).Access.Require(f.Context(), admin.Caller, doorward.TenantClose, doorward.Object{TenantID: tenantID}) == nil {
+		f.Error("an ADMIN may close the tenant")
+	}
+	f.NoError(f.Node(0).Access.Decisions().Flush(f.Context()))
+	f.NoError(apptest.ErrorOf(f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		return apptest.ErrorOf(tx.MarkCall(f.Context(), doorward.IdempotentCall{ID: []byte("a call"), TenantID: tenantID, Body: []byte("a body")}))
+	})))
+}
+
+// closeForGood closes the tenant and restores it at the end of the hold, twice, then closes
+// it until after the hold.
+func closeForGood(f *apptest.Fixture, clock *apptest.MovedClock, name string, owner, member apptest.Person) {
+	f.Helper()
+	closeNow := func() {
+		_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, name)
+		f.NoError(err)
+	}
+	for range 2 {
+		closeNow()
+		clock.Move(apptest.TenantHold - time.Minute)
+		f.NoError(f.Node(1).Tenants.Sweep(f.Context()))
+		owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+		f.NoError(apptest.ErrorOf(f.Node(0).Tenants.Restore(f.Context(), owner.Caller)))
+		f.SignIn(member.User.Email, apptest.FirstPassword)
+	}
+	closeNow()
+	owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+	clock.Move(apptest.TenantHold)
+	if _, err := f.Node(0).Tenants.Restore(f.Context(), owner.Caller); apptest.Code(err) != doorward.CodeTenantNotClosing {
+		f.Errorf("a restoration after the hold: %v", err)
+	}
+}
+
+// wantNoTraces fails if a row has one of the texts, or one of the ids outside the log of
+// changes, which is swept hourly, and the trail of the installation. That has one event
+// about the tenant, and keeps the ids of blanked people.
+func wantNoTraces(f *apptest.Fixture, tenantID string, texts, ids []string) {
+	f.Helper()
+	rows := f.AllRows()
+	if left := apptest.RowsWith(rows, texts...); len(left) > 0 {
+		f.Errorf("rows left:\n%s", strings.Join(left, "\n"))
+	}
+	about := slices.DeleteFunc(apptest.RowsWith(rows, ids...), func(row string) bool {
+		return strings.HasPrefix(row, "changes: ") || strings.HasPrefix(row, "events: ") && !strings.Contains(row, tenantID)
+	})
+	if len(about) != 1 || !strings.Contains(about[0], string(doorward.TenantDestroy)) {
+		f.Errorf("rows left about the tenant, besides one event:\n%s", strings.Join(about, "\n"))
+	}
+}
+
 // TestClosedTenantIsGone: during the hold a closed tenant can be restored
 // completely; afterwards no table has its people, members of other tenants stay
 // there, and the trail records the destruction.
@@ -58,76 +125,32 @@ func TestClosedTenantIsGone(t *testing.T) {
 	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		staying, stayer := f.Tenant()
 		gone, owner := f.Tenant()
-		names := []string{"Vanishing Ltd", "Vera Vanish"}
-		_, err := f.Node(0).Tenants.Edit(f.Context(), owner.Caller, tenant.Edit{Name: &names[0]})
+		name, texts := dressUp(f, owner)
+		alone, both := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser)
+		vera := "Vera Vanish"
+		_, _, err := f.Node(0).Users.Edit(f.Context(), owner.Caller, alone.User, user.Edit{Name: &vera})
 		f.NoError(err)
-		logo := smallestLogo(f)
-		_, err = f.Node(0).Tenants.SetLogo(f.Context(), owner.Caller, logo, nil)
-		f.NoError(err)
-		_, err = f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "VANISHED", About: names[1], Permissions: []string{"user.read"}})
-		f.NoError(err)
-		names = append(names, "VANISHED")
-		alone := f.Join(owner, doorward.RoleAdmin)
-		_, _, err = f.Node(0).Users.Edit(f.Context(), owner.Caller, alone.User, user.Edit{Name: &names[1]})
-		f.NoError(err)
-		both := f.Join(owner, doorward.RoleUser)
 		_, token := f.Invite(stayer, both.User.Email, doorward.RoleViewer)
-		_, err = f.Node(0).Invitations.Accept(f.Context(), both.Caller, token, "")
-		f.NoError(err)
+		f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), both.Caller, token, "")))
 		f.Invite(alone, "pending.vanish@example.com", doorward.RoleUser)
 		leaveTraces(f, alone)
-		if f.Node(0).Access.Require(f.Context(), alone.Caller, doorward.TenantClose, doorward.Object{TenantID: gone.ID}) == nil {
-			f.Error("an ADMIN may close the tenant")
-		}
-		f.NoError(f.Node(0).Access.Decisions().Flush(f.Context())) // keeps the refusal
-		_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error {
-			_, err := tx.MarkCall(f.Context(), doorward.IdempotentCall{ID: []byte("a call"), TenantID: gone.ID, Body: []byte("a body")})
-			return err
-		})
-		f.NoError(err)
+		keepMore(f, alone)
 
-		for range 2 { // closed, restored, closed
-			_, _, err = f.Node(0).Tenants.Close(f.Context(), owner.Caller, names[0])
-			f.NoError(err)
-			clock.Move(apptest.TenantHold - time.Minute)
-			f.NoError(f.Node(1).Tenants.Sweep(f.Context()))
-			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
-			_, err = f.Node(0).Tenants.Restore(f.Context(), owner.Caller)
-			f.NoError(err)
-		}
-		f.SignIn(alone.User.Email, apptest.FirstPassword)
-		_, _, err = f.Node(0).Tenants.Close(f.Context(), owner.Caller, names[0])
-		f.NoError(err)
-		owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
-		clock.Move(apptest.TenantHold)
-		_, err = f.Node(0).Tenants.Restore(f.Context(), owner.Caller)
-		if apptest.Code(err) != doorward.CodeTenantNotClosing {
-			f.Errorf("a restoration after the hold: %v", err)
-		}
-
-		names = append(names, string(logo))
-		people := []string{owner.User.Email, alone.User.Email, "pending.vanish@example.com"}
+		closeForGood(f, clock, name, owner, alone)
+		texts = append(texts, vera, owner.User.Email, alone.User.Email, "pending.vanish@example.com")
 		ids := []string{owner.User.ID, alone.User.ID, gone.ID}
-		if before := f.AllRows(); len(apptest.RowsWith(before, "decisions: ")) == 0 || len(apptest.RowsWith(before, names...)) == 0 || len(apptest.RowsWith(before, people...)) < 10 || len(apptest.RowsWith(before, ids...)) < 10 {
-			f.Fatal("the search finds too little before the destruction: its result afterwards proves nothing")
+		before := f.AllRows()
+		for _, sought := range slices.Concat([]string{"decisions: "}, texts, ids) {
+			if len(apptest.RowsWith(before, sought)) == 0 {
+				f.Fatalf("no row has %q before the destruction: to find none afterwards proves nothing", sought)
+			}
 		}
 		for i := range 2 {
 			f.NoError(f.Node(i).Tenants.Sweep(f.Context()))
 		}
-		after := f.AllRows()
-		if _, err := f.Node(0).Tenants.Logo(f.Context(), doorward.HashLogo(logo)); apptest.Code(err) != doorward.CodeNotFound {
+		wantNoTraces(f, gone.ID, texts, ids)
+		if _, err := f.Node(0).Tenants.Logo(f.Context(), doorward.HashLogo(smallestLogo(f))); apptest.Code(err) != doorward.CodeNotFound {
 			f.Errorf("the logo: %v", err)
-		}
-		if left := apptest.RowsWith(after, append(names, people...)...); len(left) > 0 {
-			f.Errorf("rows left:\n%s", strings.Join(left, "\n"))
-		}
-		// Nodes follow the log of changes, which is swept hourly; the trail of the
-		// installation keeps ids of blanked people.
-		about := slices.DeleteFunc(apptest.RowsWith(after, ids...), func(row string) bool {
-			return strings.HasPrefix(row, "changes: ") || strings.HasPrefix(row, "events: ") && !strings.Contains(row, gone.ID)
-		})
-		if len(about) != 1 || !strings.Contains(about[0], string(doorward.TenantDestroy)) {
-			f.Errorf("rows left about the tenant, besides one event:\n%s", strings.Join(about, "\n"))
 		}
 		checkTrail(f)
 		if again := f.SignIn(both.User.Email, apptest.FirstPassword); again.User.TenantID != staying.ID {

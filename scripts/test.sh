@@ -111,7 +111,7 @@ tests_with() { # REGEXP FOLDER...
 }
 
 # Temporary files go to memory where eight gigabytes of it are free and programs may run
-# there, what Go links among them. On ext4, which is slow to make files right after many
+# there, what Go links among them, and one new PostgreSQL cluster for all to copy. On ext4, which is slow to make files right after many
 # were removed, ./store took twice the CPU.
 in_memory() {
 	local free folder
@@ -119,7 +119,7 @@ in_memory() {
 	[ "${free:-0}" -gt $((8 << 20)) ] && folder=$(mktemp -d /dev/shm/doorward.XXXXXX) || return 0
 	memory=$folder && chmod 1777 "$memory"
 	cp "$(type -P true)" "$memory" && "$memory/true" || return 0
-	export TMPDIR=$memory
+	export TMPDIR=$memory DOORWARD_TEST_PGDATA=$memory/pgdata
 }
 
 # Built files don't depend on the folder, so that another checkout finds them in the cache.

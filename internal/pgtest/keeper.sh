@@ -1,17 +1,19 @@
 #!/bin/sh
 # The keeper of one PostgreSQL cluster: it makes it, runs it, and when the test
 # binary has ended, removes it. Run as: sh -c SCRIPT keeper BINDIR SETTINGS [FOLDER]
-# where FOLDER is that of the stopped cluster that a standby is to follow.
+# where FOLDER is that of the stopped cluster that a standby is to follow. With
+# DOORWARD_TEST_PGDATA the cluster is a copy of that folder, which the first keeper makes.
 #
 # It reads one command a line (start PORT, stop MODE, kill, promote, pause,
 # resume) and answers each with "ok" or "failed"; before that it prints the
-# cluster's folder, and the answer to its creation. Only the test binary holds the other end of its
-# standard input, so end of file means that the binary has ended, for whatever reason.
-# Everything happens here, sequentially, so that no crash leaves anything behind.
+# cluster's folder, and the answer to its creation. Only the test binary holds the other
+# end of its standard input, so end of file means that the binary has ended, for whatever
+# reason. Everything happens here, sequentially, so that no crash leaves anything behind.
 set -u
 bin=$1
 settings=$2
 primary=${3-}
+template=${DOORWARD_TEST_PGDATA-}
 
 # In memory where there is a gigabyte for it: a database is some 300 files, which ext4 makes
 # slowly right after as many were removed. Not in memory if commits are to wait for the disk.
@@ -33,10 +35,22 @@ create() {
 copy_or_init() {
 	if [ -n "$primary" ]; then
 		cp -R "$primary/data" data && touch data/standby.signal
+	elif [ -n "$template" ]; then
+		make_template && cp -R "$template" data
 	else
-		"$bin/initdb" --pgdata=data --username=postgres --auth=trust --encoding=UTF8 \
-			--locale=C.UTF-8 --no-sync --no-instructions
+		init data
 	fi
+}
+
+# Several may make it at once: only the first to rename its own succeeds.
+make_template() {
+	[ -d "$template" ] && return
+	init "$template.$$" && { mv -T "$template.$$" "$template" || [ -d "$template" ]; }
+}
+
+init() { # FOLDER
+	"$bin/initdb" --pgdata="$1" --username=postgres --auth=trust --encoding=UTF8 \
+		--locale=C.UTF-8 --no-sync --no-instructions
 }
 
 start() { "$bin/pg_ctl" start --wait --timeout=60 --pgdata=data --log=log --options="-p $1"; }

@@ -88,7 +88,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			child := exec.Command(os.Args[0], "-test.run=^TestEndingChild$")
-			child.Env = append(os.Environ(), ending+"="+name)
+			child.Env = append(os.Environ(), ending+"="+name, templateFolder+"=") // initdb is to run
 			home := leavesNothing(t, child)
 			if _, err := os.Stat(home); !os.IsNotExist(err) {
 				t.Errorf("%s is still there (%v)", home, err)

@@ -19,6 +19,10 @@
 // test -short, such tests are skipped. With DOORWARD_TEST_POSTGRES=require, which
 // make test sets, they fail instead.
 //
+// initdb takes most of the time in which a cluster is made. If DOORWARD_TEST_PGDATA names a
+// folder, which need not exist, initdb runs once, and each cluster is a copy. The folder is
+// left to whoever set the variable, and is for one version of PostgreSQL.
+//
 // # Cleaning up
 //
 // Nothing is left behind, even after a panic, a timeout or SIGKILL of the test
@@ -238,6 +242,9 @@ func settings(options []Option) string {
 	return lines.String()
 }
 
+// templateFolder is the environment variable that names the template of all clusters.
+const templateFolder = "DOORWARD_TEST_PGDATA"
+
 // startKeeper starts the keeper in its own session, so that Ctrl-C, which the terminal sends
 // to all of go test, doesn't reach it: it must outlive us to clean up.
 func startKeeper(bin, settings string, args ...string) (*Cluster, error) {
@@ -248,7 +255,7 @@ func startKeeper(bin, settings string, args ...string) (*Cluster, error) {
 	cmd := exec.Command("/bin/sh", append([]string{"-c", keeperScript, "pgtest-keeper", bin, settings}, args...)...)
 	cmd.Dir = "/"
 	// Not our environment: PGDATA, PGPORT and the like would steer the server.
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"}
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", templateFolder + "=" + os.Getenv(templateFolder)}
 	cmd.SysProcAttr = attr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

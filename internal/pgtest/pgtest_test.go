@@ -3,6 +3,9 @@ package pgtest
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +68,32 @@ func TestCopiesOfATemplate(t *testing.T) {
 	}
 	if got := ask[string](t, two, "SELECT datcollate FROM pg_database WHERE datname = current_database()"); got != "C" {
 		t.Errorf("the collation is %s, want C", got)
+	}
+}
+
+func TestClustersAreCopiesOfATemplate(t *testing.T) {
+	// Not t.TempDir: tests run by root start the server as a user to whom that is closed.
+	open, err := os.MkdirTemp("", "template.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(open) })
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(templateFolder, filepath.Join(open, "template"))
+	clusters := make([]*Cluster, 3)
+	var all sync.WaitGroup
+	for i := range clusters {
+		all.Go(func() { clusters[i] = Start(t) })
+	}
+	all.Wait()
+	ids := map[int64]bool{}
+	for _, c := range clusters {
+		ids[ask[int64](t, connect(t, c.DSN(t)), "SELECT system_identifier FROM pg_control_system()")] = true
+	}
+	if len(ids) != 1 {
+		t.Errorf("initdb has made %d of 3 clusters, want 1 and copies", len(ids))
 	}
 }
 

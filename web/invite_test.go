@@ -300,7 +300,8 @@ func TestInvitationsOfTheSuspended(t *testing.T) {
 	})
 }
 
-// Nobody can join a frozen tenant; the invitation stays valid afterwards.
+// Nobody can join a frozen or closing tenant. When it is active again, the invitation is
+// still valid.
 func TestInvitationsToFrozenTenants(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")

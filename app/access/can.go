@@ -87,7 +87,8 @@ func DependsOnRequest(p *doorward.Principal, action doorward.Action) bool {
 	return p.Policy != nil && p.Policy.DependsOnRequest(action)
 }
 
-// ownTenant stands for the principal's own tenant.
+// ownTenant stands for the principal's own tenant, and no object in it. It is recognised by
+// its address: pass &ownTenant, not a copy.
 var ownTenant doorward.Object
 
 func can(p *doorward.Principal, action doorward.Action, on *doorward.Object, r *doorward.Request) Decision {
@@ -139,11 +140,11 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object, 
 // to keys or suspended members.
 func canByPermit(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request) Decision {
 	if p.Policy == nil || !verb.Platform || p.Kind != doorward.ByUser || p.Permissions == nil {
-		return lacks(p, verb)
+		return refuseMissing(p, verb)
 	}
 	permit := p.Policy.Permit(verb.Action, cmp.Or(r, noRequest))
 	if permit == nil {
-		return lacks(p, verb)
+		return refuseMissing(p, verb)
 	}
 	if isTenantUnusable(p, verb.WhileClosing) {
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
@@ -170,8 +171,8 @@ func underPolicy(p *doorward.Principal, verb *doorward.Verb, r *doorward.Request
 	return yes(ReasonRole)
 }
 
-// isExempt reports whether no policy can refuse the action. An OWNER can always change the
-// policies and restore a closing tenant, and sessions can always be ended.
+// isExempt reports whether no policy can refuse the action: an OWNER's reading and changing of
+// the policies, restoring a tenant, ending sessions, and what a closing tenant still allows.
 func isExempt(p *doorward.Principal, verb *doorward.Verb) bool {
 	switch verb.Through {
 	case doorward.PolicyRead, doorward.PolicyManage:
@@ -199,9 +200,9 @@ func canActOn(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) D
 	}
 	held := p.Rules.Rank(on.Held)
 	switch verb.Through {
-	case doorward.UserManage: // below OWNER on lower ranks only
+	case doorward.UserManage: // an OWNER on every rank, others on lower ranks than their own
 		d.Allowed = p.Rank == doorward.RoleOwner || p.Rank.Outranks(held)
-	case doorward.APIKeyManage, doorward.RoleManage:
+	case doorward.APIKeyManage, doorward.RoleManage: // not on higher ranks
 		d.Allowed = !held.Outranks(p.Rank)
 	}
 	if !d.Allowed {
@@ -279,7 +280,8 @@ func CanServe(p *doorward.Principal, need doorward.Action) Decision {
 	return yes(ReasonService)
 }
 
-func lacks(p *doorward.Principal, verb *doorward.Verb) Decision {
+// refuseMissing refuses because the role lacks the permission, or only the API key does.
+func refuseMissing(p *doorward.Principal, verb *doorward.Verb) Decision {
 	d := Decision{Reason: ReasonRole, own: p.Role, obstacle: string(verb.Through)}
 	if g := p.Rules.Grant(p.Role); p.Kind == doorward.ByKey && g != nil && g.Permissions.Allow(verb) {
 		d.Reason = ReasonKey
@@ -321,9 +323,9 @@ const (
 	KeyUnknown  KeyCause = "unknown"
 	KeyRevoked  KeyCause = "revoked"
 	KeyExpired  KeyCause = "expired"
-	KeyRotated  KeyCause = "rotated" // the secret, by a newer one
+	KeyRotated  KeyCause = "rotated" // a newer secret has replaced this one
 	KeyDisabled KeyCause = "disabled"
-	KeyOwner    KeyCause = "owner" // who isn't an active member
+	KeyOwner    KeyCause = "owner" // the owner is not an active member
 )
 
 // KeyRefusal says why a secret of an API key is not valid at now; empty: it is valid.

@@ -15,9 +15,9 @@ import (
 // only while the attempt has the mark. So of all attempts, on all nodes and through
 // crashes, one commits, and with it the answer that the others get.
 
-// BeginCall marks the call as under way. If an earlier attempt has succeeded, it
-// returns its sealed answer instead, once what that attempt has ended is ended on
-// every node. Errors: idempotency_key_reused when the body was another one,
+// BeginCall marks the call as under way. If an earlier attempt has succeeded, it returns
+// that attempt's sealed answer instead, after every node has applied the revocations that
+// it caused. Errors: idempotency_key_reused when the body was another one,
 // idempotency_in_progress, unavailable.
 func (w *Writer) BeginCall(ctx context.Context, call *doorward.IdempotentCall) (answer []byte, err error) {
 	if err := w.db.Clock().Err(); err != nil {
@@ -80,8 +80,9 @@ func (tx *Tx) KeepAnswer(ctx context.Context, result any) error {
 	return keepAnswer(ctx, tx.Tx, tx.By, result)
 }
 
-// KeepEmptyAnswer is Tx.KeepAnswer for a call that succeeds without a transaction.
-func (w *Writer) KeepEmptyAnswer(ctx context.Context, by doorward.Caller, result any) error {
+// KeepAnswerAlone is Tx.KeepAnswer in a transaction of its own. It is for a call that succeeds
+// and changes nothing, such as several invitations of which each is refused.
+func (w *Writer) KeepAnswerAlone(ctx context.Context, by doorward.Caller, result any) error {
 	if by.Idempotent == nil {
 		return nil
 	}

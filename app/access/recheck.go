@@ -11,6 +11,8 @@ import (
 // decideAgain decides with the role that the membership has now, or with what the key may
 // do now, and the object as it is now.
 func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (doorward.Caller, error) {
+	// The key of an operator, or of a service that acts on no tenant, is read again before
+	// any tenant is locked.
 	if by.Kind == doorward.Operator || by.Kind == doorward.ByService && op.On.TenantID == "" {
 		now, err := asNow(ctx, tx, by)
 		if err == nil {
@@ -21,6 +23,8 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 		}
 	}
 	verb, _ := doorward.Lookup(op.Action)
+	// There is nothing else to read again where the request itself is the proof, and no recent
+	// proof of identity is needed, or where the action is on no tenant.
 	if verb.By == doorward.ByProof && proofRules[op.Action] == proofNever || op.On.TenantID == "" {
 		return by, nil
 	}
@@ -40,8 +44,9 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	return by, requireProofByRule(&by.Principal, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
 }
 
-// asNow returns the caller as the session, or the API key, and the membership are now.
-// Errors: unauthenticated if the session or key has ended.
+// asNow returns the caller as its session or key, and its membership, are now. Errors:
+// unauthenticated if the session or key has ended, not_found if a service's tenant is gone,
+// unavailable.
 func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	switch by.Kind {
 	case doorward.ByUser:

@@ -48,7 +48,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 // sendTogether performs the operations. The last one keeps the answer to all of them.
 func (i *Invitations) sendTogether(ctx context.Context, by doorward.Caller, operations []access.Operation, sent []Sent) error {
 	if len(operations) == 0 {
-		return i.writer.KeepEmptyAnswer(ctx, by, sent)
+		return i.writer.KeepAnswerAlone(ctx, by, sent)
 	}
 	last := &operations[len(operations)-1]
 	write := last.Write

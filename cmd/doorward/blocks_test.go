@@ -51,7 +51,7 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 var typed = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
 
 // runPagePattern matches the call by which a test names the page that it follows.
-var runPagePattern = regexp.MustCompile(`\b(?:RunPage|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
+var runPagePattern = regexp.MustCompile(`\b(?:RunPage|Read|follow|blocksOf)\(t, "([\w./-]+\.md)"`)
 
 // followedPages reads from the tests which pages they follow.
 func followedPages(t *testing.T) (pages []string) {

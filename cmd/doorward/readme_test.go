@@ -22,9 +22,15 @@ import (
 // for a second one, "text" and "json" are the output of the block before.
 type block struct{ kind, text string }
 
-func readme(t *testing.T, page string) (blocks []block) {
+// blocksOf returns the blocks of a page. Calls name the page, so that runPagePattern finds
+// that a test follows it.
+func blocksOf(t *testing.T, page string) (blocks []block) {
 	t.Helper()
-	for _, found := range fence.FindAllStringSubmatch(read(t, strings.TrimPrefix(page, "../../")), -1) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range fence.FindAllStringSubmatch(string(text), -1) {
 		blocks = append(blocks, block{found[1], found[2]})
 	}
 	return blocks
@@ -42,8 +48,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// shown is the output that follows block i.
-func shown(blocks []block, i int) string {
+// outputAfter returns the output that README.md shows after block i, or nothing.
+func outputAfter(blocks []block, i int) string {
 	if i+1 < len(blocks) && (blocks[i+1].kind == "text" || blocks[i+1].kind == "json") {
 		return blocks[i+1].text
 	}
@@ -54,15 +60,15 @@ func shown(blocks []block, i int) string {
 func TestREADMEWalk(t *testing.T) {
 	installed.Program(t, "sh", "dash")
 	installed.Program(t, "curl", "curl")
-	blocks, addr, dir := readme(t, "../../README.md"), freeport.On("localhost"), t.TempDir()
+	blocks, addr, dir := blocksOf(t, "../../README.md"), freeport.On("localhost"), t.TempDir()
 	endDev := startDev(t, addr, dir)
 	answers := walkThrough(t, blocks, addr, dir)
 	for i, b := range blocks {
 		switch b.kind {
 		case "sh background":
-			same(t, b.text, shown(blocks, i), strings.ReplaceAll(endDev(), addr, "localhost:8080"))
+			same(t, b.text, outputAfter(blocks, i), strings.ReplaceAll(endDev(), addr, "localhost:8080"))
 		case "sh":
-			same(t, b.text, shown(blocks, i), strings.ReplaceAll(answers[0], addr, "localhost:8080"))
+			same(t, b.text, outputAfter(blocks, i), strings.ReplaceAll(answers[0], addr, "localhost:8080"))
 			answers = answers[1:]
 		}
 	}
@@ -138,7 +144,7 @@ var fleeting = []struct {
 	{regexp.MustCompile(`Doorward \S+ is ready`), "Doorward is ready"},
 }
 
-// timeless replaces what differs from run to run, and removes line breaks in JSON.
+// timeless replaces what differs from run to run, and writes JSON with one member a line.
 func timeless(text string) string {
 	text = strings.TrimSpace(text) + "\n"
 	if i := strings.IndexByte(text, '{'); i >= 0 {
@@ -159,7 +165,7 @@ func TestREADMECommands(t *testing.T) {
 	if !strings.Contains(makefile, "\nrun: ") || !strings.Contains(makefile, "\n\tgo run ./cmd/doorward dev\n") {
 		t.Error("make run is not go run ./cmd/doorward dev")
 	}
-	for _, b := range readme(t, "../../README.md") {
+	for _, b := range blocksOf(t, "../../README.md") {
 		if b.kind == "sh background" && b.text != "make run\n" {
 			t.Errorf("unknown command %q", b.text)
 		}

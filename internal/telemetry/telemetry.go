@@ -79,7 +79,8 @@ func (m *Metrics) Route(method, pattern string) *Route {
 	return r
 }
 
-// Answered counts a request. A status of 0 counts as 200, as in net/http.
+// Answered counts a request. A status outside of 200 to 599 counts as 200: net/http answers
+// that where a handler writes none, which is a status of 0 here.
 func (r *Route) Answered(status int, took time.Duration) {
 	class := status/100 - 1
 	if class < 1 || class >= len(r.classes) {
@@ -129,16 +130,17 @@ type Sample struct {
 
 // Sampled adds metrics that one function returns at each scrape. Metrics it doesn't
 // return are absent from that scrape.
-func (m *Metrics) Sampled(ask func() []Sample) { m.registry.MustRegister(sampled{ask}) }
+func (m *Metrics) Sampled(read func() []Sample) { m.registry.MustRegister(sampled{read}) }
 
-type sampled struct{ ask func() []Sample }
+type sampled struct{ read func() []Sample }
 
-// Describe sends nothing: which metrics there are shows when they are asked for.
+// Describe sends nothing: which metrics there are is known only at a scrape, so the registry
+// can't check them beforehand.
 func (s sampled) Describe(chan<- *prometheus.Desc) {}
 
-// Collect asks.
+// Collect sends the values of now.
 func (s sampled) Collect(to chan<- prometheus.Metric) {
-	for _, v := range s.ask() {
+	for _, v := range s.read() {
 		kind := prometheus.GaugeValue
 		if v.Total {
 			kind = prometheus.CounterValue

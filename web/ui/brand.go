@@ -42,8 +42,8 @@ func (f Frame) Accent() string {
 }
 
 // AccentSheet returns the style sheet for an accent like "#3b4ccf"; it is empty for an
-// invalid colour. --fill is the accent as it is, for buttons, --accent a shade that can be
-// read as text in the current scheme, --accent-light and --accent-dark those of each scheme.
+// invalid colour. --fill is exactly the accent, for buttons; --accent is a shade that can be
+// read as text in the current scheme; --accent-light and --accent-dark are those of each scheme.
 func AccentSheet(accent string) string {
 	c, ok := colour.Parse(accent)
 	if !ok {

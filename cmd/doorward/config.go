@@ -22,7 +22,7 @@ var secrets = namesOf(func(d node.Setting) bool { return d.Secret })
 
 // fileNames are the names that the YAML file may use.
 func fileNames() []string {
-	names := slices.DeleteFunc(settingNames(), func(name string) bool { return name == "config" })
+	names := slices.DeleteFunc(slices.Clone(settingNames()), func(name string) bool { return name == "config" })
 	for _, name := range secrets {
 		names = append(names, name+"-file")
 	}

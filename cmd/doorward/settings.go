@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,10 +42,17 @@ type settings struct {
 	asNode bool
 	// level is that of the log, which SIGHUP may change.
 	level slog.LevelVar
+	// described is what list returns: each run of the program asks all its commands.
+	described []node.Setting
 }
 
 // list describes the settings; their values are in s.
-func (s *settings) list() []node.Setting { return node.Settings(&s.cfg, &s.raw) }
+func (s *settings) list() []node.Setting {
+	if s.described == nil {
+		s.described = node.Settings(&s.cfg, &s.raw)
+	}
+	return s.described
+}
 
 // register makes flags of the settings of these groups, of all without any, and gives
 // them their defaults.
@@ -87,7 +95,9 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 // newSettings returns the defaults, also for groups that a command doesn't take.
 func newSettings() *settings {
 	s := &settings{cfg: node.Defaults()}
-	s.register(pflag.NewFlagSet("", pflag.ContinueOnError))
+	for _, d := range s.list() {
+		d.Value.Reset()
+	}
 	return s
 }
 
@@ -103,7 +113,7 @@ func namesOf(pick func(node.Setting) bool) (names []string) {
 }
 
 // settingNames are the names that the environment and the file may use.
-func settingNames() []string { return namesOf(func(node.Setting) bool { return true }) }
+var settingNames = sync.OnceValue(func() []string { return namesOf(func(node.Setting) bool { return true }) })
 
 // addresses are the settings that say where the server is reached.
 func addresses() []string {

@@ -24,8 +24,8 @@ func (s *server) resumeChanges(t *testing.T) {
 	}
 }
 
-// While changes are paused they are 503 with the reason, after what the role forbids and
-// before anything is written. Signing in, checks, and ending access go on.
+// While changes are paused, each is answered 503 with the reason; a caller whose role forbids
+// the change still gets 403. Signing in, checks and ending access still work.
 func TestPausedChanges(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -93,9 +93,9 @@ func TestEveryChangeIsPaused(t *testing.T) {
 		for _, route := range changesWithoutObject {
 			d.ask(t, route, requests[route], owner).fails(http.StatusServiceUnavailable, "maintenance").is("reason", pauseReason)
 		}
-		// What needs an object answers 404 first; here it is enough that nothing that
-		// goes on is refused. That the others are is documented, and checkAnswer
-		// compares each answer with the document.
+		// Where an object is needed 404 comes first, so no status is expected here. send compares
+		// each answer with the OpenAPI document, which lists maintenance only for what a
+		// pause refuses.
 		for route, body := range requests {
 			d.ask(t, route, body, owner)
 		}

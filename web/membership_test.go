@@ -62,9 +62,9 @@ func TestSwitchTenant(t *testing.T) {
 	})
 }
 
-// TestSwitchToAShorterTenant: every tenant's limit counts from the password check, so
+// TestSwitchToATenantWithAShorterLimit: every tenant's limit counts from the password check, so
 // a session may be too old for one tenant and valid in another.
-func TestSwitchToAShorterTenant(t *testing.T) {
+func TestSwitchToATenantWithAShorterLimit(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		d.patchTenant(t, globex.Owner.Token(), m{"settings": m{"sessionAbsoluteMinutes": 60}}).ok(http.StatusOK)
@@ -91,7 +91,7 @@ func TestSwitchToAShorterTenant(t *testing.T) {
 	})
 }
 
-func TestSwitchToALockedTenant(t *testing.T) {
+func TestSwitchToAClosingOrFrozenTenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")

@@ -80,7 +80,7 @@ func (f *Fixture) AllRows() (all []string) {
 			all = append(all, table+": "+row)
 		}
 	}
-	slices.Sort(all) // PostgreSQL returns rows that were updated in another order
+	slices.Sort(all) // after an update PostgreSQL may return rows in another order
 	return all
 }
 

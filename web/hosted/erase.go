@@ -13,8 +13,8 @@ const erasePage = "/account/erase"
 // erasing is the content of /account/erase.
 type erasing struct {
 	Email   string
-	Tenants []doorward.User // that the person leaves
-	Kept    []doorward.User // of these, without another active OWNER: they keep the person from it
+	Tenants []doorward.User // memberships that end with the account
+	Kept    []doorward.User // those in tenants without another active OWNER, which prevent the erasure
 	Proved  bool            // recently; else /step-up comes first
 }
 

@@ -256,22 +256,22 @@ func TestAcceptWithAnAccount(t *testing.T) {
 // The choice of a tenant keeps a return address on another origin.
 func TestReturningElsewhereByTheChoiceOfATenant(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com/inbox"))
-	const there = "https://app.example.com/inbox/42?a=b#c"
+	const returnAddress = "https://app.example.com/inbox/42?a=b#c"
 	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")
 	globex.Join(ann, "USER")
 	b := open(t, s)
 	b.send("/accept/join", "token", invite(t, s, acme.Join("olga@acme.example", "OWNER"), ann), "password", secret).is(t, 303, "/login?done=joined")
-	choice := "/login/tenant?return=" + url.QueryEscape(there)
-	b.send("/login", "email", ann, "password", secret, "return", there).is(t, 303, choice)
+	choice := "/login/tenant?return=" + url.QueryEscape(returnAddress)
+	b.send("/login", "email", ann, "password", secret, "return", returnAddress).is(t, 303, choice)
 	page := b.get(choice)
-	page.is(t, 200, "", `name="return" value="`+there+`"`)
+	page.is(t, 200, "", `name="return" value="`+returnAddress+`"`)
 	if got := page.header.Get("Content-Security-Policy"); !strings.Contains(got, "form-action 'self' https://app.example.com;") {
 		t.Errorf("the policy of the choice is %q", got)
 	}
-	b.send("/login/tenant", "tenantId", acme.ID, "return", there).is(t, 303, there)
+	b.send("/login/tenant", "tenantId", acme.ID, "return", returnAddress).is(t, 303, returnAddress)
 	b.send("/login/tenant", "tenantId", globex.ID, "return", "https://app.example.com/inboxes").is(t, 303, "/account")
-	b.get("/account?return="+url.QueryEscape(there)).is(t, 200, "", `action="/logout"><input type="hidden" name="return" value="`+there+`"`)
-	b.send("/logout", "return", there+".evil").is(t, 303, there+".evil")
+	b.get("/account?return="+url.QueryEscape(returnAddress)).is(t, 200, "", `action="/logout"><input type="hidden" name="return" value="`+returnAddress+`"`)
+	b.send("/logout", "return", returnAddress+".evil").is(t, 303, returnAddress+".evil")
 	b.send("/logout", "return", "https://app.example.com.evil/").is(t, 303, "/login?done=signed-out")
 	b.send("/logout", "return", "//evil.example").is(t, 303, "/login?done=signed-out")
 }

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	inbox = "https://app.example.com/inbox"
-	there = inbox + "/42?a=b&c=d#e"
+	inbox         = "https://app.example.com/inbox"
+	returnAddress = inbox + "/42?a=b&c=d#e"
 )
 
-// onward returns the path, which ends in ? or &, with a return address.
-func onward(path, to string) string { return path + "return=" + url.QueryEscape(to) }
+// withReturn returns the path, which ends in ? or &, with the parameter return.
+func withReturn(path, to string) string { return path + "return=" + url.QueryEscape(to) }
 
 // A reset keeps the return address, from the login through mail and pages and back.
 func TestReturningAfterAReset(t *testing.T) {
@@ -24,33 +24,33 @@ func TestReturningAfterAReset(t *testing.T) {
 	s.Tenant("Acme").Join(ann, "USER")
 	b := open(t, s)
 	const field = `name="return" value="https://app.example.com/inbox/42?a=b&amp;c=d#e"`
-	link := func(path string) string { return `href="` + onward(path+"?", there) + `"` }
-	b.get(onward("/login?", there)).is(t, 200, "", field, link("/forgot"))
-	b.get(onward("/forgot?", there)).is(t, 200, "", field, link("/login"))
-	b.send("/forgot", "email", "nonsense", "return", there).is(t, 422, "", field)
-	b.send("/forgot", "email", ann, "return", there).is(t, 303, onward("/forgot/sent?", there))
-	b.get(onward("/forgot/sent?", there)).is(t, 200, "", link("/login"))
+	link := func(path string) string { return `href="` + withReturn(path+"?", returnAddress) + `"` }
+	b.get(withReturn("/login?", returnAddress)).is(t, 200, "", field, link("/forgot"))
+	b.get(withReturn("/forgot?", returnAddress)).is(t, 200, "", field, link("/login"))
+	b.send("/forgot", "email", "nonsense", "return", returnAddress).is(t, 422, "", field)
+	b.send("/forgot", "email", ann, "return", returnAddress).is(t, 303, withReturn("/forgot/sent?", returnAddress))
+	b.get(withReturn("/forgot/sent?", returnAddress)).is(t, 200, "", link("/login"))
 	code := s.Code(ann)
-	if text := s.Mails(ann)[0].Text; !strings.Contains(text, "\n"+s.URL+onward("/reset?", there)+"#token="+code+"\n") {
+	if text := s.Mails(ann)[0].Text; !strings.Contains(text, "\n"+s.URL+withReturn("/reset?", returnAddress)+"#token="+code+"\n") {
 		t.Errorf("the link doesn't lead on:\n%s", text)
 	}
-	b.get(onward("/reset?", there)).is(t, 200, "", field)
-	b.send("/reset", "token", absent, "return", there).is(t, 404, "", field)
-	b.send("/reset", "token", code, "return", there).is(t, 200, "", field)
-	b.send("/reset/password", "token", code, "password", "short", "confirmPassword", "short", "return", there).is(t, 422, "", field)
-	done := onward("/login?done=reset&", there)
-	b.send("/reset/password", "token", code, "password", fresh, "confirmPassword", fresh, "return", there).is(t, 303, done)
-	b.send("/reset", "token", code, "return", there).is(t, 410, "", "used before", link("/forgot"))
+	b.get(withReturn("/reset?", returnAddress)).is(t, 200, "", field)
+	b.send("/reset", "token", absent, "return", returnAddress).is(t, 404, "", field)
+	b.send("/reset", "token", code, "return", returnAddress).is(t, 200, "", field)
+	b.send("/reset/password", "token", code, "password", "short", "confirmPassword", "short", "return", returnAddress).is(t, 422, "", field)
+	done := withReturn("/login?done=reset&", returnAddress)
+	b.send("/reset/password", "token", code, "password", fresh, "confirmPassword", fresh, "return", returnAddress).is(t, 303, done)
+	b.send("/reset", "token", code, "return", returnAddress).is(t, 410, "", "used before", link("/forgot"))
 	page := b.get(done)
 	page.is(t, 200, "", "Your password is changed", field)
 	if strings.Contains(page.body, "Sign in to go on.") {
 		t.Errorf("the login asks twice:\n%s", page.body)
 	}
-	b.send("/login", "email", ann, "password", fresh, "return", there).is(t, 303, there)
+	b.send("/login", "email", ann, "password", fresh, "return", returnAddress).is(t, 303, returnAddress)
 }
 
-// Gateways append the address that was asked for as it is. All of it comes back, and
-// nothing of it is a parameter of the page.
+// Gateways append the requested address without escaping it. A login returns to all of it
+// but the fragment, and no part of it is read as a parameter of the page.
 func TestReturningToTheOriginal(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com"))
 	s.Tenant("Acme").Join(ann, "USER")
@@ -91,7 +91,7 @@ func TestReturningToTheOriginal(t *testing.T) {
 	b := open(t, s)
 	const field = `name="return" value="/messages?a=b&amp;c=d"`
 	to := "original=" + own + "?a=b&c=d"
-	b.get("/login?"+to).is(t, 200, "", field, `href="`+onward("/forgot?", "/messages?a=b&c=d")+`"`)
+	b.get("/login?"+to).is(t, 200, "", field, `href="`+withReturn("/forgot?", "/messages?a=b&c=d")+`"`)
 	b.get("/login?lang=de&"+to).is(t, 200, "", field, `<html lang="de"`)
 	for _, page := range []string{"/forgot?", "/reset?", "/accept?"} {
 		b.get(page+to).is(t, 200, "", field)
@@ -114,7 +114,7 @@ func TestMailsLeadToNamedPlacesOnly(t *testing.T) {
 		if i%3 == 0 {
 			s.Advance(61 * time.Minute) // three mails an hour
 		}
-		b.send(onward("/forgot?", wanted), "email", ann)
+		b.send(withReturn("/forgot?", wanted), "email", ann)
 		code := s.Code(ann)
 		if got := links.FindAllString(s.Mails(ann)[0].Text, -1); len(got) != 1 || got[0] != s.URL+"/reset#token="+code {
 			t.Errorf("return=%.60q: the mail has the links %q", wanted, got)
@@ -122,8 +122,8 @@ func TestMailsLeadToNamedPlacesOnly(t *testing.T) {
 	}
 	for _, wanted := range foreign {
 		for page, a := range map[string]answer{
-			"login": b.get(onward("/login?", wanted)), "forgot": b.get(onward("/forgot?", wanted)), "sent": b.get(onward("/forgot/sent?", wanted)),
-			"refused": b.send("/forgot", "email", "nonsense", "return", wanted), "reset": b.get(onward("/reset?", wanted)),
+			"login": b.get(withReturn("/login?", wanted)), "forgot": b.get(withReturn("/forgot?", wanted)), "sent": b.get(withReturn("/forgot/sent?", wanted)),
+			"refused": b.send("/forgot", "email", "nonsense", "return", wanted), "reset": b.get(withReturn("/reset?", wanted)),
 			"code": b.send("/reset", "token", absent, "return", wanted), "accept": b.send("/accept", "token", absent, "return", wanted),
 		} {
 			main, _, _ := strings.Cut(a.body, "<footer") // which repeats the form, for another language
@@ -142,29 +142,29 @@ func TestReturningAfterAnInvitation(t *testing.T) {
 
 	code := invite(t, s, owner, "ben@acme.example")
 	b := open(t, s)
-	b.get(onward("/accept?", there)).is(t, 200, "", field)
-	b.send("/accept", "token", absent, "return", there).is(t, 404, "", field)
-	b.send("/accept", "token", code, "return", there).is(t, 200, "", field)
-	b.send("/accept/register", "token", code, "password", "short", "confirmPassword", "short", "return", there).is(t, 422, "", field)
-	done := onward("/login?done=registered&", there)
-	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh, "return", there).is(t, 303, done)
+	b.get(withReturn("/accept?", returnAddress)).is(t, 200, "", field)
+	b.send("/accept", "token", absent, "return", returnAddress).is(t, 404, "", field)
+	b.send("/accept", "token", code, "return", returnAddress).is(t, 200, "", field)
+	b.send("/accept/register", "token", code, "password", "short", "confirmPassword", "short", "return", returnAddress).is(t, 422, "", field)
+	done := withReturn("/login?done=registered&", returnAddress)
+	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh, "return", returnAddress).is(t, 303, done)
 	b.get(done).is(t, 200, "", "Your account is ready", field)
-	b.send("/accept", "token", code, "return", there).is(t, 410, "", `href="`+onward("/login?", there)+`"`)
-	b.send("/login", "email", "ben@acme.example", "password", fresh, "return", there).is(t, 303, there)
+	b.send("/accept", "token", code, "return", returnAddress).is(t, 410, "", `href="`+withReturn("/login?", returnAddress)+`"`)
+	b.send("/login", "email", "ben@acme.example", "password", fresh, "return", returnAddress).is(t, 303, returnAddress)
 
 	globex.Join("cid@globex.example", "USER")
 	code = invite(t, s, owner, "cid@globex.example")
 	c := open(t, s)
-	c.send("/accept", "token", code, "return", there).is(t, 200, "", field, `href="`+onward("/forgot?", there)+`"`)
+	c.send("/accept", "token", code, "return", returnAddress).is(t, 200, "", field, `href="`+withReturn("/forgot?", returnAddress)+`"`)
 	c.send("/accept/join", "token", code, "password", secret, "return", inbox+"es").is(t, 303, "/login?done=joined")
 
 	globex.Join("dan@globex.example", "USER")
 	code = invite(t, s, owner, "dan@globex.example")
 	d := open(t, s)
 	d.send("/login", "email", "dan@globex.example", "password", secret).is(t, 303, "/account")
-	d.send("/accept/join", "token", code, "return", there).is(t, 303, onward("/login/tenant?done=choose&", there))
-	d.get(onward("/login/tenant?done=choose&", there)).is(t, 200, "", "Choose where to go on.", field)
-	d.send("/login/tenant", "tenantId", acme.ID, "return", there).is(t, 303, there)
+	d.send("/accept/join", "token", code, "return", returnAddress).is(t, 303, withReturn("/login/tenant?done=choose&", returnAddress))
+	d.get(withReturn("/login/tenant?done=choose&", returnAddress)).is(t, 200, "", "Choose where to go on.", field)
+	d.send("/login/tenant", "tenantId", acme.ID, "return", returnAddress).is(t, 303, returnAddress)
 }
 
 // A person invited without a return address is redirected to the application, but not
@@ -190,7 +190,7 @@ func TestHome(t *testing.T) {
 	owner := open(t, s)
 	owner.send("/login", "email", ann, "password", secret).is(t, 303, inbox)
 	closeTenant(t, owner, "Acme")
-	owner.send("/login", "email", ann, "password", secret, "return", there).is(t, 303, "/closing")
+	owner.send("/login", "email", ann, "password", secret, "return", returnAddress).is(t, 303, "/closing")
 	owner.get("/login").is(t, 303, "/closing")
 	owner.send("/login/tenant", "tenantId", acme.ID).is(t, 303, "/closing")
 }

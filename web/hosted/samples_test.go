@@ -84,13 +84,13 @@ func samples() []uitest.Sample {
 	faults := ui.Frame{Alert: true, Faults: map[string]string{
 		"password": "The password needs at least 12 characters.", "confirmPassword": "This is not the same as above.",
 	}}
-	const there = "https://app.example.com/inbox/"
+	const returnAddress = "https://app.example.com/inbox/"
 	return append([]uitest.Sample{
 		{Name: "login", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Return: "/docs"}},
 		{Name: "login-refused", View: ui.View{Page: "login", Body: signingIn{}}, Frame: refused},
 		{Name: "login-registered", View: ui.View{Page: "login", Body: signingIn{}, Done: "done.registered"}, Frame: ui.Frame{Form: refused.Form}},
 		{Name: "tenants", View: ui.View{Page: "tenants", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}},
-		{Name: "tenants-joined", View: ui.View{Page: "tenants", Done: "done.choose", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}, Frame: ui.Frame{Return: there}},
+		{Name: "tenants-joined", View: ui.View{Page: "tenants", Done: "done.choose", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "step-up", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "step-up-code", View: ui.View{Page: "step-up", Body: stepUp{ByCode: true}}, Frame: ui.Frame{Caller: ann, Return: "/docs"}},
 		{Name: "step-up-done", View: ui.View{Page: "step-up", Body: stepUp{ByPassword: true}, Done: "done.proved"}, Frame: ui.Frame{Caller: ann}},
@@ -103,7 +103,7 @@ func samples() []uitest.Sample {
 		{Name: "code-undo-email", View: askCode(undoEmail)},
 		{Name: "confirm-email", View: ui.View{Page: "email", Title: "confirm-email.title", Body: emailChange{confirmEmail, token, acme.Email}}},
 		{Name: "undo-email", View: ui.View{Page: "email", Title: "undo-email.title", Body: emailChange{undoEmail, token, acme.Email}}},
-		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: there}},
+		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: branded}},
 		{Name: "accept-brand-sign", View: ui.View{Page: "accept", Body: newcomer, Tenant: signed}},
@@ -111,9 +111,9 @@ func samples() []uitest.Sample {
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
 		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
 		{Name: "account-unproved", View: ui.View{Page: "account", Wide: true, Body: unproved(sampleAccount())}, Frame: ui.Frame{Caller: ann}},
-		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: there}},
+		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: returnAddress}},
 		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: branded}, Frame: ui.Frame{Caller: ann}},
-		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: there}},
+		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
 		{Name: "second-closed", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true}}, Frame: ui.Frame{Alert: true, Faults: map[string]string{"code": "Too many wrong codes were entered in a row."}}},
 		{Name: "second-recovery", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, Recovery: true}}},

@@ -8,9 +8,9 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// change asks for another address of the person, and returns the codes that confirm and
-// undo it.
-func change(f *apptest.Fixture, p apptest.Person, to string) (confirm, undo string) {
+// requestChange requests that the person's address becomes to, and returns the codes that
+// confirm and undo this.
+func requestChange(f *apptest.Fixture, p apptest.Person, to string) (confirm, undo string) {
 	f.Helper()
 	at := f.Account(p).Email
 	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), p.Caller, to))
@@ -34,7 +34,7 @@ func TestNewEmailOnAllNodes(t *testing.T) {
 			f.NoError(err)
 		}
 		to := f.NewEmail("new")
-		code, _ := change(f, ann, to)
+		code, _ := requestChange(f, ann, to)
 		f.NoError(confirm(f, 0, code))
 		for i := range f.Nodes {
 			got, err := f.Node(i).Sessions.Check(f.Context(), ann.Token)
@@ -51,7 +51,7 @@ func TestOneConfirmation(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 16
 		_, ann := f.Tenant()
-		code, _ := change(f, ann, f.NewEmail("new"))
+		code, _ := requestChange(f, ann, f.NewEmail("new"))
 		f.WantCodes(apptest.Concurrently(callers, func(i int) error { return confirm(f, i, code) }),
 			apptest.Codes{"": 1, doorward.CodeEmailChangeOver: callers - 1})
 	})
@@ -66,7 +66,7 @@ func TestTwoWantOneAddress(t *testing.T) {
 			to := f.NewEmail("wanted")
 			var codes []string
 			for _, p := range people {
-				code, _ := change(f, p, to)
+				code, _ := requestChange(f, p, to)
 				codes = append(codes, code)
 			}
 			winner := f.WantCodes(apptest.Concurrently(2, func(i int) error { return confirm(f, i, codes[i]) }),
@@ -89,7 +89,7 @@ func TestConfirmAgainstUndo(t *testing.T) {
 		_, owner := f.Tenant()
 		for range apptest.Rounds(5, 20) {
 			ann := f.Join(owner, doorward.RoleUser)
-			confirming, undoing := change(f, ann, f.NewEmail("new"))
+			confirming, undoing := requestChange(f, ann, f.NewEmail("new"))
 			errs := apptest.Concurrently(2, func(i int) error {
 				if i == 0 {
 					return confirm(f, i, confirming)
@@ -113,11 +113,11 @@ func TestConfirmAgainstUndo(t *testing.T) {
 func TestUndoBeatsAThief(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
-		first, undoFirst := change(f, ann, f.NewEmail("thief"))
+		first, undoFirst := requestChange(f, ann, f.NewEmail("thief"))
 		f.NoError(confirm(f, 0, first))
-		second, undoSecond := change(f, ann, f.NewEmail("thief"))
+		second, undoSecond := requestChange(f, ann, f.NewEmail("thief"))
 		f.NoError(confirm(f, 0, second))
-		third, _ := change(f, ann, f.NewEmail("thief"))
+		third, _ := requestChange(f, ann, f.NewEmail("thief"))
 		f.UseMasterKey()
 		_, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, "")
 		f.NoError(err)
@@ -144,8 +144,9 @@ func TestUndoBeatsAThief(t *testing.T) {
 	})
 }
 
-// TestWhatVoidsAChange: a change ends with a new password, the end of all other sessions
-// and a newer change, and in time. Resets mailed to the old address end with it.
+// TestWhatVoidsAChange: a requested change ends when the password is changed or reset, when
+// all other sessions are ended, when a newer change is requested, and after 30 minutes. A
+// confirmed one ends the resets that were mailed to the old address.
 func TestWhatVoidsAChange(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -159,11 +160,11 @@ func TestWhatVoidsAChange(t *testing.T) {
 			"the end of all other sessions": func(p apptest.Person) {
 				f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), p.Caller)))
 			},
-			"a newer change": func(p apptest.Person) { change(f, p, f.NewEmail("newer")) },
+			"a newer change": func(p apptest.Person) { requestChange(f, p, f.NewEmail("newer")) },
 			"half an hour":   func(apptest.Person) { clock.Move(30 * time.Minute) },
 		} {
 			ann := f.Join(owner, doorward.RoleUser)
-			code, _ := change(f, ann, f.NewEmail("new"))
+			code, _ := requestChange(f, ann, f.NewEmail("new"))
 			do(ann)
 			if got := apptest.Code(confirm(f, 0, code)); got != doorward.CodeEmailChangeOver {
 				f.Errorf("%s: %q", what, got)
@@ -171,7 +172,7 @@ func TestWhatVoidsAChange(t *testing.T) {
 		}
 		ann := f.Join(owner, doorward.RoleUser)
 		reset := f.ResetToken(ann)
-		code, undoing := change(f, ann, f.NewEmail("new"))
+		code, undoing := requestChange(f, ann, f.NewEmail("new"))
 		f.NoError(confirm(f, 0, code))
 		if _, err := f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), reset, apptest.Password(1), apptest.Password(1)); apptest.Code(err) != doorward.CodeResetExpired {
 			f.Errorf("a reset mailed to the old address: %v", err)
@@ -187,7 +188,7 @@ func TestWhatVoidsAChange(t *testing.T) {
 	})
 }
 
-// TestSessionThatHasEnded: a session that ends while its request waits for a lock can't
+// TestSessionThatHasEnded: a session that ended after its request was authenticated can't
 // change the address.
 func TestSessionThatHasEnded(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestUndoNotifiesAgain: after an undo, a login sends a notice even if a thief has used up
-// those of the day before. The password is still the one that the thief may know.
+// TestUndoNotifiesAgain: after an undo, a login sends a notice even if a thief has used up the
+// ten notices of the last 24 hours. The thief may still know the password.
 func TestUndoNotifiesAgain(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()

@@ -37,20 +37,20 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	for _, page := range documents(t) {
 		text := fenced.ReplaceAllString(read(t, page), "")
 		for _, found := range links.FindAllStringSubmatch(text, -1) {
-			if fault := broken(t, page, found[1], found[2]); fault != "" {
+			if fault := linkFault(t, page, found[1], found[2]); fault != "" {
 				t.Errorf("%s links to %s", page, fault)
 			}
 		}
 		for _, found := range named.FindAllStringSubmatch(text, -1) {
-			if !exists(found[1]) && !exists(filepath.Join(filepath.Dir(page), found[1])) && !elsewhere(found[1]) {
+			if !exists(found[1]) && !exists(filepath.Join(filepath.Dir(page), found[1])) && !namesNoFile(found[1]) {
 				t.Errorf("%s names %s, which doesn't exist", page, found[1])
 			}
 		}
 	}
 }
 
-// broken returns what is wrong with a link to this tree, or nothing.
-func broken(t *testing.T, page, target, section string) string {
+// linkFault returns what is wrong with a link to this tree, or nothing.
+func linkFault(t *testing.T, page, target, section string) string {
 	t.Helper()
 	if strings.Contains(target, ":") {
 		return ""
@@ -69,14 +69,14 @@ func broken(t *testing.T, page, target, section string) string {
 }
 
 var (
-	headings = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	unsaid   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	headings    = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// sections are the anchors of headings.
+// sections returns the anchors of the headings, as GitHub makes them.
 func sections(page string) (names []string) {
 	for _, found := range headings.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
-		names = append(names, strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-"))
+		names = append(names, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-"))
 	}
 	return names
 }
@@ -87,8 +87,8 @@ func exists(path string) bool {
 	return err == nil && len(found) > 0
 }
 
-// elsewhere are names that look like files of this tree but aren't.
-func elsewhere(name string) bool {
+// namesNoFile reports whether a name only looks like a file of this tree.
+func namesNoFile(name string) bool {
 	return slices.Contains([]string{"database/sql", "net/http", "x/crypto/argon2", "go/parser", "pgx/v5/stdlib", "doorward-dev/", "short-name.md"}, name)
 }
 
@@ -156,7 +156,8 @@ var subtest = regexp.MustCompile(`/[^|]*`)
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// testsIn returns the names of the tests in a package, or in those below it too.
+// testsIn returns the names of the tests in a package and, if it ends in /..., in the folders
+// directly in it.
 func testsIn(t *testing.T, pkg string) (names []string) {
 	t.Helper()
 	folder, below := strings.CutSuffix(pkg, "/...")
@@ -203,7 +204,7 @@ func TestBrokenLinksAreNoticed(t *testing.T) {
 		{"../README.md", "nowhere", "README.md#nowhere, which has no such heading"},
 		{"https://example.com/nowhere", "", ""},
 	} {
-		if got := broken(t, "docs/commands.md", l.target, l.section); got != l.fault {
+		if got := linkFault(t, "docs/commands.md", l.target, l.section); got != l.fault {
 			t.Errorf("%s#%s: %q, want %q", l.target, l.section, got, l.fault)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // The server is killed while people are invited with an Idempotency-Key, also between
-// the commit and the answer. Who repeats a request gets its first answer: one
-// invitation, one mail.
+// the commit and the answer. A repeated request gets the first answer, so there is one
+// invitation and one mail.
 
 func TestKilledAndRepeatedOnSQLite(t *testing.T) { killAndRepeat(t, "sqlite:doorward.db") }
 
@@ -43,18 +43,44 @@ func killAndRepeat(t *testing.T, dsn string) {
 		r.start()
 		r.repeatUnanswered()
 	}
-	for what, query := range map[string]string{
-		"people with several invitations":    `SELECT count(*) FROM (SELECT email FROM invitations GROUP BY email HAVING count(*) > 1) AS several`,
-		"invitations without exactly a mail": `SELECT count(*) FROM (SELECT subject_id FROM mails WHERE kind = 'invitation' GROUP BY subject_id HAVING count(*) <> 1) AS wrong`,
-	} {
-		if n := r.count(query); n > 0 {
-			t.Errorf("%d %s", n, what)
-		}
+	if n := r.count(sqlInvitedTwice); n > 0 {
+		t.Errorf("%d people with several invitations", n)
+	}
+	if n := r.count(sqlWrongMails); n > 0 {
+		t.Errorf("%d invitations without exactly one mail", n)
 	}
 	r.shutDown()
 	r.checkConsistent()
 	t.Logf("%d requests were answered at once; of those repeated %d were replayed and %d done; a mark was in the way for %v at most",
 		r.answered, r.replayed, r.done, r.longest.Round(time.Millisecond))
+}
+
+const (
+	sqlInvitedTwice = `SELECT count(*) FROM (SELECT email FROM invitations GROUP BY email HAVING count(*) > 1) AS several`
+	sqlWrongMails   = `SELECT count(*) FROM invitations i
+WHERE (SELECT count(*) FROM mails m WHERE m.kind = 'invitation' AND m.subject_id = i.id) <> 1`
+)
+
+// Negative tests: an invitation without a mail, and one with two.
+func TestWrongMailsAreNoticed(t *testing.T) {
+	db, err := openSQL("sqlite:doorward.db", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range []string{
+		`CREATE TABLE invitations (id TEXT)`, `CREATE TABLE mails (kind TEXT, subject_id TEXT)`,
+		`INSERT INTO invitations VALUES ('none'), ('one'), ('two')`,
+		`INSERT INTO mails VALUES ('invitation', 'one'), ('invitation', 'two'), ('invitation', 'two'), ('reset', 'none')`,
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var n int
+	if err := db.QueryRow(sqlWrongMails).Scan(&n); err != nil || n != 2 {
+		t.Errorf("%d found, %v; want 2", n, err)
+	}
 }
 
 // repeatingClients repeat what got no answer.
@@ -71,8 +97,8 @@ type repeatingClients struct {
 	longest        time.Duration // from a kill until no mark was in the way
 }
 
-// request is the request of the name, which is its key and part of the address.
-// Every third is one for several people.
+// request returns the request with this name, which is its Idempotency-Key and in the address.
+// One in four is a bulk request.
 func (r *repeatingClients) request(name string) (path, body string) {
 	invite := fmt.Sprintf(`{"email":"%s@x.example","role":"USER"}`, name)
 	if !strings.HasSuffix(name, "3") {
@@ -139,8 +165,8 @@ func (r *repeatingClients) sendNew() bool {
 	return true
 }
 
-// killBeforeAnswer kills the server when a request is committed, before its client
-// reads an answer.
+// killBeforeAnswer kills the server after a commit, before the client reads the answer. Then it
+// checks that a new server replays that answer, and kills that one too.
 func (r *repeatingClients) killBeforeAnswer() {
 	r.Helper()
 	name := r.newName()
@@ -161,7 +187,7 @@ func (r *repeatingClients) killBeforeAnswer() {
 	r.unanswered = append(r.unanswered, name)
 	r.start()
 	if r.repeatUnanswered(); r.replayed != before+1 {
-		r.Errorf("life %d: what was committed without an answer was not replayed", r.starts)
+		r.Errorf("server start %d: what was committed without an answer was not replayed", r.starts)
 	}
 	r.kill()
 }
@@ -213,7 +239,7 @@ func (r *repeatingClients) sendUntilDone(name string) (res *http.Response, answe
 		return true
 	})
 	if res.StatusCode >= 300 {
-		r.Errorf("life %d: %s repeated: %d %s", r.starts, name, res.StatusCode, answer)
+		r.Errorf("server start %d: %s repeated: %d %s", r.starts, name, res.StatusCode, answer)
 	}
 	return res, answer
 }

@@ -199,7 +199,7 @@ func (s *testServer) post(want int, session, path string, body map[string]string
 	s.Helper()
 	status, answer, err := s.ask(session, http.MethodPost, "/api/v2/auth/"+path, body)
 	if err == nil && status != want && status != http.StatusServiceUnavailable {
-		s.Errorf("life %d: %s %v: %d %s, want %d", s.starts, path, body, status, answer, want)
+		s.Errorf("server start %d: %s %v: %d %s, want %d", s.starts, path, body, status, answer, want)
 	}
 	return answer, err == nil && status == want
 }
@@ -260,7 +260,7 @@ func (s *testServer) waitWithin(limit time.Duration, what string, isSo func() bo
 	for end := time.Now().Add(limit); !isSo(); <-tick.C {
 		if time.Now().After(end) {
 			s.kill()
-			s.Fatalf("life %d: %s: not within %v\n%s", s.starts, what, limit, s.log)
+			s.Fatalf("server start %d: %s: not within %v\n%s", s.starts, what, limit, s.log)
 		}
 	}
 }
@@ -386,13 +386,13 @@ func (s *testServer) checkConsistent() {
 	s.Helper()
 	for what := range inconsistencies {
 		if n := s.count(inconsistencies[what]); n > 0 {
-			s.Errorf("life %d: %d %s", s.starts, n, what)
+			s.Errorf("server start %d: %d %s", s.starts, n, what)
 		}
 	}
 	verify := exec.Command(s.program, "audit", "verify", "--database", s.dsn)
 	verify.Dir = s.dir
 	if out, err := verify.CombinedOutput(); err != nil {
-		s.Errorf("life %d: the audit trail: %v\n%s", s.starts, err, out)
+		s.Errorf("server start %d: the audit trail: %v\n%s", s.starts, err, out)
 	}
 }
 

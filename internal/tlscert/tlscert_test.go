@@ -97,7 +97,7 @@ func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
 		"past": func(ca *certtest.Authority, cert, _ string) {
 			ca.Pair(time.Now().Add(-time.Hour)).Files(t, filepath.Dir(cert))
 		},
-		"certificate as key": func(ca *certtest.Authority, cert, key string) {
+		"key as certificate": func(ca *certtest.Authority, cert, key string) {
 			p := ca.Pair(tomorrow())
 			certtest.Replace(t, cert, p.Key)
 		},

@@ -1,5 +1,5 @@
-// Package clients pins the generators that make clients tries, and what the code that
-// they generate imports.
+// Package clients pins the versions of the generators in Go that "make clients" runs, and of
+// the packages that the generated code imports.
 package clients
 
 import (

@@ -87,12 +87,13 @@ nested() {
 # Where memory is shared: of sessions and keys, the lease, queues, limits, pools. Elsewhere
 # the race detector takes most of the time and finds nothing that these don't show; make
 # race watches everything.
-shared=(./store/lease ./app/access ./app/credential ./app/outbox ./app/registry ./internal/argon
+shared=(./store/lease ./app/access ./app/credential ./app/outbox ./app/registry
 	./internal/gcra ./internal/guard ./internal/lograte ./internal/smtp ./internal/tlscert
 	./internal/trace ./web/edge ./web/front)
 
 # Here most tests send one request after the other. The detector watches those that don't.
-partly=(./store ./app ./app/apikey ./app/assertion ./app/inbox ./app/login ./app/session ./app/webhook)
+partly=(./store ./app ./app/apikey ./app/assertion ./app/inbox ./app/login ./app/session ./app/webhook
+	./internal/argon)
 concurrent='[.]Go[(]|WaitGroup|go func|Concurrently'
 
 # All other packages, the longest first. That of nodes runs alone.

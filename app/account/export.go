@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/store"
 )
 
@@ -66,19 +67,18 @@ type HeldSession struct {
 
 // HeldBrowser is a known browser.
 type HeldBrowser struct {
-	CreatedAt  time.Time  `json:"createdAt"`
-	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
-	// Of one that isn't asked for the second factor: when and from where that was proved.
-	SecondFactorAt *time.Time `json:"secondFactorAt,omitempty" doc:"When a second factor was proved in the browser, which isn't asked for one until a tenant's limit; absent: it is asked"`
-	IP             string     `json:"ip,omitempty" example:"192.0.2.7" doc:"As of then"`
-	UserAgent      string     `json:"userAgent,omitempty" doc:"As of then"`
+	CreatedAt      time.Time  `json:"createdAt"`
+	LastUsedAt     *time.Time `json:"lastUsedAt,omitempty"`
+	SecondFactorAt *time.Time `json:"secondFactorAt,omitempty" doc:"When a second factor was last proved in this browser. Until the tenant's limit, logins in it need none; absent: each login needs one"`
+	IP             string     `json:"ip,omitempty" example:"192.0.2.7" doc:"From where the second factor was proved"`
+	UserAgent      string     `json:"userAgent,omitempty" doc:"The browser that proved it"`
 }
 
 // HeldFactor is a second factor.
 type HeldFactor struct {
 	ID          string     `json:"id" example:"mfa_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Type        string     `json:"type" example:"totp"`
-	Name        string     `json:"name" example:"Ann Lee"`
+	Name        string     `json:"name" example:"My phone"`
 	CreatedAt   time.Time  `json:"createdAt"`
 	LastUsedAt  *time.Time `json:"lastUsedAt,omitempty"`
 	ConfirmedAt *time.Time `json:"confirmedAt,omitempty" doc:"Absent while it is being set up"`
@@ -126,7 +126,7 @@ const heldDecisions = 1000
 type HeldAPIKey struct {
 	ID         string     `json:"id" example:"key_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	TenantID   string     `json:"tenantId"`
-	Name       string     `json:"name" example:"Ann Lee"`
+	Name       string     `json:"name" example:"Nightly export"`
 	Status     string     `json:"status" example:"active"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	ExpiresAt  time.Time  `json:"expiresAt"`
@@ -140,7 +140,7 @@ type HeldInvitation struct {
 	TenantID  string    `json:"tenantId"`
 	Name      string    `json:"name" example:"Ann Lee"`
 	Role      string    `json:"role" example:"USER"`
-	Status    string    `json:"status" example:"active"`
+	Status    string    `json:"status" example:"PENDING"`
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt"`
 }
@@ -173,7 +173,7 @@ type HeldChange doorward.Change
 
 // HeldParty is the actor or the target of an event.
 type HeldParty struct {
-	Type string `json:"type" example:"totp"`
+	Type string `json:"type" example:"user"`
 	ID   string `json:"id,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 }
 
@@ -182,10 +182,11 @@ const eventBatch = 500
 
 // Export calls begin and then writes what is held about the caller to w, as a Held in
 // JSON. Audit events, of which there may be many, are read while they are written. Errors:
-// unavailable, also after begin, and then the document is incomplete; those of w.
+// unauthenticated if the account has been erased since the request began; unavailable, also
+// after begin, and then the document is incomplete; those of w.
 func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(), w io.Writer) error {
 	return a.db.Snapshot(ctx, func(read store.Reader) error {
-		held, err := a.held(ctx, read, by.ID)
+		held, err := a.held(ctx, read, by)
 		if err != nil {
 			return err
 		}
@@ -211,8 +212,8 @@ func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(),
 
 // eventList writes the items of a list.
 type eventList struct {
-	w      io.Writer
-	before string
+	w         io.Writer
+	separator string // before the next item
 }
 
 func (l *eventList) all(ctx context.Context, userID string, query func(context.Context, string, doorward.Position, int) ([]doorward.Event, error)) error {
@@ -226,10 +227,10 @@ func (l *eventList) all(ctx context.Context, userID string, query func(context.C
 			if err != nil {
 				return err
 			}
-			if _, err := io.WriteString(l.w, l.before+string(text)); err != nil {
+			if _, err := io.WriteString(l.w, l.separator+string(text)); err != nil {
 				return err
 			}
-			l.before = ",\n"
+			l.separator = ",\n"
 			after = doorward.Position{At: e.At.UnixMicro(), ID: e.ID}
 		}
 		if len(events) < eventBatch {
@@ -252,15 +253,15 @@ func heldEvent(e doorward.Event, userID string) HeldEvent {
 	return out
 }
 
-// held is everything but the events.
-func (a *Accounts) held(ctx context.Context, read store.Reader, userID string) (Held, error) {
+// held returns everything but the events.
+func (a *Accounts) held(ctx context.Context, read store.Reader, by doorward.Caller) (Held, error) {
 	now := a.db.Now()
 	h := Held{
 		ExportedAt: now, Memberships: []HeldMembership{}, Sessions: []HeldSession{}, Browsers: []HeldBrowser{},
 		Factors: []HeldFactor{}, Challenges: []HeldChallenge{}, EmailChanges: []HeldEmailChange{}, Resets: []HeldReset{},
 		APIKeys: []HeldAPIKey{}, Invitations: []HeldInvitation{}, Mails: []HeldMail{}, Decisions: []HeldDecision{}, AuditEvents: []HeldEvent{},
 	}
-	account, err := read.Account(ctx, userID)
+	account, err := access.OwnAccount(ctx, read, by)
 	if err != nil {
 		return h, err
 	}

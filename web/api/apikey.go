@@ -170,7 +170,7 @@ func (a *api) endPreviousSecret(ctx context.Context, c *front.Call, _ front.None
 var docRevokeAPIKey = front.Doc{
 	ID: "revokeApiKey", Tag: "API keys", Summary: "Revoke an API key",
 	WhilePaused: true,
-	Description: "For good: both secrets end, on every node before the answer. A key that has ended is 204 as well.",
+	Description: "The key ends for good, with both of its secrets, on every node before the answer. A key that has ended is 204 as well.",
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 type idsInput struct {
-	IDs []string `json:"ids" minItems:"1" maxItems:"100" doc:"1 to 100 of them"`
+	IDs []string `json:"ids" minItems:"1" maxItems:"100" doc:"1 to 100 ids"`
 }
 
 func (in idsInput) check() error {
@@ -25,8 +25,8 @@ func (in idsInput) check() error {
 type outcomeView struct {
 	ID      string         `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Status  int            `json:"status" example:"200"`
-	Ended   *front.Ended   `json:"ended,omitempty" doc:"Of a person who was suspended or removed: what that has ended"`
-	Problem *front.Problem `json:"problem,omitempty" doc:"If it was not done"`
+	Ended   *front.Ended   `json:"ended,omitempty" doc:"What suspending or removing the person has ended"`
+	Problem *front.Problem `json:"problem,omitempty" doc:"Why it was not done; absent if it was"`
 }
 
 type outcomes struct {
@@ -75,7 +75,7 @@ func (a *api) eachInvitation(ctx context.Context, c *front.Call, in idsInput, su
 }
 
 type bulkUsersInput struct {
-	IDs    []string `json:"ids" minItems:"1" maxItems:"100" doc:"1 to 100 of them"`
+	IDs    []string `json:"ids" minItems:"1" maxItems:"100" doc:"1 to 100 ids"`
 	Role   *string  `json:"role,omitempty" example:"USER"`
 	Status *string  `json:"status,omitempty" enum:"active,suspended"`
 	Remove bool     `json:"remove,omitempty"`

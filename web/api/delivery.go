@@ -15,15 +15,15 @@ type deliveryView struct {
 	Type     doorward.Action        `json:"type" example:"user.invite"`
 	State    doorward.DeliveryState `json:"state" enum:"pending,delivered,failed,dropped" doc:"failed: retries are used up. dropped: the webhook was disabled, or its tenant frozen or closed"`
 	Attempts []attemptView          `json:"attempts"`
-	NextAt   *time.Time             `json:"nextAt,omitempty" doc:"Of the next attempt, while it is pending"`
+	NextAt   *time.Time             `json:"nextAt,omitempty" doc:"When the next attempt is due, while the delivery is pending"`
 }
 
 type attemptView struct {
 	At     time.Time `json:"at"`
-	Status int       `json:"status,omitempty" doc:"Of the answer; absent without one"`
+	Status int       `json:"status,omitempty" doc:"The status of the endpoint's answer; absent if there was none"`
 	Ms     int64     `json:"ms"`
 	Error  string    `json:"error,omitempty" doc:"Why there is no answer"`
-	Answer string    `json:"answer,omitempty" doc:"Its first KiB"`
+	Answer string    `json:"answer,omitempty" doc:"The first KiB of the endpoint's answer"`
 }
 
 type deliveryList struct {

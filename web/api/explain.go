@@ -14,8 +14,8 @@ type explainInput struct {
 	Credential string                 `json:"credential,omitempty" doc:"The token of a session, or an API key. A session knows when its user signed in"`
 	Action     string                 `json:"action" example:"invoice.pay" doc:"A permission"`
 	Resource   *front.ExplainResource `json:"resource,omitempty" doc:"What it is done to; absent: unknown, as in a check"`
-	Context    *front.ExplainContext  `json:"context,omitempty" doc:"The request"`
-	Version    front.Int              `json:"version,omitempty" minimum:"1" example:"3" doc:"Of the policies, as if it refused; absent: what holds now"`
+	Context    *front.ExplainContext  `json:"context,omitempty" doc:"What is known of the request"`
+	Version    front.Int              `json:"version,omitempty" minimum:"1" example:"3" doc:"A version of the policies, as if it refused; absent: what holds now"`
 }
 
 var docExplain = front.Doc{

@@ -21,8 +21,8 @@ type factorView struct {
 	Name       string              `json:"name"`
 	CreatedAt  time.Time           `json:"createdAt"`
 	LastUsedAt *time.Time          `json:"lastUsedAt,omitempty" doc:"Absent before the first use"`
-	Synced     *bool               `json:"synced,omitempty" doc:"Of a passkey: whether it is synced between devices"`
-	DisabledAt *time.Time          `json:"disabledAt,omitempty" doc:"Of a passkey that was found to be cloned: since when it can't be used"`
+	Synced     *bool               `json:"synced,omitempty" doc:"Only for a passkey: whether it is synced between devices"`
+	DisabledAt *time.Time          `json:"disabledAt,omitempty" doc:"Only for a passkey that was found to be cloned: since when it can't be used"`
 }
 
 func viewFactor(f doorward.Factor) factorView {
@@ -63,7 +63,7 @@ func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorL
 }
 
 type enrolInput struct {
-	Challenge string `json:"challenge,omitempty" doc:"Of the answer with the code mfa_enrolment_required, instead of a session"`
+	Challenge string `json:"challenge,omitempty" doc:"From the answer with the code mfa_enrolment_required, instead of a session"`
 	Name      string `json:"name,omitempty" example:"Phone" doc:"At most 100 characters"`
 }
 
@@ -109,8 +109,8 @@ func signedInNow(c *front.Call) error {
 
 type confirmInput struct {
 	ID        string `json:"id" example:"mfa_7vkq2m5x3yh4n6rj7wd2c5tpae"`
-	Code      string `json:"code" example:"492039" doc:"That the app shows"`
-	Challenge string `json:"challenge,omitempty" doc:"Of the answer with the code mfa_enrolment_required, instead of a session"`
+	Code      string `json:"code" example:"492039" doc:"The code that the app shows"`
+	Challenge string `json:"challenge,omitempty" doc:"From the answer with the code mfa_enrolment_required, instead of a session"`
 }
 
 type confirmed struct {
@@ -234,13 +234,13 @@ func (a *api) resetMFA(ctx context.Context, c *front.Call, _ front.None) (front.
 }
 
 type resetFactorsInput struct {
-	Token    string `json:"token" doc:"Of the mail"`
+	Token    string `json:"token" doc:"The token from the mail"`
 	Password string `json:"password" format:"password" example:"four quiet green llamas"`
 }
 
 var docResetFactors = front.Doc{
 	ID: "resetFactors", Tag: "Second factors", Summary: "Remove one's second factors with the code of a mail",
-	Description: "For a person for whom an administrator has asked for it. Removes all second factors and recovery codes, so that the next login needs the password alone, or sets up a factor where the tenant demands one.",
+	Description: "An administrator has asked for this mail. Removes all second factors and recovery codes, so that the next login needs the password alone, or sets up a factor where the tenant demands one.",
 	Errors:      []doorward.Code{doorward.CodeInvalidCredentials, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts},
 }
 

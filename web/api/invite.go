@@ -12,7 +12,7 @@ type inviteInput struct {
 	Email         string     `json:"email" format:"email" example:"ann@acme.example" doc:"Whom to invite"`
 	Role          string     `json:"role" example:"USER" doc:"At most one's own role"`
 	Name          string     `json:"name,omitempty" example:"Ann Lee" doc:"At most 100 characters"`
-	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" maximum:"30" doc:"If absent 7, or the tenant's maximum if that is lower"`
+	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" maximum:"30" doc:"1 to 30; if absent 7, or the tenant's maximum if that is lower"`
 	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mails to this person (BCP 47): English or German; English for any other"`
 }
 
@@ -53,7 +53,7 @@ type joined struct {
 type completeInput struct {
 	Token           string `json:"token" doc:"The code of the invitation mail" example:"3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc"`
 	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most. It is too_common if it is on the installation's list, as a whole or without the digits and signs at its ends, or is nothing but a sequence or a repetition"`
-	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
+	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The password again"`
 }
 
 var gone = []doorward.Code{

@@ -92,8 +92,8 @@ func toAnswer(b factor.NewChallenge) *doorward.Challenge {
 }
 
 type secondInput struct {
-	Challenge      string         `json:"challenge" doc:"Of the answer with the code mfa_required"`
-	Code           string         `json:"code,omitempty" example:"492039" doc:"Of the authenticator app (method totp)"`
+	Challenge      string         `json:"challenge" doc:"From the answer with the code mfa_required"`
+	Code           string         `json:"code,omitempty" example:"492039" doc:"From the authenticator app (method totp)"`
 	Credential     front.WebAuthn `json:"credential,omitempty" doc:"Method passkey: what the browser's PublicKeyCredential.toJSON() gives for the options publicKey"`
 	RecoveryCode   string         `json:"recoveryCode,omitempty" example:"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF" doc:"Method recovery; each is good once"`
 	RememberDevice bool           `json:"rememberDevice,omitempty" doc:"Whether the browser, by its cookie doorward_device, stands in for the second factor for as long as the tenant allows"`

@@ -24,7 +24,7 @@ func (a *api) beginPasskeyLogin(ctx context.Context, c *front.Call, _ front.None
 }
 
 type passkeyLoginInput struct {
-	Challenge  string         `json:"challenge" doc:"Of passkey/begin"`
+	Challenge  string         `json:"challenge" doc:"From the answer of passkey/begin"`
 	Credential front.WebAuthn `json:"credential" doc:"What the browser's PublicKeyCredential.toJSON() gives"`
 	TenantID   string         `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Tenant to sign in to; without it the last used, or else the oldest"`
 }
@@ -51,7 +51,7 @@ func (a *api) finishPasskeyLogin(ctx context.Context, c *front.Call, in passkeyL
 }
 
 type beginPasskeyInput struct {
-	Challenge string `json:"challenge,omitempty" doc:"Of the answer with the code mfa_enrolment_required, instead of a session"`
+	Challenge string `json:"challenge,omitempty" doc:"From the answer with the code mfa_enrolment_required, instead of a session"`
 }
 
 // OptionalBody: with a session no member is needed.
@@ -79,7 +79,7 @@ func (a *api) beginPasskey(ctx context.Context, c *front.Call, in beginPasskeyIn
 }
 
 type finishPasskeyInput struct {
-	Challenge  string         `json:"challenge" doc:"Of factors/passkey/begin, or of the answer with the code mfa_enrolment_required"`
+	Challenge  string         `json:"challenge" doc:"From the answer of factors/passkey/begin, or from that with the code mfa_enrolment_required"`
 	Credential front.WebAuthn `json:"credential" doc:"What the browser's PublicKeyCredential.toJSON() gives"`
 	Name       string         `json:"name,omitempty" example:"Phone" doc:"At most 100 characters; without it that of the authenticator or the browser"`
 }

@@ -24,7 +24,7 @@ func (a *api) forgotPassword(ctx context.Context, c *front.Call, in forgotInput)
 type resetInput struct {
 	Token           string `json:"token" doc:"The code of the mail"`
 	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most. It is too_common if it is on the installation's list, as a whole or without the digits and signs at its ends, or is nothing but a sequence or a repetition"`
-	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
+	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The new password again"`
 }
 
 var docResetPassword = front.Doc{
@@ -42,7 +42,7 @@ func (a *api) resetPassword(ctx context.Context, c *front.Call, in resetInput) (
 type changeInput struct {
 	CurrentPassword string `json:"currentPassword" format:"password"`
 	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most. It is too_common if it is on the installation's list, as a whole or without the digits and signs at its ends, or is nothing but a sequence or a repetition"`
-	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
+	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The new password again"`
 }
 
 var docChangePassword = front.Doc{

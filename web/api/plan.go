@@ -10,7 +10,7 @@ import (
 )
 
 type planInput struct {
-	Text  *string    `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, as it would be put"`
+	Text  *string    `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"The text to try, in Cedar; empty: no policies"`
 	Hours *front.Int `json:"hours,omitempty" minimum:"1" maximum:"168" example:"24" doc:"How far back decisions are decided again; absent: as far as they are kept"`
 }
 
@@ -28,7 +28,7 @@ type planCell struct {
 
 type planDecisions struct {
 	Checked int          `json:"checked" example:"412" doc:"Decisions that were decided again, the newest 5,000 at most"`
-	Changed []planChange `json:"changed" nullable:"false" doc:"Those that would be others, the newest first"`
+	Changed []planChange `json:"changed" nullable:"false" doc:"Decisions that would be different, the newest first"`
 }
 
 type planChange struct {
@@ -37,13 +37,13 @@ type planChange struct {
 	Action  doorward.Action    `json:"action" example:"message.send"`
 	Was     policy.Outcome     `json:"was" enum:"allowed,refused" doc:"What was answered"`
 	Would   policy.Outcome     `json:"would" enum:"allowed,refused"`
-	Because []front.Because    `json:"because" nullable:"false" doc:"Of what it would be"`
+	Because []front.Because    `json:"because" nullable:"false" doc:"Why it would be so"`
 }
 
 var docPlanPolicy = front.Doc{
 	ID: "planPolicy", Tag: "Policies", Summary: "Show what policies would change",
 	WhilePaused: true,
-	Description: "Of a text that is not put yet: for each role, and in the decisions that were kept (refusals and 1 in 1,024 permits, at most 100 a second and node, for as long as `--keep-decisions` says). Roles are as they are now. Changes nothing.",
+	Description: "Takes a text of policies that is not in force. Shows what it would change for each role, and which of the decisions that were kept it would decide differently. Of decisions, all refusals and 1 in 1,024 permits are kept, at most 100 a second on each node, for as long as `--keep-decisions` says. They are decided again with the roles of now. Changes nothing.",
 }
 
 func (a *api) planPolicy(ctx context.Context, c *front.Call, in planInput) (planView, error) {

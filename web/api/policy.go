@@ -17,8 +17,8 @@ type policyView struct {
 	UpdatedAt    *time.Time  `json:"updatedAt,omitempty" doc:"Absent for version 0"`
 	UpdatedBy    string      `json:"updatedBy,omitempty" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of a user; absent for version 0"`
 	ConfirmUntil *time.Time  `json:"confirmUntil,omitempty" doc:"When the version ends, and the last confirmed one holds again, unless it is confirmed before"`
-	Enforced     int64       `json:"enforcedVersion,omitempty" example:"2" doc:"Of one that observes: the version that refuses while this one observes; absent: none"`
-	Observed     []observed  `json:"observed,omitempty" doc:"Of one that observes, in the current version: what its policies would have refused since it began, in the order of the text"`
+	Enforced     int64       `json:"enforcedVersion,omitempty" example:"2" doc:"Only for a version that observes: the version that refuses while this one observes; absent: none"`
+	Observed     []observed  `json:"observed,omitempty" doc:"Only if the current version observes: what its policies would have refused since it began, in the order of the text"`
 }
 
 type observed struct {
@@ -145,7 +145,7 @@ func (a *api) policyVersions(ctx context.Context, c *front.Call, _ front.None) (
 
 var docRestorePolicy = front.Doc{
 	ID: "restorePolicyVersion", Tag: "Policies", Summary: "Let an earlier version of the policies hold again",
-	Description: "As a new version with its text and mode. In force on every node before the answer.",
+	Description: "Makes a new version with the text and mode of the earlier one. In force on every node before the answer.",
 	Versioned:   true, Conditional: true,
 	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
 }
@@ -161,7 +161,7 @@ func (a *api) restorePolicy(ctx context.Context, c *front.Call, _ front.None) (p
 
 var docConfirmPolicy = front.Doc{
 	ID: "confirmPolicy", Tag: "Policies", Summary: "Confirm the version that holds",
-	Description: "After it was put with `confirmMinutes`. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself. With `If-Match` only the version that the caller has seen is confirmed.",
+	Description: "Confirms a version that was put with `confirmMinutes`, so that it no longer ends by itself. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself. With `If-Match` only the version that the caller has seen is confirmed.",
 	Versioned:   true, Conditional: true,
 	Errors: []doorward.Code{doorward.CodeNotFound, doorward.CodePreconditionFailed},
 }

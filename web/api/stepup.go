@@ -13,7 +13,7 @@ import (
 
 type challengeView struct {
 	Challenge string         `json:"challenge" doc:"To be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
-	Methods   []string       `json:"methods" doc:"By which it can be answered: password, totp, passkey or recovery" example:"totp"`
+	Methods   []string       `json:"methods" doc:"How it can be answered: password, totp, passkey or recovery" example:"totp"`
 	ExpiresAt time.Time      `json:"expiresAt"`
 	PublicKey front.WebAuthn `json:"publicKey,omitempty" doc:"If a passkey can answer it: WebAuthn's options as JSON, for the browser's parseRequestOptionsFromJSON() or, to make a passkey, parseCreationOptionsFromJSON()"`
 }
@@ -37,9 +37,9 @@ func (a *api) beginStepUp(ctx context.Context, c *front.Call, _ front.None) (cha
 }
 
 type stepUpInput struct {
-	Challenge    string         `json:"challenge" doc:"Of step-up/begin, or of the answer with the code step_up_required"`
+	Challenge    string         `json:"challenge" doc:"From the answer of step-up/begin, or from that with the code step_up_required"`
 	Password     string         `json:"password,omitempty" format:"password" doc:"Method password"`
-	Code         string         `json:"code,omitempty" example:"492039" doc:"Of the authenticator app (method totp)"`
+	Code         string         `json:"code,omitempty" example:"492039" doc:"From the authenticator app (method totp)"`
 	Credential   front.WebAuthn `json:"credential,omitempty" doc:"Method passkey: what the browser's PublicKeyCredential.toJSON() gives"`
 	RecoveryCode string         `json:"recoveryCode,omitempty" example:"MZXW-6YTB-OI4D-Q2LT-NFZX-I5DF" doc:"Method recovery: only when the last factor was disabled as a copy, to set up another one"`
 }

@@ -44,13 +44,13 @@ type settingsView struct {
 	SessionIdleMinutes     int64    `json:"sessionIdleMinutes" example:"30"`
 	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes" example:"720"`
 	InvitationDays         int      `json:"invitationDays" example:"14" doc:"The most that an invitation may be valid for"`
-	AllowedEmailDomains    []string `json:"allowedEmailDomains" example:"[\"acme.example\"]" doc:"Of addresses that may be invited; empty: all"`
+	AllowedEmailDomains    []string `json:"allowedEmailDomains" example:"[\"acme.example\"]" doc:"Domains of the addresses that may be invited; empty: all"`
 	MFA                    string   `json:"mfa" enum:"optional,required" doc:"Whether members need a second factor"`
 	MFARoles               []string `json:"mfaRoles" example:"[\"ADMIN\"]" doc:"The roles that mfa covers; empty: all"`
 	MFAGraceDays           int      `json:"mfaGraceDays" doc:"For how many days members sign in without one, from the demand or from joining, whichever is later"`
 	MFARememberDays        int      `json:"mfaRememberDays" doc:"For how many days a browser stands in for the second factor; 0: it does not"`
 	StepUpMinutes          int64    `json:"stepUpMinutes" example:"10" doc:"The longest age of a proof of identity for sensitive actions"`
-	Accent                 string   `json:"accent" example:"#3b4ccf" doc:"Of buttons and links on the tenant's pages; empty: that of the installation"`
+	Accent                 string   `json:"accent" example:"#3b4ccf" doc:"Colour of buttons and links on the tenant's pages; empty: that of the installation"`
 }
 
 // logoView has the public address of the image; another image has another address.

@@ -35,7 +35,7 @@ type webhookView struct {
 	Include        []string                `json:"include" example:"[\"email\"]" doc:"email, where bodies hold e-mail addresses"`
 	Enabled        bool                    `json:"enabled"`
 	DisabledReason doorward.DisabledReason `json:"disabledReason,omitempty" enum:"gone,failing,restored" doc:"Why Doorward has disabled it; absent otherwise"`
-	PublicKey      string                  `json:"publicKey" example:"whpk_…" doc:"Of the signatures v1a (Ed25519)"`
+	PublicKey      string                  `json:"publicKey" example:"whpk_…" doc:"Verifies the signatures v1a (Ed25519)"`
 	CreatedAt      time.Time               `json:"createdAt"`
 	LastSuccessAt  *time.Time              `json:"lastSuccessAt,omitempty"`
 	FailingSince   *time.Time              `json:"failingSince,omitempty" doc:"The first failure since the last success"`
@@ -190,7 +190,7 @@ func (a *api) rotateWebhook(ctx context.Context, c *front.Call, in rotateWebhook
 }
 
 type testResult struct {
-	Status int    `json:"status" doc:"Of the endpoint's answer; 0 without one"`
+	Status int    `json:"status" doc:"The status of the endpoint's answer; 0 if there was none"`
 	Ms     int64  `json:"ms"`
 	Error  string `json:"error,omitempty" doc:"Why there is no answer"`
 }

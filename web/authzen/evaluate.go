@@ -22,7 +22,7 @@ type (
 	}
 	evaluationAnswer struct {
 		Decision bool               `json:"decision"`
-		Context  *evaluationRefusal `json:"context,omitempty" doc:"Of a refusal"`
+		Context  *evaluationRefusal `json:"context,omitempty" doc:"Only in a refusal"`
 	}
 	evaluationRefusal struct {
 		Reason   string `json:"reason" doc:"Why, as a sentence"`
@@ -52,7 +52,7 @@ func answerOf(d evaluation.Decision) evaluationAnswer {
 var docEvaluations = front.Doc{
 	ID: "evaluateAccessBatch", Tag: "Access", Summary: "Ask several questions at once (AuthZEN)",
 	WhilePaused: true,
-	Description: "The Access Evaluations API of the OpenID AuthZEN Authorization API 1.0, for up to 100 evaluations. `subject`, `action`, `resource` and `context` beside `evaluations` are defaults: a member of an evaluation replaces them, and takes only `type`, `id` and `name` from them where it lacks these. An evaluation that lacks a member is refused with the reason. Without `evaluations` it is a single evaluation.",
+	Description: "The Access Evaluations API of the OpenID AuthZEN Authorization API 1.0, for up to 100 evaluations. `subject`, `action`, `resource` and `context` beside `evaluations` are defaults for all of them. An evaluation that has such a member uses its own, and takes from the default only a `type`, `id` or `name` that its own lacks. An evaluation that still lacks a member is refused with the reason. Without `evaluations` the request itself is one evaluation.",
 }
 
 type (
@@ -67,8 +67,8 @@ type (
 		Semantic string   `json:"evaluations_semantic,omitempty" enum:"execute_all,deny_on_first_deny,permit_on_first_permit" doc:"The last two stop after the first refusal, or permit; the default is execute_all"`
 	}
 	evaluationsAnswer struct {
-		Decision    *bool              `json:"decision,omitempty" doc:"Of a single evaluation"`
-		Context     *evaluationRefusal `json:"context,omitempty" doc:"Of a single refusal"`
+		Decision    *bool              `json:"decision,omitempty" doc:"Only if the request is one evaluation"`
+		Context     *evaluationRefusal `json:"context,omitempty" doc:"Only if the request is one evaluation, and refused"`
 		Evaluations []evaluationAnswer `json:"evaluations,omitempty" doc:"In the order of the request"`
 	}
 )

@@ -136,7 +136,7 @@ type Asked struct {
 	Subject  *subject    `json:"subject,omitempty"`
 	Action   *action     `json:"action,omitempty"`
 	Resource *resource   `json:"resource,omitempty"`
-	Context  *attributes `json:"context,omitempty" doc:"Of the request: ip is the client's address, time its time as RFC 3339 says, without it now. Keys bound to addresses and policies refuse if they read what is missing or unreadable"`
+	Context  *attributes `json:"context,omitempty" doc:"About the request: ip is the client's address, time its time as RFC 3339 says; without a time it is now. Keys bound to addresses and policies refuse if they read what is missing or unreadable"`
 }
 
 // question is what is asked, and the pointers of the members that it lacks.

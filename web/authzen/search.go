@@ -40,7 +40,7 @@ type (
 	searchPage struct {
 		_     struct{}   `json:"-" additionalProperties:"true"`
 		Token string     `json:"token,omitempty" doc:"The next_token of the page before"`
-		Limit *front.Int `json:"limit,omitempty" minimum:"1" doc:"Results at most; 100 without, and never more than 1,000"`
+		Limit *front.Int `json:"limit,omitempty" minimum:"1" doc:"Results at most: 100 if absent, and never more than 1,000"`
 	}
 	searchedPage struct {
 		NextToken string `json:"next_token" doc:"For the next page; empty at the end"`

@@ -34,13 +34,13 @@ type question struct {
 	Action     string `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
 	IP         string `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. A key bound to addresses is inactive without"`
 
-	Context *policyContext `json:"context,omitempty" doc:"Of the request that the service serves, for the tenant's policies"`
+	Context *policyContext `json:"context,omitempty" doc:"About the request that the service serves, for the tenant's policies"`
 }
 
 // policyContext stands for the request that a service asks about.
 type policyContext struct {
-	IP   string `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. A policy that reads it refuses without; absent: the member ip beside"`
-	Time string `json:"time,omitempty" example:"2026-11-22T23:00:00Z" doc:"When it is done; absent: now"`
+	IP   string `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. If absent it is the member ip of the question; without both, a policy that reads it refuses"`
+	Time string `json:"time,omitempty" example:"2026-11-22T23:00:00Z" doc:"When the request is made; absent: now"`
 }
 
 // request is what policies know. What can't be read is absent, so that a policy that reads
@@ -63,7 +63,7 @@ type introspectInput struct {
 	Credential string         `json:"credential,omitempty" doc:"The token of a session, or an API key"`
 	Action     string         `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
 	IP         string         `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. A key bound to addresses is inactive without"`
-	Context    *policyContext `json:"context,omitempty" doc:"Of the request that the service serves, for the tenant's policies"`
+	Context    *policyContext `json:"context,omitempty" doc:"About the request that the service serves, for the tenant's policies"`
 	Items      []question     `json:"items,omitempty" maxItems:"100" doc:"Several at once, instead of credential and action"`
 }
 

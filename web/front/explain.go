@@ -27,7 +27,7 @@ type ExplainContext struct {
 // Explanation is a decision and its causes.
 type Explanation struct {
 	Allowed   bool            `json:"allowed"`
-	Role      doorward.Role   `json:"role" example:"ADMIN" doc:"Of a key the one that it has in effect"`
+	Role      doorward.Role   `json:"role" example:"ADMIN" doc:"For a key: the role that it has in effect"`
 	Because   []Because       `json:"because" nullable:"false" doc:"All that refuses; or else all that allows"`
 	GrantedBy []doorward.Role `json:"grantedBy" nullable:"false" example:"[\"ADMIN\"]" doc:"The role, if it grants the action; else empty"`
 }

@@ -75,7 +75,7 @@ export interface paths {
         put?: never;
         /**
          * Ask several questions at once (AuthZEN)
-         * @description The Access Evaluations API of the OpenID AuthZEN Authorization API 1.0, for up to 100 evaluations. `subject`, `action`, `resource` and `context` beside `evaluations` are defaults: a member of an evaluation replaces them, and takes only `type`, `id` and `name` from them where it lacks these. An evaluation that lacks a member is refused with the reason. Without `evaluations` it is a single evaluation.
+         * @description The Access Evaluations API of the OpenID AuthZEN Authorization API 1.0, for up to 100 evaluations. `subject`, `action`, `resource` and `context` beside `evaluations` are defaults for all of them. An evaluation that has such a member uses its own, and takes from the default only a `type`, `id` or `name` that its own lacks. An evaluation that still lacks a member is refused with the reason. Without `evaluations` the request itself is one evaluation.
          */
         post: operations["evaluateAccessBatch"];
         delete?: never;
@@ -244,7 +244,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description For good: both secrets end, on every node before the answer. A key that has ended is 204 as well.
+         * @description The key ends for good, with both of its secrets, on every node before the answer. A key that has ended is 204 as well.
          */
         delete: operations["revokeApiKey"];
         options?: never;
@@ -547,7 +547,7 @@ export interface paths {
         put?: never;
         /**
          * Remove one's second factors with the code of a mail
-         * @description For a person for whom an administrator has asked for it. Removes all second factors and recovery codes, so that the next login needs the password alone, or sets up a factor where the tenant demands one.
+         * @description An administrator has asked for this mail. Removes all second factors and recovery codes, so that the next login needs the password alone, or sets up a factor where the tenant demands one.
          */
         post: operations["resetFactors"];
         delete?: never;
@@ -1200,7 +1200,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm the version that holds
-         * @description After it was put with `confirmMinutes`. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself. With `If-Match` only the version that the caller has seen is confirmed.
+         * @description Confirms a version that was put with `confirmMinutes`, so that it no longer ends by itself. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself. With `If-Match` only the version that the caller has seen is confirmed.
          */
         post: operations["confirmPolicy"];
         delete?: never;
@@ -1220,7 +1220,7 @@ export interface paths {
         put?: never;
         /**
          * Show what policies would change
-         * @description Of a text that is not put yet: for each role, and in the decisions that were kept (refusals and 1 in 1,024 permits, at most 100 a second and node, for as long as `--keep-decisions` says). Roles are as they are now. Changes nothing.
+         * @description Takes a text of policies that is not in force. Shows what it would change for each role, and which of the decisions that were kept it would decide differently. Of decisions, all refusals and 1 in 1,024 permits are kept, at most 100 a second on each node, for as long as `--keep-decisions` says. They are decided again with the roles of now. Changes nothing.
          */
         post: operations["planPolicy"];
         delete?: never;
@@ -1280,7 +1280,7 @@ export interface paths {
         put?: never;
         /**
          * Let an earlier version of the policies hold again
-         * @description As a new version with its text and mode. In force on every node before the answer.
+         * @description Makes a new version with the text and mode of the earlier one. In force on every node before the answer.
          */
         post: operations["restorePolicyVersion"];
         delete?: never;
@@ -1937,7 +1937,7 @@ export interface components {
             totalAtLeast?: number;
         };
         Attempt: {
-            /** @description Its first KiB */
+            /** @description The first KiB of the endpoint's answer */
             answer?: string;
             /** Format: date-time */
             at: string;
@@ -1947,7 +1947,7 @@ export interface components {
             ms: number;
             /**
              * Format: int64
-             * @description Of the answer; absent without one
+             * @description The status of the endpoint's answer; absent if there was none
              */
             status?: number;
         };
@@ -1993,7 +1993,7 @@ export interface components {
             reason?: string;
         };
         BeginPasskeyInput: {
-            /** @description Of the answer with the code mfa_enrolment_required, instead of a session */
+            /** @description From the answer with the code mfa_enrolment_required, instead of a session */
             challenge?: string;
         };
         BulkAnswer: {
@@ -2011,7 +2011,7 @@ export interface components {
             email?: string;
             /**
              * Format: int64
-             * @description 1 to 30; when absent 7, or the tenant's maximum if that is lower
+             * @description 1 to 30; if absent 7, or the tenant's maximum if that is lower
              * @example 7
              */
             expiresInDays?: number;
@@ -2043,7 +2043,7 @@ export interface components {
             status: number;
         };
         BulkUsersInput: {
-            /** @description 1 to 100 of them */
+            /** @description 1 to 100 ids */
             ids: string[];
             remove?: boolean;
             /** @example USER */
@@ -2057,7 +2057,7 @@ export interface components {
             /** Format: date-time */
             expiresAt: string;
             /**
-             * @description By which it can be answered: password, totp, passkey or recovery
+             * @description How it can be answered: password, totp, passkey or recovery
              * @example [
              *       "totp"
              *     ]
@@ -2083,7 +2083,7 @@ export interface components {
         ChangeInput: {
             /**
              * Format: password
-             * @description The same again
+             * @description The new password again
              */
             confirmPassword: string;
             /** Format: password */
@@ -2104,7 +2104,7 @@ export interface components {
         CompleteInput: {
             /**
              * Format: password
-             * @description The same again
+             * @description The password again
              */
             confirmPassword: string;
             /**
@@ -2119,10 +2119,10 @@ export interface components {
             token: string;
         };
         ConfirmInput: {
-            /** @description Of the answer with the code mfa_enrolment_required, instead of a session */
+            /** @description From the answer with the code mfa_enrolment_required, instead of a session */
             challenge?: string;
             /**
-             * @description That the app shows
+             * @description The code that the app shows
              * @example 492039
              */
             code: string;
@@ -2264,7 +2264,7 @@ export interface components {
             id: string;
             /**
              * Format: date-time
-             * @description Of the next attempt, while it is pending
+             * @description When the next attempt is due, while the delivery is pending
              */
             nextAt?: string;
             /**
@@ -2358,7 +2358,7 @@ export interface components {
             sessions: number;
         };
         EnrolInput: {
-            /** @description Of the answer with the code mfa_enrolment_required, instead of a session */
+            /** @description From the answer with the code mfa_enrolment_required, instead of a session */
             challenge?: string;
             /**
              * @description At most 100 characters
@@ -2394,13 +2394,13 @@ export interface components {
             confirm: string;
         };
         EvaluationAnswer: {
-            /** @description Of a refusal */
+            /** @description Only in a refusal */
             context?: components["schemas"]["EvaluationRefusal"];
             decision: boolean;
         };
         EvaluationInput: {
             action?: components["schemas"]["Action"];
-            /** @description Of the request: ip is the client's address, time its time as RFC 3339 says, without it now. Keys bound to addresses and policies refuse if they read what is missing or unreadable */
+            /** @description About the request: ip is the client's address, time its time as RFC 3339 says; without a time it is now. Keys bound to addresses and policies refuse if they read what is missing or unreadable */
             context?: {
                 [key: string]: unknown;
             };
@@ -2416,16 +2416,16 @@ export interface components {
             reason: string;
         };
         EvaluationsAnswer: {
-            /** @description Of a single refusal */
+            /** @description Only if the request is one evaluation, and refused */
             context?: components["schemas"]["EvaluationRefusal"];
-            /** @description Of a single evaluation */
+            /** @description Only if the request is one evaluation */
             decision?: boolean;
             /** @description In the order of the request */
             evaluations?: components["schemas"]["EvaluationAnswer"][];
         };
         EvaluationsInput: {
             action?: components["schemas"]["Action"];
-            /** @description Of the request: ip is the client's address, time its time as RFC 3339 says, without it now. Keys bound to addresses and policies refuse if they read what is missing or unreadable */
+            /** @description About the request: ip is the client's address, time its time as RFC 3339 says; without a time it is now. Keys bound to addresses and policies refuse if they read what is missing or unreadable */
             context?: {
                 [key: string]: unknown;
             };
@@ -2528,7 +2528,7 @@ export interface components {
              * @example invoice.pay
              */
             action: string;
-            /** @description The request */
+            /** @description What is known of the request */
             context?: components["schemas"]["ExplainContext"];
             /** @description The token of a session, or an API key. A session knows when its user signed in */
             credential?: string;
@@ -2546,7 +2546,7 @@ export interface components {
             userId?: string;
             /**
              * Format: int64
-             * @description Of the policies, as if it refused; absent: what holds now
+             * @description A version of the policies, as if it refused; absent: what holds now
              * @example 3
              */
             version?: number;
@@ -2576,7 +2576,7 @@ export interface components {
              */
             grantedBy: string[];
             /**
-             * @description Of a key the one that it has in effect
+             * @description For a key: the role that it has in effect
              * @example ADMIN
              */
             role: string;
@@ -2586,7 +2586,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description Of a passkey that was found to be cloned: since when it can't be used
+             * @description Only for a passkey that was found to be cloned: since when it can't be used
              */
             disabledAt?: string;
             /** @example mfa_7vkq2m5x3yh4n6rj7wd2c5tpae */
@@ -2597,7 +2597,7 @@ export interface components {
              */
             lastUsedAt?: string;
             name: string;
-            /** @description Of a passkey: whether it is synced between devices */
+            /** @description Only for a passkey: whether it is synced between devices */
             synced?: boolean;
             /**
              * @example totp
@@ -2654,7 +2654,7 @@ export interface components {
             pointer?: string;
         };
         FinishPasskeyInput: {
-            /** @description Of factors/passkey/begin, or of the answer with the code mfa_enrolment_required */
+            /** @description From the answer of factors/passkey/begin, or from that with the code mfa_enrolment_required */
             challenge: string;
             /** @description What the browser's PublicKeyCredential.toJSON() gives */
             credential: {
@@ -2723,7 +2723,7 @@ export interface components {
             lastUsedAt?: string;
             /** @example 192.0.2.7 */
             lastUsedIp?: string;
-            /** @example Ann Lee */
+            /** @example Nightly export */
             name: string;
             /** @example active */
             status: string;
@@ -2745,7 +2745,7 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             /**
-             * @description As of then
+             * @description From where the second factor was proved
              * @example 192.0.2.7
              */
             ip?: string;
@@ -2753,10 +2753,10 @@ export interface components {
             lastUsedAt?: string;
             /**
              * Format: date-time
-             * @description When a second factor was proved in the browser, which isn't asked for one until a tenant's limit; absent: it is asked
+             * @description When a second factor was last proved in this browser. Until the tenant's limit, logins in it need none; absent: each login needs one
              */
             secondFactorAt?: string;
-            /** @description As of then */
+            /** @description The browser that proved it */
             userAgent?: string;
         };
         HeldChallenge: {
@@ -2822,7 +2822,7 @@ export interface components {
             id: string;
             /** Format: date-time */
             lastUsedAt?: string;
-            /** @example Ann Lee */
+            /** @example My phone */
             name: string;
             /** @description A passkey that is kept by a service that synchronises it */
             synced: boolean;
@@ -2840,7 +2840,7 @@ export interface components {
             name: string;
             /** @example USER */
             role: string;
-            /** @example active */
+            /** @example PENDING */
             status: string;
             tenantId: string;
         };
@@ -2871,7 +2871,7 @@ export interface components {
         HeldParty: {
             /** @example usr_5tqm7x3yh4n6rj7wd2c5tpae7k */
             id?: string;
-            /** @example totp */
+            /** @example user */
             type: string;
         };
         HeldReset: {
@@ -2903,7 +2903,7 @@ export interface components {
             userAgent: string;
         };
         IdsInput: {
-            /** @description 1 to 100 of them */
+            /** @description 1 to 100 ids */
             ids: string[];
         };
         IntrospectInput: {
@@ -2912,7 +2912,7 @@ export interface components {
              * @example message.send
              */
             action?: string;
-            /** @description Of the request that the service serves, for the tenant's policies */
+            /** @description About the request that the service serves, for the tenant's policies */
             context?: components["schemas"]["PolicyContext"];
             /** @description The token of a session, or an API key */
             credential?: string;
@@ -2978,7 +2978,7 @@ export interface components {
             email: string;
             /**
              * Format: int64
-             * @description If absent 7, or the tenant's maximum if that is lower
+             * @description 1 to 30; if absent 7, or the tenant's maximum if that is lower
              */
             expiresInDays?: number;
             /**
@@ -3151,11 +3151,11 @@ export interface components {
             refused: number;
         };
         Outcome: {
-            /** @description Of a person who was suspended or removed: what that has ended */
+            /** @description What suspending or removing the person has ended */
             ended?: components["schemas"]["Ended"];
             /** @example usr_5tqm7x3yh4n6rj7wd2c5tpae7k */
             id: string;
-            /** @description If it was not done */
+            /** @description Why it was not done; absent if it was */
             problem?: components["schemas"]["Problem"];
             /**
              * Format: int64
@@ -3168,7 +3168,7 @@ export interface components {
             items: components["schemas"]["Outcome"][];
         };
         PasskeyLoginInput: {
-            /** @description Of passkey/begin */
+            /** @description From the answer of passkey/begin */
             challenge: string;
             /** @description What the browser's PublicKeyCredential.toJSON() gives */
             credential: {
@@ -3207,7 +3207,7 @@ export interface components {
             actor: components["schemas"]["Actor"];
             /** Format: date-time */
             at: string;
-            /** @description Of what it would be */
+            /** @description Why it would be so */
             because: components["schemas"]["Because"][];
             /**
              * @description What was answered
@@ -3218,7 +3218,7 @@ export interface components {
             would: "allowed" | "refused";
         };
         PlanDecisions: {
-            /** @description Those that would be others, the newest first */
+            /** @description Decisions that would be different, the newest first */
             changed: components["schemas"]["PlanChange"][];
             /**
              * Format: int64
@@ -3235,7 +3235,7 @@ export interface components {
              */
             hours?: number;
             /**
-             * @description Cedar, as it would be put
+             * @description The text to try, in Cedar; empty: no policies
              * @example @id("closed") forbid(principal, action == Action::"message.send", resource);
              */
             text: string | null;
@@ -3248,13 +3248,13 @@ export interface components {
             confirmUntil?: string;
             /**
              * Format: int64
-             * @description Of one that observes: the version that refuses while this one observes; absent: none
+             * @description Only for a version that observes: the version that refuses while this one observes; absent: none
              * @example 2
              */
             enforcedVersion?: number;
             /** @enum {string} */
             mode: "enforce" | "observe";
-            /** @description Of one that observes, in the current version: what its policies would have refused since it began, in the order of the text */
+            /** @description Only if the current version observes: what its policies would have refused since it began, in the order of the text */
             observed?: components["schemas"]["Observed"][];
             /**
              * @description Cedar, see /docs/policies; empty: no policies
@@ -3280,12 +3280,12 @@ export interface components {
         };
         PolicyContext: {
             /**
-             * @description The client's address. A policy that reads it refuses without; absent: the member ip beside
+             * @description The client's address. If absent it is the member ip of the question; without both, a policy that reads it refuses
              * @example 192.0.2.7
              */
             ip?: string;
             /**
-             * @description When it is done; absent: now
+             * @description When the request is made; absent: now
              * @example 2026-11-22T23:00:00Z
              */
             time?: string;
@@ -3415,7 +3415,7 @@ export interface components {
              * @example message.send
              */
             action?: string;
-            /** @description Of the request that the service serves, for the tenant's policies */
+            /** @description About the request that the service serves, for the tenant's policies */
             context?: components["schemas"]["PolicyContext"];
             /** @description The token of a session, or an API key */
             credential: string;
@@ -3526,13 +3526,13 @@ export interface components {
              * @example four quiet green llamas
              */
             password: string;
-            /** @description Of the mail */
+            /** @description The token from the mail */
             token: string;
         };
         ResetInput: {
             /**
              * Format: password
-             * @description The same again
+             * @description The new password again
              */
             confirmPassword: string;
             /**
@@ -3613,7 +3613,7 @@ export interface components {
         };
         SearchInput: {
             action?: components["schemas"]["Action"];
-            /** @description Of the request: ip is the client's address, time its time as RFC 3339 says, without it now. Keys bound to addresses and policies refuse if they read what is missing or unreadable */
+            /** @description About the request: ip is the client's address, time its time as RFC 3339 says; without a time it is now. Keys bound to addresses and policies refuse if they read what is missing or unreadable */
             context?: {
                 [key: string]: unknown;
             };
@@ -3626,7 +3626,7 @@ export interface components {
         SearchPage: {
             /**
              * Format: int64
-             * @description Results at most; 100 without, and never more than 1,000
+             * @description Results at most: 100 if absent, and never more than 1,000
              */
             limit?: number;
             /** @description The next_token of the page before */
@@ -3662,10 +3662,10 @@ export interface components {
             next_token: string;
         };
         SecondInput: {
-            /** @description Of the answer with the code mfa_required */
+            /** @description From the answer with the code mfa_required */
             challenge: string;
             /**
-             * @description Of the authenticator app (method totp)
+             * @description From the authenticator app (method totp)
              * @example 492039
              */
             code?: string;
@@ -3739,12 +3739,12 @@ export interface components {
         };
         Settings: {
             /**
-             * @description Of buttons and links on the tenant's pages; empty: that of the installation
+             * @description Colour of buttons and links on the tenant's pages; empty: that of the installation
              * @example #3b4ccf
              */
             accent: string;
             /**
-             * @description Of addresses that may be invited; empty: all
+             * @description Domains of the addresses that may be invited; empty: all
              * @example [
              *       "acme.example"
              *     ]
@@ -3873,10 +3873,10 @@ export interface components {
             user: components["schemas"]["User"];
         };
         StepUpInput: {
-            /** @description Of step-up/begin, or of the answer with the code step_up_required */
+            /** @description From the answer of step-up/begin, or from that with the code step_up_required */
             challenge: string;
             /**
-             * @description Of the authenticator app (method totp)
+             * @description From the authenticator app (method totp)
              * @example 492039
              */
             code?: string;
@@ -3981,7 +3981,7 @@ export interface components {
             ms: number;
             /**
              * Format: int64
-             * @description Of the endpoint's answer; 0 without one
+             * @description The status of the endpoint's answer; 0 if there was none
              */
             status: number;
         };
@@ -4078,7 +4078,7 @@ export interface components {
             /** Format: date-time */
             lastSuccessAt?: string;
             /**
-             * @description Of the signatures v1a (Ed25519)
+             * @description Verifies the signatures v1a (Ed25519)
              * @example whpk_…
              */
             publicKey: string;

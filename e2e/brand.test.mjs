@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
-import { Person, Server, onScreens, password, walked } from "./harness.mjs";
+import { Person, Server, everyScreen, once, onScreens, password } from "./harness.mjs";
 
 /** drawing is a PNG of what paint returns for each place: red, green, blue and how far they cover, 0 to 255, or nothing. */
 function drawing(width, height, paint) {
@@ -45,72 +45,102 @@ async function seen(p) {
 	assert.ok(await logo(p).evaluate((image) => image.naturalWidth > 0 && image.clientHeight > 8));
 }
 
-onScreens("brand", walked, ({ screen, server, create }) => {
-	test("a tenant's colour and logo", async () => {
-		// Half of the screens run without scripts.
-		const scripts = screen.includes("-dark-");
-		const options = { javaScriptEnabled: scripts };
-		const look = async (p, name) => { if (scripts) await p.look(name); else p.quiet(name); };
+const photo = file("photo.png", "image/png", Buffer.alloc(3 << 20)); // larger than a logo may be
+
+const choose = (p, chosen) => p.page.locator("#logo").setInputFiles(chosen);
+
+/** done sends a form of the settings, which succeeds. */
+async function done(p, action, fields) {
+	await p.send(action, fields);
+	await p.page.waitForSelector(".notice.good");
+}
+
+onScreens("brand", everyScreen, ({ server, create, journey }) => {
+	/** settings has the owner sign in and open the settings. */
+	const settings = async (options) => {
 		const owner = await create(options);
 		await owner.signIn("owner@acme.example", password);
 		await owner.go("/console/settings");
 		assert.equal(await logo(owner).count(), 0);
+		return owner;
+	};
+
+	/** invite returns the code of somebody whom the owner invites. */
+	const invite = async (owner, people) => {
+		await owner.go("/console/invitations/new");
+		await owner.send("/console/invitations/new", { people });
+		return server.code(people);
+	};
+
+	/** welcomed wants the tenant's logo on the page of the invitation. */
+	const welcomed = async (invited) => {
+		await invited.page.waitForSelector("form[action$='/accept/register']");
+		await seen(invited);
+		assert.equal(await logo(invited).getAttribute("alt"), "Acme");
+	};
+
+	const remove = async (owner) => {
+		await owner.go("/console/settings");
+		await done(owner, "/settings/logo/remove");
+		assert.equal(await logo(owner).count(), 0);
+	};
+
+	journey("a tenant's colour and logo without scripts", async () => {
+		const owner = await settings({ javaScriptEnabled: false });
+		await done(owner, "/settings/accent", { accent: "", picked: "#d63a2f" });
+		assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f");
+		await choose(owner, photo);
+		await owner.send("/settings/logo");
+		await owner.says("#logo-fault", /256 KiB/);
+		await choose(owner, file("logo.png", "image/png", wordmark));
+		await done(owner, "/settings/logo");
+		await seen(owner);
+
+		const code = await invite(owner, "yan@acme.example");
+		const yan = await create({ javaScriptEnabled: false });
+		await yan.go("/accept");
+		await yan.send("/accept", { token: code });
+		await welcomed(yan);
+		await remove(owner);
+		for (const one of [owner, yan]) one.quiet("brand without scripts");
+	});
+
+	journey("a tenant's colour and logo", async () => {
+		const owner = await settings();
 		await owner.send("/settings/accent", { accent: "yellow" });
 		await owner.page.waitForSelector("#accent[aria-invalid=true]");
-		await look(owner, "brand-accent-refused");
-		if (scripts) {
-			await owner.page.locator("#picked").fill("#d63a2f");
-			assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f", "the picker doesn't fill the field");
-		}
-		await owner.send("/settings/accent", scripts ? {} : { accent: "", picked: "#d63a2f" });
-		await owner.page.waitForSelector(".notice.good");
+		await owner.look("brand-accent-refused");
+		await owner.page.locator("#picked").fill("#d63a2f");
+		assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f", "the picker doesn't fill the field");
+		await done(owner, "/settings/accent");
 		assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f");
 
-		const choose = (chosen) => owner.page.locator("#logo").setInputFiles(chosen);
-		await choose(file("logo.svg", "image/svg+xml", Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'/>")));
+		await choose(owner, file("logo.svg", "image/svg+xml", Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'/>")));
 		await owner.send("/settings/logo");
 		await owner.page.waitForSelector("#logo[aria-invalid=true]");
 		await owner.says("#logo-fault", /SVG/);
-		await look(owner, "brand-logo-refused");
-		await choose(file("photo.png", "image/png", Buffer.alloc(3 << 20)));
-		if (scripts) {
-			assert.match(await owner.page.locator("#logo").evaluate((input) => input.validationMessage), /256 KiB/);
-		} else {
-			await owner.send("/settings/logo");
-			await owner.says("#logo-fault", /256 KiB/);
-		}
-		await choose(file("logo.png", "image/png", wordmark));
-		await owner.send("/settings/logo");
-		await owner.page.waitForSelector(".notice.good");
+		await owner.look("brand-logo-refused");
+		await choose(owner, photo);
+		assert.match(await owner.page.locator("#logo").evaluate((input) => input.validationMessage), /256 KiB/);
+		await choose(owner, file("logo.png", "image/png", wordmark));
+		await done(owner, "/settings/logo");
 		await seen(owner);
-		await look(owner, "brand-settings");
+		await owner.look("brand-settings");
 		await owner.go("/console");
-		await look(owner, "brand-console");
+		await owner.look("brand-console");
 
-		await owner.go("/console/invitations/new");
-		await owner.send("/console/invitations/new", { people: "zoe@acme.example" });
-		const code = await server.code("zoe@acme.example");
-		const zoe = await create(options);
-		if (scripts) {
-			await zoe.go(`/accept#token=${code}`);
-		} else {
-			await zoe.go("/accept");
-			await zoe.send("/accept", { token: code });
-		}
-		await zoe.page.waitForSelector("form[action$='/accept/register']");
-		await seen(zoe);
-		assert.equal(await logo(zoe).getAttribute("alt"), "Acme");
-		await look(zoe, "brand-accept");
+		const code = await invite(owner, "zoe@acme.example");
+		const zoe = await create();
+		await zoe.go(`/accept#token=${code}`);
+		await welcomed(zoe);
+		await zoe.look("brand-accept");
 		await zoe.go("/login");
 		assert.equal(await logo(zoe).count(), 0, "a login is no tenant's");
 
 		await owner.go("/account");
 		await seen(owner);
-		await look(owner, "brand-account");
-		await owner.go("/console/settings");
-		await owner.send("/settings/logo/remove");
-		await owner.page.waitForSelector(".notice.good");
-		assert.equal(await logo(owner).count(), 0);
+		await owner.look("brand-account");
+		await remove(owner);
 	});
 });
 
@@ -131,16 +161,16 @@ describe("the installation's logo", () => {
 	});
 
 	test("is on the login and in the console", async () => {
-		for (const screen of ["phone-light-en", "desktop-dark-en"]) {
+		for (const screen of once(["phone-light-en", "desktop-dark-en"])) {
 			const p = await Person.create(server.url, screen);
 			people.push(p);
 			await p.go("/login");
-			await seen(p);
+			await p.onBoth(() => seen(p));
 			await p.says("header .brand", /Initech/);
 			await p.look("brand-installation-login");
 			await p.signIn("owner@acme.example", password);
 			await p.go("/console");
-			await seen(p);
+			await p.onBoth(() => seen(p));
 			await p.says(".where", /Acme/);
 			await p.look("brand-installation-console");
 		}

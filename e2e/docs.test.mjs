@@ -2,17 +2,26 @@
 // scripts and without.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { onScreens } from "./harness.mjs";
 
 /** narrow checks that a long page fits the screen's width. */
-const narrow = async ({ page }) => {
-	const { scrollWidth, clientWidth } = await page.evaluate(() => ({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth }));
-	assert.ok(scrollWidth <= clientWidth, `${page.url()} is ${scrollWidth} px wide on ${clientWidth}`);
+const narrow = (reader) => reader.onBoth(async () => {
+	const { scrollWidth, clientWidth } = await reader.page.evaluate(() => ({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth }));
+	assert.ok(scrollWidth <= clientWidth, `${reader.page.url()} is ${scrollWidth} px wide on ${clientWidth}`);
+});
+
+/** toHeading follows the list of headings, which is folded on a phone. */
+const toHeading = async ({ page }) => {
+	const fold = page.locator(".fold");
+	if (await fold.isVisible()) await fold.locator("summary").click();
+	await page.locator("a[href='#7-behind-nginx']:visible").first().click();
+	const top = await page.locator("#\\37 -behind-nginx").evaluate((h) => h.getBoundingClientRect().top);
+	const bar = await page.locator(".top").evaluate((e) => (getComputedStyle(e).position === "sticky" ? e.getBoundingClientRect().bottom : 0));
+	assert.ok(top >= bar && top < 400, `the heading is at ${top}, below a bar of ${bar}`);
 };
 
-onScreens("the documentation", ["phone-light-en", "desktop-dark-en"], ({ create }) => {
-	test("from its first page to a heading", async () => {
+onScreens("the documentation", ["phone-light-en", "desktop-dark-en"], ({ create, journey }) => {
+	journey("from its first page to a heading", async () => {
 		const reader = await create();
 		await reader.go("/docs");
 		await reader.look("docs");
@@ -21,16 +30,11 @@ onScreens("the documentation", ["phone-light-en", "desktop-dark-en"], ({ create 
 		await reader.look("docs-rotate");
 		await reader.go("/docs/tutorial");
 		await narrow(reader);
-		const fold = reader.page.locator(".fold");
-		if (await fold.isVisible()) await fold.locator("summary").click();
-		await reader.page.locator("a[href='#7-behind-nginx']:visible").first().click();
-		const top = await reader.page.locator("#\\37 -behind-nginx").evaluate((h) => h.getBoundingClientRect().top);
-		const bar = await reader.page.locator(".top").evaluate((e) => (getComputedStyle(e).position === "sticky" ? e.getBoundingClientRect().bottom : 0));
-		assert.ok(top >= bar && top < 400, `the heading is at ${top}, below a bar of ${bar}`);
+		await reader.onBoth(() => toHeading(reader));
 		assert.ok(await reader.page.locator("figure .copy").count() > 10, "examples can't be copied");
 	});
 
-	test("without scripts, to a page that isn't there, to the API", async () => {
+	journey("without scripts, to a page that isn't there, to the API", async () => {
 		const reader = await create({ javaScriptEnabled: false });
 		await reader.go("/docs/lease");
 		await reader.says("h1", /lease/);
@@ -45,7 +49,7 @@ onScreens("the documentation", ["phone-light-en", "desktop-dark-en"], ({ create 
 		await narrow(other);
 	});
 
-	test("without scripts: a search, and an example in another language", async () => {
+	journey("without scripts: a search, and an example in another language", async () => {
 		const reader = await create({ javaScriptEnabled: false });
 		await reader.go("/docs");
 		await reader.page.getByRole("searchbox").fill("invite person");
@@ -60,7 +64,7 @@ onScreens("the documentation", ["phone-light-en", "desktop-dark-en"], ({ create 
 		await narrow(reader);
 	});
 
-	test("the language of examples is remembered", async () => {
+	journey("the language of examples is remembered", async () => {
 		const reader = await create();
 		await reader.go("/docs/api/invitations");
 		await reader.page.locator("#invite .tabs").getByText("Go", { exact: true }).click();

@@ -30,20 +30,16 @@ export const everyScreen = Object.keys(screens);
 
 const quick = Boolean(process.env.E2E_QUICK);
 
-/** For the few tests that need one phone and one desktop even when it is to be quick. */
-export const walked = quick ? ["phone-light-en", "desktop-dark-en"] : everyScreen;
+/** once leaves the first of several screens when it is to be quick. */
+export const once = (screens) => (quick ? screens.slice(0, 1) : screens);
 
 /** looked are the pages that were looked at, when it is to be quick: once is enough. */
 const looked = new Set();
 
-/** turns returns what is like test, for the journeys on one of the screens. When it is to be
- * quick, each journey is made on one screen, the next on the next, and look does the rest. */
-function turns(screen, among) {
-	let journeys = 0;
-	return (name, make) => {
-		if (!quick || journeys % among.length === among.indexOf(screen)) test(name, make);
-		journeys++;
-	};
+/** inTurn leaves the journeys that are made on one of the screens: when it is to be quick, each
+ * journey is made on one screen, the next on the next, and look does the rest. */
+function inTurn(journeys, screen, among) {
+	return journeys.filter((_, i) => !quick || i % among.length === among.indexOf(screen));
 }
 
 /** Where axe looks at each page from right to left, too: the narrow ones. */
@@ -83,12 +79,16 @@ export function onScreens(name, screens, declare) {
 					people.push(await Person.create(server.url, screen, options));
 					return people.at(-1);
 				};
+				const journeys = [];
+				declare({ server, create, journey: (name, make) => journeys.push([name, make]) });
+				const here = inTurn(journeys, screen, screens);
+				if (here.length === 0) return;
 				before(() => server.begin());
 				afterEach(async () => {
 					for (const one of people.splice(0)) await one.context.close();
 				});
 				after(() => server.stop());
-				declare({ screen, server, create, journey: turns(screen, screens) });
+				for (const [name, make] of here) test(name, make);
 			});
 		}
 	});
@@ -204,6 +204,15 @@ export class Person {
 			if (mirrored.has(screen)) await this.obeysFromRightToLeft(name, everyRule);
 		}
 		return this.quiet(name);
+	}
+
+	/** onBoth makes a check and, when it is to be quick, makes it on the opposite screen, too. */
+	async onBoth(check) {
+		await check();
+		if (!quick) return;
+		await this.turnTo(opposite[this.screen]);
+		await check();
+		await this.turnTo(this.screen);
 	}
 
 	/** turnTo gives the page the size and the colours of a screen, and leaves the language. */

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { Person, Server, password } from "./harness.mjs";
+import { Person, Server, once, password } from "./harness.mjs";
 
 /** Elsewhere is a site for every name below localhost, and keeps its requests. Each page links to the login and back to itself. */
 class Elsewhere {
@@ -41,7 +41,7 @@ const fresh = "three old paper boats";
 const leading = (to) => `/login?return=${encodeURIComponent(to)}`;
 
 describe("returning to an application elsewhere", { concurrency: 2 }, () => {
-	for (const screen of ["phone-light-en", "desktop-dark-en"]) {
+	for (const screen of once(["phone-light-en", "desktop-dark-en"])) {
 		test(`on ${screen}`, async () => {
 			const p = await Person.create(server.url, screen);
 			const there = elsewhere.at("app.localhost", `/inbox/${screen}?a=b&c#d`);

@@ -42,7 +42,7 @@ type settings struct {
 	asNode bool
 	// level is that of the log, which SIGHUP may change.
 	level slog.LevelVar
-	// described is what list returns: each run of the program asks all its commands.
+	// described is what list returns: each run of the program lists those of each command.
 	described []node.Setting
 }
 
@@ -92,9 +92,11 @@ func addFlag(f *pflag.FlagSet, d node.Setting) {
 	f.Lookup(d.Name).Hidden = d.Hidden
 }
 
+var defaults = sync.OnceValue(node.Defaults)
+
 // newSettings returns the defaults, also for groups that a command doesn't take.
 func newSettings() *settings {
-	s := &settings{cfg: node.Defaults()}
+	s := &settings{cfg: defaults()}
 	for _, d := range s.list() {
 		d.Value.Reset()
 	}
@@ -116,9 +118,9 @@ func namesOf(pick func(node.Setting) bool) (names []string) {
 var settingNames = sync.OnceValue(func() []string { return namesOf(func(node.Setting) bool { return true }) })
 
 // addresses are the settings that say where the server is reached.
-func addresses() []string {
+var addresses = sync.OnceValue(func() []string {
 	return namesOf(func(d node.Setting) bool { return d.Group == node.GroupAddress })
-}
+})
 
 // read gives the settings their values and makes a configuration of them.
 func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"regexp"
 
 	"modernc.org/sqlite"
 )
@@ -58,8 +59,12 @@ func (c *cachingConn) take(ctx context.Context, query string) (driver.Stmt, erro
 		delete(c.idle, query)
 		return s, nil
 	}
-	return c.PrepareContext(ctx, query)
+	return c.PrepareContext(ctx, limitParameter.ReplaceAllString(query, "${0}+0"))
 }
+
+// SQLite plans with the value of a parameter that is a limit, so it prepares the statement
+// again for each value, even an equal one. It doesn't look into a sum.
+var limitParameter = regexp.MustCompile(`\bLIMIT \$\d+`)
 
 func (c *cachingConn) release(query string, s driver.Stmt) error {
 	if c.idle[query] != nil || len(c.idle) >= maxIdle {

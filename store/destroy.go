@@ -106,22 +106,29 @@ func (tx *Tx) DeleteCounters(ctx context.Context, a doorward.Account) error {
 }
 
 const (
-	sqlDeleteInvitationTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM invitations WHERE tenant_id = $1)`
-	sqlDeleteInvitationMails  = `DELETE FROM mails WHERE subject_id IN (SELECT id FROM invitations WHERE tenant_id = $1)`
-	sqlDeleteInvitations      = `DELETE FROM invitations WHERE tenant_id = $1`
+	sqlSomeInvitations        = `SELECT id FROM invitations WHERE tenant_id = $1 ORDER BY created_at, id LIMIT $2`
+	sqlDeleteInvitationTokens = `DELETE FROM link_tokens WHERE subject_id IN (` + sqlSomeInvitations + `)`
+	sqlDeleteInvitationMails  = `DELETE FROM mails WHERE subject_id IN (` + sqlSomeInvitations + `)`
+	sqlDeleteInvitations      = `DELETE FROM invitations WHERE id IN (` + sqlSomeInvitations + `)`
 	sqlDeleteResends          = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 	sqlDeleteTenant           = `DELETE FROM tenants WHERE id = $1`
 )
 
-// DeleteInvitations deletes the tenant's invitations and the mails about them.
-func (tx *Tx) DeleteInvitations(ctx context.Context, tenantID string) error {
-	for _, query := range []string{sqlDeleteInvitationTokens, sqlDeleteInvitationMails, sqlDeleteInvitations} {
-		if err := tx.run(ctx, query, tenantID); err != nil {
-			return err
+// DeleteInvitations deletes up to limit invitations of a tenant that is locked, the mails
+// about them, and with the last of them the counters of repeated mails. It returns the
+// number deleted; fewer than limit means that nothing is left.
+func (tx *Tx) DeleteInvitations(ctx context.Context, tenantID string, limit int) (int64, error) {
+	for _, query := range []string{sqlDeleteInvitationTokens, sqlDeleteInvitationMails} {
+		if err := tx.run(ctx, query, tenantID, limit); err != nil {
+			return 0, err
 		}
 	}
+	n, err := tx.exec(ctx, sqlDeleteInvitations, tenantID, limit)
+	if err != nil || n == int64(limit) {
+		return n, err
+	}
 	resends := "resend:" + tenantID + ":"
-	return tx.run(ctx, sqlDeleteResends, resends, len(resends))
+	return n, tx.run(ctx, sqlDeleteResends, resends, len(resends))
 }
 
 // DeleteTenant deletes the row of a tenant that has no other rows, and reports

@@ -118,12 +118,12 @@ func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error 
 	return tx.DeleteAccount(ctx, account)
 }
 
-// decisionBatch is how many kept decisions are deleted in one transaction.
-const decisionBatch = 500
+// rowBatch is how many rows without locks of their own are deleted in one transaction.
+const rowBatch = 500
 
 func destroyDecisions(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
-	n, err := tx.DropDecisionsOf(ctx, id, decisionBatch)
-	return n == decisionBatch, err
+	n, err := tx.DropDecisionsOf(ctx, id, rowBatch)
+	return n == rowBatch, err
 }
 
 func destroyLogo(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
@@ -137,7 +137,12 @@ func destroyCalls(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 }
 
 func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
-	return false, tx.DeleteInvitations(ctx, id)
+	// Another node that destroys the tenant would delete some of the next ones.
+	if err := tx.LockTenant(ctx, id); err != nil {
+		return false, err
+	}
+	n, err := tx.DeleteInvitations(ctx, id, rowBatch)
+	return n == rowBatch, err
 }
 
 func destroyAPIKeys(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
@@ -145,8 +150,8 @@ func destroyAPIKeys(ctx context.Context, tx *store.Tx, id string) (more bool, er
 }
 
 func destroyWebhooks(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
-	n, err := tx.DeleteWebhooksOf(ctx, id, decisionBatch)
-	return n == decisionBatch, err
+	n, err := tx.DeleteWebhooksOf(ctx, id, rowBatch)
+	return n == rowBatch, err
 }
 
 func destroyTrail(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {

@@ -88,6 +88,7 @@ func endsOfTenantsAndPeople(f *fixture) {
 	ann, bob := f.member(acme, "ann@acme.example", doorward.RoleOwner), f.member(zeta, "bob@zeta.example", doorward.RoleOwner)
 	session, other := f.session(ann), f.session(bob)
 	here, there := f.invitation(acme, "cat@acme.example"), f.draft(zeta, "dan@acme.example")
+	later := f.invitation(acme, "eve@acme.example")
 	there.InvitedBy = ann.ID
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.InsertInvitation(ctx, there))
@@ -96,11 +97,14 @@ func endsOfTenantsAndPeople(f *fixture) {
 		noError(f, tx.InsertLinkToken(ctx, []byte("a link"), here.ID))
 		noError(f, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
 		noError(f, tx.QueueMail(ctx, store.MailInvitation, here.Email, here.ID))
+		noError(f, tx.QueueMail(ctx, store.MailInvitation, later.Email, later.ID))
 	})
 	equal(f, f.value(f.Read().CountMemberships(ctx, ann.ID)), 1)
 
 	f.write(func(tx *store.Tx) {
-		noError(f, tx.DeleteInvitations(ctx, acme.ID))
+		for _, want := range []int64{1, 1, 0} {
+			equal(f, f.value(tx.DeleteInvitations(ctx, acme.ID, 1)), any(want))
+		}
 		f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID))
 		account, err := tx.Account(ctx, ann.ID)
 		noError(f, err)

@@ -120,14 +120,14 @@ type App struct {
 	pool     *argon.Pool
 	log      *slog.Logger
 
-	futureClamp futureClamp
-	clockRight  chan struct{} // receives when a wrong clock became right
+	futureClamp    futureClamp
+	clockCorrected chan struct{} // gets a value when a wrong clock agrees again
 }
 
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
 	db.SetCompiler(new(rules.Compiler).Compile)
-	l, clockRight := newLease(db, s)
+	l, clockCorrected := newLease(db, s)
 	writer := access.New(db, l)
 	writer.Decisions().KeepFor(s.KeepDecisions)
 	passwords := new(atomic.Pointer[credential.Rules])
@@ -171,22 +171,22 @@ func New(db *store.DB, s Settings) *App {
 		Models:       model.New(writer, db),
 		Policies:     policy.New(writer, db, sessions),
 		Lease:        l, PasswordRules: passwords,
-		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
+		db: db, verifier: verifier, pool: pool, log: s.Log, clockCorrected: clockCorrected,
 	}
 }
 
-// newLease returns the lease, and a channel that receives when a wrong clock became right.
-func newLease(db *store.DB, s Settings) (l *lease.Lease, clockRight chan struct{}) {
-	l, clockRight = lease.New(db, s.Lease), make(chan struct{}, 1)
+// newLease returns the lease, and a channel that gets a value when a wrong clock agrees again.
+func newLease(db *store.DB, s Settings) (l *lease.Lease, clockCorrected chan struct{}) {
+	l, clockCorrected = lease.New(db, s.Lease), make(chan struct{}, 1)
 	l.Publish(append(slices.Clone(s.Published), lease.Setting{Name: MasterKeySetting, Value: masterkey.None}), s.ChangeShared)
 	notices := newNoticeLog(s.Log)
 	l.OnNotice(func(n lease.Notice) {
 		notices.write(n)
 		if n.Kind == lease.ClockRight {
-			signal(clockRight)
+			signal(clockCorrected)
 		}
 	})
-	return l, clockRight
+	return l, clockCorrected
 }
 
 func (s Settings) passwordRules() *credential.Rules {
@@ -247,11 +247,12 @@ func tracePhase(ctx context.Context, phase string) (end func()) {
 }
 
 // Ready returns nil when requests can be served: the database answers, has the schema that
-// this binary needs, takes the node's heartbeat (a read-only one doesn't), and its clock
-// agrees with this machine's. Else the error is unavailable with the cause.
+// this binary needs, has taken a heartbeat of this node within three leases (a full disk of a
+// single server is ignored, see lease.Lost), and its clock agrees with this machine's. Else
+// the error is unavailable with the cause.
 //
-// A late lease is no cause: a load balancer would remove an overloaded node, move
-// its load to the others, and overload them in turn.
+// A lease that has merely run out is no cause: a load balancer would remove an overloaded
+// node, move its load to the others, and overload them in turn.
 func (a *App) Ready(ctx context.Context) error {
 	err := a.db.CheckSchema(ctx)
 	switch {
@@ -317,7 +318,7 @@ func (a *App) sweepUntil(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-a.clockRight: // nothing was swept while the clock was wrong
+		case <-a.clockCorrected: // nothing was swept while the clock was wrong
 		}
 	}
 }

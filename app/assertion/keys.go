@@ -193,8 +193,8 @@ func planOf(rows []store.SigningKey, now time.Time) (p plan) {
 
 func (p plan) isDone() bool { return len(p.add)+len(p.remove) == 0 }
 
-// Sweep makes the next key when the last one has begun to sign, and removes those that no
-// longer have to be published. Errors: as of For.
+// Sweep makes the next key KeySetLife before the last one begins to sign, and removes keys that
+// no longer have to be published. Errors: as of For.
 func (a *Assertions) Sweep(ctx context.Context) error {
 	if !a.Enabled() {
 		return nil
@@ -299,5 +299,6 @@ func startOnAllNodes(before []store.SigningKey, now time.Time) time.Time {
 	return starts
 }
 
-// ErrNoNextKey says that no server has signed with these keys for a while.
+// ErrNoNextKey says that Sweep has not made the next key: no server with assertions enabled has
+// run since the last one was about to sign.
 var ErrNoNextKey = errors.New("there is no next signing key. A server with --assertion-audience makes it within a minute of its start")

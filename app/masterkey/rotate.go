@@ -27,13 +27,15 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Ke
 	return k.resealAll(ctx, seal.NewRing(old, next), next)
 }
 
-// UnfinishedError says that live nodes have a key in their files that an earlier
-// rotation has replaced. They could not open what is sealed with a third one.
+// UnfinishedError says that an earlier rotation isn't finished: values are sealed with the key
+// that it replaced, or a live node still has that key in its file. Such a node can open values
+// of the current key, which is stored encrypted with the replaced one, but not those of a
+// third key.
 type UnfinishedError struct{ Before, Current string }
 
 // Error says what to do.
 func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("the last rotation isn't finished: a live node still has the key %s in its file, or values are sealed with it. Put the file of the key %s on each node first", e.Before, e.Current)
+	return fmt.Sprintf("the last rotation isn't finished: a live node still has the key %s in its file, or values are sealed with it. Put the file of the key %s on each node; if each has it, repeat the last rotation", e.Before, e.Current)
 }
 
 // finish ends an earlier rotation to old. A rotation to next, or back, needs no end.

@@ -2,15 +2,19 @@ package store
 
 import "context"
 
-// The events of a trail have numbers in the order of their transactions, which is nearly that
-// of their times: a refusal is recorded after it happened, and a clock may be set back. A
-// chain keeps by how much an event is before an earlier one at most, its disorder. With it a
-// binary search over the numbers finds between which ones all events of a time are.
+// A search of a trail by time uses no index of times. It searches the numbers of the events,
+// which are almost in the order of their times. Almost, because an event gets its number when it
+// is recorded: a refusal is recorded some time after it happened, and a clock may be set back.
+//
+// So each chain stores its disorder: the most by which an event's time is before that of an
+// event with a lower number. If an event is more than the disorder before an instant, all
+// events with lower numbers are before that instant, too. So a binary search that adds the
+// disorder finds a range of numbers that has all events of a period, and few others.
 
-// chainTimes is what a chain knows about the times of its events. Times are in microseconds.
+// chainTimes is what a chain stores about the times of its events, in microseconds.
 type chainTimes struct {
-	upTo     int64 // number of the last event that latest and disorder include
-	latest   int64
+	upTo     int64 // number of the last event that the other two include
+	latest   int64 // the latest time
 	disorder int64
 }
 
@@ -26,8 +30,8 @@ const sqlTimesAfter = `SELECT coalesce(max(seq), $2), coalesce(max(latest), $3),
 FROM (SELECT seq, at, CASE WHEN latest > $3 THEN latest ELSE $3 END AS latest
   FROM (SELECT seq, at, max(at) OVER (ORDER BY seq) AS latest FROM events WHERE tenant_id = $1 AND seq > $2) e) e`
 
-// includeUpTo adds the events up to last, the last of the chain, that a binary without
-// chainTimes has written.
+// includeUpTo adds the events after t.upTo, which a version without chainTimes has written. last
+// is the number of the chain's last event.
 func (tx *Tx) includeUpTo(ctx context.Context, tenantID string, t chainTimes, last int64) (chainTimes, error) {
 	if t.upTo == last {
 		return t, nil
@@ -37,9 +41,14 @@ func (tx *Tx) includeUpTo(ctx context.Context, tenantID string, t chainTimes, la
 	return now, err
 }
 
-// Each step halves the range between lo, whose event is before the bound, and hi, whose event
-// is not; it ends early where an event is missing. The first hi is behind all events.
-// While a binary without chainTimes has written the last ones, there is no hi.
+// sqlAround is the binary search. $2 is an instant, and $3 the direction in which the disorder
+// is added to it: -1 for the first event of a period, 1 for the last. The event lo is before
+// this bound, the event hi is not; the first hi is one more than the last event. Each step
+// halves the range between them, and where an event is missing the search ends early with the
+// range it has.
+//
+// Events that a version without chainTimes wrote last may be more out of order than disorder
+// says. While there are some, a search with $3 = 1 returns the greatest number as hi.
 const sqlAround = `WITH RECURSIVE b (lo, hi, bound) AS (
   SELECT anchor, timed + 1, $2 + $3 * disorder FROM audit_chains WHERE tenant_id = $1 AND (timed = last OR $3 < 0)
   UNION ALL
@@ -52,10 +61,10 @@ type between struct{ lo, hi int64 }
 
 func betweenFields(b *between) []any { return []any{&b.lo, &b.hi} }
 
-// numbersOf returns a range that has all events of the tenant from one time, and before
-// another. Events before one that is earlier than from by more than the disorder are earlier
-// than from, too, and events after one that is later than to by at least the disorder aren't
-// before to.
+// numbersOf returns a range of numbers that has all events of the tenant at from or later, and
+// before to. An event before lo is earlier than from: the event lo is earlier by more than the
+// disorder. An event after hi is not earlier than to: the event hi is later by the disorder or
+// more.
 func (r Reader) numbersOf(ctx context.Context, tenantID string, from, to int64) (between, error) {
 	first, err := one(ctx, r, betweenFields, sqlAround, tenantID, from, -1)
 	if err != nil {

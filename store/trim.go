@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// oldLink is what is left of a deleted event.
+// oldLink is what TrimTrail reads of an event to decide on its deletion. seq and hash of the
+// last one that it deletes become the anchor.
 type oldLink struct {
 	at   time.Time
 	seq  int64
@@ -32,9 +33,9 @@ func (r Reader) TrailsDue(ctx context.Context, before, now time.Time, limit int)
 }
 
 // TrimTrail deletes up to limit events from the beginning of a trail, as long as they are
-// from before an instant, and returns how many. The last of them becomes the anchor from
-// which the chain is verified. The lock on the chain is taken last, so nobody waits for
-// the deletion.
+// from before an instant, or from the future, written while the clock was ahead. It returns
+// how many. The last of them becomes the anchor from which the chain is verified. The lock on
+// the chain is taken last, so nobody waits for the deletion.
 func (tx *Tx) TrimTrail(ctx context.Context, tenantID string, before time.Time, limit int) (int64, error) {
 	oldest, err := list(ctx, tx.Reader, oldLinkFields, sqlOldestLinks, tenantID, limit)
 	if err != nil {
@@ -59,47 +60,47 @@ func (tx *Tx) TrimTrail(ctx context.Context, tenantID string, before time.Time, 
 }
 
 const (
-	sqlCountTrim = `UPDATE feed_state SET trims = trims + 1 WHERE id = 1 AND last > 0 RETURNING epoch, last, trims`
-	sqlTrimmed   = `SELECT coalesce(max(pos), 0) FROM feed WHERE tenant_id = $1 AND after < $2`
-	sqlTrimRows  = `DELETE FROM feed WHERE tenant_id = $1 AND last <= $2`
-	sqlTrimRow   = `UPDATE feed SET after = $2 WHERE tenant_id = $1 AND after < $2`
-	sqlTrimChain = `INSERT INTO feed_chains (tenant_id, last) VALUES ($1, $2)
+	sqlCountFeedTrim    = `UPDATE feed_state SET trims = trims + 1 WHERE id = 1 AND last > 0 RETURNING epoch, last, trims`
+	sqlLastTrimmedPos   = `SELECT coalesce(max(pos), 0) FROM feed WHERE tenant_id = $1 AND after < $2`
+	sqlDeleteFeedRows   = `DELETE FROM feed WHERE tenant_id = $1 AND last <= $2`
+	sqlShortenFeedRow   = `UPDATE feed SET after = $2 WHERE tenant_id = $1 AND after < $2`
+	sqlAdvanceFeedChain = `INSERT INTO feed_chains (tenant_id, last) VALUES ($1, $2)
 ON CONFLICT (tenant_id) DO UPDATE SET last = $2 WHERE feed_chains.last < $2`
-	sqlForgetTrims = `DELETE FROM feed_trims WHERE pos <= $1`
-	sqlInsertTrim  = `INSERT INTO feed_trims (trim, pos) VALUES ($1, $2)`
+	sqlForgetFeedTrims = `DELETE FROM feed_trims WHERE pos <= $1`
+	sqlInsertFeedTrim  = `INSERT INTO feed_trims (trim, pos) VALUES ($1, $2)`
 )
 
-// trimFeed removes events up to seq from the feed, and records up to where a reader misses
-// them. Those that were not in it yet are missed by every reader. A feed that nobody has
-// read is left alone.
+// trimFeed removes events up to seq from the feed, and records the last position that lost
+// some: readers before it learn that events are missing. Where some had not entered the feed
+// yet, every reader learns it. It does nothing before the feed's first row.
 func (tx *Tx) trimFeed(ctx context.Context, tenantID string, seq int64) error {
-	state, err := one(ctx, tx.Reader, feedStateFields, sqlCountTrim)
+	state, err := one(ctx, tx.Reader, feedStateFields, sqlCountFeedTrim)
 	if errors.Is(err, ErrNone) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	missed, err := one(ctx, tx.Reader, int64Column, sqlTrimmed, tenantID, seq)
+	missed, err := one(ctx, tx.Reader, int64Column, sqlLastTrimmedPos, tenantID, seq)
 	if err != nil {
 		return err
 	}
-	if unread, err := tx.affected(ctx, sqlTrimChain, tenantID, seq); err != nil {
+	if notEntered, err := tx.affected(ctx, sqlAdvanceFeedChain, tenantID, seq); err != nil {
 		return err
-	} else if unread {
+	} else if notEntered {
 		missed = state.last + 1
 		if err := tx.run(ctx, sqlSetFeedLast, missed); err != nil {
 			return err
 		}
 	}
-	if err := tx.run(ctx, sqlTrimRows, tenantID, seq); err != nil {
+	if err := tx.run(ctx, sqlDeleteFeedRows, tenantID, seq); err != nil {
 		return err
 	}
-	if err := tx.run(ctx, sqlTrimRow, tenantID, seq); err != nil || missed == 0 {
+	if err := tx.run(ctx, sqlShortenFeedRow, tenantID, seq); err != nil || missed == 0 {
 		return err
 	}
-	if err := tx.run(ctx, sqlForgetTrims, missed); err != nil {
+	if err := tx.run(ctx, sqlForgetFeedTrims, missed); err != nil {
 		return err
 	}
-	return tx.run(ctx, sqlInsertTrim, state.trims, missed)
+	return tx.run(ctx, sqlInsertFeedTrim, state.trims, missed)
 }

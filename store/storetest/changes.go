@@ -33,7 +33,7 @@ func changes(f *fixture) {
 	user, tenant := store.Change{Kind: store.ChangeUser, Subject: ann.ID}, store.Change{Kind: store.ChangeTenant, Subject: acme.ID}
 	wantChanges := func(want []store.Change, fn func(tx *store.Tx)) {
 		f.Helper()
-		equal(f, f.value(f.changesOf(fn), nil), want)
+		equal(f, f.changesOf(fn), want)
 	}
 
 	wantChanges(nil, func(tx *store.Tx) { tx.ForceDurable() })
@@ -91,14 +91,14 @@ func orderOfChanges(f *fixture) {
 		}
 		return seqs
 	}
-	equal(f, f.value(numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), nil), []int64{1})
-	equal(f, f.value(numbers(f.Write(ctx, func(*store.Tx) error { return nil })), nil), []int64(nil))
+	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), []int64{1})
+	equal(f, numbers(f.Write(ctx, func(*store.Tx) error { return nil })), []int64(nil))
 	if _, err := f.Write(ctx, func(tx *store.Tx) error { ask(tx, "lost"); return errors.New("no") }); err == nil {
 		f.Error("the function's error is missing")
 	}
 	gone, cancel := context.WithCancel(ctx)
 	unavailable(f, f.try(gone, func(tx *store.Tx) error { ask(tx, "lost"); cancel(); return nil }))
-	equal(f, f.value(numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a", "b", "a"); return nil })), nil), []int64{2, 3})
+	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a", "b", "a"); return nil })), []int64{2, 3})
 
 	var mu sync.Mutex
 	var seqs []int64
@@ -125,5 +125,5 @@ func orderOfChanges(f *fixture) {
 		_, err := rows.Exec(ctx, tx.Conn, `DELETE FROM changes`)
 		noError(f, err)
 	})
-	equal(f, f.value(numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), nil), []int64{36})
+	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), []int64{36})
 }

@@ -102,7 +102,7 @@ func sharedSecrets(f *fixture) {
 	})
 	noError(f, errors.Join(errs...))
 	for _, secret := range got {
-		equal(f, f.value(secret, nil), got[0])
+		equal(f, secret, got[0])
 	}
 	equal(f, f.value(f.Read().SharedSecret(ctx, "cursors")), got[0])
 	f.wantNone(f.Read().SharedSecret(ctx, "Cursors"))

@@ -12,7 +12,7 @@ func maintenance(f *fixture) {
 	equal(f, f.value(f.Read().Maintenance(ctx)), store.Maintenance{})
 
 	on := store.Maintenance{On: true, Since: f.clock.read(), Reason: "We move."}
-	equal(f, f.value(f.changesOf(func(tx *store.Tx) { noError(f, tx.StartMaintenance(ctx, "We move.")) }), nil), changed)
+	equal(f, f.changesOf(func(tx *store.Tx) { noError(f, tx.StartMaintenance(ctx, "We move.")) }), changed)
 	equal(f, f.value(f.Read().Maintenance(ctx)), on)
 	vitals, err := f.Read().Vitals(ctx)
 	noError(f, err)
@@ -23,7 +23,7 @@ func maintenance(f *fixture) {
 	on.Reason = ""
 	equal(f, f.value(f.Read().Maintenance(ctx)), on)
 
-	equal(f, f.value(f.changesOf(func(tx *store.Tx) { f.wantChange(tx.EndMaintenance(ctx)) }), nil), changed)
+	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.EndMaintenance(ctx)) }), changed)
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.EndMaintenance(ctx)) })
 	equal(f, f.value(f.Read().Maintenance(ctx)), store.Maintenance{})
 }

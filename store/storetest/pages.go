@@ -64,22 +64,22 @@ func pagesOfLists(f *fixture) {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
 	})
 	for limit := 1; limit <= 6; limit++ {
-		equal(f, f.value(pages(f, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
+		equal(f, pages(f, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
 			return f.Read().TenantPage(ctx, nil, p)
-		}), nil), []doorward.Tenant{acme, zeta})
-		equal(f, f.value(pages(f, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
+		}), []doorward.Tenant{acme, zeta})
+		equal(f, pages(f, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
 			return f.Read().TenantPage(ctx, []string{"tnt_none", zeta.ID}, p)
-		}), nil), []doorward.Tenant{zeta})
+		}), []doorward.Tenant{zeta})
 		users := func(p doorward.Window) (doorward.Page[doorward.User], error) {
 			return f.Read().UserPage(ctx, acme.ID, store.UserFilter{Role: doorward.RoleUser}, p)
 		}
-		equal(f, f.value(pages(f, limit, users), nil), people)
-		equal(f, f.value(pagesBack(f, limit, users), nil), people)
+		equal(f, pages(f, limit, users), people)
+		equal(f, pagesBack(f, limit, users), people)
 		invitations := func(p doorward.Window) (doorward.Page[doorward.Invitation], error) {
 			return f.Read().InvitationPage(ctx, acme.ID, store.InvitationFilter{State: doorward.InvitationPending}, f.clock.read(), p)
 		}
-		equal(f, f.value(pages(f, limit, invitations), nil), offers)
-		equal(f, f.value(pagesBack(f, limit, invitations), nil), offers)
+		equal(f, pages(f, limit, invitations), offers)
+		equal(f, pagesBack(f, limit, invitations), offers)
 	}
 	equal(f, f.value(f.Read().UserPage(ctx, "tnt_none", store.UserFilter{}, doorward.Window{Limit: 9})), doorward.Page[doorward.User]{})
 }

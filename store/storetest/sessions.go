@@ -34,7 +34,7 @@ func sessions(f *fixture) {
 	})
 	f.wantNone(f.Read().Session(ctx, sZeta.ID))
 	endedTogether(f, s, newest, sZeta)
-	equal(f, f.value(f.live(s, sZeta, newest), nil), []string{s.ID, newest.ID})
+	equal(f, f.live(s, sZeta, newest), []string{s.ID, newest.ID})
 
 	// A session has the membership's current role and status, and is deleted with it.
 	f.write(func(tx *store.Tx) {
@@ -60,7 +60,7 @@ func endedTogether(f *fixture, s, newest, over doorward.Session) {
 	for _, c := range found {
 		ids[c.Session.ID] = true
 	}
-	equal(f, f.value(ids, nil), map[string]bool{s.ID: true, newest.ID: true})
+	equal(f, ids, map[string]bool{s.ID: true, newest.ID: true})
 	equal(f, f.value(f.Read().SessionsByTokens(ctx, [][]byte{hashOf(over)})), []store.Credential(nil))
 
 	bob := f.session(f.member(f.tenant("Beta"), "bob@beta.example", doorward.RoleUser))
@@ -70,7 +70,7 @@ func endedTogether(f *fixture, s, newest, over doorward.Session) {
 		equal(f, f.value(tx.DeleteSessions(ctx, together)), map[string]bool{bob.ID: true, cleo.ID: true})
 		equal(f, f.value(tx.DeleteSessions(ctx, together)), map[string]bool{})
 	})
-	equal(f, f.value(f.live(bob, cleo), nil), []string(nil))
+	equal(f, f.live(bob, cleo), []string(nil))
 }
 
 // aDay is longer than the sessions of most cases.
@@ -105,9 +105,9 @@ func usesOfSessions(f *fixture) {
 	f.wantNone(f.Read().Session(ctx, ended.ID))
 
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(s), noon)) }) // used after that
-	equal(f, f.value(f.live(s, other), nil), []string{s.ID, other.ID})
+	equal(f, f.live(s, other), []string{s.ID, other.ID})
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(s), s.LastSeenAt)) })
-	equal(f, f.value(f.live(s, other), nil), []string{other.ID})
+	equal(f, f.live(s, other), []string{other.ID})
 }
 
 func endOfSessions(f *fixture) {
@@ -125,18 +125,18 @@ func endOfSessions(f *fixture) {
 		equal(f, f.value(tx.DeleteUserSessions(ctx, aDay, ann.ID, s1.ID)), map[string]int64{acme.ID: 1, zeta.ID: 1})
 		equal(f, f.value(tx.DeleteUserSessions(ctx, aDay, ann.ID, s1.ID)), map[string]int64{})
 	})
-	equal(f, f.value(f.live(all...), nil), []string{s1.ID, s4.ID})
+	equal(f, f.live(all...), []string{s1.ID, s4.ID})
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteUserSessions(ctx, aDay, ann.ID, "")), map[string]int64{acme.ID: 1})
 	})
-	equal(f, f.value(f.live(all...), nil), []string{s4.ID})
+	equal(f, f.live(all...), []string{s4.ID})
 
 	s5, s6 := f.session(ann), f.session(annZeta)
 	all = append(all, s5, s6)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteMemberSessions(ctx, aDay, acme.ID, ann.ID)), int64(1)) })
-	equal(f, f.value(f.live(all...), nil), []string{s4.ID, s6.ID})
+	equal(f, f.live(all...), []string{s4.ID, s6.ID})
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteTenantSessions(ctx, aDay, acme.ID)), int64(1)) })
-	equal(f, f.value(f.live(all...), nil), []string{s6.ID})
+	equal(f, f.live(all...), []string{s6.ID})
 }
 
 // settingsOfSessions: a session has its tenant's tightened limits, and a tenant
@@ -155,9 +155,9 @@ func settingsOfSessions(f *fixture) {
 	equal(f, f.value(f.Read().Session(ctx, elsewhere.ID)), store.Credential{Session: elsewhere, User: zoe})
 
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
-	equal(f, f.value(f.live(old, elsewhere, young, other), nil), []string{elsewhere.ID, young.ID, other.ID})
+	equal(f, f.live(old, elsewhere, young, other), []string{elsewhere.ID, young.ID, other.ID})
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteOtherSessions(ctx, acme.ID, other.ID)) })
-	equal(f, f.value(f.live(elsewhere, young, other), nil), []string{elsewhere.ID, other.ID})
+	equal(f, f.live(elsewhere, young, other), []string{elsewhere.ID, other.ID})
 
 	overdue := func(u doorward.User, lag time.Duration) {
 		f.write(func(tx *store.Tx) {
@@ -167,16 +167,16 @@ func settingsOfSessions(f *fixture) {
 	f.clock.move(time.Minute)
 	overdue(ann, time.Microsecond) // it may have been used a microsecond ago
 	overdue(zoe, 0)
-	equal(f, f.value(f.live(elsewhere, other), nil), []string{elsewhere.ID, other.ID})
+	equal(f, f.live(elsewhere, other), []string{elsewhere.ID, other.ID})
 	overdue(ann, 0)
-	equal(f, f.value(f.live(elsewhere, other), nil), []string{elsewhere.ID})
+	equal(f, f.live(elsewhere, other), []string{elsewhere.ID})
 	zeta.Settings = doorward.TenantSettings{SessionAbsolute: time.Minute + 2*time.Microsecond}
 	f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, zeta)) })
 	overdue(zoe, 0)
-	equal(f, f.value(f.live(elsewhere), nil), []string{elsewhere.ID})
+	equal(f, f.live(elsewhere), []string{elsewhere.ID})
 	f.clock.move(time.Microsecond)
 	overdue(zoe, day)
-	equal(f, f.value(f.live(elsewhere), nil), []string(nil))
+	equal(f, f.live(elsewhere), []string(nil))
 }
 
 func limitsOfSessions(f *fixture) {
@@ -200,14 +200,14 @@ func limitsOfSessions(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, all[4].ID, 2)), map[string]int64{acme.ID: 1})
 	})
-	equal(f, f.value(f.live(all...), nil), ids(1, 2, 3, 4, 5))
+	equal(f, f.live(all...), ids(1, 2, 3, 4, 5))
 	// The new session stays, though a lagging clock made it the oldest.
 	late := f.session(ann)
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.DeleteSession(ctx, "ses_none"))
 		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, all[2].ID, 2)), map[string]int64{acme.ID: 1})
 	})
-	equal(f, f.value(f.live(all[2], all[4], late), nil), []string{all[2].ID, late.ID})
+	equal(f, f.live(all[2], all[4], late), []string{all[2].ID, late.ID})
 	all[4] = late
 
 	// Overdue means created or last seen at or before these instants.
@@ -219,11 +219,11 @@ func limitsOfSessions(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.DeleteOverdueUserSessions(ctx, until(noon.Add(-time.Microsecond), noon.Add(time.Minute)), bob.ID))
 	})
-	equal(f, f.value(f.live(all...), nil), ids(2, 3, 4, 5))
+	equal(f, f.live(all...), ids(2, 3, 4, 5))
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.DeleteOverdueUserSessions(ctx, until(noon.Add(time.Minute), noon), bob.ID))
 	})
-	equal(f, f.value(f.live(all...), nil), ids(2, 4, 5))
+	equal(f, f.live(all...), ids(2, 4, 5))
 	overdue := func(life store.SessionLifetime, limit int) []string {
 		return f.value(f.Read().OverdueSessions(ctx, life, f.clock.read(), limit)).([]string)
 	}
@@ -235,7 +235,7 @@ func limitsOfSessions(f *fixture) {
 		equal(f, f.value(tx.DeleteOverdueSessions(ctx, first, ids(2, 4, 5))), int64(1)) // the others have not expired
 		equal(f, f.value(tx.DeleteOverdueSessions(ctx, second, ids(2, 4, 5))), int64(2))
 	})
-	equal(f, f.value(f.live(all...), nil), ids())
+	equal(f, f.live(all...), ids())
 }
 
 // overSessions: sessions beyond the installation's or the tenant's limits are
@@ -354,21 +354,21 @@ func attemptsInFlight(f *fixture) {
 		return t, n
 	}
 	inFlight := func(bucket string) int { _, n := look(bucket); return n }
-	equal(f, f.value(inFlight("ann"), nil), 0)
+	equal(f, inFlight("ann"), 0)
 	ends := f.clock.read().Add(time.Minute)
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "1", Own: "ann", Wider: "office"}, ends))
 		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "2", Own: "bob", Wider: "office"}, ends.Add(time.Microsecond)))
 		noError(f, tx.InsertAttempt(ctx, store.Attempt{ID: "3", Own: "ann"}, ends))
 	})
-	equal(f, f.value([]int{inFlight("ann"), inFlight("bob"), inFlight("office"), inFlight("home")}, nil), []int{2, 1, 2, 0})
+	equal(f, []int{inFlight("ann"), inFlight("bob"), inFlight("office"), inFlight("home")}, []int{2, 1, 2, 0})
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.DeleteAttempt(ctx, "3"))
 		f.wantNoChange(tx.DeleteAttempt(ctx, "3"))
 	})
-	equal(f, f.value(inFlight("ann"), nil), 1)
+	equal(f, inFlight("ann"), 1)
 	f.clock.move(time.Minute)
-	equal(f, f.value([]int{inFlight("ann"), inFlight("bob"), inFlight("office")}, nil), []int{0, 1, 1})
+	equal(f, []int{inFlight("ann"), inFlight("bob"), inFlight("office")}, []int{0, 1, 1})
 	f.write(func(tx *store.Tx) {
 		equal(f, []any{f.value(tx.DeleteEndedAttempts(ctx, 1)), f.value(tx.DeleteEndedAttempts(ctx, 9))}, []any{int64(1), int64(0)})
 	})
@@ -387,10 +387,10 @@ func attemptsInFlight(f *fixture) {
 	})
 	f.clock.move(time.Minute - time.Microsecond)
 	t, _ := look("ann")
-	equal(f, f.value(t, nil), store.Throttle{Hits: 1, Since: began, Until: never})
+	equal(f, t, store.Throttle{Hits: 1, Since: began, Until: never})
 	again := f.clock.move(time.Microsecond)
 	t, _ = look("ann")
-	equal(f, f.value(t, nil), store.Throttle{Hits: 0, Since: again, Until: never})
+	equal(f, t, store.Throttle{Hits: 0, Since: again, Until: never})
 }
 
 func sweepOfThrottles(f *fixture) {

@@ -23,14 +23,14 @@ func oneInstant(f *fixture) {
 	inv := f.invitation(acme, "bob@acme.example")
 	began := f.clock.move(time.Second)
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.Now, nil), began)
+		equal(f, tx.Now, began)
 		f.clock.move(time.Hour)
 		noError(f, tx.InsertEvent(ctx, doorward.Event{ID: "evt_1", At: noon}))
 		f.clock.move(time.Hour)
 		f.wantChange(tx.RecordLogin(ctx, acme.ID, ann.ID))
 		f.wantChange(tx.AcceptInvitation(ctx, inv.ID))
 		noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", ""))
-		equal(f, f.value(tx.Now, nil), began)
+		equal(f, tx.Now, began)
 	})
 	event, err := Events(ctx, f.Read(), "")
 	noError(f, err)
@@ -40,7 +40,7 @@ func oneInstant(f *fixture) {
 	noError(f, err)
 	mail := f.due()[0]
 	for _, when := range []time.Time{event[0].At, *inv.AcceptedAt, *ann.LastLoginAt, mail.CreatedAt, mail.NextAt} {
-		equal(f, f.value(when, nil), began)
+		equal(f, when, began)
 	}
 }
 
@@ -64,7 +64,7 @@ func allOrNothing(f *fixture) {
 	if err != error(refusal) || runs != 1 {
 		f.Errorf("got %v after %d runs: want the function's own error after one", err, runs)
 	}
-	equal(f, f.value(f.picture(), nil), before)
+	equal(f, f.picture(), before)
 
 	// A fault halfway, and a panic.
 	err = f.try(ctx, func(tx *store.Tx) error {
@@ -72,12 +72,12 @@ func allOrNothing(f *fixture) {
 		return tx.InsertTenant(ctx, acme) // the id is taken
 	})
 	unavailable(f, err)
-	equal(f, f.value(f.picture(), nil), before)
+	equal(f, f.picture(), before)
 	func() {
 		defer func() { _ = recover() }()
 		_ = f.try(ctx, func(tx *store.Tx) error { half(tx); panic("a defect") })
 	}()
-	equal(f, f.value(f.picture(), nil), before)
+	equal(f, f.picture(), before)
 }
 
 // picture returns everything that a failed transaction could have changed.
@@ -122,18 +122,18 @@ func mailWakes(f *fixture) {
 		}
 	}
 	queue := func(tx *store.Tx) error { return tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "") }
-	f.write(func(tx *store.Tx) { noError(f, queue(tx)); equal(f, f.value(awake(), nil), false) })
-	equal(f, f.value(awake(), nil), true)
-	equal(f, f.value(awake(), nil), false)
+	f.write(func(tx *store.Tx) { noError(f, queue(tx)); equal(f, awake(), false) })
+	equal(f, awake(), true)
+	equal(f, awake(), false)
 	_ = f.try(ctx, func(tx *store.Tx) error { noError(f, queue(tx)); return errors.New("no") })
-	equal(f, f.value(awake(), nil), false)
+	equal(f, awake(), false)
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteMail(ctx, "msg_none")) })
-	equal(f, f.value(awake(), nil), false)
+	equal(f, awake(), false)
 	for range 3 { // without a listener nothing blocks
 		f.write(func(tx *store.Tx) { noError(f, queue(tx)) })
 	}
-	equal(f, f.value(awake(), nil), true)
-	equal(f, f.value(awake(), nil), false)
+	equal(f, awake(), true)
+	equal(f, awake(), false)
 }
 
 // crossingLocks: two transactions take two locks in opposite orders. Where both
@@ -253,6 +253,6 @@ func cancelledRequest(f *fixture) {
 		isFault(f, m.Name, err)
 	}
 	unavailable(f, hangUp(func(context.Context, reflect.Value) error { return nil })) // just before the commit
-	equal(f, f.value(f.picture(), nil), before)
+	equal(f, f.picture(), before)
 	f.tenant("Acme") // the connection still works
 }

@@ -42,17 +42,10 @@ type settings struct {
 	asNode bool
 	// level is that of the log, which SIGHUP may change.
 	level slog.LevelVar
-	// described is what list returns: each run of the program lists those of each command.
-	described []node.Setting
 }
 
 // list describes the settings; their values are in s.
-func (s *settings) list() []node.Setting {
-	if s.described == nil {
-		s.described = node.Settings(&s.cfg, &s.raw)
-	}
-	return s.described
-}
+func (s *settings) list() []node.Setting { return node.Settings(&s.cfg, &s.raw) }
 
 // register makes flags of the settings of these groups, of all without any, and gives
 // them their defaults.

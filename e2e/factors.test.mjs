@@ -25,11 +25,12 @@ class Phone {
 		return phone;
 	}
 
-	/** code returns one that was not used: of the step before, of now, and of the next. */
+	/** code returns one that was not used: of the step before, of now, and of the next. In the
+	 * last seconds of a step, the one before may be over until the server sees it. */
 	async code() {
-		const now = () => Math.floor(Date.now() / 30_000);
-		while (this.last > now()) await new Promise((done) => setTimeout(done, 250));
-		this.last = Math.max(this.last + 1, now() - 1);
+		const step = (ahead) => Math.floor((Date.now() + ahead) / 30_000);
+		while (this.last > step(0)) await new Promise((done) => setTimeout(done, 250));
+		this.last = Math.max(this.last + 1, step(10_000) - 1);
 		return totp(this.secret, this.last);
 	}
 }

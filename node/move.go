@@ -31,7 +31,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 		return nil, 0, fit, err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	if err := source.OwnSchema(ctx); err != nil {
+	if err := source.CheckOwnSchema(ctx); err != nil {
 		return nil, 0, fit, fmt.Errorf("--from: %w", err)
 	}
 	if err := checkNoServer(ctx, source, force); err != nil {

@@ -63,9 +63,9 @@ func (db *DB) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// OwnSchema is CheckSchema for callers that must know every table and column: any
+// CheckOwnSchema is CheckSchema for callers that must know every table and column: any
 // newer schema is ErrSchema.
-func (db *DB) OwnSchema(ctx context.Context) error {
+func (db *DB) CheckOwnSchema(ctx context.Context) error {
 	have, err := db.schema(ctx)
 	if err == nil && have > schemaNeeded {
 		return tooNew(have)

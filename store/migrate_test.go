@@ -164,7 +164,7 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 			if after := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
 				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
-			refuses(t, db.OwnSchema(t.Context()), "schema 9876", "newer")
+			refuses(t, db.CheckOwnSchema(t.Context()), "schema 9876", "newer")
 			_, err := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now), nil)
 			refuses(t, err, "newer") // it would not copy tables that it doesn't know
 			if engine == "sqlite" {

@@ -113,7 +113,7 @@ func (d Decision) Refusal() *doorward.Error {
 	case ReasonPolicy:
 		return d.byPolicy()
 	case ReasonStepUp:
-		return d.needsProof()
+		return d.stepUpError()
 	case ReasonPerson:
 		return doorward.Fail(doorward.CodeNotForKeys, "")
 	case ReasonUnknown:

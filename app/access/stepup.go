@@ -136,7 +136,7 @@ func methodsOf(p *doorward.Principal, aal int) []string {
 	return methods
 }
 
-func (d Decision) needsProof() *doorward.Error {
+func (d Decision) stepUpError() *doorward.Error {
 	e := doorward.Fail(doorward.CodeStepUpRequired, "")
 	e.Proof = d.proof
 	return e

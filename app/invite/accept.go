@@ -163,7 +163,7 @@ func (i *Invitations) open(ctx context.Context, token string) (doorward.Invitati
 func acceptable(ctx context.Context, read store.Reader, token string, now time.Time) (doorward.Invitation, doorward.Tenant, error) {
 	inv, err := byToken(ctx, read, token)
 	if err == nil {
-		err = isPending(inv, now)
+		err = checkPending(inv, now)
 	}
 	if err != nil {
 		return inv, doorward.Tenant{}, err
@@ -176,7 +176,7 @@ func acceptable(ctx context.Context, read store.Reader, token string, now time.T
 		err = stillAuthorised(ctx, read, inv, tenant)
 	}
 	if err == nil {
-		err = isActive(tenant)
+		err = checkActive(tenant)
 	}
 	return inv, tenant, err
 }
@@ -201,8 +201,8 @@ func byToken(ctx context.Context, read store.Reader, token string) (doorward.Inv
 	return inv, err
 }
 
-// isPending returns an error unless the invitation is pending at now.
-func isPending(inv doorward.Invitation, now time.Time) error {
+// checkPending returns an error unless the invitation is pending at now.
+func checkPending(inv doorward.Invitation, now time.Time) error {
 	switch inv.StateAt(now) {
 	case doorward.InvitationAccepted:
 		return doorward.Fail(doorward.CodeInvitationUsed, "")
@@ -214,8 +214,8 @@ func isPending(inv doorward.Invitation, now time.Time) error {
 	return nil
 }
 
-// isActive returns an error unless the tenant is active.
-func isActive(tenant doorward.Tenant) error {
+// checkActive returns an error unless the tenant is active.
+func checkActive(tenant doorward.Tenant) error {
 	switch tenant.Status {
 	case doorward.TenantActive:
 		return nil
@@ -260,7 +260,7 @@ func memberMayInvite(ctx context.Context, read store.Reader, inv doorward.Invita
 	by := doorward.PrincipalOf(inviter, doorward.Session{})
 	d := access.Can(&by, doorward.UserInvite, on)
 	switch {
-	case d.Allowed, d.Reason == access.ReasonTenant: // the state of the tenant is checked separately, by isActive
+	case d.Allowed, d.Reason == access.ReasonTenant: // the state of the tenant is checked separately, by checkActive
 		return nil
 	case d.Reason == access.ReasonPolicy && access.DependsOnRequest(&by, doorward.UserInvite): // decided with the request that sent it
 		return nil

@@ -167,8 +167,10 @@ func (k *Keys) FileID() string {
 	return None
 }
 
-// missing says that there is no key, or another one than is needed.
-func missing(detail string) error { return doorward.Fail(doorward.CodeMasterKeyMissing, "%s", detail) }
+// missingError says that there is no key, or another one than is needed.
+func missingError(detail string) error {
+	return doorward.Fail(doorward.CodeMasterKeyMissing, "%s", detail)
+}
 
 const (
 	noKey    = "This needs a master key, and the node has none. The operator sets one with --master-key-file."
@@ -178,7 +180,7 @@ const (
 // Ready returns nil when the node has a key. Errors: master_key_missing.
 func (k *Keys) Ready() error {
 	if k.file.Load().IsZero() {
-		return missing(noKey)
+		return missingError(noKey)
 	}
 	return nil
 }
@@ -218,7 +220,7 @@ func (k *Keys) hold(ctx context.Context, tx *store.Tx) (seal.Key, error) {
 			return seal.Key{}, err
 		}
 	}
-	return seal.Key{}, missing(otherKey)
+	return seal.Key{}, missingError(otherKey)
 }
 
 // Open returns what was sealed for the place. Errors: master_key_missing, unavailable
@@ -235,7 +237,7 @@ func (k *Keys) Open(ctx context.Context, at seal.Place, sealed []byte) ([]byte, 
 		plain, err = k.ring.Open(at, sealed)
 	}
 	if unknown := (*seal.UnknownKeyError)(nil); errors.As(err, &unknown) {
-		return nil, missing(otherKey)
+		return nil, missingError(otherKey)
 	}
 	if err != nil {
 		return nil, doorward.Unavailable(fmt.Errorf("%s %s, %s: %w", at.Table, at.ID, at.Column, err))

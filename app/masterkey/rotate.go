@@ -66,14 +66,14 @@ func (k *Keys) replace(ctx context.Context, by doorward.Caller, old, next seal.K
 			return err
 		}
 		tx.SkipEvent()
-		return isCurrent(ctx, tx.Tx, old, next)
+		return checkCurrent(ctx, tx.Tx, old, next)
 	})
 	return err
 }
 
-// isCurrent returns nil when an earlier call has made next the current key. Errors:
+// checkCurrent returns nil when an earlier call has made next the current key. Errors:
 // *WrongKeyError, with the key that was expected to be.
-func isCurrent(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
+func checkCurrent(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
 	rows, err := tx.MasterKeys(ctx)
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ type Changed struct {
 // before anything else step_up_required: with a stolen session of somebody with a second
 // factor nobody can try passwords.
 func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, password, confirm string) (Changed, error) {
-	if err := p.MayChange(ctx, by); err != nil {
+	if err := p.RequireChange(ctx, by); err != nil {
 		return Changed{}, err
 	}
 	words, err := p.identityWords(ctx, by.ID)
@@ -137,9 +137,9 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	return Changed{revocation, proof.Allowance()}, proof.End(ctx, err)
 }
 
-// MayChange is nil if the caller can change the password by the current one, or needs no
+// RequireChange returns nil if the caller can change the password by the current one, or needs no
 // proof of a second factor first. Errors: step_up_required.
-func (p *Passwords) MayChange(ctx context.Context, by doorward.Caller) error {
+func (p *Passwords) RequireChange(ctx context.Context, by doorward.Caller) error {
 	return p.writer.Require(ctx, by, doorward.PasswordChange, ofAccount(by.ID, by.TenantID))
 }
 

@@ -225,7 +225,7 @@ func (r *parser) person(p Person) {
 	if p.PasswordHash == "" {
 		return
 	}
-	if err := argon.Known(p.PasswordHash); err != nil {
+	if err := argon.CheckHash(p.PasswordHash); err != nil {
 		r.Add(p.Line, "passwordHash", "invalid", hashHelp(err))
 	}
 }

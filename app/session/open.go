@@ -89,7 +89,7 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err != nil {
 			return err
 		}
-		if err := unchanged(ctx, tx, account, ended()); err != nil {
+		if err := unchanged(ctx, tx, account, endedError()); err != nil {
 			return notMember(err)
 		}
 		if err := also(tx); err != nil {
@@ -127,7 +127,7 @@ func notMember(err error) error {
 func (o *Opened) resume(ctx context.Context, tx *access.Tx, id string, proved []string) (doorward.Session, error) {
 	old, err := tx.Session(ctx, id)
 	if errors.Is(err, store.ErrNone) || err == nil && old.Session.UserID != o.Session.UserID {
-		return old.Session, ended()
+		return old.Session, endedError()
 	}
 	o.Session.CreatedAt, o.Session.Assurance = old.Session.CreatedAt, old.Session.Assurance
 	if len(proved) > 0 {
@@ -144,7 +144,7 @@ func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened, old doorw
 	}
 	was, err := tx.DeleteSession(ctx, old.ID)
 	if err == nil && !was { // another call ended it while this one waited for the row
-		err = ended()
+		err = endedError()
 	}
 	if err != nil {
 		return err
@@ -152,9 +152,9 @@ func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened, old doorw
 	return tx.RecordAlso(ctx, doorward.SessionEnd, object(old))
 }
 
-// ended is the error for an ended session, also for one that a change of the
+// endedError is the error for an ended session, also for one that a change of the
 // password has ended.
-func ended() error {
+func endedError() error {
 	return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 }
 

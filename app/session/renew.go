@@ -20,7 +20,7 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 	hash := opened.Token.Hash()
 	on := doorward.Object{Type: "session", ID: by.SessionID, TenantID: by.TenantID}
 	revocation, err := s.writer.Do(ctx, by, doorward.SessionStepUp, on, func(tx *access.Tx) error {
-		if err := unchanged(ctx, tx, account, ended()); err != nil {
+		if err := unchanged(ctx, tx, account, endedError()); err != nil {
 			return err
 		}
 		if err := also(tx); err != nil {
@@ -28,7 +28,7 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 		}
 		now, err := tx.Session(ctx, by.SessionID)
 		if errors.Is(err, store.ErrNone) {
-			return ended()
+			return endedError()
 		}
 		if err != nil {
 			return err
@@ -38,7 +38,7 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 		opened.Session.Assurance, opened.Session.LastSeenAt = proved(now.Session.Assurance, tx), tx.Now
 		existed, err := tx.RenewSession(ctx, opened.Session, hash[:])
 		if err == nil && !existed {
-			err = ended()
+			err = endedError()
 		}
 		return err
 	})

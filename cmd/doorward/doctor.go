@@ -179,7 +179,7 @@ func checkSchema(ctx context.Context, db *store.DB) finding {
 	f := finding{what: "schema", fine: "as this binary needs it"}
 	if err := db.CheckSchema(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitUnavailable
-	} else if db.OwnSchema(ctx) != nil {
+	} else if db.CheckOwnSchema(ctx) != nil {
 		f.fine = "newer than this binary, and compatible with it"
 	}
 	return f

@@ -32,7 +32,7 @@
 //
 // A stored hash may come from an import, and an absurd cost in one row would stop
 // all logins. So a hash is parsed strictly and its cost is checked before any work
-// (see [Known]). An unreadable or too expensive hash is an error, not a mismatch:
+// (see [CheckHash]). An unreadable or too expensive hash is an error, not a mismatch:
 // the caller answers 503, because the password may be right.
 //
 // Foreign hashes (bcrypt, scrypt, PBKDF2) are verified by go-crypt and always

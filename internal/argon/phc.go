@@ -39,7 +39,7 @@ type matcher interface {
 	MatchAdvanced(password string) (bool, error)
 }
 
-// Known returns nil if [Pool.Verify] can work with the stored hash, and
+// CheckHash returns nil if [Pool.Verify] can work with the stored hash, and
 // otherwise an error that says why not. The empty string is no hash. Errors
 // never quote the input, which in a botched import may be a bare password.
 //
@@ -55,7 +55,7 @@ type matcher interface {
 //     pbkdf2_sha256$: up to 4,000,000 rounds
 //
 // Each limit is a few seconds of one core.
-func Known(phc string) error {
+func CheckHash(phc string) error {
 	_, err := parse(phc)
 	return err
 }

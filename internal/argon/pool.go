@@ -121,7 +121,7 @@ type Result struct {
 // answers OK, so that an unknown address costs as much as a known one.
 //
 // Errors are ErrBusy, the context's, those of the process with Options.Child, and those
-// of [Known]: a hash that cannot be read is a fault of the installation. None of them
+// of [CheckHash]: a hash that cannot be read is a fault of the installation. None of them
 // says anything about the password.
 func (p *Pool) Verify(ctx context.Context, phc, password string) (Result, error) {
 	d := p.nobody

@@ -76,7 +76,7 @@ func (f *Files) Load() error {
 	if err != nil {
 		return err
 	}
-	if err := validNow(cert.Leaf); err != nil {
+	if err := checkValidity(cert.Leaf); err != nil {
 		f.log.Warn("browsers will refuse the TLS certificate", "file", f.cert, "error", err)
 	}
 	f.seen = seen
@@ -113,7 +113,7 @@ func (f *Files) Reload() {
 		cert, err = parse(seen)
 	}
 	if err == nil {
-		err = validNow(cert.Leaf)
+		err = checkValidity(cert.Leaf)
 	}
 	if err == nil {
 		f.current.Store(cert)
@@ -146,7 +146,7 @@ func parse(p pair) (*tls.Certificate, error) {
 	return &cert, nil
 }
 
-func validNow(leaf *x509.Certificate) error {
+func checkValidity(leaf *x509.Certificate) error {
 	now := time.Now()
 	switch {
 	case now.Before(leaf.NotBefore):

@@ -35,7 +35,7 @@ type Moved struct {
 // source (see lease.Alive). progress, called now and then, may be nil. Errors: ErrNotEmpty,
 // store.ErrSchema, unavailable.
 func Move(ctx context.Context, from, to *store.DB, progress func(table string, rows int64)) (moved []Moved, err error) {
-	if err := errors.Join(from.OwnSchema(ctx), to.OwnSchema(ctx)); err != nil {
+	if err := errors.Join(from.CheckOwnSchema(ctx), to.CheckOwnSchema(ctx)); err != nil {
 		return nil, err
 	}
 	plan, err := planOf(ctx)

@@ -34,10 +34,11 @@ func (c *Call) FormUpTo(most int) (url.Values, error) {
 	if err != nil {
 		return nil, doorward.Fail(doorward.CodeInvalidBody, "")
 	}
-	return values, isText(values)
+	return values, checkText(values)
 }
 
-func isText(values url.Values) error {
+// checkText refuses what is no UTF-8, and the NUL that PostgreSQL cannot store.
+func checkText(values url.Values) error {
 	for name, all := range values {
 		if text := name + strings.Join(all, ""); !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 			return doorward.Fail(doorward.CodeInvalidBody, "")
@@ -77,7 +78,7 @@ func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
 	case len(file) > most:
 		return nil, nil, doorward.Fail(doorward.CodeBodyTooLarge, "")
 	}
-	return values, file, isText(values)
+	return values, file, checkText(values)
 }
 
 // drain reads the rest of the body, and leaves timeToAnswer for the answer.

@@ -242,7 +242,7 @@ func decode[In any](c *Call) (in In, body []byte, err error) {
 	if body, err = read(c, cmp.Or(c.maxBody, MaxBody)); err != nil {
 		return in, nil, err
 	}
-	if err := isJSON(c.R.Header, len(body)); err != nil {
+	if err := checkMediaType(c.R.Header, len(body)); err != nil {
 		return in, nil, err
 	}
 	if _, optional := any(in).(OptionalBody); optional && len(body) == 0 {
@@ -292,9 +292,9 @@ func read(c *Call, most int) ([]byte, error) {
 
 const sendJSON = "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding."
 
-// isJSON checks the media type. An empty body without one passes: decoding refuses it
+// checkMediaType returns an error unless the body is JSON. An empty body without one passes: decoding refuses it
 // with a better message.
-func isJSON(h http.Header, size int) error {
+func checkMediaType(h http.Header, size int) error {
 	types, encoded := h.Values("Content-Type"), len(h.Values("Content-Encoding")) > 0
 	if size == 0 && len(types) == 0 && !encoded {
 		return nil

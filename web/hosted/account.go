@@ -45,7 +45,7 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	a.Shortest = h.app.PasswordRules.Load().MinLength
-	if a.Proved, err = isProved(h.app.Passwords.MayChange(ctx, c.Caller)); err != nil {
+	if a.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
 		return ui.View{}, err
 	}
 	t, err := h.only(ctx, memberships)

@@ -1,41 +1,59 @@
-package doorward
+package doorward_test
 
 import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/doorward/doorward"
 )
+
+// grantOf returns what a role grants by the model alone.
+func grantOf(m *doorward.Model, r doorward.Role) *doorward.Permissions {
+	return doorward.NewRules(doorward.RulesVersion{}, m, nil).Grant(r).Permissions
+}
+
+// verb returns an action of the model, which has it.
+func verb(t *testing.T, m *doorward.Model, a doorward.Action) *doorward.Verb {
+	t.Helper()
+	v, found := m.Lookup(a)
+	if !found {
+		t.Fatalf("no %s in the model", a)
+	}
+	return v
+}
 
 // Doorward's own actions are granted alike beside any model of a platform, as many as one
 // may have.
 func TestModelsKeepOwnActions(t *testing.T) {
-	var platform []PlatformAction
-	for n := range PlatformActionsMax {
-		platform = append(platform, PlatformAction{Name: Action(fmt.Sprintf("invoice.approve%d", n)), Lowest: RoleAdmin})
+	var platform []doorward.PlatformAction
+	for n := range doorward.PlatformActionsMax {
+		platform = append(platform, doorward.PlatformAction{Name: doorward.Action(fmt.Sprintf("invoice.approve%d", n)), Lowest: doorward.RoleAdmin})
 	}
-	m, err := NewModel(platform)
+	m, err := doorward.NewModel(platform)
 	if err != nil {
 		t.Fatal(err)
 	}
+	own := m.Verbs()[len(platform):]
 	for _, v := range own {
-		for _, r := range Roles {
-			if is, want := m.grants[r].Permissions.Allow(m.named[v.Action]), slices.Contains(builtin.named[v.Action].Roles(), r); is != want {
+		for _, r := range doorward.Roles {
+			if is, want := grantOf(m, r).Allow(&v), slices.Contains(verb(t, doorward.BuiltIn(), v.Action).Roles(), r); is != want {
 				t.Errorf("%s, %s: %v, want %v", r, v.Action, is, want)
 			}
 		}
 	}
-	last := m.named["invoice.approve499"]
-	if !m.grants[RoleAdmin].Permissions.Allow(last) || m.grants[RoleUser].Permissions.Allow(last) {
+	last := verb(t, m, "invoice.approve499")
+	if !grantOf(m, doorward.RoleAdmin).Allow(last) || grantOf(m, doorward.RoleUser).Allow(last) {
 		t.Error("the last of many actions is not where it belongs")
 	}
-	if m.IsPermission(MessageSend) {
+	if m.IsPermission(doorward.MessageSend) {
 		t.Error("a model leaves the messaging platform's actions in")
 	}
-	if _, err := NewModel(append(platform, PlatformAction{Name: "one.more", Lowest: RoleUser})); err == nil {
+	if _, err := doorward.NewModel(append(platform, doorward.PlatformAction{Name: "one.more", Lowest: doorward.RoleUser})); err == nil {
 		t.Error("a model with 501 actions")
 	}
-	for _, wrong := range []PlatformAction{{Name: UserInvite, Lowest: RoleUser}, {Name: "a.b", Lowest: "LORD"}} {
-		if _, err := NewModel([]PlatformAction{wrong}); err == nil {
+	for _, wrong := range []doorward.PlatformAction{{Name: doorward.UserInvite, Lowest: doorward.RoleUser}, {Name: "a.b", Lowest: "LORD"}} {
+		if _, err := doorward.NewModel([]doorward.PlatformAction{wrong}); err == nil {
 			t.Errorf("a model with %+v", wrong)
 		}
 	}
@@ -44,15 +62,29 @@ func TestModelsKeepOwnActions(t *testing.T) {
 // An action without a permission of its own has that of the row that allows it, and
 // what no role grants is in no set.
 func TestActsThroughPermissions(t *testing.T) {
-	for _, v := range builtin.verbs {
-		switch permission := builtin.named[v.Through]; {
-		case v.By == ByRole && (v.bit != permission.bit || v.roles != permission.roles || v.roles == 0):
-			t.Errorf("%s: bit %d for %v, the permission %s has %d for %v", v.Action, v.bit, v.Roles(), v.Through, permission.bit, permission.Roles())
-		case v.By != ByRole && builtin.grants[RoleOwner].Permissions.Allow(&v):
-			t.Errorf("%s is in the set of a role", v.Action)
+	m := doorward.BuiltIn()
+	var all []doorward.Action
+	for _, v := range m.Verbs() {
+		if m.IsPermission(v.Action) {
+			all = append(all, v.Action)
 		}
 	}
-	if (*Permissions)(nil).Allow(builtin.named[MessageRead]) {
+	for _, v := range m.Verbs() {
+		if v.By != doorward.ByRole {
+			if grantOf(m, doorward.RoleOwner).Allow(&v) {
+				t.Errorf("%s is in the set of a role", v.Action)
+			}
+			continue
+		}
+		if permission := verb(t, m, v.Through); len(v.Roles()) == 0 || !slices.Equal(v.Roles(), permission.Roles()) {
+			t.Errorf("%s is for %v, the permission %s for %v", v.Action, v.Roles(), v.Through, permission.Roles())
+		}
+		others := slices.DeleteFunc(slices.Clone(all), func(a doorward.Action) bool { return a == v.Through })
+		if !m.GrantOf([]doorward.Action{v.Through}).Permissions.Allow(&v) || m.GrantOf(others).Permissions.Allow(&v) {
+			t.Errorf("%s isn't granted by %s alone", v.Action, v.Through)
+		}
+	}
+	if (*doorward.Permissions)(nil).Allow(verb(t, m, doorward.MessageRead)) {
 		t.Error("no set at all allows something")
 	}
 }
@@ -60,15 +92,15 @@ func TestActsThroughPermissions(t *testing.T) {
 // Without a set a principal may do nothing, and only an active member has one.
 func TestPermissionsOfPrincipals(t *testing.T) {
 	for _, c := range []struct {
-		u    User
+		u    doorward.User
 		want bool
 	}{
-		{User{Role: RoleUser, Status: UserActive}, true},
-		{User{Role: RoleOwner, Status: UserSuspended}, false},
-		{User{Role: RoleOwner}, false},
-		{User{Role: "LANDLORD", Status: UserActive}, false},
+		{doorward.User{Role: doorward.RoleUser, Status: doorward.UserActive}, true},
+		{doorward.User{Role: doorward.RoleOwner, Status: doorward.UserSuspended}, false},
+		{doorward.User{Role: doorward.RoleOwner}, false},
+		{doorward.User{Role: "LANDLORD", Status: doorward.UserActive}, false},
 	} {
-		if got := PrincipalOf(c.u, Session{}).Permissions.Allow(builtin.named[MessageSend]); got != c.want {
+		if got := doorward.PrincipalOf(c.u, doorward.Session{}).Permissions.Allow(verb(t, doorward.BuiltIn(), doorward.MessageSend)); got != c.want {
 			t.Errorf("%+v may send messages: %v", c.u, got)
 		}
 	}

@@ -1,31 +1,33 @@
-package doorward
+package doorward_test
 
 import (
 	"slices"
 	"testing"
+
+	"github.com/doorward/doorward"
 )
 
 // A custom role's rank is the lowest of the four that has all it grants; its holder acts
 // with the highest of the four of which it has all.
 func TestRanksOfCustomRoles(t *testing.T) {
-	viewer := builtin.grants[RoleViewer].Actions
-	admin := builtin.grants[RoleAdmin].Actions
+	builtIn := doorward.NewRules(doorward.RulesVersion{}, doorward.BuiltIn(), nil)
+	viewer, admin := builtIn.Grant(doorward.RoleViewer).Actions, builtIn.Grant(doorward.RoleAdmin).Actions
 	for _, c := range []struct {
 		name        string
-		permissions []Action
-		rank, acts  Role
+		permissions []doorward.Action
+		rank, acts  doorward.Role
 	}{
-		{"nothing", nil, RoleViewer, ""},
-		{"less than a VIEWER", []Action{MessageRead}, RoleViewer, ""},
-		{"a VIEWER", viewer, RoleViewer, RoleViewer},
-		{"a VIEWER who sends", append(slices.Clone(viewer), MessageSend), RoleUser, RoleUser},
-		{"one permission of ADMINs", []Action{UserInvite}, RoleAdmin, ""},
-		{"a VIEWER who invites", append(slices.Clone(viewer), UserInvite), RoleAdmin, RoleViewer},
-		{"an ADMIN", admin, RoleAdmin, RoleAdmin},
-		{"an ADMIN who sees bills", append(slices.Clone(admin), BillingRead), RoleOwner, RoleAdmin},
-		{"unknown actions", []Action{"ghost.walk", "user.role"}, RoleViewer, ""},
+		{"nothing", nil, doorward.RoleViewer, ""},
+		{"less than a VIEWER", []doorward.Action{doorward.MessageRead}, doorward.RoleViewer, ""},
+		{"a VIEWER", viewer, doorward.RoleViewer, doorward.RoleViewer},
+		{"a VIEWER who sends", append(slices.Clone(viewer), doorward.MessageSend), doorward.RoleUser, doorward.RoleUser},
+		{"one permission of ADMINs", []doorward.Action{doorward.UserInvite}, doorward.RoleAdmin, ""},
+		{"a VIEWER who invites", append(slices.Clone(viewer), doorward.UserInvite), doorward.RoleAdmin, doorward.RoleViewer},
+		{"an ADMIN", admin, doorward.RoleAdmin, doorward.RoleAdmin},
+		{"an ADMIN who sees bills", append(slices.Clone(admin), doorward.BillingRead), doorward.RoleOwner, doorward.RoleAdmin},
+		{"unknown actions", []doorward.Action{"ghost.walk", "user.role"}, doorward.RoleViewer, ""},
 	} {
-		if g := builtin.GrantOf(c.permissions); g.Rank != c.rank || g.Acts != c.acts {
+		if g := doorward.BuiltIn().GrantOf(c.permissions); g.Rank != c.rank || g.Acts != c.acts {
 			t.Errorf("%s: rank %q, acts as %q; want %q and %q", c.name, g.Rank, g.Acts, c.rank, c.acts)
 		}
 	}
@@ -33,31 +35,31 @@ func TestRanksOfCustomRoles(t *testing.T) {
 
 // Custom roles stand behind the one of the four of their rank, and can't take its name.
 func TestRulesListRoles(t *testing.T) {
-	r := NewRules(RulesVersion{Tenant: 1}, builtin, []CustomRole{
-		{Name: "SUPPORT", Permissions: []Action{UserRead}},
-		{Name: "BILLING", Permissions: []Action{BillingRead}},
-		{Name: "AGENT", Permissions: []Action{MessageRead}},
-		{Name: RoleViewer, Permissions: []Action{TenantDestroy}},
+	r := doorward.NewRules(doorward.RulesVersion{Tenant: 1}, doorward.BuiltIn(), []doorward.CustomRole{
+		{Name: "SUPPORT", Permissions: []doorward.Action{doorward.UserRead}},
+		{Name: "BILLING", Permissions: []doorward.Action{doorward.BillingRead}},
+		{Name: "AGENT", Permissions: []doorward.Action{doorward.MessageRead}},
+		{Name: doorward.RoleViewer, Permissions: []doorward.Action{doorward.TenantDestroy}},
 	})
-	want := []Role{RoleViewer, "AGENT", "SUPPORT", RoleUser, RoleAdmin, RoleOwner, "BILLING"}
+	want := []doorward.Role{doorward.RoleViewer, "AGENT", "SUPPORT", doorward.RoleUser, doorward.RoleAdmin, doorward.RoleOwner, "BILLING"}
 	if got := r.Roles(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if r.Grant(RoleViewer).Permissions.Allow(builtin.named[TenantDestroy]) {
+	if r.Grant(doorward.RoleViewer).Permissions.Allow(verb(t, doorward.BuiltIn(), doorward.TenantDestroy)) {
 		t.Error("a custom role has taken the place of VIEWER")
 	}
 	if text := r.RolesHelp(); text != "The roles are OWNER, ADMIN, USER and VIEWER, in capitals. The tenant's own are BILLING, SUPPORT, AGENT." {
 		t.Error(text)
 	}
-	if got := (*Rules)(nil).Roles(); !slices.Equal(got, Roles) || (*Rules)(nil).RolesHelp() != RolesHelp {
+	if got := (*doorward.Rules)(nil).Roles(); !slices.Equal(got, doorward.Roles) || (*doorward.Rules)(nil).RolesHelp() != doorward.RolesHelp {
 		t.Errorf("without rules: %v", got)
 	}
 }
 
 // Rules that were not read grant nothing.
 func TestRulesToRead(t *testing.T) {
-	u := User{Role: RoleOwner, Status: UserActive, Rules: RulesToRead(RulesVersion{Model: 7})}
-	if p := PrincipalOf(u, Session{}); p.Permissions != nil || p.Rank != "" {
+	u := doorward.User{Role: doorward.RoleOwner, Status: doorward.UserActive, Rules: doorward.RulesToRead(doorward.RulesVersion{Model: 7})}
+	if p := doorward.PrincipalOf(u, doorward.Session{}); p.Permissions != nil || p.Rank != "" {
 		t.Errorf("%+v", p)
 	}
 }

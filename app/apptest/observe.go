@@ -3,6 +3,7 @@ package apptest
 import (
 	"database/sql"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -84,11 +85,15 @@ func (f *Fixture) AllRows() (all []string) {
 	return all
 }
 
-// Written is AllRows without the rows of nodes, which change without a request.
+// Written is AllRows without the rows of nodes, which change without a request: one may
+// still be joining.
 func (f *Fixture) Written() []string {
 	f.Helper()
-	return slices.DeleteFunc(f.AllRows(), func(row string) bool { return strings.HasPrefix(row, "nodes: ") })
+	return slices.DeleteFunc(f.AllRows(), ofNodes.MatchString)
 }
+
+// ofNodes matches their heartbeats and announcements, and the number of the last change.
+var ofNodes = regexp.MustCompile(`^(nodes|change_position): |^changes: \d+ nodes `)
 
 // textRows returns each row as text, with bytes as characters.
 func (f *Fixture) textRows(query string) (all []string) {

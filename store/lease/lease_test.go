@@ -271,6 +271,10 @@ func TestLateCommitOfAnEarlyNumber(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		f, late := follow(t, d.open(), longest), d.open() // no heartbeat falls due: SQLite has one writer
 		began := f.countResets()
+		// Nor its first acknowledgement, of its own row.
+		storetest.Until(t, "an acknowledgement", func() bool {
+			return storetest.Query[bool](t, d.raw, `SELECT n.applied = p.last FROM nodes n, change_position p`)
+		})
 		tx, err := d.raw.Begin()
 		ok(t, err)
 		defer tx.Rollback() //nolint:errcheck // after Commit it has nothing to do

@@ -61,7 +61,7 @@ let browser;
 before(async () => {
 	browser = await chromium.launch({
 		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-		// No page lives long enough for code to be worth compiling again, better: axe begins anew on each.
+		// Each page loads axe again and is left soon, so optimizing its code costs more than it saves.
 		args: ["--js-flags=--no-opt,--no-maglev", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
 	});
 });

@@ -112,8 +112,8 @@ tests_with() { # REGEXP FOLDER...
 }
 
 # Temporary files go to memory where eight gigabytes of it are free and programs may run
-# there, what Go links among them, and one new PostgreSQL cluster for all to copy. On ext4, which is slow to make files right after many
-# were removed, ./store took twice the CPU.
+# there, what Go links among them, and one new PostgreSQL cluster for all to copy. On ext4,
+# which is slow to make files right after many were removed, ./store took twice the CPU.
 in_memory() {
 	local free folder
 	free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $1 == "tmpfs" { print $4 }')

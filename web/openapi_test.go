@@ -87,10 +87,10 @@ func parseSpec(text []byte) (*spec, error) {
 	return s.(*spec), nil
 }
 
-// asVersion30 makes kin-openapi validate answers with its own code. For version 3.1 it compiles the
-// schema of each header and body anew, which took a sixth of this package's time, and then
-// leaves those with a reference to its own code anyhow. A request may hold null where
-// anything goes, which that code refuses; requests are few.
+// asVersion30 makes kin-openapi validate answers with its own code. For version 3.1 it
+// compiles the schema of a header or body at each use, a sixth of this package's CPU, and
+// its own code validates those with a reference anyway. Requests are few, and some hold a
+// null that this code refuses, so they are validated as those of version 3.1.
 var asVersion30 = &openapi3.T{OpenAPI: "3.0.4"}
 
 // beyond30 finds the keywords that this code ignores.

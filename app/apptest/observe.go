@@ -3,7 +3,6 @@ package apptest
 import (
 	"database/sql"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -85,15 +84,13 @@ func (f *Fixture) AllRows() (all []string) {
 	return all
 }
 
-// Written is AllRows without the rows of nodes, which change without a request: one may
-// still be joining.
+// Written is AllRows without the rows of nodes, which change without a request. It first
+// waits for all nodes to join, since that is a change, too.
 func (f *Fixture) Written() []string {
 	f.Helper()
-	return slices.DeleteFunc(f.AllRows(), ofNodes.MatchString)
+	f.Until("the nodes to join", func() bool { return len(f.textRows(`SELECT id FROM nodes`)) == len(f.Nodes) })
+	return slices.DeleteFunc(f.AllRows(), func(row string) bool { return strings.HasPrefix(row, "nodes: ") })
 }
-
-// ofNodes matches their heartbeats and announcements, and the number of the last change.
-var ofNodes = regexp.MustCompile(`^(nodes|change_position): |^changes: \d+ nodes `)
 
 // textRows returns each row as text, with bytes as characters.
 func (f *Fixture) textRows(query string) (all []string) {

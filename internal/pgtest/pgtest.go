@@ -20,8 +20,8 @@
 // make test sets, they fail instead.
 //
 // initdb takes most of the time in which a cluster is made. If DOORWARD_TEST_PGDATA names a
-// folder, which need not exist, initdb runs once, and each cluster is a copy. The folder is
-// left to whoever set the variable, and is for one version of PostgreSQL.
+// folder, which need not exist, initdb runs once, and each cluster is a copy of the folder.
+// Use it with one version of PostgreSQL only, and remove it afterwards: pgtest doesn't.
 //
 // # Cleaning up
 //

@@ -111,6 +111,19 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 }
 
+// What the validator would ignore is refused.
+func TestKeywordsBeyondTheValidatorAreNoticed(t *testing.T) {
+	t.Parallel()
+	text, err := web.Document("http://localhost:8080", front.SessionCookie, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := bytes.Replace(text, []byte(`"type": "string"`), []byte(`"const": "x"`), 1)
+	if _, err := parseSpec(wrong); err == nil || !strings.Contains(err.Error(), `"const"`) {
+		t.Errorf("a document with const: %v", err)
+	}
+}
+
 // closeAnswers makes the document as strict as this version of the server keeps it. It
 // leaves open what later versions may add: members of answers, and codes of problems.
 func closeAnswers(doc *openapi3.T) {

@@ -33,10 +33,11 @@ type Authenticator struct {
 	last     int64
 }
 
-// Code returns the next code that it has not returned before. Three are valid at any time:
-// those of the previous, the present and the next time step.
+// Code returns the next code that it has not returned before. Two at a time are valid for
+// 30 s at least: those of the present and the next time step. That of the previous one,
+// valid too, may be over at any moment.
 func (a *Authenticator) Code(now time.Time) string {
-	a.last = max(a.last+1, totp.Step(now)-1)
+	a.last = max(a.last+1, totp.Step(now))
 	return totp.Code(a.Seed, a.last)
 }
 

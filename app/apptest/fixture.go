@@ -120,12 +120,16 @@ func OnEachClock[C Clock](t *testing.T, limits credential.Limits, newClock func(
 	}
 }
 
-// New returns an installation with the engine's nodes, which ends with the test.
+// New returns an installation with the engine's nodes, which ends with the test. All nodes
+// have joined.
 func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *Fixture {
 	t.Helper()
 	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t), keys: t.TempDir()}
 	for range e.Nodes {
 		f.AddNode(limits, now)
+	}
+	for _, node := range f.Nodes {
+		f.Until("the node to join", node.Lease.Valid)
 	}
 	return f
 }

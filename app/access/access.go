@@ -44,8 +44,8 @@ type Writer struct {
 	decisions *Decisions
 }
 
-// New returns a Writer to db. When a method of it returns, what it has ended is
-// ended on every node, by way of the lease.
+// New returns a Writer to db. A method that ends something, such as a session, returns once
+// that has ended on every node, by way of the lease.
 func New(db *store.DB, l *lease.Lease) *Writer {
 	w := &Writer{db: db, lease: l, pauses: &pauses{db: db, lease: l}}
 	l.Follow(w.pauses.apply, w.pauses.forget)
@@ -64,7 +64,7 @@ type Tx struct {
 	isCounted bool // in the quota of events a day
 }
 
-// Changed adds a field's values before and after to the event. Never a secret.
+// Changed adds a field's values before and after to the event. Never pass a secret.
 func (tx *Tx) Changed(field, from, to string) {
 	tx.event.Changes = append(tx.event.Changes, doorward.Change{Field: field, From: from, To: to})
 }
@@ -101,7 +101,7 @@ func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions m
 			continue
 		}
 		changes := []doorward.Change{{Field: fieldSessionsEnded, To: strconv.FormatInt(sessions[tenantID], 10)}}
-		if ofAccount[tx.event.Action] {
+		if accountActions[tx.event.Action] {
 			changes = append(changes, doorward.Change{Field: "cause", To: string(tx.event.Action)})
 		}
 		on := doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
@@ -112,8 +112,8 @@ func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions m
 	return nil
 }
 
-// ofAccount are the actions on an account, which its tenants share.
-var ofAccount = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true, doorward.AccountEmail: true}
+// accountActions are the actions on an account, which its tenants share.
+var accountActions = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true, doorward.AccountEmail: true}
 
 // SetTenant puts the event into a tenant's trail, for an action whose tenant is
 // known only after reading the row.
@@ -136,7 +136,7 @@ func share(e doorward.Event) string {
 	return e.IP
 }
 
-// OmitPersonal leaves the caller's address and network out of the events, for an action
+// OmitPersonal leaves the caller's e-mail and IP address out of the events, for an action
 // after which nothing may say who the caller was.
 func (tx *Tx) OmitPersonal() { tx.event.ActorEmail, tx.event.IP = "", "" }
 
@@ -164,19 +164,19 @@ const FieldUserAgent = "userAgent"
 // RecordAlso records what the action did to another object: an action on many
 // objects has an event for each, so that the trail of each object is complete.
 func (tx *Tx) RecordAlso(ctx context.Context, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
-	return tx.InsertEvent(ctx, tx.also(done, on, changes))
+	return tx.InsertEvent(ctx, tx.alsoEvent(done, on, changes))
 }
 
 // NotifyAlso is RecordAlso with a notice of that event to a canonical address.
 func (tx *Tx) NotifyAlso(ctx context.Context, kind store.MailKind, to string, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
-	also := tx.also(done, on, changes)
+	also := tx.alsoEvent(done, on, changes)
 	if err := tx.InsertEvent(ctx, also); err != nil {
 		return err
 	}
 	return tx.QueueMail(ctx, kind, to, also.ID)
 }
 
-func (tx *Tx) also(done doorward.Action, on doorward.Object, changes []doorward.Change) doorward.Event {
+func (tx *Tx) alsoEvent(done doorward.Action, on doorward.Object, changes []doorward.Change) doorward.Event {
 	also := tx.event
 	also.ID, also.Action, also.Target = doorward.NewID(doorward.PrefixEvent), done, on
 	also.Changes = append([]doorward.Change{}, changes...)
@@ -203,10 +203,9 @@ type Operation struct {
 // decision's or fn's error unchanged; then nothing is written but the record of a
 // refusal. fn may run more than once.
 //
-// The result says how the end of sessions was confirmed on every node. It may come
-// with not_found, since somebody else may have ended them. If the confirmation
-// times out, the error is unavailable although the transaction is committed: the
-// caller retries.
+// The result says how the end of sessions was confirmed on every node, also with the
+// error not_found, when another call has ended them. If the confirmation times out,
+// the error is unavailable although the transaction is committed: the caller retries.
 func (w *Writer) Do(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, fn func(*Tx) error) (doorward.Revocation, error) {
 	return w.DoAll(ctx, by, Operation{Action: action, On: on, Write: fn})
 }
@@ -222,7 +221,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 		return doorward.Revocation{}, err
 	}
 	at, err := w.authorizeAll(by, operations)
-	began := w.pauses.changesSeen()
+	seen := w.pauses.changesSeen()
 	if err == nil {
 		err = w.refuseIfPaused(ctx, by, operations)
 	}
@@ -233,7 +232,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 			if at, idle, err = performAll(ctx, tx, by, operations); idle {
 				tx.ForceDurable()
 			}
-			if err == nil && began != w.pauses.changesSeen() {
+			if err == nil && seen != w.pauses.changesSeen() {
 				err = w.refuseIfPausedSince(ctx, tx, by, operations)
 			}
 			return err
@@ -243,7 +242,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 	// nodes. This answer, too, must hold on every node.
 	switch {
 	case err == nil && idle && !ended:
-		_, err = w.settled(ctx, w.lease.SettleAll) // not in the result: this call has revoked nothing
+		_, err = w.waitForNodes(ctx, w.lease.SettleAll) // not in the result: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
 		revocation, err = w.confirmNotFound(ctx, by, operations, err)
 	}
@@ -251,7 +250,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 }
 
 // confirmNotFound returns notFound once what the operations didn't find is gone on every
-// node. Errors besides: unavailable.
+// node, or unavailable.
 func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operations []Operation, notFound error) (doorward.Revocation, error) {
 	revocation, err := w.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
 		_, _, err := performAll(ctx, tx, by, operations)
@@ -260,7 +259,7 @@ func (w *Writer) confirmNotFound(ctx context.Context, by doorward.Caller, operat
 	return revocation, cmp.Or(err, notFound)
 }
 
-// authorizeAll returns the operation that is refused and why.
+// authorizeAll returns the first operation that is refused, and why; else the last one.
 func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
 	for _, at = range operations {
 		if err = w.decide(by, at.Action, at.On).Err(); err != nil {
@@ -290,13 +289,13 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operation
 }
 
 // ConfirmGone is for an answer that something is gone, which must hold on every node like the
-// answer of the call that ended it. It asks absent in a transaction, and waits until that
+// answer of the call that ended it. It calls absent in a transaction, and waits until that
 // state is durable and every node has applied all changes so far. Errors: unavailable.
 func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, error)) (doorward.Revocation, error) {
 	if err := w.db.ConfirmAbsent(ctx, absent); err != nil {
 		return doorward.Revocation{}, err
 	}
-	return w.settled(ctx, w.lease.SettleAll)
+	return w.waitForNodes(ctx, w.lease.SettleAll)
 }
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (idle bool, err error) {
@@ -323,7 +322,7 @@ func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.
 	r := requestOf(&by, w.db.Now())
 	d := can(&by.Principal, action, &on, r)
 	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.ViewOnly {
-		if r == nil { // no policy reads it, but another one may
+		if r == nil { // no present policy reads it, but one that a replay tries may
 			r = by.RequestAt(w.db.Now())
 		}
 		w.decisions.record(due, &by.Principal, action, by.Decided, r, d)
@@ -331,7 +330,7 @@ func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.
 	return requireProofByRule(&by.Principal, action, &on, w.db.Now(), d)
 }
 
-// Check is CanCheckAt for a request that a service asks about, and records the decision.
+// Check is CanCheckAt with RequireProofFor, and records the decision.
 func (w *Writer) Check(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	d := RequireProofFor(p, w.db.Now, CanCheckAt(p, action, r))
 	if due := w.decisions.Due(p, d); due.Any() {
@@ -347,20 +346,19 @@ func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, action doorward
 }
 
 // RecordIfRefusal records err if it means forbidden, or is last_owner, and returns it. It
-// doesn't record conflicts, absent objects, and requests for another proof, after which
-// people go on.
+// doesn't record conflicts, absent objects, or requests for another proof, which are normal.
 func (w *Writer) RecordIfRefusal(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
 	var e *doorward.Error
-	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || asksForMore[e.Code] {
+	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner || asksForProof[e.Code] {
 		return err
 	}
 	return w.record(ctx, by, action, on, e)
 }
 
-// asksForMore are the codes that ask for another proof.
-var asksForMore = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true}
+// asksForProof are the codes that ask for another proof.
+var asksForProof = map[doorward.Code]bool{doorward.CodeMFARequired: true, doorward.CodeMFAEnrolmentRequired: true, doorward.CodeStepUpRequired: true}
 
-// Upkeep writes without a decision or a record. Never for an action of a caller.
+// Upkeep writes without a decision or a record. Don't use it for an action of a caller.
 func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 	_, _, err := w.write(ctx, "upkeep", fn)
 	return err
@@ -370,12 +368,13 @@ func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 // it only briefly: SQLite has one writer.
 const batchSize = 500
 
-// InBatches is Upkeep for what may concern many rows. It calls some, each time in a
-// transaction of its own, until it changes fewer rows than its limit. some returns how many.
-func (w *Writer) InBatches(ctx context.Context, some func(tx *store.Tx, limit int) (int64, error)) error {
+// InBatches is Upkeep for what may concern many rows. It calls batch, each time in a
+// transaction of its own, until that changes fewer rows than its limit. batch returns how many
+// it has changed.
+func (w *Writer) InBatches(ctx context.Context, batch func(tx *store.Tx, limit int) (int64, error)) error {
 	for n := int64(batchSize); n == batchSize; {
 		err := w.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			n, err = some(tx, batchSize)
+			n, err = batch(tx, batchSize)
 			return err
 		})
 		if err != nil {
@@ -385,14 +384,14 @@ func (w *Writer) InBatches(ctx context.Context, some func(tx *store.Tx, limit in
 	return nil
 }
 
-// write commits. If that has ended something, it returns once no node answers from
-// memory of it, or of anything that ended before.
+// write commits. If that has ended something, it returns once no node's memory holds that, or
+// anything that ended before, as valid.
 func (w *Writer) write(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) (revocation doorward.Revocation, ended bool, err error) {
 	changes, err := w.commit(ctx, action, fn)
 	if err != nil || len(changes) == 0 {
 		return revocation, false, err
 	}
-	revocation, err = w.settled(ctx, func(ctx context.Context) (lease.Settled, error) { return w.lease.Settle(ctx, changes) })
+	revocation, err = w.waitForNodes(ctx, func(ctx context.Context) (lease.Settled, error) { return w.lease.Settle(ctx, changes) })
 	return revocation, true, err
 }
 
@@ -402,29 +401,29 @@ func (w *Writer) commit(ctx context.Context, action doorward.Action, fn func(*st
 	ctx, span := trace.Transaction(ctx, systems[w.db.Engine()], string(action))
 	defer span.End()
 	changes, err := w.db.Write(ctx, fn)
-	failed(span, err)
+	markFailed(span, err)
 	return changes, err
 }
 
 // systems are OpenTelemetry's names of databases.
 var systems = map[string]string{"sqlite": "sqlite", "postgres": "postgresql"}
 
-// settled waits for the other nodes.
-func (w *Writer) settled(ctx context.Context, wait func(context.Context) (lease.Settled, error)) (doorward.Revocation, error) {
+// waitForNodes waits for the other nodes.
+func (w *Writer) waitForNodes(ctx context.Context, wait func(context.Context) (lease.Settled, error)) (doorward.Revocation, error) {
 	ctx, span := trace.Start(ctx, "revocation.wait")
 	defer span.End()
 	settled, err := wait(ctx)
 	span.SetCount("doorward.nodes", settled.Nodes)
-	failed(span, err)
+	markFailed(span, err)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
 	return doorward.Revocation{Nodes: settled.Nodes, Took: settled.Took}, nil
 }
 
-// failed puts an error's code on the span, never its text, which may hold personal
+// markFailed puts an error's code on the span, never its text, which may hold personal
 // data. Errors without a code are marked _OTHER.
-func failed(span *trace.Span, err error) {
+func markFailed(span *trace.Span, err error) {
 	var e *doorward.Error
 	switch {
 	case errors.As(err, &e):

@@ -46,7 +46,7 @@ func CanCheck(p *doorward.Principal, action doorward.Action) Decision {
 	return CanCheckAt(p, action, nil)
 }
 
-// CanCheckAt is CanCheck for the request that a service asks about. It may be nil where
+// CanCheckAt is CanCheck for the request that a service asks about. r may be nil where
 // DependsOnRequest is false.
 func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	verb, known := p.Rules.Model().Lookup(action)
@@ -58,8 +58,8 @@ func CanCheckAt(p *doorward.Principal, action doorward.Action, r *doorward.Reque
 	return d
 }
 
-// CanExplain is CanCheckAt for the explanation of a decision, which exists for all actions
-// that roles grant.
+// CanExplain is CanCheckAt for the explanation of a decision. It takes all actions that roles
+// grant, not only permissions.
 func CanExplain(p *doorward.Principal, action doorward.Action, r *doorward.Request) Decision {
 	return can(p, action, &ownTenant, r)
 }
@@ -223,7 +223,8 @@ func canGive(p *doorward.Principal, given *doorward.Grant) Decision {
 	return yes(ReasonRole)
 }
 
-// canServiceInTenant decides for a service inside a tenant, where it has the rank of an ADMIN.
+// canServiceInTenant decides for a service inside a tenant, where it has the rank of an ADMIN,
+// or outside of tenants.
 func canServiceInTenant(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
 	switch {
 	case on != &ownTenant && on.TenantID != p.TenantID:
@@ -237,7 +238,7 @@ func canServiceInTenant(p *doorward.Principal, verb *doorward.Verb, on *doorward
 }
 
 // canOnInstallation decides for a service outside of tenants, on what belongs to the
-// installation. A key that is limited to some tenants has nothing there.
+// installation. A key that is limited to some tenants may do nothing there.
 func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
 	if verb.Through != doorward.WebhookManage || !p.Service.Has(verb.Through) || !p.Service.Covers("") {
 		return Decision{Reason: ReasonService, obstacle: string(verb.Through)}
@@ -245,8 +246,8 @@ func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
 	return yes(ReasonService)
 }
 
-// neededByService has the permission that a service needs for an action of the operator; it
-// may do no others.
+// neededByService has the permission that a service needs for an action of the operator. A
+// service may do no other of these actions.
 var neededByService = map[doorward.Action]doorward.Action{
 	doorward.TenantCreate: doorward.ServiceTenantCreate,
 	doorward.TenantFreeze: doorward.ServiceTenantStatus,

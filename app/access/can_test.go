@@ -192,8 +192,8 @@ func BenchmarkCan(b *testing.B) {
 	}
 }
 
-// Somebody with a custom role acts with the rank of the highest built-in role of which the
-// custom role has all permissions: only on lower ranks, and giving only own permissions.
+// Somebody with a custom role acts with the rank of the highest built-in role whose
+// permissions the custom role includes: on lower ranks only, and giving only own permissions.
 func TestCanWithCustomRoles(t *testing.T) {
 	viewer := doorward.User{Role: doorward.RoleViewer}.Permissions()
 	with := func(more ...doorward.Action) []doorward.Action { return append(slices.Clone(viewer), more...) }
@@ -219,8 +219,8 @@ func TestCanWithCustomRoles(t *testing.T) {
 		{"HOST", doorward.UserInvite, doorward.Object{Granted: doorward.RoleViewer}, true},
 		{"HOST", doorward.UserInvite, doorward.Object{Granted: "READER"}, true},
 		{"HOST", doorward.UserInvite, doorward.Object{Granted: doorward.RoleUser}, false},
-		{"HOST", doorward.UserInvite, doorward.Object{Granted: "HOST"}, false}, // of the rank of an ADMIN
-		{"HOST", doorward.UserRole, doorward.Object{Held: "READER"}, false},    // acts as a VIEWER on nobody
+		{"HOST", doorward.UserInvite, doorward.Object{Granted: "HOST"}, false}, // ranks as an ADMIN when it is given or held
+		{"HOST", doorward.UserRole, doorward.Object{Held: "READER"}, false},    // acts as a VIEWER, and no rank is lower
 		{"DESK", doorward.UserSuspend, doorward.Object{Held: "READER"}, true},  // acts as a USER
 		{"DESK", doorward.UserSuspend, doorward.Object{Held: doorward.RoleViewer}, true},
 		{"DESK", doorward.UserSuspend, doorward.Object{Held: doorward.RoleUser}, false},

@@ -13,7 +13,7 @@ import (
 
 // Limits of a node's memory.
 const (
-	maxObserved   = 10_000 // policies with counts that are not in the database
+	maxObserved   = 10_000 // policies whose counts are not yet in the database
 	observedBatch = 200    // counts written in one transaction
 )
 
@@ -28,7 +28,7 @@ type Decisions struct {
 	mu       sync.Mutex
 	observed map[store.ObservedPolicy]int64 // not yet written
 
-	flushing chan struct{} // held during a flush
+	flushing chan struct{} // holds a value during a flush
 
 	keeper keeper
 
@@ -80,17 +80,17 @@ func (d *Decisions) Record(due Due, p *doorward.Principal, action doorward.Actio
 	d.record(due, p, action, "", r, decision)
 }
 
-// record is Record where the policies have been evaluated earlier in the request, for the
-// action before; empty if they haven't.
-func (d *Decisions) record(due Due, p *doorward.Principal, action, before doorward.Action, r *doorward.Request, decision Decision) {
+// record is Record for a request for which the policies have been evaluated before, for the
+// action evaluated; empty: they haven't.
+func (d *Decisions) record(due Due, p *doorward.Principal, action, evaluated doorward.Action, r *doorward.Request, decision Decision) {
 	if due.count {
 		d.refused.Add(1)
 	}
 	if due.keep {
 		d.keep(p, action, r, decision)
 	}
-	if due.observe && action != before {
-		d.observe(p, action, before, r)
+	if due.observe && action != evaluated {
+		d.observe(p, action, evaluated, r)
 	}
 }
 
@@ -104,8 +104,8 @@ func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorw
 	}
 }
 
-// observe counts what would have been refused.
-func (d *Decisions) observe(p *doorward.Principal, action, before doorward.Action, r *doorward.Request) {
+// observe counts what would have been refused, unless that was counted for evaluated.
+func (d *Decisions) observe(p *doorward.Principal, action, evaluated doorward.Action, r *doorward.Request) {
 	verb, known := p.Rules.Model().Lookup(action)
 	if !known || isExempt(p, verb) {
 		return
@@ -114,7 +114,7 @@ func (d *Decisions) observe(p *doorward.Principal, action, before doorward.Actio
 		r = &doorward.Request{}
 	}
 	var would *doorward.PolicyRefusal
-	if verb.Through != before {
+	if verb.Through != evaluated {
 		would = p.Policy.Observed(verb.Through, r)
 	}
 	if would == nil && verb.Action != verb.Through {

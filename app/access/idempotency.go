@@ -30,7 +30,7 @@ func (w *Writer) BeginCall(ctx context.Context, call *doorward.IdempotentCall) (
 	if err != nil || answer == nil {
 		return nil, err
 	}
-	_, err = w.settled(ctx, w.lease.SettleAll)
+	_, err = w.waitForNodes(ctx, w.lease.SettleAll)
 	return answer, err
 }
 

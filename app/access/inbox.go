@@ -16,7 +16,7 @@ import (
 
 // Limits of a node's memory and of the table.
 const (
-	inboxKeys     = 10_000  // in memory; a refusal beyond is written at once
+	inboxKeys     = 10_000  // in memory; each further refusal is written at once
 	inboxSubjects = 30      // of one source in a minute; further ones are counted together
 	inboxRows     = 100_000 // in the database; beyond it refusals are only counted
 	inboxBatch    = 200     // rows written in one transaction
@@ -36,7 +36,7 @@ type Inbox struct {
 	mu       sync.Mutex
 	minute   time.Time
 	counted  map[inboxKey]*store.InboxRow // Hits counts what is not yet written
-	subjects map[string]int               // by source
+	subjects map[string]int               // how many, by source
 	late     []store.InboxRow             // rows of earlier minutes, to be written
 
 	rows    atomic.Int64 // in the database: the last count plus what was added since
@@ -61,15 +61,15 @@ func newInbox(w *Writer) *Inbox {
 	return &Inbox{db: w.db, write: write, counted: map[inboxKey]*store.InboxRow{}, subjects: map[string]int{}}
 }
 
-// Full reports whether the inbox takes no more rows.
-func (i *Inbox) Full() bool { return i.rows.Load() >= inboxRows }
+// IsFull reports whether the inbox takes no more rows.
+func (i *Inbox) IsFull() bool { return i.rows.Load() >= inboxRows }
 
 // Dropped counts the refusals not recorded since the start because the inbox was
 // full.
 func (i *Inbox) Dropped() uint64 { return i.dropped.Load() }
 
-// Filed counts a row that a feature wrote by itself, with store.Tx.FileInbox.
-func (i *Inbox) Filed() { i.rows.Add(1) }
+// CountFiled counts a row that a feature wrote by itself, with store.Tx.FileInbox.
+func (i *Inbox) CountFiled() { i.rows.Add(1) }
 
 // Count reads how full the inbox is. Errors: unavailable.
 func (i *Inbox) Count(ctx context.Context) error {
@@ -93,7 +93,7 @@ func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
 	switch {
 	case again:
 		return write(nil)
-	case i.Full():
+	case i.IsFull():
 		i.dropped.Add(1)
 		i.forget(row)
 		return write(nil)
@@ -107,9 +107,9 @@ func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
 	case err != nil:
 		i.forget(row)
 	case filed:
-		i.Filed()
+		i.CountFiled()
 	default:
-		i.repeated(row)
+		i.countRepetition(row)
 	}
 	return err
 }
@@ -134,8 +134,8 @@ func (i *Inbox) remembers(row store.InboxRow) bool {
 	return i.counted[keyOf(row)] != nil
 }
 
-// repeated counts in memory a row that another node has written first.
-func (i *Inbox) repeated(row store.InboxRow) {
+// countRepetition counts in memory a row that another node has written first.
+func (i *Inbox) countRepetition(row store.InboxRow) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if known := i.counted[keyOf(row)]; known != nil && known.Minute.Equal(row.Minute) {
@@ -167,7 +167,7 @@ func (i *Inbox) remember(row store.InboxRow) (store.InboxRow, bool) {
 	return row, false
 }
 
-// others is the row that counts a source's refusals beyond inboxSubjects.
+// others returns the row that counts a source's refusals beyond inboxSubjects.
 func others(row store.InboxRow) store.InboxRow {
 	row.Subject, row.Email = inboxOthers, ""
 	row.Event.Target.ID = ""
@@ -212,7 +212,7 @@ func (i *Inbox) Flush(ctx context.Context) error {
 	rows := i.take()
 	for len(rows) > 0 {
 		n := min(len(rows), inboxBatch)
-		if i.Full() {
+		if i.IsFull() {
 			i.drop(rows)
 			return nil
 		}
@@ -290,10 +290,9 @@ func (i *Inbox) drop(rows []store.InboxRow) {
 func (w *Writer) Inbox() *Inbox { return w.inbox }
 
 // record puts the refusal into the inbox. If that fails, so does the request: a
-// refusal must not go unrecorded. The view of a page (ViewOnly) is not an attempt
-// and is not recorded.
+// refusal must not go unrecorded.
 func (w *Writer) record(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return w.file(by, refusal(by, action, on, reason), reason, w.inOwnTransaction(ctx, action))
+	return w.fileRefusal(by, refusal(by, action, on, reason), reason, w.inOwnTransaction(ctx, action))
 }
 
 // inOwnTransaction writes a refusal in a transaction of its own.
@@ -312,14 +311,14 @@ func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.
 	row := refusal(by, doorward.APIKeyRefuse, on, reason)
 	row.Source, row.Subject = doorward.Network(by.IP), row.Subject+" "+cause
 	row.Event.Changes = append(row.Event.Changes, doorward.Change{Field: "cause", To: cause})
-	return w.file(by, row, reason, w.inOwnTransaction(ctx, doorward.APIKeyRefuse))
+	return w.fileRefusal(by, row, reason, w.inOwnTransaction(ctx, doorward.APIKeyRefuse))
 }
 
 // RefuseWith is Refuse with other writes in the same transaction, which write
 // opens: a refused caller waits for one commit less. If write fails, nothing is
 // recorded and its error is returned.
 func (w *Writer) RefuseWith(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
-	return w.file(by, refusal(by, action, on, reason), reason, write)
+	return w.fileRefusal(by, refusal(by, action, on, reason), reason, write)
 }
 
 // RefuseAccount is Refuse for a request that must not reveal whether the address
@@ -327,26 +326,28 @@ func (w *Writer) RefuseWith(by doorward.Caller, action doorward.Action, on doorw
 // does the same work for every address. counter, unless empty, groups refusals of
 // several callers; else they are grouped by caller.
 func (w *Writer) RefuseAccount(ctx context.Context, by doorward.Caller, action doorward.Action, email, counter string, reason *doorward.Error) error {
-	row := ofAddress(by, action, email, reason)
+	row := addressRefusal(by, action, email, reason)
 	if counter != "" {
 		row.Source, row.Subject = counter, ""
 	}
-	return w.file(by, row, reason, w.inOwnTransaction(ctx, action))
+	return w.fileRefusal(by, row, reason, w.inOwnTransaction(ctx, action))
 }
 
 // RefuseAccountWith is RefuseAccount without counter, with the write of
 // RefuseWith.
 func (w *Writer) RefuseAccountWith(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error, write func(Record) error) error {
-	return w.file(by, ofAddress(by, action, email, reason), reason, write)
+	return w.fileRefusal(by, addressRefusal(by, action, email, reason), reason, write)
 }
 
-func ofAddress(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error) store.InboxRow {
+func addressRefusal(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error) store.InboxRow {
 	row := refusal(by, action, doorward.Object{Type: "user", TenantID: by.TenantID}, reason)
 	row.Email, row.Subject = email, email
 	return row
 }
 
-func (w *Writer) file(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(Record) error) error {
+// fileRefusal records the row through write, and returns the reason. The view of a page
+// (ViewOnly) is not an attempt and is not recorded.
+func (w *Writer) fileRefusal(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(Record) error) error {
 	var err error
 	if by.ViewOnly {
 		err = write(nil)
@@ -369,15 +370,15 @@ func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, rea
 	if reason.Policy != nil {
 		ev.Changes = append(ev.Changes, doorward.Change{Field: "policy", To: reason.Policy.PolicyID})
 	}
-	if action == doorward.MFARefuse { // its person looks for what they don't recognise
+	if action == doorward.MFARefuse { // the person looks for browsers they don't recognise
 		ev.Changes = append(ev.Changes, doorward.Change{Field: FieldUserAgent, To: by.UserAgent})
 	}
 	subject := strings.Join([]string{on.TenantID, on.Type, on.ID, string(on.Held), string(on.Granted)}, " ")
 	return store.InboxRow{Source: SourceOf(by), Action: action, Reason: reason.Code, Subject: subject, Event: ev}
 }
 
-// SourceOf is the key under which refusals are counted: a user's or API key's id,
-// else the client's network.
+// SourceOf is the key under which refusals are counted: the client's network of an
+// anonymous caller, else the caller's id, or the kind of one without an id.
 func SourceOf(by doorward.Caller) string {
 	if by.Kind == doorward.Anonymous {
 		return doorward.Network(by.IP)
@@ -385,5 +386,5 @@ func SourceOf(by doorward.Caller) string {
 	return cmp.Or(by.ID, string(by.Kind))
 }
 
-// ErrInboxFull says that a refusal can't be recorded now.
+// ErrInboxFull says that nothing can be recorded now.
 var ErrInboxFull = errors.New("access: the inbox is full: too many unrecorded refusals")

@@ -57,7 +57,7 @@ func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
 	case ReasonRole, ReasonRank, ReasonKey, ReasonTenant, ReasonPolicy:
 		return true
 	}
-	return false // of what doesn't exist
+	return false // not decided by what a replay can change
 }
 
 // isFull reports whether keptPerSecond decisions of this second were kept.
@@ -72,7 +72,7 @@ func (k *keeper) keep(one kept) bool {
 	}
 	if k.taken == keptPerSecond {
 		k.full.Store(k.second)
-		return true // the second has as many as are kept
+		return true // not dropped: no more of this second are to be kept
 	}
 	k.taken++
 	if len(k.kept) == keptWaiting {
@@ -151,8 +151,9 @@ func (k *kept) grants() bool {
 	return known && k.principal.Permissions.Allow(verb) && (k.decision.Allowed || k.decision.policy != nil)
 }
 
-// fits reports whether the decision is small enough. It looks only at those that carry
-// what a service has said, which has no other bound, and stays in memory until it is written.
+// fits reports whether the decision is small enough. It looks only at those with a resource or
+// properties that a service has sent: nothing else bounds these, and they stay in memory until
+// they are written.
 func (k *kept) fits() bool {
 	if k.request.Resource == nil && k.request.Properties == nil {
 		return true
@@ -168,8 +169,8 @@ func (d *Decisions) Sweep(ctx context.Context) error {
 	})
 }
 
-// Replay decides again what was kept, under the rules and a policy; nil for none. The same
-// decision under the policy that has decided it has the same result.
+// Replay decides again what was kept, under the rules and a policy; nil: none. Under those
+// that decided it, the result is the same.
 func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) Decision {
 	p := doorward.Principal{
 		Kind: k.Kind, ID: k.ActorID, Email: k.Email, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: doorward.TenantActive,

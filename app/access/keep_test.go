@@ -61,7 +61,7 @@ func TestKeptDecisionsAreBounded(t *testing.T) {
 	}
 }
 
-// One in 1,024 permits is kept, and every refusal that policies and roles make.
+// One in 1,024 permits is kept, and every refusal by a role, rank, key, tenant or policy.
 func TestWhichDecisionsAreKept(t *testing.T) {
 	h, now := newKeeper(t)
 	for range 50 {

@@ -69,7 +69,7 @@ func (p *pauses) read(ctx context.Context) (store.Maintenance, error) {
 	return now, nil
 }
 
-// pauseRetry is the Retry-After while changes are paused: nobody knows for how long.
+// pauseRetry is the Retry-After while changes are paused. The end of the pause is unknown.
 const pauseRetry = time.Minute
 
 // Maintenance says whether the operator has paused changes. Errors: unavailable.
@@ -132,7 +132,7 @@ func areExempt(by doorward.Caller, operations []Operation) bool {
 }
 
 // CheckReason returns validation_failed unless the reason can be shown. It has the limits
-// of a name: it stands in one line of a page.
+// of a name: pages show it in one line.
 func CheckReason(reason string) error {
 	if faults := doorward.CheckName("/reason", reason); len(faults) > 0 {
 		return doorward.Invalid("/reason", faults[0].Code, strings.Replace(faults[0].Message, "A name", "A reason", 1))

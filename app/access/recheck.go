@@ -14,7 +14,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	// The key of an operator, or of a service that acts on no tenant, is read again before
 	// any tenant is locked.
 	if by.Kind == doorward.Operator || by.Kind == doorward.ByService && op.On.TenantID == "" {
-		now, err := asNow(ctx, tx, by)
+		now, err := rereadCaller(ctx, tx, by)
 		if err == nil {
 			err = CanAt(&now, tx.Now, op.Action, op.On).Err()
 		}
@@ -23,15 +23,15 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 		}
 	}
 	verb, _ := doorward.Lookup(op.Action)
-	// There is nothing else to read again where the request itself is the proof, and no recent
-	// proof of identity is needed, or where the action is on no tenant.
+	// Nothing else is read again where the request itself is the proof and no recent proof of
+	// identity is needed, or where the action is on no tenant.
 	if verb.By == doorward.ByProof && proofRules[op.Action] == proofNever || op.On.TenantID == "" {
 		return by, nil
 	}
 	if err := tx.LockTenant(ctx, op.On.TenantID); err != nil {
 		return by, err
 	}
-	by, err := asNow(ctx, tx, by)
+	by, err := rereadCaller(ctx, tx, by)
 	if err != nil {
 		return by, err
 	}
@@ -44,18 +44,18 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	return by, requireProofByRule(&by.Principal, op.Action, &on, tx.Now, CanAt(&by, tx.Now, op.Action, on)).Err()
 }
 
-// asNow returns the caller as its session or key, and its membership, are now. Errors:
-// unauthenticated if the session or key has ended, not_found if a service's tenant is gone,
-// unavailable.
-func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+// rereadCaller returns the caller with its session or key, and its membership, as they are
+// now. Errors: unauthenticated if the session or key has ended, not_found if a service's
+// tenant is gone, unavailable.
+func rereadCaller(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	switch by.Kind {
 	case doorward.ByUser:
 	case doorward.ByKey:
-		return keyAsNow(ctx, tx, by)
+		return rereadKey(ctx, tx, by)
 	case doorward.ByService:
-		return serviceAsNow(ctx, tx, by)
+		return rereadService(ctx, tx, by)
 	case doorward.Operator:
-		return operatorAsNow(ctx, tx, by)
+		return rereadOperator(ctx, tx, by)
 	default:
 		return by, nil
 	}
@@ -84,7 +84,7 @@ func OwnAccount(ctx context.Context, read store.Reader, by doorward.Caller) (doo
 // or its proof of identity is now too old. It is for sensitive actions on no tenant, which
 // are decided once.
 func (tx *Tx) NeedProofNow(ctx context.Context) error {
-	by, err := asNow(ctx, tx.Tx, tx.By)
+	by, err := rereadCaller(ctx, tx.Tx, tx.By)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (tx *Tx) NeedProofNow(ctx context.Context) error {
 	return tx.NeedProof()
 }
 
-func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+func rereadKey(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	now, err := tx.APIKeyBySecret(ctx, by.KeyHash, tx.Now)
 	if errors.Is(err, store.ErrNone) || err == nil && KeyRefusal(&now.Key, now.SecretEndsAt, tx.Now) != "" {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The API key has since ended.")
@@ -103,9 +103,9 @@ func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.C
 	return by, err
 }
 
-// operatorAsNow locks the key, so that once its revocation is answered it can write nothing
+// rereadOperator locks the key, so that once its revocation is answered it can write nothing
 // more. The operator at the terminal has no key.
-func operatorAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+func rereadOperator(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	if by.ID == "" {
 		return by, nil
 	}
@@ -117,7 +117,7 @@ func operatorAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorw
 	return by, err
 }
 
-func serviceAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+func rereadService(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	key, err := tx.ServiceKey(ctx, by.ID)
 	if errors.Is(err, store.ErrNone) || err == nil && key.Disabled {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The key has since been revoked.")

@@ -34,7 +34,7 @@ const (
 	ReasonOperator Reason = "operator"
 	// ReasonProof: the feature has verified a proof, such as a password.
 	ReasonProof Reason = "proof"
-	// ReasonService: what a service key may do.
+	// ReasonService: the service key has the permission, or does not.
 	ReasonService Reason = "service"
 	// ReasonLimits: the operator key is limited to other permissions or endpoints.
 	ReasonLimits Reason = "limits"
@@ -93,11 +93,11 @@ func (d Decision) Refusal() *doorward.Error {
 		}
 		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.own, d.obstacle)
 	case ReasonRank:
-		return d.tooHigh()
+		return d.rankError()
 	case ReasonForeign:
 		return doorward.Fail(doorward.CodeNotFound, "")
 	case ReasonTenant:
-		return d.notOpen()
+		return d.tenantError()
 	case ReasonMembership:
 		return doorward.Fail(doorward.CodeMembershipSuspended, "")
 	case ReasonCredential:
@@ -111,7 +111,7 @@ func (d Decision) Refusal() *doorward.Error {
 	case ReasonLimits:
 		return doorward.Fail(doorward.CodeForbidden, "The operator key does not have the permission %s.", cmp.Or(d.obstacle, "to use this endpoint"))
 	case ReasonPolicy:
-		return d.byPolicy()
+		return d.policyError()
 	case ReasonStepUp:
 		return d.stepUpError()
 	case ReasonPerson:
@@ -124,7 +124,7 @@ func (d Decision) Refusal() *doorward.Error {
 	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: refused for the reason %q", d.Reason)}
 }
 
-func (d Decision) byPolicy() *doorward.Error {
+func (d Decision) policyError() *doorward.Error {
 	of := "tenant"
 	if d.policy.ByOperator {
 		of = "platform"
@@ -138,7 +138,7 @@ func (d Decision) byPolicy() *doorward.Error {
 	return e
 }
 
-func (d Decision) tooHigh() *doorward.Error {
+func (d Decision) rankError() *doorward.Error {
 	switch {
 	case d.given && d.obstacle == "":
 		return doorward.Fail(doorward.CodeForbidden, "The role %s can't make a role with permissions that it lacks.", d.own)
@@ -154,7 +154,7 @@ func (d Decision) tooHigh() *doorward.Error {
 	return doorward.Fail(doorward.CodeForbidden, "The role %s may not change someone who is %s.", d.own, d.obstacle)
 }
 
-func (d Decision) notOpen() *doorward.Error {
+func (d Decision) tenantError() *doorward.Error {
 	if d.obstacle == string(doorward.TenantClosing) {
 		return doorward.Fail(doorward.CodeTenantClosing, "")
 	}

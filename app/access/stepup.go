@@ -100,7 +100,7 @@ func RequireProofFor(p *doorward.Principal, now func() time.Time, d Decision) De
 	return RequireProof(p, 1, p.MaxProofAge, now(), d)
 }
 
-// NeedProof demands a recent proof in the midst of an action that isn't sensitive as a whole,
+// NeedProof demands a recent proof for a part of an action that isn't sensitive as a whole,
 // such as an edit of an API key that gives it more permissions. Errors: step_up_required.
 func (tx *Tx) NeedProof() error {
 	p := &tx.By.Principal

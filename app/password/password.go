@@ -52,7 +52,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 	if err := p.writer.RefuseIfPaused(ctx, by, doorward.PasswordForgot); err != nil {
 		return err
 	}
-	if p.writer.Inbox().Full() {
+	if p.writer.Inbox().IsFull() {
 		return doorward.Unavailable(access.ErrInboxFull)
 	}
 	if err := p.verifier.CheckForgotLimits(ctx, by, email); err != nil {
@@ -66,7 +66,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 		return tx.FileInbox(ctx, newRequest(tx, by, email, nth, linkable(returnTo)), false)
 	})
 	if err == nil {
-		p.writer.Inbox().Filed()
+		p.writer.Inbox().CountFiled()
 	}
 	return err
 }

@@ -33,7 +33,7 @@ func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address 
 		return err
 	}
 	_, err := a.writer.Do(ctx, by, doorward.AccountEmail, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
-		account, err := lockOwn(ctx, tx, by)
+		account, err := lockOwnAccount(ctx, tx, by)
 		if err != nil {
 			return err
 		}
@@ -72,9 +72,9 @@ func userObject(id, tenantID string) doorward.Object {
 	return doorward.Object{Type: "user", ID: id, TenantID: tenantID}
 }
 
-// lockOwn locks the caller's account and returns it, if the session has not ended since
+// lockOwnAccount locks the caller's account and returns it, if the session has not ended since
 // the request began. Errors: unauthenticated.
-func lockOwn(ctx context.Context, tx *access.Tx, by doorward.Caller) (doorward.Account, error) {
+func lockOwnAccount(ctx context.Context, tx *access.Tx, by doorward.Caller) (doorward.Account, error) {
 	ended := doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 	locked, err := tx.LockAccount(ctx, by.ID)
 	if err == nil && !locked {
@@ -94,20 +94,21 @@ func lockOwn(ctx context.Context, tx *access.Tx, by doorward.Caller) (doorward.A
 
 // ConfirmEmail gives the account the new address, with the code that was mailed there. The
 // sessions stay; resets that were mailed to the old address become invalid. Errors:
-// email_change_not_found, email_change_over, account_exists, forbidden, unavailable.
+// validation_failed, email_change_not_found, email_change_over, account_exists, forbidden,
+// unavailable.
 func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {
-		err = confirmable(change, a.db.Now())
+		err = checkConfirmable(change, a.db.Now())
 	}
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
 	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
-		if err := confirm(ctx, tx, change); err != nil {
+		if err := markConfirmed(ctx, tx, change); err != nil {
 			return err
 		}
-		if err := a.allowedEverywhere(ctx, tx, memberships, change.New); err != nil {
+		if err := a.checkDomains(ctx, tx, memberships, change.New); err != nil {
 			return err
 		}
 		if err := record(ctx, tx, memberships, change.Old, change.New); err != nil {
@@ -121,7 +122,7 @@ func (a *Accounts) ConfirmEmail(ctx context.Context, by doorward.Caller, token s
 		}
 		return tx.SetEmail(ctx, change.UserID, change.New)
 	})
-	return revocation, taken(err, "Another account has this address.")
+	return revocation, asAccountExists(err, "Another account has this address.")
 }
 
 // withLocks runs write, which confirms or undoes the change, in a transaction that has the
@@ -155,18 +156,18 @@ func (a *Accounts) changeOf(ctx context.Context, token string, find func(context
 	return change, err
 }
 
-func changeOver() error { return doorward.Fail(doorward.CodeEmailChangeOver, "") }
+func overError() error { return doorward.Fail(doorward.CodeEmailChangeOver, "") }
 
-func confirmable(c store.EmailChange, now time.Time) error {
+func checkConfirmable(c store.EmailChange, now time.Time) error {
 	if c.ConfirmedAt != nil || c.ReplacedAt != nil || c.UndoneAt != nil || !now.Before(c.ConfirmUntil) {
-		return changeOver()
+		return overError()
 	}
 	return nil
 }
 
-func undoable(c store.EmailChange, now time.Time) error {
+func checkUndoable(c store.EmailChange, now time.Time) error {
 	if c.UndoneAt != nil || !now.Before(c.UndoUntil) {
-		return changeOver()
+		return overError()
 	}
 	return nil
 }
@@ -190,7 +191,7 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 	}
 	locked, err := tx.LockAccount(ctx, userID)
 	if err == nil && !locked {
-		err = changeOver()
+		err = overError()
 	}
 	if err != nil {
 		return nil, err
@@ -198,29 +199,29 @@ func lockTenants(ctx context.Context, tx *access.Tx, userID string) ([]doorward.
 	return tx.Memberships(ctx, userID)
 }
 
-// confirm marks the change as confirmed, unless the account has changed since the request:
+// markConfirmed marks the change as confirmed, unless the account has changed since the request:
 // a new password, or the end of all other sessions, makes the request invalid.
-func confirm(ctx context.Context, tx *access.Tx, change store.EmailChange) error {
+func markConfirmed(ctx context.Context, tx *access.Tx, change store.EmailChange) error {
 	account, err := tx.Account(ctx, change.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
-		err = changeOver()
+		err = overError()
 	}
 	if err != nil {
 		return err
 	}
 	if account.Generation != change.Generation || account.Email != change.Old {
-		return changeOver()
+		return overError()
 	}
 	confirmed, err := tx.ConfirmEmailChange(ctx, change.ID, tx.Now.Add(undoFor))
 	if err == nil && !confirmed {
-		err = changeOver()
+		err = overError()
 	}
 	return err
 }
 
-// allowedEverywhere refuses an address outside of the domains that a tenant of the person
+// checkDomains refuses an address outside of the domains that a tenant of the person
 // allows.
-func (a *Accounts) allowedEverywhere(ctx context.Context, tx *access.Tx, memberships []doorward.User, email string) error {
+func (a *Accounts) checkDomains(ctx context.Context, tx *access.Tx, memberships []doorward.User, email string) error {
 	for _, m := range memberships {
 		tenant, err := tx.Tenant(ctx, m.TenantID)
 		if err != nil {
@@ -256,22 +257,22 @@ func record(ctx context.Context, tx *access.Tx, memberships []doorward.User, fro
 	return nil
 }
 
-// taken replaces store.ErrTaken by account_exists with the detail.
-func taken(err error, detail string) error {
+// asAccountExists replaces store.ErrTaken by account_exists with the detail.
+func asAccountExists(err error, detail string) error {
 	if errors.Is(err, store.ErrTaken) {
 		return doorward.Fail(doorward.CodeAccountExists, "%s", detail)
 	}
 	return err
 }
 
-// UndoEmail sets back the address that got the code, ends all sessions and the trust in
+// UndoEmail restores the address that got the code, ends all sessions and the trust in
 // browsers, and mails a link for a new password. A change that isn't confirmed yet is
-// cancelled; later changes can no longer be confirmed or undone. Errors:
+// cancelled; later changes can no longer be confirmed or undone. Errors: validation_failed,
 // email_change_not_found, email_change_over, account_exists, unavailable.
 func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token string) (doorward.Revocation, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByUndo)
 	if err == nil {
-		err = undoable(change, a.db.Now())
+		err = checkUndoable(change, a.db.Now())
 	}
 	if err != nil {
 		return doorward.Revocation{}, err
@@ -279,14 +280,14 @@ func (a *Accounts) UndoEmail(ctx context.Context, by doorward.Caller, token stri
 	revocation, err := a.withLocks(ctx, by, change, func(tx *access.Tx, memberships []doorward.User) error {
 		undone, err := tx.UndoEmailChange(ctx, change)
 		if err == nil && !undone {
-			err = changeOver()
+			err = overError()
 		}
 		if err != nil {
 			return err
 		}
 		return a.undo(ctx, tx, memberships, change)
 	})
-	return revocation, taken(err, "Another account has since taken the old address.")
+	return revocation, asAccountExists(err, "Another account has since taken the old address.")
 }
 
 func (a *Accounts) undo(ctx context.Context, tx *access.Tx, memberships []doorward.User, change store.EmailChange) error {
@@ -334,21 +335,21 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 }
 
 // ShowConfirm returns the address that the token confirms. It changes nothing. Errors:
-// email_change_not_found, email_change_over.
+// validation_failed, email_change_not_found, email_change_over.
 func (a *Accounts) ShowConfirm(ctx context.Context, token string) (string, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {
-		err = confirmable(change, a.db.Now())
+		err = checkConfirmable(change, a.db.Now())
 	}
 	return change.New, err
 }
 
-// ShowUndo returns the address that the token sets back. It changes nothing. Errors:
-// email_change_not_found, email_change_over.
+// ShowUndo returns the address that the token restores. It changes nothing. Errors:
+// validation_failed, email_change_not_found, email_change_over.
 func (a *Accounts) ShowUndo(ctx context.Context, token string) (string, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByUndo)
 	if err == nil {
-		err = undoable(change, a.db.Now())
+		err = checkUndoable(change, a.db.Now())
 	}
 	return change.Old, err
 }

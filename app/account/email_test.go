@@ -129,7 +129,7 @@ func TestUndoBeatsAThief(t *testing.T) {
 			f.Fatalf("the address is %s", got)
 		}
 		for what, err := range map[string]error{
-			"the same undoing": undo(f, 0, undoFirst), "an undoing by the thief": undo(f, 0, undoSecond), "a confirmation": confirm(f, 0, third),
+			"the same undo": undo(f, 0, undoFirst), "an undo by the thief": undo(f, 0, undoSecond), "a confirmation": confirm(f, 0, third),
 		} {
 			if got := apptest.Code(err); got != doorward.CodeEmailChangeOver {
 				f.Errorf("%s: %q", what, got)
@@ -179,7 +179,7 @@ func TestWhatVoidsAChange(t *testing.T) {
 		}
 		clock.Move(7 * 24 * time.Hour)
 		if got := apptest.Code(undo(f, 0, undoing)); got != doorward.CodeEmailChangeOver {
-			f.Errorf("an undoing after a week: %q", got)
+			f.Errorf("an undo after a week: %q", got)
 		}
 		f.NoError(f.Node(0).Sweep(f.Context()))
 		if n := f.CountRows("email_changes"); n != 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // Held is what is held about a person. It has no secret: no password, no token, and no
-// hash of one. Names are those of the API where it has the same members.
+// hash of one. Members that the API has too have the same names.
 type Held struct {
 	ExportedAt    time.Time         `json:"exportedAt"`
 	Account       HeldAccount       `json:"account"`

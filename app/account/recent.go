@@ -22,12 +22,12 @@ type Recent struct {
 	UserAgent string
 }
 
-// The values of Recent.What besides kinds of factors.
+// The values of Recent.What that are not kinds of factors.
 const (
-	Renamed   = "renamed"
-	Codes     = "codes"
-	Confirmed = "confirmed"
-	Undone    = "undone"
+	Renamed   = "renamed"   // a factor
+	Codes     = "codes"     // new recovery codes
+	Confirmed = "confirmed" // the address has changed
+	Undone    = "undone"    // a change of the address that was not confirmed
 )
 
 // RecentActions are sign-ins, and the actions that change how somebody signs in.

@@ -41,13 +41,13 @@ type Keys struct {
 	uses     usage
 }
 
-// inMemory is how many secrets are kept in memory; others are read from the database.
-const inMemory = 100_000
+// maxInMemory is how many secrets are kept in memory; others are read from the database.
+const maxInMemory = 100_000
 
 // New returns the feature. Keys are valid for maxDays at most. The memory follows the
 // changes that the lease delivers.
 func New(writer *access.Writer, db *store.DB, l *lease.Lease, maxDays int) *Keys {
-	k := &Keys{writer: writer, db: db, lease: l, maxDays: maxDays, registry: registry.New(inMemory)}
+	k := &Keys{writer: writer, db: db, lease: l, maxDays: maxDays, registry: registry.New(maxInMemory)}
 	l.Follow(k.apply, k.registry.Reset)
 	return k
 }
@@ -80,7 +80,7 @@ func (k *Keys) List(ctx context.Context, by doorward.Caller, f Filter, w doorwar
 // Get returns a key of the caller's tenant. Errors: not_found.
 func (k *Keys) Get(ctx context.Context, by doorward.Caller, id string) (doorward.APIKey, error) {
 	key, err := k.db.Read().APIKey(ctx, id, k.db.Now())
-	return inTenant(by, key, err)
+	return requireInTenant(by, key, err)
 }
 
 // Self returns the key with which the caller authenticates. Errors: not_found for callers
@@ -92,7 +92,7 @@ func (k *Keys) Self(ctx context.Context, by doorward.Caller) (doorward.APIKey, e
 	return k.Get(ctx, by, by.ID)
 }
 
-func inTenant(by doorward.Caller, key doorward.APIKey, err error) (doorward.APIKey, error) {
+func requireInTenant(by doorward.Caller, key doorward.APIKey, err error) (doorward.APIKey, error) {
 	if errors.Is(err, store.ErrNone) || err == nil && key.TenantID != by.TenantID {
 		return doorward.APIKey{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
@@ -113,7 +113,7 @@ func (k *Keys) change(ctx context.Context, by doorward.Caller, act doorward.Acti
 	}
 	return k.writer.Do(ctx, by, act, object(key), func(tx *access.Tx) error {
 		now, err := tx.APIKey(ctx, id, tx.Now)
-		if now, err = inTenant(by, now, err); err != nil {
+		if now, err = requireInTenant(by, now, err); err != nil {
 			return err
 		}
 		return write(tx, now)

@@ -169,7 +169,7 @@ func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool 
 }
 
 func (k *Keys) limitsOf(c store.KeyCredential) *keyLimits {
-	return &keyLimits{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, state: k.uses.of(c.Key.ID)}
+	return &keyLimits{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, state: k.uses.stateOf(c.Key.ID)}
 }
 
 // addressOf parses an address. For invalid text it returns the zero Addr, which is in no
@@ -179,7 +179,7 @@ func addressOf(ip string) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// load reads the key from the database and puts it in memory.
+// load is Check from the database: it records the use or the refusal.
 func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, ip netip.Addr) (doorward.Principal, error) {
 	cred, err := k.read(ctx, hash)
 	if errors.Is(err, store.ErrNone) {

@@ -30,7 +30,7 @@ type issued struct {
 // home is the address of the server that uses the key.
 const home = "192.0.2.7"
 
-// newKey makes a key of role ADMIN that may invite and send messages, used on all nodes.
+// newKey makes a key of role ADMIN that may invite and send messages.
 func newKey(f *apptest.Fixture) issued {
 	f.Helper()
 	_, boss := f.Tenant()
@@ -105,7 +105,7 @@ var endings = []struct {
 		if err := rotate(1)(f, a, c); err != nil {
 			return err
 		}
-		outcomesOf(f, c, doorward.Caller{}) // loads it with its grace
+		outcomesOf(f, c, doorward.Caller{}) // the nodes remember the old secret until its grace ends
 		return apptest.ErrorOf(a.APIKeys.EndPrevious(f.Context(), c.boss.Caller, c.key.ID))
 	}, "unauthenticated", "unauthenticated"},
 	{"rotated twice", func(f *apptest.Fixture, a *app.App, c issued) error {
@@ -250,8 +250,8 @@ func TestEndsWhereAClockIsBehind(t *testing.T) {
 	}
 }
 
-// TestSecretHasEndedOnOneNodeOnly: ending a key ends its replaced secret also where the
-// grace is not over yet by the clock.
+// TestSecretHasEndedOnOneNodeOnly: ending a key ends its replaced secret also on a node by
+// whose clock the grace is not over yet.
 func TestSecretHasEndedOnOneNodeOnly(t *testing.T) {
 	t.Parallel()
 	clock := apptest.NewStoppedClock()
@@ -489,13 +489,13 @@ func TestNodeCutOff(t *testing.T) {
 			t.Parallel()
 			e.Nodes = 2
 			f := apptest.New(t, e, apptest.NoLimits, time.Now)
-			stays, goes := newKey(f), newKey(f)
-			for _, c := range []issued{stays, goes} {
+			kept, revoked := newKey(f), newKey(f)
+			for _, c := range []issued{kept, revoked} {
 				wantOutcomes(f, "before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
 			}
 			f.NoError(f.DB.Close()) // of the last node
-			f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), goes.boss.Caller, goes.key.ID)))
-			for _, c := range []issued{stays, goes} {
+			f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), revoked.boss.Caller, revoked.key.ID)))
+			for _, c := range []issued{kept, revoked} {
 				for _, way := range []string{"memory", "check", "introspection"} {
 					if is := probes[way](f, f.Node(1), c, doorward.Caller{}); is != "" && is != string(doorward.CodeUnavailable) {
 						t.Errorf("cut off, %s answers %q", way, is)
@@ -506,8 +506,8 @@ func TestNodeCutOff(t *testing.T) {
 	}
 }
 
-// TestCheckAllocatesNothing from memory, for a key that is bound to addresses and always
-// used from the same one.
+// TestCheckAllocatesNothing: a check from memory doesn't allocate, for a key that is bound to
+// addresses and always used from the same one.
 func TestCheckAllocatesNothing(t *testing.T) { // not parallel: see testing.AllocsPerRun
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
 	c, ip := newKey(f), netip.MustParseAddr(home)
@@ -539,14 +539,14 @@ func TestUsesDontDeadlock(t *testing.T) {
 		rotation = tx
 		_, err := tx.UpdateAPIKey(f.Context(), c.key) // as the first statement of a rotation, it locks the key
 		return err
-	}, func(waiting func(int, <-chan struct{})) {
+	}, func(waitFor func(int, <-chan struct{})) {
 		go func() {
 			defer close(flushed)
 			if err := f.Node(0).APIKeys.Flush(f.Context()); err != nil {
 				t.Error(err)
 			}
 		}()
-		waiting(1, flushed)
+		waitFor(1, flushed)
 		f.NoError(apptest.ErrorOf(rotation.RotateAPIKey(f.Context(), c.key.ID, hash[:], fresh.Hint(), rotation.Now)))
 	})
 	<-flushed

@@ -34,8 +34,8 @@ type Issued struct {
 }
 
 // Create makes a key in the caller's tenant and returns it with its secret, which can't
-// be shown again. Errors: forbidden for a role above the caller's, too_many_keys,
-// validation_failed.
+// be shown again. Errors: forbidden for a role above the caller's, step_up_required,
+// too_many_keys, quota_exceeded, validation_failed.
 func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorward.APIKey, secret.Key, error) {
 	key, faults := k.parse(by, d)
 	fresh := secret.NewKey(Prefix)
@@ -46,7 +46,7 @@ func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorwar
 		if err := checkCount(ctx, tx, key.TenantID); err != nil {
 			return err
 		}
-		fault, err := checkOwner(ctx, tx, &key)
+		further, err := checkOwner(ctx, tx, &key)
 		if err != nil {
 			return err
 		}
@@ -55,9 +55,9 @@ func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorwar
 			return err
 		}
 		if key.Role != "" && !known {
-			fault = append(fault, unknownRole)
+			further = append(further, unknownRole)
 		}
-		if all := slices.Concat(faults, fault); len(all) > 0 {
+		if all := slices.Concat(faults, further); len(all) > 0 {
 			return doorward.InvalidFields(all...)
 		}
 		key.CreatedAt, key.ExpiresAt = tx.Now, k.expiry(tx, d.Days)
@@ -83,8 +83,8 @@ func recordNew(tx *access.Tx, key doorward.APIKey) {
 	tx.Changed("role", "", string(key.Role))
 }
 
-// parse returns the key with the valid fields of the draft, and the faults of the
-// others, which stay empty, so that no decision depends on them.
+// parse returns the key that the draft describes, and the faults of the draft. An unknown
+// role stays empty, so that no decision depends on it.
 func (k *Keys) parse(by doorward.Caller, d Draft) (doorward.APIKey, []doorward.FieldError) {
 	key := doorward.APIKey{
 		ID: doorward.NewID(doorward.PrefixKey), TenantID: by.TenantID, Name: d.Name, Status: doorward.APIKeyActive,

@@ -25,7 +25,7 @@ type Edit struct {
 
 // Edit changes the key and returns it. The edit is atomic, and every node applies it before
 // Edit returns. Errors: not_found, forbidden, precondition_failed, key_ended,
-// validation_failed.
+// validation_failed, step_up_required if it widens what the key can do.
 func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after doorward.APIKey, revocation doorward.Revocation, err error) {
 	revocation, err = k.change(ctx, by, doorward.APIKeyUpdate, id, func(tx *access.Tx, was doorward.APIKey) error {
 		switch {
@@ -34,7 +34,7 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 		case was.Ended(tx.Now):
 			return doorward.Fail(doorward.CodeKeyEnded, "")
 		}
-		if after, err = k.edited(ctx, tx, was, e); err != nil {
+		if after, err = k.applyEdit(ctx, tx, was, e); err != nil {
 			return err
 		}
 		if !recordEdit(tx, was, after) {
@@ -84,8 +84,8 @@ func recordEdit(tx *access.Tx, was, is doorward.APIKey) (changed bool) {
 	return changed
 }
 
-// edited returns the key with the edit. Errors: validation_failed.
-func (k *Keys) edited(ctx context.Context, tx *access.Tx, key doorward.APIKey, e Edit) (doorward.APIKey, error) {
+// applyEdit returns the key with the edit. Errors: validation_failed.
+func (k *Keys) applyEdit(ctx context.Context, tx *access.Tx, key doorward.APIKey, e Edit) (doorward.APIKey, error) {
 	var faults, wrong []doorward.FieldError
 	if e.Name != nil {
 		key.Name = *e.Name

@@ -19,7 +19,7 @@ type Rotated struct {
 
 // Rotate gives the key a new secret. The present one stays valid for graceHours, nil for
 // the default, but never beyond the end of the key; one that was replaced before ends at
-// once. Errors: not_found, forbidden, key_ended, validation_failed.
+// once. Errors: not_found, forbidden, step_up_required, key_ended, validation_failed.
 func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceHours *int64) (Rotated, error) {
 	grace := int64(doorward.APIKeyGraceHours)
 	if graceHours != nil {

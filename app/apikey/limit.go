@@ -21,17 +21,17 @@ type usage struct {
 // keyUsage is kept after the last use until the limiter is idle: a new limiter would allow
 // the requests of the same second again.
 type keyUsage struct {
-	use     weak.Pointer[keyState] // shared by both secrets, while an entry holds it
+	state   weak.Pointer[keyState] // shared by both secrets, while an entry holds it
 	limiter *gcra.Limiter
 }
 
-// of returns the state of a key.
-func (u *usage) of(id string) *keyState {
+// stateOf returns the state of a key.
+func (u *usage) stateOf(id string) *keyState {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	known := u.all[id]
-	if use := known.use.Value(); use != nil {
-		return use
+	if state := known.state.Value(); state != nil {
+		return state
 	}
 	if known.limiter == nil {
 		known.limiter = new(gcra.Limiter)
@@ -66,7 +66,7 @@ func (u *usage) sweep() {
 }
 
 func (k keyUsage) isOver() bool {
-	return k.use.Value() == nil && k.limiter.Idle(time.Since(limitersStart))
+	return k.state.Value() == nil && k.limiter.Idle(time.Since(limitersStart))
 }
 
 // limitersStart is the origin of the limiters' times.

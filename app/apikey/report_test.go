@@ -49,14 +49,14 @@ func TestReportedDuringRotation(t *testing.T) {
 		}
 		_, err := tx.RotateAPIKey(f.Context(), c.key.ID, hash[:], fresh.Hint(), tx.Now.Add(time.Hour))
 		return err
-	}, func(waiting func(int, <-chan struct{})) {
+	}, func(waitFor func(int, <-chan struct{})) {
 		go func() {
 			defer close(done)
 			if err := f.Node(0).Leaks.Report(f.Context(), from(home), c.secret.Reveal()); err != nil {
 				t.Error(err)
 			}
 		}()
-		waiting(1, done)
+		waitFor(1, done)
 	})
 	<-done
 	if n := f.Int(`SELECT count(*) FROM changes WHERE subject = $1`, store.SessionSubject(hash[:])); n != 1 {

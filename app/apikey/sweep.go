@@ -12,8 +12,8 @@ import (
 
 const day = 24 * time.Hour
 
-// noticesBefore are the times before the end of a key at which its owner is notified, the
-// shortest first: sending that notice also marks the earlier ones as sent.
+// noticesBefore are the times before the end of a key at which its owner is notified. The
+// shortest is first: its notice marks the longer ones as sent, so that a key gets one at a time.
 var noticesBefore = []time.Duration{day, 7 * day, 30 * day}
 
 // batch is how many keys are read at once.

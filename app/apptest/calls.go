@@ -76,7 +76,7 @@ func (f *Fixture) WantCodes(errs []error, want Codes) (winner int) {
 	return -1
 }
 
-// WantOnly fails for any code other than these.
+// WantOnly fails for any code other than these; success is the empty code.
 func (f *Fixture) WantOnly(errs []error, codes ...doorward.Code) {
 	f.Helper()
 	want := Codes{}

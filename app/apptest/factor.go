@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// keyFile is where the nodes find their master key once UseMasterKey has made it.
+// keyFile is where the nodes find their master key. UseMasterKey makes it.
 func keyFile(dir string) masterkey.File {
 	return masterkey.File{Path: filepath.Join(dir, "master.key"), Optional: true}
 }
@@ -33,9 +33,9 @@ type Authenticator struct {
 	last     int64
 }
 
-// Code returns the next code that it has not returned before. Two at a time are valid for
-// 30 s at least: those of the present and the next time step. That of the previous one,
-// valid too, may be over at any moment.
+// Code returns the code of the present time step or, after a call in this step, that of the
+// step after the last one. Only two are certain to be valid at a time, those of the present
+// and the next step: that of the previous step may become invalid at any moment.
 func (a *Authenticator) Code(now time.Time) string {
 	a.last = max(a.last+1, totp.Step(now))
 	return totp.Code(a.Seed, a.last)

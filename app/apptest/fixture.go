@@ -74,7 +74,7 @@ type Fixture struct {
 	keys string // the folder of the master key
 	stop []func()
 	mail *mailbox
-	made int
+	made int // addresses
 	observer
 }
 
@@ -143,7 +143,7 @@ func (f *Fixture) AddNode(limits credential.Limits, now doorward.Clock) {
 	f.Nodes = append(f.Nodes, f.start(db, limits))
 }
 
-// start returns one process, which answers checks from memory, as in production.
+// start starts a node, which answers checks from memory, as in production.
 func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
 		LinkURL: "http://localhost:8080", Name: "Doorward", MasterKey: keyFile(f.keys),

@@ -4,8 +4,8 @@
 //	token, err := assertions.For(ctx, &principal, audience)
 //
 // A token is valid for 30 s. For a session or key and an audience, For makes at most one in
-// 10 s, and returns it from memory, without allocation, until then. If the role or tenant
-// changes, it makes a new one at once.
+// 10 s, and returns it from memory, without allocation, until then. If the role, the tenant or
+// the time of the last proof changes, it makes a new one at once.
 //
 // The keys that sign are rotated every 30 days (keys.go). A service may accept a token
 // for up to 30 s after a revocation; Doorward itself never accepts one as a credential.

@@ -71,15 +71,15 @@ func newNodeWithLease(t testing.TB, dsn, keyFile string, now doorward.Clock, len
 func TestCutOffNodeSignsFromDatabase(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		file := newKeyFile(t)
-		apart, other := newNode(t, dsn, file, time.Now), newNode(t, dsn, file, time.Now)
-		before := part(t, apart.token(t, ann, 0), 0)["kid"]
-		apart.cutOff()
-		storetest.Until(t, "the end of its lease", func() bool { return !apart.lease.Valid() })
+		lapsed, other := newNode(t, dsn, file, time.Now), newNode(t, dsn, file, time.Now)
+		before := kid(t, lapsed.token(t, ann, 0))
+		lapsed.cutOff()
+		storetest.Until(t, "the end of its lease", func() bool { return !lapsed.lease.Valid() })
 		_, err := other.Rotate(t.Context(), doorward.OperatorAtTerminal(), true)
 		check(t, err)
 		for _, p := range []doorward.Principal{ann, {Kind: doorward.ByUser, ID: "usr_bob", TenantID: "tnt_acme", SessionID: "ses_2"}} {
-			if is, want := part(t, apart.token(t, p, 0), 0)["kid"], part(t, other.token(t, p, 0), 0)["kid"]; is != want || is == before {
-				t.Errorf("%s: signed by %v, the other node by %v, both before by %v", p.ID, is, want, before)
+			if got, want := kid(t, lapsed.token(t, p, 0)), kid(t, other.token(t, p, 0)); got != want || got == before {
+				t.Errorf("%s: signed with the key %s, on the other node with %s; before the rotation with %s", p.ID, got, want, before)
 			}
 		}
 	})
@@ -157,8 +157,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// A token is made at most each 10 s for a session and audience, by many callers at once,
-// and again when what it states has changed.
+// For a session and audience, however many callers there are at once, a token is made at most
+// every 10 s, and again when what it states has changed.
 func TestTokensAreReused(t *testing.T) {
 	c := apptest.StopClockAt(time.Unix(1900000010, 0))
 	// On a busy machine a lease of a second may lapse, and then every call signs.
@@ -197,7 +197,7 @@ func TestTokensAreReused(t *testing.T) {
 	if got := part(t, n.token(t, elsewhere, 0), 1); got["tenant"] != "tnt_other" {
 		t.Errorf("in another tenant it states %v", got)
 	}
-	for i := range 5000 { // more than there are places
+	for i := range 5000 { // more than the cache has places
 		other := ann
 		other.SessionID = fmt.Sprint("ses_other", i)
 		if got := part(t, n.token(t, other, 0), 1); got["sid"] != other.SessionID {
@@ -231,15 +231,15 @@ func TestKeysAreRotated(t *testing.T) {
 		last := ""
 		for period := range 3 {
 			sweep()
-			before := nodes[0].published(t)
+			before := nodes[0].published(t) // the one that signs and the next; after the first period the previous one, too
 			signs := kid(t, nodes[0].token(t, ann, 0))
 			if signs == last || len(before) != min(period, 1)+2 || signs != before[len(before)-2] || !slices.Equal(before, nodes[1].published(t)) || kid(t, nodes[1].token(t, ann, 0)) != signs {
-				t.Fatalf("in period %d %s signs, of %q and %q", period, signs, before, nodes[1].published(t))
+				t.Fatalf("in period %d %s signs; the nodes publish %q and %q", period, signs, before, nodes[1].published(t))
 			}
 			c.Move(24 * time.Hour)
 			sweep()
 			if got := nodes[0].published(t); !slices.Equal(got, before[len(before)-2:]) {
-				t.Errorf("a day later %q are published, of %q", got, before)
+				t.Errorf("a day later %q are published, before that %q", got, before)
 			}
 			c.Move(29*24*time.Hour - 5*time.Minute)
 			sweep()
@@ -282,8 +282,7 @@ func TestRotate(t *testing.T) {
 		if got := kid(t, n.token(t, ann, 0)); got != before[0] {
 			t.Error("the next key signs before verifiers can know it")
 		}
-		c.Move(time.Second)
-		c.Move(10 * time.Second)
+		c.Move(time.Second + 10*time.Second) // and the time for which a token is reused
 		if got := kid(t, n.token(t, ann, 0)); got != before[1] {
 			t.Error("the next key doesn't sign after 300 s")
 		}
@@ -328,7 +327,7 @@ func TestKeysAreSealed(t *testing.T) {
 	check(t, err)
 	for i, row := range rows {
 		if _, err := jwt.ParseKey(row.Sealed); err == nil {
-			t.Error("a private key lies in the database")
+			t.Error("a private key is stored unsealed")
 		}
 		key, err := x509.ParsePKIXPublicKey(row.Public)
 		check(t, err)

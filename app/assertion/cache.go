@@ -40,7 +40,7 @@ const (
 	maxSets = 1 << 18
 )
 
-// newCache has one place for each session in memory, up to a million.
+// newCache returns a cache with a place for each session in memory, up to a million.
 func newCache(inMemory int) *cache {
 	n := minSets
 	for n < maxSets && n*ways < inMemory {
@@ -51,13 +51,13 @@ func newCache(inMemory int) *cache {
 
 var seed = maphash.MakeSeed()
 
-func (c *cache) set(credential string) *[ways]atomic.Pointer[cachedToken] {
+func (c *cache) setOf(credential string) *[ways]atomic.Pointer[cachedToken] {
 	return &c.sets[maphash.String(seed, credential)&uint64(len(c.sets)-1)]
 }
 
 // get returns the token, current or not, or nil.
 func (c *cache) get(credential string, audience int) *cachedToken {
-	set := c.set(credential)
+	set := c.setOf(credential)
 	for i := range set {
 		if m := set[i].Load(); m != nil && m.audience == audience && m.credential == credential {
 			return m
@@ -75,7 +75,7 @@ func (c *cache) lock(credential string) (unlock func()) {
 
 // put stores a token in the place of the one before it, an empty place, or the oldest.
 func (c *cache) put(m *cachedToken) {
-	set := c.set(m.credential)
+	set := c.setOf(m.credential)
 	to, oldest := 0, int64(1<<63-1)
 	for i := range set {
 		age := int64(0)

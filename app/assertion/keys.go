@@ -24,8 +24,8 @@ const (
 	KeySetLife = 300 * time.Second
 )
 
-// keySet is the keys, at least one, in the order in which they sign: the previous one, for a
-// day, the one that signs now, the next one.
+// keySet has the keys, at least one, in the order in which they sign: for a day the previous
+// one, the one that signs now, the next one.
 type keySet struct {
 	keys      []signer
 	published []jwt.Public
@@ -48,7 +48,7 @@ func (s *keySet) at(now time.Time) jwt.Key {
 	return s.keys[0].Key
 }
 
-// Published returns the keys that verify. Errors: as of For.
+// Published returns the public keys by which tokens are verified. Errors: as of For.
 func (a *Assertions) Published(ctx context.Context) ([]jwt.Public, error) {
 	if !a.Enabled() {
 		return nil, nil
@@ -111,7 +111,7 @@ func (a *Assertions) load(ctx context.Context) (*keySet, error) {
 	return nil, doorward.Unavailable(errors.New("assertion: the keys change too often"))
 }
 
-// keep puts keys into memory unless they have changed since they were read.
+// keep puts keys into memory, and returns false if they have changed since they were read.
 func (a *Assertions) keep(keys *keySet, before int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -191,7 +191,7 @@ func planOf(rows []store.SigningKey, now time.Time) (p plan) {
 	return p
 }
 
-func (p plan) isDone() bool { return len(p.add)+len(p.remove) == 0 }
+func (p plan) isEmpty() bool { return len(p.add)+len(p.remove) == 0 }
 
 // Sweep makes the next key KeySetLife before the last one begins to sign, and removes keys that
 // no longer have to be published. Errors: as of For.
@@ -200,7 +200,7 @@ func (a *Assertions) Sweep(ctx context.Context) error {
 		return nil
 	}
 	rows, err := a.db.Read().SigningKeys(ctx)
-	if err != nil || planOf(rows, a.db.Now()).isDone() {
+	if err != nil || planOf(rows, a.db.Now()).isEmpty() {
 		return err
 	}
 	return a.writer.Upkeep(ctx, func(tx *store.Tx) error { return a.carryOut(ctx, tx) })
@@ -217,7 +217,7 @@ func (a *Assertions) carryOut(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 	p := planOf(rows, tx.Now)
-	if p.isDone() {
+	if p.isEmpty() {
 		return nil
 	}
 	for _, starts := range p.add {
@@ -274,6 +274,7 @@ func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool
 		if err != nil {
 			return err
 		}
+		// starts is in the past if the key signs at once.
 		r = Rotated{rows[i].ID, slices.MaxFunc([]time.Time{starts, tx.Now}, time.Time.Compare)}
 		tx.Changed("signingKey", "", r.KeyID)
 		if !earlier {

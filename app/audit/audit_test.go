@@ -147,7 +147,7 @@ func TestTampering(t *testing.T) {
 		"address":         {[]string{"UPDATE events SET ip = '192.0.2.8'" + where + "3"}, []string{"edited 3"}},
 		"request":         {[]string{"UPDATE events SET request_id = 'req_x'" + where + "3"}, []string{"edited 3"}},
 		"changes":         {[]string{"UPDATE events SET changes = '[]'" + where + "3"}, []string{"edited 3"}},
-		"borrowed bytes":  {[]string{"UPDATE events SET target_type = 'use', target_id = 'r' || target_id" + where + "3"}, []string{"edited 3"}},
+		"bytes moved":     {[]string{"UPDATE events SET target_type = 'use', target_id = 'r' || target_id" + where + "3"}, []string{"edited 3"}},
 		"salt":            {[]string{"UPDATE events SET salt = digest" + where + "3"}, []string{"edited 3"}},
 		"digest":          {[]string{"UPDATE events SET digest = salt" + where + "3"}, []string{"edited 3"}},
 		"hash":            {[]string{"UPDATE events SET hash = digest" + where + "3"}, []string{"edited 3"}},
@@ -155,15 +155,15 @@ func TestTampering(t *testing.T) {
 		"first":           {[]string{"UPDATE events SET action = 'user.remove'" + where + "1"}, []string{"edited 1"}},
 		"last":            {[]string{"UPDATE events SET action = 'user.remove'" + where + "6"}, []string{"edited 6"}},
 		"blanked":         {[]string{"UPDATE events SET salt = NULL, actor_email = '', ip = '', changes = ''" + where + "3"}, []string{"edited 3"}},
-		"salt taken":      {[]string{"UPDATE events SET salt = NULL" + where + "3"}, []string{"edited 3"}},
+		"salt removed":    {[]string{"UPDATE events SET salt = NULL" + where + "3"}, []string{"edited 3"}},
 
-		"deleted first":  {[]string{"DELETE FROM events" + where + "1"}, []string{"deleted 1"}},
-		"deleted":        {[]string{"DELETE FROM events" + where + "3"}, []string{"deleted 3"}},
-		"deleted two":    {[]string{"DELETE FROM events" + where + "3", "DELETE FROM events" + where + "4"}, []string{"deleted 3"}},
-		"deleted last":   {[]string{"DELETE FROM events" + where + "6"}, []string{"cut off 6"}},
-		"deleted all":    {[]string{"DELETE FROM events WHERE tenant_id = 'tnt_a'"}, []string{"cut off 1"}},
-		"gap closed":     {[]string{"DELETE FROM events" + where + "3", "UPDATE events SET seq = seq - 1 WHERE tenant_id = 'tnt_a' AND seq > 3"}, []string{"edited 3", "reordered 4", "reordered 5", "cut off 6"}},
-		"to another one": {[]string{"UPDATE events SET tenant_id = 'tnt_b'" + where + "3"}, []string{"deleted 3"}},
+		"deleted first": {[]string{"DELETE FROM events" + where + "1"}, []string{"deleted 1"}},
+		"deleted":       {[]string{"DELETE FROM events" + where + "3"}, []string{"deleted 3"}},
+		"deleted two":   {[]string{"DELETE FROM events" + where + "3", "DELETE FROM events" + where + "4"}, []string{"deleted 3"}},
+		"deleted last":  {[]string{"DELETE FROM events" + where + "6"}, []string{"cut off 6"}},
+		"deleted all":   {[]string{"DELETE FROM events WHERE tenant_id = 'tnt_a'"}, []string{"cut off 1"}},
+		"gap closed":    {[]string{"DELETE FROM events" + where + "3", "UPDATE events SET seq = seq - 1 WHERE tenant_id = 'tnt_a' AND seq > 3"}, []string{"edited 3", "reordered 4", "reordered 5", "cut off 6"}},
+		"other tenant":  {[]string{"UPDATE events SET tenant_id = 'tnt_b'" + where + "3"}, []string{"deleted 3"}},
 
 		"neighbours swapped":       {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (3, 4)"}, []string{"reordered 3", "reordered 4"}},
 		"swapped":                  {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (2, 5)"}, []string{"reordered 2", "reordered 5"}},
@@ -225,33 +225,33 @@ func TestMarks(t *testing.T) {
 		r.writeEvents("tnt_a", 1, 6)
 		kept := r.mark("tnt_a")
 		r.writeEvents("tnt_a", 7, 9)
-		holds := func(want bool, m audit.Mark) {
+		wantHolds := func(want bool, m audit.Mark) {
 			r.Helper()
 			if got, err := r.Holds(r.Context(), m); err != nil || got != want {
 				r.Errorf("the mark %v is valid: %v, %v; want %v", m, got, err, want)
 			}
 		}
-		holds(true, kept)
-		holds(true, r.mark("tnt_a"))
-		holds(false, audit.Mark{TenantID: "tnt_a", Seq: 6, Hash: bytes.Repeat([]byte{1}, 32)})
-		holds(false, audit.Mark{TenantID: "tnt_a", Seq: 10, Hash: kept.Hash})
-		holds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
+		wantHolds(true, kept)
+		wantHolds(true, r.mark("tnt_a"))
+		wantHolds(false, audit.Mark{TenantID: "tnt_a", Seq: 6, Hash: bytes.Repeat([]byte{1}, 32)})
+		wantHolds(false, audit.Mark{TenantID: "tnt_a", Seq: 10, Hash: kept.Hash})
+		wantHolds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
 
 		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a' AND seq > 5",
 			"UPDATE audit_chains SET last = 5, head = (SELECT hash FROM events WHERE tenant_id = 'tnt_a' AND seq = 5) WHERE tenant_id = 'tnt_a'")
 		r.mark("tnt_a")
-		holds(false, kept)
+		wantHolds(false, kept)
 		r.writeEvents("tnt_a", 10, 12) // as long as before
 		r.mark("tnt_a")
-		holds(false, kept)
+		wantHolds(false, kept)
 
 		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a'", "DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'")
-		holds(false, kept)
+		wantHolds(false, kept)
 		gone := doorward.Event{ID: "evt_gone", Action: doorward.TenantDestroy, Outcome: doorward.Done, Target: doorward.Object{Type: "tenant", ID: "tnt_a"}}
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), gone) })
 		r.ok(err)
-		holds(true, kept) // the destruction is recorded
-		holds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
+		wantHolds(true, kept) // the destruction is recorded
+		wantHolds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
 	})
 }
 
@@ -366,7 +366,7 @@ func TestFilters(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		r.writeEvents("tnt_a", 1, 3)
 		by := doorward.Caller{}.As(doorward.User{TenantID: "tnt_a"})
-		look := func(f audit.Filter) string {
+		selected := func(f audit.Filter) string {
 			page, err := r.List(r.Context(), by, f, doorward.Window{Limit: 10})
 			var e *doorward.Error
 			if errors.As(err, &e) {
@@ -405,7 +405,7 @@ func TestFilters(t *testing.T) {
 			{audit.Filter{To: "0001-01-01T00:00:00Z"}, ""},
 			{audit.Filter{Action: "user.fly", From: "yesterday", To: "2031-05-06"}, "action invalid, from invalid, to invalid"},
 		} {
-			if got := look(c.filter); got != c.want {
+			if got := selected(c.filter); got != c.want {
 				r.Errorf("%+v selects %q, want %q", c.filter, got, c.want)
 			}
 		}

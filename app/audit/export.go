@@ -24,14 +24,14 @@ type Scope struct {
 	All      bool
 }
 
-// Place is where an export goes on, as text to keep. The empty one is the oldest event
+// Place says where an export continues, as text to keep. The empty one is the oldest event
 // that is kept.
 type Place string
 
 var errPlace = errors.New("it is not a place that \"doorward audit export\" has written for these events")
 
-// Export returns events of a scope after a place, the oldest first, and the next place;
-// at the end none. Errors: events_gone, unavailable, and of a place that isn't one.
+// Export returns events of a scope after a place, the oldest first, and the next place. At the
+// end there are no events. Errors: events_gone, unavailable, one for text that is no place.
 func (t *Trail) Export(ctx context.Context, of Scope, after Place) ([]doorward.Event, Place, error) {
 	if !of.All {
 		return t.exportTrail(ctx, of.TenantID, after)

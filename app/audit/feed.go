@@ -22,7 +22,7 @@ func parseTypes(text string) (types, error) {
 	}
 	all := types(strings.Split(text, ","))
 	for _, pattern := range all {
-		known := func(v doorward.Verb) bool { return types{pattern}.match(v.Action) }
+		known := func(v doorward.Verb) bool { return types{pattern}.matches(v.Action) }
 		if !slices.ContainsFunc(doorward.Verbs(), known) {
 			return nil, doorward.InvalidFields(doorward.FieldError{
 				Parameter: "types", Code: "invalid",
@@ -33,7 +33,7 @@ func parseTypes(text string) (types, error) {
 	return all, nil
 }
 
-func (t types) match(a doorward.Action) bool {
+func (t types) matches(a doorward.Action) bool {
 	for _, pattern := range t {
 		group, wild := strings.CutSuffix(pattern, "*")
 		if string(a) == pattern || wild && strings.HasPrefix(string(a), group) && (group == "" || strings.HasSuffix(group, ".")) {
@@ -54,7 +54,8 @@ func eventsGone(because string) error {
 
 // Feed returns at most limit events of the caller's tenant in the order of their numbers,
 // and the number of the last event that it has read. after is such a number; nil is the oldest
-// event that is kept. Errors: validation_failed, events_gone.
+// event that is kept. only selects actions, as parseTypes reads it. Errors:
+// validation_failed, events_gone.
 func (t *Trail) Feed(ctx context.Context, by doorward.Caller, after *int64, only string, limit int) (events []doorward.Event, last int64, err error) {
 	wanted, err := parseTypes(only)
 	if err != nil {
@@ -78,7 +79,7 @@ func (t *Trail) Feed(ctx context.Context, by doorward.Caller, after *int64, only
 }
 
 func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wanted types, limit int) (events []doorward.Event, _ int64, err error) {
-	for looked := 0; looked < maxFeedScan && len(events) < limit; {
+	for scanned := 0; scanned < maxFeedScan && len(events) < limit; {
 		some, err := t.db.Read().EventsAfter(ctx, tenantID, last, feedBatch)
 		if err != nil {
 			return nil, 0, err
@@ -87,14 +88,14 @@ func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wa
 			if e.Seq != last+1 {
 				return nil, 0, eventsGone("Events after this one were deleted just now.")
 			}
-			if last = e.Seq; wanted.match(e.Action) {
+			if last = e.Seq; wanted.matches(e.Action) {
 				events = append(events, e)
 			}
 			if len(events) == limit {
 				break
 			}
 		}
-		if looked += len(some); len(some) < feedBatch {
+		if scanned += len(some); len(some) < feedBatch {
 			break
 		}
 	}
@@ -104,7 +105,8 @@ func (t *Trail) pageOfTrail(ctx context.Context, tenantID string, last int64, wa
 // FeedAll returns at most limit events of the tenants that the service key covers, by number
 // within each tenant, and the position after the last one that it has read. It includes the
 // installation's events about tenants. No event is ever added before a position that was
-// returned, however late it is committed. Errors: validation_failed, events_gone.
+// returned, however late it is committed. only is as for Feed. Errors: validation_failed,
+// events_gone.
 func (t *Trail) FeedAll(ctx context.Context, by doorward.Caller, after doorward.Position, only string, limit int) ([]doorward.Event, doorward.Position, error) {
 	wanted, err := parseTypes(only)
 	if err != nil {
@@ -115,7 +117,7 @@ func (t *Trail) FeedAll(ctx context.Context, by doorward.Caller, after doorward.
 		if id == "" && e.Target.Type == "tenant" {
 			id = e.Target.ID
 		}
-		return id != "" && by.Service.Covers(id) && wanted.match(e.Action)
+		return id != "" && by.Service.Covers(id) && wanted.matches(e.Action)
 	})
 	return events, listPosition(next), err
 }
@@ -132,12 +134,13 @@ func feedPosition(at doorward.Position) store.FeedPosition {
 	return p
 }
 
-// feed returns events that are wanted after a position.
+// feed returns at most limit events that are wanted after a position, and the position after
+// the last one that it has read.
 func (t *Trail) feed(ctx context.Context, at store.FeedPosition, limit int, wanted func(doorward.Event) bool) (events []doorward.Event, _ store.FeedPosition, err error) {
 	if err := t.extendFeed(ctx); err != nil {
 		return nil, at, err
 	}
-	for looked := 0; looked < maxFeedScan && len(events) < limit; {
+	for scanned := 0; scanned < maxFeedScan && len(events) < limit; {
 		page, err := t.feedPage(ctx, at, feedBatch)
 		if err != nil {
 			return nil, at, err
@@ -146,17 +149,17 @@ func (t *Trail) feed(ctx context.Context, at store.FeedPosition, limit int, want
 			return nil, at, eventsGone("Events after this cursor are no longer kept.")
 		}
 		at = page.End
-		at.Pos, at.Seq = page.Read, 0
+		at.Pos, at.Seq = page.Read, 0 // unless the loop ends early
 		for i, e := range page.Events {
 			if wanted(e.Event) {
 				events = append(events, e.Event)
 			}
 			if i == feedBatch-1 || len(events) == limit {
-				at.Pos, at.Seq = e.Pos-1, e.Seq
+				at.Pos, at.Seq = e.Pos-1, e.Seq // within the row of e
 				break
 			}
 		}
-		if looked += max(len(page.Events), 1); at.Pos == page.End.Pos {
+		if scanned += max(len(page.Events), 1); at.Pos == page.End.Pos {
 			break
 		}
 	}

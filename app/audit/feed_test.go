@@ -19,21 +19,21 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// maintained is the fixture's trail as a node has it that keeps events so long.
-func (r *fixture) maintained(keep time.Duration) *audit.Trail {
+// newTrail returns the trail of another node, which keeps events this long; 0: for ever.
+func (r *fixture) newTrail(keep time.Duration) *audit.Trail {
 	r.Helper()
 	db := r.open()
 	return audit.New(db, func(context.Context) {}).Maintain(access.New(db, lease.New(db, time.Second)), keep)
 }
 
-// across is a service that covers these tenants; none: all.
-func across(tenants ...string) doorward.Caller {
+// serviceFor returns a service that covers these tenants; none: all.
+func serviceFor(tenants ...string) doorward.Caller {
 	k := doorward.ServiceKey{ID: "key_1", May: []doorward.Action{doorward.ServiceEventsRead}, Tenants: tenants}
 	return doorward.Caller{Principal: doorward.PrincipalOfService(k)}
 }
 
-// numbers are the events as "tnt_a 3".
-func numbers(events []doorward.Event) (all []string) {
+// eventNumbers returns tenant and number of each event, such as "tnt_a 3".
+func eventNumbers(events []doorward.Event) (all []string) {
 	for _, e := range events {
 		all = append(all, fmt.Sprint(e.Target.TenantID, " ", e.Seq))
 	}
@@ -89,7 +89,7 @@ func TestFollowersMissNothing(t *testing.T) {
 		seen := make([][]doorward.Event, 3)
 		failed := make([]error, len(seen))
 		for i := range seen {
-			f := follower{Trail: r.maintained(0), by: across(), limit: []int{1, 7, 200}[i]}
+			f := follower{Trail: r.newTrail(0), by: serviceFor(), limit: []int{1, 7, 200}[i]}
 			following.Go(func() {
 				for last := false; failed[i] == nil; {
 					some, err := f.read(ctx)
@@ -154,7 +154,7 @@ func TestFeedOfATenant(t *testing.T) {
 			if err != nil {
 				return code(err)
 			}
-			return fmt.Sprint(numbers(events), " ", last)
+			return fmt.Sprint(eventNumbers(events), " ", last)
 		}
 		if got := feed(0, "", 10); got != "[] 0" {
 			r.Errorf("without events: %s", got)
@@ -174,7 +174,7 @@ func TestFeedOfATenant(t *testing.T) {
 			}
 		}
 		if events, last, err := r.Feed(ctx, by, nil, "*", 10); len(events) != 3 || last != 3 || err != nil {
-			r.Errorf("from the beginning: %v, %d, %v", numbers(events), last, err)
+			r.Errorf("from the beginning: %v, %d, %v", eventNumbers(events), last, err)
 		}
 	})
 }
@@ -198,14 +198,14 @@ func TestFeedOfServices(t *testing.T) {
 		about.Target = doorward.Object{Type: "tenant", ID: "tnt_c"}
 		_, err := r.db.Write(ctx, func(tx *store.Tx) error { return errors.Join(tx.InsertEvent(ctx, own), tx.InsertEvent(ctx, about)) })
 		r.ok(err)
-		trail := r.maintained(0)
+		trail := r.newTrail(0)
 		for _, c := range []struct {
 			by   doorward.Caller
 			want []string
 		}{
-			{across(), []string{" 2", "tnt_a 1", "tnt_a 2", "tnt_b 1"}},
-			{across("tnt_b"), []string{"tnt_b 1"}},
-			{across("tnt_c", "tnt_b"), []string{" 2", "tnt_b 1"}},
+			{serviceFor(), []string{" 2", "tnt_a 1", "tnt_a 2", "tnt_b 1"}},
+			{serviceFor("tnt_b"), []string{"tnt_b 1"}},
+			{serviceFor("tnt_c", "tnt_b"), []string{" 2", "tnt_b 1"}},
 		} {
 			f := follower{Trail: trail, by: c.by, limit: 1}
 			all, err := f.read(ctx)
@@ -215,24 +215,24 @@ func TestFeedOfServices(t *testing.T) {
 				r.ok(err)
 				all = append(all, more...)
 			}
-			if diff := cmp.Diff(c.want, numbers(all)); diff != "" {
+			if diff := cmp.Diff(c.want, eventNumbers(all)); diff != "" {
 				r.Errorf("%v (-want +got):\n%s", c.by.Service.Tenants, diff)
 			}
 		}
 	})
 }
 
-// What is older than it is kept is deleted from the beginning of each trail. The rest is
-// still verified, from the anchor on, and a follower who has missed something is told.
+// Events older than they are kept are deleted from the beginning of each trail. The rest still
+// verifies, from the anchor on, and a follower who has missed events gets events_gone.
 func TestOldEventsAreDeleted(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		ctx := r.Context()
 		r.writeEvents("tnt_a", 1, 1200)
 		r.writeEvents("tnt_b", 1, 3)
-		idle := &follower{Trail: r.maintained(0), by: across("tnt_a"), limit: 200}
+		idle := &follower{Trail: r.newTrail(0), by: serviceFor("tnt_a"), limit: 200}
 		_, err := idle.read(ctx)
 		r.ok(err)
-		slow := &follower{Trail: idle.Trail, by: across(), limit: 10}
+		slow := &follower{Trail: idle.Trail, by: serviceFor(), limit: 10}
 		_, slow.at, err = slow.FeedAll(ctx, slow.by, slow.at, "", 10)
 		r.ok(err)
 		r.writeEvents("tnt_a", 1201, 1210)
@@ -240,8 +240,8 @@ func TestOldEventsAreDeleted(t *testing.T) {
 		r.age("tnt_a", 1200, 2*keep)
 		r.age("tnt_b", 3, 2*keep)
 		first, newest := r.links("tnt_a", 1)[0], r.mark("tnt_a")
-		r.ok(r.maintained(0).Sweep(ctx)) // for ever
-		r.ok(r.maintained(keep).Sweep(ctx))
+		r.ok(r.newTrail(0).Sweep(ctx)) // for ever
+		r.ok(r.newTrail(keep).Sweep(ctx))
 		if left := r.links("tnt_a", 2); left[0].Seq != 1201 {
 			r.Errorf("the trail begins at %d, want 1201", left[0].Seq)
 		}
@@ -253,11 +253,11 @@ func TestOldEventsAreDeleted(t *testing.T) {
 				r.Errorf("the mark of %d: %v, %v", m.Seq, holds, err)
 			}
 		}
-		if sound, err := r.RecentIntact(ctx, "tnt_a", 100); !sound || err != nil {
-			r.Errorf("the end is intact: %v, %v", sound, err)
+		if intact, err := r.RecentIntact(ctx, "tnt_a", 100); !intact || err != nil {
+			r.Errorf("the end is intact: %v, %v", intact, err)
 		}
 
-		r.followsAfterTrim(idle, slow)
+		r.checkFollowersAfterTrim(idle, slow)
 		r.tamper("DELETE FROM events WHERE tenant_id = 'tnt_a' AND seq = 1201")
 		if diff := cmp.Diff([]string{"deleted 1201"}, r.verdict("tnt_a")); diff != "" {
 			r.Errorf("behind the anchor:\n%s", diff)
@@ -265,20 +265,20 @@ func TestOldEventsAreDeleted(t *testing.T) {
 	})
 }
 
-func (r *fixture) followsAfterTrim(idle, slow *follower) {
+func (r *fixture) checkFollowersAfterTrim(idle, slow *follower) {
 	r.Helper()
 	ctx := r.Context()
 	if events, err := idle.read(ctx); len(events) != 10 || err != nil {
-		r.Errorf("who had read all before gets %d events, %v", len(events), err)
+		r.Errorf("a follower who had read the deleted events gets %d events, %v", len(events), err)
 	}
 	if _, err := slow.read(ctx); code(err) != "events_gone" {
-		r.Errorf("who has missed events is told %v", err)
+		r.Errorf("a follower who has missed events gets %v", err)
 	}
-	fresh := follower{Trail: idle.Trail, by: across(), limit: 3}
+	fresh := follower{Trail: idle.Trail, by: serviceFor(), limit: 3}
 	events, err := fresh.read(ctx)
 	r.ok(err)
 	if len(events) != 10 || events[0].Seq != 1201 {
-		r.Errorf("who begins now gets %v", numbers(events))
+		r.Errorf("a follower who begins now gets %v", eventNumbers(events))
 	}
 	by := doorward.Caller{}.As(doorward.User{TenantID: "tnt_a"})
 	for after, want := range map[int64]string{0: "events_gone", 1199: "events_gone", 1200: "<nil>", 1210: "<nil>"} {
@@ -335,11 +335,11 @@ func TestVerifyingWhileEventsAreDeleted(t *testing.T) {
 		r.age("tnt_a", 2900, 2*time.Hour)
 		var sweeping sync.WaitGroup
 		var swept error
-		sweeping.Go(func() { swept = r.maintained(time.Hour).Sweep(ctx) })
+		sweeping.Go(func() { swept = r.newTrail(time.Hour).Sweep(ctx) })
 		for range 20 {
 			r.mark("tnt_a")
-			if sound, err := r.RecentIntact(ctx, "tnt_a", 50); !sound || err != nil {
-				r.Errorf("the end is intact: %v, %v", sound, err)
+			if intact, err := r.RecentIntact(ctx, "tnt_a", 50); !intact || err != nil {
+				r.Errorf("the end is intact: %v, %v", intact, err)
 			}
 		}
 		sweeping.Wait()

@@ -24,8 +24,8 @@ func (t *Trail) RecentIntact(ctx context.Context, tenantID string, n int) (bool,
 	if err != nil {
 		return false, err
 	}
-	sound, err := t.endsIn(ctx, end, n)
-	if err == nil && !sound {
+	intact, err := t.endsIn(ctx, end, n)
+	if err == nil && !intact {
 		now, err := t.db.Read().Chain(ctx, tenantID)
 		if errors.Is(err, store.ErrNone) { // destroyed since it was read
 			return true, nil
@@ -34,10 +34,11 @@ func (t *Trail) RecentIntact(ctx context.Context, tenantID string, n int) (bool,
 			return t.endsIn(ctx, now, n)
 		}
 	}
-	return sound, err
+	return intact, err
 }
 
-// endsIn walks from the event before the last n to end.
+// endsIn reports whether the last n events are intact and lead to end. It also reads the event
+// before them, for its hash.
 func (t *Trail) endsIn(ctx context.Context, end store.Chain, n int) (bool, error) {
 	seq, hash := end.Start()
 	first := seq + 1
@@ -46,7 +47,7 @@ func (t *Trail) endsIn(ctx context.Context, end store.Chain, n int) (bool, error
 	if err != nil {
 		return false, err
 	}
-	if from > first && len(links) > 0 { // the event before the last n is not checked
+	if from > first && len(links) > 0 { // what precedes the first of these is not checked
 		seq, hash = links[0].Seq-1, nil
 	}
 	for _, l := range links {

@@ -10,7 +10,7 @@ import (
 const (
 	trimLeast  = 50  // events that one transaction deletes at least
 	trimMost   = 500 // and at most
-	trimTrails = 100 // trails that are looked for at once
+	trimTrails = 100 // trails that are read at once
 	// trimTime is how long a transaction should take: SQLite has one writer, and a node's
 	// heartbeat waits with the others.
 	trimTime = 40 * time.Millisecond
@@ -66,7 +66,7 @@ func (t *Trail) trim(ctx context.Context, tenantID string, began time.Time) erro
 	return nil
 }
 
-// nextBatch returns how many events to delete after as many have taken a time.
+// nextBatch returns how many events to delete next, after limit events have taken this long.
 func nextBatch(limit int, took time.Duration) int {
 	switch {
 	case took > trimTime:

@@ -73,18 +73,18 @@ func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, err
 		}
 		moved := end.Last != last
 		last = end.Last
-		if err := w.rest(ctx, read, end); err != nil {
+		if err := w.walkRest(ctx, read, end); err != nil {
 			return Mark{}, nil, err
 		}
 		// Events added since end was read have moved it. Otherwise an event beyond end
 		// doesn't belong to the chain.
-		if w.seq <= end.Last || !moved || w.full() {
+		if w.seq <= end.Last || !moved || w.isFull() {
 			return Mark{tenantID, end.Last, end.Head}, w.result(end), nil
 		}
 	}
 }
 
-// verifyWithoutRow is Verify for a chain without a row.
+// verifyWithoutRow is Verify for a trail whose chain has no row.
 func (t *Trail) verifyWithoutRow(ctx context.Context, tenantID string) (Mark, []Fault, error) {
 	read := t.db.Read()
 	links, err := read.Links(ctx, tenantID, doorward.Position{}, 1)
@@ -111,7 +111,7 @@ func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
 	read := t.db.Read()
 	chain, err := read.Chain(ctx, m.TenantID)
 	if errors.Is(err, store.ErrNone) {
-		return t.destroyed(ctx, m.TenantID)
+		return t.isDestroyed(ctx, m.TenantID)
 	}
 	if err != nil {
 		return false, err
@@ -126,7 +126,8 @@ func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
 	return len(links) == 1 && links[0].Seq == m.Seq && bytes.Equal(links[0].Hash, m.Hash), err
 }
 
-func (t *Trail) destroyed(ctx context.Context, tenantID string) (bool, error) {
+// isDestroyed reports whether the destruction of the tenant is recorded, or may have been.
+func (t *Trail) isDestroyed(ctx context.Context, tenantID string) (bool, error) {
 	if tenantID == "" {
 		return false, nil
 	}

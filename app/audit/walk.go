@@ -36,10 +36,10 @@ type misfit struct {
 	before []byte // the hash of the event before
 }
 
-func (w *walk) full() bool { return len(w.faults)+len(w.misfits) >= maxFaults }
+func (w *walk) isFull() bool { return len(w.faults)+len(w.misfits) >= maxFaults }
 
-// rest walks over all remaining events.
-func (w *walk) rest(ctx context.Context, read store.Reader, end store.Chain) error {
+// walkRest walks over all remaining events.
+func (w *walk) walkRest(ctx context.Context, read store.Reader, end store.Chain) error {
 	if w.head == nil {
 		w.seq = end.Anchor
 		_, w.head = end.Start()
@@ -64,14 +64,14 @@ func (w *walk) rest(ctx context.Context, read store.Reader, end store.Chain) err
 					return err
 				}
 			}
-			if w.step(l, end.Origin); w.full() {
+			if w.step(l, end.Origin); w.isFull() {
 				return nil
 			}
 		}
 	}
 }
 
-// skipTrimmed goes on behind the events that were deleted for their age during the walk.
+// skipTrimmed continues after the events that were deleted for their age during the walk.
 func (w *walk) skipTrimmed(ctx context.Context, read store.Reader) error {
 	now, err := read.Chain(ctx, w.tenantID)
 	if errors.Is(err, store.ErrNone) { // destroyed during the walk
@@ -86,12 +86,12 @@ func (w *walk) skipTrimmed(ctx context.Context, read store.Reader) error {
 
 func (w *walk) step(l store.Link, origin int64) {
 	if l.Seq <= w.seq || l.Seq <= origin && l.Hash != nil {
-		w.fault(Inserted, l.Seq, l.ID)
+		w.addFault(Inserted, l.Seq, l.ID)
 		return
 	}
 	gap := l.Seq > w.seq+1
 	if gap {
-		w.fault(Deleted, w.seq+1, "")
+		w.addFault(Deleted, w.seq+1, "")
 	}
 	w.seq = l.Seq
 	if l.Seq <= origin {
@@ -99,7 +99,7 @@ func (w *walk) step(l store.Link, origin int64) {
 	}
 	switch {
 	case !l.Intact(), l.Blanked() && !w.mayBeBlank(l.Event):
-		w.fault(Edited, l.Seq, l.ID)
+		w.addFault(Edited, l.Seq, l.ID)
 	case !gap && !l.Follows(w.head, l.Seq): // after a gap the previous hash is unknown
 		w.misfits = append(w.misfits, misfit{l, w.head})
 	}
@@ -121,7 +121,7 @@ func concerns(r store.ErasureRecord, e doorward.Event) bool {
 	})
 }
 
-func (w *walk) fault(kind FaultKind, seq int64, id string) {
+func (w *walk) addFault(kind FaultKind, seq int64, id string) {
 	w.faults = append(w.faults, Fault{kind, seq, id})
 }
 
@@ -130,13 +130,13 @@ func (w *walk) result(end store.Chain) []Fault {
 	w.explain(end.Last)
 	last := func(f Fault) bool { return f.Seq == w.seq }
 	switch {
-	case w.full():
+	case w.isFull():
 	case w.seq > end.Last:
-		w.fault(Inserted, end.Last+1, "")
+		w.addFault(Inserted, end.Last+1, "")
 	case w.seq < end.Last:
-		w.fault(CutOff, w.seq+1, "")
+		w.addFault(CutOff, w.seq+1, "")
 	case !bytes.Equal(w.head, end.Head) && !slices.ContainsFunc(w.faults, last):
-		w.fault(CutOff, w.seq, "")
+		w.addFault(CutOff, w.seq, "")
 	}
 	slices.SortStableFunc(w.faults, func(a, b Fault) int { return cmp.Compare(a.Seq, b.Seq) })
 	return w.faults
@@ -150,13 +150,13 @@ func (w *walk) explain(last int64) {
 		switch {
 		case m.Seq > last: // beyond the end, reported by result
 		case !genuine:
-			w.fault(Edited, m.Seq, m.ID)
+			w.addFault(Edited, m.Seq, m.ID)
 		case seq != m.Seq:
-			w.fault(Reordered, m.Seq, m.ID)
+			w.addFault(Reordered, m.Seq, m.ID)
 		}
 	}
 	if len(w.misfits) > 0 && len(w.faults) == 0 && w.misfits[0].Seq <= last {
-		w.fault(Edited, w.misfits[0].Seq, w.misfits[0].ID)
+		w.addFault(Edited, w.misfits[0].Seq, w.misfits[0].ID)
 	}
 }
 

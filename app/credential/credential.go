@@ -59,8 +59,8 @@ func New(writer *access.Writer, db *store.DB, pool *argon.Pool, limits Limits) *
 // SetLimits puts other limits into force, for attempts that begin from now on.
 func (v *Verifier) SetLimits(limits Limits) { v.limits.Store(&limits) }
 
-// Proof is a correct password whose attempt is in flight. Pass each to End, or Refuse
-// or Release it. The zero Proof stands for a proof of another kind and settles
+// Proof is a correct password whose attempt is in flight. Call End, Refuse or Release of
+// each. The zero Proof stands for a proof of another kind and settles
 // nothing.
 type Proof struct {
 	Account  doorward.Account
@@ -144,7 +144,7 @@ func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
 }
 
 // Pause ends the attempt without an outcome, in the transaction that asks for another
-// proof: the password neither counts as a failure nor clears the counter, or a second
+// proof: the password neither counts as a failure nor clears the counter. Otherwise a second
 // factor could be guessed for ever between right passwords. An outdated hash is replaced.
 func (p Proof) Pause(ctx context.Context, tx *store.Tx) error {
 	if err := p.rehash(ctx, tx); err != nil || p.attempt.id == "" {
@@ -164,8 +164,8 @@ func (p Proof) rehash(ctx context.Context, tx *store.Tx) error {
 
 // End ends the attempt by the result of the action, and returns that result, or
 // the fault that kept the attempt from being counted. Without an error the attempt
-// is settled already, an unavailable one and a challenge that is over release it, any
-// other counts as a failure.
+// is settled already. A refusal counts as a failure, but a fault of the server and
+// challenge_over release the attempt.
 func (p Proof) End(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	switch {
@@ -181,7 +181,7 @@ func (p Proof) End(ctx context.Context, err error) error {
 }
 
 // Release ends the attempt as if it had not been made, for a refusal that says to the
-// caller that the password is correct. Don't pass the proof to End then.
+// caller that the password is correct. Don't call End then.
 func (p Proof) Release(ctx context.Context) { p.verifier.release(ctx, p.attempt) }
 
 // SamePassword reports whether two texts are the same password.

@@ -55,9 +55,9 @@ func (v *Verifier) CountEmailChange(ctx context.Context, tx *store.Tx, by doorwa
 	return err
 }
 
-// CheckForgotLimits reports whether another reset may be requested. It only reads,
-// so that a request beyond the limits is cheap. Errors: too_many_attempts, the
-// same for addresses without an account.
+// CheckForgotLimits returns too_many_attempts if no further reset may be requested, the
+// same for addresses without an account. It only reads, so that a request beyond the
+// limits is cheap.
 func (v *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, email string) error {
 	return v.checkCounters(ctx, v.forgotCounters(by, email))
 }
@@ -87,7 +87,7 @@ func (v *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Ca
 	return count(ctx, tx, v.forgotCounters(by, email))
 }
 
-// count hits the counters and returns the number of the last one.
+// count counts in each counter and returns the number of the last one.
 func count(ctx context.Context, tx *store.Tx, counters []forgotCounter) (nth int, err error) {
 	for _, c := range counters {
 		t, err := tx.HitThrottle(ctx, c.bucket, forgotWindow)

@@ -17,9 +17,9 @@ const freeFailures = 5
 //
 //	go test -run Golden ./app/credential -update
 func TestGoldenNumbers(t *testing.T) {
-	var slowest time.Duration // time of closedAfter failures, each as early as allowed
+	var shortest time.Duration // time of closedAfter failures, each as early as allowed
 	for failures := freeFailures; failures < closedAfter; failures++ {
-		slowest += delay(failures - freeFailures)
+		shortest += delay(failures - freeFailures)
 	}
 	var out strings.Builder
 	out.WriteString("| What | Value |\n|---|---|\n")
@@ -28,28 +28,28 @@ func TestGoldenNumbers(t *testing.T) {
 		{"longest wait", delay(closedAfter)},
 		{"failures until unknown browsers are refused", closedAfter},
 		{"codes of an app in a row, without a right one, until they are refused", closedAfter},
-		{"shortest time in which these can happen", slowest},
+		{"shortest time in which these can happen", shortest},
 		{"fewer are forgotten after", accountMemory},
-		{"tries of a known browser", fmt.Sprintf("%d in %s", deviceHits, plain(deviceWindow))},
-		{"tries of all known browsers of an account", fmt.Sprintf("%d in %s", devicesHits, plain(deviceWindow))},
+		{"tries of a known browser", fmt.Sprintf("%d in %s", deviceHits, formatDuration(deviceWindow))},
+		{"tries of all known browsers of an account", fmt.Sprintf("%d in %s", devicesHits, formatDuration(deviceWindow))},
 		{"an attempt is in flight for at most", attemptLife},
 		{"counters of an account outlive its last membership by", countersKept},
 		{"a browser is known for", doorward.DeviceLife},
 		{"failures of a client address are counted for", ipWindow},
-		{"mails with a reset for an address", fmt.Sprintf("%d in %s", forgotHits, plain(forgotWindow))},
-		{"requests for a reset from a client address", fmt.Sprintf("%d in %s", forgotPerNetwork, plain(forgotWindow))},
-		{"logins with a passkey alone begun from a client address", fmt.Sprintf("%d in %s", passkeysPerNetwork, plain(ipWindow))},
+		{"mails with a reset for an address", fmt.Sprintf("%d in %s", forgotHits, formatDuration(forgotWindow))},
+		{"requests for a reset from a client address", fmt.Sprintf("%d in %s", forgotPerNetwork, formatDuration(forgotWindow))},
+		{"logins with a passkey alone begun from a client address", fmt.Sprintf("%d in %s", passkeysPerNetwork, formatDuration(ipWindow))},
 	} {
 		if d, ok := row[1].(time.Duration); ok {
-			row[1] = plain(d)
+			row[1] = formatDuration(d)
 		}
 		fmt.Fprintf(&out, "| %s | %v |\n", row[0], row[1])
 	}
 	goldentest.Section(t, "../../docs/limits.md", "numbers", out.String())
 }
 
-// plain formats a duration with days, and without zeros after the last unit.
-func plain(d time.Duration) string {
+// formatDuration formats a duration with days, and without zeros after the last unit.
+func formatDuration(d time.Duration) string {
 	if day := 24 * time.Hour; d%day == 0 {
 		return fmt.Sprintf("%d days", d/day)
 	}

@@ -35,7 +35,7 @@ func (v *Verifier) SweepOrphaned(ctx context.Context) error {
 
 // sweepOrphaned decides under the lock on the account, which member.Ensure takes too.
 func sweepOrphaned(ctx context.Context, tx *store.Tx, account store.OrphanedAccount) error {
-	if held, err := tx.LockAccount(ctx, account.ID); err != nil || !held {
+	if locked, err := tx.LockAccount(ctx, account.ID); err != nil || !locked {
 		return err
 	}
 	memberships, err := tx.CountMemberships(ctx, account.ID)
@@ -43,7 +43,7 @@ func sweepOrphaned(ctx context.Context, tx *store.Tx, account store.OrphanedAcco
 		return err
 	}
 	if memberships == 0 {
-		if account.LeftAt.Unix() == 0 {
+		if account.LeftAt.Unix() == 0 { // left behind by an older version
 			err = tx.ClearCredentials(ctx, account.ID)
 		}
 		if err = errors.Join(err, tx.DeleteCounters(ctx, account.Account)); err != nil {

@@ -32,7 +32,7 @@ const minWordLength = 4
 // CheckNew returns what is wrong with a new password and its confirmation, each
 // with a pointer: required, mismatch, too_short, too_long, too_common,
 // contains_identity. words are the names of the user and of tenants; the address
-// is checked besides.
+// is checked, too.
 func (r Rules) CheckNew(password, confirm, email string, words ...string) []doorward.FieldError {
 	password, confirm = norm.NFC.String(password), norm.NFC.String(confirm)
 	var faults []doorward.FieldError

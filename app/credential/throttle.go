@@ -55,6 +55,7 @@ type attempt struct {
 	busy bool
 }
 
+// wider is the bucket besides own: at most one of ip and all is set.
 func (a attempt) wider() string { return a.ip + a.all }
 
 // reserve stores the attempt before anything is hashed, so that parallel guesses,
@@ -111,8 +112,8 @@ func (a attempt) withAllowance(err error) error {
 	return &withRest
 }
 
-// accountBucket is one bucket per client network for all malformed addresses, so
-// that they can't fill the table.
+// accountBucket is the bucket of an address. All malformed ones from one client network
+// share a bucket, so that they can't fill the table.
 func accountBucket(email string, by doorward.Caller) string {
 	if email == "" {
 		return "nobody:" + Network(by.IP)
@@ -137,9 +138,9 @@ func KnownDevices(ctx context.Context, read store.Reader, by doorward.Caller, em
 	return read.KnownDevices(ctx, email, by.Devices, now.Add(-doorward.DeviceLife))
 }
 
-// CurrentDevice is the known browser of the caller, or nil. It is nil for two of
-// them too: one could be planted, and the one returned here is kept when others
-// end.
+// CurrentDevice is the known browser of the caller, or nil. It is also nil if the caller
+// sends several: a thief could have planted one, and what is returned here stays known when
+// the others end.
 func CurrentDevice(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time) ([]byte, error) {
 	known, err := KnownDevices(ctx, read, by, by.Email, now)
 	if err != nil || len(known) != 1 {
@@ -273,7 +274,7 @@ func (v *Verifier) fail(ctx context.Context, a attempt, record access.Record) er
 	})
 }
 
-// countFailure locks the counters in the order of reserve, or two attempts would
+// countFailure locks the counters in the order of reserve, so that no two attempts
 // deadlock. The record comes after them: no transaction that locks its row waits
 // for a counter.
 func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
@@ -315,8 +316,8 @@ func (v *Verifier) release(ctx context.Context, a attempt) {
 }
 
 // finish ends an attempt and writes its outcome. If the request ends before, the
-// outcome is written in the background: closing the connection must not avoid a
-// failure.
+// outcome is written in the background: closing the connection must not keep a failure
+// from being counted.
 func (v *Verifier) finish(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) error {
 	if a.id == "" {
 		return nil
@@ -333,7 +334,7 @@ func (v *Verifier) finish(ctx context.Context, a attempt, outcome func(context.C
 	return err
 }
 
-// finishLate writes an outcome unless it is written: the first try may have committed
+// finishLate writes an outcome unless that is done: the first try may have committed
 // although it returned an error.
 func (v *Verifier) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
 	ctx, stop := context.WithTimeout(ctx, finishWithin)
@@ -407,8 +408,8 @@ func tooMany(wait time.Duration) *doorward.Error {
 // Network is the client network of an address, see doorward.Network.
 func Network(ip string) string { return doorward.Network(ip) }
 
-// Sweep deletes expired counters, attempts and devices, in several transactions, since an
-// attack leaves many.
+// Sweep deletes expired counters, attempts and devices, and proofs of a second factor that no
+// browser may remember any more, in several transactions, since an attack leaves many.
 func (v *Verifier) Sweep(ctx context.Context) error {
 	return errors.Join(
 		v.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {

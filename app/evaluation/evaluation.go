@@ -8,9 +8,9 @@
 //	}})
 //
 // Users and keys are read from the database for each call, and sessions as by a check.
-// So what has been revoked is refused at once, on every node. Outside of its
-// tenants a limited service is answered as if nothing existed. An error
-// means that the answer is unknown, and never stands for a refusal.
+// So what has been revoked is refused at once, on every node. A service that is limited to
+// tenants is answered as if nothing existed outside of them. An error means that the answer is
+// unknown, and never stands for a refusal.
 package evaluation
 
 import (
@@ -139,15 +139,15 @@ func (e *Evaluations) findAll(ctx context.Context, by *doorward.ServiceKey, aske
 
 // candidate is the principal of a subject, or why there is none.
 type candidate struct {
-	p        doorward.Principal
-	refused  string
-	declared bool // by the model
+	p          doorward.Principal
+	refusal    string // the reason, a sentence; empty: none
+	isDeclared bool   // by the model
 }
 
 // with adds the attributes that the service sends about the subject. Only for users that the
 // model declares do they change the principal.
 func (c candidate) with(properties map[string]any) candidate {
-	if c.declared && len(properties) > 0 {
+	if c.isDeclared && len(properties) > 0 {
 		c.p, _ = doorward.PrincipalOfDeclared(c.p.Rules, c.p.ID, properties)
 	}
 	return c
@@ -172,9 +172,9 @@ func (e *Evaluations) find(ctx context.Context, by *doorward.ServiceKey, s subje
 	case err != nil:
 		return candidate{}, err
 	case len(all) == 0:
-		return candidate{refused: noSubject}, nil
+		return candidate{refusal: noSubject}, nil
 	case len(all) > 1:
-		return candidate{refused: severalTenants}, nil
+		return candidate{refusal: severalTenants}, nil
 	}
 	return all[0], nil
 }
@@ -184,22 +184,22 @@ func (e *Evaluations) candidates(ctx context.Context, by *doorward.ServiceKey, s
 	switch s.subject.Type {
 	case User:
 		if !strings.HasPrefix(s.subject.ID, ownUser) {
-			return e.declared(ctx, by, s.subject.ID)
+			return e.findDeclared(ctx, by, s.subject.ID)
 		}
-		return e.members(ctx, by, s.subject)
+		return e.findMembers(ctx, by, s.subject)
 	case Key:
 		p, err := e.keys.ByID(ctx, s.subject.ID, s.ip)
-		return credential(by, p, err)
+		return candidateOfCredential(by, p, err)
 	case Session:
 		p, err := e.sessions.CheckText(ctx, s.subject.ID)
-		return credential(by, p, err)
+		return candidateOfCredential(by, p, err)
 	}
-	return []candidate{{refused: unknownType}}, nil
+	return []candidate{{refusal: unknownType}}, nil
 }
 
-// declared returns the user that the model declares, who is in no tenant. A service that
+// findDeclared returns the user that the model declares, who is in no tenant. A service that
 // is limited to tenants doesn't see it.
-func (e *Evaluations) declared(ctx context.Context, by *doorward.ServiceKey, id string) ([]candidate, error) {
+func (e *Evaluations) findDeclared(ctx context.Context, by *doorward.ServiceKey, id string) ([]candidate, error) {
 	if !by.Covers("") {
 		return nil, nil
 	}
@@ -211,15 +211,15 @@ func (e *Evaluations) declared(ctx context.Context, by *doorward.ServiceKey, id 
 	if !found {
 		return nil, nil
 	}
-	return []candidate{{p: p, declared: true}}, nil
+	return []candidate{{p: p, isDeclared: true}}, nil
 }
 
-// members returns the user in each tenant that the service sees, or in the one named.
-func (e *Evaluations) members(ctx context.Context, by *doorward.ServiceKey, s Subject) (all []candidate, err error) {
+// findMembers returns the user in each tenant that the service sees, or in the one named.
+func (e *Evaluations) findMembers(ctx context.Context, by *doorward.ServiceKey, s Subject) (all []candidate, err error) {
 	users, err := e.memberships(ctx, s)
 	for _, u := range users {
 		if by.Covers(u.TenantID) {
-			all = append(all, member(u))
+			all = append(all, candidateOfMember(u))
 		}
 	}
 	return all, err
@@ -236,11 +236,12 @@ func (e *Evaluations) memberships(ctx context.Context, s Subject) ([]doorward.Us
 	return []doorward.User{u}, err
 }
 
-// member is the principal of a user who could sign in to the tenant.
-func member(u doorward.User) candidate {
+// candidateOfMember returns the candidate of a membership, which is refused if the user may
+// not sign in to the tenant.
+func candidateOfMember(u doorward.User) candidate {
 	c := candidateOf(doorward.PrincipalOf(u, doorward.Session{}))
 	if d := access.CanSignIn(u); !d.Allowed {
-		c.refused = reasonOf(d)
+		c.refusal = reasonOf(d)
 	}
 	return c
 }
@@ -250,19 +251,19 @@ func member(u doorward.User) candidate {
 func candidateOf(p doorward.Principal) candidate {
 	c := candidate{p: p}
 	if d := access.CanEnter(&p, false); !d.Allowed {
-		c.refused = reasonOf(d)
+		c.refusal = reasonOf(d)
 	}
 	return c
 }
 
-// credential returns the candidate of a key or session that has been looked up, or why there
-// is none.
-func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]candidate, error) {
+// candidateOfCredential returns the candidate of a key or session that has been looked up, or
+// why there is none.
+func candidateOfCredential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]candidate, error) {
 	switch {
 	case p.TenantID != "" && !by.Covers(p.TenantID), doorward.HasCode(err, doorward.CodeUnauthenticated):
 		return nil, nil
 	case doorward.HasCode(err, doorward.CodeIPNotAllowed):
-		return []candidate{{refused: otherAddress}}, nil
+		return []candidate{{refusal: otherAddress}}, nil
 	case err != nil:
 		return nil, err
 	}
@@ -272,8 +273,8 @@ func credential(by *doorward.ServiceKey, p doorward.Principal, err error) ([]can
 // decide answers a question about the candidate by check, to which it passes what is known
 // of the request.
 func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Principal, doorward.Action, *doorward.Request) access.Decision) Decision {
-	if c.refused != "" {
-		return Decision{Reason: c.refused}
+	if c.refusal != "" {
+		return Decision{Reason: c.refusal}
 	}
 	verb, _ := c.p.Rules.Model().Lookup(q.Action)
 	switch want := typeOf(verb); {

@@ -19,15 +19,15 @@ type Found[T any] struct {
 	Reason string // why a search like this can find nothing; else empty
 }
 
-// Limits of one search. It ends its page early if policies take long.
+// Limits of one search.
 const (
-	maxScanned = 2000 // rows, or entities of the model
-	chunk      = 500
-	searchTime = time.Second
+	maxScanned = 2000        // rows, or entities of the model
+	chunk      = 500         // rows that are read at once
+	searchTime = time.Second // among entities, since policies about them may take long
 )
 
 // Subjects finds the users or API keys of one tenant that may do what the question asks.
-// The tenant is the resource, or named with the subject, whose ID is ignored. Without a
+// The tenant is the resource, or named with the subject. The subject's ID is ignored. Without a
 // tenant it finds the users that the model declares. Errors: unavailable.
 func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[Subject], error) {
 	tenantID := q.Subject.TenantID
@@ -50,7 +50,7 @@ func (e *Evaluations) Subjects(ctx context.Context, by *doorward.ServiceKey, q Q
 	return scan(w, func(w doorward.Window) (doorward.Page[doorward.User], error) {
 		return e.db.Read().UserPage(ctx, tenantID, store.UserFilter{Status: doorward.UserActive}, w)
 	}, func(u doorward.User) (Subject, doorward.Position, bool) {
-		c := member(u)
+		c := candidateOfMember(u)
 		at := doorward.Position{At: u.CreatedAt.UnixMicro(), ID: u.ID}
 		return Subject{User, u.ID, u.TenantID}, at, c.decide(q, now, access.CanCheckAt).Allowed
 	})
@@ -69,7 +69,7 @@ func (e *Evaluations) declaredUsers(ctx context.Context, q Question, w doorward.
 	now := e.db.Now()
 	found := scanIDs(e.db.Now, ids, w, func(id string) bool {
 		p, _ := doorward.PrincipalOfDeclared(rules, id, q.SubjectProperties)
-		c := candidate{p: p, declared: true}
+		c := candidate{p: p, isDeclared: true}
 		return c.decide(q, now, access.CanCheckAt).Allowed
 	})
 	return foundOf(found, func(id string) Subject { return Subject{Type: User, ID: id} }), nil
@@ -86,8 +86,8 @@ func foundOf[T any](ids doorward.Page[string], of func(id string) T) (found Foun
 
 // scanIDs looks at sorted ids until the window is full or a limit is reached.
 func scanIDs(clock func() time.Time, ids []string, w doorward.Window, matches func(id string) bool) (page doorward.Page[string]) {
-	first, isThere := slices.BinarySearch(ids, w.After.ID)
-	if isThere {
+	first, found := slices.BinarySearch(ids, w.After.ID)
+	if found {
 		first++
 	}
 	end := clock().Add(searchTime)
@@ -175,14 +175,14 @@ func (e *Evaluations) Resources(ctx context.Context, by *doorward.ServiceKey, q 
 			found = append(found, q.Resource)
 		}
 	}
-	return Found[doorward.Resource]{Page: cut(found, func(r doorward.Resource) string { return r.ID }, w)}, nil
+	return Found[doorward.Resource]{Page: pageOf(found, func(r doorward.Resource) string { return r.ID }, w)}, nil
 }
 
 // entities searches the model's entities of the type that the question asks about.
 func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Resource], error) {
 	c, err := e.find(ctx, by, q.subjectKey())
-	if err != nil || c.refused != "" {
-		return Found[doorward.Resource]{Reason: c.refused}, err
+	if err != nil || c.refusal != "" {
+		return Found[doorward.Resource]{Reason: c.refusal}, err
 	}
 	ids := c.p.Rules.Declared(q.Resource.Type)
 	if len(ids) == 0 {
@@ -200,8 +200,8 @@ func (e *Evaluations) entities(ctx context.Context, by *doorward.ServiceKey, q Q
 // Actions finds what the subject may do on the resource, by name. Errors: unavailable.
 func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Question, w doorward.Window) (Found[doorward.Action], error) {
 	c, err := e.find(ctx, by, q.subjectKey())
-	if err != nil || c.refused != "" {
-		return Found[doorward.Action]{Reason: c.refused}, err
+	if err != nil || c.refusal != "" {
+		return Found[doorward.Action]{Reason: c.refusal}, err
 	}
 	c = c.with(q.SubjectProperties)
 	var found []doorward.Action
@@ -212,11 +212,11 @@ func (e *Evaluations) Actions(ctx context.Context, by *doorward.ServiceKey, q Qu
 			found = append(found, v.Action)
 		}
 	}
-	return Found[doorward.Action]{Page: cut(found, func(a doorward.Action) string { return string(a) }, w)}, nil
+	return Found[doorward.Action]{Page: pageOf(found, func(a doorward.Action) string { return string(a) }, w)}, nil
 }
 
-// cut sorts by the id and returns the part in the window.
-func cut[T any](all []T, id func(T) string, w doorward.Window) (page doorward.Page[T]) {
+// pageOf sorts by the id and returns the part in the window.
+func pageOf[T any](all []T, id func(T) string, w doorward.Window) (page doorward.Page[T]) {
 	slices.SortFunc(all, func(a, b T) int { return strings.Compare(id(a), id(b)) })
 	for _, v := range all {
 		switch {

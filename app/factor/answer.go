@@ -50,7 +50,6 @@ func (m Match) Use(ctx context.Context, tx *access.Tx, tenantID string) error {
 	return credential.ClearCodes(ctx, tx.Tx, m.userID)
 }
 
-// wrongAnswer is the error of a wrong answer.
 func wrongAnswer() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCode, "") }
 
 // Try counts a try of the challenge and checks the answer. A passkey that turns out to be
@@ -112,12 +111,12 @@ func checkRecovery(userID, code string) (Match, error) {
 		if err := wrongUnless(tx.UseRecoveryCode(ctx, userID, hash)); err != nil {
 			return err
 		}
-		return recovered(ctx, tx, userID, tenantID)
+		return recordRecovery(ctx, tx, userID, tenantID)
 	}}, nil
 }
 
-func wrongUnless(is bool, err error) error {
-	if err == nil && !is {
+func wrongUnless(right bool, err error) error {
+	if err == nil && !right {
 		err = wrongAnswer()
 	}
 	return err

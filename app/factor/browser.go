@@ -62,7 +62,7 @@ func rememberDays(ctx context.Context, read store.Reader, userID string) (longes
 // Forget makes a browser of the caller's, or all if the id is empty, ask for the second
 // factor again. The trail records it like the end of sessions. Errors: not_found.
 func (f *Factors) Forget(ctx context.Context, by doorward.Caller, id string) error {
-	_, err := f.writer.Do(ctx, by, doorward.SessionEnd, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
+	_, err := f.writer.Do(ctx, by, doorward.SessionEnd, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		all, err := tx.RememberedBrowsers(ctx, by.ID, time.Time{})
 		if err != nil {
 			return err

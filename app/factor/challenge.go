@@ -99,8 +99,8 @@ func (f *Factors) readOwned(ctx context.Context, read store.Reader, account door
 	return o, err
 }
 
-// offered are the methods by which the account can answer; passkeys says whether browsers
-// have any at this server's address.
+// offered returns the methods by which the account can answer; passkeys says whether browsers
+// allow them at this server's address.
 func (o owned) offered(purpose Purpose, passkeys bool) []string {
 	first := purpose == ForEnrolment
 	methods := []string{}
@@ -121,13 +121,13 @@ func (o owned) offered(purpose Purpose, passkeys bool) []string {
 	return methods
 }
 
-// Offered are the methods by which the account can answer a challenge for the purpose.
+// Offered returns the methods by which the account can answer a challenge for the purpose.
 func (f *Factors) Offered(ctx context.Context, purpose Purpose, account doorward.Account) ([]string, error) {
 	own, err := f.readOwned(ctx, f.db.Read(), account)
 	return own.offered(purpose, f.issuer.Load().party.Usable()), err
 }
 
-// ChallengeOver is the error of a challenge that is not good for what was asked, or no longer.
+// ChallengeOver is the error of a challenge that has ended, or isn't for what was asked.
 func ChallengeOver() *doorward.Error { return doorward.Fail(doorward.CodeChallengeOver, "") }
 
 // Open returns the challenge of a token, and its account as it is now. Errors:
@@ -162,8 +162,8 @@ func overIfNone(err error) error {
 	return err
 }
 
-// Takes reports whether the challenge can be answered by the method.
-func (c Challenge) Takes(method string) bool { return slices.Contains(c.Methods, method) }
+// Accepts reports whether the challenge can be answered by the method.
+func (c Challenge) Accepts(method string) bool { return slices.Contains(c.Methods, method) }
 
 // Count counts a try. Errors: challenge_over, unavailable.
 func (f *Factors) Count(ctx context.Context, c Challenge) error {
@@ -174,7 +174,7 @@ func (f *Factors) count(ctx context.Context, tx *store.Tx, c Challenge) error {
 	return overUnless(tx.TryChallenge(ctx, c.hash[:], doorward.ChallengeTries))
 }
 
-// Take uses the challenge up, in the transaction of what it permits and under the lock on
+// Take ends the challenge as used, in the transaction of what it permits and under the lock on
 // the account. Errors: challenge_over, also when the password has changed in between.
 func (f *Factors) Take(ctx context.Context, tx *access.Tx, c Challenge) error {
 	account, err := tx.Account(ctx, c.UserID)
@@ -190,8 +190,8 @@ func (f *Factors) Take(ctx context.Context, tx *access.Tx, c Challenge) error {
 	return overUnless(tx.TakeChallenge(ctx, c.hash[:]))
 }
 
-func overUnless(is bool, err error) error {
-	if err == nil && !is {
+func overUnless(open bool, err error) error {
+	if err == nil && !open {
 		err = ChallengeOver()
 	}
 	return err

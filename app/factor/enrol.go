@@ -50,11 +50,11 @@ func (f *Factors) EnrolBy(ctx context.Context, by doorward.Caller, token, name s
 // enrol replaces an enrolment that was begun before.
 func (f *Factors) enrol(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, tenantID, name string) (Enrolment, error) {
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
-		return Enrolment{}, f.invalid(ctx, by, action, ofPerson(account.ID, tenantID), faults)
+		return Enrolment{}, f.invalid(ctx, by, action, userObject(account.ID, tenantID), faults)
 	}
 	seed := totp.NewSeed()
 	e := Enrolment{ID: doorward.NewID(doorward.PrefixFactor), Seed: seed, URI: totp.URI(f.issuer.Load().name, account.Email, seed)}
-	_, err := f.writer.Do(ctx, by, action, ofPerson(account.ID, tenantID), func(tx *access.Tx) error {
+	_, err := f.writer.Do(ctx, by, action, userObject(account.ID, tenantID), func(tx *access.Tx) error {
 		tx.SkipEvent() // Confirm records it
 		if err := prepareEnrolment(ctx, tx, account.ID); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (f *Factors) PendingBy(ctx context.Context, token, id string) (Enrolment, e
 }
 
 func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id string) (Enrolment, error) {
-	seed, err := f.pending(ctx, account.ID, id)
+	seed, err := f.pendingSeed(ctx, account.ID, id)
 	return Enrolment{ID: id, Seed: seed, URI: totp.URI(f.issuer.Load().name, account.Email, seed)}, err
 }
 
@@ -129,7 +129,7 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 		return Confirmed{}, err
 	}
 	var done Confirmed
-	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
+	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
 		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
 			return err
 		}
@@ -141,7 +141,8 @@ func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code stri
 	return done, err
 }
 
-// record records a new factor of the caller's, notifies them, and raises their session.
+// record records a new factor of the caller's, notifies them, and raises the assurance level
+// of their session.
 func record(ctx context.Context, tx *access.Tx, by doorward.Caller, done Confirmed, methods ...string) error {
 	tx.Changed("factor", "", string(done.Factor.Kind))
 	if len(done.RecoveryCodes) > 0 {
@@ -153,7 +154,7 @@ func record(ctx context.Context, tx *access.Tx, by doorward.Caller, done Confirm
 	return prove(ctx, tx, by, methods...)
 }
 
-// prove raises the caller's session after a proof by the methods.
+// prove raises the assurance level of the caller's session after a proof by the methods.
 func prove(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...string) error {
 	all, err := tx.UserSessions(ctx, by.ID)
 	if err != nil {
@@ -172,7 +173,7 @@ func prove(ctx context.Context, tx *access.Tx, by doorward.Caller, methods ...st
 // checkFirst checks the first code of a TOTP that is being set up. Errors: not_found,
 // invalid_code, unavailable.
 func (f *Factors) checkFirst(ctx context.Context, userID, id, code string) (step int64, err error) {
-	seed, err := f.pending(ctx, userID, id)
+	seed, err := f.pendingSeed(ctx, userID, id)
 	if err != nil {
 		return 0, err
 	}
@@ -183,8 +184,8 @@ func (f *Factors) checkFirst(ctx context.Context, userID, id, code string) (step
 	return step, nil
 }
 
-// pending returns the seed of a TOTP that is being set up. Errors: not_found.
-func (f *Factors) pending(ctx context.Context, userID, id string) ([]byte, error) {
+// pendingSeed returns the seed of a TOTP that is being set up. Errors: not_found.
+func (f *Factors) pendingSeed(ctx context.Context, userID, id string) ([]byte, error) {
 	all, err := f.db.Read().Factors(ctx, userID)
 	if err != nil {
 		return nil, err
@@ -204,15 +205,16 @@ func (f *Factors) confirm(ctx context.Context, tx *access.Tx, userID, id string,
 	if err := notFoundUnless(tx.ConfirmFactor(ctx, userID, id, step)); err != nil {
 		return Confirmed{}, err
 	}
-	one, err := lockOwn(ctx, tx, userID, id)
+	one, err := lockFactor(ctx, tx, userID, id)
 	if err != nil {
 		return Confirmed{}, err
 	}
-	return f.added(ctx, tx, one.Factor)
+	return f.afterAdding(ctx, tx, one.Factor)
 }
 
-// added follows each new factor: the first one makes recovery codes.
-func (f *Factors) added(ctx context.Context, tx *access.Tx, one doorward.Factor) (Confirmed, error) {
+// afterAdding must follow each new factor: it calls afterChange, and makes recovery codes for
+// the first one.
+func (f *Factors) afterAdding(ctx context.Context, tx *access.Tx, one doorward.Factor) (Confirmed, error) {
 	done := Confirmed{Factor: one}
 	left, err := f.afterChange(ctx, tx, one.UserID)
 	if err == nil && left == 1 {
@@ -255,7 +257,7 @@ func (x FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed, err
 	if err != nil {
 		return done, err
 	}
-	return done, tx.NotifyAlso(ctx, store.MailFactorAdded, account.Email, doorward.MFAEnrol, ofPerson(account.ID, x.c.TenantID),
+	return done, tx.NotifyAlso(ctx, store.MailFactorAdded, account.Email, doorward.MFAEnrol, userObject(account.ID, x.c.TenantID),
 		doorward.Change{Field: "factor", To: string(done.Factor.Kind)},
 		doorward.Change{Field: "recoveryCodes", To: strconv.Itoa(len(done.RecoveryCodes))},
 		doorward.Change{Field: access.FieldUserAgent, To: tx.By.UserAgent})

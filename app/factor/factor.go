@@ -1,18 +1,18 @@
-// Package factor has what people prove themselves with besides the password, or in place of
+// Package factor has what people prove their identity with after the password, or in place of
 // it: codes of an authenticator app, passkeys, and recovery codes.
 //
 // A proof in two steps has a challenge in between: a token that the person gets, of which
-// the database keeps the hash. It is good once, for one purpose and one account, for
+// the database keeps the hash. It can be used once, for one purpose and one account, within
 // doorward.ChallengeLife and doorward.ChallengeTries tries. Each try is counted before it
 // is checked, and what was found is used up by conditional statements in the transaction
-// of what it permits, so that an answer is good once on all nodes:
+// of what it permits, so that an answer is accepted once on all nodes:
 //
 //	c, account, err := factors.Open(ctx, token, factor.ForLogin)
 //	proof, err := verifier.Begin(ctx, by, account) // counts in the account's limits
 //	match, err := factors.Try(ctx, by, c, answer)
 //	… // in the transaction, under the lock on the account:
 //	err = factors.Take(ctx, tx, c)
-//	err = match.Use(ctx, tx)
+//	err = match.Use(ctx, tx, tenantID)
 //	err = proof.Settle(ctx, tx.Tx)
 //
 // Every change of factors is announced to all nodes, ends browsers that stand in for a
@@ -42,12 +42,12 @@ type Factors struct {
 	sessions store.SessionLifetime
 	baseURL  string
 	issuer   atomic.Pointer[issuer]
-	tallies  [metrics]atomic.Uint64
+	tallies  [metricCount]atomic.Uint64
 	totals   atomic.Pointer[store.FactorTotals]
 }
 
 // New returns the feature. Authenticator apps and browsers show the issuer; passkeys are
-// of the base URL. sessions decides which sessions have expired and are not counted.
+// bound to the base URL. sessions decides which sessions have expired and are not counted.
 func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, master *masterkey.Keys, sessions store.SessionLifetime, issuer, baseURL string) *Factors {
 	f := &Factors{writer: writer, db: db, verifier: verifier, master: master, sessions: sessions, baseURL: baseURL}
 	f.SetIssuer(issuer)
@@ -65,7 +65,7 @@ func (f *Factors) SetIssuer(name string) {
 	f.issuer.Store(&issuer{name, passkey.New(f.baseURL, name)})
 }
 
-// Passkeys reports whether browsers have passkeys at this server's address.
+// Passkeys reports whether browsers allow passkeys at this server's address.
 func (f *Factors) Passkeys() bool { return f.issuer.Load().party.Usable() }
 
 // Own are a person's factors, and what stands in for them.
@@ -104,11 +104,11 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give it a name."})
 	}
 	if len(faults) > 0 {
-		return doorward.Factor{}, f.invalid(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), faults)
+		return doorward.Factor{}, f.invalid(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), faults)
 	}
 	var renamed doorward.Factor
-	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
-		was, err := lockOwn(ctx, tx, by.ID, id)
+	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
+		was, err := lockFactor(ctx, tx, by.ID, id)
 		if err != nil {
 			return err
 		}
@@ -133,8 +133,8 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 // Errors: not_found; mfa_required_here for the last one that can be used while a tenant
 // demands one.
 func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
-	return f.writer.Do(ctx, by, doorward.MFARemove, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
-		was, err := lockOwn(ctx, tx, by.ID, id)
+	return f.writer.Do(ctx, by, doorward.MFARemove, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
+		was, err := lockFactor(ctx, tx, by.ID, id)
 		if err != nil {
 			return err
 		}
@@ -203,8 +203,8 @@ func notify(ctx context.Context, tx *access.Tx, kind store.MailKind, email strin
 	return tx.Notify(ctx, kind, email)
 }
 
-// lockOwn locks the account and returns its factor. Errors: not_found.
-func lockOwn(ctx context.Context, tx *access.Tx, userID, id string) (store.Factor, error) {
+// lockFactor locks the account and returns its confirmed factor. Errors: not_found.
+func lockFactor(ctx context.Context, tx *access.Tx, userID, id string) (store.Factor, error) {
 	if _, err := tx.LockAccount(ctx, userID); err != nil {
 		return store.Factor{}, err
 	}
@@ -219,18 +219,18 @@ func lockOwn(ctx context.Context, tx *access.Tx, userID, id string) (store.Facto
 	return all[i], nil
 }
 
-func notFoundUnless(was bool, err error) error {
-	if err == nil && !was {
+func notFoundUnless(found bool, err error) error {
+	if err == nil && !found {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return err
 }
 
-func ofPerson(userID, tenantID string) doorward.Object {
+func userObject(userID, tenantID string) doorward.Object {
 	return doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
 }
 
-// seedPlace is where a seed lies.
+// seedPlace says where a seed is stored.
 func seedPlace(id string) seal.Place {
 	return seal.Place{Table: "factors", ID: id, Column: "seed_sealed"}
 }

@@ -60,7 +60,8 @@ func TestFirstFactor(t *testing.T) {
 	})
 }
 
-// TestRecoveryCodesAreRandom: 120 bits each, in groups, and stored as hashes.
+// TestRecoveryCodesAreRandom: codes have 120 bits each, in groups, and each works once, until
+// it is replaced.
 func TestRecoveryCodesAreRandom(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -162,12 +163,12 @@ func TestOthersFactors(t *testing.T) {
 	})
 }
 
-// TestMaxFactors: an account has twenty factors at most, and one enrolment.
+// TestMaxFactors: an account has doorward.MaxFactors factors at most.
 func TestMaxFactors(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		f.Enrol(ann)
-		for i := range doorward.MaxFactors {
+		for i := range doorward.MaxFactors - 1 {
 			at := f.DB.Now()
 			_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
 				_, err := tx.InsertFactor(f.Context(), store.Factor{CredentialID: fmt.Append(nil, i), Factor: doorward.Factor{
@@ -207,8 +208,8 @@ func TestOldEnrolments(t *testing.T) {
 	})
 }
 
-// TestReset: an administrator's reset ends the sessions in the tenant, and only the mail
-// and the password remove the factors; it looks the same for everybody.
+// TestReset: an administrator's reset ends the sessions in the tenant, the same for members
+// without a factor. Only the code of the mail and the password remove the factors.
 func TestReset(t *testing.T) {
 	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -248,7 +249,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// TestOperatorsReset: at once, with all sessions.
+// TestOperatorsReset: the operator's reset removes the factors at once, and ends all sessions.
 func TestOperatorsReset(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()

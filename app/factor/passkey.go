@@ -23,7 +23,7 @@ func challengeOf(token secret.Token) []byte {
 	return sum[:]
 }
 
-// requirePasskeys returns passkeys_unavailable if browsers have no passkeys at this server's
+// requirePasskeys returns passkeys_unavailable if browsers allow no passkeys at this server's
 // address.
 func (f *Factors) requirePasskeys() error {
 	if !f.issuer.Load().party.Usable() {
@@ -32,7 +32,7 @@ func (f *Factors) requirePasskeys() error {
 	return nil
 }
 
-// methodsOf are those of a proof by the passkey (RFC 8176).
+// methodsOf returns the authentication methods (RFC 8176) of a proof by the passkey.
 func methodsOf(c passkey.Credential) []string {
 	if c.BackupEligible {
 		return []string{doorward.MethodSynced, doorward.MethodPresent}
@@ -79,7 +79,7 @@ func (f *Factors) TryUsernameless(ctx context.Context, by doorward.Caller, c Cha
 		return c, account, Match{}, err
 	}
 	c.UserID, c.Generation = account.ID, account.Generation
-	if answer.UserHandle == "" { // who signs in without a name says it with the passkey
+	if answer.UserHandle == "" { // the authenticator hasn't named the account
 		return c, account, Match{}, wrongAnswer()
 	}
 	match, err := f.verify(ctx, by, c, one, answer)
@@ -125,8 +125,8 @@ func (f *Factors) verify(ctx context.Context, by doorward.Caller, c Challenge, o
 	}}, nil
 }
 
-// disable disables a passkey of which there is a copy, and notifies its owner: nobody knows
-// which of the two is theirs. The challenge is used up in the same transaction. So an
+// disable disables a passkey of which there is a copy, and notifies its owner: it isn't known
+// which of the two is the owner's. The challenge is used up in the same transaction. So an
 // answer that is sent twice is not taken for a copy: its challenge is over the second
 // time. Errors: invalid_code, challenge_over.
 func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, one store.Factor) error {
@@ -142,7 +142,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 		return err
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
-	_, err = f.writer.Do(ctx, by, doorward.MFAClone, ofPerson(account.ID, home), func(tx *access.Tx) error {
+	_, err = f.writer.Do(ctx, by, doorward.MFAClone, userObject(account.ID, home), func(tx *access.Tx) error {
 		if _, err := tx.LockAccount(ctx, account.ID); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun N
 	if err := f.requirePasskeys(); err != nil {
 		return begun, err
 	}
-	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
+	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		tx.SkipEvent() // ConfirmPasskey records it
 		account, err := tx.Account(ctx, by.ID)
 		if err != nil {
@@ -191,7 +191,7 @@ func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun N
 		return err
 	})
 	if err == nil {
-		begun.PublicKey, err = f.creation(ctx, begun.Token, doorward.Account{ID: by.ID, Email: by.Email})
+		begun.PublicKey, err = f.creationOptions(ctx, begun.Token, doorward.Account{ID: by.ID, Email: by.Email})
 	}
 	return begun, err
 }
@@ -221,13 +221,13 @@ func (f *Factors) pendingPasskey(ctx context.Context, text string, purpose Purpo
 		return NewChallenge{}, ChallengeOver()
 	}
 	begun := NewChallenge{Token: token, Methods: []string{doorward.ByPasskey}, ExpiresAt: c.EndsAt}
-	begun.PublicKey, err = f.creation(ctx, token, account)
+	begun.PublicKey, err = f.creationOptions(ctx, token, account)
 	return begun, err
 }
 
-// creation are the options to make a passkey, on another authenticator than those that the
-// account has.
-func (f *Factors) creation(ctx context.Context, token secret.Token, account doorward.Account) (json.RawMessage, error) {
+// creationOptions returns the options to make a passkey, on an authenticator that has none of
+// the account's.
+func (f *Factors) creationOptions(ctx context.Context, token secret.Token, account doorward.Account) (json.RawMessage, error) {
 	all, err := f.db.Read().Factors(ctx, account.ID)
 	if err != nil {
 		return nil, err
@@ -262,7 +262,7 @@ func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token 
 		return Confirmed{}, wrongCredential(err)
 	}
 	var done Confirmed
-	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
+	_, err = f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) (err error) {
 		if err := prepareEnrolment(ctx, tx, by.ID); err != nil {
 			return err
 		}
@@ -329,11 +329,11 @@ func (f *Factors) insert(ctx context.Context, tx *access.Tx, made newPasskey) (C
 	if err := wrongUnless(tx.InsertFactor(ctx, one)); err != nil {
 		return Confirmed{}, err
 	}
-	return f.added(ctx, tx, one.Factor)
+	return f.afterAdding(ctx, tx, one.Factor)
 }
 
-// TryFirstPasskey counts a try of the challenge, and checks the passkey that it has let the
-// person make. Errors: validation_failed, challenge_over, invalid_code, unavailable.
+// TryFirstPasskey counts a try of the challenge, and checks the passkey that was made for it.
+// Errors: validation_failed, challenge_over, invalid_code, unavailable.
 func (f *Factors) TryFirstPasskey(ctx context.Context, by doorward.Caller, c Challenge, response []byte, name string) (FirstFactor, error) {
 	made, err := f.register(ctx, by, c, response, name)
 	return FirstFactor{made.methods, c, func(ctx context.Context, tx *access.Tx) (Confirmed, error) {
@@ -344,7 +344,7 @@ func (f *Factors) TryFirstPasskey(ctx context.Context, by doorward.Caller, c Cha
 // RequestOptions returns the options for the browser to answer an open challenge of an
 // account, to show the challenge again. They are empty if no passkey can answer it.
 func (f *Factors) RequestOptions(ctx context.Context, c Challenge) (json.RawMessage, error) {
-	if !c.Takes(doorward.ByPasskey) || !f.issuer.Load().party.Usable() {
+	if !c.Accepts(doorward.ByPasskey) || !f.issuer.Load().party.Usable() {
 		return nil, nil
 	}
 	own, err := f.readOwned(ctx, f.db.Read(), doorward.Account{ID: c.UserID})

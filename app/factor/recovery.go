@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// A recovery code has 120 bits, so a plain SHA-256 of it can be stored: it can't be found
-// by trying. People type it, in groups of four characters.
+// A recovery code has 120 random bits, so its plain SHA-256 can be stored: the code can't be
+// found by trying. People type it, in groups of four characters.
 const (
 	recoveryBytes = 15
 	recoveryChars = recoveryBytes * 8 / 5
@@ -61,7 +61,7 @@ func hashOfRecovery(code string) ([]byte, bool) {
 // not shown again. Errors: not_found without a factor.
 func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]string, error) {
 	var codes []string
-	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, ofPerson(by.ID, by.TenantID), func(tx *access.Tx) error {
+	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
 			return err
 		}
@@ -86,8 +86,8 @@ func replaceCodes(ctx context.Context, tx *access.Tx, userID string) ([]string, 
 	return codes, tx.SetRecoveryCodes(ctx, userID, hashes)
 }
 
-// recovered records that a recovery code was used, and notifies the person.
-func recovered(ctx context.Context, tx *access.Tx, userID, tenantID string) error {
+// recordRecovery records that a recovery code was used, and notifies the person.
+func recordRecovery(ctx context.Context, tx *access.Tx, userID, tenantID string) error {
 	account, err := tx.Account(ctx, userID)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func recovered(ctx context.Context, tx *access.Tx, userID, tenantID string) erro
 	if err != nil {
 		return err
 	}
-	return tx.NotifyAlso(ctx, store.MailRecoveryUsed, account.Email, doorward.MFARecover, ofPerson(userID, tenantID),
+	return tx.NotifyAlso(ctx, store.MailRecoveryUsed, account.Email, doorward.MFARecover, userObject(userID, tenantID),
 		doorward.Change{Field: "recoveryCodes", From: strconv.Itoa(left + 1), To: strconv.Itoa(left)},
 		doorward.Change{Field: access.FieldUserAgent, To: tx.By.UserAgent})
 }

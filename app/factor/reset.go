@@ -14,12 +14,12 @@ import (
 )
 
 // Reset lets a member set factors up again. It ends the member's sessions in the tenant and
-// sends a code to the member's own address: an administrator of one tenant doesn't remove
-// what protects the account in another. The result doesn't show
-// whether the member has factors. Errors: forbidden, also for oneself; not_found.
+// mails the member a code for ConfirmReset: an administrator of one tenant doesn't remove what
+// protects the account in another. The result doesn't show whether the member has factors.
+// Errors: forbidden, also for oneself; not_found.
 func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 	var ended doorward.Ended
-	revocation, err := f.writer.DoAll(ctx, by, f.onMember(ctx, target, func(tx *access.Tx, member doorward.User) (err error) {
+	revocation, err := f.writer.DoAll(ctx, by, f.resetOperation(ctx, target, func(tx *access.Tx, member doorward.User) (err error) {
 		if member.ID == by.ID {
 			return doorward.Fail(doorward.CodeForbidden, "You can't reset your own factors. Remove them, or ask another administrator.")
 		}
@@ -36,9 +36,9 @@ func (f *Factors) Reset(ctx context.Context, by doorward.Caller, target doorward
 	return ended, err
 }
 
-// onMember returns the operation mfa.reset. It reads the member again under the locks, for
-// the second decision and for write.
-func (f *Factors) onMember(ctx context.Context, target doorward.User, write func(*access.Tx, doorward.User) error) access.Operation {
+// resetOperation returns the operation mfa.reset. It reads the member again under the locks,
+// for the second decision and for write.
+func (f *Factors) resetOperation(ctx context.Context, target doorward.User, write func(*access.Tx, doorward.User) error) access.Operation {
 	current := func(read store.Reader) (doorward.User, error) {
 		member, err := read.User(ctx, target.TenantID, target.ID)
 		if errors.Is(err, store.ErrNone) {
@@ -46,7 +46,7 @@ func (f *Factors) onMember(ctx context.Context, target doorward.User, write func
 		}
 		return member, err
 	}
-	on := ofPerson(target.ID, target.TenantID)
+	on := userObject(target.ID, target.TenantID)
 	on.Held = target.Role
 	return access.Operation{
 		Action: doorward.MFAReset, On: on,
@@ -81,7 +81,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 		return doorward.Revocation{}, err
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
-	revocation, err := f.writer.Do(ctx, by, doorward.MFARecover, ofPerson(account.ID, c.TenantID), func(tx *access.Tx) error {
+	revocation, err := f.writer.Do(ctx, by, doorward.MFARecover, userObject(account.ID, c.TenantID), func(tx *access.Tx) error {
 		same, err := tx.LockAccountWithHash(ctx, account.ID, proof.Account.PasswordHash)
 		if err == nil && !same {
 			err = doorward.Fail(doorward.CodeInvalidCredentials, "")
@@ -100,8 +100,8 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	return revocation, proof.End(ctx, err)
 }
 
-// openReset returns the challenge of a mail and its account. It stays good when the password
-// changes, since the present one is asked for.
+// openReset returns the challenge of a mail and its account. It stays valid when the password
+// changes, since ConfirmReset asks for the present one.
 func (f *Factors) openReset(ctx context.Context, token string) (Challenge, doorward.Account, error) {
 	parsed, err := secret.Parse(token)
 	if err != nil {
@@ -156,10 +156,10 @@ func (f *Factors) ResetAt(ctx context.Context, by doorward.Caller, address strin
 	if err != nil {
 		return ended, err
 	}
-	revocation, err := f.writer.Do(ctx, by, doorward.MFAReset, ofPerson(account.ID, home), func(tx *access.Tx) error {
+	revocation, err := f.writer.Do(ctx, by, doorward.MFAReset, userObject(account.ID, home), func(tx *access.Tx) error {
 		ended = doorward.Ended{}
-		if held, err := tx.LockAccount(ctx, account.ID); err != nil || !held {
-			return notFoundUnless(held, err)
+		if locked, err := tx.LockAccount(ctx, account.ID); err != nil || !locked {
+			return notFoundUnless(locked, err)
 		}
 		sessions, err := tx.DeleteUserSessions(ctx, f.sessions, account.ID, "")
 		if err != nil {

@@ -12,7 +12,7 @@ const (
 	Asked                   // a challenge was made
 	Proved                  // an answer proved a session again
 	Refused                 // an answer was wrong
-	metrics
+	metricCount
 )
 
 // Tally adds one to a counter. Call it after the commit.
@@ -21,8 +21,8 @@ func (f *Factors) Tally(m Metric) { f.tallies[m].Add(1) }
 // Tallied returns the value of a counter.
 func (f *Factors) Tallied(m Metric) uint64 { return f.tallies[m].Load() }
 
-// Totals are the factors of the installation at the last sweep, since to count them reads all
-// of them; nothing before the first one.
+// Totals returns how many factors the installation had at the last sweep; zero before the
+// first one. Counting them reads all of them.
 func (f *Factors) Totals() store.FactorTotals {
 	if totals := f.totals.Load(); totals != nil {
 		return *totals

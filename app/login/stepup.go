@@ -77,7 +77,7 @@ func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, wi
 }
 
 func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, password string) (session.Opened, error) {
-	if !c.Takes(doorward.ByPassword) {
+	if !c.Accepts(doorward.ByPassword) {
 		return session.Opened{}, wrong("/password", "The password isn't enough here: the account has a second factor. Prove that.")
 	}
 	if err := l.factors.Count(ctx, c); err != nil {
@@ -101,7 +101,7 @@ func (l *Login) stepUpByPassword(ctx context.Context, by doorward.Caller, c fact
 }
 
 func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor.Challenge, account doorward.Account, answer factor.Answer) (session.Opened, error) {
-	if !c.Takes(answer.Method()) {
+	if !c.Accepts(answer.Method()) {
 		return session.Opened{}, wrongAnswer(answer)
 	}
 	proof, err := l.verifier.Begin(ctx, by, account)

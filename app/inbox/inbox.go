@@ -30,7 +30,7 @@ type Inbox struct {
 	db       *store.DB
 	log      *slog.Logger
 	warn     func(error)
-	passLock chan struct{} // held during a pass
+	passLock chan struct{} // holds a value during a pass
 	// lines limits the log lines about rows that are set aside.
 	lines lograte.Limiter
 }
@@ -41,7 +41,7 @@ func New(writer *access.Writer, db *store.DB, log *slog.Logger) *Inbox {
 }
 
 const (
-	pollEvery = time.Second // rows of other processes, repetitions, minutes that are over
+	pollEvery = time.Second // to find rows of other processes, repetitions, and minutes that are over
 	// debounce bounds how often anonymous requests lock the chains of events.
 	debounce = 100 * time.Millisecond
 	batch    = 200 // rows recorded in one transaction
@@ -188,25 +188,26 @@ func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 }
 
 // pendingTimeout bounds how long a reader of the trail waits for RecordPending, and
-// pendingBatches how much that records: the worker records many rows in one event.
+// pendingBatches how much that records. The rest is left to the worker, which records many
+// rows in one event.
 const (
 	pendingTimeout = 1500 * time.Millisecond
 	pendingBatches = 10
 )
 
 // RecordPending records all refusals up to now, due or not, so that a reader of the trail
-// sees them. After pendingTimeout the trail is read without the rest.
+// sees them. Beyond pendingTimeout or pendingBatches the trail is read without the rest.
 func (w *Inbox) RecordPending(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pendingTimeout)
 	defer cancel()
 	err := w.writer.Inbox().Flush(ctx)
 	if err == nil {
-		err = w.exclusively(ctx, func() error { return w.pending(ctx) })
+		err = w.exclusively(ctx, func() error { return w.recordPending(ctx) })
 	}
 	w.warnUnlessEnded(ctx, err)
 }
 
-func (w *Inbox) pending(ctx context.Context) error {
+func (w *Inbox) recordPending(ctx context.Context) error {
 	for range pendingBatches {
 		if _, err := w.countUnknown(ctx); err != nil {
 			return err

@@ -16,8 +16,9 @@ import (
 )
 
 // While another transaction locks the chains of the tenant and of the
-// installation, requests of strangers don't wait, and their answers are the same.
-func TestStrangersWaitForNoChain(t *testing.T) {
+// installation, refused requests and requests for a reset don't wait, and their answers
+// are the same.
+func TestRefusalsWaitForNoChain(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
@@ -90,7 +91,7 @@ func TestRecordedOnce(t *testing.T) {
 		var workers sync.WaitGroup
 		for i := range 6 {
 			workers.Go(func() {
-				for n := range 20 { // every run but the last is killed
+				for n := range 20 { // each run is killed after 0 to 95 ms
 					ctx, kill := context.WithTimeout(f.Context(), time.Duration(n*i)*time.Millisecond)
 					_ = f.Node(i).Inbox.RecordDue(ctx)
 					kill()
@@ -113,8 +114,8 @@ func TestRecordedOnce(t *testing.T) {
 	})
 }
 
-// When a worker is killed after the first refusal of a minute, the next one
-// continues with the rest of the minute.
+// Refusals that several nodes count in one minute are all recorded, in few events, even if
+// some are recorded before the minute is over.
 func TestCountedOverNodes(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
@@ -280,12 +281,12 @@ func TestUndecodableRowsDoNotBlock(t *testing.T) {
 		var taken, event string
 		f.NoError(f.SQL().QueryRow(`SELECT id FROM events WHERE tenant_id = $1 LIMIT 1`, acme.ID).Scan(&taken))
 		f.NoError(f.SQL().QueryRow(`SELECT event FROM inbox WHERE source = 'usr_013'`).Scan(&event))
-		spoil := func(source, event string) {
+		setEvent := func(source, event string) {
 			_, err := f.SQL().Exec(`UPDATE inbox SET event = $1 WHERE source = $2`, event, source)
 			f.NoError(err)
 		}
-		spoil("usr_007", `{"At":`)
-		spoil("usr_013", regexp.MustCompile(`evt_[a-z0-9]+`).ReplaceAllString(event, taken))
+		setEvent("usr_007", `{"At":`)
+		setEvent("usr_013", regexp.MustCompile(`evt_[a-z0-9]+`).ReplaceAllString(event, taken))
 		mails := f.CountRows("mails")
 		f.RecordPending()
 		f.RecordDue()
@@ -303,7 +304,7 @@ func TestUndecodableRowsDoNotBlock(t *testing.T) {
 		if v.InboxAside != 2 {
 			f.Errorf("%d of %d rows are set aside, want 2", v.InboxAside, v.InboxRows)
 		}
-		spoil("usr_013", event) // restored
+		setEvent("usr_013", event) // restored
 		clock.Move(time.Minute)
 		f.RecordDue()
 		if got := recorded(); got != refusals-1 || f.CountRows("inbox") != 1 {

@@ -76,7 +76,7 @@ func (r *recorder) resolve(ctx context.Context, row *store.InboxRow) error {
 	if err != nil {
 		return err
 	}
-	own := "" // the tenant that the caller is in
+	own := "" // the caller's tenant, if the account is the caller's own
 	if row.Event.ActorID == account.ID {
 		own = row.Event.Target.TenantID
 	}

@@ -36,7 +36,7 @@ var object = doorward.Object{Type: "installation"}
 type Keep struct {
 	Sessions bool
 	Links    bool // in mails: invitations, resets
-	Keys     bool // of tenants and services
+	Keys     bool // of tenants and services, and webhooks
 }
 
 // Ended is what a restore has ended.
@@ -47,10 +47,10 @@ type Ended struct {
 }
 
 // Restored prepares a database that was restored from a backup. What has ended since the
-// backup would be valid again. So all sessions and links end, unless keep says otherwise, and
-// API keys and service keys are disabled, to be enabled one by one. Known browsers, answers
-// kept for retries and positions in the feed of events end in any case. Before it returns,
-// running nodes have cleared their memory of sessions.
+// backup would be valid again. So unless keep says otherwise, all sessions and links end, and
+// API keys, service keys and webhooks are disabled, to be enabled one by one. Known browsers,
+// answers kept for retries and positions in the feed of events end in any case. Before it
+// returns, running nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
 		if !keep.Sessions {

@@ -24,10 +24,10 @@ func TestPauseHoldsOnEveryNode(t *testing.T) {
 		for i := range 8 {
 			writers.Go(func() {
 				for !stop.Load() {
-					began := paused.Load()
+					wasPaused := paused.Load()
 					_, err := f.Node(i).Invitations.Send(f.Context(), ann.Caller, apptest.Offer(address(), doorward.RoleViewer))
 					switch {
-					case err == nil && began:
+					case err == nil && wasPaused:
 						late.Add(1)
 					case err == nil:
 						before.Add(1)
@@ -50,7 +50,7 @@ func TestPauseHoldsOnEveryNode(t *testing.T) {
 		stop.Store(true)
 		writers.Wait()
 		if late.Load() > 0 {
-			f.Errorf("%d changes began after the pause", late.Load())
+			f.Errorf("%d changes wasPaused after the pause", late.Load())
 		}
 		f.NoError(f.Node(1).Installation.ResumeChanges(f.Context(), apptest.Operator))
 		_, err := f.Node(0).Invitations.Send(context.Background(), ann.Caller, apptest.Offer(address(), doorward.RoleViewer))
@@ -58,7 +58,7 @@ func TestPauseHoldsOnEveryNode(t *testing.T) {
 	})
 }
 
-// TestReasonsCanBeShown: a reason stands in every refusal and on pages.
+// TestReasonsCanBeShown: a reason that can't be shown in one line is refused.
 func TestReasonsCanBeShown(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		for _, bad := range []string{"a\nb", "a\u202eb", "\u2800", string(make([]byte, 200))} {

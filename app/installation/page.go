@@ -12,9 +12,9 @@ import (
 )
 
 // The operator's page shows the installation's own trail in a browser, and changes nothing.
-// The operator makes a link to it at the terminal of a server. The link is good once and for a
-// short time, and opens the page for a short time; no operator key is ever in a browser.
-// Both are challenges without a user: a restore ends them, and Sweep deletes them.
+// The operator makes a link to it at the terminal of a server. The link works once, within
+// linkLife, and opens the page for pageLife; no operator key is ever in a browser.
+// Both are challenges without a user: a restore ends them, and factor.Factors.Sweep deletes them.
 const (
 	forLink = "operator-link"
 	forPage = "operator-page"

@@ -22,17 +22,17 @@ func TestRestoreForgetsDevices(t *testing.T) {
 			return err
 		})
 		f.NoError(err)
-		knows := func() int {
+		countKnown := func() int {
 			known, err := f.DB.Read().KnownDevices(f.Context(), ann.User.Email, [][]byte{device}, time.Time{})
 			f.NoError(err)
 			return len(known)
 		}
-		if knows() != 1 {
+		if countKnown() != 1 {
 			f.Fatal("the browser isn't known before the restore: this test proves nothing")
 		}
-		_, err = f.Node(0).Installation.Restored(f.Context(), apptest.Operator, installation.Keep{Sessions: true, Links: true})
+		_, err = f.Node(0).Installation.Restored(f.Context(), apptest.Operator, installation.Keep{Sessions: true, Links: true, Keys: true})
 		f.NoError(err)
-		if knows() != 0 {
+		if countKnown() != 0 {
 			f.Error("a browser from before the restore is still known")
 		}
 	})
@@ -53,7 +53,7 @@ func TestRestoreForgetsAnswers(t *testing.T) {
 		f.NoError(err)
 		_, err = f.DB.Read().KnownCall(f.Context(), call.ID)
 		f.NoError(err)
-		_, err = f.Node(0).Installation.Restored(f.Context(), apptest.Operator, installation.Keep{Sessions: true, Links: true})
+		_, err = f.Node(0).Installation.Restored(f.Context(), apptest.Operator, installation.Keep{Sessions: true, Links: true, Keys: true})
 		f.NoError(err)
 		if _, err = f.DB.Read().KnownCall(f.Context(), call.ID); !errors.Is(err, store.ErrNone) {
 			f.Errorf("the answer after the restore: %v, want none", err)

@@ -18,8 +18,8 @@ import (
 // password, and the membership. An account without a password, of somebody who was
 // in a tenant before or was imported, gets one: the mail to the address is the proof,
 // as it is for a reset. Errors, in this order: invitation_not_found,
-// invitation_expired, invitation_revoked, invitation_used, tenant_frozen,
-// account_exists, validation_failed (the token stays usable).
+// invitation_expired, invitation_revoked, invitation_used, tenant_frozen or
+// tenant_closing, account_exists, validation_failed (the token stays usable).
 func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.User, error) {
 	if token == "" {
 		faults := i.rules.Load().CheckNew(password, confirm, "")
@@ -27,9 +27,9 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 	}
 	inv, tenant, err := i.open(ctx, token)
 	if err != nil {
-		return doorward.User{}, i.refused(ctx, by, inv, err)
+		return doorward.User{}, i.recordRefusal(ctx, by, inv, err)
 	}
-	existing, err := i.withoutPassword(ctx, inv.Email)
+	existing, err := i.accountWithoutPassword(ctx, inv.Email)
 	if err != nil {
 		return doorward.User{}, i.unlessUsed(ctx, token, err)
 	}
@@ -49,9 +49,9 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 
 var noToken = doorward.FieldError{Pointer: "/token", Code: "required", Message: "Send the code of the invitation mail."}
 
-// withoutPassword returns the account of the address, which has no password, or the
+// accountWithoutPassword returns the account of the address, which has no password, or the
 // zero one when there is none. An account with a password is account_exists.
-func (i *Invitations) withoutPassword(ctx context.Context, email string) (doorward.Account, error) {
+func (i *Invitations) accountWithoutPassword(ctx context.Context, email string) (doorward.Account, error) {
 	account, err := i.db.Read().AccountByEmail(ctx, email)
 	switch {
 	case errors.Is(err, store.ErrNone):
@@ -91,16 +91,16 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	}
 	inv, _, err := i.open(ctx, token)
 	if err != nil {
-		return Joined{}, i.refused(ctx, by, inv, err)
+		return Joined{}, i.recordRefusal(ctx, by, inv, err)
 	}
 	proof, err := i.prove(ctx, by, inv, password)
 	if err != nil {
-		return Joined{}, i.refused(ctx, by, inv, err)
+		return Joined{}, i.recordRefusal(ctx, by, inv, err)
 	}
 	user, err := i.join(ctx, by, token, inv, proof.Account, func(tx *access.Tx) error {
-		err := unchanged(ctx, tx, proof.Account)
-		if bySession(by, inv) {
-			return cmp.Or(stillSignedIn(ctx, tx, by), err)
+		err := lockUnchanged(ctx, tx, proof.Account)
+		if isBySession(by, inv) {
+			return cmp.Or(checkSignedIn(ctx, tx, by), err) // the end of the session is the better reason
 		}
 		if err != nil {
 			return err
@@ -110,15 +110,15 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	return Joined{user, proof.Allowance()}, proof.End(ctx, err)
 }
 
-// refused records that a refusal concerned an existing invitation, and returns err.
-func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorward.Invitation, err error) error {
+// recordRefusal records that a refusal concerned an existing invitation, and returns err.
+func (i *Invitations) recordRefusal(ctx context.Context, by doorward.Caller, inv doorward.Invitation, err error) error {
 	return i.writer.RecordIfRefusal(ctx, by, doorward.InvitationAccept, object(inv), err)
 }
 
-// prove returns the invited account when the session or the password is its
-// own.
+// prove returns the invited account if the session or the password proves that the caller
+// owns it.
 func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorward.Invitation, password string) (credential.Proof, error) {
-	if bySession(by, inv) {
+	if isBySession(by, inv) {
 		account, err := access.OwnAccount(ctx, i.db.Read(), by)
 		return credential.Proof{Account: account}, err
 	}
@@ -128,13 +128,13 @@ func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorwar
 	return i.verifier.Check(ctx, by, inv.Email, password)
 }
 
-func bySession(by doorward.Caller, inv doorward.Invitation) bool {
+func isBySession(by doorward.Caller, inv doorward.Invitation) bool {
 	return by.Kind == doorward.ByUser && by.Email == inv.Email
 }
 
-// stillSignedIn returns an error if the session that is the proof has ended since it was
+// checkSignedIn returns an error if the session that is the proof has ended since it was
 // read: the account may have lost its last membership, and with it its password.
-func stillSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
+func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
 	_, err := tx.Session(ctx, by.SessionID)
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
@@ -142,9 +142,9 @@ func stillSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error
 	return err
 }
 
-// unchanged locks the account and refuses when its password has changed since it
+// lockUnchanged locks the account and refuses when its password has changed since it
 // was verified.
-func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	same, err := tx.LockAccountWithHash(ctx, account.ID, account.PasswordHash)
 	if err == nil && !same {
 		err = doorward.Fail(doorward.CodeInvalidCredentials, "")
@@ -155,12 +155,12 @@ func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account) err
 // open returns the invitation of a token, and its tenant, if it can be
 // accepted now.
 func (i *Invitations) open(ctx context.Context, token string) (doorward.Invitation, doorward.Tenant, error) {
-	return acceptable(ctx, i.db.Read(), token, i.db.Now())
+	return findAcceptable(ctx, i.db.Read(), token, i.db.Now())
 }
 
-// acceptable returns the invitation of a token and its tenant, or why it can't be
+// findAcceptable returns the invitation of a token and its tenant, or why it can't be
 // accepted at the instant.
-func acceptable(ctx context.Context, read store.Reader, token string, now time.Time) (doorward.Invitation, doorward.Tenant, error) {
+func findAcceptable(ctx context.Context, read store.Reader, token string, now time.Time) (doorward.Invitation, doorward.Tenant, error) {
 	inv, err := byToken(ctx, read, token)
 	if err == nil {
 		err = checkPending(inv, now)
@@ -173,7 +173,7 @@ func acceptable(ctx context.Context, read store.Reader, token string, now time.T
 	case errors.Is(err, store.ErrNone): // deleted, with its invitations, since the invitation was read
 		err = doorward.Fail(doorward.CodeInvitationNotFound, "")
 	case err == nil:
-		err = stillAuthorised(ctx, read, inv, tenant)
+		err = checkAuthorised(ctx, read, inv, tenant)
 	}
 	if err == nil {
 		err = checkActive(tenant)
@@ -225,9 +225,9 @@ func checkActive(tenant doorward.Tenant) error {
 	return doorward.Fail(doorward.CodeTenantFrozen, "") // or a status of a newer version
 }
 
-// stillAuthorised checks the inviter's current role and the tenant's current
-// settings: an invitation by a user who may no longer invite is revoked.
-func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
+// checkAuthorised checks the inviter's current authority and the tenant's current settings.
+// Errors: invitation_revoked if one of them no longer permits the invitation, unavailable.
+func checkAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
 	switch {
 	case inv.ServiceKeyID != "":
 		key, err := read.ServiceKey(ctx, inv.ServiceKeyID)
@@ -240,18 +240,18 @@ func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 	case inv.InvitedBy == "": // the operator
 		return nil
 	default:
-		if err := memberMayInvite(ctx, read, inv); err != nil {
+		if err := checkInviter(ctx, read, inv); err != nil {
 			return err
 		}
 	}
-	if !allowed(tenant.Settings, inv.Email) {
+	if !isAllowed(tenant.Settings, inv.Email) {
 		return doorward.Fail(doorward.CodeInvitationRevoked, "The tenant no longer takes addresses of this domain.")
 	}
 	return nil
 }
 
-// memberMayInvite checks the role of the member who sent the invitation, as it is now.
-func memberMayInvite(ctx context.Context, read store.Reader, inv doorward.Invitation) error {
+// checkInviter checks the role of the member who sent the invitation, as it is now.
+func checkInviter(ctx context.Context, read store.Reader, inv doorward.Invitation) error {
 	inviter, err := read.User(ctx, inv.TenantID, inv.InvitedBy)
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return err
@@ -276,11 +276,11 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 		ID: account.ID, Email: account.Email, Name: inv.Name, Role: inv.Role, Status: doorward.UserActive, TenantID: inv.TenantID,
 	}
 	_, err := i.writer.Do(ctx, by.As(user), doorward.InvitationAccept, object(inv), func(tx *access.Tx) error {
-		now, err := use(ctx, tx, token, inv)
+		now, err := markAccepted(ctx, tx, token, inv)
 		if err != nil {
 			return err
 		}
-		user.Role = now.Role // it may have another name, or another role in its place, since
+		user.Role = now.Role // it may have been renamed, or replaced by another role, since
 		if err := prepare(tx); err != nil {
 			return err
 		}
@@ -295,14 +295,14 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 	return joined, err
 }
 
-// use marks the invitation as accepted; of concurrent calls one succeeds. It locks the
+// markAccepted marks the invitation as accepted; of concurrent calls one succeeds. It locks the
 // tenant first and returns the invitation as it is then, so that it sees a concurrent
 // demotion of the inviter, freeze of the tenant or replacement of the token.
-func use(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) (doorward.Invitation, error) {
+func markAccepted(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) (doorward.Invitation, error) {
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return inv, err
 	}
-	now, _, err := acceptable(ctx, tx.Reader, token, tx.Now)
+	now, _, err := findAcceptable(ctx, tx.Reader, token, tx.Now)
 	if err != nil {
 		return inv, err
 	}

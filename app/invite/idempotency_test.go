@@ -37,7 +37,7 @@ func TestLateAttemptMakesNothing(t *testing.T) {
 		f.Node(0).Access.AbandonCall(f.Context(), slow.Idempotent)
 		made, err := send(1, quick)
 		f.NoError(err)
-		f.Node(1).Access.AbandonCall(f.Context(), quick.Idempotent) // as after a fault behind the commit
+		f.Node(1).Access.AbandonCall(f.Context(), quick.Idempotent) // as after a fault that follows the commit
 		if _, err := send(0, slow); apptest.Code(err) == "" {
 			f.Error("the late attempt has invited again")
 		}

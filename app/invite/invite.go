@@ -41,8 +41,8 @@ func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rul
 func (i *Invitations) SetWait(wait time.Duration) { i.wait.Store(int64(wait)) }
 
 // Send invites a person to the caller's tenant and queues the mail. Errors:
-// forbidden when the role outranks the caller's, invitation_pending (with
-// invitationId), already_member, validation_failed, resend_too_soon.
+// forbidden when the role outranks the caller's, step_up_required, invitation_pending
+// (with invitationId), already_member, validation_failed, resend_too_soon, quota_exceeded.
 func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (doorward.Invitation, error) {
 	inv, faults := o.invitation(by)
 	_, err := i.writer.Do(ctx, by, doorward.UserInvite, object(inv), func(tx *access.Tx) error {
@@ -84,22 +84,22 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 		return err
 	}
 	inv.Days = o.days(tenant.Settings)
-	sentBy(inv, tx.By) // an API key may have another owner since
+	setInviter(inv, tx.By) // an API key may have another owner since
 	tx.Changed("email", "", inv.Email)
 	tx.Changed("role", "", string(inv.Role))
 	inv.CreatedAt, inv.ExpiresAt = tx.Now.Add(-o.earlier), expiry(tx, *inv).Add(-o.earlier)
 	return insert(ctx, tx, *inv)
 }
 
-// sentBy makes the caller the one under whose authority the invitation stands.
-func sentBy(inv *doorward.Invitation, by doorward.Caller) {
+// setInviter puts the invitation under the caller's authority.
+func setInviter(inv *doorward.Invitation, by doorward.Caller) {
 	inv.InvitedBy, inv.ServiceKeyID = by.UserID(), ""
 	if by.Kind == doorward.ByService {
 		inv.ServiceKeyID = by.ID
 	}
 }
 
-// inviter is the id that sentBy has set; empty for the operator.
+// inviter returns the id that setInviter has set; empty for the operator.
 func inviter(inv doorward.Invitation) string { return cmp.Or(inv.InvitedBy, inv.ServiceKeyID) }
 
 func object(inv doorward.Invitation) doorward.Object {
@@ -124,7 +124,7 @@ func checkQuota(ctx context.Context, tx *access.Tx, t doorward.Tenant) error {
 	return t.Quotas.Exceeds(doorward.QuotaPeople, members+invited+1)
 }
 
-// checkFree returns nil unless the address has a membership, suspended or not, or
+// checkFree returns an error if the address has a membership, suspended or not, or
 // a pending invitation.
 func checkFree(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	_, err := tx.UserByEmail(ctx, inv.TenantID, inv.Email)

@@ -47,10 +47,10 @@ var (
 
 // Get returns an invitation of the caller's tenant. Errors: not_found.
 func (i *Invitations) Get(ctx context.Context, by doorward.Caller, id string) (doorward.Invitation, error) {
-	return inTenant(ctx, i.db.Read(), by, id)
+	return findInTenant(ctx, i.db.Read(), by, id)
 }
 
-func inTenant(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Invitation, error) {
+func findInTenant(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Invitation, error) {
 	inv, err := read.Invitation(ctx, id)
 	if errors.Is(err, store.ErrNone) || err == nil && inv.TenantID != by.TenantID {
 		return doorward.Invitation{}, doorward.Fail(doorward.CodeNotFound, "")
@@ -82,7 +82,7 @@ func (i *Invitations) change(ctx context.Context, by doorward.Caller, action doo
 	return i.writer.DoAll(ctx, by, access.Operation{
 		Action: action, On: object(inv), Write: write,
 		ReadObject: func(tx *store.Tx) (doorward.Object, error) {
-			now, err := inTenant(ctx, tx.Reader, by, inv.ID)
+			now, err := findInTenant(ctx, tx.Reader, by, inv.ID)
 			return object(now), err
 		},
 	})
@@ -106,7 +106,7 @@ func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string)
 		return inv, err
 	}
 	_, err = i.change(ctx, by, doorward.InvitationResend, inv, func(tx *access.Tx) error {
-		inv, err = inTenant(ctx, tx.Reader, by, id)
+		inv, err = findInTenant(ctx, tx.Reader, by, id)
 		if err != nil {
 			return err
 		}
@@ -135,9 +135,9 @@ func (i *Invitations) checkResend(ctx context.Context, tx *access.Tx, inv doorwa
 	return countResend(ctx, tx, inv)
 }
 
-// checkFurther counts a further invitation to an address on one day as a resend,
-// or alternately revoking and inviting would fill a mailbox. It needs no wait
-// after the last mail, since that is how an invitation gets another role.
+// checkFurther counts a further invitation to an address on one day as a resend:
+// otherwise somebody could fill a mailbox by inviting and revoking in turn. It needs no
+// wait after the last mail, since that is how an invitation gets another role.
 func checkFurther(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":first:"+inv.Email, resendWindow)
 	if err != nil || t.Hits == 1 {
@@ -165,17 +165,17 @@ func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
 	if err != nil {
 		return err
 	}
-	err = stillAuthorised(ctx, tx.Reader, *inv, tenant)
+	err = checkAuthorised(ctx, tx.Reader, *inv, tenant)
 	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
 		was := inviter(*inv)
-		sentBy(inv, tx.By)
+		setInviter(inv, tx.By)
 		tx.Changed("invitedBy", was, inviter(*inv))
 		err = nil
 	}
 	if err != nil {
 		return err
 	}
-	if !allowed(tenant.Settings, inv.Email) {
+	if !isAllowed(tenant.Settings, inv.Email) {
 		return doorward.Fail(doorward.CodeForbidden, "The settings of the tenant no longer allow addresses of this domain.")
 	}
 	was := inv.ExpiresAt

@@ -24,7 +24,7 @@ func TestRevokeOrAccept(t *testing.T) {
 				_, err := f.Node(round+i).Invitations.Complete(f.Context(), apptest.Anonymous(i), token, apptest.FirstPassword, apptest.FirstPassword)
 				return err
 			})
-			oneOf(f, errs, inv, doorward.InvitationRevoked, doorward.InvitationAccepted)
+			wantOneOf(f, errs, inv, doorward.InvitationRevoked, doorward.InvitationAccepted)
 		}
 	})
 }
@@ -44,14 +44,14 @@ func TestResendOrAccept(t *testing.T) {
 				_, err := f.Node(round+i).Invitations.Complete(f.Context(), apptest.Anonymous(i), token, apptest.FirstPassword, apptest.FirstPassword)
 				return err
 			})
-			oneOf(f, errs, inv, doorward.InvitationPending, doorward.InvitationAccepted)
+			wantOneOf(f, errs, inv, doorward.InvitationPending, doorward.InvitationAccepted)
 		}
 	})
 }
 
-// oneOf fails unless exactly one of the administrator's action and the acceptance
+// wantOneOf fails unless exactly one of the administrator's action and the acceptance
 // succeeded and the invitation has the matching state.
-func oneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administered, accepted doorward.InvitationState) {
+func wantOneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administered, accepted doorward.InvitationState) {
 	f.Helper()
 	now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
 	f.NoError(err)
@@ -63,18 +63,18 @@ func oneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administer
 	}
 }
 
-// between is a policy that forbids nothing and calls hook when it is first asked: after a
+// hookPolicy is a policy that forbids nothing and calls hook when it is first asked: after a
 // feature has read its object, before it has locked the tenant.
-type between struct {
+type hookPolicy struct {
 	doorward.PolicyOf
 	hook func()
 }
 
-func (b *between) DependsOnRequest(doorward.Action) bool { return false }
+func (b *hookPolicy) DependsOnRequest(doorward.Action) bool { return false }
 
-func (b *between) Observes() bool { return false }
+func (b *hookPolicy) Observes() bool { return false }
 
-func (b *between) Refusal(doorward.Action, *doorward.Request) *doorward.PolicyRefusal {
+func (b *hookPolicy) Refusal(doorward.Action, *doorward.Request) *doorward.PolicyRefusal {
 	hook := b.hook
 	b.hook = func() {}
 	hook()
@@ -99,14 +99,14 @@ func TestInvitationsAreDecidedUnderTheLock(t *testing.T) {
 			owner.Rules, err = f.DB.Read().Rules(f.Context(), owner.User.TenantID)
 			f.NoError(err)
 			inv, _ := f.Invite(owner, f.NewEmail("later"), "DESK")
-			by, asked := admin.Caller, false
-			by.Policy = &between{hook: func() {
-				asked = true
+			by, wasCalled := admin.Caller, false
+			by.Policy = &hookPolicy{hook: func() {
+				wasCalled = true
 				_, err := f.Node(1).Roles.Delete(f.Context(), owner.Caller, made.ID, doorward.RoleOwner)
 				f.NoError(err)
 			}}
-			if err := act(by, inv.ID); !asked || !doorward.HasCode(err, doorward.CodeForbidden) {
-				t.Errorf("%s: %v, want forbidden; asked: %v", what, err, asked)
+			if err := act(by, inv.ID); !wasCalled || !doorward.HasCode(err, doorward.CodeForbidden) {
+				t.Errorf("%s: %v, want forbidden; the policy was asked: %v", what, err, wasCalled)
 			}
 			now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
 			f.NoError(err)
@@ -141,7 +141,7 @@ func TestRaisedRoleIsNotGiven(t *testing.T) {
 			by := admin.Caller
 			by.Rules, err = f.DB.Read().Rules(f.Context(), owner.User.TenantID)
 			f.NoError(err)
-			by.Policy = &between{hook: func() { set("tenant.destroy") }}
+			by.Policy = &hookPolicy{hook: func() { set("tenant.destroy") }}
 			if err := send(by); !doorward.HasCode(err, doorward.CodeForbidden) {
 				t.Errorf("%s: %v, want forbidden", what, err)
 			}

@@ -22,14 +22,14 @@ type Offer struct {
 	earlier time.Duration // than the last of several offers
 }
 
-// invitation returns the valid fields of the offer, and the faults of the others,
-// which stay empty, so that no decision depends on them.
+// invitation returns the invitation that the offer describes, and the faults of the offer.
+// An invalid address or role stays empty, so that no decision depends on it.
 func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.FieldError) {
 	inv := doorward.Invitation{
 		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.TenantID,
 		Name: o.Name, Locale: o.Locale, State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued,
 	}
-	sentBy(&inv, by)
+	setInviter(&inv, by)
 	var faults []doorward.FieldError
 	fault := func(pointer, code, message string) {
 		faults = append(faults, doorward.FieldError{Pointer: pointer, Code: code, Message: message})
@@ -64,7 +64,7 @@ var locale = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
 
 // violations returns what the settings of the tenant don't allow.
 func (o Offer) violations(s doorward.TenantSettings, email string) (faults []doorward.FieldError) {
-	if email != "" && !allowed(s, email) {
+	if email != "" && !isAllowed(s, email) {
 		faults = append(faults, doorward.FieldError{
 			Pointer: "/email", Code: "domain_not_allowed",
 			Message: "The settings of the tenant allow addresses at " + strings.Join(s.AllowedDomains, ", ") + " only.",
@@ -79,7 +79,7 @@ func (o Offer) violations(s doorward.TenantSettings, email string) (faults []doo
 	return faults
 }
 
-func allowed(s doorward.TenantSettings, email string) bool {
+func isAllowed(s doorward.TenantSettings, email string) bool {
 	domain := mailaddr.Domain(email)
 	return len(s.AllowedDomains) == 0 || slices.Contains(s.AllowedDomains, domain)
 }

@@ -154,17 +154,17 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 	f.WhileLocked(func(tx *store.Tx) error {
 		_, err := tx.LockAccountWithHash(f.Context(), guest.User.ID, f.Account(guest).PasswordHash)
 		return err
-	}, func(waiting func(n int, or <-chan struct{})) {
+	}, func(waitFor func(n int, stop <-chan struct{})) {
 		go func() {
 			defer close(acceptance)
 			_, accepted = f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
 		}()
-		waiting(1, acceptance)
+		waitFor(1, acceptance)
 		go func() {
 			defer close(demotion)
 			demoted = f.Node(1).Users.SetRole(f.Context(), owner.Caller, admin.User, doorward.RoleViewer)
 		}()
-		waiting(2, demotion)
+		waitFor(2, demotion)
 		select {
 		case <-demotion:
 			t.Error("the inviter was demoted between the check in the acceptance and its commit")
@@ -176,9 +176,9 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 	f.NoError(errors.Join(accepted, demoted))
 }
 
-// TestInviterIsJudgedAgain: an acceptance that waits for a lock checks the inviter's role
+// TestInviterIsCheckedAgain: an acceptance that waits for a lock checks the inviter's role
 // afterwards. If the inviter was demoted, the invitation stays unchanged.
-func TestInviterIsJudgedAgain(t *testing.T) {
+func TestInviterIsCheckedAgain(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
 	admin := f.Join(owner, doorward.RoleAdmin)
@@ -189,12 +189,12 @@ func TestInviterIsJudgedAgain(t *testing.T) {
 	f.WhileLocked(func(tx *store.Tx) error {
 		_, err := tx.SetUserRole(f.Context(), acme.ID, admin.User.ID, doorward.RoleViewer)
 		return errors.Join(err, tx.LockTenant(f.Context(), acme.ID))
-	}, func(waiting func(n int, or <-chan struct{})) {
+	}, func(waitFor func(n int, stop <-chan struct{})) {
 		go func() {
 			defer close(acceptance)
 			_, accepted = f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
 		}()
-		waiting(1, acceptance)
+		waitFor(1, acceptance)
 	})
 	<-acceptance
 	f.WantCodes([]error{accepted}, apptest.Codes{doorward.CodeInvitationRevoked: 1})

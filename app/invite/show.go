@@ -13,7 +13,7 @@ type Shown struct {
 	doorward.Invitation
 	TenantName string
 	Brand      doorward.Brand // of the tenant
-	Inviter    string         // name or address; empty for the operator
+	Inviter    string         // name or address; empty for the operator and services
 	HasAccount bool           // the invited address has an account with a password, in any tenant
 }
 
@@ -29,7 +29,7 @@ func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
 	if s.Inviter, err = i.inviter(ctx, inv); err != nil {
 		return Shown{}, err
 	}
-	_, err = i.withoutPassword(ctx, inv.Email)
+	_, err = i.accountWithoutPassword(ctx, inv.Email)
 	if s.HasAccount = doorward.HasCode(err, doorward.CodeAccountExists); s.HasAccount {
 		err = nil
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Cursors returns the secret by which the cursors of lists are signed, the same
+// CursorSecret returns the secret by which the cursors of lists are signed, the same
 // on every node and after a restart. It is created on first use.
-func (k *Keys) Cursors(ctx context.Context) ([]byte, error) {
+func (k *Keys) CursorSecret(ctx context.Context) ([]byte, error) {
 	if secret := k.cursors.Load(); secret != nil {
 		return *secret, nil
 	}
-	secret, err := k.db.Read().SharedSecret(ctx, cursorSecret)
+	secret, err := k.db.Read().SharedSecret(ctx, cursorSecretName)
 	if errors.Is(err, store.ErrNone) {
 		fresh := []byte(rand.Text())
 		err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			secret, err = tx.MakeSharedSecret(ctx, cursorSecret, fresh)
+			secret, err = tx.MakeSharedSecret(ctx, cursorSecretName, fresh)
 			return err
 		})
 	}
@@ -28,4 +28,4 @@ func (k *Keys) Cursors(ctx context.Context) ([]byte, error) {
 	return secret, err
 }
 
-const cursorSecret = "cursors"
+const cursorSecretName = "cursors"

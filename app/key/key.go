@@ -34,7 +34,7 @@ func New(writer *access.Writer, db *store.DB) *Keys { return &Keys{writer: write
 type OperatorDraft struct {
 	Name    string
 	Expires time.Duration // after its creation; 0: never
-	May     []string      // of doorward.OperatorPermissions; none: everything
+	May     []string      // permissions of doorward.OperatorPermissions; none: it may do everything
 }
 
 // CheckOperator returns validation_failed unless the draft is valid.
@@ -101,7 +101,7 @@ func CheckName(name string) error {
 
 func object(id string) doorward.Object { return doorward.Object{Type: "key", ID: id} }
 
-// Operators returns the operator keys that work, the oldest first.
+// Operators returns the operator keys, expired ones too, the oldest first.
 func (k *Keys) Operators(ctx context.Context) ([]store.OperatorKey, error) {
 	return k.db.Read().OperatorKeys(ctx)
 }
@@ -169,9 +169,8 @@ func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Ha
 	return leaked, found && err == nil, err
 }
 
-// HashOf returns the hash under which an operator key is stored. Its form is that of
-// other keys, or for older ones the prefix and a token. Errors: one that never quotes
-// the text.
+// HashOf returns the hash under which an operator key is stored. The key has the form of
+// other keys, or for older ones the prefix and a token. The error never quotes the text.
 func HashOf(text string) (secret.Hash, error) {
 	rest, isOperator := strings.CutPrefix(text, OperatorPrefix)
 	if !isOperator {

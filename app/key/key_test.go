@@ -55,11 +55,11 @@ func TestKeyForms(t *testing.T) {
 				f.Errorf("%+v", by)
 			}
 		}
-		for what, none := range map[string]string{
+		for what, invalid := range map[string]string{
 			"a wrong checksum": text[:52] + string(text[52]^1), "another prefix": "dwk_" + text[4:], "no prefix": text[4:], "cut off": text[:52],
 			"the old key without its prefix": old.Reveal(), "another old key": key.OperatorPrefix + secret.New().Reveal(), "nothing": "",
 		} {
-			if _, err := f.Node(1).Keys.Check(f.Context(), apptest.Anonymous(0), none); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
+			if _, err := f.Node(1).Keys.Check(f.Context(), apptest.Anonymous(0), invalid); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
 				f.Errorf("%s: %v, want unauthenticated", what, err)
 			}
 		}
@@ -99,8 +99,8 @@ func TestUnknownKeys(t *testing.T) {
 	})
 }
 
-// TestKeyEndsUnderway: an operator or service key that has passed the guard is asked again
-// in the transaction of its act, where it may have ended or been limited since.
+// TestKeyEndsUnderway: an operator or service key that has passed the guard is read again in
+// the transaction of its action, since it may have ended or been limited in between.
 func TestKeyEndsUnderway(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		keys := f.Node(0).Keys

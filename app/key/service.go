@@ -59,7 +59,7 @@ func (k *Keys) CreateService(ctx context.Context, by doorward.Caller, d ServiceD
 	}
 	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(s.ID), func(tx *access.Tx) error {
 		for _, id := range s.Tenants {
-			if _, err := tenant(ctx, tx.Reader, id); err != nil {
+			if _, err := findTenant(ctx, tx.Reader, id); err != nil {
 				return err
 			}
 		}
@@ -77,10 +77,10 @@ func (k *Keys) CreateService(ctx context.Context, by doorward.Caller, d ServiceD
 	return made, nil
 }
 
-// sorted returns each text once.
+// sorted returns each text once, sorted.
 func sorted(all []string) []string { return slices.Compact(slices.Sorted(slices.Values(all))) }
 
-func tenant(ctx context.Context, read store.Reader, id string) (doorward.Tenant, error) {
+func findTenant(ctx context.Context, read store.Reader, id string) (doorward.Tenant, error) {
 	t, err := read.Tenant(ctx, id)
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeNotFound, "There is no tenant %s.", id)
@@ -135,8 +135,8 @@ func (k *Keys) RevokeService(ctx context.Context, by doorward.Caller, s doorward
 	return invitations, err
 }
 
-// revokeInvitations records in the trail of each tenant how many of its invitations
-// were revoked.
+// revokeInvitations revokes the pending invitations that the service key has sent, and records
+// in the trail of each tenant how many.
 func revokeInvitations(ctx context.Context, tx *access.Tx, id string) (total int64, err error) {
 	revoked, err := tx.RevokeInvitationsOfService(ctx, id)
 	if err != nil {
@@ -182,8 +182,8 @@ func (k *Keys) EndLeakedService(ctx context.Context, by doorward.Caller, hash se
 	return leaked, found && err == nil, err
 }
 
-// HashOfService returns the hash under which a service key is stored. Errors: one that
-// never quotes the text.
+// HashOfService returns the hash under which a service key is stored. The error never quotes
+// the text.
 func HashOfService(text string) (secret.Hash, error) {
 	token, err := secret.ParseKey(text)
 	if err != nil || token.Prefix() != ServicePrefix {

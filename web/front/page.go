@@ -229,7 +229,7 @@ func (c *Call) OpenCursor(ctx context.Context, cursor string) (doorward.Position
 }
 
 func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
-	key, err := c.site.App.Keys.Cursors(ctx)
+	key, err := c.site.App.Keys.CursorSecret(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
-// Package leak takes reports of keys that were found where they should not be, such as
-// those of secret scanners. A caller who shows a key may end it.
+// Package leak takes reports, such as those of secret scanners, of keys that were found where
+// they should not be. Anybody who sends a key can end it.
 package leak
 
 import (
@@ -45,7 +45,7 @@ const (
 
 // Report ends the key, on every node. A key that is unknown or has ended is no error: the
 // caller learns nothing about it. Errors: validation_failed for what doesn't have the
-// form of a key, too_many_attempts.
+// form of a key, too_many_attempts, unavailable.
 func (r *Reports) Report(ctx context.Context, by doorward.Caller, text string) error {
 	for _, kind := range r.kinds {
 		if !strings.HasPrefix(text, kind.Prefix) {

@@ -64,20 +64,20 @@ func TestDemotedWhileWaiting(t *testing.T) {
 		f.WhileLocked(func(tx *store.Tx) error {
 			_, err := tx.SetUserRole(f.Context(), acme.ID, admin.User.ID, doorward.RoleViewer)
 			return errors.Join(err, tx.LockTenant(f.Context(), acme.ID))
-		}, func(waiting func(n int, or <-chan struct{})) {
+		}, func(waitFor func(n int, stop <-chan struct{})) {
 			go func() { defer close(done); err = action(admin) }()
-			waiting(1, done)
+			waitFor(1, done)
 		})
 		<-done
 		if apptest.Code(err) != doorward.CodeForbidden {
 			t.Errorf("%s: %v, want forbidden", what, err)
 		}
 	}
-	untouched(f, acme, bob, inv)
+	wantUnchanged(f, acme, bob, inv)
 }
 
-// untouched fails unless the tenant, the person and the invitation are unchanged.
-func untouched(f *apptest.Fixture, acme doorward.Tenant, bob apptest.Person, inv doorward.Invitation) {
+// wantUnchanged fails unless the tenant, the person and the invitation are unchanged.
+func wantUnchanged(f *apptest.Fixture, acme doorward.Tenant, bob apptest.Person, inv doorward.Invitation) {
 	f.Helper()
 	nowBob, err := f.DB.Read().User(f.Context(), acme.ID, bob.User.ID)
 	f.NoError(err)
@@ -103,8 +103,8 @@ func TestAdministrationIsRecorded(t *testing.T) {
 		inv, _ := f.Invite(owner, "new@example.com", doorward.RoleUser)
 		users, invitations, tenants, ctx := f.Node(0).Users, f.Node(0).Invitations, f.Node(0).Tenants, f.Context()
 		role, status, name, days, domains := doorward.RoleAdmin, doorward.UserSuspended, "Bob", int64(9), []string{"x.example"}
-		whole := user.Edit{Role: &role, Status: &status, Name: &name}
-		refused := func(err error) error {
+		allFields := user.Edit{Role: &role, Status: &status, Name: &name}
+		wantForbidden := func(err error) error {
 			if apptest.Code(err) != doorward.CodeForbidden {
 				return fmt.Errorf("%v, want forbidden", err)
 			}
@@ -114,17 +114,17 @@ func TestAdministrationIsRecorded(t *testing.T) {
 			do   func() error
 			want []string
 		}{
-			{func() error { _, _, err := users.Edit(ctx, owner.Caller, bob.User, whole); return err }, []string{
+			{func() error { _, _, err := users.Edit(ctx, owner.Caller, bob.User, allFields); return err }, []string{
 				"done user.rename user name  Bob", "done user.role user role USER ADMIN", "done user.suspend user status active suspended sessionsEnded  1",
 			}},
-			{func() error { _, _, err := users.Edit(ctx, owner.Caller, bob.User, whole); return err }, nil},
+			{func() error { _, _, err := users.Edit(ctx, owner.Caller, bob.User, allFields); return err }, nil},
 			{func() error { return users.Resume(ctx, owner.Caller, bob.User) }, []string{"done user.resume user status suspended active"}},
 			{func() error { _, err := users.SignOut(ctx, owner.Caller, bob.User); return err }, []string{"done user.signout user"}},
 			{func() error { bob = f.SignIn(bob.User.Email, apptest.FirstPassword); return nil }, []string{"done session.open session userAgent  "}},
-			{func() error { return refused(users.SetRole(ctx, bob.Caller, owner.User, doorward.RoleUser)) }, []string{"refused user.manage user reason  forbidden role OWNER USER"}},
+			{func() error { return wantForbidden(users.SetRole(ctx, bob.Caller, owner.User, doorward.RoleUser)) }, []string{"refused user.manage user reason  forbidden role OWNER USER"}},
 			{func() error {
 				_, err := users.Remove(ctx, bob.Caller, owner.User, user.Handover{}, nil)
-				return refused(err)
+				return wantForbidden(err)
 			}, []string{"refused user.remove user reason  forbidden"}},
 			{func() error { _, err := invitations.Resend(ctx, owner.Caller, inv.ID); return err }, []string{"done invitation.resend invitation expiresAt"}},
 			{func() error { return invitations.Revoke(ctx, owner.Caller, inv.ID) }, []string{"done invitation.revoke invitation status PENDING REVOKED"}},
@@ -148,8 +148,8 @@ func TestAdministrationIsRecorded(t *testing.T) {
 	})
 }
 
-// lines formats events, sorted, since events of one transaction have the same
-// time: outcome, action, type of the object, changes.
+// lines formats each event as outcome, action, type of the object and changes. They are
+// sorted, since events of one transaction have the same time.
 func lines(events []doorward.Event) (all []string) {
 	for _, e := range events {
 		line := fmt.Sprint(e.Outcome, " ", e.Action, " ", e.Target.Type)

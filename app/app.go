@@ -74,7 +74,7 @@ type Settings struct {
 	Published    []lease.Setting
 	ChangeShared bool
 
-	// OperatorAddress gets the mails to the operator; empty: there are none.
+	// OperatorAddress gets the mails to the operator; empty: none are sent.
 	OperatorAddress string
 
 	LinkURL   string         // of links in mails, without a slash at the end
@@ -295,14 +295,14 @@ const sweepEvery = time.Minute
 // until the last use is written, other nodes must ask this one before they end a
 // session as idle.
 func (a *App) Run(ctx context.Context) {
-	following, leave := context.WithCancel(context.WithoutCancel(ctx))
+	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leased, work sync.WaitGroup
-	leased.Go(func() { a.Lease.Run(following) })
+	leased.Go(func() { a.Lease.Run(leaseCtx) })
 	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.sweepUntil} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
-	leave()
+	endLease()
 	leased.Wait()
 }
 

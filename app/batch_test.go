@@ -7,8 +7,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// InBatches goes on as long as a transaction uses up its limit, each time in another one, and
-// keeps what was done when a later one fails.
+// InBatches begins another transaction as long as the last one has used up its limit.
 func TestInBatches(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		left, ran := int64(1200), map[*store.Tx]int64{}

@@ -24,9 +24,9 @@ func newProver(f *apptest.Fixture) prover {
 	f.Helper()
 	p := prover{holder: newHolder(f, true)}
 	p.id = f.Enrol(p.ann).ID
-	there := p.ann
-	there.User = p.there.User
-	p.challenge = f.Challenge(apptest.Anonymous(1), there)
+	other := p.ann
+	other.User = p.elsewhere.User
+	p.challenge = f.Challenge(apptest.Anonymous(1), other)
 	_, err := f.Node(0).Factors.Enrol(f.Context(), p.ann.Caller, "")
 	f.NoError(err)
 	_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error { return tx.RememberBrowser(f.Context(), p.device, "192.0.2.1", "a browser") })
@@ -34,76 +34,76 @@ func newProver(f *apptest.Fixture) prover {
 	return p
 }
 
-// left says what is left: the challenge, the enrolment, the browser.
-func (p prover) left(f *apptest.Fixture, i int) string {
+// remaining says whether the challenge, the enrolment and the browser remain, by node i.
+func (p prover) remaining(f *apptest.Fixture, i int) string {
 	f.Helper()
 	_, err := f.Node(i).Login.WithSecond(f.Context(), apptest.Anonymous(1), p.challenge.Token.Reveal(), factor.Answer{Code: "000000"}, false)
 	return fmt.Sprint(apptest.Code(err) == doorward.CodeInvalidCode, f.Int(`SELECT count(*) FROM factors WHERE confirmed_at IS NULL`) == 1, f.Int(`SELECT count(*) FROM devices WHERE second_at <> 0`) == 1)
 }
 
-// TestKillSwitchOfSecondFactors: what ends a membership, resets or changes factors or the
-// password ends challenges and browsers that stand in for a factor, on all nodes; what
-// also may be the work of a thief ends enrolments, too.
+// TestKillSwitchOfSecondFactors: what ends a membership, or resets or changes factors or the
+// password, ends challenges and browsers that stand in for a factor, on all nodes. Enrolments
+// end too, unless the person did it in a session and stays a member.
 func TestKillSwitchOfSecondFactors(t *testing.T) {
-	const nothing, all, allButEnrolment = "true true true", "false false false", "false true false"
+	const endsNothing, endsAll, endsAllButEnrolment = "true true true", "false false false", "false true false"
 	for name, c := range map[string]struct {
 		do   func(*apptest.Fixture, prover) error
 		want string
 	}{
-		"nothing":   {func(*apptest.Fixture, prover) error { return nil }, nothing},
-		"suspended": {func(f *apptest.Fixture, p prover) error { return edited(byOwner, suspended)(f, p.holder) }, all},
-		"demoted":   {func(f *apptest.Fixture, p prover) error { return edited(byOwner, demoted)(f, p.holder) }, nothing},
+		"nothing":   {func(*apptest.Fixture, prover) error { return nil }, endsNothing},
+		"suspended": {func(f *apptest.Fixture, p prover) error { return edit(byOwner, suspended)(f, p.holder) }, endsAll},
+		"demoted":   {func(f *apptest.Fixture, p prover) error { return edit(byOwner, demoted)(f, p.holder) }, endsNothing},
 		"removed": {func(f *apptest.Fixture, p prover) error {
 			_, err := f.Node(0).Users.Remove(f.Context(), p.owner.Caller, p.ann.User, user.Handover{}, nil)
 			return err
-		}, all},
+		}, endsAll},
 		"left": {func(f *apptest.Fixture, p prover) error {
 			_, err := f.Node(0).Users.Leave(f.Context(), p.ann.Caller, p.ann.User.TenantID)
 			return err
-		}, all},
+		}, endsAll},
 		"reset": {func(f *apptest.Fixture, p prover) error {
 			_, err := f.Node(0).Factors.Reset(f.Context(), p.owner.Caller, p.ann.User)
 			return err
-		}, all},
+		}, endsAll},
 		"reset by the operator": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, p.ann.User.Email))
-		}, all},
+		}, endsAll},
 		"a factor removed": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.Remove(f.Context(), p.ann.Caller, p.id))
-		}, allButEnrolment},
+		}, endsAllButEnrolment},
 		"forgotten": {func(f *apptest.Fixture, p prover) error {
 			return f.Node(0).Factors.Forget(f.Context(), p.ann.Caller, "")
 		}, "true true false"},
 		"new recovery codes": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.NewRecoveryCodes(f.Context(), p.ann.Caller))
-		}, allButEnrolment},
+		}, endsAllButEnrolment},
 		"renamed": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.Rename(f.Context(), p.ann.Caller, p.id, "Phone"))
-		}, allButEnrolment},
+		}, endsAllButEnrolment},
 		"another password": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), p.ann.Caller, apptest.FirstPassword, apptest.Password(5), apptest.Password(5)))
-		}, allButEnrolment},
+		}, endsAllButEnrolment},
 		"a password reset by mail": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), p.reset, apptest.Password(5), apptest.Password(5)))
-		}, all},
+		}, endsAll},
 		"signed out elsewhere": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), p.ann.Caller))
-		}, allButEnrolment},
+		}, endsAllButEnrolment},
 	} {
 		t.Run(name, func(t *testing.T) {
 			apptest.OnEach(t, func(f *apptest.Fixture) {
 				p := newProver(f)
 				f.NoError(c.do(f, p))
-				if got := p.left(f, 1); got != c.want {
-					f.Errorf("left are challenge, enrolment, browser: %s, want %s", got, c.want)
+				if got := p.remaining(f, 1); got != c.want {
+					f.Errorf("challenge, enrolment and browser remain: %s, want %s", got, c.want)
 				}
 			})
 		})
 	}
 }
 
-// TestFactorsEndWithTheLastMembership: who comes back by an invitation, which proves the
-// mailbox alone, has no factor of before.
+// TestFactorsEndWithTheLastMembership: somebody who returns by an invitation, which proves
+// only the mailbox, has none of the former factors.
 func TestFactorsEndWithTheLastMembership(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -121,7 +121,7 @@ func TestFactorsEndWithTheLastMembership(t *testing.T) {
 	})
 }
 
-// The code in the mail of a reset is not sent to somebody who was suspended since.
+// The code in the mail of a reset is not sent to somebody who has since been suspended.
 func TestResetOfSuspended(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -130,7 +130,6 @@ func TestResetOfSuspended(t *testing.T) {
 		before := len(f.Subjects(ann.User.Email))
 		_, err := f.Node(0).Factors.Reset(f.Context(), owner.Caller, ann.User)
 		f.NoError(err)
-		f.NoError(f.Node(0).Users.Resume(f.Context(), owner.Caller, ann.User))
 		_, err = f.Node(0).Users.Suspend(f.Context(), owner.Caller, ann.User)
 		f.NoError(err)
 		clock.Move(time.Second)

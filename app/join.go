@@ -36,8 +36,8 @@ func (a *App) Join(ctx context.Context) error {
 	return err
 }
 
-// Differing counts the nodes that have another value of the setting.
-func (a *App) Differing(name string) (n float64) {
+// CountDiffering counts the nodes that have another value of the setting.
+func (a *App) CountDiffering(name string) (n float64) {
 	for _, d := range a.Lease.Differences() {
 		if d.Setting.Name == name {
 			n++
@@ -46,7 +46,7 @@ func (a *App) Differing(name string) (n float64) {
 	return n
 }
 
-// futureEvery is how often to look for times in the future without a known cause:
+// futureEvery is how often to look for times in the future although no clock was corrected:
 // nodes of the previous version use clocks of their own.
 const futureEvery = time.Hour
 
@@ -57,7 +57,7 @@ type futureClamp struct {
 	corrections int64     // of store.Clock at that time
 }
 
-// clampFuture corrects stored times that lie in the future. It reads whole tables,
+// clampFuture corrects stored times that are in the future. It reads entire tables,
 // so it runs only at the start, after a correction of the clock, and once in
 // futureEvery.
 func (a *App) clampFuture(ctx context.Context) error {

@@ -20,9 +20,9 @@ import (
 
 // holder is an ADMIN who has one of each: sessions, invitations, a reset, a browser.
 type holder struct {
-	owner, ann, other apptest.Person // other is another member's session
-	there             *apptest.Person
-	sent, received    offered // invitations by the person, by the OWNER
+	owner, ann, other apptest.Person  // other is another member's session
+	elsewhere         *apptest.Person // the person's session in another tenant, if in one
+	sent, received    sentInvitation  // invitations by the person, by the OWNER
 	reset             string
 	device            []byte
 }
@@ -34,22 +34,22 @@ func (h holder) inBrowser() doorward.Caller {
 	return by
 }
 
-type offered struct{ id, token string }
+type sentInvitation struct{ id, token string }
 
-// offers invites a new person.
-func offers(f *apptest.Fixture, by apptest.Person, who string) offered {
+// sendInvitation invites a new person.
+func sendInvitation(f *apptest.Fixture, by apptest.Person, who string) sentInvitation {
 	f.Helper()
 	inv, token := f.Invite(by, f.NewEmail(who), doorward.RoleUser)
-	return offered{inv.ID, token}
+	return sentInvitation{inv.ID, token}
 }
 
-// newHolder makes a holder, who is in another tenant, too, if elsewhere is set.
-func newHolder(f *apptest.Fixture, elsewhere bool) holder {
+// newHolder makes a holder, who is in another tenant, too, if inTwo is set.
+func newHolder(f *apptest.Fixture, inTwo bool) holder {
 	f.Helper()
 	var c holder
 	_, c.owner = f.Tenant()
 	c.ann, c.other = f.Join(c.owner, doorward.RoleAdmin), f.Join(c.owner, doorward.RoleUser)
-	if elsewhere {
+	if inTwo {
 		_, boss := f.Tenant()
 		_, token := f.Invite(boss, c.ann.User.Email, doorward.RoleUser)
 		joined, err := f.Node(0).Invitations.Accept(f.Context(), c.ann.Caller, token, "")
@@ -58,9 +58,9 @@ func newHolder(f *apptest.Fixture, elsewhere bool) holder {
 		f.NoError(err)
 		by := apptest.Anonymous(0).As(r.User)
 		by.Principal = doorward.PrincipalOf(r.User, r.Session)
-		c.there = &apptest.Person{Caller: by, User: r.User, Token: r.Token}
+		c.elsewhere = &apptest.Person{Caller: by, User: r.User, Token: r.Token}
 	}
-	c.sent, c.received = offers(f, c.ann, "sent"), offers(f, c.owner, "received")
+	c.sent, c.received = sendInvitation(f, c.ann, "sent"), sendInvitation(f, c.owner, "received")
 	c.reset, c.device = f.ResetToken(c.ann), []byte(c.ann.User.Email)
 	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
 		_, err := tx.InsertDevice(f.Context(), c.device, c.ann.User.ID, 20, time.Time{})
@@ -77,7 +77,7 @@ func outcomes(f *apptest.Fixture, c holder) string {
 	var results []string
 	for i := range f.Nodes {
 		results = append(results, strings.Join([]string{
-			outcomeOfSession(f, i, &c.ann), outcomeOfSession(f, i, c.there), outcomeOfSession(f, i, &c.other),
+			outcomeOfSession(f, i, &c.ann), outcomeOfSession(f, i, c.elsewhere), outcomeOfSession(f, i, &c.other),
 			outcomeOfInvitation(f, i, c.sent), outcomeOfInvitation(f, i, c.received), outcomeOfReset(f, i, c.reset), outcomeOfDevice(f, c),
 		}, " "))
 		if results[i] != results[0] {
@@ -101,7 +101,7 @@ func outcomeOfSession(f *apptest.Fixture, i int, p *apptest.Person) string {
 // outcomeOfInvitation distinguishes a revoked invitation from one whose sender may
 // not invite at present. Its password is too short, so it checks the token without
 // using it up, as outcomeOfReset does.
-func outcomeOfInvitation(f *apptest.Fixture, i int, o offered) string {
+func outcomeOfInvitation(f *apptest.Fixture, i int, o sentInvitation) string {
 	f.Helper()
 	now, err := f.DB.Read().Invitation(f.Context(), o.id)
 	f.NoError(err)
@@ -130,7 +130,7 @@ func outcome(err error) string {
 	return string(apptest.Code(err))
 }
 
-// operatorByKey calls the API; the other operator uses the terminal.
+// operatorByKey is the operator who calls the API with a key; operatorAtTerminal uses the terminal.
 func operatorByKey(f *apptest.Fixture) doorward.Caller {
 	text, err := f.Node(0).Keys.CreateOperator(f.Context(), apptest.Operator, "billing")
 	f.NoError(err)
@@ -141,7 +141,8 @@ func operatorByKey(f *apptest.Fixture) doorward.Caller {
 
 func operatorAtTerminal(*apptest.Fixture) doorward.Caller { return apptest.Operator }
 
-func edited(by func(holder) doorward.Caller, e func() user.Edit) func(*apptest.Fixture, holder) error {
+// edit returns a step that edits the person's membership.
+func edit(by func(holder) doorward.Caller, e func() user.Edit) func(*apptest.Fixture, holder) error {
 	return func(f *apptest.Fixture, c holder) error {
 		_, _, err := f.Node(0).Users.Edit(f.Context(), by(c), c.ann.User, e())
 		return err
@@ -171,9 +172,9 @@ func promoted() user.Edit {
 	return user.Edit{Role: &to}
 }
 
-// rejoined makes the person a member again, with the password, or with a new one
+// rejoin makes the person a member again, with the password, or with a new one
 // if the end of the last membership deleted it.
-func rejoined(f *apptest.Fixture, c holder) error {
+func rejoin(f *apptest.Fixture, c holder) error {
 	_, token := f.Invite(c.owner, c.ann.User.Email, doorward.RoleAdmin)
 	var err error
 	if f.Account(c.ann).PasswordHash == "" {
@@ -184,16 +185,16 @@ func rejoined(f *apptest.Fixture, c holder) error {
 	return err
 }
 
-func thawed(f *apptest.Fixture, c holder) error {
+func thaw(f *apptest.Fixture, c holder) error {
 	return apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, c.ann.User.TenantID))
 }
 
-func restored(f *apptest.Fixture, c holder) error {
+func restore(f *apptest.Fixture, c holder) error {
 	_, err := f.Node(0).Tenants.Restore(f.Context(), f.SignIn(c.owner.User.Email, apptest.FirstPassword).Caller)
 	return err
 }
 
-func frozen(by func(*apptest.Fixture) doorward.Caller) func(*apptest.Fixture, holder) error {
+func freeze(by func(*apptest.Fixture) doorward.Caller) func(*apptest.Fixture, holder) error {
 	return func(f *apptest.Fixture, c holder) error {
 		_, err := f.Node(0).Tenants.Freeze(f.Context(), by(f), c.ann.User.TenantID)
 		return err
@@ -205,12 +206,12 @@ func frozen(by func(*apptest.Fixture) doorward.Caller) func(*apptest.Fixture, ho
 // an invitation that the person sent; one that the OWNER sent; the person's reset
 // link; the known browser.
 const (
-	signedOut      = "unauthenticated"
-	revoked        = "REVOKED"
-	senderDemoted  = "invitation_revoked" // its sender may not invite at present
-	resetExpired   = "reset_expired"
-	unknownBrowser = "unknown"
-	membership     = signedOut + " %s lives " + revoked + " lives %s %s"
+	signedOut       = "unauthenticated"
+	revoked         = "REVOKED"
+	senderDemoted   = "invitation_revoked" // its sender may not invite at present
+	resetExpired    = "reset_expired"
+	unknownBrowser  = "unknown"
+	endOfMembership = signedOut + " %s lives " + revoked + " lives %s %s"
 )
 
 var killSwitch = []struct {
@@ -219,27 +220,27 @@ var killSwitch = []struct {
 	alone, elsewhere string
 	undo             func(*apptest.Fixture, holder) error // nil: nothing to undo
 }{
-	{"suspended by an OWNER", edited(byOwner, suspended), fmt.Sprintf(membership, "-", resetExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(byOwner, resumed)},
-	{"suspended at the terminal", edited(atTerminal, suspended), fmt.Sprintf(membership, "-", resetExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(atTerminal, resumed)},
+	{"suspended by an OWNER", edit(byOwner, suspended), fmt.Sprintf(endOfMembership, "-", resetExpired, "lives"), fmt.Sprintf(endOfMembership, "lives", "lives", "lives"), edit(byOwner, resumed)},
+	{"suspended at the terminal", edit(atTerminal, suspended), fmt.Sprintf(endOfMembership, "-", resetExpired, "lives"), fmt.Sprintf(endOfMembership, "lives", "lives", "lives"), edit(atTerminal, resumed)},
 	{"removed", func(f *apptest.Fixture, c holder) error {
 		_, err := f.Node(0).Users.Remove(f.Context(), c.owner.Caller, c.ann.User, user.Handover{}, nil)
 		return err
-	}, fmt.Sprintf(membership, "-", resetExpired, unknownBrowser), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
+	}, fmt.Sprintf(endOfMembership, "-", resetExpired, unknownBrowser), fmt.Sprintf(endOfMembership, "lives", "lives", "lives"), rejoin},
 	{"left", func(f *apptest.Fixture, c holder) error {
 		_, err := f.Node(0).Users.Leave(f.Context(), c.ann.Caller, c.ann.User.TenantID)
 		return err
-	}, fmt.Sprintf(membership, "-", resetExpired, unknownBrowser), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
+	}, fmt.Sprintf(endOfMembership, "-", resetExpired, unknownBrowser), fmt.Sprintf(endOfMembership, "lives", "lives", "lives"), rejoin},
 
-	// Its invitations can be accepted once the tenant is active again.
+	// The tenant's invitations can be accepted once it is active again.
 	{
-		"frozen by key", frozen(operatorByKey),
+		"frozen by key", freeze(operatorByKey),
 		signedOut + " - " + signedOut + " tenant_frozen tenant_frozen " + resetExpired + " lives",
-		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thawed,
+		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thaw,
 	},
 	{
-		"frozen at the terminal", frozen(operatorAtTerminal),
+		"frozen at the terminal", freeze(operatorAtTerminal),
 		signedOut + " - " + signedOut + " tenant_frozen tenant_frozen " + resetExpired + " lives",
-		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thawed,
+		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thaw,
 	},
 	{
 		"closed", func(f *apptest.Fixture, c holder) error {
@@ -247,12 +248,12 @@ var killSwitch = []struct {
 			return err
 		},
 		signedOut + " - " + signedOut + " tenant_closing tenant_closing " + resetExpired + " lives",
-		signedOut + " lives " + signedOut + " tenant_closing tenant_closing lives lives", restored,
+		signedOut + " lives " + signedOut + " tenant_closing tenant_closing lives lives", restore,
 	},
 
 	// No session ends. Invitations by the demoted person can't be accepted.
-	{"demoted by an OWNER", edited(byOwner, demoted), "lives:VIEWER - lives " + senderDemoted + " lives lives lives", "lives:VIEWER lives lives " + senderDemoted + " lives lives lives", edited(byOwner, promoted)},
-	{"demoted at the terminal", edited(atTerminal, demoted), "lives:VIEWER - lives " + senderDemoted + " lives lives lives", "lives:VIEWER lives lives " + senderDemoted + " lives lives lives", edited(atTerminal, promoted)},
+	{"demoted by an OWNER", edit(byOwner, demoted), "lives:VIEWER - lives " + senderDemoted + " lives lives lives", "lives:VIEWER lives lives " + senderDemoted + " lives lives lives", edit(byOwner, promoted)},
+	{"demoted at the terminal", edit(atTerminal, demoted), "lives:VIEWER - lives " + senderDemoted + " lives lives lives", "lives:VIEWER lives lives " + senderDemoted + " lives lives lives", edit(atTerminal, promoted)},
 
 	// Only sessions end.
 	{"signed out by an OWNER", func(f *apptest.Fixture, c holder) error {
@@ -262,7 +263,7 @@ var killSwitch = []struct {
 	{"signed out", func(f *apptest.Fixture, c holder) error {
 		return apptest.ErrorOf(f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token}))
 	}, signedOut + " - lives lives lives lives lives", signedOut + " lives lives lives lives lives lives", nil},
-	{"under tighter rules", func(f *apptest.Fixture, c holder) error {
+	{"stricter settings", func(f *apptest.Fixture, c holder) error {
 		days, domains := int64(1), []string{"example.com"} // the domain of the invited addresses
 		_, err := f.Node(0).Tenants.Edit(f.Context(), c.owner.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
 		return err

@@ -13,8 +13,8 @@ import (
 // in its file. All nodes should have the same one.
 const MasterKeySetting = "master-key-file"
 
-// loadMasterKey reads the key before this process becomes a node, so that a node with a
-// wrong key never is one.
+// loadMasterKey reads the key before this process registers as a node, so that no process
+// with a wrong key does.
 func (a *App) loadMasterKey(ctx context.Context) error {
 	err := a.MasterKey.Load(ctx)
 	if err != nil && !doorward.HasCode(err, doorward.CodeUnavailable) {

@@ -16,13 +16,13 @@ func TestUnknownStatusLetsNobodyIn(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
-		_, offered := f.Invite(owner, "new@example.com", doorward.RoleUser)
+		_, token := f.Invite(owner, "new@example.com", doorward.RoleUser)
 		set := func(to doorward.TenantStatus) {
 			f.Exec(`UPDATE tenants SET status = $1 WHERE id = $2`, to, acme.ID)
 			f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error { return tx.EditTenant(f.Context(), acme) })) // announces the change
 		}
 		accept := func() doorward.Code {
-			_, err := f.Node(0).Invitations.Complete(context.Background(), apptest.Anonymous(1), offered, apptest.FirstPassword, apptest.FirstPassword)
+			_, err := f.Node(0).Invitations.Complete(context.Background(), apptest.Anonymous(1), token, apptest.FirstPassword, apptest.FirstPassword)
 			return apptest.Code(err)
 		}
 		set("archived")
@@ -31,7 +31,7 @@ func TestUnknownStatusLetsNobodyIn(t *testing.T) {
 		}
 		for _, got := range []doorward.Code{f.TryLogin(ann.User.Email, apptest.FirstPassword), f.TryLogin(owner.User.Email, apptest.FirstPassword), accept()} {
 			if got != doorward.CodeTenantFrozen {
-				t.Errorf("a login in a tenant with an unknown status ends with %q", got)
+				t.Errorf("a login or acceptance in a tenant with an unknown status ends with %q", got)
 			}
 		}
 		set(doorward.TenantActive)

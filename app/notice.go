@@ -11,8 +11,8 @@ import (
 )
 
 // noticeLog logs the notices of the lease. A kind that repeats is logged once in
-// noticeQuiet; its end is logged if its beginning was. A condition that persists
-// is logged when that time is over.
+// noticeQuiet; its end is logged if its beginning was. A condition whose beginning was
+// left out is logged after noticeQuiet, if it persists.
 type noticeLog struct {
 	log   *slog.Logger
 	limit lograte.Limiter
@@ -21,7 +21,7 @@ type noticeLog struct {
 	open map[lease.NoticeKind]bool // conditions that have begun, and whether that was logged
 }
 
-// noticeQuiet is the minimum time between two lines of one kind.
+// noticeQuiet is the minimum time between two lines of one kind about one node.
 const noticeQuiet = 10 * time.Second
 
 func newNoticeLog(log *slog.Logger) *noticeLog {
@@ -54,11 +54,11 @@ var effects = map[lease.NoticeKind]string{
 
 func (l *noticeLog) write(n lease.Notice) {
 	if leftOut, ok := l.admit(n); ok {
-		l.line(n, leftOut)
+		l.writeLine(n, leftOut)
 	}
 }
 
-func (l *noticeLog) line(n lease.Notice, leftOut int) {
+func (l *noticeLog) writeLine(n lease.Notice, leftOut int) {
 	l.log.LogAttrs(context.Background(), levels[n.Kind], string(n.Kind), attributes(n, leftOut)...)
 }
 
@@ -88,8 +88,8 @@ func attributes(n lease.Notice, leftOut int) (all []slog.Attr) {
 	return all
 }
 
-// admit reports whether to log a notice now. Changes of settings and of the clock
-// are always logged: they don't repeat by themselves.
+// admit reports whether to log a notice now, and how many like it were left out before.
+// Changes of settings and of the clock are always logged: they don't repeat by themselves.
 func (l *noticeLog) admit(n lease.Notice) (leftOut int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,18 +106,18 @@ func (l *noticeLog) admit(n lease.Notice) (leftOut int, ok bool) {
 	if hasEnd(n.Kind) {
 		l.open[n.Kind] = ok
 		if !ok {
-			time.AfterFunc(noticeQuiet, func() { l.late(n) })
+			time.AfterFunc(noticeQuiet, func() { l.logIfOpen(n) })
 		}
 	}
 	return leftOut, ok
 }
 
-// late logs a condition whose beginning was not logged and that persists.
-func (l *noticeLog) late(n lease.Notice) {
+// logIfOpen logs a condition whose beginning was not logged, if it still persists.
+func (l *noticeLog) logIfOpen(n lease.Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if logged, open := l.open[n.Kind]; open && !logged {
 		l.open[n.Kind] = true
-		l.line(n, 0)
+		l.writeLine(n, 0)
 	}
 }

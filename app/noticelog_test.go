@@ -17,7 +17,7 @@ func TestNoticesThatComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var journal logtest.Journal
 		l := newNoticeLog(slog.New(slog.NewTextHandler(&journal, nil)))
-		says := func(lost, back int, when string) {
+		wantLines := func(lost, back int, when string) {
 			t.Helper()
 			if a, b := strings.Count(journal.String(), "database lost"), strings.Count(journal.String(), "database back"); a != lost || b != back {
 				t.Errorf("%s: %d times lost and %d times back, want %d and %d:\n%s", when, a, b, lost, back, journal.String())
@@ -27,18 +27,18 @@ func TestNoticesThatComeAndGo(t *testing.T) {
 			l.write(lease.Notice{Kind: lease.DatabaseLost})
 			l.write(lease.Notice{Kind: lease.DatabaseBack, Lasted: time.Second})
 		}
-		says(1, 1, "a flood")
+		wantLines(1, 1, "a flood")
 		time.Sleep(2 * noticeQuiet) // fake time of synctest
-		says(1, 1, "nothing is left over")
+		wantLines(1, 1, "nothing is left over")
 
 		l.write(lease.Notice{Kind: lease.DatabaseLost})
 		l.write(lease.Notice{Kind: lease.DatabaseBack, Lasted: time.Second})
 		l.write(lease.Notice{Kind: lease.DatabaseLost})
-		says(2, 2, "lost again at once")
+		wantLines(2, 2, "lost again at once")
 		time.Sleep(2 * noticeQuiet)
-		says(3, 2, "lost for good")
+		wantLines(3, 2, "lost and not back")
 		l.write(lease.Notice{Kind: lease.DatabaseBack, Lasted: time.Minute})
-		says(3, 3, "back after that")
+		wantLines(3, 3, "back after that")
 	})
 }
 
@@ -57,7 +57,7 @@ func TestNoticesOfClockAndSettings(t *testing.T) {
 		`level=WARN msg="setting differs" setting=tenant-hold here=0s there=336h0m0s node=nod_2`: 1,
 	} {
 		if got := strings.Count(journal.String(), text); got != times {
-			t.Errorf("%d lines, want %d, have %s:\n%s", got, times, text, journal.String())
+			t.Errorf("%d lines have %s, want %d:\n%s", got, text, times, journal.String())
 		}
 	}
 }

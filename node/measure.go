@@ -230,7 +230,7 @@ func (n *Node) measureAgreement(m *telemetry.Metrics) {
 		func() float64 { return n.DB.Clock().Drift().Seconds() })
 	for _, s := range append(n.cfg.Shared(), lease.Setting{Name: app.MasterKeySetting}) {
 		m.Gauge("doorward_settings_differ", "Nodes with a different value of a setting that must be the same on all.",
-			func() float64 { return n.App.Differing(s.Name) }, "setting", s.Name)
+			func() float64 { return n.App.CountDiffering(s.Name) }, "setting", s.Name)
 	}
 }
 

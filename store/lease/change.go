@@ -92,8 +92,8 @@ func deleteChanges(ctx context.Context, tx *store.Tx, until time.Time, limit int
 	return rows.Exec(ctx, tx.Conn, sqlDeleteChanges, until.UnixMicro(), limit)
 }
 
-// nodesChanged reports whether a node has joined or left, or was removed, after an
-// instant within changesKept.
+// nodesChanged reports whether a node has joined, has left or was removed after an instant,
+// which must be within changesKept.
 func nodesChanged(ctx context.Context, r store.Reader, after time.Time) (bool, error) {
 	n, err := rows.One(ctx, r.Conn, int64Column, sqlNodesChanged, after.UnixMicro())
 	return n > 0, err

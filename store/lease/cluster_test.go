@@ -134,7 +134,8 @@ func TestNewPrimaryWaitsForLeases(t *testing.T) {
 	})
 }
 
-// The same holds for a server that has restarted since and forgot what it replayed.
+// As TestNewPrimaryWaitsForLeases, with a new primary that has restarted since its promotion
+// and no longer knows when the old one last committed.
 func TestNewPrimaryWaitsAfterARestart(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
@@ -176,8 +177,9 @@ func TestNothingIsReadWithoutALease(t *testing.T) {
 	}
 }
 
-// onceOver refuses changes until the lease is over; then do applies them.
-func onceOver(l *lease.Lease, do func(context.Context) error) func(context.Context, []store.Change) error {
+// applyOnceOver returns an apply for Lease.Follow that fails until the lease is over, and then
+// calls do.
+func applyOnceOver(l *lease.Lease, do func(context.Context) error) func(context.Context, []store.Change) error {
 	return func(ctx context.Context, changes []store.Change) error {
 		switch {
 		case len(changes) == 0:
@@ -197,7 +199,7 @@ func TestApplyingWritesWithoutALease(t *testing.T) {
 	db := newDatabase(t, pair.DSN(t)).open()
 	l := lease.New(db, longest)
 	var wrote atomic.Bool
-	l.Follow(onceOver(l, func(ctx context.Context) error {
+	l.Follow(applyOnceOver(l, func(ctx context.Context) error {
 		_, err := db.Write(ctx, func(tx *store.Tx) error {
 			return tx.TouchSessions(ctx, []store.Use{{Hash: [32]byte{1}, At: tx.Now}})
 		})
@@ -241,8 +243,8 @@ func TestReplacedWhileItCommits(t *testing.T) {
 	})
 }
 
-// Connecting to a machine that vanished takes until the timeout. The server that
-// answered in its place is tried first.
+// Connecting to a machine that is gone takes until the timeout. So the server that answered
+// the last probe is tried first.
 func TestVanishedServerIsTriedLast(t *testing.T) {
 	t.Parallel()
 	vanished, err := net.Listen("tcp", "127.0.0.1:0")

@@ -28,8 +28,8 @@ func moveClock(ctx context.Context, tx *store.Tx, by time.Duration) error {
 	return err
 }
 
-// admission decides about the peers of a node before it starts: a peer lives if it has
-// counted a heartbeat or appeared since, and is dead after three leases without.
+// admission decides which peers of a node live before it starts: a peer lives if it has
+// counted a heartbeat or appeared since began, and is dead after three leases without.
 type admission struct {
 	l     *Lease
 	began time.Time
@@ -70,7 +70,7 @@ func (l *Lease) Join(ctx context.Context) error {
 	}
 }
 
-var errUndecided = errors.New("lease: not known yet whether other nodes live")
+var errUndecided = errors.New("lease: not known yet whether all other nodes live")
 
 func (a *admission) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
@@ -125,6 +125,7 @@ func (a *admission) decide(ctx context.Context, tx *store.Tx) (undecided bool, e
 	return undecided, err
 }
 
+// alive reports whether the peer lives. known is false while that can't be told yet.
 func (a *admission) alive(n node) (alive, known bool) {
 	if showsLife(a.first, n) {
 		return true, true
@@ -132,8 +133,8 @@ func (a *admission) alive(n node) (alive, known bool) {
 	return false, time.Since(a.began) >= deadAfter*max(a.l.length, n.length())
 }
 
-// claimClock sets the installation's clock offset for a node that lost its row, is
-// back, and is alone.
+// claimClock sets the installation's clock offset to this node's if no other is registered.
+// It is for a node whose row was removed while it was cut off.
 func (l *Lease) claimClock(ctx context.Context, tx *store.Tx) error {
 	moved, err := lockClock(ctx, tx)
 	if err != nil {

@@ -80,9 +80,9 @@ type Lease struct {
 
 	shares shares
 
-	settings    []Setting
+	settings    []Setting // see Publish, as is force
 	force       bool
-	differences atomic.Pointer[[]Difference]
+	differences atomic.Pointer[[]Difference] // those of the last read
 	notices     notices
 }
 
@@ -312,9 +312,9 @@ func (l *Lease) heartbeat(ctx context.Context) (exists bool, err error) {
 	return exists, err
 }
 
-// enter starts from the newest change. It resets memory after it has read the position:
-// older entries may depend on changes that this node will never receive. admit runs
-// first in the transaction.
+// enter registers the node in a transaction, in which admit runs first, and starts from the
+// newest change. It resets memory after it has read the position: older entries may depend on
+// changes that this node will never receive.
 func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) error) error {
 	l.validUntil.Store(0) // the row reports changes as applied before memory is reset
 	l.shares.giveUp()
@@ -366,8 +366,8 @@ func (l *Lease) ack(ctx context.Context) error {
 	return err
 }
 
-// Sweep deletes changes that no living node can still need, in small transactions: those who
-// write changes wait for them.
+// Sweep deletes changes that no living node can still need, in small transactions, since
+// other transactions that write changes wait for them.
 func (l *Lease) Sweep(ctx context.Context) error {
 	for n := int64(batchSize); n == batchSize; {
 		_, err := l.db.Write(ctx, func(tx *store.Tx) (err error) {

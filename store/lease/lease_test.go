@@ -76,7 +76,7 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// follower is a process that answers from memory, with the changes it has applied.
+// follower is a process that answers from memory. It records the changes it has applied.
 type follower struct {
 	*lease.Lease
 	db   *store.DB
@@ -85,7 +85,7 @@ type follower struct {
 	mu      sync.Mutex
 	changes []string // subjects, in order of arrival
 	resets  int
-	before  func() error // called by each batch
+	before  func() error // called before each batch
 }
 
 // follow starts a follower and waits until its memory is valid.
@@ -202,8 +202,8 @@ func revocation(changes []store.Change) []store.Change {
 	return changes
 }
 
-// Rule 3 and its end: whatever makes polls fail, memory stays valid for a lease at
-// most, and becomes valid again by itself.
+// Rule 3 of the package: whatever makes polls fail, memory stays valid for a lease at most,
+// and becomes valid again by itself.
 func TestLeaseEnds(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -229,15 +229,15 @@ func TestLeaseEnds(t *testing.T) {
 }
 
 // expectEnd fails unless the lease ends by an instant and stays invalid.
-func expectEnd(t *testing.T, f *follower, from time.Time) {
+func expectEnd(t *testing.T, f *follower, by time.Time) {
 	t.Helper()
 	for f.Valid() {
-		if now := time.Now(); now.After(from) && f.Valid() {
-			t.Fatalf("the lease is valid %v after it had to end", now.Sub(from))
+		if now := time.Now(); now.After(by) && f.Valid() {
+			t.Fatalf("the lease is valid %v after it had to end", now.Sub(by))
 		}
 		<-time.After(time.Millisecond)
 	}
-	for checked := 0; time.Now().Before(from.Add(short)); checked++ {
+	for checked := 0; time.Now().Before(by.Add(short)); checked++ {
 		if f.Valid() {
 			t.Fatalf("the lease is valid again after %d checks, while every poll fails", checked)
 		}
@@ -245,6 +245,7 @@ func expectEnd(t *testing.T, f *follower, from time.Time) {
 	}
 }
 
+// expectReturn fails unless the lease becomes valid and a change is settled.
 func expectReturn(t *testing.T, f *follower, db *store.DB) {
 	t.Helper()
 	storetest.Until(t, "the lease", f.Valid)
@@ -271,7 +272,7 @@ func TestLateCommitOfAnEarlyNumber(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		f, late := follow(t, d.open(), longest), d.open() // no heartbeat falls due: SQLite has one writer
 		began := f.countResets()
-		// Nor its first acknowledgement, of its own row.
+		// Its first acknowledgement, of the change that its own row made, is waited for.
 		storetest.Until(t, "an acknowledgement", func() bool {
 			return storetest.Query[bool](t, d.raw, `SELECT n.applied = p.last FROM nodes n, change_position p`)
 		})
@@ -430,7 +431,7 @@ func TestDeadNodesAreRemoved(t *testing.T) {
 		resets := f.countResets()
 		d.exec(`DELETE FROM nodes`)
 		storetest.Until(t, "the row of the node that lives", func() bool { return d.countNodes() == 1 })
-		storetest.Until(t, "its memory to be emptied and good again", func() bool { return f.countResets() > resets && f.Valid() })
+		storetest.Until(t, "its memory to be emptied and valid again", func() bool { return f.countResets() > resets && f.Valid() })
 	})
 }
 

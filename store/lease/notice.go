@@ -13,7 +13,7 @@ import (
 type Notice struct {
 	Kind    NoticeKind
 	Node    string        // id of the other node
-	Lasted  time.Duration // for kinds that end a state: how long it lasted
+	Lasted  time.Duration // how long the state that has ended lasted, or for how long a lost node was silent
 	Err     error         // the cause, if known
 	Drift   time.Duration // for kinds about the clock: how far it is ahead of the database's
 	Setting Difference    // for kinds about settings
@@ -23,7 +23,7 @@ type Notice struct {
 type NoticeKind string
 
 // The kinds of notices. "Left" means that the node gave its lease back; "gone" that it
-// was killed or cut off, and another node removed its row.
+// was killed or cut off, and that its row was removed.
 const (
 	DatabaseLost  NoticeKind = "database lost"
 	DatabaseBack  NoticeKind = "database back"
@@ -84,7 +84,8 @@ func (l *Lease) notePoll(ctx context.Context, began time.Time, err error) {
 	l.noteLease()
 }
 
-// noteLease is also called before a poll, which may renew a lease that was over.
+// noteLease reports that the lease was lost or regained. It is also called before a poll,
+// which may renew a lost lease.
 func (l *Lease) noteLease() {
 	n, valid := &l.notices, l.Valid()
 	switch {
@@ -97,8 +98,8 @@ func (l *Lease) noteLease() {
 	n.valid = valid
 }
 
-// notePeers compares the other nodes with those seen before. A node without a heartbeat
-// for longer than their interval has not left by itself.
+// notePeers compares the other nodes with those seen before. A node whose heartbeats had
+// stopped for two and a half leases has not left by itself.
 func (l *Lease) notePeers(seen map[string]peer, now time.Time) {
 	if len(l.peers) == 0 {
 		return // the first read, or the first after a pause

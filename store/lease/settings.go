@@ -12,8 +12,8 @@ import (
 // Setting must be the same on all nodes of an installation, or a difference is reported.
 type Setting struct {
 	Name, Value string
-	// Strict: a node with another value would end sessions that others hold valid, or
-	// break their promises, so it doesn't start beside them.
+	// Strict: a node with another value doesn't start beside the others. It would end sessions
+	// that are valid for them, or shorten a time that they have promised.
 	Strict bool
 }
 

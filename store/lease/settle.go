@@ -15,11 +15,11 @@ type Settled struct {
 	Took  time.Duration // since the commit
 }
 
-var errFlushUnanswered = errors.New("a node has not written down the uses of a session that it knows of")
+var errFlushUnanswered = errors.New("a node has not written its last use of a session to the database")
 
 // Settle waits until no node's memory still has what the committed changes ended: until all
-// nodes have applied them, or the longest lease has passed, even if the database no longer
-// answers. Only acknowledgements settle a flush (store.ChangeFlush): a silent node leaves it
+// nodes have applied them or the longest lease has passed, which needs no answer of the
+// database. Only acknowledgements settle a flush (store.ChangeFlush): a silent node leaves it
 // unsettled. Then, and when ctx ends first, the error is unavailable; the changes stay
 // committed.
 func (l *Lease) Settle(ctx context.Context, changes []store.Change) (Settled, error) {

@@ -21,8 +21,8 @@ type division struct{ nodes, rank int }
 // share gives the remainder to the nodes of the lowest ranks.
 func (d division) share(limit int) int { return (limit + d.nodes - 1 - d.rank) / d.nodes }
 
-// heldDivision is a division that applies until an instant, counted from the lease's
-// epoch. Of several that apply, the smallest share counts.
+// heldDivision is a division that applies until an instant, in time since the lease's epoch.
+// Of several that apply, the smallest share counts.
 type heldDivision struct {
 	division
 	until time.Duration
@@ -39,7 +39,7 @@ type shares struct {
 
 	joinPosition int64     // position of changes that each other node has to apply before this one grants
 	joinedAt     time.Time // when joinPosition was read; zero: not yet
-	settled      bool      // all others know of this node
+	isAnnounced  bool      // all others know of this node
 }
 
 // Share returns how many events of a limit per second this node may grant now. The shares
@@ -74,7 +74,7 @@ func (l *Lease) Share(limit int) (share int, known bool) {
 // giveUp forgets the shares before others may take them.
 func (s *shares) giveUp() {
 	s.held.Store(nil)
-	s.free, s.settled, s.joinedAt = false, false, time.Time{}
+	s.free, s.isAnnounced, s.joinedAt = false, false, time.Time{}
 }
 
 // takeNodeChanges marks the shares as stale if the list of nodes has changed, and returns
@@ -110,11 +110,11 @@ func (l *Lease) sharesAreFree(ctx context.Context, tx *store.Tx) (bool, error) {
 
 // updateShares reads the nodes. It runs after changes are applied, but before they are
 // acknowledged and the lease is renewed: a node that joins waits until one of these has
-// happened. It asks the database only when nodes have changed, or while this one has not
-// settled.
+// happened. It asks the database only when nodes have changed, or while others may not know
+// of this one.
 func (l *Lease) updateShares(ctx context.Context) error {
 	s := &l.shares
-	if s.settled && !s.stale {
+	if s.isAnnounced && !s.stale {
 		return nil
 	}
 	nodes, err := readNodes(ctx, l.db.Read())
@@ -127,20 +127,20 @@ func (l *Lease) updateShares(ctx context.Context) error {
 		return nil
 	}
 	now := time.Now()
-	if !s.settled {
-		s.settle(nodes, rank, l.position.Seq, now)
+	if !s.isAnnounced {
+		s.checkAnnounced(nodes, rank, l.position.Seq, now)
 	}
-	if s.settled {
+	if s.isAnnounced {
 		s.divide(division{len(nodes), rank}, now.Sub(l.epoch))
 		s.stale = false
 	}
 	return nil
 }
 
-// settle decides whether the others know that this node, at nodes[rank], has joined: each
-// has applied the changes up to the first position after the join, or its lease has ended
-// since.
-func (s *shares) settle(nodes []node, rank int, position int64, now time.Time) {
+// checkAnnounced decides whether the others know that this node, at nodes[rank], has joined:
+// each has applied the changes up to the first position after the join, or its lease has
+// ended since.
+func (s *shares) checkAnnounced(nodes []node, rank int, position int64, now time.Time) {
 	if s.joinedAt.IsZero() {
 		s.joinPosition, s.joinedAt = position, now
 	}
@@ -153,7 +153,7 @@ func (s *shares) settle(nodes []node, rank int, position int64, now time.Time) {
 			return
 		}
 	}
-	s.settled = true
+	s.isAnnounced = true
 }
 
 // divide replaces the division. What this node gains by it counts after shareHeld only,

@@ -42,7 +42,7 @@ func (l *limited) end() {
 	l.callers.Wait()
 }
 
-// exhaust tries on a node all the time, also while the node is cut off.
+// exhaust takes all that a node grants until the end, also while the node is cut off.
 func (l *limited) exhaust(node *lease.Lease) {
 	l.callers.Go(func() {
 		var limiter gcra.Limiter
@@ -59,7 +59,7 @@ func (l *limited) exhaust(node *lease.Lease) {
 	})
 }
 
-// try counts an event before it can be known to others, at the instant it began.
+// try takes events until none is granted. Each counts at an instant before it was granted.
 func (l *limited) try(node *lease.Lease, limiter *gcra.Limiter) {
 	for {
 		now := time.Since(l.origin)
@@ -96,8 +96,8 @@ func (l *limited) expectShares(nodes []*follower, want ...int) {
 	})
 }
 
-// expectBound checks every interval between two grants: f(k) = k - limit × t(k) may
-// rise by less than the limit.
+// expectBound ends the attempts and checks that no interval between two grants had more than
+// limit × (t + 1) of them: f(k) = k - limit × t(k) may rise by less than the limit.
 func (l *limited) expectBound() {
 	l.Helper()
 	l.end()
@@ -114,7 +114,7 @@ func (l *limited) expectBound() {
 	}
 }
 
-// expectMost checks that nearly all of the limit is granted while nothing changes.
+// expectMost checks that at least 80 % of the limit is granted while nothing changes.
 func (l *limited) expectMost() {
 	l.Helper()
 	count := func() int { l.mu.Lock(); defer l.mu.Unlock(); return len(l.granted) }
@@ -188,8 +188,8 @@ func TestSharesOfACutOffNode(t *testing.T) {
 	l.expectBound()
 }
 
-// TestSharesChangeHandsAfterASecond: a node uses up its share and leaves, and what takes
-// it over, a node that was idle or one that starts, has it a second later.
+// TestSharesChangeHandsAfterASecond: a node uses up its share and leaves. The node that takes
+// the share over, one that was idle or one that starts, may use it a second later.
 func TestSharesChangeHandsAfterASecond(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		l := newLimited(t, 100)
@@ -257,8 +257,8 @@ func TestSharesBelowTheNumberOfNodes(t *testing.T) {
 	l.expectBound()
 }
 
-// TestSharesWithoutAnnouncement: a node of the version before announces neither that it
-// joins nor that it leaves, and its share is back with the others soon after.
+// TestSharesWithoutAnnouncement: a node of the previous version announces neither that it
+// joins nor that it leaves. The others divide the limit again soon after both.
 func TestSharesWithoutAnnouncement(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, storetest.Engines["sqlite"](t))

@@ -49,10 +49,10 @@ const (
 type Servers struct {
 	all       []*pgx.ConnConfig
 	newest    atomic.Pointer[timeline]
-	preferred atomic.Pointer[pgx.ConnConfig] // that answered the last probe
-	probedAt  atomic.Pointer[time.Time]      // by a process without a lease
-	mayRead   atomic.Pointer[func() bool]    // nil in a process without a lease that runs
-	renewal   atomic.Pointer[chan struct{}]  // closed by the next renewal
+	preferred atomic.Pointer[pgx.ConnConfig] // the server that answered the last probe
+	probedAt  atomic.Pointer[time.Time]      // when ProbeIfStale last probed
+	mayRead   atomic.Pointer[func() bool]    // nil while no lease runs in this process
+	renewal   atomic.Pointer[chan struct{}]  // closed by the next renewal of the lease
 }
 
 // timeline is the history of a server since it was promoted, and the ones before
@@ -62,8 +62,8 @@ type timeline struct {
 	seenAt time.Time // by this process
 }
 
-// Of returns nil for a DSN with one server, whose host name may resolve as the
-// operator wants.
+// Of returns the servers of a DSN; nil for one, whose host name may resolve to any server that
+// the operator wants.
 func Of(cfg *pgxpool.Config) *Servers {
 	c := &Servers{}
 	c.newest.Store(&timeline{})
@@ -158,7 +158,7 @@ func (c *Servers) checkTimeline(ctx context.Context, conn *pgconn.PgConn) error 
 	return nil
 }
 
-// raise returns the newest timeline there is with the one of the number.
+// raise records that a timeline with the number was seen, and returns the newest one.
 func (c *Servers) raise(number uint32) *timeline {
 	for {
 		newest := c.newest.Load()
@@ -175,9 +175,9 @@ func (c *Servers) raise(number uint32) *timeline {
 const promotionQuery = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
   extract(epoch FROM clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time()))`
 
-// promotion is the number of a server's timeline, and how long ago the server
-// before it committed the last transaction that this one has from there. Each server
-// has a clock of its own: by as much as that of the new one is ahead, rule 3 waits less.
+// promotion returns the number of a server's timeline, and how long ago the previous primary
+// committed the last transaction that this server has from it. Each server
+// has a clock of its own: if that of the new one is ahead, rule 3 waits less by as much.
 func promotion(ctx context.Context, conn *pgconn.PgConn) (number uint32, since time.Duration, err error) {
 	results, err := conn.Exec(ctx, promotionQuery).ReadAll()
 	if err != nil {
@@ -202,8 +202,8 @@ func (c *Servers) Gate(mayRead func() bool) {
 	}
 }
 
-// open reports whether the servers may be used with this context.
-func (c *Servers) open(ctx context.Context) bool {
+// isOpen reports whether the servers may be used with this context.
+func (c *Servers) isOpen(ctx context.Context) bool {
 	mayRead := c.mayRead.Load()
 	return mayRead == nil || (*mayRead)() || IsRenewal(ctx)
 }
@@ -218,12 +218,12 @@ func (c *Servers) Renewed() {
 // await waits up to MinLease for a late lease: a commit that takes a second on a
 // busy machine is not yet a fault.
 func (c *Servers) await(ctx context.Context) error {
-	if c.open(ctx) {
+	if c.isOpen(ctx) {
 		return nil
 	}
 	timeout := time.NewTimer(MinLease)
 	defer timeout.Stop()
-	for renewal := *c.renewal.Load(); !c.open(ctx); renewal = *c.renewal.Load() {
+	for renewal := *c.renewal.Load(); !c.isOpen(ctx); renewal = *c.renewal.Load() {
 		select {
 		case <-renewal:
 		case <-timeout.C:
@@ -257,7 +257,7 @@ func (w waitingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 // the old primary could pass, the node pause, see the new primary and renew its
 // lease there, and then read outdated data.
 func (c *Servers) prepare(ctx context.Context, conn *pgx.Conn) (bool, error) {
-	if !c.open(ctx) {
+	if !c.isOpen(ctx) {
 		return true, errLeaseOver
 	}
 	return c.Current(conn.PgConn()), nil

@@ -27,7 +27,7 @@ type Querier interface {
 // Conn is where statements run.
 type Conn struct{ q Querier }
 
-// On returns a Conn of what database/sql has.
+// On returns a Conn on a pool or a transaction.
 func On(q Querier) Conn { return Conn{q} }
 
 // Fields lists the fields of T that the columns of a row are scanned into.
@@ -54,8 +54,8 @@ func List[T any](ctx context.Context, c Conn, to Fields[T], query string, args .
 }
 
 // Each calls fn with every row of query, one at a time, until it fails, and returns
-// its error as it is. fn may ask the same transaction nothing: its connection is busy
-// with the rows.
+// its error unchanged. fn must run no other query in the same transaction: its connection is
+// busy with the rows.
 func Each[T any](ctx context.Context, c Conn, to Fields[T], fn func(T) error, query string, args ...any) error {
 	all, err := Query(ctx, c, query, args...)
 	if err != nil {

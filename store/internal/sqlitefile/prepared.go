@@ -42,8 +42,8 @@ type conn interface {
 	driver.Validator
 }
 
-// maxIdle bounds the statements that a connection caches. Package store has some four
-// hundred; one beyond is prepared for each use.
+// maxIdle bounds the statements that a connection caches; further ones are prepared for each
+// use. Package store has some four hundred.
 const maxIdle = 512
 
 // cachingConn caches the statements that it has prepared. database/sql uses it from one

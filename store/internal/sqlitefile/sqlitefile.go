@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// DSN is the driver's name for the file, with more parameters in the form of a query.
+// DSN is the driver's name for the file. more has parameters as in the query of a URL.
 func DSN(path, more string) string {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
 	return u.String() + "?_pragma=foreign_keys(1)&" + more
@@ -26,8 +26,8 @@ func DSN(path, more string) string {
 
 // CreatePrivate makes the file readable by its owner alone before SQLite opens it;
 // SQLite gives its side files the same mode. It returns the absolute path: connections
-// are opened when needed, whatever the working directory is by then, and SQLite knows
-// no special names with a slash in front.
+// are opened when needed, when the working directory may be another one. Names that are
+// special to SQLite, such as :memory:, don't begin with a slash.
 func CreatePrivate(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("the path is missing; write sqlite:PATH")
@@ -46,7 +46,7 @@ func CreatePrivate(path string) (string, error) {
 	return path, f.Close()
 }
 
-// Exclusive runs do while no other process runs its own for the same database. It locks
+// Exclusive runs do while no other process is in Exclusive for the same database. It locks
 // a file beside the database: a transaction per migration, as goose opens it, would come
 // too late to keep a second process from starting the same one.
 func Exclusive(ctx context.Context, path string, do func() error) error {

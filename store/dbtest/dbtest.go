@@ -48,7 +48,7 @@ var sqliteFile = sync.OnceValues(func() ([]byte, error) {
 })
 
 // Postgres returns the DSN of a new database in the cluster that all tests of the
-// binary share; see [pgtest.DSN], of which it has the terms.
+// binary share. As with [pgtest.DSN], its user is a superuser, and it is dropped when tb ends.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	return template.DSN(tb)

@@ -140,7 +140,7 @@ func vacuumInto(ctx context.Context, path, to string) error {
 	return errors.Join(err, db.Close())
 }
 
-// publish renames a finished file durably.
+// publish renames a finished file, and syncs the folder so that a power cut can't undo it.
 func publish(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

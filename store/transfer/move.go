@@ -176,7 +176,8 @@ func (p plan) move(ctx context.Context, src, dst rows.Conn, progress func(string
 	return moved, nil
 }
 
-// clear deletes the rows inserted by migrations. Errors: ErrNotEmpty if there are others.
+// clear deletes the rows inserted by migrations. Errors: ErrNotEmpty if there are others, or
+// these have changed.
 func (p plan) clear(ctx context.Context, dst rows.Conn) error {
 	for _, t := range slices.Backward(p) {
 		count, digest, err := t.measure(ctx, dst)

@@ -125,8 +125,8 @@ func removeTrailer(file string) error {
 
 func application(id uint32) []byte { return binary.BigEndian.AppendUint32(nil, id) }
 
-// readTrailer reads the trailer of a file. ok is true if it is valid for the file's length,
-// and marked if the header says that there must be one.
+// readTrailer reads the trailer of a file. ok reports whether it is valid for the file's
+// length, and marked whether the header says that there must be one.
 func readTrailer(f *os.File) (marked bool, t trailer, ok bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size < headLength {

@@ -62,7 +62,7 @@ func flipped(complete []byte, i int) []byte {
 	return other
 }
 
-// TestBackupWithoutATrailer, of an old version, passes, and is known to have no checksum.
+// TestBackupWithoutATrailer: a backup of an old version passes, as one without a checksum.
 func TestBackupWithoutATrailer(t *testing.T) {
 	folder := t.TempDir()
 	db := newDatabase(t, "sqlite:"+filepath.Join(folder, "doorward.db"))

@@ -23,7 +23,7 @@ import (
 	"github.com/doorward/doorward/store/transfer"
 )
 
-// database is a test's database with a connection for its own statements.
+// database is a database with a connection for statements of the test.
 type database struct {
 	*store.DB
 	raw *sql.DB
@@ -82,11 +82,11 @@ func TestMoveRoundTrip(t *testing.T) {
 	file := func() database { return newDatabase(t, storetest.Engines["sqlite"](t)) }
 	first, second, third := file(), newDatabase(t, pgtest.DSN(t)), file()
 	fill(t, first.DB)
-	there, err := transfer.Move(t.Context(), first.DB, second.DB, nil)
+	toPostgres, err := transfer.Move(t.Context(), first.DB, second.DB, nil)
 	ok(t, err)
 	back, err := transfer.Move(t.Context(), second.DB, third.DB, nil)
 	ok(t, err)
-	if diff := cmp.Diff(there, back); diff != "" {
+	if diff := cmp.Diff(toPostgres, back); diff != "" {
 		t.Errorf("the database after the moves differs from the source:\n%s", diff)
 	}
 	if got := storetest.Query[string](t, third.raw, `SELECT name || (SELECT count(*) FROM users) || (SELECT hex(value) FROM shared_secrets WHERE name = 'bytes') FROM tenants`); got != "Ägme \"&' 株式会社 🚪120000FF2700" {
@@ -99,7 +99,7 @@ func TestMoveRoundTrip(t *testing.T) {
 		t.Error("an empty value has become NULL")
 	}
 	counts := map[string]int64{}
-	for _, m := range there {
+	for _, m := range toPostgres {
 		counts[m.Table] = m.Rows
 	}
 	want := storetest.Query[int](t, third.raw, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> 'goose_db_version' AND name <> 'sqlite_sequence'`)
@@ -131,7 +131,7 @@ func TestMoveRefuses(t *testing.T) {
 	}
 }
 
-// TestMoveIsAtomic: a failure in the last table rolls the first one back.
+// TestMoveIsAtomic: a failure in a later table rolls the first one back.
 func TestMoveIsAtomic(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {

@@ -28,17 +28,6 @@ func secretOf(k doorward.APIKey, which string) []byte {
 	return hash[:]
 }
 
-// changed runs fn in a transaction and returns the changes announced to other nodes.
-func (f *fixture) changed(fn func(tx *store.Tx)) (all []store.Change) {
-	f.Helper()
-	changes, err := f.Write(f.Context(), func(tx *store.Tx) error { fn(tx); return nil })
-	noError(f, err)
-	for _, c := range changes {
-		all = append(all, store.Change{Kind: c.Kind, Subject: c.Subject})
-	}
-	return all
-}
-
 // ofSecrets returns the changes that end the memory of these secrets of the key.
 func ofSecrets(k doorward.APIKey, which ...string) (all []store.Change) {
 	for _, w := range which {
@@ -103,7 +92,7 @@ func apiKeys(f *fixture) {
 		return nil
 	}))
 	equal(f, live, map[string]bool{first.ID: true, second.ID: true, foreign.ID: true})
-	equal(f, f.changed(func(tx *store.Tx) { noError(f, tx.DeleteAPIKeys(ctx, acme.ID)) }), []store.Change{{Kind: store.ChangeTenant, Subject: acme.ID}})
+	equal(f, f.changesOf(func(tx *store.Tx) { noError(f, tx.DeleteAPIKeys(ctx, acme.ID)) }), []store.Change{{Kind: store.ChangeTenant, Subject: acme.ID}})
 	f.wantNone(f.Read().APIKeyBySecret(ctx, secretOf(first, "first"), now))
 	equal(f, f.value(f.Read().APIKey(ctx, foreign.ID, now)), foreign)
 }
@@ -115,7 +104,7 @@ func changesOfAPIKeys(f *fixture) {
 	k := f.apiKey(ann, "backup")
 	k.Name, k.Permissions, k.Status, k.OwnerID, k.OwnerRole = "Nightly", []doorward.Action{doorward.UserRead}, doorward.APIKeyDisabled, bob.ID, bob.Role
 	k.ExpiresAt, k.RotateBy, k.AllowedIPs, k.PerSecond = k.ExpiresAt.Add(day), at(k.ExpiresAt), []netip.Prefix{}, 0
-	equal(f, f.changed(func(tx *store.Tx) { f.wantChange(tx.UpdateAPIKey(ctx, k)) }), ofSecrets(k, "first"))
+	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.UpdateAPIKey(ctx, k)) }), ofSecrets(k, "first"))
 	equal(f, f.value(f.Read().APIKey(ctx, k.ID, f.clock.read())), k)
 
 	f.clock.move(7 * day) // rotateBy
@@ -133,7 +122,7 @@ func rotations(f *fixture) {
 	k, other := f.apiKey(ann, "backup"), f.apiKey(ann, "other")
 	began, grace := f.clock.read(), f.clock.read().Add(day)
 	rotate := func(which string, graceEnds time.Time) []store.Change {
-		return f.changed(func(tx *store.Tx) {
+		return f.changesOf(func(tx *store.Tx) {
 			f.wantChange(tx.RotateAPIKey(ctx, k.ID, secretOf(k, which), "dwk_"+which, graceEnds))
 		})
 	}
@@ -160,7 +149,7 @@ func rotations(f *fixture) {
 	equal(f, f.value(f.Read().APIKey(ctx, k.ID, now)), k)
 	equal(f, f.value(f.Read().APIKey(ctx, other.ID, now)), other)
 
-	// A rotation is what rotateBy asks for. Without grace the older secret has ended.
+	// A rotation clears rotateBy. Without grace, the older secret has ended.
 	k.RotateBy = at(now.Add(time.Hour))
 	f.write(func(tx *store.Tx) { f.wantChange(tx.UpdateAPIKey(ctx, k)) })
 	rotate("fourth", now)
@@ -185,14 +174,14 @@ func endOfAPIKeys(f *fixture) {
 		f.Helper()
 		return f.value(f.Read().APIKey(ctx, k.ID, f.clock.read())).(doorward.APIKey).Status
 	}
-	equal(f, f.changed(func(tx *store.Tx) { f.wantChange(tx.RevokeAPIKey(ctx, k.ID)) }), ofSecrets(k, "first"))
-	equal(f, f.changed(func(tx *store.Tx) {
+	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.RevokeAPIKey(ctx, k.ID)) }), ofSecrets(k, "first"))
+	equal(f, f.changesOf(func(tx *store.Tx) {
 		f.wantNoChange(tx.RevokeAPIKey(ctx, k.ID))
 		f.wantNoChange(tx.UpdateAPIKey(ctx, k))
 		f.wantNoChange(tx.ExpireAPIKey(ctx, late.ID))
 	}), ofSecrets(k, "first"))
 	equal(f, f.value(f.Read().APIKeysToExpire(ctx, f.clock.read(), 10)), []doorward.APIKey(nil))
-	equal(f, f.changed(func(tx *store.Tx) {
+	equal(f, f.changesOf(func(tx *store.Tx) {
 		equal(f, f.value(tx.DisableAllAPIKeys(ctx)), []store.KeyName{{ID: late.ID, Name: "late", TenantID: ann.TenantID}, {ID: other.ID, Name: "other", TenantID: ann.TenantID}})
 	}), []store.Change{{Kind: store.ChangeAll}})
 	equal(f, []doorward.APIKeyStatus{status(k), status(late)}, []doorward.APIKeyStatus{doorward.APIKeyRevoked, doorward.APIKeyDisabled})
@@ -201,7 +190,7 @@ func endOfAPIKeys(f *fixture) {
 	over, err := f.Read().APIKeysToExpire(ctx, f.clock.read(), 1)
 	noError(f, err)
 	equal(f, over[0].ID, late.ID)
-	equal(f, f.changed(func(tx *store.Tx) {
+	equal(f, f.changesOf(func(tx *store.Tx) {
 		f.wantChange(tx.ExpireAPIKey(ctx, late.ID))
 		f.wantNoChange(tx.ExpireAPIKey(ctx, late.ID))
 		f.wantNoChange(tx.ExpireAPIKey(ctx, k.ID))
@@ -224,7 +213,7 @@ func ownersOfAPIKeys(f *fixture) {
 	f.write(func(tx *store.Tx) { f.wantChange(tx.UpdateAPIKey(ctx, soon)) })
 
 	by := now.Add(2 * day)
-	equal(f, f.changed(func(tx *store.Tx) {
+	equal(f, f.changesOf(func(tx *store.Tx) {
 		equal(f, f.value(tx.TransferAPIKeys(ctx, acme.ID, ann.ID, bob.ID, by)), []string{k.ID, soon.ID})
 	}), []store.Change{{Kind: store.ChangeUser, Subject: ann.ID}})
 	for _, moved := range []*doorward.APIKey{&k, &soon} {
@@ -240,7 +229,7 @@ func ownersOfAPIKeys(f *fixture) {
 	f.write(func(tx *store.Tx) { f.wantChange(tx.SetUserStatus(ctx, acme.ID, ann.ID, doorward.UserSuspended)) })
 	k.OwnerRole = ""
 	equal(f, f.value(f.Read().APIKey(ctx, k.ID, now)), k)
-	equal(f, f.changed(func(tx *store.Tx) {
+	equal(f, f.changesOf(func(tx *store.Tx) {
 		equal(f, f.value(tx.RevokeAPIKeysOf(ctx, acme.ID, ann.ID)), []string{k.ID, soon.ID, kept.ID})
 		equal(f, f.value(tx.RevokeAPIKeysOf(ctx, acme.ID, ann.ID)), []string(nil))
 	}), []store.Change{{Kind: store.ChangeUser, Subject: ann.ID}})
@@ -264,7 +253,7 @@ func noticesOfAPIKeys(f *fixture) {
 		}
 		return ids
 	}
-	equal(f, [][]string{due(day), due(7 * day), due(30 * day)}, [][]string{nil, nil, nil}) // it was made for less
+	equal(f, [][]string{due(day), due(7 * day), due(30 * day)}, [][]string{nil, nil, nil}) // a day before is not yet, and the key never had more than a week
 	f.clock.move(6 * day)
 	equal(f, [][]string{due(day), due(7 * day)}, [][]string{{k.ID}, nil})
 	f.write(func(tx *store.Tx) {

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// changesOf runs a transaction and returns the changes that it logs, without their
-// numbers.
+// changesOf runs a transaction and returns the changes that it announces to other nodes,
+// without their numbers.
 func (f *fixture) changesOf(fn func(tx *store.Tx)) []store.Change {
 	f.Helper()
 	all, err := f.Write(f.Context(), func(tx *store.Tx) error { fn(tx); return nil })
@@ -23,7 +23,7 @@ func (f *fixture) changesOf(fn func(tx *store.Tx)) []store.Change {
 	return all
 }
 
-// changes: each statement that ends or alters what a session may do logs this
+// changes: each statement that ends or alters what a session may do announces this
 // itself, independent of the feature that runs it.
 func changes(f *fixture) {
 	ctx := f.Context()
@@ -79,7 +79,7 @@ func about(kind store.ChangeKind, s doorward.Session) store.Change {
 // reader of one number has seen all lower ones.
 func orderOfChanges(f *fixture) {
 	ctx := f.Context()
-	ask := func(tx *store.Tx, subjects ...string) {
+	request := func(tx *store.Tx, subjects ...string) {
 		for _, s := range subjects {
 			tx.RequestFlush([]byte(s))
 		}
@@ -91,19 +91,19 @@ func orderOfChanges(f *fixture) {
 		}
 		return seqs
 	}
-	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), []int64{1})
+	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { request(tx, "a"); return nil })), []int64{1})
 	equal(f, numbers(f.Write(ctx, func(*store.Tx) error { return nil })), []int64(nil))
-	if _, err := f.Write(ctx, func(tx *store.Tx) error { ask(tx, "lost"); return errors.New("no") }); err == nil {
+	if _, err := f.Write(ctx, func(tx *store.Tx) error { request(tx, "lost"); return errors.New("no") }); err == nil {
 		f.Error("the function's error is missing")
 	}
-	gone, cancel := context.WithCancel(ctx)
-	unavailable(f, f.try(gone, func(tx *store.Tx) error { ask(tx, "lost"); cancel(); return nil }))
-	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a", "b", "a"); return nil })), []int64{2, 3})
+	cancelled, cancel := context.WithCancel(ctx)
+	wantUnavailable(f, f.try(cancelled, func(tx *store.Tx) error { request(tx, "lost"); cancel(); return nil }))
+	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { request(tx, "a", "b", "a"); return nil })), []int64{2, 3})
 
 	var mu sync.Mutex
 	var seqs []int64
 	errs := together(16, func(i int) error {
-		all, err := f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a", "b"); return nil })
+		all, err := f.Write(ctx, func(tx *store.Tx) error { request(tx, "a", "b"); return nil })
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && all[1].Seq != all[0].Seq+1 {
@@ -125,5 +125,5 @@ func orderOfChanges(f *fixture) {
 		_, err := rows.Exec(ctx, tx.Conn, `DELETE FROM changes`)
 		noError(f, err)
 	})
-	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), []int64{36})
+	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { request(tx, "a"); return nil })), []int64{36})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/internal/rows"
 )
 
 // closings: a closed tenant has a fixed end; once its destruction begins, it is due
@@ -24,14 +25,14 @@ func closings(f *fixture) {
 	}
 	closed := f.clock.move(time.Hour)
 	end := closed.Add(time.Minute)
-	destroyed := func(id string) (was bool) {
+	markDestroyed := func(id string) (marked bool) {
 		f.Helper()
 		f.write(func(tx *store.Tx) {
 			var err error
-			was, err = tx.MarkDestroyed(ctx, id)
+			marked, err = tx.MarkDestroyed(ctx, id)
 			noError(f, err)
 		})
-		return was
+		return marked
 	}
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.CloseTenant(ctx, acme.ID, end))
@@ -39,12 +40,12 @@ func closings(f *fixture) {
 	})
 	equal(f, due(end.Add(-1)), []string(nil))
 	equal(f, due(end), []string{acme.ID})
-	if destroyed(acme.ID) || destroyed(zeta.ID) {
+	if markDestroyed(acme.ID) || markDestroyed(zeta.ID) {
 		f.Error("destroyed before its end")
 	}
 	f.clock.move(time.Minute)
 	f.write(func(tx *store.Tx) { f.wantChange(tx.FreezeTenant(ctx, acme.ID)) })
-	if destroyed(acme.ID) || len(due(end)) > 0 {
+	if markDestroyed(acme.ID) || len(due(end)) > 0 {
 		f.Error("destroyed while it is frozen")
 	}
 	all, err := f.Read().TenantsClosed(ctx, 10)
@@ -53,7 +54,7 @@ func closings(f *fixture) {
 	}
 	f.write(func(tx *store.Tx) { f.wantChange(tx.ThawTenant(ctx, acme.ID, end)) })
 	for range 2 { // again, by the node that continues
-		if !destroyed(acme.ID) {
+		if !markDestroyed(acme.ID) {
 			f.Error("not destroyed after its end")
 		}
 	}
@@ -74,11 +75,25 @@ func destructionTimes(f *fixture) {
 		f.wantChange(tx.CloseTenant(ctx, acme.ID, noon))
 		noError(f, tx.SetDestroyAt(ctx, time.Hour)) // it has one
 	})
-	is, err := f.Read().Tenant(ctx, acme.ID)
-	equal(f, f.value(is.DestroyAt, err), at(noon))
-	equal(f, f.value(is.ClosedAt, err), at(closed))
-	open, err := f.Read().Tenant(ctx, zeta.ID)
-	equal(f, f.value(open.DestroyAt, err), (*time.Time)(nil))
+	destroyAt := func(t doorward.Tenant) *time.Time {
+		f.Helper()
+		t, err := f.Read().Tenant(ctx, t.ID)
+		noError(f, err)
+		return t.DestroyAt
+	}
+	equal(f, []*time.Time{destroyAt(acme), destroyAt(zeta)}, []*time.Time{at(noon), nil})
+	// byPreviousVersion runs a statement as that version would, and then SetDestroyAt.
+	byPreviousVersion := func(query string) {
+		f.write(func(tx *store.Tx) {
+			_, err := rows.Exec(ctx, tx.Conn, query)
+			noError(f, err)
+		})
+		f.write(func(tx *store.Tx) { noError(f, tx.SetDestroyAt(ctx, time.Hour)) })
+	}
+	byPreviousVersion(`UPDATE tenants SET destroy_at = NULL`)
+	equal(f, []*time.Time{destroyAt(acme), destroyAt(zeta)}, []*time.Time{at(closed.Add(time.Hour)), nil})
+	byPreviousVersion(`UPDATE tenants SET closed_at = NULL`)
+	equal(f, destroyAt(acme), (*time.Time)(nil))
 }
 
 // endsOfTenantsAndPeople: which rows are deleted with a row, and which stay.

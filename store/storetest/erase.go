@@ -79,8 +79,9 @@ func forgottenAddresses(f *fixture) {
 	equal(f, f.isKnown("b"), true)
 }
 
-// erasedAddresses: addresses that the account has had are known also after an undoing, and
-// of those that it has only asked for, the counters of mails go. What others have stays.
+// erasedAddresses: addresses that the account has had are known also after a change was undone.
+// The counters of mails to addresses that it only requested are deleted, unless another account
+// has the address.
 func erasedAddresses(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")
@@ -106,7 +107,8 @@ func erasedAddresses(f *fixture) {
 	}
 }
 
-// erasures: events from before the erasure are blanked, in parts, in every trail.
+// erasures: events by and about an account are blanked, in parts, in every trail. The events
+// of the erasure stay.
 func erasures(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")

@@ -196,8 +196,8 @@ func forgottenProofs(f *fixture) {
 	f.wantNone(f.Read().Challenge(ctx, []byte(bob.Email), "login", 5, f.clock.read()))
 }
 
-// unprovedSessions: of a tenant's demand, those without a second factor end, of the roles
-// and of those who joined in time.
+// unprovedSessions: when a tenant demands second factors, sessions without one end, of members
+// with the roles who joined up to an instant.
 func unprovedSessions(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")

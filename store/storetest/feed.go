@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// fed are the events of a page as "tnt_1 3".
+// fed returns a page of the feed, and its events as "tnt_1 3", tenant and number.
 func (f *fixture) fed(after store.FeedPosition, limit int) (page store.FeedPage, all []string) {
 	f.Helper()
 	noError(f, f.Snapshot(f.Context(), func(read store.Reader) (err error) {
@@ -65,8 +65,8 @@ func feeds(f *fixture) {
 	equal(f, f.value(f.Read().EventsAfter(ctx, "tnt_1", 2, 5)), f.value(Events(ctx, f.Read(), "tnt_1")).([]doorward.Event)[2:])
 }
 
-// trims: the oldest events go, and with them their places in the feed. Who has not read
-// them is told.
+// trims: the oldest events are deleted, also from the feed. A reader that has not read them
+// learns of the gap.
 func trims(f *fixture) {
 	ctx := f.Context()
 	for n := range 5 {
@@ -112,23 +112,25 @@ func trims(f *fixture) {
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(0)) })
 }
 
-// namesOfIDs: people, invitations and keys of the tenant have names, others none.
+// namesOfIDs: people, invitations and API keys of the tenant have names, other ids none.
 func namesOfIDs(f *fixture) {
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
 	zoe := f.member(zeta, "zoe@zeta.example", doorward.RoleOwner)
-	ids := []string{ann.ID, zoe.ID, "inv_none", "key_none", ""}
+	inv, key := f.invitation(acme, "bob@acme.example"), f.apiKey(ann, "Reports")
+	ids := []string{ann.ID, zoe.ID, inv.ID, key.ID, "inv_none", "key_none", ""}
 	for n := range 120 {
 		ids = append(ids, fmt.Sprint("usr_", n))
 	}
 	found := f.value(f.Read().Names(f.Context(), acme.ID, ids)).(map[string]store.Named)
-	equal(f, len(found), 1)
-	equal(f, found[ann.ID].Email, "ann@acme.example")
-	removalsOf(f, acme.ID, ann.ID)
+	equal(f, found, map[string]store.Named{
+		ann.ID: {ID: ann.ID, Name: ann.Name, Email: ann.Email}, inv.ID: {ID: inv.ID, Name: inv.Name, Email: inv.Email}, key.ID: {ID: key.ID, Name: key.Name},
+	})
+	wantRemovals(f, acme.ID, ann.ID)
 }
 
-// removalsOf: done removals of the person from the tenant are found, and nothing else.
-func removalsOf(f *fixture, tenantID, userID string) {
+// wantRemovals: done removals of the person from the tenant are found, and nothing else.
+func wantRemovals(f *fixture, tenantID, userID string) {
 	ctx := f.Context()
 	write := func(action doorward.Action, outcome doorward.Outcome, tenantID string) string {
 		id := doorward.NewID(doorward.PrefixEvent)

@@ -18,7 +18,7 @@ func future(f *fixture) {
 	near := f.session(ann)
 	f.clock.move(26 * time.Hour)
 	ahead := f.session(ann)
-	proved := f.aheadProofs(ann, past)
+	wantProofsAt := f.proveAhead(ann, past)
 	offer := f.invitation(acme, "bob@acme.example")
 	made := f.apiKey(ann, "made ahead")
 	reset := store.Reset{ID: f.id("rst_"), UserID: ann.ID, CreatedAt: f.clock.read(), ExpiresAt: f.clock.read().Add(30 * time.Minute)}
@@ -33,7 +33,7 @@ func future(f *fixture) {
 	underWay, answered := attemptAt("a", "one"), attemptAt("b", "one")
 	equal(f, f.marks(underWay) && f.marks(answered) && f.keeps(answered, "kept"), true)
 	now := f.clock.move(-26*time.Hour - store.ClockTolerance)
-	for _, want := range []int{2, 0} { // the second time nothing is left
+	for _, want := range []int{2, 0} { // the second time nothing is in the future
 		f.write(func(tx *store.Tx) {
 			n, err := tx.ClampFuture(ctx)
 			equal(f, f.value(n, err), want)
@@ -44,7 +44,7 @@ func future(f *fixture) {
 		equal(f, f.value(cred.Session.CreatedAt, err), want)
 		equal(f, f.value(cred.Session.LastSeenAt, err), want)
 	}
-	proved(now)
+	wantProofsAt(now)
 	key, err := f.Read().APIKey(ctx, made.ID, now)
 	equal(f, f.value([]time.Time{key.CreatedAt, key.ExpiresAt}, err), []time.Time{now, now.Add(made.ExpiresAt.Sub(made.CreatedAt))})
 	inv, err := f.Read().Invitation(ctx, offer.ID)
@@ -62,9 +62,9 @@ func future(f *fixture) {
 	equal(f, f.marks(attemptAt("b", "two")), true)
 }
 
-// aheadProofs makes proofs of identity while the clock is ahead, one of them of a session
-// from before. The result looks at them at the right time.
-func (f *fixture) aheadProofs(ann doorward.User, past doorward.Session) func(now time.Time) {
+// proveAhead makes proofs of identity while the clock is ahead, one of them of an older
+// session. The returned function checks that their times were set to now.
+func (f *fixture) proveAhead(ann doorward.User, past doorward.Session) func(now time.Time) {
 	ctx, at := f.Context(), f.clock.read()
 	login, mailed, device := []byte("a challenge"), []byte("the code of a mail"), []byte("a browser")
 	challenge := store.Challenge{Purpose: "login", UserID: ann.ID, Methods: []string{"totp"}, EndsAt: at.Add(doorward.ChallengeLife)}
@@ -96,8 +96,8 @@ func (f *fixture) aheadProofs(ann doorward.User, past doorward.Session) func(now
 		equal(f, f.value(c.EndsAt, err), now.Add(doorward.ChallengeLife))
 		c, err = f.Read().Challenge(ctx, mailed, store.ChallengeOfReset, 5, now)
 		equal(f, f.value(c.EndsAt, err), now.Add(doorward.FactorResetLife))
-		seconds, err := f.Read().RememberedBrowsers(ctx, ann.ID, time.Time{})
-		equal(f, f.value(seconds[0].ProvedAt, err), now)
+		remembered, err := f.Read().RememberedBrowsers(ctx, ann.ID, time.Time{})
+		equal(f, f.value(remembered[0].ProvedAt, err), now)
 		factors, err := f.Read().Factors(ctx, ann.ID)
 		equal(f, f.value(factors[0].CreatedAt, err), now)
 		tenant, err := f.Read().Tenant(ctx, ann.TenantID)

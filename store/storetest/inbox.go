@@ -114,9 +114,9 @@ func inboxAside(f *fixture) {
 	until := f.clock.read().Add(time.Hour)
 	changed := bad
 	changed.Recorded = 1 // differs from the stored row
-	for row, there := range map[*store.InboxRow]bool{&bad: true, &changed: false} {
+	for row, unchanged := range map[*store.InboxRow]bool{&bad: true, &changed: false} {
 		f.write(func(tx *store.Tx) {
-			equal(f, f.value(tx.SetAsideInbox(ctx, *row, until)), there)
+			equal(f, f.value(tx.SetAsideInbox(ctx, *row, until)), unchanged)
 		})
 	}
 	bad.Aside = true
@@ -131,7 +131,7 @@ func inboxAside(f *fixture) {
 	equal(f, v.InboxAside, 1)
 }
 
-// Many rows for unknown addresses are claimed at once, and no others.
+// Rows for unknown addresses are taken, many at once, and no others.
 func inboxOfUnknownAddresses(f *fixture) {
 	ctx := f.Context()
 	f.account("ann@acme.example")

@@ -101,10 +101,10 @@ func snapshots(f *fixture) {
 		f.Errorf("the error is %v, want that of the function", err)
 	}
 	f.Close()
-	unavailable(f, f.Snapshot(ctx, func(store.Reader) error { return nil }))
+	wantUnavailable(f, f.Snapshot(ctx, func(store.Reader) error { return nil }))
 }
 
-// manyStatements: all are written or none, even if one text runs many times.
+// manyStatements: all rows are written or none, even if the same statements run many times.
 func manyStatements(f *fixture) {
 	ctx := f.Context()
 	account := func(i int) doorward.Account {

@@ -11,11 +11,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// pages reads a list page by page and returns all rows.
-func pages[T any](f *fixture, limit int, ask func(doorward.Window) (doorward.Page[T], error)) (all []T) {
+// pages reads a list forward, page by page, and returns all rows.
+func pages[T any](f *fixture, limit int, read func(doorward.Window) (doorward.Page[T], error)) (all []T) {
 	f.Helper()
 	for at := (doorward.Position{}); ; {
-		page, err := ask(doorward.Window{After: at, Limit: limit})
+		page, err := read(doorward.Window{After: at, Limit: limit})
 		noError(f, err)
 		if len(page.Items) > limit || page.Next != nil && len(page.Items) < limit {
 			f.Fatalf("a page of %d has %d rows", limit, len(page.Items))
@@ -30,14 +30,14 @@ func pages[T any](f *fixture, limit int, ask func(doorward.Window) (doorward.Pag
 
 // pagesBack reads page after page to the end and back, and returns the rows of the
 // way back in list order.
-func pagesBack[T any](f *fixture, limit int, ask func(doorward.Window) (doorward.Page[T], error)) (all []T) {
+func pagesBack[T any](f *fixture, limit int, read func(doorward.Window) (doorward.Page[T], error)) (all []T) {
 	f.Helper()
-	page, err := ask(doorward.Window{Limit: limit})
+	page, err := read(doorward.Window{Limit: limit})
 	for noError(f, err); page.Next != nil; noError(f, err) {
-		page, err = ask(doorward.Window{After: *page.Next, Limit: limit})
+		page, err = read(doorward.Window{After: *page.Next, Limit: limit})
 	}
 	for all = page.Items; page.Prev != nil; all = append(slices.Clone(page.Items), all...) {
-		page, err = ask(doorward.Window{Before: *page.Prev, Limit: limit})
+		page, err = read(doorward.Window{Before: *page.Prev, Limit: limit})
 		noError(f, err)
 		if len(page.Items) > limit || page.Next == nil {
 			f.Fatalf("a page of %d on the way back has %d rows and continues at %v", limit, len(page.Items), page.Next)

@@ -99,7 +99,7 @@ func changesOfMembers(f *fixture) {
 	equal(f, f.value(f.Read().Users(ctx, zeta.ID)), []doorward.User{cat})
 }
 
-// strippedAccounts keep only their address and id.
+// strippedAccounts have lost password, factors and known browsers; address and id stay.
 func strippedAccounts(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")

@@ -69,12 +69,12 @@ func rules(f *fixture) {
 	equal(f, grants(), support.Permissions)
 	is, err := f.Read().CustomRole(ctx, acme.ID, support.ID)
 	equal(f, f.value(is, err), support)
-	var everybodys []store.RoleOfTenant
+	var ofAllTenants []store.RoleOfTenant
 	noError(f, f.Read().EachCustomRole(ctx, func(r store.RoleOfTenant) error {
-		everybodys = append(everybodys, r)
+		ofAllTenants = append(ofAllTenants, r)
 		return nil
 	}))
-	equal(f, everybodys, []store.RoleOfTenant{{TenantID: acme.ID, CustomRole: support}})
+	equal(f, ofAllTenants, []store.RoleOfTenant{{TenantID: acme.ID, CustomRole: support}})
 	f.write(func(tx *store.Tx) {
 		found, err := tx.DeleteCustomRole(ctx, other.ID, support.ID)
 		equal(f, f.value(found, err), false)
@@ -89,7 +89,7 @@ func rules(f *fixture) {
 }
 
 // policiesInForce: EachPolicy has the latest version of a tenant's policies. If that is not
-// confirmed yet, it has the one before as well. An empty text counts as no policies.
+// confirmed yet, it has the last confirmed one as well. An empty text counts as no policies.
 func policiesInForce(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")
@@ -140,7 +140,7 @@ func usedRoles(f *fixture) {
 		has, err := f.Read().HasRole(ctx, acme.ID, role)
 		equal(f, f.value(has, err), want)
 	}
-	equal(f, f.changed(func(tx *store.Tx) {
+	equal(f, f.changesOf(func(tx *store.Tx) {
 		noError(f, tx.MoveRole(ctx, acme.ID, "DESK", doorward.RoleViewer))
 		noError(f, tx.MoveRole(ctx, acme.ID, key.Role, doorward.RoleAdmin))
 	}), []store.Change{{Kind: store.ChangeTenant, Subject: acme.ID}})

@@ -33,7 +33,7 @@ func sessions(f *fixture) {
 		f.wantNoChange(tx.DeleteSession(ctx, "ses_none"))
 	})
 	f.wantNone(f.Read().Session(ctx, sZeta.ID))
-	endedTogether(f, s, newest, sZeta)
+	endTogether(f, s, newest, sZeta)
 	equal(f, f.live(s, sZeta, newest), []string{s.ID, newest.ID})
 
 	// A session has the membership's current role and status, and is deleted with it.
@@ -48,9 +48,9 @@ func sessions(f *fixture) {
 	f.wantNone(f.Read().SessionByToken(ctx, hashOf(s)))
 }
 
-// endedTogether looks up and ends several sessions at once, of different people;
+// endTogether looks up and ends several sessions at once, of different people;
 // over has already ended.
-func endedTogether(f *fixture, s, newest, over doorward.Session) {
+func endTogether(f *fixture, s, newest, over doorward.Session) {
 	ctx := f.Context()
 	f.Helper()
 	hashes := [][]byte{hashOf(over), hashOf(newest), []byte("none"), hashOf(s), hashOf(s)}
@@ -251,14 +251,14 @@ func overSessions(f *fixture) {
 	ann, annZeta := f.join(acme, a, doorward.RoleOwner), f.join(zeta, a, doorward.RoleUser)
 	bob := f.member(acme, "bob@acme.example", doorward.RoleUser)
 
-	f.opened(ann, 0, 0)
-	live := f.opened(ann, 4*hour-us, hour+time.Minute-us)
-	over := f.opened(ann, 4*hour, 0)
-	f.opened(ann, 2*hour, hour+time.Minute)
-	f.opened(bob, 4*hour, 2*hour)
-	f.opened(annZeta, 8*hour-us, 2*hour+time.Minute-us)
-	f.opened(annZeta, 8*hour, 0)
-	f.opened(annZeta, 3*hour, 2*hour+time.Minute)
+	f.sessionAged(ann, 0, 0)
+	live := f.sessionAged(ann, 4*hour-us, hour+time.Minute-us)
+	over := f.sessionAged(ann, 4*hour, 0)
+	f.sessionAged(ann, 2*hour, hour+time.Minute)
+	f.sessionAged(bob, 4*hour, 2*hour)
+	f.sessionAged(annZeta, 8*hour-us, 2*hour+time.Minute-us)
+	f.sessionAged(annZeta, 8*hour, 0)
+	f.sessionAged(annZeta, 3*hour, 2*hour+time.Minute)
 
 	now := f.clock.read()
 	equal(f, f.value(f.Read().CountMemberSessions(f.Context(), life, acme.ID, ann.ID, now)), int64(2))
@@ -267,11 +267,11 @@ func overSessions(f *fixture) {
 	equal(f, f.value(f.Read().CountTenantSessions(f.Context(), life, acme.ID, now)), int64(2))
 	equal(f, f.value(f.Read().CountTenantSessions(f.Context(), life, zeta.ID, now)), int64(1))
 	equal(f, f.value(f.Read().CountTenantSessions(f.Context(), life, acme.ID, now.Add(hour+time.Minute))), int64(0))
-	f.deletes(life, acme, ann, bob, live, over)
+	f.wantDeletions(life, acme, ann, bob, live, over)
 }
 
-// opened adds a session with the given ages of its creation and last use.
-func (f *fixture) opened(u doorward.User, created, seen time.Duration) doorward.Session {
+// sessionAged adds a session with the given ages of its creation and last use.
+func (f *fixture) sessionAged(u doorward.User, created, seen time.Duration) doorward.Session {
 	f.Helper()
 	now := f.clock.read()
 	s := doorward.Session{ID: f.id("ses_"), UserID: u.ID, TenantID: u.TenantID, CreatedAt: now.Add(-created), LastSeenAt: now.Add(-seen)}
@@ -279,9 +279,9 @@ func (f *fixture) opened(u doorward.User, created, seen time.Duration) doorward.
 	return s
 }
 
-// deletes runs each kind of deletion, rolled back afterwards, on eight sessions of which
-// three are live: counted is its result, left how many sessions remain.
-func (f *fixture) deletes(life store.SessionLifetime, acme doorward.Tenant, ann, bob doorward.User, live, over doorward.Session) {
+// wantDeletions runs each kind of deletion, rolled back afterwards, on eight sessions of which
+// three are live: counted is what it returns, and left is how many sessions remain.
+func (f *fixture) wantDeletions(life store.SessionLifetime, acme doorward.Tenant, ann, bob doorward.User, live, over doorward.Session) {
 	f.Helper()
 	ctx, loose := f.Context(), acme
 	loose.Settings = doorward.TenantSettings{}

@@ -329,11 +329,11 @@ func noError(t testing.TB, err error) {
 	}
 }
 
-// equal fails unless a value equals the one stored.
+// equal fails unless two values are equal.
 func equal(t testing.TB, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
-		t.Errorf("differs from what was stored (-want +got):\n%s", diff)
+		t.Errorf("got another value than expected (-want +got):\n%s", diff)
 	}
 }
 
@@ -370,13 +370,14 @@ func (f *fixture) wantNone(got any, err error) {
 	}
 }
 
-// unavailable fails unless the error is that of a fault in the database.
-func unavailable(t testing.TB, err error) {
+// wantUnavailable fails unless the error is that of a fault in the database.
+func wantUnavailable(t testing.TB, err error) {
 	t.Helper()
-	isFault(t, "it", err)
+	wantFault(t, "it", err)
 }
 
-func isFault(t testing.TB, who string, err error) {
+// wantFault is wantUnavailable for a named function.
+func wantFault(t testing.TB, who string, err error) {
 	t.Helper()
 	if !doorward.HasCode(err, doorward.CodeUnavailable) || errors.Is(err, store.ErrNone) {
 		t.Errorf("%s returns %v: want the code unavailable, not an absent row", who, err)

@@ -50,7 +50,7 @@ func allOrNothing(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
 	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
-	before := f.picture()
+	before := f.state()
 	refusal := doorward.Fail(doorward.CodeLastOwner, "")
 	half := func(tx *store.Tx) {
 		noError(f, tx.InsertTenant(ctx, doorward.Tenant{ID: "tnt_x", CreatedAt: noon}))
@@ -64,24 +64,24 @@ func allOrNothing(f *fixture) {
 	if err != error(refusal) || runs != 1 {
 		f.Errorf("got %v after %d runs: want the function's own error after one", err, runs)
 	}
-	equal(f, f.picture(), before)
+	equal(f, f.state(), before)
 
 	// A fault halfway, and a panic.
 	err = f.try(ctx, func(tx *store.Tx) error {
 		half(tx)
 		return tx.InsertTenant(ctx, acme) // the id is taken
 	})
-	unavailable(f, err)
-	equal(f, f.picture(), before)
+	wantUnavailable(f, err)
+	equal(f, f.state(), before)
 	func() {
 		defer func() { _ = recover() }()
 		_ = f.try(ctx, func(tx *store.Tx) error { half(tx); panic("a defect") })
 	}()
-	equal(f, f.picture(), before)
+	equal(f, f.state(), before)
 }
 
-// picture returns everything that a failed transaction could have changed.
-func (f *fixture) picture() []any {
+// state returns everything that a failed transaction could have changed.
+func (f *fixture) state() []any {
 	f.Helper()
 	ctx := f.Context()
 	tenants, err := f.Read().Tenants(ctx)
@@ -175,10 +175,10 @@ func closedDatabase(f *fixture) {
 	f.tenant("Acme")
 	noError(f, f.Close())
 	Broken(f, f.DB)
-	unavailable(f, f.Ping(f.Context()))
-	unavailable(f, f.CheckSchema(f.Context()))
+	wantUnavailable(f, f.Ping(f.Context()))
+	wantUnavailable(f, f.CheckSchema(f.Context()))
 	_, err := f.ClockDrift(f.Context())
-	unavailable(f, err)
+	wantUnavailable(f, err)
 }
 
 // Broken fails unless every query of the database and every statement of a
@@ -187,14 +187,14 @@ func Broken(t testing.TB, db *store.DB) {
 	t.Helper()
 	queries, ctx := reflect.ValueOf(db.Read()), t.Context()
 	for m := range queries.Type().Methods() {
-		isFault(t, m.Name, call(ctx, queries.MethodByName(m.Name)))
+		wantFault(t, m.Name, call(ctx, queries.MethodByName(m.Name)))
 	}
 	for m := range reflect.TypeFor[*store.Tx]().Methods() {
 		if m.Type.NumOut() == 0 { // configures the transaction, and runs nothing
 			continue
 		}
 		_, err := db.Write(ctx, func(tx *store.Tx) error { return call(ctx, reflect.ValueOf(tx).MethodByName(m.Name)) })
-		isFault(t, m.Name, err)
+		wantFault(t, m.Name, err)
 	}
 }
 
@@ -209,7 +209,7 @@ func call(ctx context.Context, method reflect.Value) error {
 		case in.Kind() == reflect.Slice:
 			some := reflect.MakeSlice(in, 1, 1)
 			if in.Elem().Kind() == reflect.String {
-				some.Index(0).SetString("usr_none") // of a kind that names are asked for
+				some.Index(0).SetString("usr_none") // an id of a person, so that Names runs a statement
 			}
 			args = append(args, some)
 		default:
@@ -224,19 +224,18 @@ func call(ctx context.Context, method reflect.Value) error {
 	return err
 }
 
-// cancelledRequest: a client that disconnects, at whichever statement, leaves
-// nothing written.
+// cancelledRequest: if the client disconnects, at whichever statement, nothing is written.
 func cancelledRequest(f *fixture) {
 	gone, cancel := context.WithCancel(f.Context())
 	cancel()
 	queries := reflect.ValueOf(f.Read())
 	for m := range queries.Type().Methods() {
-		isFault(f, m.Name, call(gone, queries.MethodByName(m.Name)))
+		wantFault(f, m.Name, call(gone, queries.MethodByName(m.Name)))
 	}
-	unavailable(f, f.try(gone, func(*store.Tx) error { f.Error("the function ran"); return nil }))
-	unavailable(f, f.Ping(gone))
+	wantUnavailable(f, f.try(gone, func(*store.Tx) error { f.Error("the function ran"); return nil }))
+	wantUnavailable(f, f.Ping(gone))
 
-	before := f.picture()
+	before := f.state()
 	hangUp := func(last func(ctx context.Context, tx reflect.Value) error) error {
 		ctx, cancel := context.WithCancel(f.Context())
 		return f.try(ctx, func(tx *store.Tx) error {
@@ -250,9 +249,9 @@ func cancelledRequest(f *fixture) {
 			continue
 		}
 		err := hangUp(func(ctx context.Context, tx reflect.Value) error { return call(ctx, tx.MethodByName(m.Name)) })
-		isFault(f, m.Name, err)
+		wantFault(f, m.Name, err)
 	}
-	unavailable(f, hangUp(func(context.Context, reflect.Value) error { return nil })) // just before the commit
-	equal(f, f.picture(), before)
+	wantUnavailable(f, hangUp(func(context.Context, reflect.Value) error { return nil })) // just before the commit
+	equal(f, f.state(), before)
 	f.tenant("Acme") // the connection still works
 }

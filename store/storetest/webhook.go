@@ -162,7 +162,7 @@ func deliveries(f *fixture) {
 	equal(f, of(users, doorward.DeliveryPending)[0].NextAt, &now)
 
 	f.clock.move(time.Second)
-	f.replays(users, all, invited.ID)
+	f.wantReplays(users, all, invited.ID)
 	equal(f, len(of(users, "")), 4)
 
 	f.write(func(tx *store.Tx) { noError(f, tx.DropDeliveriesOf(ctx, acme.ID)) })
@@ -180,9 +180,9 @@ func deliveries(f *fixture) {
 	equal(f, f.value(f.Read().Vitals(ctx)).(store.Vitals).Deliveries, int64(1)) // the installation's
 }
 
-// replays selects what deliveries has recorded at one instant, the second event being invited,
-// and queues three for users and two for all.
-func (f *fixture) replays(users, all doorward.Webhook, invited string) {
+// wantReplays checks which of the events that deliveries has recorded at one instant are
+// selected. invited is the second of its tenant. It queues three for users, and two for all.
+func (f *fixture) wantReplays(users, all doorward.Webhook, invited string) {
 	ctx := f.Context()
 	second := f.value(f.Read().Event(ctx, invited)).(doorward.Event)
 	now, later := second.At, second.At.Add(time.Microsecond)

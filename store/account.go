@@ -9,12 +9,12 @@ import (
 	"github.com/doorward/doorward/internal/fold"
 )
 
-// EmailChange is a change of the address of an account, asked for or done.
+// EmailChange is a requested or confirmed change of the address of an account.
 type EmailChange struct {
 	ID         string
 	UserID     string
 	Old, New   string // canonical addresses
-	Generation int64  // of the account when it was asked for
+	Generation int64  // of the account when it was requested
 	CreatedAt  time.Time
 	// ConfirmUntil is 1970 until the mail to the new address is made.
 	ConfirmUntil time.Time
@@ -120,15 +120,15 @@ func (tx *Tx) UndoEmailChange(ctx context.Context, c EmailChange) (bool, error) 
 }
 
 const (
-	sqlSetEmail = `UPDATE users SET email = $1, revision = revision + 1 WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = $1)`
-	sqlResearch = `UPDATE memberships SET search = $1, email_key = $2 WHERE tenant_id = $3 AND user_id = $4`
+	sqlSetEmail       = `UPDATE users SET email = $1, revision = revision + 1 WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = $1)`
+	sqlSetMemberEmail = `UPDATE memberships SET search = $1, email_key = $2 WHERE tenant_id = $3 AND user_id = $4`
 )
 
 // ErrTaken: another account has the address.
 var ErrTaken = errors.New("store: another account has the address")
 
-// SetEmail changes the address of an account, also in the lists of its tenants. The
-// transaction must end with the error ErrTaken.
+// SetEmail changes the address of an account, also in the lists of its tenants. Errors:
+// ErrTaken, after which the transaction must be rolled back.
 func (tx *Tx) SetEmail(ctx context.Context, userID, email string) error {
 	tx.announce(ChangeUser, userID)
 	set, err := tx.affected(ctx, sqlSetEmail, email, userID)
@@ -141,7 +141,7 @@ func (tx *Tx) SetEmail(ctx context.Context, userID, email string) error {
 	memberships, err := tx.Memberships(ctx, userID)
 	for _, m := range memberships {
 		if err == nil {
-			err = tx.run(ctx, sqlResearch, searchable(email, m.Name), fold.Key(email), m.TenantID, userID)
+			err = tx.run(ctx, sqlSetMemberEmail, searchable(email, m.Name), fold.Key(email), m.TenantID, userID)
 		}
 	}
 	return err

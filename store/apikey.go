@@ -55,7 +55,7 @@ LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.owner_id 
 	liveAPIKey = `status IN ('active', 'disabled') AND ends_at > $1`
 )
 
-// wordsOf scans a list of values, separated by spaces.
+// wordsOf scans a list of values, separated by spaces. joined makes such a text.
 func wordsOf[T any](to *[]T, parse func(string) (T, error)) wordsColumn[T] {
 	return wordsColumn[T]{to, parse}
 }
@@ -147,7 +147,7 @@ func (r Reader) APIKeyBySecret(ctx context.Context, hash []byte, now time.Time) 
 // APIKeyFilter selects keys; empty fields select all.
 type APIKeyFilter struct {
 	Owner  string                // a user's id
-	Status doorward.APIKeyStatus // at the time of the query
+	Status doorward.APIKeyStatus // at the instant of the query
 	Text   string                // words of the name, without regard to case and accents
 }
 
@@ -233,10 +233,9 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error)
 
 const sqlAPIKeyHashes = `SELECT hash FROM api_key_secrets WHERE key_id = $2 AND (ends_at IS NULL OR ends_at > $1)`
 
-// announceAPIKey makes all nodes forget the key's valid secrets, which have ended or have
-// other permissions now.
-// That includes secrets that have just ended: they may still be valid on a node whose clock
-// is behind.
+// announceAPIKey makes all nodes forget the key's valid secrets, before the key or a secret
+// changes or ends. That includes secrets that ended up to clockMargin ago: they may still be
+// valid on a node whose clock is behind.
 func (tx *Tx) announceAPIKey(ctx context.Context, id string) error {
 	return each(ctx, tx.Reader, bytesColumn, func(hash []byte) error {
 		tx.announce(ChangeSession, SessionSubject(hash))
@@ -325,7 +324,7 @@ const sqlTransferAPIKeys = `UPDATE api_keys SET owner_id = $4,
 WHERE tenant_id = $2 AND owner_id = $3 AND ` + liveAPIKey + ` RETURNING id`
 
 // TransferAPIKeys makes another user the owner of the keys that one owns in the tenant,
-// and returns their ids. They end at rotateBy unless they are rotated.
+// and returns their ids. They end at rotateBy at the latest, unless they are rotated.
 func (tx *Tx) TransferAPIKeys(ctx context.Context, tenantID, from, to string, rotateBy time.Time) ([]string, error) {
 	tx.announce(ChangeUser, from)
 	return tx.sortedIDs(ctx, sqlTransferAPIKeys, micros(tx.Now), tenantID, from, to, micros(rotateBy))
@@ -373,7 +372,7 @@ func (tx *Tx) ExpireAPIKey(ctx context.Context, id string) (bool, error) {
 const (
 	noticeDue = `k.status = 'active' AND k.ends_at > $1 AND k.ends_at <= $1 + $2 AND k.noticed_at < k.ends_at - $2`
 
-	// The states are those of an index.
+	// The states repeat the condition of the index api_keys_end, so that it is used.
 	sqlAPIKeysExpiring = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND ` + noticeDue + ` ORDER BY k.ends_at, k.id LIMIT $3`
 	sqlNoticeAPIKey    = `UPDATE api_keys SET noticed_at = $1
 WHERE id = $3 AND EXISTS (SELECT 1 FROM api_keys k WHERE k.id = api_keys.id AND ` + noticeDue + `)`
@@ -385,8 +384,8 @@ func (r Reader) APIKeysExpiring(ctx context.Context, within time.Duration, now t
 	return list(ctx, r, apiKeyFields, sqlAPIKeysExpiring, micros(now), within.Microseconds(), limit)
 }
 
-// NoticeAPIKey marks all notices about the key that are due now as sent, and reports
-// whether one for an end within the time was among them.
+// NoticeAPIKey records that the owner now gets the notice of an end within the time, and
+// reports whether it was due. Due notices for longer times count as sent with it.
 func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration) (bool, error) {
 	return tx.affected(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Attempt is a password attempt in flight, with the buckets of the counters that
-// it will count in; either may be empty.
+// Attempt is a password attempt in flight, with the buckets in which a failure will count.
 type Attempt struct {
-	ID         string
-	Own, Wider string
+	ID    string
+	Own   string // of the account or the known browser; may be empty
+	Wider string // of the client's network, or of all known browsers of the account; may be empty
 }
 
-// The write locks the row, and resets a counter whose window has expired.
+// It is a write, to lock the row. It resets a counter whose window has expired.
 const sqlLockThrottle = `INSERT INTO throttles (bucket, hits, since, until, expires_at) VALUES ($1, 0, $2, 0, $4)
 ON CONFLICT (bucket) DO UPDATE SET
   hits  = CASE WHEN throttles.since <= $3 THEN 0 ELSE throttles.hits END,

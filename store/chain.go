@@ -38,13 +38,13 @@ func chainFields(c *Chain) []any { return []any{&c.TenantID, &c.Origin, &c.Last,
 
 // Genesis is the initial hash, which the first event of a chain covers.
 func (c Chain) Genesis() []byte {
-	return hashOf([]byte("doorward audit chain 1"), []byte(c.TenantID), number(c.Origin))
+	return hashOf([]byte("doorward audit chain 1"), []byte(c.TenantID), bigEndian(c.Origin))
 }
 
 func anchoredFields(c *Chain) []any { return append(chainFields(c), &c.Anchor, &c.AnchorHash) }
 
-// Start returns the number before the first event that has a hash, and the hash that this
-// event covers.
+// Start returns the number before the first event that is kept and has a hash, and the hash
+// that this event covers.
 func (c Chain) Start() (seq int64, hash []byte) {
 	if c.Anchor > c.Origin {
 		return c.Anchor, c.AnchorHash
@@ -77,9 +77,10 @@ func (l Link) Blanked() bool {
 }
 
 // Intact reports whether the personal data is as written, or blanked.
-func (l Link) Intact() bool { return l.Blanked() || bytes.Equal(l.digest, l.personal()) }
+func (l Link) Intact() bool { return l.Blanked() || bytes.Equal(l.digest, l.personalDigest()) }
 
-func (l Link) personal() []byte {
+// personalDigest is what digest must be for the personal data as it is now.
+func (l Link) personalDigest() []byte {
 	return hashOf(l.salt, []byte(l.ActorEmail), []byte(l.IP), []byte(l.changes))
 }
 
@@ -93,7 +94,7 @@ func (l Link) Follows(previous []byte, seq int64) bool {
 // Sum computes the hash of the link after the previous hash.
 func (l Link) Sum(previous []byte) []byte {
 	e := l.Event
-	parts := [][]byte{previous, number(l.Seq), []byte(e.ID), number(micros(e.At))}
+	parts := [][]byte{previous, bigEndian(l.Seq), []byte(e.ID), bigEndian(micros(e.At))}
 	for _, text := range []string{
 		string(e.Action), string(e.Outcome), string(e.ActorType), e.ActorID, e.Target.Type, e.Target.ID, e.Target.TenantID, e.RequestID,
 	} {
@@ -107,20 +108,20 @@ func (l Link) Sum(previous []byte) []byte {
 func hashOf(parts ...[]byte) []byte {
 	h := sha256.New()
 	for _, p := range parts {
-		h.Write(number(int64(len(p))))
+		h.Write(bigEndian(int64(len(p))))
 		h.Write(p)
 	}
 	return h.Sum(nil)
 }
 
-func number(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+func bigEndian(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
 // appendLink makes the event the next link of the chain.
 func (c *Chain) appendLink(e doorward.Event, changes []byte) Link {
 	e.Seq = c.Last + 1
 	l := Link{Event: e, changes: string(changes), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(l.salt) // never fails
-	l.digest = l.personal()
+	l.digest = l.personalDigest()
 	l.Hash = l.Sum(c.Head)
 	c.Last, c.Head = l.Seq, l.Hash
 	return l
@@ -144,9 +145,9 @@ func (tx *Tx) writeEvents(ctx context.Context) error {
 	return nil
 }
 
-// sqlLockChain creates the chain if there is none. SQL can't compute the genesis hash, so the
-// head is written afterwards.
 const (
+	// sqlLockChain locks the chain, adds $2 events to its number, and creates it if there is
+	// none. SQL can't compute the genesis hash, so the head is written afterwards.
 	sqlLockChain = `INSERT INTO audit_chains (tenant_id, origin, last, counted_day, counted) VALUES ($1, 0, $2, $3, $4)
 ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2, ` + countEvents + `
 RETURNING tenant_id, origin, last, head, timed, latest_at, disorder, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
@@ -225,7 +226,6 @@ func (r Reader) Chain(ctx context.Context, tenantID string) (Chain, error) {
 	return c, err
 }
 
-// UNION removes duplicates.
 const sqlChainIDs = `SELECT tenant_id AS id FROM audit_chains UNION SELECT tenant_id FROM events ORDER BY id`
 
 // ChainIDs returns the tenants that have a chain or events, in order; the empty id

@@ -13,12 +13,12 @@ import (
 // again. It is made when the mail is sent.
 const ChallengeOfReset = "reset"
 
-// Challenge is a proof that was begun.
+// Challenge is a proof of identity that has begun.
 type Challenge struct {
 	Purpose    string
-	UserID     string // empty: anybody's, with a passkey
+	UserID     string // empty: the passkey will show whose it is
 	TenantID   string // to sign in to; may be empty
-	SessionID  string // of who began it; empty without a session
+	SessionID  string // in which it began; empty without a session
 	Generation int64  // of the account's credentials
 	Methods    []string
 	State      []byte // of the verifier of passkeys
@@ -42,15 +42,15 @@ func (tx *Tx) InsertChallenge(ctx context.Context, hash []byte, c Challenge) err
 const sqlChallenge = `SELECT purpose, user_id, tenant_id, session_id, generation, methods, state, ends_at FROM challenges
 WHERE hash = $1 AND purpose = $2 AND tries < $3 AND ends_at > $4`
 
-// Challenge returns what the hash stands for if it is good for the purpose, and has had
-// fewer than maxTries tries; else ErrNone.
+// Challenge returns the challenge with the hash if it has the purpose, has not ended at now
+// and has had fewer than maxTries tries; else ErrNone.
 func (r Reader) Challenge(ctx context.Context, hash []byte, purpose string, maxTries int, now time.Time) (Challenge, error) {
 	return one(ctx, r, challengeFields, sqlChallenge, hash, purpose, maxTries, micros(now))
 }
 
 const sqlTryChallenge = `UPDATE challenges SET tries = tries + 1 WHERE hash = $1 AND tries < $2 AND ends_at > $3`
 
-// TryChallenge counts a try before it is judged, and reports whether there was one left.
+// TryChallenge counts a try before its answer is verified, and reports whether one was left.
 func (tx *Tx) TryChallenge(ctx context.Context, hash []byte, maxTries int) (bool, error) {
 	return tx.affected(ctx, sqlTryChallenge, hash, maxTries, micros(tx.Now))
 }
@@ -101,8 +101,8 @@ const (
 WHERE id = $1 AND token_hash = $8`
 )
 
-// RenewSession is ProveSession, and gives the session a new token, by its hash. The old one
-// ends.
+// RenewSession is ProveSession, and replaces the session's token by the one with the hash. It
+// reports false also if the token was replaced at the same time.
 func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte) (bool, error) {
 	old, err := one(ctx, tx.Reader, bytesColumn, sqlTokenOfSession, s.ID)
 	if errors.Is(err, ErrNone) {
@@ -126,7 +126,7 @@ WHERE u.id = $1 AND d.second_at <> 0 AND d.second_at > $2 ORDER BY d.second_at D
 )
 
 // RememberBrowser makes a known browser stand in for the second factor, which has just been
-// proved in it, from an address.
+// proved in it.
 func (tx *Tx) RememberBrowser(ctx context.Context, device []byte, ip, userAgent string) error {
 	return tx.run(ctx, sqlRememberBrowser, device, micros(tx.Now), ip, userAgent)
 }
@@ -135,7 +135,7 @@ func (tx *Tx) RememberBrowser(ctx context.Context, device []byte, ip, userAgent 
 type RememberedBrowser struct {
 	Hash      []byte // of its cookie
 	ProvedAt  time.Time
-	IP        string // both as of then; empty for what an older version has written
+	IP        string // at ProvedAt, as is UserAgent; both are empty if an older version wrote them
 	UserAgent string
 }
 
@@ -143,8 +143,8 @@ func rememberedFields(s *RememberedBrowser) []any {
 	return []any{&s.Hash, (*storedTime)(&s.ProvedAt), &s.IP, &s.UserAgent}
 }
 
-// RememberedBrowsers returns the browsers of the account in which a second factor was proved since an
-// instant, and that stand in for it, the latest first.
+// RememberedBrowsers returns the browsers of the account that stand in for the second factor
+// because it was proved in them after an instant, the latest proof first.
 func (r Reader) RememberedBrowsers(ctx context.Context, userID string, since time.Time) ([]RememberedBrowser, error) {
 	return list(ctx, r, rememberedFields, sqlRememberedBrowsers, userID, micros(since))
 }
@@ -154,7 +154,8 @@ func (tx *Tx) ForgetBrowsers(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlForgetBrowsers, userID)
 }
 
-// ForgetBrowser does that for one browser, and reports whether it stood in for the factor.
+// ForgetBrowser is ForgetBrowsers for one browser. It reports whether it stood in for the
+// factor.
 func (tx *Tx) ForgetBrowser(ctx context.Context, userID string, device []byte) (bool, error) {
 	return tx.affected(ctx, sqlForgetBrowser, userID, device)
 }

@@ -12,8 +12,8 @@ type ChangeKind string
 
 // The kinds of changes.
 const (
-	ChangeSession     ChangeKind = "session"     // Subject is the token hash in hex: the session has ended
-	ChangeUser        ChangeKind = "user"        // Subject is the user id: sessions or memberships have changed
+	ChangeSession     ChangeKind = "session"     // Subject is a token hash in hex: the session or the secret of an API key has changed or ended
+	ChangeUser        ChangeKind = "user"        // Subject is the user id: sessions, memberships or API keys have changed
 	ChangeTenant      ChangeKind = "tenant"      // Subject is the tenant id: its status or settings have changed
 	ChangeAll         ChangeKind = "all"         // no Subject: everything that was read before is invalid
 	ChangeSigning     ChangeKind = "signing"     // no Subject: assertions are signed with another key
@@ -29,7 +29,7 @@ type Change struct {
 	Subject string
 }
 
-// SessionSubject is the subject of a session's changes.
+// SessionSubject is the subject of changes of a session, or of a secret of an API key.
 func SessionSubject(hash []byte) string { return hex.EncodeToString(hash) }
 
 // announce adds a change to be written before the commit. Statements that affect

@@ -77,8 +77,8 @@ func (c *Clock) Drift() time.Duration { return time.Duration(c.drift.Load()) }
 // ClockTolerance apart.
 func (c *Clock) Wrong() bool { return c.wrong.Load() }
 
-// Corrections counts the times that a wrong clock became right, or that time was
-// set back by more than ClockTolerance: times stored before may lie in the future.
+// Corrections counts how often a wrong clock agreed again, or the database's clock was set
+// back by more than ClockTolerance: times stored before may lie in the future.
 func (c *Clock) Corrections() int64 { return c.corrections.Load() }
 
 // InstallationOffset is how far the installation's clock is moved, for tests of
@@ -87,8 +87,8 @@ func (c *Clock) InstallationOffset() time.Duration { return time.Duration(c.inst
 
 // OffsetFrom returns how far this machine's clock is moved, and whether that
 // differs from the installation's offset. An injected clock never differs.
-func (c *Clock) OffsetFrom(moved time.Duration) (offset time.Duration, differs bool) {
-	return c.offset, c.injected == nil && c.offset != moved
+func (c *Clock) OffsetFrom(installation time.Duration) (offset time.Duration, differs bool) {
+	return c.offset, c.injected == nil && c.offset != installation
 }
 
 // Err is nil unless the clock is Wrong; then it is unavailable with the cause.
@@ -130,11 +130,11 @@ func (c *Clock) apply(r measurement) {
 	defer c.mu.Unlock()
 	drift, was := c.driftOf(r), c.anchor.Load()
 	wrong := drift.Abs() > ClockTolerance
-	off := r.database.Sub(was.at.Add(r.local.Sub(was.local)))
-	if !wrong && off.Abs() > r.uncertainty+agreement {
+	jump := r.database.Sub(was.at.Add(r.local.Sub(was.local))) // from the time by the old anchor
+	if !wrong && jump.Abs() > r.uncertainty+agreement {
 		c.anchor.Store(&anchor{r.database, r.local})
 	}
-	if !wrong && (c.wrong.Load() || off < -ClockTolerance) {
+	if !wrong && (c.wrong.Load() || jump < -ClockTolerance) {
 		c.corrections.Add(1)
 	}
 	c.drift.Store(int64(drift))

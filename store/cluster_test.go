@@ -21,10 +21,10 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	pair := pgtest.StartPair(t)
 	db := storetest.Migrated(t, pair.DSN(t), time.Now)
 	l := lease.New(db, lease.MaxLease)
-	var asked sync.WaitGroup
-	ask := func(question func() error) {
-		asked.Go(func() {
-			if err := question(); err != nil {
+	var queries sync.WaitGroup
+	start := func(query func() error) {
+		queries.Go(func() {
+			if err := query(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -33,15 +33,15 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	read := func() error { _, err := db.Read().Vitals(t.Context()); return err }
 	write := func() error { _, err := db.Write(t.Context(), flush); return err }
 	_, pool := store.Pools(db)
-	came := make(chan struct{})
-	come := func() error {
-		defer close(came)
-		for range 30 { // the pool has 16, and 12 for writers
-			ask(read)
-			ask(write)
+	started := make(chan struct{})
+	startAll := func() error {
+		defer close(started)
+		for range 30 { // the pool has 16 connections, 12 of them for writers
+			start(read)
+			start(write)
 		}
 		storetest.Until(t, "readers to wait", func() bool { return pool.Stats().OpenConnections > 20 })
-		return errors.New("not before the next beat")
+		return errors.New("not before the next heartbeat")
 	}
 	l.Follow(func(_ context.Context, changes []store.Change) error {
 		switch {
@@ -51,10 +51,10 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 			return errors.New("not before the lease is over")
 		}
 		select {
-		case <-came:
+		case <-started:
 			return nil
 		default:
-			return come()
+			return startAll()
 		}
 	}, func() {})
 	ctx, stop := context.WithCancel(t.Context())
@@ -65,8 +65,8 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	storetest.Until(t, "the lease", l.Valid)
 	_, err := db.Write(t.Context(), flush)
 	ok(t, err)
-	<-came
-	asked.Wait()
+	<-started
+	queries.Wait()
 }
 
 // Synchronous reports the setting of PostgreSQL, not that of a cluster manager.

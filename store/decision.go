@@ -33,7 +33,7 @@ func SortObserved(all []ObservedCount) {
 	})
 }
 
-// A tenant that was destroyed has no version any more.
+// The policies of a destroyed tenant are gone, so nothing is inserted for it.
 const sqlCountObserved = `INSERT INTO policy_observations (tenant_id, version, policy_id, refused)
 SELECT tenant_id, version, CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM policies WHERE tenant_id = $1 AND version = $2
 ON CONFLICT (tenant_id, version, policy_id) DO UPDATE SET refused = policy_observations.refused + $4`
@@ -90,7 +90,7 @@ const DecisionBytesMax = 4096
 const sqlKeepDecision = `INSERT INTO decisions (id, tenant_id, at, actor_id, decided)
 SELECT CAST($1 AS TEXT), id, CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT) FROM tenants WHERE id = $2`
 
-// Fits reports whether the decision is small enough to be kept.
+// Fits reports whether the decision can be kept: JSON can hold it, and it is small enough.
 func (d *KeptDecision) Fits() bool {
 	_, fits := d.encode()
 	return fits
@@ -98,11 +98,11 @@ func (d *KeptDecision) Fits() bool {
 
 func (d *KeptDecision) encode() (string, bool) {
 	text, err := json.Marshal(d)
-	return string(text), err == nil && len(text) <= DecisionBytesMax // else a value that JSON can't hold
+	return string(text), err == nil && len(text) <= DecisionBytesMax // err: JSON can't hold a value
 }
 
 // KeepDecision adds a decision, unless its tenant was destroyed. It reports false, and adds
-// nothing, if the decision is too large.
+// nothing, unless the decision Fits.
 func (tx *Tx) KeepDecision(ctx context.Context, d KeptDecision) (bool, error) {
 	decided, fits := d.encode()
 	if !fits {
@@ -145,14 +145,15 @@ func (r Reader) Decisions(ctx context.Context, tenantID string, since time.Time,
 const sqlDropDecisions = `DELETE FROM decisions WHERE id IN (
   SELECT id FROM decisions WHERE at < $1 UNION ALL SELECT id FROM decisions WHERE at > $2 LIMIT $3)`
 
-// DropDecisions deletes some of the decisions from before an instant, and returns how many.
+// DropDecisions deletes decisions from before an instant or from the future, and returns how
+// many, at most limit.
 func (tx *Tx) DropDecisions(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.exec(ctx, sqlDropDecisions, micros(before), micros(tx.Now.Add(ClockTolerance)), limit)
 }
 
 const sqlDropDecisionsOfTenant = `DELETE FROM decisions WHERE id IN (SELECT id FROM decisions WHERE tenant_id = $1 LIMIT $2)`
 
-// DropDecisionsOf deletes some of the decisions of a tenant, and returns how many.
+// DropDecisionsOf deletes decisions of a tenant, and returns how many, at most limit.
 func (tx *Tx) DropDecisionsOf(ctx context.Context, tenantID string, limit int) (int64, error) {
 	return tx.exec(ctx, sqlDropDecisionsOfTenant, tenantID, limit)
 }

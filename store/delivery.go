@@ -33,7 +33,7 @@ VALUES ($1, $2, $3, $4, 'pending', $5, 0, 0, $6, $6, '[]')`
 // queueDeliveries queues the events, all of one tenant, for the webhooks that want them.
 func (tx *Tx) queueDeliveries(ctx context.Context, tenantID string, events []doorward.Event) error {
 	all, err := list(ctx, tx.Reader, func(s *subscription) []any {
-		return []any{&s.id, wordsOf(&s.events, plainWord), &s.health}
+		return []any{&s.id, wordsOf(&s.events, parsePlainText), &s.health}
 	}, sqlSubscriptions, tenantID)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (tx *Tx) queueDeliveries(ctx context.Context, tenantID string, events []doo
 			if e.Action == doorward.WebhookTest || !doorward.MatchesEvent(s.events, e.Action) {
 				continue
 			}
-			tx.delivering = true
+			tx.deliveryQueued = true
 			err := tx.run(ctx, sqlQueueDelivery, doorward.NewID(doorward.PrefixDelivery), s.id, e.ID, e.Action, s.health != doorward.WebhookBad, micros(tx.Now))
 			if err != nil {
 				return err
@@ -57,8 +57,8 @@ func (tx *Tx) queueDeliveries(ctx context.Context, tenantID string, events []doo
 type QueuedDelivery struct {
 	doorward.WebhookDelivery
 	DueAt    time.Time
-	Urgent   bool
-	Tries    int
+	Urgent   bool   // not yet tried, and the webhook's health wasn't bad when it was queued
+	Tries    int    // claims so far; RetryDelivery adds one, so that an older claim stores nothing
 	Step     int    // of the schedule of retries
 	TenantID string // of the webhook
 	Healthy  bool   // the endpoint's last attempt succeeded within a second
@@ -88,8 +88,8 @@ ORDER BY d.next_at, d.id LIMIT $4`
 	sqlDueUrgentDeliveries = selectQueued + `WHERE d.state = 'pending' AND d.urgent ` + afterAndDue
 )
 
-// DueDeliveries returns deliveries to try at now, the longest waiting first. It goes on
-// behind the DueAt and ID of after; zero: from the beginning.
+// DueDeliveries returns deliveries to try at now, or only the urgent ones, the longest
+// waiting first. It continues after the DueAt and ID of after; zero: from the beginning.
 func (r Reader) DueDeliveries(ctx context.Context, urgent bool, after QueuedDelivery, now time.Time, limit int) ([]QueuedDelivery, error) {
 	query := sqlDueDeliveries
 	if urgent {
@@ -132,7 +132,7 @@ func (r Reader) Delivery(ctx context.Context, id string) (doorward.WebhookDelive
 const selectDelivery = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries d `
 
 // deliveryPages lists the deliveries of a webhook, deliveryPagesIn those in one state. Few of
-// many may be in it, so that list has its own index.
+// many may be in that state, so this list has its own index.
 var deliveryPages, deliveryPagesIn = newDeliveryPages("", 1), newDeliveryPages(" AND d.state = $2", 2)
 
 func newDeliveryPages(and string, args int) pages[doorward.WebhookDelivery] {
@@ -160,7 +160,7 @@ WHERE id = $1 AND (state <> 'pending' OR next_at > $2)`
 // result of an attempt under way is then not stored. It does nothing to a delivery that is
 // due.
 func (tx *Tx) RetryDelivery(ctx context.Context, id string) error {
-	tx.delivering = true
+	tx.deliveryQueued = true
 	return tx.run(ctx, sqlRetryDelivery, id, micros(tx.Now))
 }
 
@@ -250,7 +250,7 @@ WHERE e.id IN ($4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $
 // many it has queued.
 func (tx *Tx) QueueReplay(ctx context.Context, webhookID string, events []string) (queued int64, err error) {
 	id := doorward.NewID(doorward.PrefixDelivery)[:len(doorward.PrefixDelivery)+16]
-	tx.delivering = true
+	tx.deliveryQueued = true
 	for some := range slices.Chunk(events, replayBatch) {
 		args := []any{id, webhookID, micros(tx.Now)}
 		for i := range replayBatch { // the last event fills a shorter batch

@@ -45,8 +45,8 @@ func (tx *Tx) SetDestroyAt(ctx context.Context, hold time.Duration) error {
 const sqlMarkDestroyed = `UPDATE tenants SET closed_at = 0, destroy_at = 0
 WHERE id = $2 AND EXISTS (SELECT 1 FROM tenants t WHERE t.id = tenants.id AND t.closed_at IS NOT NULL AND ` + due + `)`
 
-// MarkDestroyed makes the closing of a tenant irreversible, by setting it to 1970,
-// and reports whether its data is to be destroyed now. Call it under LockTenant.
+// MarkDestroyed makes the closing of a tenant irreversible, by setting closed_at to 0,
+// if its data is to be destroyed now, and reports whether it is. Call it under LockTenant.
 func (tx *Tx) MarkDestroyed(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlMarkDestroyed, micros(tx.Now), id)
 }
@@ -70,7 +70,7 @@ WHERE invited_by = $1`
 	sqlDeleteResetTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM resets WHERE user_id = $1)`
 	sqlDeleteResets      = `DELETE FROM resets WHERE user_id = $1`
 	sqlDeleteDevices     = `DELETE FROM devices WHERE user_id = $1`
-	// A node of the version before leaves keys of former members, which nobody can use.
+	// A node of the previous version leaves keys of former members, which nobody can use.
 	sqlRevokeOwnKeys = `UPDATE api_keys SET status = 'revoked' WHERE owner_id = $1 AND status IN ('active', 'disabled')`
 	sqlDeleteAccount = `DELETE FROM users WHERE id = $1`
 
@@ -114,9 +114,9 @@ const (
 	sqlDeleteTenant           = `DELETE FROM tenants WHERE id = $1`
 )
 
-// DeleteInvitations deletes up to limit invitations of a tenant that is locked, the mails
-// about them, and with the last of them the counters of repeated mails. It returns the
-// number deleted; fewer than limit means that nothing is left.
+// DeleteInvitations deletes up to limit invitations of a locked tenant with their links and
+// mails, and with the last of them the counters of repeated mails. It returns the number
+// deleted; fewer than limit means that nothing is left.
 func (tx *Tx) DeleteInvitations(ctx context.Context, tenantID string, limit int) (int64, error) {
 	for _, query := range []string{sqlDeleteInvitationTokens, sqlDeleteInvitationMails} {
 		if err := tx.run(ctx, query, tenantID, limit); err != nil {

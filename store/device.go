@@ -46,14 +46,14 @@ func (r Reader) KnownDevices(ctx context.Context, email string, hashes [][]byte,
 const sqlCountDevices = `SELECT count(*) FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
 WHERE u.id = $1 AND d.created_at > $2`
 
-// CountDevices counts the browsers that are known for the user.
+// CountDevices counts the user's known browsers that were made since an instant.
 func (r Reader) CountDevices(ctx context.Context, userID string, since time.Time) (int, error) {
 	return one(ctx, r, countColumn, sqlCountDevices, userID, micros(since))
 }
 
-// Evicts unused devices only, the oldest first: a device that was used again is
-// never evicted for a new one.
 const (
+	// It deletes expired devices, and unused ones beyond the limit, the oldest first. A device
+	// that was used again is never deleted for a new one.
 	sqlDeleteUnusedDevices = `DELETE FROM devices WHERE user_id = $1 AND (used_at = 0 OR created_at <= $3) AND hash NOT IN (
   SELECT hash FROM devices WHERE user_id = $1 AND created_at > $3
   AND credential_generation = (SELECT credential_generation FROM users WHERE id = $1) ORDER BY used_at DESC, created_at DESC LIMIT $2)`
@@ -92,7 +92,7 @@ const (
 )
 
 // RaiseGeneration ends the trust in all browsers of the user except the device of
-// the hash, which may be nil. The counter of all devices is cleared with them.
+// the hash, which may be nil. It also clears the counter of attempts with known browsers.
 func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, except []byte) error {
 	if except == nil {
 		except = []byte{} // hash <> NULL would delete nothing

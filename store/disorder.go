@@ -36,9 +36,9 @@ func (tx *Tx) includeUpTo(ctx context.Context, tenantID string, t chainTimes, la
 	if t.upTo == last {
 		return t, nil
 	}
-	now, err := one(ctx, tx.Reader, timesFields, sqlTimesAfter, tenantID, t.upTo, t.latest)
-	now.disorder = max(now.disorder, t.disorder)
-	return now, err
+	all, err := one(ctx, tx.Reader, timesFields, sqlTimesAfter, tenantID, t.upTo, t.latest)
+	all.disorder = max(all.disorder, t.disorder)
+	return all, err
 }
 
 // sqlAround is the binary search. $2 is an instant, and $3 the direction in which the disorder
@@ -56,20 +56,20 @@ const sqlAround = `WITH RECURSIVE b (lo, hi, bound) AS (
   FROM b CROSS JOIN events e WHERE hi - lo > 1 AND e.tenant_id = $1 AND e.seq = (lo + hi) / 2)
 SELECT coalesce(max(lo), 0), coalesce(min(hi), 9223372036854775807) FROM b`
 
-// between is a range of numbers, both exclusive.
-type between struct{ lo, hi int64 }
+// openRange is a range of numbers between lo and hi, without these.
+type openRange struct{ lo, hi int64 }
 
-func betweenFields(b *between) []any { return []any{&b.lo, &b.hi} }
+func openRangeFields(b *openRange) []any { return []any{&b.lo, &b.hi} }
 
 // numbersOf returns a range of numbers that has all events of the tenant at from or later, and
 // before to. An event before lo is earlier than from: the event lo is earlier by more than the
 // disorder. An event after hi is not earlier than to: the event hi is later by the disorder or
 // more.
-func (r Reader) numbersOf(ctx context.Context, tenantID string, from, to int64) (between, error) {
-	first, err := one(ctx, r, betweenFields, sqlAround, tenantID, from, -1)
+func (r Reader) numbersOf(ctx context.Context, tenantID string, from, to int64) (openRange, error) {
+	first, err := one(ctx, r, openRangeFields, sqlAround, tenantID, from, -1)
 	if err != nil {
-		return between{}, err
+		return openRange{}, err
 	}
-	last, err := one(ctx, r, betweenFields, sqlAround, tenantID, to, 1)
-	return between{lo: first.lo, hi: last.hi}, err
+	last, err := one(ctx, r, openRangeFields, sqlAround, tenantID, to, 1)
+	return openRange{lo: first.lo, hi: last.hi}, err
 }

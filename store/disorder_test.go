@@ -18,10 +18,10 @@ import (
 type trail struct {
 	*testing.T
 	db    *store.DB
-	write *sql.DB
+	write *sql.DB // for statements of the test's own
 	rand  *rand.Rand
 	now   time.Time
-	n     int
+	n     int // events made
 }
 
 func newTrail(t *testing.T, dsn string) *trail {
@@ -59,9 +59,9 @@ func (t *trail) event() doorward.Event {
 	return doorward.Event{ID: fmt.Sprintf("evt_%03d", t.n), Action: action, Outcome: doorward.Done, Target: doorward.Object{TenantID: "tnt_1"}}
 }
 
-// addAsBefore writes events as a binary does that knows nothing of their order, each so many
-// seconds after the one before.
-func (t *trail) addAsBefore(seconds ...time.Duration) {
+// addAsPrevious writes events as the previous version does, which records nothing of their
+// order. Each is so many seconds after the one before.
+func (t *trail) addAsPrevious(seconds ...time.Duration) {
 	t.Helper()
 	for _, d := range seconds {
 		t.now = t.now.Add(d * time.Second)
@@ -120,7 +120,7 @@ func (t *trail) compare(name string, f store.EventFilter, all []doorward.Event) 
 	}
 }
 
-// search reads all pages, and the last one but one again from behind.
+// search reads all pages, and from each page also the one before it.
 func (t *trail) search(name string, f store.EventFilter, sort string, total int) (all []int64) {
 	t.Helper()
 	w := doorward.Window{Limit: 25, Sort: sort, Count: true}
@@ -157,15 +157,15 @@ func TestSearchesByTimeFindAll(t *testing.T) {
 			tr.add(30)
 			tr.check("in any order")
 			tr.wantOrder("in any order")
-			tr.addAsBefore(-50, 10, 60)
-			tr.check("with events of the version before at the end")
+			tr.addAsPrevious(-50, 10, 60)
+			tr.check("with events of the previous version at the end")
 			tr.add(5)
-			tr.check("with events of the version before among others")
+			tr.check("with events of the previous version among others")
 			tr.wantOrder("after one far behind")
-			tr.addAsBefore(1, 1)
+			tr.addAsPrevious(1, 1)
 			tr.add(1)
 			tr.wantOrder("after some in order")
-			tr.addAsBefore(500, -200, 300)
+			tr.addAsPrevious(500, -200, 300)
 			tr.add(1)
 			tr.wantOrder("after one behind another")
 			storetest.Exec(t, tr.write, `UPDATE audit_chains SET timed = 0, latest_at = 0, disorder = 0`)
@@ -184,7 +184,7 @@ func TestSearchesByTimeFindAll(t *testing.T) {
 	}
 }
 
-// A search by time reads what it finds, and twice the disorder on either side.
+// A search by time reads what it finds, and the events within the disorder on either side.
 func TestSearchesByTimeReadLittle(t *testing.T) {
 	tr := newTrail(t, storetest.Engines["sqlite"](t))
 	start := tr.now
@@ -200,7 +200,7 @@ func TestSearchesByTimeReadLittle(t *testing.T) {
 		return nil
 	})
 	ok(t, err)
-	const disorder = 2 - 1 // the event before was a second earlier
+	const disorder = 2 - 1 // an event is set back by 2 s, and is then 1 s before the previous one
 	for _, c := range []struct{ from, to, lo, hi int64 }{
 		{100, 200, 100 - disorder, 200 + disorder + 1},
 		{-50, 2000, 0, 1001},

@@ -13,8 +13,8 @@ import (
 // else, such as an event or an answered invitation, stay, with blanks in place of the
 // person's data.
 
-// Addresses that others have now are theirs. An undone change has a former address as its
-// new one.
+// Addresses that other accounts have now are left out. The new address of a change that was
+// undone is a former one, too.
 const (
 	sqlConfirmedFormerEmails = `SELECT e.old_email AS email FROM email_changes e
 WHERE e.user_id = $1 AND e.confirmed_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = e.old_email)
@@ -30,9 +30,9 @@ func (r Reader) ConfirmedFormerEmails(ctx context.Context, userID string) ([]str
 	return list(ctx, r, textField, sqlConfirmedFormerEmails, userID)
 }
 
-// ForgetRequests deletes the counters of mails to addresses that the account has asked for
-// and not confirmed, and that no account has. What else there is about them is not the
-// person's: anybody can ask for any address.
+// ForgetRequests deletes the counters of mails to addresses that the account has requested
+// and not confirmed, and that no account has. Other rows about these addresses stay: anybody
+// can request any address.
 func (tx *Tx) ForgetRequests(ctx context.Context, userID string) error {
 	emails, err := list(ctx, tx.Reader, textField, sqlRequestedEmails, userID)
 	for _, email := range emails {
@@ -95,7 +95,7 @@ const (
 	blankEvent = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL
 `
 	notBlank = `(salt IS NOT NULL OR actor_email <> '' OR ip <> '' OR changes <> '')`
-	// The events that say whose events are blank stay.
+	// Events of erasures stay: they name the accounts whose events are blank.
 	toBlank = notBlank + ` AND NOT (action = 'account.erase' AND outcome = 'done')`
 
 	sqlBlankEventsBy = blankEvent + `WHERE id IN
@@ -111,8 +111,8 @@ WHERE i.id = $1 AND e.action = 'tenant.create'`
 
 // BlankEvents blanks the personal data in events by the user and about the user, in all
 // trails, at most limit of each kind, and reports whether there may be more. What was done
-// and when stays, and the chains remain valid. No time limits them: what committed while the
-// erasure waited for a lock is of a later time than the erasure.
+// and when stays, and the chains remain valid. Events later than the erasure are blanked too:
+// some were committed while it waited for a lock.
 func (tx *Tx) BlankEvents(ctx context.Context, userID string, limit int) (more bool, err error) {
 	for _, query := range []string{sqlBlankEventsBy, sqlBlankEventsAbout} {
 		n, err := tx.exec(ctx, query, userID, limit)
@@ -124,8 +124,9 @@ func (tx *Tx) BlankEvents(ctx context.Context, userID string, limit int) (more b
 	return more, nil
 }
 
-// BlankEventsOfInvitation blanks the personal data in the events about an invitation, and
-// in the event of the tenant that it came with, whose ids it returns.
+// BlankEventsOfInvitation blanks the personal data in the events about an invitation. If it
+// was the first one of its tenant, it also blanks the tenant's creation, and returns the ids
+// of the creations.
 func (tx *Tx) BlankEventsOfInvitation(ctx context.Context, id string) ([]string, error) {
 	if err := tx.run(ctx, sqlBlankEventsOfInvitation, id); err != nil {
 		return nil, err
@@ -145,14 +146,15 @@ UNION SELECT e.tenant_id FROM events e LEFT JOIN tenants t ON t.id = e.tenant_id
 WHERE e.target_id = $1 AND (t.closed_at IS NULL OR t.closed_at <> 0) AND (t.id IS NOT NULL OR e.tenant_id = '')
 ORDER BY id`
 
-// TrailsWith returns the trails that have events by the user or about the user, the
-// installation's own empty id too, in order. Tenants that are being destroyed are left out.
+// TrailsWith returns the tenants in whose trails there are events by the user or about the
+// user, in order; the empty id is the installation. Tenants that are being destroyed are left
+// out.
 func (r Reader) TrailsWith(ctx context.Context, userID string) ([]string, error) {
 	return list(ctx, r, textField, sqlTrailsWith, userID)
 }
 
-// Erasure is an account that was erased. It can be personal data that other nodes have
-// recorded a moment later, or more events than one transaction blanks.
+// Erasure is an account that was erased, and of which personal data may be left: other nodes
+// may have recorded some a moment later, and a transaction blanks a limited number of events.
 type Erasure struct {
 	UserID string
 	At     time.Time
@@ -195,7 +197,7 @@ func (tx *Tx) DeleteLate(ctx context.Context, userID string) error {
 	return nil
 }
 
-// DeleteErasure records that nothing is left to be done.
+// DeleteErasure records that no personal data is left.
 func (tx *Tx) DeleteErasure(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlDeleteErasure, userID)
 }

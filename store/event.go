@@ -126,8 +126,10 @@ func withinNumbersOf(column, value string) statements {
 	}
 }
 
+// eventPagesBy returns the listing that finds rows by a condition. inRange makes its column a
+// part of the range of numbers.
 func eventPagesBy(by string, inRange bool) pages[doorward.Event] {
-	// The sign keeps the databases from an index on the time, with which they would sort
+	// The + keeps the databases from an index on the time, with which they would sort
 	// everything that they find.
 	where := "WHERE tenant_id = $1 AND +at >= $2 AND +at < $3"
 	within, sorted := withinNumbers, order[doorward.Event]{name: "at", column: "seq", unique: true, number: func(e doorward.Event) int64 { return e.Seq }}
@@ -173,7 +175,7 @@ func (f EventFilter) by() string {
 // the order.
 func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	// Beyond all times, and far from overflows.
-	from, to, numbers := int64(-1<<62), int64(1<<62), between{math.MinInt64, math.MaxInt64}
+	from, to, numbers := int64(-1<<62), int64(1<<62), openRange{math.MinInt64, math.MaxInt64}
 	if f.From != nil {
 		from = micros(*f.From)
 	}
@@ -214,9 +216,9 @@ const (
 // chainBatch bounds a deletion, since SQLite has only one writer.
 const chainBatch = 1000
 
-// DeleteChain deletes up to chainBatch events of the tenant, the oldest first, also from
-// the feed, with the mails about them, and the chain with the last of them. It returns the number deleted; fewer than
-// chainBatch means that nothing is left.
+// DeleteChain deletes up to chainBatch events of the tenant, the oldest first, from the
+// trail and from the feed, with the mails about them, and with the last of them the chain. It
+// returns the number deleted; fewer than chainBatch means that nothing is left.
 func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 	if err := tx.run(ctx, sqlDeleteEventMails, tenantID, chainBatch); err != nil {
 		return 0, err
@@ -236,7 +238,7 @@ func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 
 const sqlEventsAfter = selectEvent + `WHERE tenant_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`
 
-// EventsAfter returns events of the tenant in the order of their numbers, after one.
+// EventsAfter returns events of the tenant with a greater number than seq, in order.
 func (r Reader) EventsAfter(ctx context.Context, tenantID string, seq int64, limit int) ([]doorward.Event, error) {
 	return list(ctx, r, eventFields, sqlEventsAfter, tenantID, seq, limit)
 }

@@ -116,19 +116,19 @@ func (db *DB) CheckPooling(ctx context.Context) error {
 	}
 	one, err := db.engine.direct(ctx)
 	if err != nil {
-		return refusedByPooler(err)
+		return poolerRefusal(err)
 	}
 	defer one.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing of it is used again
-	pid, err := backend(ctx, one)
+	pid, err := backendPID(ctx, one)
 	if err != nil || pid == one.PgConn().PID() { // a pooler reports another process id
 		return nil
 	}
 	other, err := db.engine.direct(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // a pool of one connection that we hold pools by session
+		return nil //nolint:nilerr // while we hold the only connection, it stays ours: pooling by session
 	}
 	defer other.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is not used again
-	if shared(ctx, one, other) {
+	if shareBackend(ctx, one, other) {
 		return fault(fmt.Errorf("%w, and reassigns connections between transactions: set pool_mode = session there for this database, or name PostgreSQL itself in --database", ErrPooled))
 	}
 	return nil
@@ -136,28 +136,29 @@ func (db *DB) CheckPooling(ctx context.Context) error {
 
 const startupRefused = "unsupported startup parameter"
 
-func refusedByPooler(err error) error {
+// poolerRefusal returns ErrPooled, as unavailable, if a pooler has refused the connection.
+func poolerRefusal(err error) error {
 	if !strings.Contains(err.Error(), startupRefused) {
 		return nil
 	}
 	return fault(fmt.Errorf("%w, and refuses Doorward's connection settings: set ignore_startup_parameters = idle_in_transaction_session_timeout,lock_timeout and pool_mode = session there, and ALTER ROLE … SET idle_in_transaction_session_timeout = '2s' in PostgreSQL; or name PostgreSQL itself in --database", ErrPooled))
 }
 
-// shared reports whether two of our connections use the same PostgreSQL backend in
+// shareBackend reports whether two of our connections use the same PostgreSQL backend in
 // turn, which session pooling never does. A busy pooler may assign another backend
 // by chance, so it tries three times.
-func shared(ctx context.Context, one, other *pgx.Conn) bool {
+func shareBackend(ctx context.Context, one, other *pgx.Conn) bool {
 	for range 3 {
-		before, err := backend(ctx, one)
+		before, err := backendPID(ctx, one)
 		if err != nil {
 			return false
 		}
 		t, err := other.Begin(ctx)
 		if err != nil {
-			return ctx.Err() == nil // a session pooler fails otherwise
+			return ctx.Err() == nil // a session pooler would let it wait until ctx ends
 		}
-		during, errDuring := backend(ctx, t.Conn())
-		after, errAfter := backend(ctx, one)
+		during, errDuring := backendPID(ctx, t.Conn())
+		after, errAfter := backendPID(ctx, one)
 		_ = t.Rollback(ctx) // it wrote nothing
 		if errDuring == nil && errAfter == nil && (during == before || after != before) {
 			return true
@@ -166,7 +167,7 @@ func shared(ctx context.Context, one, other *pgx.Conn) bool {
 	return false
 }
 
-func backend(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
+func backendPID(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
 	err = conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
 	return pid, err
 }

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Pools are the connections of db, for tests of SQL itself.
+// Pools returns the connection pools of db, for tests of SQL itself.
 func Pools(db *DB) (write, read *sql.DB) { return db.write, db.read }
 
-// Raw runs an arbitrary statement in the transaction. It isn't a method, since the
-// methods of Tx are the contract.
+// Raw runs any statement in the transaction. It isn't a method: storetest must call every
+// method of Tx.
 func Raw(ctx context.Context, tx *Tx, query string) error { return tx.run(ctx, query) }
 
 // MigrationLock is the lock in PostgreSQL of a node that migrates.
 const MigrationLock = migrationLock
 
-// EveryList are the statements that read lists.
+// EveryList returns the statements that read lists.
 func EveryList() []string { return everyList }
 
 // SchemaNeeded is the schema that this binary needs.

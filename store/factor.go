@@ -50,18 +50,14 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (credential_id
 // InsertFactor adds a factor, confirmed or not, and reports whether its credential was
 // new.
 func (tx *Tx) InsertFactor(ctx context.Context, f Factor) (bool, error) {
-	var confirmed any
-	if f.ConfirmedAt != nil {
-		confirmed = micros(*f.ConfirmedAt)
-	}
-	return tx.affected(ctx, sqlInsertFactor, f.ID, f.UserID, f.Kind, f.Name, micros(f.CreatedAt), confirmed, f.SeedSealed, f.LastStep,
-		f.CredentialID, f.Credential, f.Synced)
+	return tx.affected(ctx, sqlInsertFactor, f.ID, f.UserID, f.Kind, f.Name, micros(f.CreatedAt), nullableMicros(f.ConfirmedAt),
+		f.SeedSealed, f.LastStep, f.CredentialID, f.Credential, f.Synced)
 }
 
 const sqlConfirmFactor = `UPDATE factors SET confirmed_at = $3, last_used_at = $3, last_step = $4 WHERE id = $1 AND user_id = $2 AND confirmed_at IS NULL`
 
-// ConfirmFactor ends the enrolment of a TOTP by a first code, of the step. It reports
-// whether it was being enrolled.
+// ConfirmFactor completes the enrolment of a TOTP by its first code, which is of the step. It
+// reports whether it was being enrolled.
 func (tx *Tx) ConfirmFactor(ctx context.Context, userID, id string, step int64) (bool, error) {
 	return tx.affected(ctx, sqlConfirmFactor, id, userID, micros(tx.Now), step)
 }
@@ -86,21 +82,22 @@ func (tx *Tx) UsePasskey(ctx context.Context, before, after Factor) (bool, error
 
 const sqlDisableFactor = `UPDATE factors SET disabled_at = $2 WHERE id = $1 AND disabled_at IS NULL`
 
-// DisableFactor reports whether the factor was in use.
+// DisableFactor disables the factor, and reports whether it was not disabled before.
 func (tx *Tx) DisableFactor(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlDisableFactor, id, micros(tx.Now))
 }
 
 const sqlRenameFactor = `UPDATE factors SET name = $3 WHERE id = $1 AND user_id = $2 AND confirmed_at IS NOT NULL`
 
-// RenameFactor reports whether the account has the factor.
+// RenameFactor renames a confirmed factor, and reports whether the account has it.
 func (tx *Tx) RenameFactor(ctx context.Context, userID, id, name string) (bool, error) {
 	return tx.affected(ctx, sqlRenameFactor, id, userID, name)
 }
 
 const sqlDeleteFactor = `DELETE FROM factors WHERE id = $1 AND user_id = $2`
 
-// DeleteFactor reports whether the account had the factor. CountFactors comes after it.
+// DeleteFactor deletes a factor, and reports whether the account had it. Call CountFactors
+// after it.
 func (tx *Tx) DeleteFactor(ctx context.Context, userID, id string) (bool, error) {
 	return tx.affected(ctx, sqlDeleteFactor, id, userID)
 }
@@ -112,7 +109,7 @@ func (tx *Tx) DeleteUnconfirmedFactors(ctx context.Context, userID string) error
 	return tx.run(ctx, sqlDeleteUnconfirmed, userID)
 }
 
-// One that is being confirmed stays: the condition is repeated outside.
+// The condition is repeated outside, so that a factor that is being confirmed meanwhile stays.
 const sqlDeleteOldEnrolments = `DELETE FROM factors WHERE confirmed_at IS NULL AND id IN (
   SELECT id FROM factors WHERE confirmed_at IS NULL AND created_at <= $1 ORDER BY created_at LIMIT $2)`
 
@@ -141,8 +138,8 @@ const sqlCountFactors = `UPDATE users SET
 WHERE id = $1`
 
 // CountFactors updates the numbers of factors at the account, and tells all nodes to read
-// its sessions again. A disabled passkey counts: else who has its copy would need the
-// password alone.
+// its sessions again. A disabled passkey counts: else the password alone would do for
+// whoever has copied the passkey.
 func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
 	tx.announce(ChangeUser, userID)
 	return tx.run(ctx, sqlCountFactors, userID)
@@ -192,7 +189,8 @@ func (r Reader) CountWithoutFactor(ctx context.Context, tenantID string, roles [
 const sqlMembersWithoutFactor = selectUser + `WHERE m.tenant_id = $1 AND u.factors = 0 AND ($2 = '' OR replace($2, ' ' || m.role || ' ', '') <> $2)
 ORDER BY m.created_at, u.id LIMIT $3`
 
-// MembersWithoutFactor returns the first of those whom CountWithoutFactor counts.
+// MembersWithoutFactor returns those whom CountWithoutFactor counts, the oldest memberships
+// first, at most limit.
 func (r Reader) MembersWithoutFactor(ctx context.Context, tenantID string, roles []doorward.Role, limit int) ([]doorward.User, error) {
 	return list(ctx, r, userFields, sqlMembersWithoutFactor, tenantID, roleList(roles), limit)
 }

@@ -18,8 +18,8 @@ const feedRange = 500
 type FeedPosition struct {
 	Epoch string // of the database
 	Trims int64  // of the feed, when the position was read
-	Pos   int64  // all up to here is read
-	Seq   int64  // and of the next row all up to this number
+	Pos   int64  // of the last row of which all events are read
+	Seq   int64  // and of the next row all events up to this number
 }
 
 type feedState struct {
@@ -31,6 +31,7 @@ func feedStateFields(s *feedState) []any { return []any{&s.epoch, &s.last, &s.tr
 
 const sqlFeedState = `SELECT epoch, last, trims FROM feed_state WHERE id = 1`
 
+// trailRange is the events of a trail after one number and up to another.
 type trailRange struct {
 	tenantID    string
 	after, last int64
@@ -105,7 +106,7 @@ type FeedPage struct {
 	Events []FedEvent
 	End    FeedPosition // of the feed
 	Gone   bool         // events after the position are no longer kept
-	Read   int64        // the position that the page reaches if it has fewer events than the limit
+	Read   int64        // the row up to which all is read if there are fewer events than the limit
 }
 
 const (
@@ -120,6 +121,7 @@ FROM feed f JOIN events e ON e.tenant_id = f.tenant_id AND e.seq > f.after AND e
 WHERE f.pos > $1 AND f.pos <= $2 AND (f.pos > $1 + 1 OR e.seq > $3) ORDER BY f.pos, e.seq LIMIT $4`
 )
 
+// feedSpan is how many rows of the feed follow a position, up to a limit, and the last of them.
 type feedSpan struct{ rows, last int64 }
 
 func spanFields(s *feedSpan) []any { return []any{&s.rows, &s.last} }
@@ -148,8 +150,8 @@ func (r Reader) Feed(ctx context.Context, after FeedPosition, limit int) (FeedPa
 	return p, err
 }
 
-// isGone reports whether events that follow the position were deleted since it was read,
-// or the position is from another database or time.
+// isGone reports whether events that follow the position were deleted since it was read, or
+// the position is of another database, or of a later state of a database that was restored.
 func (r Reader) isGone(ctx context.Context, at FeedPosition, state feedState) (bool, error) {
 	if at.Epoch != state.epoch || at.Pos > state.last || at.Trims > state.trims {
 		return true, nil

@@ -26,12 +26,12 @@ WHERE since > $2`
 	lifeOfChallenge    = `CASE WHEN purpose = '` + ChallengeOfReset + `' THEN 86400000000 ELSE 300000000 END`
 	sqlClampChallenges = `UPDATE challenges SET ends_at = $1 + ` + lifeOfChallenge + ` WHERE ends_at > $2 + ` + lifeOfChallenge
 
-	sqlClampSeconds    = `UPDATE devices SET second_at = $1 WHERE second_at > $2`
-	sqlClampEnrolments = `UPDATE factors SET created_at = $1 WHERE confirmed_at IS NULL AND created_at > $2`
-	sqlClampDemands    = `UPDATE tenants SET mfa_since = $1 WHERE mfa_since > $2`
+	sqlClampRememberedBrowsers = `UPDATE devices SET second_at = $1 WHERE second_at > $2`
+	sqlClampEnrolments         = `UPDATE factors SET created_at = $1 WHERE confirmed_at IS NULL AND created_at > $2`
+	sqlClampDemands            = `UPDATE tenants SET mfa_since = $1 WHERE mfa_since > $2`
 
-	// A key keeps its length; what a later edit has set while the clock was ahead
-	// looks like a long one, and stays.
+	// A key keeps its lifetime. An end that was edited while the clock was ahead can't be told
+	// from that of a long lifetime, and stays.
 	sqlClampAPIKeys = `UPDATE api_keys SET created_at = $1, expires_at = $1 + (expires_at - created_at), ends_at = $1 + (ends_at - created_at),
   rotate_by = $1 + (rotate_by - created_at)
 WHERE created_at > $2 AND status <> 'revoked'`
@@ -51,9 +51,9 @@ WHERE created_at > $2 AND status <> 'revoked'`
 const maxAnnounced = 100
 
 // ClampFuture corrects times that lie in the future by more than ClockTolerance:
-// of sessions, whose number it returns, and of proofs of identity, API keys, demands for
-// second factors, invitations, resets, delays after failed attempts, queued mails, and
-// answers kept for an Idempotency-Key.
+// of sessions, whose number it returns, and of challenges, remembered browsers, enrolments,
+// API keys, demands for second factors, invitations, resets, delays after failed attempts,
+// queued mails, and answers kept for an Idempotency-Key.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
 	hashes, err := list(ctx, tx.Reader, bytesColumn, sqlClampSessions, now, beyond)
@@ -78,7 +78,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	}
 	for _, query := range []string{
 		sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls,
-		sqlClampChallenges, sqlClampSeconds, sqlClampEnrolments,
+		sqlClampChallenges, sqlClampRememberedBrowsers, sqlClampEnrolments,
 	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err

@@ -26,8 +26,8 @@ type InboxRow struct {
 	Hits     int
 	Recorded int // how many of Hits are in the trail
 
-	Aside bool  // it could not be recorded before
-	Fault error // why Event can't be read; it is zero then
+	Aside bool  // set aside, since it could not be recorded
+	Fault error // why Event, which is then zero, can't be read
 }
 
 // isOver reports whether the row's minute has passed, so that no more hits are
@@ -76,7 +76,7 @@ func (tx *Tx) FileInbox(ctx context.Context, r InboxRow, wait bool) error {
 	if wait {
 		due = r.Minute.Add(InboxMinute)
 	}
-	tx.filed = true
+	tx.inboxFiled = true
 	return tx.run(ctx, sqlFileInbox, storable(r.Source), r.Action, r.Reason, storable(r.Subject), micros(r.Minute),
 		r.Email, r.ReturnTo, string(event), r.Hits, micros(due))
 }
@@ -152,8 +152,8 @@ const sqlTakeUnknownInbox = `DELETE FROM inbox WHERE (source, action, reason, su
   ORDER BY i.due_at LIMIT $3)
 RETURNING ` + inboxColumns
 
-// TakeUnknownInbox deletes and returns due rows of an action whose address has no
-// account, many in one statement, since anonymous callers create them.
+// TakeUnknownInbox deletes and returns due rows of an action whose address has no account.
+// It is one statement, since anonymous callers can create many.
 func (tx *Tx) TakeUnknownInbox(ctx context.Context, action doorward.Action, limit int) ([]InboxRow, error) {
 	return list(ctx, tx.Reader, inboxFields, sqlTakeUnknownInbox, action, micros(tx.Now), limit)
 }
@@ -167,8 +167,8 @@ func (r Reader) CountInbox(ctx context.Context, limit int) (int, error) {
 
 const sqlInboxSources = `SELECT source FROM inbox WHERE action = $1 AND minute = $2 AND reason = $3 AND subject = $4 LIMIT $5`
 
-// InboxSources returns up to limit sources of rows that equal like except for the
-// source.
+// InboxSources returns up to limit sources of rows whose key has like's action, minute,
+// reason and subject.
 func (r Reader) InboxSources(ctx context.Context, like InboxRow, limit int) ([]string, error) {
 	return list(ctx, r, textField, sqlInboxSources, like.Action, micros(like.Minute), like.Reason, like.Subject, limit)
 }

@@ -15,22 +15,23 @@ func invitationFields(i *doorward.Invitation) []any {
 		(*storedTime)(&i.CreatedAt), (*storedTime)(&i.ExpiresAt),
 		nullableTime{&i.AcceptedAt},
 		nullableTime{&i.RevokedAt},
-		(*textOrQueued)(&i.Delivery), &i.Days, &i.ServiceKeyID,
+		(*deliveryOrQueued)(&i.Delivery), &i.Days, &i.ServiceKeyID,
 	}
 }
 
-// textOrQueued scans the state of an invitation's newest mail.
-type textOrQueued doorward.Delivery
+// deliveryOrQueued scans the state of an invitation's newest mail; no mail yet counts as
+// queued.
+type deliveryOrQueued doorward.Delivery
 
 // Scan is for database/sql.
-func (d *textOrQueued) Scan(v any) error {
+func (d *deliveryOrQueued) Scan(v any) error {
 	s := string(doorward.DeliveryQueued)
 	if v == nil {
-		*d = textOrQueued(s)
+		*d = deliveryOrQueued(s)
 		return nil
 	}
 	err := nullableText{&s}.Scan(v)
-	*d = textOrQueued(s)
+	*d = deliveryOrQueued(s)
 	return err
 }
 
@@ -72,14 +73,14 @@ func (tx *Tx) RetireTokens(ctx context.Context, subjectID string) error {
 
 // InvitationFilter selects invitations; empty fields select all.
 type InvitationFilter struct {
-	State    doorward.InvitationState // at the instant
+	State    doorward.InvitationState // at the instant of the query
 	Delivery doorward.Delivery        // of the newest mail
 	Role     doorward.Role
 	Text     string // words of the address or the name, without regard to case and accents
 }
 
-// What has failed is rare: its ids are read first, by the index mails_failed, so that the newest
-// mail is looked up for them alone and not for every invitation.
+// Few mails fail: for the filter "failed" the index mails_failed gives their invitations
+// first, so that the newest mail is looked up for these alone.
 var invitationPages = newPages(listing[doorward.Invitation]{
 	head:  selectInvitation,
 	count: `FROM invitations i `,
@@ -103,8 +104,8 @@ var invitationPages = newPages(listing[doorward.Invitation]{
 	usual: "-createdAt",
 })
 
-// InvitationPage returns invitations of the tenant as they stand at the instant,
-// usually the newest first. Errors: validation_failed, of the order.
+// InvitationPage returns invitations of the tenant as they are at now, usually the newest
+// first. Errors: validation_failed, of the order.
 func (r Reader) InvitationPage(ctx context.Context, tenantID string, f InvitationFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
 	args := []any{tenantID, string(f.State), micros(now), string(f.Delivery), string(f.Role)}
 	return invitationPages.read(ctx, r, w, append(args, searched(f.Text)...)...)
@@ -121,8 +122,8 @@ func (tx *Tx) RevokeInvitation(ctx context.Context, id string) (bool, error) {
 const sqlRenewInvitation = `UPDATE invitations SET expires_at = $1, invited_by = $2, service_key_id = $3
 WHERE id = $4 AND state = 'PENDING' AND expires_at > $5`
 
-// RenewInvitation writes inviter and expiry of the invitation, and reports whether it
-// was pending.
+// RenewInvitation writes inviter (a user or a service key) and expiry of the invitation, and
+// reports whether it was pending.
 func (tx *Tx) RenewInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
 	return tx.affected(ctx, sqlRenewInvitation, micros(i.ExpiresAt), nullable(i.InvitedBy), i.ServiceKeyID, i.ID, micros(tx.Now))
 }
@@ -195,8 +196,8 @@ func (tx *Tx) RevokeRedundantInvitations(ctx context.Context, tenantID string) (
 
 const sqlInsertLinkToken = `INSERT INTO link_tokens (hash, subject_id, created_at) VALUES ($1, $2, $3)`
 
-// InsertLinkToken stores the hash of a token for the subject, an invitation or a
-// reset.
+// InsertLinkToken stores the hash of a token for the subject: an invitation, a reset, or an
+// EmailChange, see UndoSubject.
 func (tx *Tx) InsertLinkToken(ctx context.Context, hash []byte, subjectID string) error {
 	return tx.run(ctx, sqlInsertLinkToken, hash, subjectID, micros(tx.Now))
 }

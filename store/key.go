@@ -13,7 +13,7 @@ type OperatorKey struct {
 	Name      string
 	CreatedAt time.Time
 	ExpiresAt *time.Time        // nil: never
-	May       []doorward.Action // none: everything
+	May       []doorward.Action // empty: everything
 }
 
 func operatorKeyFields(k *OperatorKey) []any {
@@ -22,7 +22,7 @@ func operatorKeyFields(k *OperatorKey) []any {
 
 const sqlOperatorKey = `SELECT id, name, created_at, expires_at, may FROM operator_keys WHERE hash = $1`
 
-// OperatorKey returns the key behind hash, or ErrNone.
+// OperatorKey returns the key with the hash, or ErrNone.
 func (r Reader) OperatorKey(ctx context.Context, hash []byte) (OperatorKey, error) {
 	return one(ctx, r, operatorKeyFields, sqlOperatorKey, hash)
 }

@@ -15,7 +15,7 @@ type listing[T any] struct {
 	head   string     // SELECT … FROM, to which where belongs
 	count  string     // FROM of the same rows, without what only columns need
 	where  string     // WHERE with the parameters $1 to $args
-	also   statements // what belongs to it in each statement; the total has that of up
+	also   statements // more conditions, for each statement; the total has those of up
 	args   int
 	fields fields[T]
 	id     string // column that decides between equal rows
@@ -24,19 +24,19 @@ type listing[T any] struct {
 	usual  string // see doorward.Window.Sort
 }
 
-// order is one that a list can be sorted by. Its column is a number, or a key of package
-// fold: names collate differently in the databases. It is never NULL.
+// order is an order that a list can have. Its column holds numbers, or keys of package fold,
+// since names collate differently in the databases. It is never NULL.
 type order[T any] struct {
 	name   string
 	column string
-	number func(T) int64  // what the column has
-	key    func(T) string // in place of number
+	number func(T) int64  // the row's value of the column
+	key    func(T) string // in place of number if it is a key
 
-	// No two rows of the list have the same, so that the id need not decide. That matters
-	// to PostgreSQL: where it expects few rows, it would sort all by both.
+	// unique: no two rows of the list have the same value, so the id need not decide. Where
+	// PostgreSQL expects few rows, it would read all of them and sort them by both.
 	unique bool
-	// A column that has one value, a parameter, in all rows of the list, and is before the
-	// other one in the index. Named here, it makes SQLite use that.
+	// of is a column that has one value, a parameter, in all rows of the list, and comes
+	// before column in an index. To sort by both makes SQLite use that index.
 	of, value string
 }
 
@@ -52,7 +52,7 @@ func (o order[T]) columns(id, suffix string) string {
 	return strings.Join(all, suffix+", ") + suffix
 }
 
-// position are the values that columns are compared with, the parameters from $first on.
+// position is what the columns are compared with: the parameters from $first on.
 func (o order[T]) position(first int) string {
 	text := fmt.Sprint("$", first)
 	if o.of != "" {
@@ -72,7 +72,7 @@ func (o order[T]) at(row T, id string) doorward.Position {
 	return doorward.Position{At: o.number(row), ID: id}
 }
 
-// boundary are the parameters of position.
+// boundary returns the values of position's parameters.
 func (o order[T]) boundary(p doorward.Position) []any {
 	all := []any{p.At, p.ID}
 	if o.key != nil {
@@ -156,7 +156,7 @@ func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ..
 	return found, err
 }
 
-// order is the one that a window asks for, and whether it is reversed.
+// order returns the order that a window asks for, and whether it is reversed.
 func (p pages[T]) order(sort string) (o order[T], down bool, err error) {
 	if sort == "" {
 		sort = p.usual
@@ -195,7 +195,8 @@ func boundary(w doorward.Window) doorward.Position {
 	return w.After
 }
 
-// maxWords bounds the words of a search. What follows counts as one word with the last.
+// maxWords bounds the words of a search. The words from the last one on count as one: a text
+// must have them in this order.
 const maxWords = 6
 
 // contains is the condition that the column contains each of maxWords words, the
@@ -225,8 +226,8 @@ func searched(text string) []any {
 	return all
 }
 
-// searchable is what a row is found by. The space before it says that it is folded: a node
-// of the version before writes none, and fillLists does it again.
+// searchable is the text by which a row is found. The space at its beginning says that it is
+// folded: a node of the previous version writes none, and FoldLists folds it later.
 func searchable(parts ...string) string { return " " + fold.Text(strings.Join(parts, " ")) }
 
 const (
@@ -251,8 +252,8 @@ type unfolded struct{ tenantID, id, email, name string }
 
 func unfoldedFields(u *unfolded) []any { return []any{&u.tenantID, &u.id, &u.email, &u.name} }
 
-// FoldLists makes up to limit rows of each list searchable that are not, because they were
-// written before migration 0026 or by a node of the version before. It returns the largest
+// FoldLists makes up to limit rows of each list searchable that are not yet: they were
+// written before migration 0026 or by a node of the previous version. It returns the largest
 // number of rows that it found in one list.
 func (tx *Tx) FoldLists(ctx context.Context, limit int) (most int, err error) {
 	for _, l := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// TestListsAreFolded: rows of a node of the version before are found and sorted once they
+// TestListsAreFolded: rows of a node of the previous version are found and sorted once they
 // have been folded, a batch at a time.
 func TestListsAreFolded(t *testing.T) {
 	for engine, dsn := range storetest.Engines {

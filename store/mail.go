@@ -13,7 +13,7 @@ type MailKind string
 // The kinds of mails.
 const (
 	MailInvitation MailKind = "invitation" // SubjectID is the invitation
-	MailReset      MailKind = "reset"      // Recipient asked for a reset; whether there is an account shows at delivery
+	MailReset      MailKind = "reset"      // Recipient requested a reset; whether it has an account is looked up when the mail is sent
 
 	// Notices of what has happened; SubjectID is the audit event of it.
 	MailPasswordChanged   MailKind = "password_changed"
@@ -31,15 +31,16 @@ const (
 	MailEmailRequested MailKind = "email_requested" // to the old one, with a link that undoes it
 	MailEmailChanged   MailKind = "email_changed"   // to the old one with such a link, once it is confirmed
 	MailEmailRestored  MailKind = "email_restored"  // to the new one: it was undone
-	MailFactorAdded    MailKind = "factor_added"
-	MailFactorRemoved  MailKind = "factor_removed"
-	MailFactorRenamed  MailKind = "factor_renamed"
-	MailFactorsRemoved MailKind = "factors_removed" // all, after a reset
-	MailFactorsReset   MailKind = "factors_reset"   // an administrator lets the recipient begin again; with a code
-	MailRecoveryCodes  MailKind = "recovery_codes"  // new ones were made
-	MailRecoveryUsed   MailKind = "recovery_used"   // one stood in for a factor
-	MailPasskeyCopied  MailKind = "passkey_copied"  // a passkey was found to be a copy, and was disabled
 
+	// Notices about second factors and webhooks; SubjectID is the audit event.
+	MailFactorAdded     MailKind = "factor_added"
+	MailFactorRemoved   MailKind = "factor_removed"
+	MailFactorRenamed   MailKind = "factor_renamed"
+	MailFactorsRemoved  MailKind = "factors_removed"  // all, after a reset
+	MailFactorsReset    MailKind = "factors_reset"    // an administrator lets the recipient begin again; with a code
+	MailRecoveryCodes   MailKind = "recovery_codes"   // new ones were made
+	MailRecoveryUsed    MailKind = "recovery_used"    // one stood in for a factor
+	MailPasskeyCopied   MailKind = "passkey_copied"   // a passkey was found to be a copy, and was disabled
 	MailWebhookFailing  MailKind = "webhook_failing"  // a webhook had no success for some time
 	MailWebhookDisabled MailKind = "webhook_disabled" // Doorward has disabled it
 )
@@ -54,7 +55,7 @@ var MailKinds = []MailKind{
 	MailWebhookFailing, MailWebhookDisabled,
 }
 
-// kindsToSend are the MailKinds as sqlDueMails looks for one of them.
+// kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.
 var kindsToSend = func() string {
 	text := " "
 	for _, kind := range MailKinds {
@@ -86,7 +87,7 @@ type Mail struct {
 	CreatedAt time.Time
 	LastError string
 	ReturnTo  string // where the page of the link redirects to; may be empty
-	Share     string // its owner: a tenant or a client network; may be empty
+	Share     string // its owner: a tenant, or the client network that caused it; may be empty
 }
 
 func mailFields(m *Mail) []any {
@@ -96,10 +97,13 @@ func mailFields(m *Mail) []any {
 	}
 }
 
+const selectMail = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
+FROM mails `
+
 const sqlInsertMail = `INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share)
 VALUES ($1, $2, $3, $4, 'queued', 0, $5, $5, '', $6, $7)`
 
-// QueueMail queues a mail, sent after the commit, in the share tx.MailShare.
+// QueueMail queues a mail with the owner tx.MailShare, to be sent after the commit.
 func (tx *Tx) QueueMail(ctx context.Context, kind MailKind, recipient, subjectID string) error {
 	return tx.queueMail(ctx, kind, recipient, subjectID, "")
 }
@@ -111,26 +115,24 @@ func (tx *Tx) QueueReset(ctx context.Context, recipient, returnTo string) error 
 }
 
 func (tx *Tx) queueMail(ctx context.Context, kind MailKind, recipient, subjectID, returnTo string) error {
-	tx.queued = true
+	tx.mailQueued = true
 	return tx.run(ctx, sqlInsertMail, doorward.NewID(doorward.PrefixMail), kind, recipient, subjectID, micros(tx.Now), returnTo, tx.MailShare)
 }
 
 // Neither LIKE nor an array works the same in both databases: a text contains a
 // kind if removing it makes the text shorter.
-const sqlDueMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
-FROM mails WHERE state = 'queued' AND (next_at, id) > ($1, $2) AND next_at <= $3 AND replace($5, ' ' || kind || ' ', '') <> $5
+const sqlDueMails = selectMail + `WHERE state = 'queued' AND (next_at, id) > ($1, $2) AND next_at <= $3 AND replace($5, ' ' || kind || ' ', '') <> $5
 ORDER BY next_at, id LIMIT $4`
 
-// DueMails returns mails to send at now, the longest waiting first: those after a
-// NextAt and an ID, zero for all. Kinds that this version doesn't know wait for a
-// node of the newer version.
+// DueMails returns mails to send at now, the longest waiting first. It continues after the
+// NextAt and ID of after; zero: from the beginning. Kinds that this version doesn't know wait
+// for a node of the newer version.
 func (r Reader) DueMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
 	return list(ctx, r, mailFields, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
 }
 
 // The kinds are those of MailKind.Urgent, and of the index mails_urgent_account.
-const sqlDueUrgentMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
-FROM mails WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in', 'email_confirm', 'email_requested', 'email_changed', 'email_restored') AND (next_at, id) > ($1, $2) AND next_at <= $3
+const sqlDueUrgentMails = selectMail + `WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in', 'email_confirm', 'email_requested', 'email_changed', 'email_restored') AND (next_at, id) > ($1, $2) AND next_at <= $3
 ORDER BY next_at, id LIMIT $4`
 
 // DueUrgentMails is DueMails for urgent mails only. Other mails don't slow it
@@ -139,8 +141,7 @@ func (r Reader) DueUrgentMails(ctx context.Context, after Mail, now time.Time, l
 	return list(ctx, r, mailFields, sqlDueUrgentMails, micros(after.NextAt), after.ID, micros(now), limit)
 }
 
-const sqlDueMailsOf = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
-FROM mails WHERE subject_id = $1 AND state = 'queued' AND (next_at, id) > ($2, $3) AND next_at <= $4
+const sqlDueMailsOf = selectMail + `WHERE subject_id = $1 AND state = 'queued' AND (next_at, id) > ($2, $3) AND next_at <= $4
 ORDER BY next_at, id LIMIT $5`
 
 // DueMailsOf is DueMails for those about a subject.
@@ -195,8 +196,8 @@ func (tx *Tx) DeleteMail(ctx context.Context, id string) error {
 const sqlDeleteOldMails = `DELETE FROM mails WHERE id IN (
   SELECT id FROM mails WHERE kind <> 'invitation' AND state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
-// DeleteOldMails deletes finished mails whose state is not shown anywhere: all
-// except those of invitations. It returns how many, at most limit.
+// DeleteOldMails deletes finished mails from before an instant whose state is not shown
+// anywhere: all except those of invitations. It returns how many, at most limit.
 func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.exec(ctx, sqlDeleteOldMails, micros(before), limit)
 }
@@ -204,8 +205,8 @@ func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time, limit int) (
 const sqlBlankOldMails = `UPDATE mails SET recipient = '', last_error = '' WHERE id IN (
   SELECT id FROM mails WHERE state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
-// BlankOldMails removes the addresses from finished mails that are kept for their
-// state. It returns how many, at most limit.
+// BlankOldMails removes the addresses from finished mails from before an instant that are
+// kept for their state. It returns how many, at most limit.
 func (tx *Tx) BlankOldMails(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.exec(ctx, sqlBlankOldMails, micros(before), limit)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// manyPeople is a tenant with so many members, by SQL.
-func manyPeople(t testing.TB, db *store.DB, n int) {
+// insertPeople adds a tenant with n members, by SQL.
+func insertPeople(t testing.TB, db *store.DB, n int) {
 	t.Helper()
 	write, _ := store.Pools(db)
 	series := fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, n)
@@ -28,8 +28,8 @@ SELECT 'tnt_a', 'usr_' || i, CASE WHEN i % 50 = 0 THEN 'ADMIN' ELSE 'USER' END, 
 	}
 }
 
-// manyInvitations are so many invitations of the tenant of manyPeople with a mail each, by SQL.
-func manyInvitations(t testing.TB, db *store.DB, n int) {
+// insertInvitations adds n invitations with a mail each to the tenant of insertPeople, by SQL.
+func insertInvitations(t testing.TB, db *store.DB, n int) {
 	t.Helper()
 	write, _ := store.Pools(db)
 	series := fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, n)
@@ -46,12 +46,12 @@ SELECT 'mai_' || i, 'invitation', 'g' || i || '@acme.example', 'inv_' || i, CASE
 	}
 }
 
-// Rows of a list are counted up to a limit, beyond which only that there are more is known.
+// Rows of a list are counted up to one more than doorward.MaxTotal.
 func TestManyRowsAreCountedUpToALimit(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			ctx, db := t.Context(), storetest.Migrated(t, dsn(t), time.Now)
-			manyPeople(t, db, doorward.MaxTotal+50)
+			insertPeople(t, db, doorward.MaxTotal+50)
 			for text, want := range map[string]int{"": doorward.MaxTotal + 1, "person acme": doorward.MaxTotal + 1, "p1005": 2, "nobody": 0} {
 				found, err := db.Read().UserPage(ctx, "tnt_a", store.UserFilter{Text: text}, doorward.Window{Limit: 20, Count: true})
 				ok(t, err)

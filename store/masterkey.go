@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MasterKey is what the database knows of a master key, which lies in a file.
+// MasterKey is what the database knows of a master key. The key itself is in a file.
 type MasterKey struct {
 	ID        string // as seal.ID prints it
 	Check     []byte // a known text sealed with it
@@ -37,8 +37,8 @@ func (r Reader) MasterKeys(ctx context.Context) ([]MasterKey, error) {
 	return list(ctx, r, masterKeyFields, sqlMasterKeys)
 }
 
-// AdoptMasterKey makes the key the current one, where there is none, and reports
-// whether it is now.
+// AdoptMasterKey makes the key the current one if there is none, and reports whether this key
+// is the current one then.
 func (tx *Tx) AdoptMasterKey(ctx context.Context, id string, check []byte) (bool, error) {
 	if err := tx.run(ctx, sqlAdoptMasterKey, id, check, micros(tx.Now)); err != nil {
 		return false, err
@@ -52,8 +52,8 @@ func (tx *Tx) HoldMasterKey(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlHoldMasterKey, id)
 }
 
-// ReplaceMasterKey makes next the current key in place of the one with the id, and
-// reports whether that was it.
+// ReplaceMasterKey makes next the current key in place of the one with the id. It reports
+// false, and does nothing, unless that is the current one.
 func (tx *Tx) ReplaceMasterKey(ctx context.Context, id string, next MasterKey) (bool, error) {
 	replaced, err := tx.affected(ctx, sqlReplaceMasterKey, id)
 	if err != nil || !replaced {
@@ -62,11 +62,11 @@ func (tx *Tx) ReplaceMasterKey(ctx context.Context, id string, next MasterKey) (
 	return true, tx.run(ctx, sqlInsertMasterKey, next.ID, next.Check, next.Wrapped, micros(tx.Now))
 }
 
-// ForgetMasterKeys removes the keys before the one with the id, which must be the current
-// one, and its wrapped copy. It reports whether it is.
-func (tx *Tx) ForgetMasterKeys(ctx context.Context, current string) (bool, error) {
-	is, err := tx.affected(ctx, sqlUnwrapMasterKey, current)
-	if err != nil || !is {
+// ForgetMasterKeys removes all keys but the current one, and the wrapped copy of that. It
+// reports false, and does nothing, unless the current key is the one with the id.
+func (tx *Tx) ForgetMasterKeys(ctx context.Context, id string) (bool, error) {
+	unwrapped, err := tx.affected(ctx, sqlUnwrapMasterKey, id)
+	if err != nil || !unwrapped {
 		return false, err
 	}
 	return true, tx.run(ctx, sqlForgetMasterKeys)
@@ -114,8 +114,9 @@ var sealedIn = []sealedColumn{
 
 func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.column == s.Column }
 
-// SealedOtherwise returns up to limit values that are sealed with another key than the one
-// of the header, after the given one; the zero Sealed is before all.
+// SealedOtherwise returns up to limit values that are sealed with another key than that of the
+// header (the first 9 bytes of a value). It continues after the value after; zero: from the
+// beginning.
 func (r Reader) SealedOtherwise(ctx context.Context, header []byte, after Sealed, limit int) (all []Sealed, err error) {
 	first := max(0, slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(after) }))
 	for _, c := range sealedIn[first:] {

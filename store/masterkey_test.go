@@ -16,7 +16,7 @@ import (
 // the master key is replaced. A forgotten one would be unreadable afterwards.
 func TestSealedColumns(t *testing.T) {
 	write, _ := store.Pools(storetest.Migrated(t, "sqlite:"+t.TempDir()+"/doorward.db", time.Now))
-	// Joined, since Ask returns one value.
+	// Joined, since storetest.Query returns one value.
 	const named = `SELECT coalesce(group_concat(t.name || '.' || c.name), '') FROM sqlite_master t, pragma_table_info(t.name) c
 WHERE t.type = 'table' AND substr(c.name, -7) = '_sealed'`
 	inSchema := func() []string {

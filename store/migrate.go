@@ -178,7 +178,7 @@ func exclusivePostgres(ctx context.Context, db *DB, do func() error) (err error)
 		return fault(fmt.Errorf("lock for migration: %w", err))
 	}
 	defer func() {
-		// Not ctx: a lock kept by a pooled connection would outlive its end.
+		// Also when ctx has ended: the connection goes back to the pool, and would keep the lock.
 		_, unlockErr := conn.ExecContext(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, migrationLock)
 		err = errors.Join(err, fault(unlockErr))
 	}()

@@ -26,14 +26,14 @@ import (
 	"github.com/doorward/doorward/store/transfer"
 )
 
-// tables counts all tables, by engine.
+// tables are the queries that count the tables, and for SQLite the indexes, by engine.
 var tables = map[string]string{
 	"sqlite":   `SELECT count(*) FROM sqlite_master`,
 	"postgres": `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`,
 }
 
-// onlyOnce fails unless every migration is recorded once, beside goose's zero.
-func onlyOnce(t *testing.T, db *store.DB) {
+// wantEachOnce fails unless every migration is recorded once, beside goose's zero.
+func wantEachOnce(t *testing.T, db *store.DB) {
 	t.Helper()
 	ok(t, db.CheckSchema(t.Context()))
 	write, _ := store.Pools(db)
@@ -65,13 +65,13 @@ func TestNodesMigrateTogether(t *testing.T) {
 			close(gate)
 			all.Wait()
 			ok(t, errors.Join(errs...))
-			onlyOnce(t, storetest.Open(t, address, time.Now))
+			wantEachOnce(t, storetest.Open(t, address, time.Now))
 		})
 	}
 }
 
-// TestProcessesMigrateTogether: a lock between goroutines need not hold between
-// processes.
+// TestProcessesMigrateTogether is TestNodesMigrateTogether with processes: the lock must hold
+// between them, too.
 func TestProcessesMigrateTogether(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -96,12 +96,12 @@ func TestProcessesMigrateTogether(t *testing.T) {
 					t.Errorf("a child says %q, %v", line, err)
 				}
 			}
-			onlyOnce(t, storetest.Open(t, address, time.Now))
+			wantEachOnce(t, storetest.Open(t, address, time.Now))
 		})
 	}
 }
 
-// addressVariable is the variable that makes a process a child.
+// addressVariable makes a process a child: it holds the DSN of the database to migrate.
 const addressVariable = "DOORWARD_MIGRATE_CHILD"
 
 func child(t *testing.T, address string) (io.WriteCloser, *bufio.Reader) {
@@ -137,7 +137,7 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			db := storetest.Open(t, dsn(t), time.Now)
 			write, _ := store.Pools(db)
-			refuses(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, "schema 0", strconv.FormatInt(store.SchemaNeeded, 10))
+			wantSchemaError(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, "schema 0", strconv.FormatInt(store.SchemaNeeded, 10))
 			if n := storetest.Query[int](t, write, tables[engine]); n != 0 {
 				t.Errorf("inspecting an empty database created %d tables or indexes", n)
 			}
@@ -145,13 +145,13 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 			// All but the last migration.
 			ok(t, db.Migrate(t.Context()))
 			storetest.Exec(t, write, `DELETE FROM goose_db_version WHERE version_id = $1`, store.SchemaNeeded)
-			refuses(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, fmt.Sprintf("schema %d", store.SchemaNeeded-1))
+			wantSchemaError(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, fmt.Sprintf("schema %d", store.SchemaNeeded-1))
 		})
 	}
 }
 
-// A newer version has migrated the database. Its record decides whether this
-// binary starts; in both cases this binary changes nothing.
+// A newer version has migrated the database, and its record says that this binary works with
+// the schema: this binary starts, and changes nothing.
 func TestOlderBinaryGoesOn(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -164,9 +164,9 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 			if after := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
 				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
-			refuses(t, db.CheckOwnSchema(t.Context()), "schema 9876", "newer")
+			wantSchemaError(t, db.CheckOwnSchema(t.Context()), "schema 9876", "newer")
 			_, err := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now), nil)
-			refuses(t, err, "newer") // it would not copy tables that it doesn't know
+			wantSchemaError(t, err, "newer") // it would not copy tables that it doesn't know
 			if engine == "sqlite" {
 				copied := filepath.Join(t.TempDir(), "copy.db")
 				ok(t, transfer.Backup(t.Context(), db, copied))
@@ -177,6 +177,7 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 	}
 }
 
+// The record says that this binary doesn't work with the newer schema.
 func TestOlderBinaryRefuses(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -186,20 +187,20 @@ func TestOlderBinaryRefuses(t *testing.T) {
 			storetest.Exec(t, write, `UPDATE oldest_binary SET knows = $1`, store.SchemaNeeded+1)
 			before := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`)
 			for _, err := range []error{db.CheckSchema(t.Context()), db.Migrate(t.Context())} {
-				refuses(t, err, "schema 9876", fmt.Sprintf("the %d this binary knows", store.SchemaNeeded), "newer")
+				wantSchemaError(t, err, "schema 9876", fmt.Sprintf("the %d this binary knows", store.SchemaNeeded), "newer")
 			}
 			if after := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
 				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
 			if engine == "sqlite" { // Backup checks the copy before it keeps it
-				refuses(t, transfer.Backup(t.Context(), db, filepath.Join(t.TempDir(), "copy.db")), "schema 9876", "newer")
+				wantSchemaError(t, transfer.Backup(t.Context(), db, filepath.Join(t.TempDir(), "copy.db")), "schema 9876", "newer")
 			}
 		})
 	}
 }
 
-// refuses fails unless the error is an ErrSchema that contains all the words.
-func refuses(t *testing.T, err error, words ...string) {
+// wantSchemaError fails unless the error is an ErrSchema that contains all the words.
+func wantSchemaError(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if !errors.Is(err, store.ErrSchema) || doorward.HasCode(err, doorward.CodeUnavailable) {
 		t.Errorf("got %v: want ErrSchema", err)
@@ -247,13 +248,13 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 			release()
 			ok(t, db.Migrate(t.Context()))
 			ok(t, db.Migrate(t.Context())) // the lock was released
-			onlyOnce(t, db)
+			wantEachOnce(t, db)
 		})
 	}
 }
 
 // TestMigrationWaitsWithoutHoldingUp: a dump that reads a table for an hour delays
-// its migration, but later queries don't queue behind the migration.
+// the migration, but later queries don't wait behind it.
 func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 	begin := map[string]string{"sqlite": `UPDATE users SET revision = 1`, "postgres": `SELECT count(*) FROM users`}
 	for engine, dsn := range storetest.Engines {
@@ -290,7 +291,7 @@ func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 			}
 			ok(t, dump.Rollback())
 			ok(t, <-migrated)
-			onlyOnce(t, db)
+			wantEachOnce(t, db)
 		})
 	}
 }
@@ -358,7 +359,7 @@ func TestMigrationsLetTheOlderGoOn(t *testing.T) {
 	for i, file := range files {
 		raw, err := os.ReadFile(file)
 		ok(t, err)
-		if fault := expands(string(raw), i+1); i+1 >= 8 && fault != "" {
+		if fault := incompatibility(string(raw), i+1); i+1 >= 8 && fault != "" {
 			t.Errorf("%s: %s; docs/upgrades.md says how", file, fault)
 		}
 	}
@@ -383,7 +384,7 @@ func TestMigrationsThatBreakTheOlderAreFound(t *testing.T) {
 		"ALTER TABLE users DROP COLUMN locale; UPDATE oldest_binary SET knows = 11":                                      true,
 		"ALTER TABLE users DROP COLUMN locale; UPDATE oldest_binary SET knows = 12":                                      false, // prevents a rolling upgrade
 	} {
-		if fault := expands("-- +goose Up\n"+text+";\n", 12); (fault == "") != good {
+		if fault := incompatibility("-- +goose Up\n"+text+";\n", 12); (fault == "") != good {
 			t.Errorf("%s: %q", text, fault)
 		}
 	}
@@ -398,13 +399,13 @@ var (
 	uniquely     = regexp.MustCompile(`^CREATE UNIQUE INDEX \w+ ON (\w+)`)
 )
 
-// expands returns why the previous version can't work after a migration that
-// doesn't declare this itself.
-func expands(text string, number int) string {
+// incompatibility returns why the previous version can't work after a migration that doesn't
+// record this; empty: it can.
+func incompatibility(text string, number int) string {
 	text = regexp.MustCompile(`--[^\n]*`).ReplaceAllString(text, "")
 	if to := oldestBinary.FindStringSubmatch(text); to != nil {
 		if knows, _ := strconv.Atoi(to[1]); knows >= number {
-			return "the previous version can't go on, so no node can be upgraded to this one: split the migration"
+			return "the previous version can't go on, so a rolling upgrade is impossible: split the migration"
 		}
 		return ""
 	}
@@ -427,7 +428,8 @@ func expands(text string, number int) string {
 	return ""
 }
 
-// blockedRows returns what stops the previous version from adding or deleting rows.
+// blockedRows returns why the previous version can't add or delete rows after a statement;
+// made are the tables that the migration creates.
 func blockedRows(s string, made map[string]bool) string {
 	adds := strings.HasPrefix(s, "ALTER TABLE")
 	if adds && (strings.Contains(s, "NOT NULL") && !strings.Contains(s, "DEFAULT") || strings.Contains(s, "UNIQUE") || strings.Contains(s, "CHECK")) {

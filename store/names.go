@@ -7,9 +7,9 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Named is what an id stands for in a tenant.
+// Named is the name and the address of a person, an invitation or an API key of a tenant.
 type Named struct {
-	ID, Name, Email string
+	ID, Name, Email string // Email is empty for a key
 }
 
 func namedFields(n *Named) []any { return []any{&n.ID, &n.Name, &n.Email} }
@@ -49,8 +49,8 @@ func (r Reader) Names(ctx context.Context, tenantID string, ids []string) (map[s
 
 const sqlRemovals = selectEvent + `WHERE tenant_id = $1 AND target_id IN (` + hundred + `) AND action = 'user.remove' AND outcome = 'done' ORDER BY seq`
 
-// Removals returns the events with which the people were removed from the tenant, the newest
-// of a person last.
+// Removals returns the events by which the people were removed from the tenant, for each
+// person the newest last.
 func (r Reader) Removals(ctx context.Context, tenantID string, ids []string) ([]doorward.Event, error) {
 	return listByIDs(ctx, r, eventFields, sqlRemovals, tenantID, withPrefix(ids, "usr_"))
 }
@@ -64,7 +64,7 @@ func withPrefix(ids []string, prefix string) (some []string) {
 	return some
 }
 
-// listByIDs reads the rows of a statement that takes a tenant and namesAtOnce ids.
+// listByIDs runs a statement that takes a tenant and namesAtOnce ids, as often as needed.
 func listByIDs[T any](ctx context.Context, r Reader, to fields[T], query, tenantID string, ids []string) (all []T, err error) {
 	for ; len(ids) > 0; ids = ids[min(namesAtOnce, len(ids)):] {
 		args := make([]any, namesAtOnce+1)

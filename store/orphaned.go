@@ -14,7 +14,7 @@ const (
 
 // ClearCredentials removes the password, the factors and the known browsers of an account
 // that is in no tenant. Address and id stay, for the trail and for a later invitation. The
-// caller has locked the account, see HoldAccount.
+// caller has locked the account, see LockAccount.
 func (tx *Tx) ClearCredentials(ctx context.Context, id string) error {
 	if err := tx.RaiseGeneration(ctx, id, nil); err != nil {
 		return err
@@ -28,10 +28,10 @@ func (tx *Tx) ClearCredentials(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlClearCredentials, micros(tx.Now), id)
 }
 
-// OrphanedAccount is an account whose last membership has ended, if it has none since.
+// OrphanedAccount is an account whose last membership has ended. It may have a new one.
 type OrphanedAccount struct {
 	doorward.Account
-	LeftAt time.Time // 1970 if it was before that was recorded
+	LeftAt time.Time // when it ended; 1970: before LeftAt was recorded
 }
 
 func orphanedAccountFields(a *OrphanedAccount) []any {
@@ -41,13 +41,14 @@ func orphanedAccountFields(a *OrphanedAccount) []any {
 const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, factors, left_at
 FROM users WHERE left_at IS NOT NULL AND left_at <= $1 ORDER BY left_at, id LIMIT $2`
 
-// OrphanedAccounts returns accounts whose last membership ended at by or before, the oldest
-// first, without those that UnmarkOrphaned has taken out.
+// OrphanedAccounts returns accounts whose last membership ended at the instant by or before,
+// the oldest end first. Those that UnmarkOrphaned has removed are left out.
 func (r Reader) OrphanedAccounts(ctx context.Context, by time.Time, limit int) ([]OrphanedAccount, error) {
 	return list(ctx, r, orphanedAccountFields, sqlOrphanedAccounts, micros(by), limit)
 }
 
-// UnmarkOrphaned takes the account out of OrphanedAccounts: nothing of it is left to delete.
+// UnmarkOrphaned removes the account from OrphanedAccounts: it has a membership again, or
+// nothing of it is left to delete.
 func (tx *Tx) UnmarkOrphaned(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlUnmarkOrphaned, id)
 }

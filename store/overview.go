@@ -32,8 +32,7 @@ const sqlWaiting = `SELECT count(*), coalesce(sum(CASE WHEN 'failed' =
   (SELECT x.state FROM mails x WHERE x.subject_id = i.id ORDER BY x.created_at DESC, x.id DESC LIMIT 1) THEN 1 ELSE 0 END), 0)
 FROM invitations i WHERE i.tenant_id = $1 AND i.state = 'PENDING' AND i.expires_at > $2`
 
-// WaitingInvitations counts the tenant's invitations that are pending at the
-// instant.
+// WaitingInvitations counts the tenant's invitations that can be accepted at now.
 func (r Reader) WaitingInvitations(ctx context.Context, tenantID string, now time.Time) (Waiting, error) {
 	fields := func(w *Waiting) []any { return []any{&w.Pending, &w.Failed} }
 	return one(ctx, r, fields, sqlWaiting, tenantID, micros(now))
@@ -42,7 +41,7 @@ func (r Reader) WaitingInvitations(ctx context.Context, tenantID string, now tim
 const sqlCountInvitationsBy = `SELECT count(*) FROM invitations
 WHERE tenant_id = $1 AND invited_by = $2 AND state = 'PENDING' AND expires_at > $3`
 
-// CountInvitationsBy counts what RevokeInvitationsBy would revoke at the instant.
+// CountInvitationsBy counts what RevokeInvitationsBy would revoke at now.
 func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountInvitationsBy, tenantID, userID, micros(now))
 	return int64(n), err
@@ -50,7 +49,7 @@ func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string,
 
 const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND user_id = $6 AND NOT ` + expired
 
-// CountMemberSessions counts what DeleteMemberSessions would count at the instant.
+// CountMemberSessions counts what DeleteMemberSessions would count at now.
 func (r Reader) CountMemberSessions(ctx context.Context, life SessionLifetime, tenantID, userID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountMemberSessions, life.args(now, tenantID, userID)...)
 	return int64(n), err
@@ -58,7 +57,7 @@ func (r Reader) CountMemberSessions(ctx context.Context, life SessionLifetime, t
 
 const sqlCountTenantSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND NOT ` + expired
 
-// CountTenantSessions counts what DeleteTenantSessions would count at the instant.
+// CountTenantSessions counts what DeleteTenantSessions would count at now.
 func (r Reader) CountTenantSessions(ctx context.Context, life SessionLifetime, tenantID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountTenantSessions, life.args(now, tenantID)...)
 	return int64(n), err

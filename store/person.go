@@ -32,13 +32,8 @@ func (r Reader) InvitationsOf(ctx context.Context, userID, email string) ([]door
 	return list(ctx, r, invitationFields, sqlInvitationsOf, userID, email)
 }
 
-const (
-	sqlMailsOf = selectMail + `WHERE recipient = $2 AND recipient <> ''
+const sqlMailsOf = selectMail + `WHERE recipient = $2 AND recipient <> ''
 UNION ` + selectMail + `WHERE subject_id IN (SELECT id FROM email_changes WHERE user_id = $1) ORDER BY created_at, id`
-
-	selectMail = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
-FROM mails `
-)
 
 // MailsOf returns the mails to the address of an account, and those about changes of it,
 // that are queued or kept.
@@ -70,8 +65,8 @@ func (r Reader) ResetsOf(ctx context.Context, userID string) ([]Reset, error) {
 
 const sqlDecisionsBy = `SELECT decided, id, tenant_id, at, actor_id FROM decisions WHERE actor_id = $1 ORDER BY at DESC, id DESC LIMIT $2`
 
-// DecisionsBy returns the latest of the decisions about the user's requests that are kept,
-// the newest first.
+// DecisionsBy returns the kept decisions about the user's requests, the newest first, at most
+// limit.
 func (r Reader) DecisionsBy(ctx context.Context, userID string, limit int) ([]KeptDecision, error) {
 	return list(ctx, r, decisionFields, sqlDecisionsBy, userID, limit)
 }
@@ -79,8 +74,8 @@ func (r Reader) DecisionsBy(ctx context.Context, userID string, limit int) ([]Ke
 // Browser is a known browser of an account.
 type Browser struct {
 	CreatedAt time.Time
-	UsedAt    time.Time // to the day; 1970 for not again
-	SecondAt  time.Time // see KnownDevice; IP and UserAgent are as of then
+	UsedAt    time.Time // the last use, to the day; 1970: it was not used again
+	SecondAt  time.Time // see KnownDevice; IP and UserAgent are of that instant
 	IP        string
 	UserAgent string
 }
@@ -101,8 +96,8 @@ const (
 	sqlEventsAbout = selectEvent + `WHERE target_id = $1 AND actor_id <> $1 AND (at, id) > ($2, $3) ORDER BY at, id LIMIT $4`
 )
 
-// EventsBy returns events by the user in any trail, the oldest first, after an At and an
-// ID, zero for all.
+// EventsBy returns events by the user in any trail, the oldest first. It continues after the
+// time and id of after; zero: from the beginning.
 func (r Reader) EventsBy(ctx context.Context, userID string, after doorward.Position, limit int) ([]doorward.Event, error) {
 	return list(ctx, r, eventFields, sqlEventsBy, userID, after.At, after.ID, limit)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// searches are the filters of a trail and the index that finds their rows.
+// searches are filters of a trail, each with the index that finds its rows.
 var searches = []struct {
 	filter store.EventFilter
 	index  string
@@ -33,15 +33,15 @@ var searches = []struct {
 // bothEnds is a plan of SQLite that begins and ends at a number.
 var bothEnds = regexp.MustCompile(`SEARCH events .*seq\)?>.*seq\)?<`)
 
-// Each search in a trail reads rows by an index, within a range of numbers and in their order, also when PostgreSQL has planned the
-// statement so often that it could keep a plan for all values.
+// Each search in a trail reads rows by an index, within a range of numbers and in their order,
+// also when PostgreSQL has planned the statement so often that it may keep a generic plan.
 func TestSearchesUseAnIndex(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			db := storetest.Migrated(t, dsn(t), time.Now)
 			write, _ := store.Pools(db)
 			fillTrail(t, write)
-			if engine == "postgres" { // of SQLite nobody analyses it
+			if engine == "postgres" { // no operator analyses SQLite
 				ok(t, execute(t, write, "ANALYZE"))
 			}
 			around, args := store.Around()
@@ -52,11 +52,11 @@ func TestSearchesUseAnIndex(t *testing.T) {
 				first, after, total, args := store.EventStatements(engine, s.filter)
 				for name, query := range map[string]string{"first": first, "after": after, "total": total} {
 					if name == "total" && s.index == "events_page" {
-						continue // it counts up to a limit, in any way
+						continue // how it counts doesn't matter: it stops at a limit
 					}
 					plan := planOf(t, engine, write, query, valuesOf(name, args))
 					scans := strings.Contains(plan, "SCAN events") || strings.Contains(plan, "Seq Scan")
-					// SQLite has one choice for a page. PostgreSQL knows which index finds least.
+					// PostgreSQL chooses by its statistics. SQLite, without any, must use this index.
 					other := engine == "sqlite" && name != "total" && !strings.Contains(plan, s.index)
 					if scans || other {
 						t.Errorf("%+v: does not use %s:\n%s\n%s", s.filter, s.index, query, plan)
@@ -80,8 +80,8 @@ func TestListsAreSortedByAnIndex(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			db := storetest.Migrated(t, dsn(t), time.Now)
 			write, _ := store.Pools(db)
-			manyPeople(t, db, 5000)
-			manyInvitations(t, db, 5000)
+			insertPeople(t, db, 5000)
+			insertInvitations(t, db, 5000)
 			for _, s := range store.SortedStatements("tnt_a") {
 				plan := planOf(t, engine, write, s.Query, s.Args)
 				if strings.Contains(plan, "TEMP B-TREE FOR ORDER") || strings.Contains(plan, "Sort Key") {
@@ -118,7 +118,7 @@ func execute(t *testing.T, db *sql.DB, statement string) error {
 	return err
 }
 
-// planOf explains a statement that is prepared; on PostgreSQL the tenth time.
+// planOf returns the plan of a statement; on PostgreSQL that of its tenth execution.
 func planOf(t *testing.T, engine string, db *sql.DB, query string, args []any) string {
 	t.Helper()
 	ctx := t.Context()
@@ -128,7 +128,7 @@ func planOf(t *testing.T, engine string, db *sql.DB, query string, args []any) s
 	if engine == "sqlite" {
 		return lines(ctx, t, conn, "EXPLAIN QUERY PLAN "+query, args...)
 	}
-	_, _ = conn.ExecContext(ctx, "DEALLOCATE search") // of the plan before, on the same connection
+	_, _ = conn.ExecContext(ctx, "DEALLOCATE search") // of an earlier call on this connection
 	_, err = conn.ExecContext(ctx, "PREPARE search AS "+query)
 	ok(t, err)
 	var values []string
@@ -142,6 +142,7 @@ func planOf(t *testing.T, engine string, db *sql.DB, query string, args []any) s
 	return plan
 }
 
+// lines returns the last column of all rows, one a line.
 func lines(ctx context.Context, t *testing.T, conn *sql.Conn, query string, args ...any) string {
 	t.Helper()
 	rows, err := conn.QueryContext(ctx, query, args...)

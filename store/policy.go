@@ -8,10 +8,10 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// PolicyMode says what a policy does.
+// PolicyMode says whether a version of policies refuses.
 type PolicyMode string
 
-// The modes. A policy that observes refuses nothing: what it would have refused is counted.
+// The modes. A version that observes refuses nothing: what it would have refused is counted.
 const (
 	PolicyEnforces PolicyMode = "enforce"
 	PolicyObserves PolicyMode = "observe"
@@ -23,12 +23,12 @@ type PolicyVersion struct {
 	Version  int64  // from 1
 	Text     string // Cedar; empty: no policies
 	Mode     PolicyMode
-	// ConfirmUntil is when the version ends that was confirmed by nobody; nil: it needs no
+	// ConfirmUntil is when the version ends unless it is confirmed; nil: it needs no
 	// confirmation, or has it.
 	ConfirmUntil *time.Time
 	CreatedAt    time.Time
 	CreatedBy    string // id of a user
-	// Enforced is, of a version that observes, the number of the one that refuses while
+	// Enforced is, for a version that observes, the number of the version that refuses while
 	// this one holds; 0 for none.
 	Enforced int64
 }
@@ -37,9 +37,9 @@ type PolicyVersion struct {
 // nil.
 type Policies struct {
 	Latest *PolicyVersion
-	// Confirmed is the last one that needs no confirmation; may be Latest.
+	// Confirmed is the last version that needs no confirmation, or has it; may be Latest.
 	Confirmed *PolicyVersion
-	// Enforced are the versions that refuse while one of these only observes, by number.
+	// Enforced are the versions that refuse while one of these two observes, by number.
 	Enforced map[int64]*PolicyVersion
 }
 
@@ -159,7 +159,7 @@ func (tx *Tx) InsertPolicy(ctx context.Context, v PolicyVersion) error {
 
 const sqlConfirmPolicy = `UPDATE policies SET confirm_until = NULL WHERE tenant_id = $1 AND version = $2 AND confirm_until > $3`
 
-// ConfirmPolicy lets a version hold for good that still does, and reports whether it did.
+// ConfirmPolicy confirms a version, and reports whether it could still be confirmed.
 func (tx *Tx) ConfirmPolicy(ctx context.Context, tenantID string, version int64) (bool, error) {
 	confirmed, err := tx.affected(ctx, sqlConfirmPolicy, tenantID, version, micros(tx.Now))
 	if err != nil || !confirmed {

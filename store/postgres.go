@@ -45,12 +45,12 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 				own.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 				return pgx.ConnectConfig(ctx, own)
 			},
-			migrator: func() *sql.DB { return postgresMigrator(cfg.ConnConfig) }, lockTimedOut: postgresBehind,
+			migrator: func() *sql.DB { return postgresMigrator(cfg.ConnConfig) }, lockTimedOut: postgresLockTimedOut,
 			tables:       `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`,
 			versioned:    `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
 			clock:        `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
 			snapshot:     sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-			noTimeout:    `SET LOCAL idle_in_transaction_session_timeout = 0`, // it holds no lock that anybody waits for
+			noTimeout:    `SET LOCAL idle_in_transaction_session_timeout = 0`, // for snapshots, which hold no lock that anybody waits for, and Fill, which runs alone
 			servers:      servers,
 			listen:       func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
 			notify:       `SELECT pg_notify('doorward_change', '')`,
@@ -66,8 +66,8 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	}, nil
 }
 
-// onPool is stdlib.OpenDBFromPool, guarded if there are several servers. The pool
-// keeps idle connections, database/sql none.
+// onPool is stdlib.OpenDBFromPool; with several servers its connections wait for the lease.
+// The pool keeps idle connections, database/sql none.
 func onPool(pool *pgxpool.Pool, servers *cluster.Servers) *sql.DB {
 	if servers == nil {
 		return stdlib.OpenDBFromPool(pool)
@@ -101,7 +101,7 @@ func tunePostgres(cfg *pgxpool.Config) {
 
 // writers is how many connections of a pool may write. While a synchronous standby
 // is unreachable every commit waits; without a reserve writers would soon hold all
-// connections, and checks be 503.
+// connections, and checks would be answered 503.
 func writers(maxConns int32) int { return int(maxConns - maxConns/4) }
 
 // postgresPool counts a wait whenever a caller found no idle connection, or waited
@@ -130,8 +130,8 @@ func postgresTransient(err error) bool {
 	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
 }
 
-// postgresBehind: lock_not_available, or a deadlock with another transaction.
-func postgresBehind(err error) bool {
+// postgresLockTimedOut: lock_not_available, or aborted because of another transaction.
+func postgresLockTimedOut(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "55P03" || postgresTransient(err)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// abort raises PostgreSQL's error for a transaction aborted because of another one.
+// abort returns a statement that raises the error with the code.
 func abort(code string) string {
 	return `DO $$ BEGIN RAISE EXCEPTION 'as arranged' USING ERRCODE = '` + code + `'; END $$`
 }
 
-// TestAbortedTransactionsRunAgain: at most four runs, each from the start with its
-// own instant, and only if the database requests it.
+// TestAbortedTransactionsRunAgain: a transaction that was aborted because of another one runs
+// again from the start, with another instant, four times at most.
 func TestAbortedTransactionsRunAgain(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	db := storetest.Migrated(t, storetest.Engines["postgres"](t), func() time.Time { now = now.Add(time.Second); return now })
@@ -29,7 +29,7 @@ func TestAbortedTransactionsRunAgain(t *testing.T) {
 	}{
 		{"a serialization failure", "40001", 1, 2, true},
 		{"deadlocks, three in a row", "40P01", 3, 4, true},
-		{"one too many", "40001", 4, 4, false},
+		{"one failure too many", "40001", 4, 4, false},
 		{"a unique violation", "23505", 1, 1, false},
 	} {
 		runs, instants := 0, map[time.Time]bool{}
@@ -48,12 +48,12 @@ func TestAbortedTransactionsRunAgain(t *testing.T) {
 		if runs != c.runs || len(instants) != runs {
 			t.Errorf("%s: %d runs at %d instants, want %d", c.name, runs, len(instants), c.runs)
 		}
-		_, gone := db.Read().Tenant(t.Context(), c.name)
-		if (err == nil) != c.passes || (gone == nil) != c.passes || (len(changes) == 1) != c.passes {
-			t.Errorf("%s: %v, %v, changes %v: want committed %v", c.name, err, gone, changes, c.passes)
+		_, readErr := db.Read().Tenant(t.Context(), c.name)
+		if (err == nil) != c.passes || (readErr == nil) != c.passes || (len(changes) == 1) != c.passes {
+			t.Errorf("%s: %v, %v, changes %v: want committed %v", c.name, err, readErr, changes, c.passes)
 		}
-		if !c.passes && (!doorward.HasCode(err, doorward.CodeUnavailable) || !errors.Is(gone, store.ErrNone)) {
-			t.Errorf("%s: got %v, and the row %v", c.name, err, gone)
+		if !c.passes && (!doorward.HasCode(err, doorward.CodeUnavailable) || !errors.Is(readErr, store.ErrNone)) {
+			t.Errorf("%s: got %v, and the row %v", c.name, err, readErr)
 		}
 	}
 }
@@ -79,36 +79,36 @@ func TestSpoiltTransactionIsNoCommit(t *testing.T) {
 // have, as in commits that wait for a standby, and reads still succeed.
 func TestWritersLeaveConnectionsToReaders(t *testing.T) {
 	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
-	var stuck sync.WaitGroup
+	var writers sync.WaitGroup
 	release := make(chan struct{})
-	defer stuck.Wait()
+	defer writers.Wait()
 	defer close(release)
 	// write returns when a writer has a connection, or has timed out waiting for one.
 	write := func() {
 		done := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
-		patience := time.AfterFunc(200*time.Millisecond, cancel)
-		stuck.Go(func() {
+		timeout := time.AfterFunc(200*time.Millisecond, cancel)
+		writers.Go(func() {
 			defer cancel()
-			in := false
+			begun := false
 			_, _ = db.Write(ctx, func(*store.Tx) error {
-				in = true
-				patience.Stop()
+				begun = true
+				timeout.Stop()
 				close(done)
 				<-release
 				return nil
 			})
-			if !in {
+			if !begun {
 				close(done)
 			}
 		})
 		<-done
 	}
-	var asked sync.WaitGroup
+	var started sync.WaitGroup
 	for range db.Pools()[0].Max {
-		asked.Go(write)
+		started.Go(write)
 	}
-	asked.Wait()
+	started.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := db.Ping(ctx); err != nil {

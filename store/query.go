@@ -17,7 +17,12 @@ import (
 type Reader struct {
 	rows.Conn
 	rules  *rulesCache
-	sqlite bool // for what one statement can't do well in both
+	sqlite bool // where one statement would be slow in one of the databases
+}
+
+// reader returns the queries, run on a pool or in a transaction.
+func (db *DB) reader(q rows.Querier) Reader {
+	return Reader{Conn: rows.On(q), rules: db.rules, sqlite: db.engine.path != ""}
 }
 
 // fields lists the fields of T that the columns of a row are scanned into.
@@ -50,8 +55,8 @@ func each[T any](ctx context.Context, r Reader, to fields[T], fn func(T) error, 
 	return rows.Each(ctx, r.Conn, to, fn, query, args...)
 }
 
-// page makes a page of up to Limit+1 rows: the extra row shows that the list
-// continues. Rows of a window before a row come in reverse order.
+// page makes a page of up to w.Limit+1 rows: the extra row shows that the list
+// continues. For a window that goes back, all has the rows in reverse order.
 func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorward.Page[T] {
 	more := len(all) > w.Limit
 	if more {
@@ -85,8 +90,8 @@ func (tx *Tx) run(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// affected runs a conditional statement and reports whether it changed a row: it makes
-// things succeed at most once.
+// affected runs a conditional statement and reports whether it changed a row. So of
+// concurrent callers only one succeeds.
 func (tx *Tx) affected(ctx context.Context, query string, args ...any) (bool, error) {
 	n, err := tx.exec(ctx, query, args...)
 	return n > 0, err
@@ -154,7 +159,7 @@ func microsOrNone(t *time.Time) int64 {
 	return micros(*t)
 }
 
-// nullable stores an empty string as NULL, and textOrNone scans it back.
+// nullable stores an empty string as NULL, and nullableText scans it back.
 func nullable(s string) any {
 	if s == "" {
 		return nil
@@ -168,6 +173,7 @@ func storable(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }
 
+// nullableText scans a text that may be absent, as empty.
 type nullableText struct{ to *string }
 
 // Scan is for database/sql.

@@ -34,9 +34,8 @@ func (r Reader) CountPeople(ctx context.Context, tenantID string, now time.Time)
 	return c.members, c.invited, err
 }
 
-// countEvents counts $4 events in the day $3, with the chain's row. The day never goes back
-// by one, since about midnight the transactions of two nodes may come in another order than
-// their times.
+// countEvents adds $4 events of the day $3 to the row of the chain. The day never goes back by
+// one: about midnight, transactions of two nodes may commit in another order than their times.
 const (
 	countEvents = `counted = $4 + CASE WHEN audit_chains.counted_day - $3 IN (0, 1) THEN audit_chains.counted ELSE 0 END,
   counted_day = CASE WHEN audit_chains.counted_day = $3 + 1 THEN audit_chains.counted_day ELSE $3 END`
@@ -53,7 +52,7 @@ func (r Reader) CountedEvents(ctx context.Context, tenantID string, now time.Tim
 	return int64(n), err
 }
 
-// CountedEvents counts those that the transaction will add, too.
+// CountedEvents is Reader.CountedEvents with the events that the transaction will add.
 func (tx *Tx) CountedEvents(ctx context.Context, tenantID string) (int64, error) {
 	n, err := tx.Reader.CountedEvents(ctx, tenantID, tx.Now)
 	return n + tx.counts[tenantID], err

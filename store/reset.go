@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Reset is a password reset that was asked for.
+// Reset is a requested reset of a password.
 type Reset struct {
 	ID        string
 	UserID    string

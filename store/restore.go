@@ -28,9 +28,9 @@ const (
 	sqlEndDeviceCounters = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 )
 
-// EndAllTrust ends the trust in all known browsers, and all proofs that were begun. After a restore, trust that
-// was ended since the backup would be back. Generations skip a range, so that
-// numbers used since the backup are not used again.
+// EndAllTrust ends the trust in all known browsers, and all challenges. After a restore, trust
+// that was ended since the backup would be back. Generations skip a range, so that numbers
+// used since the backup are not used again.
 func (tx *Tx) EndAllTrust(ctx context.Context) error {
 	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices, sqlEndAllChallenges} {
 		if err := tx.run(ctx, query); err != nil {

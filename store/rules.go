@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/store/internal/rows"
 )
 
 // RulesSource is what a tenant's rules are compiled from.
@@ -110,7 +109,7 @@ func (s revision) Scan(v any) error {
 	return nil
 }
 
-// withRules reads the rules of a row of a kind that has some.
+// withRules reads the rules of a row if its type has any.
 func withRules(ctx context.Context, r Reader, row any) error {
 	switch v := row.(type) {
 	case *doorward.User:
@@ -131,7 +130,7 @@ func withRules(ctx context.Context, r Reader, row any) error {
 // or of a later one.
 func (r Reader) readRules(ctx context.Context, tenantID string, to **doorward.Rules) (err error) {
 	if *to == nil {
-		return nil // those of the built-in model alone
+		return nil // the tenant has the rules of the built-in model alone
 	}
 	*to, err = r.rulesAt(ctx, tenantID, (*to).Version)
 	return err
@@ -304,7 +303,7 @@ const (
 	sqlMoveAPIKeys     = `UPDATE api_keys SET role = $1 WHERE tenant_id = $2 AND role = $3`
 )
 
-// MoveRole gives another role to all in the tenant that have one: members, pending
+// MoveRole gives the role to to all in the tenant that have the role from: members, pending
 // invitations, API keys.
 func (tx *Tx) MoveRole(ctx context.Context, tenantID string, from, to doorward.Role) error {
 	tx.announce(ChangeTenant, tenantID)
@@ -374,7 +373,3 @@ func (tx *Tx) changeRules(ctx context.Context, tenantID string) error {
 // newRevision is a random number: rules that were cached inside a transaction that is then
 // rolled back must not be found under the number of a later one.
 func newRevision() int64 { return 1 + rand.Int64N(1<<62) }
-
-func (db *DB) reader(q rows.Querier) Reader {
-	return Reader{Conn: rows.On(q), rules: db.rules, sqlite: db.engine.path != ""}
-}

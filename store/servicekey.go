@@ -26,7 +26,7 @@ const (
 	sqlServiceKeys      = `SELECT ` + serviceKeyColumns + ` FROM service_keys ORDER BY created_at, id`
 )
 
-// ServiceKeyByHash returns the key behind the hash, also a disabled one, or ErrNone.
+// ServiceKeyByHash returns the key with the hash, also a disabled one, or ErrNone.
 func (r Reader) ServiceKeyByHash(ctx context.Context, hash []byte) (doorward.ServiceKey, error) {
 	return one(ctx, r, serviceKeyFields, sqlServiceKeyByHash, hash)
 }

@@ -137,8 +137,8 @@ func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
 }
 
 // SessionLifetime has the limits of the installation, and how far the recorded uses may
-// lag behind the real ones. A session counts as expired only when that is certain: one
-// that idled out within the lag does not yet.
+// lag behind the real ones. A session counts as expired only when that is certain, even if it
+// was used up to Lag after its recorded use.
 type SessionLifetime struct {
 	doorward.SessionLimits
 	Lag time.Duration
@@ -245,7 +245,7 @@ const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $5 AND u
 // many had not expired.
 func (tx *Tx) DeleteMemberSessions(ctx context.Context, life SessionLifetime, tenantID, userID string) (int64, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.end(ctx, life, sqlDeleteMemberSessions, tenantID, userID)
+	return tx.endSessions(ctx, life, sqlDeleteMemberSessions, tenantID, userID)
 }
 
 const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $5 RETURNING NOT ` + expired
@@ -254,7 +254,7 @@ const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $5 RETUR
 // not expired.
 func (tx *Tx) DeleteTenantSessions(ctx context.Context, life SessionLifetime, tenantID string) (int64, error) {
 	tx.announce(ChangeTenant, tenantID)
-	return tx.end(ctx, life, sqlDeleteTenantSessions, tenantID)
+	return tx.endSessions(ctx, life, sqlDeleteTenantSessions, tenantID)
 }
 
 const sqlDeleteAllSessions = `DELETE FROM sessions RETURNING NOT ` + expired
@@ -262,13 +262,13 @@ const sqlDeleteAllSessions = `DELETE FROM sessions RETURNING NOT ` + expired
 // DeleteAllSessions ends all sessions, and returns how many had not expired.
 func (tx *Tx) DeleteAllSessions(ctx context.Context, life SessionLifetime) (int64, error) {
 	tx.announce(ChangeAll, "")
-	return tx.end(ctx, life, sqlDeleteAllSessions)
+	return tx.endSessions(ctx, life, sqlDeleteAllSessions)
 }
 
-// end deletes sessions and counts those that had not expired. Of two concurrent
+// endSessions deletes sessions and counts those that had not expired. Of two concurrent
 // calls each counts only the rows that its own statement deleted. The caller
 // announces one change for all.
-func (tx *Tx) end(ctx context.Context, life SessionLifetime, query string, of ...any) (n int64, err error) {
+func (tx *Tx) endSessions(ctx context.Context, life SessionLifetime, query string, of ...any) (n int64, err error) {
 	count := func(live bool) error {
 		if live {
 			n++
@@ -292,14 +292,15 @@ func (tx *Tx) DeleteOtherSessions(ctx context.Context, tenantID, except string) 
 const sqlDeleteUnprovedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND aal < 2 AND NOT remembered AND user_id IN (
   SELECT user_id FROM memberships WHERE tenant_id = $1 AND created_at <= $2 AND ($3 = '' OR replace($3, ' ' || role || ' ', '') <> $3))`
 
-// DeleteUnprovedSessions ends the sessions in the tenant without a second factor, of the
-// members with the roles, or all if there are none, who joined at an instant or before.
+// DeleteUnprovedSessions ends sessions in the tenant in which no second factor was proved and no
+// remembered browser stood in for it: those of members with one of the roles (none: of all)
+// who joined at an instant or before.
 func (tx *Tx) DeleteUnprovedSessions(ctx context.Context, tenantID string, roles []doorward.Role, joined time.Time) error {
 	tx.announce(ChangeTenant, tenantID)
 	return tx.run(ctx, sqlDeleteUnprovedSessions, tenantID, micros(joined), roleList(roles))
 }
 
-// roleList is a list for statements that look for one of its roles; empty for all roles.
+// roleList is a text for statements that look for a role in it; empty: all roles.
 func roleList(roles []doorward.Role) (names string) {
 	for _, r := range roles {
 		names += " " + string(r) + " "
@@ -362,10 +363,10 @@ const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id 
   SELECT id FROM sessions WHERE user_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)
 RETURNING tenant_id`
 
-// DeleteOldestSessions keeps the session being opened and otherwise the user's
-// newest, keep in all, ends the others and returns how many, by tenant. The one
-// being opened needn't be the newest: it may continue an older login, and the
-// node's clock may lag. The count is right only under LockAccount.
+// DeleteOldestSessions keeps the session being opened and the user's newest others, keep in
+// all. It ends the rest, and returns how many, by tenant. The one being opened needn't be the
+// newest: it may continue an older login, and the node's clock may lag. The count is right
+// only under LockAccount.
 func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, opened string, keep int) (map[string]int64, error) {
 	n := map[string]int64{}
 	count := func(tenantID string) error { n[tenantID]++; return nil }

@@ -36,8 +36,8 @@ func (tx *Tx) InsertSigningKey(ctx context.Context, k SigningKey) error {
 	return tx.run(ctx, sqlInsertSigningKey, k.ID, k.Public, k.Sealed, micros(k.StartsAt), micros(k.CreatedAt))
 }
 
-// StartSigningKey has the key sign from the instant on, and reports whether that is
-// earlier than planned. Every node learns of it.
+// StartSigningKey makes the key sign from the instant on, and reports whether that is earlier
+// than planned; else it changes nothing. Every node learns of a change.
 func (tx *Tx) StartSigningKey(ctx context.Context, id string, at time.Time) (bool, error) {
 	earlier, err := tx.affected(ctx, sqlStartSigningKey, micros(at), id)
 	if earlier {
@@ -46,7 +46,7 @@ func (tx *Tx) StartSigningKey(ctx context.Context, id string, at time.Time) (boo
 	return earlier, err
 }
 
-// SigningKeysChanged has every node read the keys again.
+// SigningKeysChanged makes every node read the keys again.
 func (tx *Tx) SigningKeysChanged() { tx.announce(ChangeSigning, "") }
 
 // DeleteSigningKey removes the key.

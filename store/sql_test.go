@@ -23,7 +23,7 @@ import (
 // constant named sql…, made of literals and other constants.
 type source struct {
 	statements map[string]string // by the constant's name
-	loose      []string          // positions of statements outside constants
+	loose      []string          // positions of literals that are statements, but no constants
 	used       map[string]bool   // identifiers, except in declarations
 }
 
@@ -59,7 +59,7 @@ func readSource(t *testing.T) source {
 	return s
 }
 
-// listed begins the names of the statements of lists, which are made of parts.
+// listed is the prefix of the names of statements of lists, which are no constants.
 const listed = "list "
 
 var statement = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
@@ -106,7 +106,7 @@ func unquote(n *ast.BasicLit) string {
 	return constant.StringVal(constant.MakeFromLiteral(n.Value, n.Kind, 0))
 }
 
-// text returns the value of a constant.
+// text returns the value of an expression of literals and constants.
 func text(t *testing.T, consts map[string]ast.Expr, e ast.Expr) string {
 	t.Helper()
 	switch e := e.(type) {
@@ -171,12 +171,12 @@ var rules = []struct {
 	wrong, right string
 }{
 	{
-		"no LIKE", "its letter case is one thing here and another there; compare whole values",
+		"no LIKE", "SQLite ignores letter case, PostgreSQL doesn't; compare whole values",
 		regexp.MustCompile(`(?i)\b(I?LIKE|GLOB|SIMILAR|REGEXP)\b`).MatchString,
 		`SELECT id FROM users WHERE email LIKE $1`, `SELECT likes FROM users`,
 	},
 	{
-		"no clock of the engine", "hand in tx.Now",
+		"no clock of the engine", "pass tx.Now",
 		regexp.MustCompile(`(?i)\b(CURRENT_(TIMESTAMP|TIME|DATE)|LOCALTIME|LOCALTIMESTAMP|(now|clock_timestamp|datetime|date|unixepoch|strftime|julianday)\s*\()`).MatchString,
 		`UPDATE users SET created_at = now()`, `SELECT known, date FROM users`,
 	},
@@ -187,7 +187,7 @@ var rules = []struct {
 	},
 	{
 		"parameters have no gap", "number them from $1; SQLite binds what is missing as NULL",
-		gap,
+		hasGap,
 		`SELECT id FROM users WHERE email = $2`, `SELECT $2, $1, $10, $3, $4, $5, $6, $7, $8, $9, $1`,
 	},
 	{
@@ -201,7 +201,7 @@ var rules = []struct {
 		`SELECT id FROM users WHERE lower(email) = $1`, `SELECT lowered FROM users`,
 	},
 	{
-		"no JSON in SQL", "take it apart in Go",
+		"no JSON in SQL", "decode it in Go",
 		regexp.MustCompile(`(?i)\bjsonb?(_\w+)?\b|->`).MatchString,
 		`SELECT json_extract(changes, '$.a') FROM events`, `SELECT reason FROM events`,
 	},
@@ -209,7 +209,7 @@ var rules = []struct {
 
 var parameter = regexp.MustCompile(`\$(\d+)`)
 
-func gap(query string) bool {
+func hasGap(query string) bool {
 	seen := map[string]bool{}
 	for _, p := range parameter.FindAllString(query, -1) {
 		seen[p] = true
@@ -241,7 +241,7 @@ func ordersByText(query string) bool {
 func TestStatementsKeepTheRules(t *testing.T) {
 	for name, query := range readSource(t).statements {
 		for _, r := range rules {
-			sorted := strings.HasPrefix(name, listed) && r.name == "order by time, number or id" // store/list.go says what its columns are
+			sorted := strings.HasPrefix(name, listed) && r.name == "order by time, number or id" // see order in list.go
 			if r.breaks(query) && !sorted {
 				t.Errorf("%s breaks the rule %q: %s:\n%s", name, r.name, r.remedy, query)
 			}
@@ -249,7 +249,7 @@ func TestStatementsKeepTheRules(t *testing.T) {
 	}
 }
 
-func TestRulesAreWatched(t *testing.T) {
+func TestRulesFindViolations(t *testing.T) {
 	for _, r := range rules {
 		if !r.breaks(r.wrong) {
 			t.Errorf("the rule %q accepts %q", r.name, r.wrong)

@@ -94,7 +94,7 @@ func OpenImmutable(file string) (*DB, error) {
 	return &DB{
 		rules:  newRulesCache(),
 		engine: engine{name: "sqlite", path: path, versioned: versionedSQLite},
-		read:   read, write: read, clock: newClock(time.Now), wake: make(chan struct{}, 1), close: read.Close,
+		read:   read, write: read, clock: newClock(time.Now), mailQueued: make(chan struct{}, 1), close: read.Close,
 	}, nil
 }
 

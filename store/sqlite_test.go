@@ -62,7 +62,7 @@ func TestSQLiteIsSafe(t *testing.T) {
 	}
 }
 
-// TestReadersCantWrite, whatever they run, and see at once what was committed.
+// TestReadersCantWrite, whatever they run. They see at once what was committed.
 func TestReadersCantWrite(t *testing.T) {
 	db := storetest.Migrated(t, storetest.Engines["sqlite"](t), time.Now)
 	write, read := store.Pools(db)
@@ -99,9 +99,9 @@ func TestForeignKeysHold(t *testing.T) {
 	}
 }
 
-// TestFilesAreTheOwners: the database holds password hashes, as do SQLite's side
-// files.
-func TestFilesAreTheOwners(t *testing.T) {
+// TestFilesAreOwnerOnly: only the owner can read the database, which holds password hashes, and
+// SQLite's side files.
+func TestFilesAreOwnerOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	db := storetest.Migrated(t, "sqlite:"+filepath.Join(dir, "doorward.db"), time.Now)
 	_, err := db.Write(t.Context(), func(tx *store.Tx) error { return tx.InsertTenant(t.Context(), doorward.Tenant{ID: "tnt_1"}) })
@@ -162,8 +162,8 @@ func TestOddPaths(t *testing.T) {
 	}
 }
 
-// TestFolderChanges: SQLite opens connections on demand, when the process may have
-// changed its working directory.
+// TestFolderChanges: connections are opened on demand, and the process may have changed its
+// working directory since Open.
 func TestFolderChanges(t *testing.T) {
 	t.Chdir(t.TempDir())
 	db := storetest.Migrated(t, "sqlite:doorward.db", time.Now)
@@ -230,9 +230,9 @@ func TestOpenExistingMakesNothing(t *testing.T) {
 	}
 }
 
-// TestKeptStatements: kept statements run again on one connection, nested, after a
-// change of the schema and after a failure, and close with the connection.
-func TestKeptStatements(t *testing.T) {
+// TestCachedStatements: cached statements run again on one connection, nested, after a change
+// of the schema and after a failure.
+func TestCachedStatements(t *testing.T) {
 	write, _ := store.Pools(storetest.Migrated(t, storetest.Engines["sqlite"](t), time.Now))
 	conn := hold(t, write, 1)[0]
 	ctx := t.Context()

@@ -41,11 +41,10 @@ type DB struct {
 	read   *sql.DB
 	clock  *Clock
 	rules  *rulesCache
-	wake   chan struct{}
-	events chan struct{}
-	filed  chan struct{}
 	close  func() error
 	pools  func() []Pool
+
+	mailQueued, deliveryQueued, inboxFiled chan struct{} // see the methods of these names
 }
 
 // engine is what differs between the two databases.
@@ -87,7 +86,7 @@ type engine struct {
 	// synchronous is a query: whether a commit waits for another server; empty for
 	// SQLite.
 	synchronous string
-	commits     string // statement that commits without leaving a row; empty for SQLite
+	commits     string // statement that writes to the log and leaves no row; empty for SQLite
 }
 
 // Open opens the database named by dsn, "sqlite:PATH" or "postgres://…", without
@@ -108,7 +107,8 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.clock, db.wake, db.filed, db.events = newClock(now), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
+	db.clock = newClock(now)
+	db.mailQueued, db.deliveryQueued, db.inboxFiled = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	return db, nil
 }
 
@@ -183,17 +183,17 @@ func (db *DB) NotifyNodes(ctx context.Context) error {
 	return fault(err)
 }
 
-// MailQueued receives after a commit that queued mail in this process. Mail of
-// other processes is found by polling.
-func (db *DB) MailQueued() <-chan struct{} { return db.wake }
+// MailQueued gets a value after a commit of this process that queued mail. Mail of other
+// processes is found by polling.
+func (db *DB) MailQueued() <-chan struct{} { return db.mailQueued }
 
-// DeliveryQueued receives after a commit that queued a delivery to a webhook in this process.
-// Those of other processes are found by polling.
-func (db *DB) DeliveryQueued() <-chan struct{} { return db.events }
+// DeliveryQueued gets a value after a commit of this process that queued a delivery to a
+// webhook. Those of other processes are found by polling.
+func (db *DB) DeliveryQueued() <-chan struct{} { return db.deliveryQueued }
 
-// InboxFiled receives after a commit that added to the inbox in this process. Rows
-// of other processes are found by polling.
-func (db *DB) InboxFiled() <-chan struct{} { return db.filed }
+// InboxFiled gets a value after a commit of this process that added to the inbox. Rows of
+// other processes are found by polling.
+func (db *DB) InboxFiled() <-chan struct{} { return db.inboxFiled }
 
 // Read returns the queries, each run in its own transaction.
 func (db *DB) Read() Reader { return db.reader(db.read) }
@@ -221,14 +221,15 @@ type Tx struct {
 	// MailShare is the owner of the mails that are queued next: a tenant's id, or the
 	// client network of the request. The dispatch of mail is fair between shares and
 	// limits each of them.
-	MailShare    string
-	forceDurable bool
-	queued       bool
-	delivering   bool
-	filed        bool
-	changes      []Change
-	events       []doorward.Event
-	counts       map[string]int64 // how many of the events count in the quota of a tenant
+	MailShare string
+
+	forceDurable   bool
+	mailQueued     bool
+	deliveryQueued bool
+	inboxFiled     bool
+	changes        []Change
+	events         []doorward.Event
+	counts         map[string]int64 // by tenant: how many of the events count in its quota
 }
 
 // Fill runs fn in one transaction without a time limit, while no process starts on
@@ -257,7 +258,7 @@ func (db *DB) Fill(ctx context.Context, fn func(tx *Tx) error) error {
 // another one (deadlock, serialization).
 const maxRuns = 4
 
-// Write runs fn in a transaction and commits when it returns nil. fn may run more
+// Write runs fn in a transaction and commits if it returns nil. fn may run more
 // than once and must have no effect except on tx. An error of fn is returned
 // unchanged, after rollback. Only app/access may call this. It returns the changes
 // that the caller must settle (see store/lease).
@@ -308,14 +309,14 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	if err := db.commit(ctx, t); err != nil {
 		return nil, err
 	}
-	if tx.queued {
-		signal(db.wake)
+	if tx.mailQueued {
+		signal(db.mailQueued)
 	}
-	if tx.delivering {
-		signal(db.events)
+	if tx.deliveryQueued {
+		signal(db.deliveryQueued)
 	}
-	if tx.filed {
-		signal(db.filed)
+	if tx.inboxFiled {
+		signal(db.inboxFiled)
 	}
 	return tx.changes, nil
 }
@@ -395,9 +396,10 @@ func (db *DB) commit(ctx context.Context, t writeTx) error {
 	return nil
 }
 
-func signal(wake chan<- struct{}) {
+// signal puts a value into the channel unless one is waiting there.
+func signal(c chan<- struct{}) {
 	select {
-	case wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

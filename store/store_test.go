@@ -38,9 +38,9 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// american makes databases with the collation of a language, as operators have
-// them: "a" sorts between "A" and "b". (pgtest's own sort by bytes, like SQLite,
-// which would hide code that depends on this.)
+// american makes databases with the collation of a language, as operators have them: "a" sorts
+// before "B". Those of pgtest.DSN sort by bytes, as SQLite does, which would hide code that
+// depends on the collation.
 var american = pgtest.Template{Prepare: dbtest.Migrate, Options: "LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"}
 
 // TestParametersGoByNumber: a driver that numbered parameters by position would
@@ -59,8 +59,8 @@ func TestParametersGoByNumber(t *testing.T) {
 	}
 }
 
-// TestWithoutTables: a database that lost tables by an operator's mistake must not
-// be opened.
+// TestWithoutTables: without tables, say by an operator's mistake, every query and statement is
+// a fault, not an absent row.
 func TestWithoutTables(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) { storetest.Broken(t, storetest.Open(t, dsn(t), time.Now)) })

@@ -129,8 +129,8 @@ var tenantPages = newPages(listing[doorward.Tenant]{
 	usual: "createdAt",
 })
 
-// TenantPage returns tenants, usually the oldest first; with ids only these. Errors:
-// validation_failed, of the order.
+// TenantPage returns tenants, usually the oldest first; unless only is empty, those with its
+// ids. Errors: validation_failed, of the order.
 func (r Reader) TenantPage(ctx context.Context, only []string, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
 	ids := ""
 	for _, id := range only {
@@ -149,7 +149,7 @@ func (tx *Tx) InsertTenant(ctx context.Context, t doorward.Tenant) error {
 const sqlLockTenant = `UPDATE tenants SET revision = revision + 1 WHERE id = $1`
 
 // LockTenant serializes administrative actions in a tenant until the transaction
-// ends, so that each sees the roles that the one before has left. It is a write
+// ends, so that each sees the roles that the previous one has left. It is a write
 // because SQLite has no SELECT … FOR UPDATE.
 func (tx *Tx) LockTenant(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlLockTenant, id)
@@ -173,28 +173,28 @@ WHERE id = $1 AND closed_at IS NULL`
 WHERE id = $1 AND closed_at > 0 AND (destroy_at IS NULL OR destroy_at > $2)`
 )
 
-// FreezeTenant reports whether the tenant was not frozen before.
+// FreezeTenant freezes the tenant, and reports whether it was not frozen before.
 func (tx *Tx) FreezeTenant(ctx context.Context, id string) (bool, error) {
 	tx.announce(ChangeTenant, id)
 	return tx.affected(ctx, sqlFreezeTenant, id)
 }
 
-// ThawTenant reports whether the tenant was frozen. If it is closed, its data is
-// destroyed no earlier than the instant given.
+// ThawTenant thaws the tenant, and reports whether it was frozen. If it is closed, its data
+// is destroyed no earlier than notBefore.
 func (tx *Tx) ThawTenant(ctx context.Context, id string, notBefore time.Time) (bool, error) {
 	tx.announce(ChangeTenant, id)
 	return tx.affected(ctx, sqlThawTenant, id, micros(notBefore))
 }
 
-// CloseTenant sets when the data of the tenant is destroyed, and reports whether
-// it was not closed before.
+// CloseTenant closes the tenant, sets when its data is destroyed, and reports whether it was
+// not closed before.
 func (tx *Tx) CloseTenant(ctx context.Context, id string, destroyAt time.Time) (bool, error) {
 	tx.announce(ChangeTenant, id)
 	return tx.affected(ctx, sqlCloseTenant, id, micros(tx.Now), micros(destroyAt))
 }
 
-// RestoreTenant reports whether the tenant was closed and its destruction had not
-// begun.
+// RestoreTenant opens a closed tenant again, and reports whether it was closed and the time
+// of its destruction had not come.
 func (tx *Tx) RestoreTenant(ctx context.Context, id string) (bool, error) {
 	tx.announce(ChangeTenant, id)
 	return tx.affected(ctx, sqlRestoreTenant, id, micros(tx.Now))

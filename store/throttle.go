@@ -32,14 +32,14 @@ RETURNING hits, since, until`
 
 // HitThrottle adds a hit to the bucket, or starts again at one when its window has
 // expired, and returns the new count. It locks the bucket until the transaction
-// ends. A window after the last hit the counter may be deleted.
+// ends. The counter may be deleted one window after its last hit.
 func (tx *Tx) HitThrottle(ctx context.Context, bucket string, window time.Duration) (Throttle, error) {
 	return one(ctx, tx.Reader, throttleFields, sqlHitThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
 }
 
 const sqlDelayThrottle = `UPDATE throttles SET until = $1, expires_at = CASE WHEN expires_at < $1 THEN $1 ELSE expires_at END WHERE bucket = $2`
 
-// DelayThrottle refuses attempts of the bucket until an instant.
+// DelayThrottle sets until when attempts of the bucket are refused.
 func (tx *Tx) DelayThrottle(ctx context.Context, bucket string, until time.Time) error {
 	return tx.run(ctx, sqlDelayThrottle, micros(until), bucket)
 }

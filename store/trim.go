@@ -26,8 +26,8 @@ AND (SELECT at FROM events e WHERE e.tenant_id = c.tenant_id ORDER BY seq LIMIT 
 	sqlSetAnchor   = `UPDATE audit_chains SET anchor = $2, anchor_hash = $3 WHERE tenant_id = $1 AND anchor < $2`
 )
 
-// TrailsDue returns trails that begin with an event from before an instant, or from
-// after now.
+// TrailsDue returns trails that begin with an event from before an instant, or from later
+// than now plus ClockTolerance.
 func (r Reader) TrailsDue(ctx context.Context, before, now time.Time, limit int) ([]string, error) {
 	return list(ctx, r, textField, sqlTrailsDue, micros(before), micros(now.Add(ClockTolerance)), limit)
 }

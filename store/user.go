@@ -40,9 +40,8 @@ func (tx *Tx) InsertAccount(ctx context.Context, a doorward.Account) (bool, erro
 
 const sqlLockAccountWithHash = `UPDATE users SET revision = revision + 1 WHERE id = $1 AND password_hash = $2`
 
-// LockAccountWithHash serializes actions on a user's sessions until the transaction ends,
-// and reports whether the password hash is still the one that was verified: if it
-// has since changed, no session is opened.
+// LockAccountWithHash serializes actions on a user's sessions until the transaction ends, and
+// reports whether the password hash is still the verified one: else no session may be opened.
 func (tx *Tx) LockAccountWithHash(ctx context.Context, id, verifiedHash string) (bool, error) {
 	return tx.affected(ctx, sqlLockAccountWithHash, id, verifiedHash)
 }
@@ -57,8 +56,7 @@ func (tx *Tx) LockAccount(ctx context.Context, id string) (bool, error) {
 
 const sqlSetPassword = `UPDATE users SET password_hash = $1, revision = revision + 1 WHERE id = $2 AND password_hash = $3`
 
-// SetPassword replaces the hash if it is still the one given, and reports
-// whether it was.
+// SetPassword replaces the hash from by to, and reports whether the account still had from.
 func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error) {
 	return tx.affected(ctx, sqlSetPassword, to, id, from)
 }
@@ -72,8 +70,8 @@ func userFields(u *doorward.User) []any {
 	}, rulesFields(&u.Rules)...)
 }
 
-// Few accounts have passkeys, and fewer a disabled one, so that they are looked for here and
-// not counted at the account.
+// Few accounts have passkeys, and fewer have disabled ones, so these are counted here and not
+// kept in a column of the account.
 const userColumns = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.factors, u.passkeys,
   CASE WHEN u.passkeys = 0 THEN 0 ELSE (SELECT count(*) FROM factors f WHERE f.user_id = u.id AND f.disabled_at IS NOT NULL) END, ` + rulesColumns
 
@@ -133,8 +131,8 @@ const (
 )
 
 var userPages = newPages(listing[doorward.User]{
-	// Outer joins, which find the same, keep SQLite from beginning with a table of few tenants
-	// and sorting all members.
+	// Outer joins find the same rows. With inner ones SQLite would begin with the few rows of
+	// tenants, and sort all members.
 	head:  strings.ReplaceAll(selectUser, "JOIN", "LEFT JOIN"),
 	count: `FROM memberships m `,
 	where: `WHERE m.tenant_id = $1
@@ -161,7 +159,7 @@ var userPages = newPages(listing[doorward.User]{
 	usual: "createdAt",
 })
 
-// rankOf is the rank of the role in a column; that of custom roles is not known here.
+// rankOf is an expression for the rank of the role in a column; custom roles have 0.
 func rankOf(column string) string {
 	text := "CASE " + column
 	for _, role := range doorward.Roles {
@@ -181,7 +179,7 @@ func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w d
 const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, search, created_at, name_key, email_key)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (tenant_id, user_id) DO NOTHING`
 
-// InsertMembership adds u to its tenant and reports whether it wasn't in it.
+// InsertMembership adds u to its tenant, and reports whether it was no member before.
 func (tx *Tx) InsertMembership(ctx context.Context, u doorward.User) (bool, error) {
 	return tx.affected(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, searchable(u.Email, u.Name), micros(u.CreatedAt),
 		fold.Key(u.Name), fold.Key(u.Email))
@@ -207,7 +205,7 @@ func (r Reader) SignedInBefore(ctx context.Context, userID string) (bool, error)
 
 const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $2 AND user_id = $3 AND status <> $1`
 
-// SetUserStatus reports whether it changed the status.
+// SetUserStatus sets the status of a member, and reports whether that changed it.
 func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, to doorward.UserStatus) (bool, error) {
 	tx.announce(ChangeUser, userID)
 	return tx.affected(ctx, sqlSetUserStatus, to, tenantID, userID)
@@ -215,7 +213,7 @@ func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, to doo
 
 const sqlSetUserRole = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND user_id = $3 AND role <> $1`
 
-// SetUserRole reports whether it changed the role.
+// SetUserRole sets the role of a member, and reports whether that changed it.
 func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, to doorward.Role) (bool, error) {
 	tx.announce(ChangeUser, userID)
 	return tx.affected(ctx, sqlSetUserRole, to, tenantID, userID)
@@ -230,7 +228,7 @@ func (tx *Tx) RenameUser(ctx context.Context, u doorward.User, name string) erro
 
 const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2`
 
-// DeleteMembership reports whether the user was in the tenant.
+// DeleteMembership removes the user from the tenant, and reports whether it was a member.
 func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bool, error) {
 	tx.announce(ChangeUser, userID)
 	return tx.affected(ctx, sqlDeleteMembership, tenantID, userID)

@@ -10,13 +10,13 @@ type Vitals struct {
 	Position    int64 // the number of the newest change
 	Nodes       int   // registered, including killed ones for a while
 	MailsQueued int
-	OldestMail  time.Time // that is queued; 1970 without any
+	OldestMail  time.Time // when the oldest queued mail was queued; 1970 without any
 	InboxRows   int       // all, due or not
 	InboxDue    time.Time // when the oldest row was due; 1970 without any
 	InboxAside  int       // rows that could not be recorded and are retried later
-	LastBackup  time.Time // that was completed; 1970 without any
-	Deliveries  int64     // to webhooks that are pending
-	Paused      int       // 1 while changes are paused
+	LastBackup  time.Time // when the newest backup was completed; 1970 without any
+	Deliveries  int64     // pending deliveries to webhooks
+	Paused      int       // 1 while changes are paused, else 0
 }
 
 func vitalsFields(v *Vitals) []any {

@@ -19,7 +19,7 @@ type WebhookSecrets struct {
 
 func webhookFields(w *doorward.Webhook) []any {
 	return []any{
-		&w.ID, &w.TenantID, &w.URL, wordsOf(&w.Events, plainWord), &w.About, wordsOf(&w.Include, plainWord), &w.Enabled, &w.DisabledReason,
+		&w.ID, &w.TenantID, &w.URL, wordsOf(&w.Events, parsePlainText), &w.About, wordsOf(&w.Include, parsePlainText), &w.Enabled, &w.DisabledReason,
 		&w.PublicKey, (*storedTime)(&w.CreatedAt),
 		nullableTime{&w.LastSuccessAt},
 		nullableTime{&w.FailingSince},
@@ -27,10 +27,6 @@ func webhookFields(w *doorward.Webhook) []any {
 		nullableTime{&w.PreviousEndsAt},
 	}
 }
-
-func plainWord(s string) (string, error) { return s, nil }
-
-func sameText(s string) string { return s }
 
 const (
 	selectWebhook = `SELECT id, tenant_id, url, events, about, include, enabled, disabled_reason,
@@ -87,26 +83,25 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 
 // InsertWebhook adds the webhook with its sealed secrets.
 func (tx *Tx) InsertWebhook(ctx context.Context, w doorward.Webhook, s WebhookSecrets) error {
-	return tx.run(ctx, sqlInsertWebhook, w.ID, w.TenantID, w.URL, joined(w.Events, sameText), w.About, joined(w.Include, sameText), w.Enabled,
+	return tx.run(ctx, sqlInsertWebhook, w.ID, w.TenantID, w.URL, joined(w.Events, plainText), w.About, joined(w.Include, plainText), w.Enabled,
 		w.PublicKey, s.Secret, s.Private, micros(w.CreatedAt))
 }
 
-// What is known of an endpoint ends when it is enabled again or gets another URL.
 const sqlUpdateWebhook = `UPDATE webhooks SET url = $2, events = $3, about = $4, include = $5, enabled = $6, disabled_reason = $7,
   failing_since = CASE WHEN $8 THEN NULL ELSE failing_since END, notices = CASE WHEN $8 THEN 0 ELSE notices END,
   health = CASE WHEN $8 THEN 'new' ELSE health END
 WHERE id = $1`
 
-// UpdateWebhook writes what can be edited. With fresh what is known of the endpoint is
-// forgotten.
+// UpdateWebhook writes what can be edited. With fresh, for an endpoint that is enabled again
+// or has another URL, it resets failures, notices and health.
 func (tx *Tx) UpdateWebhook(ctx context.Context, w doorward.Webhook, fresh bool) error {
-	return tx.run(ctx, sqlUpdateWebhook, w.ID, w.URL, joined(w.Events, sameText), w.About, joined(w.Include, sameText), w.Enabled, string(w.DisabledReason), fresh)
+	return tx.run(ctx, sqlUpdateWebhook, w.ID, w.URL, joined(w.Events, plainText), w.About, joined(w.Include, plainText), w.Enabled, string(w.DisabledReason), fresh)
 }
 
 const sqlRotateWebhook = `UPDATE webhooks SET previous_sealed = $2, previous_ends_at = $3, secret_sealed = $4 WHERE id = $1`
 
-// RotateWebhook replaces the secret; the one before, sealed for its new place, is used too
-// until ends.
+// RotateWebhook replaces the secret. previous is the replaced one, sealed for the column
+// previous_sealed; it is used, too, until ends.
 func (tx *Tx) RotateWebhook(ctx context.Context, id string, previous []byte, ends time.Time, secret []byte) error {
 	return tx.run(ctx, sqlRotateWebhook, id, previous, micros(ends), secret)
 }
@@ -126,14 +121,14 @@ func (tx *Tx) DropDeliveriesOf(ctx context.Context, tenantID string) error {
 	return tx.run(ctx, sqlDropPendingOfTenant, tenantID)
 }
 
-// RetiredWebhooks is what DeleteWebhooksOf takes in place of a tenant for the webhooks that
-// RetireWebhook has deleted.
+// RetiredWebhooks is the tenant of webhooks that RetireWebhook has deleted, for
+// DeleteWebhooksOf.
 const RetiredWebhooks = "deleted"
 
 const sqlRetireWebhook = `UPDATE webhooks SET tenant_id = '` + RetiredWebhooks + `', enabled = FALSE WHERE id = $1`
 
-// RetireWebhook deletes the webhook for everybody: it is in no tenant and gets nothing. Its
-// rows go with DeleteWebhooksOf.
+// RetireWebhook takes the webhook out of its tenant and disables it. DeleteWebhooksOf with
+// RetiredWebhooks deletes its rows.
 func (tx *Tx) RetireWebhook(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlRetireWebhook, id)
 }
@@ -203,15 +198,16 @@ func (tx *Tx) WebhookFailed(ctx context.Context, id string) error {
 
 const sqlWebhooksFailing = selectWebhook + `WHERE enabled AND failing_since <= $1 AND notices < $2 ORDER BY created_at, id LIMIT $3`
 
-// WebhooksFailing returns enabled webhooks without a success since an instant, of which
-// fewer notices were sent.
+// WebhooksFailing returns enabled webhooks that have failed since an instant or longer, and
+// about which fewer than notices mails were sent.
 func (r Reader) WebhooksFailing(ctx context.Context, since time.Time, notices, limit int) ([]doorward.Webhook, error) {
 	return list(ctx, r, webhookFields, sqlWebhooksFailing, micros(since), notices, limit)
 }
 
 const sqlNoticeWebhook = `UPDATE webhooks SET notices = $2 WHERE id = $1 AND enabled AND failing_since <= $3 AND notices < $2`
 
-// NoticeWebhook marks a notice as sent, and reports whether it was still due.
+// NoticeWebhook records that the notice with this number is sent, and reports whether it was
+// still due.
 func (tx *Tx) NoticeWebhook(ctx context.Context, id string, notice int, since time.Time) (bool, error) {
 	return tx.affected(ctx, sqlNoticeWebhook, id, notice, micros(since))
 }

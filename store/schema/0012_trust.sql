@@ -1,8 +1,8 @@
 -- +goose Up
 
--- Counts up whenever what a person proves who they are with is replaced. What
--- trusts a browser because of an earlier proof carries the number it was made
--- under, and is worth nothing under another one.
+-- Counts up when the credentials of a person are replaced. Trust in a browser
+-- carries the number under which it was made, and counts for nothing under
+-- another one.
 ALTER TABLE users ADD COLUMN credential_generation BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE devices ADD COLUMN credential_generation BIGINT NOT NULL DEFAULT 0;
 -- When the browser signed in again; 0: not since it was made, as far as known.

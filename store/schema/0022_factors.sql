@@ -8,8 +8,8 @@ ALTER TABLE sessions ADD COLUMN proved_at BIGINT NOT NULL DEFAULT 0; -- the last
 ALTER TABLE sessions ADD COLUMN factor_at BIGINT NOT NULL DEFAULT 0; -- the last proof with a second factor; 0: none
 ALTER TABLE sessions ADD COLUMN remembered BOOLEAN NOT NULL DEFAULT FALSE; -- the browser stood in for the second factor
 
--- Confirmed factors of the account that are not disabled. It changes with them, in the
--- same transaction.
+-- Confirmed factors of the account, disabled ones too. It changes with them, in the same
+-- transaction.
 ALTER TABLE users ADD COLUMN factors BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE users ADD COLUMN passkeys BIGINT NOT NULL DEFAULT 0; -- of these
 

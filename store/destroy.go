@@ -9,9 +9,9 @@ import (
 
 // A destruction that has begun (closed_at is 0) always continues. A frozen tenant
 // is not destroyed: the operator may need its data.
-const due = `(t.closed_at = 0 OR t.status = 'closing' AND t.destroy_at <= $1)`
+const destructionDue = `(t.closed_at = 0 OR t.status = 'closing' AND t.destroy_at <= $1)`
 
-const sqlTenantsDue = selectTenant + `WHERE t.closed_at IS NOT NULL AND ` + due + ` ORDER BY t.destroy_at, t.id`
+const sqlTenantsDue = selectTenant + `WHERE t.closed_at IS NOT NULL AND ` + destructionDue + ` ORDER BY t.destroy_at, t.id`
 
 // TenantsDue returns the tenants whose data is to be destroyed at now.
 func (r Reader) TenantsDue(ctx context.Context, now time.Time) ([]doorward.Tenant, error) {
@@ -43,7 +43,7 @@ func (tx *Tx) SetDestroyAt(ctx context.Context, hold time.Duration) error {
 }
 
 const sqlMarkDestroyed = `UPDATE tenants SET closed_at = 0, destroy_at = 0
-WHERE id = $2 AND EXISTS (SELECT 1 FROM tenants t WHERE t.id = tenants.id AND t.closed_at IS NOT NULL AND ` + due + `)`
+WHERE id = $2 AND EXISTS (SELECT 1 FROM tenants t WHERE t.id = tenants.id AND t.closed_at IS NOT NULL AND ` + destructionDue + `)`
 
 // MarkDestroyed makes the closing of a tenant irreversible, by setting closed_at to 0,
 // if its data is to be destroyed now, and reports whether it is. Call it under LockTenant.

@@ -5,8 +5,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// brands: a tenant's accent and logo, with and without each; an image is kept
-// while a tenant uses its hash.
+// brands: a tenant has an accent and a logo, both, one or none. An image is kept while a
+// tenant uses its hash.
 func brands(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")

@@ -96,7 +96,7 @@ func destructionTimes(f *fixture) {
 	equal(f, destroyAt(acme), (*time.Time)(nil))
 }
 
-// endsOfTenantsAndPeople: which rows are deleted with a row, and which stay.
+// endsOfTenantsAndPeople: rows of a deleted tenant or account are deleted, others stay.
 func endsOfTenantsAndPeople(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")

@@ -9,7 +9,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// erasedInvitations: what is answered or over is blanked, what can be accepted stays.
+// erasedInvitations: answered and expired invitations are blanked, those that can be accepted
+// stay.
 func erasedInvitations(f *fixture) {
 	ctx := f.Context()
 	acme, zeta, gamma := f.tenant("Acme"), f.tenant("Zeta"), f.tenant("Gamma")
@@ -194,7 +195,8 @@ func blankedTrailsOfInvitations(f *fixture) {
 	equal(f, blank(), []string{creation.ID, about.ID})
 }
 
-// formerAddresses: of the addresses that the account had, those that nobody has now.
+// formerAddresses: confirmed addresses that the account had are returned, unless another account
+// has them now.
 func formerAddresses(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")

@@ -239,7 +239,7 @@ func unprovedSessions(f *fixture) {
 	left("strong", "late")
 }
 
-// latestEvents: by the user and about the user, of some actions, in any trail.
+// latestEvents: events of some actions by the user and about the user are found in any trail.
 func latestEvents(f *fixture) {
 	ctx := f.Context()
 	now := f.clock.read()
@@ -270,7 +270,7 @@ func latestEvents(f *fixture) {
 	equal(f, latest(0, 5), "evt_3evt_2")
 }
 
-// provedSessions: new proofs of a session, and browsers that stand in for a factor.
+// provedSessions: new proofs of a session are stored, and browsers that stand in for a factor.
 func provedSessions(f *fixture) {
 	ctx := f.Context()
 	ann := f.member(f.tenant("Acme"), "ann@acme.example", doorward.RoleUser)

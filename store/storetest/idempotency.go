@@ -15,6 +15,7 @@ func attemptAt(id, attempt string) doorward.IdempotentCall {
 	return doorward.IdempotentCall{ID: []byte(id), TenantID: "tnt_" + id, Body: []byte("body of " + attempt), Attempt: attempt}
 }
 
+// marks reports whether the attempt gets the mark.
 func (f *fixture) marks(c doorward.IdempotentCall) (marked bool) {
 	f.Helper()
 	f.write(func(tx *store.Tx) {
@@ -25,6 +26,7 @@ func (f *fixture) marks(c doorward.IdempotentCall) (marked bool) {
 	return marked
 }
 
+// keeps reports whether the attempt's answer is kept.
 func (f *fixture) keeps(c doorward.IdempotentCall, answer string) (kept bool) {
 	f.Helper()
 	f.write(func(tx *store.Tx) {

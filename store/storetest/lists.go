@@ -55,7 +55,7 @@ func longLists(f *fixture) {
 	}
 }
 
-// redundantInvitations: those to people who are members by now are revoked.
+// redundantInvitations: pending invitations to people who are members by now are revoked.
 func redundantInvitations(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")

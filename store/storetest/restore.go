@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// restored: the steps after a database was restored to an older state.
+// restored: after a database was restored to an older state, sessions, links and resets end.
 func restored(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")

@@ -316,7 +316,7 @@ func throttles(f *fixture) {
 		err = f.try(ctx, func(tx *store.Tx) (err error) { t, err = tx.HitThrottle(ctx, bucket, time.Minute); return err })
 		return t, err
 	}
-	never := time.Unix(0, 0).UTC() // the time of the first hit may be in the future of another node's clock
+	never := time.Unix(0, 0).UTC() // not Now: that may be in the future by another node's clock
 	equal(f, f.value(hit("ann")), store.Throttle{Hits: 1, Since: noon, Until: never})
 	f.clock.move(time.Minute - time.Microsecond)
 	equal(f, f.value(hit("ann")), store.Throttle{Hits: 2, Since: noon, Until: never})

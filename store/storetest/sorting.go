@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// wordsOfLists: without regard to case, accents and the order of words.
+// wordsOfLists: rows are found by words without regard to case, accents and order.
 func wordsOfLists(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -53,7 +53,8 @@ func wordsOfLists(f *fixture) {
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.FoldLists(ctx, 9)), 0) }) // nothing is left to be folded
 }
 
-// ordersOfLists: each order forward and back, in pages of every size, also with equal keys.
+// ordersOfLists: lists are read in each order forward and back, in pages of every size, also
+// with equal keys.
 func ordersOfLists(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")

@@ -217,7 +217,7 @@ type fixture struct {
 	testing.TB
 	*store.DB
 	clock *clock
-	made  int
+	made  int // ids, see id
 }
 
 // try runs fn in a transaction.

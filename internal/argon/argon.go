@@ -23,8 +23,8 @@
 //
 // x/crypto/argon2 allocates its memory for each hash. At most workers × m KiB (19
 // MiB a worker by default) are in use at once; with garbage, a process without
-// Options.Child was measured at two to three times that. With it the memory is that of
-// processes that collect after each hash and end when idle. A stored hash that needs
+// Options.Child was measured at two to three times that. With it, the memory is used by
+// processes that collect garbage after each hash and end when idle. A stored hash that needs
 // more memory or lanes than the pool's parameters takes that many slots, up to all of
 // them.
 //
@@ -87,7 +87,7 @@ func (p Params) Check() error {
 	return nil
 }
 
-// checkCost holds for configured and for stored parameters alike. The lower
+// checkCost checks the bounds of configured and of stored parameters. The lower
 // bound of the memory is RFC 9106's, section 3.1.
 func (p Params) checkCost() error {
 	switch {

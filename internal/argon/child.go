@@ -35,10 +35,10 @@ type children struct {
 	startWithin, hashWithin time.Duration
 
 	mu       sync.Mutex
-	idle     []*child // the last one was used last
+	idle     []*child // most recently used last
 	live     map[*child]bool
-	ended    time.Duration // CPU time of processes that have ended
-	reported time.Duration // CPU time that was returned last
+	endedCPU time.Duration // of processes that have ended
+	lastCPU  time.Duration // that usage returned last
 	failures uint64
 }
 
@@ -51,28 +51,28 @@ func newChildren(o Options) *children {
 
 // derive makes a hash. A process that fails is killed, and the next hash gets another one.
 // If none can be started, as under a limit of processes, the hash is made here. If one
-// fails later it isn't: it may have been killed because memory has run out. The password is
-// overwritten.
+// fails later, the result is an error: it may have been killed because memory has run out.
+// The password is overwritten.
 func (c *children) derive(r request) ([]byte, error) {
 	defer clear(r.Password)
 	p, err := c.take()
 	if err != nil {
-		c.fail(err)
+		c.recordFailure(err)
 		return r.derive(), nil
 	}
 	work := time.Duration(r.Cost.MemoryKiB>>10) * time.Duration(r.Cost.Time)
 	tag, err := p.ask(r, c.hashWithin+work*hashTimeoutPerMiB)
 	if err != nil {
 		err = fmt.Errorf("argon: the process for hashes: %w", err)
-		c.fail(err)
+		c.recordFailure(err)
 		c.kill(p)
 		return nil, err
 	}
-	c.give(p)
+	c.putBack(p)
 	return tag, nil
 }
 
-func (c *children) fail(err error) {
+func (c *children) recordFailure(err error) {
 	c.mu.Lock()
 	c.failures++
 	c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *children) takeIdle() *child {
 	return p
 }
 
-func (c *children) give(p *child) {
+func (c *children) putBack(p *child) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle = append(c.idle, p)
@@ -131,7 +131,7 @@ func (c *children) retire(p *child) {
 	}
 }
 
-// kill ends a process, which has nothing to lose, and waits for its end.
+// kill ends a process, which keeps nothing, and waits for its end.
 func (c *children) kill(p *child) {
 	c.mu.Lock()
 	delete(c.live, p) // its number may soon be another process's
@@ -140,7 +140,7 @@ func (c *children) kill(p *child) {
 	_ = p.cmd.Wait()
 	if state := p.cmd.ProcessState; state != nil {
 		c.mu.Lock()
-		c.ended += state.UserTime() + state.SystemTime()
+		c.endedCPU += state.UserTime() + state.SystemTime()
 		c.mu.Unlock()
 	}
 }
@@ -149,14 +149,14 @@ func (c *children) kill(p *child) {
 func (c *children) usage() Processes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	u := Processes{Running: len(c.live), Failures: c.failures, CPU: c.ended}
+	u := Processes{Running: len(c.live), Failures: c.failures, CPU: c.endedCPU}
 	for p := range c.live {
 		cpu, resident := usageOf(p.cmd.Process.Pid)
 		u.CPU += cpu
 		u.Resident += resident
 	}
-	u.CPU = max(u.CPU, c.reported)
-	c.reported = u.CPU
+	u.CPU = max(u.CPU, c.lastCPU)
+	c.lastCPU = u.CPU
 	return u
 }
 
@@ -193,7 +193,7 @@ func startChild(cmd *exec.Cmd) (*child, error) {
 	return &child{cmd: cmd, in: in, out: out}, cmd.Start()
 }
 
-// awaitGreeting returns nil if the process is one that understands the requests.
+// awaitGreeting returns nil if the process reads requests of this version.
 func (p *child) awaitGreeting(within time.Duration) error {
 	defer p.killAfter(within)()
 	got := make([]byte, len(greeting))

@@ -44,13 +44,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// starts counts processes, and waits for their end.
+// starts makes the commands of child processes, counts them, and waits for their end.
 type starts struct {
 	t    *testing.T
 	kind string // of childKinds; empty: one that works
 	mu   sync.Mutex
 	all  []*exec.Cmd
-	// alive are pipes that each process holds open for writing until it ends.
+	// alive are both ends, reading and writing, of a pipe per process, which holds the
+	// writing end open until it ends.
 	alive []*os.File
 }
 
@@ -73,7 +74,7 @@ func (s *starts) command() *exec.Cmd {
 // awaitEnd returns when the process has ended.
 func (s *starts) awaitEnd(i int) {
 	s.t.Helper()
-	s.alive[2*i+1].Close() // this process's own
+	s.alive[2*i+1].Close() // this process's copy of the writing end
 	if err := s.alive[2*i].SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		s.t.Fatal(err)
 	}
@@ -87,8 +88,8 @@ func (s *starts) awaitEnd(i int) {
 func TestChild(t *testing.T) {
 	for _, params := range []Params{cheap, {2048, 2, 2}} {
 		s := &starts{t: t}
-		within, here := NewPool(params, Options{Child: s.command}), NewPool(params, Options{})
-		for _, pools := range [][2]*Pool{{within, here}, {here, within}} {
+		inChild, here := NewPool(params, Options{Child: s.command}), NewPool(params, Options{})
+		for _, pools := range [][2]*Pool{{inChild, here}, {here, inChild}} {
 			phc, err := pools[0].Hash(t.Context(), staple)
 			if err != nil {
 				t.Fatal(err)
@@ -99,7 +100,7 @@ func TestChild(t *testing.T) {
 				}
 			}
 			if got, err := pools[1].Verify(t.Context(), "", staple); err != nil || got.OK {
-				t.Errorf("%v: the password of no account: %+v, %v", params, got, err)
+				t.Errorf("%v: a password without an account: %+v, %v", params, got, err)
 			}
 		}
 		if len(s.all) != 1 {
@@ -122,7 +123,7 @@ func TestChildren(t *testing.T) {
 	}
 	callers.Wait()
 	if n := len(s.all); n < 1 || n > 2 {
-		t.Errorf("%d processes, want one for each of two workers", n)
+		t.Errorf("%d processes, want at most one for each of two workers", n)
 	}
 }
 
@@ -150,15 +151,15 @@ func TestChildDies(t *testing.T) {
 	}
 }
 
-// hashOf returns the children of a pool, and a request for a hash.
-func hashOf(s *starts) (*children, request) {
+// newRequest returns children without processes yet, and a request for a hash.
+func newRequest(s *starts) (*children, request) {
 	c := newChildren(Options{Child: s.command, ChildFailed: func(error) {}})
 	return c, request{Password: []byte(staple), Salt: make([]byte, saltSize), Cost: cheap, Size: tagSize}
 }
 
 func TestChildEndsWhenIdle(t *testing.T) {
 	s := &starts{t: t}
-	c, r := hashOf(s)
+	c, r := newRequest(s)
 	c.idleFor = time.Millisecond
 	for i := range 2 {
 		if _, err := c.derive(r); err != nil {
@@ -180,7 +181,7 @@ func TestBrokenChild(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			s := &starts{t: t, kind: kind}
-			c, r := hashOf(s)
+			c, r := newRequest(s)
 			if c.hashWithin = time.Millisecond; !started {
 				c.startWithin = 50 * time.Millisecond
 			}
@@ -213,7 +214,7 @@ func TestChildUsage(t *testing.T) {
 		t.Skip("needs /proc")
 	}
 	s := &starts{t: t}
-	c, r := hashOf(s)
+	c, r := newRequest(s)
 	r.Cost = Params{MemoryKiB: 64 << 10, Time: 4, Parallelism: 1} // over 10 ms, a tick
 	if _, err := c.derive(r); err != nil {
 		t.Fatal(err)
@@ -223,7 +224,7 @@ func TestChildUsage(t *testing.T) {
 		t.Errorf("with an idle process the usage is %+v", alive)
 	}
 	c.retire(c.idle[0])
-	c.reported = 0
+	c.lastCPU = 0
 	if ended := c.usage(); ended.Running != 0 || ended.CPU < alive.CPU || ended.Resident != 0 {
 		t.Errorf("after its end the usage is %+v, before it %+v", ended, alive)
 	}
@@ -251,7 +252,7 @@ func TestRequestLimits(t *testing.T) {
 		bad := good
 		change(&bad)
 		if _, err := bad.frame(7); err == nil {
-			t.Errorf("%s: sent", name)
+			t.Errorf("%s: a request beyond the limit is sent", name)
 		}
 		h := header{ID: 7, Cost: bad.Cost, Size: bad.Size, Salt: uint32(len(bad.Salt)), Password: uint32(len(bad.Password))}
 		sent, err := binary.Append(nil, binary.LittleEndian, h)
@@ -259,7 +260,7 @@ func TestRequestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := readRequest(bytes.NewReader(append(sent, make([]byte, 1<<20)...))); err == nil {
-			t.Errorf("%s: read", name)
+			t.Errorf("%s: a request beyond the limit is read", name)
 		}
 	}
 }

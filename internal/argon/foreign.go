@@ -37,7 +37,7 @@ func parseBcrypt(phc, rest string) (digest, error) {
 	if form == nil {
 		return digest{}, errors.New("want two digits of cost and 53 characters of salt and hash")
 	}
-	cost, err := number(strings.TrimPrefix(form[1], "0"))
+	cost, err := parseNumber(strings.TrimPrefix(form[1], "0"))
 	if err != nil || cost < minBcryptCost || cost > maxBcryptCost {
 		return digest{}, fmt.Errorf("a cost of %s is not within %d to %d", form[1], minBcryptCost, maxBcryptCost)
 	}
@@ -45,7 +45,7 @@ func parseBcrypt(phc, rest string) (digest, error) {
 	return digest{cost: foreignCost(4), foreign: m}, err
 }
 
-// parseScrypt reads ln=…,r=…,p=…$salt$key, N being 2^ln.
+// parseScrypt reads ln=…,r=…,p=…$salt$key, where N is 2^ln.
 func parseScrypt(phc, rest string) (digest, error) {
 	parts := strings.Split(rest, "$")
 	if len(parts) != 3 {
@@ -55,7 +55,7 @@ func parseScrypt(phc, rest string) (digest, error) {
 	if err != nil {
 		return digest{}, err
 	}
-	if err := saltAndKey(base64.RawStdEncoding, parts[1], parts[2], maxTag); err != nil {
+	if err := checkSaltAndKey(base64.RawStdEncoding, parts[1], parts[2], maxTag); err != nil {
 		return digest{}, err
 	}
 	m, err := scrypt.Decode(phc)
@@ -63,9 +63,9 @@ func parseScrypt(phc, rest string) (digest, error) {
 }
 
 // scryptMemory returns the KiB of V and B in RFC 7914, section 6, which is
-// 128 × r × (N + p) bytes, the parameters being within bounds.
+// 128 × r × (N + p) bytes. It refuses parameters out of bounds.
 func scryptMemory(s string) (uint32, error) {
-	v, err := numbers(s, "ln=", "r=", "p=")
+	v, err := parseNumbers(s, "ln=", "r=", "p=")
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +95,7 @@ func parsePBKDF2(phc, rest string) (digest, error) {
 	if strings.HasPrefix(phc, "$pbkdf2-sha512$") {
 		size = 64
 	}
-	if err := saltAndKey(passlibAlphabet, parts[1], parts[2], size); err != nil {
+	if err := checkSaltAndKey(passlibAlphabet, parts[1], parts[2], size); err != nil {
 		return digest{}, err
 	}
 	m, err := pbkdf2.Decode(phc)
@@ -118,7 +118,7 @@ func parseDjango(_, rest string) (digest, error) {
 }
 
 func checkRounds(s string) error {
-	rounds, err := number(s)
+	rounds, err := parseNumber(s)
 	if err != nil {
 		return fmt.Errorf("rounds: %w", err)
 	}
@@ -128,7 +128,7 @@ func checkRounds(s string) error {
 	return nil
 }
 
-func saltAndKey(enc *base64.Encoding, salt, key string, maxKey int) error {
+func checkSaltAndKey(enc *base64.Encoding, salt, key string, maxKey int) error {
 	if _, err := unpack(enc, salt, "salt", minSalt, maxSalt); err != nil {
 		return err
 	}

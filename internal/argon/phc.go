@@ -24,7 +24,7 @@ const (
 	maxPHC           = 512 // characters of the entire string
 )
 
-// digest is a stored hash that was parsed and found affordable.
+// digest is a stored hash that was parsed, with a cost within the bounds.
 type digest struct {
 	// cost is the cost of one verification. Time is 0 for a foreign hash, which so
 	// differs from the parameters of every pool.
@@ -41,9 +41,9 @@ type matcher interface {
 
 // CheckHash returns nil if [Pool.Verify] can work with the stored hash, and
 // otherwise an error that says why not. The empty string is no hash. Errors
-// never quote the input, which in a botched import may be a bare password.
+// never quote the input, which after a faulty import may be a plain password.
 //
-// Readable are, in the PHC string format
+// These can be read, in the PHC string format
 // (https://github.com/P-H-C/phc-string-format) unless said otherwise:
 //
 //   - $argon2id$ of version 19: up to 1 GiB, 64 passes, 64 lanes, and 4 GiB
@@ -76,7 +76,7 @@ var kinds = []struct {
 }
 
 // parse reads a stored hash. It accepts exactly one spelling of each value:
-// no signs, leading zeros, padding, line breaks or loose bits.
+// no signs, leading zeros, padding, line breaks or unused bits set.
 func parse(phc string) (digest, error) {
 	if len(phc) > maxPHC {
 		return digest{}, fmt.Errorf("argon: stored hash: longer than %d characters", maxPHC)
@@ -118,7 +118,7 @@ func parseArgon2id(_, rest string) (digest, error) {
 }
 
 func parseCost(s string) (Params, error) {
-	v, err := numbers(s, "m=", "t=", "p=")
+	v, err := parseNumbers(s, "m=", "t=", "p=")
 	if err != nil {
 		return Params{}, err
 	}
@@ -136,19 +136,19 @@ func (d digest) String() string {
 		d.cost.MemoryKiB, d.cost.Time, d.cost.Parallelism, b64.EncodeToString(d.salt), b64.EncodeToString(d.tag))
 }
 
-// request asks for the tag that the password would have.
+// request returns the request for the tag that the password would have.
 func (d digest) request(password string, size uint32) request {
 	return request{Password: []byte(password), Salt: d.salt, Cost: d.cost, Size: size}
 }
 
-// outdated reports whether Hash would now use other parameters or another algorithm.
-func (d digest) outdated(now Params) bool {
+// isOutdated reports whether Hash would now use other parameters or another algorithm.
+func (d digest) isOutdated(now Params) bool {
 	return d.cost != now || len(d.salt) != saltSize || len(d.tag) != tagSize
 }
 
-// numbers reads values separated by commas, each behind its name, in the
+// parseNumbers reads values separated by commas, each behind its name, in the
 // order of the names.
-func numbers(s string, names ...string) ([]uint32, error) {
+func parseNumbers(s string, names ...string) ([]uint32, error) {
 	parts := strings.Split(s, ",")
 	if len(parts) != len(names) {
 		return nil, fmt.Errorf("want the parameters %s and no other", strings.Join(names, " "))
@@ -160,15 +160,15 @@ func numbers(s string, names ...string) ([]uint32, error) {
 			return nil, fmt.Errorf("want the parameters %s in this order", strings.Join(names, " "))
 		}
 		var err error
-		if values[i], err = number(digits); err != nil {
+		if values[i], err = parseNumber(digits); err != nil {
 			return nil, fmt.Errorf("parameter %s: %w", strings.TrimSuffix(name, "="), err)
 		}
 	}
 	return values, nil
 }
 
-// number reads a decimal number in its canonical form.
-func number(s string) (uint32, error) {
+// parseNumber reads a decimal number in its canonical form.
+func parseNumber(s string) (uint32, error) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil || strconv.FormatUint(n, 10) != s {
 		return 0, errors.New("not a decimal number in 32 bits")
@@ -176,8 +176,8 @@ func number(s string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// unpack decodes between least and most bytes. The way back must give the
-// same text, as Go's decoder passes over line breaks and loose bits.
+// unpack decodes between least and most bytes. Encoding them again must give the
+// same text, because Go's decoder ignores line breaks and unused bits.
 func unpack(enc *base64.Encoding, s, what string, least, most int) ([]byte, error) {
 	b, err := enc.DecodeString(s)
 	if err != nil || enc.EncodeToString(b) != s {

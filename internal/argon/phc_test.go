@@ -47,7 +47,7 @@ func TestVerifyVectors(t *testing.T) {
 			if err := CheckHash(test.phc); err != nil {
 				t.Fatalf("CheckHash: %v", err)
 			}
-			wantOutdated := test.name != "argon2id cli" // the only one with our parameters and sizes
+			wantOutdated := test.name != "argon2id cli" // the only one with the default parameters and sizes
 			right, err := pool.Verify(t.Context(), test.phc, test.password)
 			if want := (Result{OK: true, Outdated: wantOutdated}); err != nil || right != want {
 				t.Errorf("right password: %+v, %v, want %+v", right, err, want)
@@ -85,8 +85,8 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
-// refused has a hash for each possible error. The marker is where free text can be: no
-// error may repeat it.
+// refused has a hash for each possible error. The word marker stands where free text can
+// be: no error may repeat it.
 var refused = []struct{ why, phc string }{
 	{"empty", ""},
 	{"bare password", "hunter2-marker"},
@@ -106,12 +106,12 @@ var refused = []struct{ why, phc string }{
 	{"argon2id: memory for 33 bits", "$argon2id$v=19$m=4294967297,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"argon2id: memory over 1 GiB", "$argon2id$v=19$m=1048577,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"argon2id: memory under 8 p", "$argon2id$v=19$m=15,t=1,p=2$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
-	{"argon2id: no pass", "$argon2id$v=19$m=1024,t=0,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
+	{"argon2id: 0 passes", "$argon2id$v=19$m=1024,t=0,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"argon2id: 65 passes", "$argon2id$v=19$m=1024,t=65,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
-	{"argon2id: no lane", "$argon2id$v=19$m=1024,t=1,p=0$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
+	{"argon2id: 0 lanes", "$argon2id$v=19$m=1024,t=1,p=0$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"argon2id: 65 lanes", "$argon2id$v=19$m=1024,t=1,p=65$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"argon2id: 257 lanes, 1 in 8 bits", "$argon2id$v=19$m=1024,t=1,p=257$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
-	{"argon2id: each within, together not", "$argon2id$v=19$m=1048576,t=64,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
+	{"argon2id: memory × time too large", "$argon2id$v=19$m=1048576,t=64,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"argon2id: short salt", "$argon2id$v=19$m=1024,t=1,p=1$c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"argon2id: long salt", "$argon2id$v=19$m=1024,t=1,p=1$" + strings.Repeat("AAAA", 22) + "$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"argon2id: short tag", "$argon2id$v=19$m=1024,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHQ"},
@@ -119,7 +119,7 @@ var refused = []struct{ why, phc string }{
 	{"argon2id: empty tag", "$argon2id$v=19$m=1024,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$"},
 	{"argon2id: padding", "$argon2id$v=19$m=1024,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA==$c2FsdHNhbHRzYWx0c2FsdA=="},
 	{"argon2id: line break in tag", "$argon2id$v=19$m=1024,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRz\nYWx0c2FsdA"},
-	{"argon2id: loose bits", "$argon2id$v=19$m=1024,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdB"},
+	{"argon2id: unused bits set", "$argon2id$v=19$m=1024,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdB"},
 	{"argon2id: not base64", "$argon2id$v=19$m=1024,t=1,p=1$marker!marker!$c2FsdHNhbHRzYWx0c2FsdA"},
 
 	{"bcrypt: 2x", "$2x$06$abcdefghijklmnopqrstu.jFo3griMkFdv.q5HFdFZfS6Hp1tC0ES"},
@@ -133,21 +133,21 @@ var refused = []struct{ why, phc string }{
 	{"scrypt: N 2^23", "$scrypt$ln=23,r=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"scrypt: N 2^64", "$scrypt$ln=64,r=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"scrypt: N 1", "$scrypt$ln=0,r=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
-	{"scrypt: together", "$scrypt$ln=17,r=8,p=5$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
+	{"scrypt: product too large", "$scrypt$ln=17,r=8,p=5$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"scrypt: product overflows 32 bits", "$scrypt$ln=1,r=65536,p=65536$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"scrypt: r 0", "$scrypt$ln=14,r=0,p=1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"scrypt: p 0", "$scrypt$ln=14,r=8,p=0$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"scrypt: default parameters", "$scrypt$$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"scrypt: empty key", "$scrypt$ln=14,r=8,p=1$c2FsdHNhbHRzYWx0c2FsdA$"},
 
-	{"pbkdf2: rounds", "$pbkdf2-sha256$4000001$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
-	{"pbkdf2: no round", "$pbkdf2-sha256$0$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
+	{"pbkdf2: too many rounds", "$pbkdf2-sha256$4000001$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
+	{"pbkdf2: 0 rounds", "$pbkdf2-sha256$0$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"pbkdf2: negative rounds", "$pbkdf2-sha256$-1$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"pbkdf2: SHA-1", "$pbkdf2$1000$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzYWx0c2FsdA"},
 	{"pbkdf2: key of two blocks", "$pbkdf2-sha256$1000$c2FsdHNhbHRzYWx0c2FsdA$" + strings.Repeat("AAAA", 11)},
 	{"pbkdf2: plus sign", "$pbkdf2-sha256$1000$c2FsdHNhbHRzYWx0c2FsdA$c2FsdHNhbHRzY+x0c2FsdA"},
 
-	{"django: rounds", "pbkdf2_sha256$4000001$seasalt2$nxgnNHRsZWSmi4hRSKq2MRigfaRmjDhH1NH4g2sQRbU="},
+	{"django: too many rounds", "pbkdf2_sha256$4000001$seasalt2$nxgnNHRsZWSmi4hRSKq2MRigfaRmjDhH1NH4g2sQRbU="},
 	{"django: unusable password", "!marker"},
 	{"django: no padding", "pbkdf2_sha256$1000$seasalt2$nxgnNHRsZWSmi4hRSKq2MRigfaRmjDhH1NH4g2sQRbU"},
 	{"django: short salt", "pbkdf2_sha256$1000$sea$nxgnNHRsZWSmi4hRSKq2MRigfaRmjDhH1NH4g2sQRbU="},
@@ -173,7 +173,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	if n := pool.Stats().Hashes; n != 0 {
-		t.Errorf("%d hashes were made for what cannot be verified, want none", n)
+		t.Errorf("%d hashes were made to verify unreadable ones, want none", n)
 	}
 }
 

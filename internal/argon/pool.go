@@ -21,7 +21,7 @@ type Options struct {
 	Yield func() bool
 	// Phase, if not nil, is called when a caller begins to wait and when its hash
 	// begins; the returned function is called at the end. For traces.
-	Phase func(ctx context.Context, name string) (over func())
+	Phase func(ctx context.Context, name string) (end func())
 	// Child, if not nil, returns a command that runs ServeChild. Argon2id is then made in
 	// such processes, one for each worker, which end when they are idle for 5 s. If one
 	// can't be started, the hash is made in this process.
@@ -40,10 +40,10 @@ const (
 // for concurrent use, holds no goroutine and needs no closing.
 type Pool struct {
 	params  Params
-	nobody  digest // what Verify works on when there is no stored hash
+	dummy   digest // what Verify works on when there is no stored hash
 	workers int
 	slots   slots
-	phase   func(ctx context.Context, name string) (over func())
+	phase   func(ctx context.Context, name string) (end func())
 	hashes  atomic.Uint64
 	derive  func(request) ([]byte, error)
 	usage   func() Processes
@@ -66,7 +66,7 @@ func NewPool(p Params, o Options) *Pool {
 		params:  p,
 		derive:  derive,
 		usage:   usage,
-		nobody:  digest{cost: p, salt: make([]byte, saltSize), tag: make([]byte, tagSize)},
+		dummy:   digest{cost: p, salt: make([]byte, saltSize), tag: make([]byte, tagSize)},
 		workers: o.Workers,
 		phase:   o.Phase,
 		slots:   slots{queue: o.Queue, wait: o.Wait, all: o.Workers, free: o.Workers, yield: o.Yield},
@@ -113,7 +113,7 @@ func (p *Pool) Hash(ctx context.Context, password string) (phc string, err error
 // Result is the result of [Pool.Verify].
 type Result struct {
 	OK       bool // the password is the one that was hashed
-	Outdated bool // the hash is foreign or of other parameters: once OK, hash again and store
+	Outdated bool // the hash is foreign or of other parameters: if OK, hash again and store
 }
 
 // Verify compares password with a stored hash. It does the work of exactly one
@@ -124,7 +124,7 @@ type Result struct {
 // of [CheckHash]: a hash that cannot be read is a fault of the installation. None of them
 // says anything about the password.
 func (p *Pool) Verify(ctx context.Context, phc, password string) (Result, error) {
-	d := p.nobody
+	d := p.dummy
 	if phc != "" {
 		var err error
 		if d, err = parse(phc); err != nil {
@@ -142,7 +142,7 @@ func (p *Pool) Verify(ctx context.Context, phc, password string) (Result, error)
 	if phc == "" {
 		return Result{}, nil
 	}
-	return Result{OK: ok, Outdated: d.outdated(p.params)}, nil
+	return Result{OK: ok, Outdated: d.isOutdated(p.params)}, nil
 }
 
 func (p *Pool) match(d digest, password string) (bool, error) {
@@ -190,12 +190,12 @@ type Processes struct {
 // Processes returns the usage at this moment.
 func (p *Pool) Processes() Processes { return p.usage() }
 
-// run does one hash worth of work of the given cost when its turn comes.
+// run waits for the slots that a hash of this cost needs, and does the work.
 func (p *Pool) run(ctx context.Context, cost Params, work func()) error {
-	need := p.need(cost)
-	waited := p.phase(ctx, PhaseWait)
+	need := p.slotsFor(cost)
+	endWait := p.phase(ctx, PhaseWait)
 	err := p.slots.take(ctx, need)
-	waited()
+	endWait()
 	if err != nil {
 		return err
 	}
@@ -206,10 +206,10 @@ func (p *Pool) run(ctx context.Context, cost Params, work func()) error {
 	return nil
 }
 
-// need is the number of slots that work of this cost takes: one for each lane and
+// slotsFor returns the number of slots that work of this cost takes: one for each lane and
 // one for each of the pool's m, so that neither cores nor memory exceed what the
 // pool was built for. Work that exceeds the pool takes all of it.
-func (p *Pool) need(cost Params) int {
+func (p *Pool) slotsFor(cost Params) int {
 	memory := (cost.MemoryKiB + p.params.MemoryKiB - 1) / p.params.MemoryKiB
 	return min(p.workers, max(1, int(cost.Parallelism), int(memory)))
 }

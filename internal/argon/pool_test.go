@@ -34,9 +34,9 @@ func TestHashAndVerify(t *testing.T) {
 	}
 }
 
-// TestNobodyCostsOneHash compares the work for an unknown name with that for a known
-// one, in number and in parameters.
-func TestNobodyCostsOneHash(t *testing.T) {
+// TestUnknownNameCostsOneHash compares the number and the parameters of the hashes for an
+// unknown name with those for a known one.
+func TestUnknownNameCostsOneHash(t *testing.T) {
 	pool := NewPool(Default, Options{})
 	phc, err := pool.Hash(t.Context(), staple)
 	if err != nil {
@@ -56,8 +56,8 @@ func TestNobodyCostsOneHash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if known.cost != pool.nobody.cost || len(known.salt) != len(pool.nobody.salt) || len(known.tag) != len(pool.nobody.tag) {
-		t.Errorf("an unknown name costs %+v, a known one %+v", pool.nobody.cost, known.cost)
+	if known.cost != pool.dummy.cost || len(known.salt) != len(pool.dummy.salt) || len(known.tag) != len(pool.dummy.tag) {
+		t.Errorf("an unknown name costs %+v, a known one %+v", pool.dummy.cost, known.cost)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestDefaults(t *testing.T) {
 func TestYield(t *testing.T) {
 	var yield atomic.Bool
 	s := slots{queue: 8, wait: time.Minute, all: 2, free: 2, yield: yield.Load}
-	take := func(need int) bool {
+	startsAtOnce := func(need int) bool {
 		place, err := s.join(need)
 		if err != nil {
 			t.Fatal(err)
@@ -88,19 +88,19 @@ func TestYield(t *testing.T) {
 		return place == nil
 	}
 	yield.Store(true)
-	if !take(1) {
+	if !startsAtOnce(1) {
 		t.Fatal("work has to wait although nothing runs")
 	}
-	if take(1) {
+	if startsAtOnce(1) {
 		t.Error("the slot that should be left to others was taken")
 	}
 	yield.Store(false)
-	if !take(1) {
-		t.Error("a free slot was not given though nobody else needs it")
+	if !startsAtOnce(1) {
+		t.Error("work waits for a free slot that nobody else needs")
 	}
 	s.give(2)
 	yield.Store(true)
-	if !take(2) {
+	if !startsAtOnce(2) {
 		t.Error("work that needs every slot starves while others need one")
 	}
 }
@@ -141,7 +141,7 @@ func TestFullQueueIsBusy(t *testing.T) {
 			t.Errorf("caller 2 + 64 + 1: %v, want ErrBusy", err)
 		}
 		if waited := time.Since(asked); waited != 0 {
-			t.Errorf("with the queue full ErrBusy took %v, want none", waited)
+			t.Errorf("with the queue full ErrBusy took %v, want no wait", waited)
 		}
 		want := Stats{Workers: 2, Busy: 2, Queued: 64, Hashes: 2, Refused: 1}
 		if diff := cmp.Diff(want, pool.Stats()); diff != "" {
@@ -204,7 +204,7 @@ func TestCancelledBeforehandDoesNoWork(t *testing.T) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
 	if n := pool.Stats().Hashes; n != 0 {
-		t.Errorf("%d hashes for nobody", n)
+		t.Errorf("%d hashes for a cancelled caller", n)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-func TestNeed(t *testing.T) {
+func TestSlotsFor(t *testing.T) {
 	pool := NewPool(Default, Options{Workers: 4})
 	for _, test := range []struct {
 		cost Params
@@ -244,14 +244,14 @@ func TestNeed(t *testing.T) {
 		{Params{65536, 3, 1}, 4},
 		{Params{1 << 20, 4, 1}, 4},
 	} {
-		if got := pool.need(test.cost); got != test.want {
-			t.Errorf("need(%+v) = %d of 4 slots, want %d", test.cost, got, test.want)
+		if got := pool.slotsFor(test.cost); got != test.want {
+			t.Errorf("slotsFor(%+v) = %d of 4 slots, want %d", test.cost, got, test.want)
 		}
 	}
 }
 
-// TestHeavyIsNotOvertaken: a hash that needs every slot waits for all of them, no later
-// one passes it, and when it gives up those behind it proceed.
+// TestHeavyIsNotOvertaken: a hash that needs every slot waits for all of them, and no later
+// one overtakes it. If it gives up, those behind it proceed.
 func TestHeavyIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(cheap, Options{Workers: 2, Wait: time.Hour})
@@ -304,8 +304,8 @@ func TestPanicGivesTheSlotBack(t *testing.T) {
 	}
 }
 
-// TestCrowd cancels callers at every moment and then counts the slots.
-func TestCrowd(t *testing.T) {
+// TestCancelledCallersKeepNoSlot cancels callers at every moment and then counts the slots.
+func TestCancelledCallersKeepNoSlot(t *testing.T) {
 	pool := NewPool(cheap, Options{Workers: 3, Queue: 20, Wait: 3 * time.Millisecond})
 	var all sync.WaitGroup
 	for i := range 200 {
@@ -352,8 +352,8 @@ func BenchmarkPool(b *testing.B) {
 	})
 }
 
-// BenchmarkTurn is the overhead of the pool: taking and releasing a slot.
-func BenchmarkTurn(b *testing.B) {
+// BenchmarkSlot is the overhead of the pool: taking and releasing a slot.
+func BenchmarkSlot(b *testing.B) {
 	pool := NewPool(Default, Options{Workers: 1})
 	for b.Loop() {
 		if err := pool.run(b.Context(), Default, func() {}); err != nil {

@@ -23,11 +23,11 @@ type slots struct {
 
 	mu      sync.Mutex
 	free    int
-	waiting list.List // of *ticket, oldest first
+	waiting list.List // of *waiter, oldest first
 	refused uint64    // times ErrBusy was answered
 }
 
-type ticket struct {
+type waiter struct {
 	need  int
 	ready chan struct{} // closed, under the lock, when the slots are the caller's
 }
@@ -46,7 +46,7 @@ func (s *slots) take(ctx context.Context, need int) error {
 	timer := time.NewTimer(s.wait)
 	defer timer.Stop()
 	select {
-	case <-place.Value.(*ticket).ready:
+	case <-place.Value.(*waiter).ready:
 		return nil
 	case <-ctx.Done():
 		return s.leave(place, ctx.Err())
@@ -68,7 +68,7 @@ func (s *slots) join(need int) (*list.Element, error) {
 		s.refused++
 		return nil, ErrBusy
 	}
-	return s.waiting.PushBack(&ticket{need: need, ready: make(chan struct{})}), nil
+	return s.waiting.PushBack(&waiter{need: need, ready: make(chan struct{})}), nil
 }
 
 // leave removes a caller from the queue for the reason given. Slots granted at the same
@@ -76,10 +76,10 @@ func (s *slots) join(need int) (*list.Element, error) {
 func (s *slots) leave(place *list.Element, reason error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := place.Value.(*ticket)
+	w := place.Value.(*waiter)
 	select {
-	case <-t.ready:
-		s.free += t.need
+	case <-w.ready:
+		s.free += w.need
 	default:
 		s.waiting.Remove(place)
 	}
@@ -102,13 +102,13 @@ func (s *slots) give(need int) {
 // must be held.
 func (s *slots) grant() {
 	for place := s.waiting.Front(); place != nil; place = s.waiting.Front() {
-		t := place.Value.(*ticket)
-		if !s.fits(t.need) {
+		w := place.Value.(*waiter)
+		if !s.fits(w.need) {
 			return
 		}
-		s.free -= t.need
+		s.free -= w.need
 		s.waiting.Remove(place)
-		close(t.ready)
+		close(w.ready)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// sized returns a text of n policies such as tenants write: most name their actions
-// and a role, and a few are for everything. One in ten is for the benchmark's action.
-func sized(n int) string {
+// mixedPolicies returns a text of n policies such as tenants write: most name an action and
+// a role. One in ten is for the benchmarks' action, and one in ten for another.
+func mixedPolicies(n int) string {
 	var b strings.Builder
 	for i := range n {
 		head := `principal in Role::"USER", action == Action::"user.invite", resource`
@@ -29,7 +29,7 @@ var sizes = []int{0, 5, 50, 200}
 
 func BenchmarkParse(b *testing.B) {
 	for _, n := range sizes {
-		schema, text := invoices(b), sized(n)
+		schema, text := invoiceSchema(b), mixedPolicies(n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -43,13 +43,13 @@ func BenchmarkParse(b *testing.B) {
 
 func BenchmarkPrepare(b *testing.B) {
 	for _, n := range sizes {
-		prepare(b, fmt.Sprint(n), sized(n))
+		benchmarkPrepare(b, fmt.Sprint(n), mixedPolicies(n))
 	}
-	prepare(b, "200 that read the principal", strings.ReplaceAll(all(200), "resource.amount >", "resource.owner != principal && resource.amount >"))
+	benchmarkPrepare(b, "200 that read the principal", strings.ReplaceAll(policiesOfOneAction(200), "resource.amount >", "resource.owner != principal && resource.amount >"))
 }
 
-// prepare also reports the bytes that a prepared set keeps.
-func prepare(b *testing.B, name, text string) {
+// benchmarkPrepare also reports the bytes that a prepared set keeps.
+func benchmarkPrepare(b *testing.B, name, text string) {
 	set := parse(b, text)
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()
@@ -57,16 +57,16 @@ func prepare(b *testing.B, name, text string) {
 			set.Prepare(admin)
 		}
 		kept := make([]*Prepared, 1000)
-		before := heap()
+		before := heapBytes()
 		for i := range kept {
 			kept[i] = set.Prepare(admin)
 		}
-		b.ReportMetric(float64(heap()-before)/1000, "B/kept")
+		b.ReportMetric(float64(heapBytes()-before)/1000, "B/kept")
 		runtime.KeepAlive(kept)
 	})
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
@@ -74,9 +74,9 @@ func heap() uint64 {
 }
 
 func BenchmarkVerdict(b *testing.B) {
-	r := with(map[string]any{"amount": 5})
+	r := requestWith(map[string]any{"amount": 5})
 	for _, n := range sizes {
-		p := parse(b, sized(n)).Prepare(admin)
+		p := parse(b, mixedPolicies(n)).Prepare(admin)
 		for _, action := range []string{"invoice.approve", "invoice.read"} {
 			b.Run(fmt.Sprintf("%d/%s", n, action), func(b *testing.B) {
 				b.ReportAllocs()
@@ -89,7 +89,7 @@ func BenchmarkVerdict(b *testing.B) {
 		}
 	}
 	for _, n := range []int{5, 50, 200} {
-		p := parse(b, all(n)).Prepare(admin)
+		p := parse(b, policiesOfOneAction(n)).Prepare(admin)
 		b.Run(fmt.Sprintf("%d for one action", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -101,8 +101,8 @@ func BenchmarkVerdict(b *testing.B) {
 	}
 }
 
-// all returns a text of n policies for one action.
-func all(n int) string {
+// policiesOfOneAction returns a text of n policies for the same action.
+func policiesOfOneAction(n int) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, "@id(\"p%d\") forbid(principal, action == Action::\"invoice.approve\", resource) when { resource.amount > %d };\n", i, 10_000+i)

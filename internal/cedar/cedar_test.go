@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func invoices(t testing.TB) *Schema {
+func invoiceSchema(t testing.TB) *Schema {
 	t.Helper()
 	s, err := NewSchema([]Action{
 		{Name: "invoice.approve", Resource: "invoice"},
@@ -25,7 +25,7 @@ func invoices(t testing.TB) *Schema {
 
 func parse(t testing.TB, text string) *Set {
 	t.Helper()
-	set, faults := Parse(text, invoices(t))
+	set, faults := Parse(text, invoiceSchema(t))
 	if faults != nil {
 		t.Fatalf("%s\n%v", text, faults)
 	}
@@ -40,7 +40,8 @@ var (
 	request = Request{Now: noon, IP: inside}
 )
 
-func with(attributes map[string]any) *Request {
+// requestWith is about an invoice with these attributes.
+func requestWith(attributes map[string]any) *Request {
 	r := request
 	r.Resource = &Resource{Type: "invoice", ID: "inv_1", Attributes: attributes}
 	return &r
@@ -54,7 +55,7 @@ func TestVerdict(t *testing.T) {
 		refused, erred     bool
 		needs              string
 	}{
-		{"all", `@id("a") forbid(principal, action, resource);`, "tenant.read", admin, &request, true, false, ""},
+		{"every action", `@id("a") forbid(principal, action, resource);`, "tenant.read", admin, &request, true, false, ""},
 		{"other action", `@id("a") forbid(principal, action == Action::"user.invite", resource);`, "tenant.read", admin, &request, false, false, ""},
 		{"role", `@id("a") forbid(principal in Role::"ADMIN", action, resource);`, "tenant.read", admin, &request, true, false, ""},
 		{"other role", `@id("a") forbid(principal in Role::"USER", action, resource);`, "tenant.read", admin, &request, false, false, ""},
@@ -62,20 +63,20 @@ func TestVerdict(t *testing.T) {
 		{"ip", `@id("a") forbid(principal, action, resource) unless { context.ip.isInRange(ip("10.0.0.0/8")) };`, "tenant.read", admin, &request, false, false, ""},
 		{"no ip", `@id("a") forbid(principal, action, resource) unless { context.ip.isInRange(ip("10.0.0.0/8")) };`, "tenant.read", admin, &Request{Now: noon}, true, true, "ip"},
 		{"hours", `@id("a") forbid(principal, action, resource) when { context.now.toTime() >= duration("12h") };`, "tenant.read", admin, &request, true, false, ""},
-		{"no aal, looked at", `@id("a") forbid(principal, action, resource) when { context has aal && context.aal < 2 };`, "tenant.read", admin, &request, false, false, ""},
-		{"amount", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, with(map[string]any{"amount": 10001}), true, false, ""},
-		{"small amount", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, with(map[string]any{"amount": 10000}), false, false, ""},
-		{"wrong amount", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, with(map[string]any{"amount": "1"}), true, true, ""},
-		{"fraction", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, with(map[string]any{"amount": 1.5}), true, true, ""},
-		{"overflow errs", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount + 9223372036854775807 < 0 };`, "invoice.approve", admin, with(map[string]any{"amount": 1}), true, true, ""},
+		{"no aal, checked with has", `@id("a") forbid(principal, action, resource) when { context has aal && context.aal < 2 };`, "tenant.read", admin, &request, false, false, ""},
+		{"amount", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, requestWith(map[string]any{"amount": 10001}), true, false, ""},
+		{"small amount", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, requestWith(map[string]any{"amount": 10000}), false, false, ""},
+		{"wrong amount", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, requestWith(map[string]any{"amount": "1"}), true, true, ""},
+		{"fraction", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, requestWith(map[string]any{"amount": 1.5}), true, true, ""},
+		{"overflow errs", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount + 9223372036854775807 < 0 };`, "invoice.approve", admin, requestWith(map[string]any{"amount": 1}), true, true, ""},
 		{"overflow errs at once", `@id("a") forbid(principal, action, resource) when { 9223372036854775807 + 1 < 0 };`, "tenant.read", admin, &request, true, true, ""},
 		{"no resource", `@id("a") forbid(principal, action, resource is invoice) when { resource.amount > 10000 };`, "invoice.approve", admin, &request, true, false, "resource"},
 		{"no resource needed", `@id("a") forbid(principal, action, resource is invoice) when { context.ip.isLoopback() && resource.amount > 1 };`, "invoice.approve", admin, &request, false, false, ""},
-		{"one invoice", `@id("a") forbid(principal, action, resource == invoice::"inv_2");`, "invoice.approve", admin, with(nil), false, false, ""},
+		{"one invoice", `@id("a") forbid(principal, action, resource == invoice::"inv_2");`, "invoice.approve", admin, requestWith(nil), false, false, ""},
 		{"one unknown invoice", `@id("a") forbid(principal, action, resource == invoice::"inv_2");`, "invoice.approve", admin, &request, true, false, "resource"},
-		{"own", `@id("a") forbid(principal, action, resource is invoice) when { resource.owner == principal };`, "invoice.approve", admin, with(map[string]any{"owner": "usr_1"}), true, false, ""},
-		{"tag", `@id("a") forbid(principal, action, resource is invoice) when { resource.tags.contains("locked") };`, "invoice.approve", admin, with(map[string]any{"tags": []any{"locked"}}), true, false, ""},
-		{"due", `@id("a") forbid(principal, action, resource is invoice) when { resource.due < context.now };`, "invoice.approve", admin, with(map[string]any{"due": "2026-11-21T00:00:00Z"}), true, false, ""},
+		{"own", `@id("a") forbid(principal, action, resource is invoice) when { resource.owner == principal };`, "invoice.approve", admin, requestWith(map[string]any{"owner": "usr_1"}), true, false, ""},
+		{"tag", `@id("a") forbid(principal, action, resource is invoice) when { resource.tags.contains("locked") };`, "invoice.approve", admin, requestWith(map[string]any{"tags": []any{"locked"}}), true, false, ""},
+		{"overdue", `@id("a") forbid(principal, action, resource is invoice) when { resource.due < context.now };`, "invoice.approve", admin, requestWith(map[string]any{"due": "2026-11-21T00:00:00Z"}), true, false, ""},
 		{"the tenant", `@id("a") forbid(principal, action, resource == Tenant::"ten_1");`, "tenant.read", admin, &request, true, false, ""},
 		{"another tenant", `@id("a") forbid(principal, action, resource == Tenant::"ten_2");`, "tenant.read", admin, &request, false, false, ""},
 		{"no policy", "", "tenant.read", admin, &request, false, false, ""},
@@ -106,16 +107,16 @@ func TestFaults(t *testing.T) {
 		{"permit", `@id("a") permit(principal, action, resource);`, []Code{OnlyForbid}, 1},
 		{"no id", "\n  forbid(principal, action, resource);", []Code{MissingID}, 2},
 		{"two ids", head + ";\n" + head + ";", []Code{DuplicateID}, 2},
-		{"several", "forbid(principal, action, resource);\nforbid(;\n" + `@id("c") permit(principal, action, resource);`, []Code{MissingID, Syntax, OnlyForbid}, 1},
+		{"several faults", "forbid(principal, action, resource);\nforbid(;\n" + `@id("c") permit(principal, action, resource);`, []Code{MissingID, Syntax, OnlyForbid}, 1},
 		{"attribute", head + ` when { principal.name == "x" };`, []Code{UnknownAttribute, UnknownAttribute}, 1},
 		{"attribute of the context", head + ` when { context.country == "x" };`, []Code{UnknownAttribute}, 1},
-		{"optional", head + ` when { context.aal < 2 };`, []Code{UnknownAttribute}, 1},
+		{"optional, without has", head + ` when { context.aal < 2 };`, []Code{UnknownAttribute}, 1},
 		{"optional after or", head + ` when { context has aal || context.aal < 2 };`, []Code{UnknownAttribute}, 1},
 		{"action", `@id("a") forbid(principal, action == Action::"invoice.burn", resource);`, []Code{UnknownAction}, 1},
 		{"action in a condition", head + ` when { action == Action::"invoice.burn" };`, []Code{UnknownAction}, 1},
 		{"actions by in", head + ` when { action in [Action::"tenant.read"] };`, []Code{WrongType}, 1},
 		{"type", head + ` when { context.kind > 1 };`, []Code{WrongType}, 1},
-		{"no bool", head + ` when { 1 };`, []Code{WrongType}, 1},
+		{"condition of another type", head + ` when { 1 };`, []Code{WrongType}, 1},
 		{"address", head + ` when { context.ip == ip("300.1.1.1") };`, []Code{WrongType}, 1},
 		{"others' attributes", `@id("a") forbid(principal, action, resource is invoice) when { resource.owner.email == "x" };`, []Code{WrongType}, 1},
 		{"others' roles", `@id("a") forbid(principal, action, resource is invoice) when { resource.owner in Role::"ADMIN" };`, []Code{WrongType}, 1},
@@ -126,13 +127,13 @@ func TestFaults(t *testing.T) {
 		{"no end", head, []Code{Syntax}, 1},
 		{"32 brackets", head + " when { " + strings.Repeat("(", 31) + "true" + strings.Repeat(")", 31) + " };", nil, 0},
 		{"33 brackets", head + " when { " + strings.Repeat("(", 32) + "true" + strings.Repeat(")", 32) + " };", []Code{TooDeep}, 1},
-		{"200 policies", many(200, ""), nil, 0},
-		{"201 policies", many(201, ""), []Code{TooMany}, 201},
+		{"200 policies", nPolicies(200, ""), nil, 0},
+		{"201 policies", nPolicies(201, ""), []Code{TooMany}, 201},
 		{"64 KiB", strings.Repeat(" ", MaxBytes), nil, 0},
 		{"64 KiB and a byte", strings.Repeat(" ", MaxBytes+1), []Code{TooLarge}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set, faults := Parse(c.text, invoices(t))
+			set, faults := Parse(c.text, invoiceSchema(t))
 			if (set == nil) != (len(c.want) > 0) || len(faults) != len(c.want) {
 				t.Fatalf("faults %+v", faults)
 			}
@@ -149,14 +150,14 @@ func TestFaults(t *testing.T) {
 }
 
 func TestPlaceOfSyntaxFault(t *testing.T) {
-	_, faults := Parse("// é\n  @id(\"é\") forbid(principal, actio, resource);", invoices(t))
+	_, faults := Parse("// é\n  @id(\"é\") forbid(principal, actio, resource);", invoiceSchema(t))
 	if len(faults) != 1 || faults[0].Line != 2 || faults[0].Column < 30 || faults[0].Column > 37 {
 		t.Errorf("faults %+v", faults)
 	}
 }
 
-// many returns n policies with the condition.
-func many(n int, condition string) string {
+// nPolicies returns n policies with the condition.
+func nPolicies(n int, condition string) string {
 	var b strings.Builder
 	for i := range n {
 		b.WriteString(`@id("p` + strings.Repeat("x", i) + `") forbid(principal, action == Action::"invoice.approve", resource)` + condition + ";\n")

@@ -8,9 +8,9 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/eval"
 )
 
-// What most policies ask is compiled to functions here, since cedar-go spends most of a
-// check on hashing the records of the request. Whatever else a policy asks is left to
-// cedar-go, the policy as a whole. Values and their comparison are cedar-go's.
+// The expressions of most policies are compiled to functions here, since cedar-go spends
+// most of a check on hashing the records of the request. A policy with any other expression
+// is left to cedar-go as a whole. Values and their comparison are cedar-go's.
 
 // result is what a condition says of a request.
 type result uint8
@@ -19,7 +19,7 @@ const (
 	no result = iota
 	yes
 	errs
-	lacks // the resource; no condition says so
+	needsResource // the request lacks the resource; conditions don't return it
 )
 
 func resultOf(holds bool) result {
@@ -31,12 +31,12 @@ func resultOf(holds bool) result {
 
 type (
 	// condition is a compiled expression of type Bool.
-	condition func(*about) result
+	condition func(*evaluation) result
 	// term is a compiled expression of any type. It returns nil where evaluation errs.
-	term func(*about) types.Value
+	term func(*evaluation) types.Value
 )
 
-// compile returns nil for a policy that asks something that is not compiled. PartialPolicy
+// compile returns nil for a policy with an expression that is not compiled. PartialPolicy
 // has evaluated what does not depend on the request, so that sets and calls of constants
 // are values by now.
 func compile(p *ast.Policy) condition {
@@ -48,12 +48,13 @@ func compile(p *ast.Policy) condition {
 	return compiled
 }
 
-// compiler compiles expressions. What it returns is of use while unknown is false.
+// compiler compiles expressions. Once it finds one that it can't compile, unknown is true
+// and its results are invalid.
 type compiler struct{ unknown bool }
 
 func (c *compiler) condition(n ast.IsNode) condition {
 	if _, failed := eval.ToPartialError(n); failed {
-		return func(*about) result { return errs }
+		return func(*evaluation) result { return errs }
 	}
 	switch n := n.(type) {
 	case ast.NodeTypeAnd:
@@ -69,7 +70,7 @@ func (c *compiler) condition(n ast.IsNode) condition {
 		return choice(c.condition(n.If), c.condition(n.Then), c.condition(n.Else))
 	case ast.NodeTypeHas:
 		value := c.attribute(n.Arg, n.Value)
-		return func(a *about) result { return resultOf(value(a) != nil) }
+		return func(a *evaluation) result { return resultOf(value(a) != nil) }
 	case ast.NodeTypeLike:
 		return test(c.term(n.Arg), func(s types.String) bool { return n.Value.Match(s) })
 	case ast.NodeTypeIsEmpty:
@@ -107,7 +108,7 @@ func (c *compiler) comparison(n ast.IsNode) condition {
 	return nil
 }
 
-// call compiles the functions of addresses.
+// call compiles the functions of IP addresses.
 func (c *compiler) call(n ast.NodeTypeExtensionCall) condition {
 	switch {
 	case n.Name == "isInRange" && len(n.Args) == 2:
@@ -129,7 +130,7 @@ func (c *compiler) call(n ast.NodeTypeExtensionCall) condition {
 func (c *compiler) term(n ast.IsNode) term {
 	switch n := n.(type) {
 	case ast.NodeValue:
-		return func(*about) types.Value { return n.Value }
+		return func(*evaluation) types.Value { return n.Value }
 	case ast.NodeTypeAccess:
 		return c.attribute(n.Arg, n.Value)
 	case ast.NodeTypeVariable:
@@ -146,9 +147,9 @@ func (c *compiler) term(n ast.IsNode) term {
 func (c *compiler) variable(name types.String) term {
 	switch name {
 	case "action":
-		return func(a *about) types.Value { return a.value(actionSlot) }
+		return func(a *evaluation) types.Value { return a.value(actionSlot) }
 	case "resource":
-		return func(a *about) types.Value { return a.value(resourceSlot) }
+		return func(a *evaluation) types.Value { return a.value(resourceSlot) }
 	}
 	c.unknown = true
 	return nil
@@ -159,9 +160,9 @@ func (c *compiler) attribute(of ast.IsNode, name types.String) term {
 	slot := slices.Index(keyNames[:], name)
 	switch {
 	case variable.Name == "resource":
-		return func(a *about) types.Value { return a.member(name) }
+		return func(a *evaluation) types.Value { return a.attribute(name) }
 	case variable.Name == "context" && slot >= 0:
-		return func(a *about) types.Value { return a.value(slot) }
+		return func(a *evaluation) types.Value { return a.value(slot) }
 	}
 	c.unknown = true
 	return nil
@@ -172,10 +173,10 @@ func isTrue(n ast.IsNode) bool {
 	return v.Value == types.Value(types.True)
 }
 
-// either returns a && b where enough is no, and a || b where it is yes.
-func either(a, b condition, enough result) condition {
-	return func(of *about) result {
-		if left := a(of); left == errs || left == enough {
+// either returns a && b if decisive is no, and a || b if it is yes.
+func either(a, b condition, decisive result) condition {
+	return func(of *evaluation) result {
+		if left := a(of); left == errs || left == decisive {
 			return left
 		}
 		return b(of)
@@ -183,7 +184,7 @@ func either(a, b condition, enough result) condition {
 }
 
 func not(a condition) condition {
-	return func(of *about) result {
+	return func(of *evaluation) result {
 		switch a(of) {
 		case no:
 			return yes
@@ -194,9 +195,9 @@ func not(a condition) condition {
 	}
 }
 
-func choice(of, then, otherwise condition) condition {
-	return func(a *about) result {
-		switch of(a) {
+func choice(test, then, otherwise condition) condition {
+	return func(a *evaluation) result {
+		switch test(a) {
 		case no:
 			return otherwise(a)
 		case yes:
@@ -208,7 +209,7 @@ func choice(of, then, otherwise condition) condition {
 
 // test errs where the value is not of the type T.
 func test[T types.Value](of term, holds func(T) bool) condition {
-	return func(a *about) result {
+	return func(a *evaluation) result {
 		if v, ok := of(a).(T); ok {
 			return resultOf(holds(v))
 		}
@@ -218,7 +219,7 @@ func test[T types.Value](of term, holds func(T) bool) condition {
 
 // compare errs where a value is not of its type.
 func compare[L, R types.Value](left, right term, holds func(L, R) bool) condition {
-	return func(a *about) result {
+	return func(a *evaluation) result {
 		l, lok := left(a).(L)
 		r, rok := right(a).(R)
 		if !lok || !rok {
@@ -228,7 +229,7 @@ func compare[L, R types.Value](left, right term, holds func(L, R) bool) conditio
 	}
 }
 
-// ordered are numbers, instants and durations.
+// ordered is the type of numbers, instants and durations.
 type ordered interface {
 	types.Value
 	LessThan(types.Value) (bool, error)
@@ -238,7 +239,7 @@ type ordered interface {
 // order returns left < right, or left <= right. It errs where the values are not of one
 // ordered type.
 func order(left, right term, orEqual bool) condition {
-	return func(a *about) result {
+	return func(a *evaluation) result {
 		l, r := left(a), right(a)
 		if l, ok := l.(types.Long); ok { // the usual case, without the way through interfaces
 			if r, ok := r.(types.Long); ok {
@@ -285,7 +286,7 @@ func containsAll(set, of types.Set) bool {
 
 func timeOfDay(of term) term {
 	const day = 24 * 60 * 60 * 1000 // ms
-	return func(a *about) types.Value {
+	return func(a *evaluation) types.Value {
 		if at, ok := of(a).(types.Datetime); ok {
 			return types.NewDurationFromMillis(at.Milliseconds() % day)
 		}

@@ -16,7 +16,8 @@ type EntityFault struct {
 	Message string
 }
 
-// typeOwnUser is the type of users that are entities. Others are of typeUser.
+// typeOwnUser is the type of the operator's own users, which are entities. Doorward's are
+// of typeUser.
 const typeOwnUser = "user"
 
 type entityJSON struct {
@@ -43,26 +44,26 @@ func (s *Schema) WithEntities(text []byte) (*Schema, []EntityFault, error) {
 	if err := d.Decode(&all); err != nil {
 		return nil, nil, fmt.Errorf("read the entities: %w", err)
 	}
-	with := *s
-	with.known, with.types = make(types.EntityMap, len(all)), map[types.EntityType]bool{}
-	for _, e := range all { // at first the names: attributes refer to them
-		with.known[e.UID.uid()] = types.Entity{}
+	extended := *s
+	extended.known, extended.types = make(types.EntityMap, len(all)), map[types.EntityType]bool{}
+	for _, e := range all { // names first: attributes refer to them
+		extended.known[e.UID.uid()] = types.Entity{}
 		for _, named := range append(e.Parents, e.UID) {
-			with.types[types.EntityType(named.Type)] = true
+			extended.types[types.EntityType(named.Type)] = true
 		}
 	}
 	var faults []EntityFault
 	for i, e := range all {
-		entity, err := with.read(e)
+		entity, err := extended.readEntity(e)
 		if err != nil {
 			faults = append(faults, EntityFault{i, shorten(err.Error())})
 		}
-		with.known[entity.UID] = entity
+		extended.known[entity.UID] = entity
 	}
-	return &with, faults, nil
+	return &extended, faults, nil
 }
 
-func (s *Schema) read(e entityJSON) (types.Entity, error) {
+func (s *Schema) readEntity(e entityJSON) (types.Entity, error) {
 	entity := types.Entity{UID: e.UID.uid()}
 	var parents []types.EntityUID
 	for _, p := range e.Parents {
@@ -123,9 +124,9 @@ func (s *Schema) Declared(kind string) []string {
 	return ids
 }
 
-// entity returns an entity as it is declared, under what a caller states of it. A
-// stated value of another type than the declared one, or of one that Cedar lacks, is
-// absent.
+// entity returns a declared entity with the attributes that a caller states in place of
+// its own. One stated with another type than the declared one, or with a value that Cedar
+// lacks, is absent.
 func (s *Schema) entity(uid types.EntityUID, stated map[string]any) types.Entity {
 	e := s.known[uid]
 	e.UID = uid
@@ -154,7 +155,7 @@ func (s *Schema) statedValue(of, name string, v any) types.Value {
 	return anyValue(v)
 }
 
-// value is Type.value, where users may be entities.
+// value is Type.value, but a user may be one of the operator's own.
 func (s *Schema) value(t Type, v any) types.Value {
 	if id, ok := v.(string); ok && t == User && s.Declares(typeOwnUser, id) {
 		return types.NewEntityUID(typeOwnUser, types.String(id))
@@ -162,14 +163,14 @@ func (s *Schema) value(t Type, v any) types.Value {
 	return t.value(v)
 }
 
-// isType reports whether entities can have the type.
+// isType reports whether there can be entities of the type.
 func (s *Schema) isType(t types.EntityType) bool {
 	_, isResource := s.resources[string(t)]
 	return isResource || s.types[t] || slices.Contains([]types.EntityType{typeUser, typeKey, typeRole, typeTenant, typeAction, typeOwnUser}, t)
 }
 
-// record returns what a caller states in the engine's terms. What Cedar has no value
-// for, like null and fractions, is left out.
+// record returns what a caller states as a Cedar record. What Cedar has no value for, like
+// null and fractions, is left out.
 func record(stated map[string]any) types.Record {
 	m := types.RecordMap{}
 	for name, v := range stated {
@@ -180,8 +181,7 @@ func record(stated map[string]any) types.Record {
 	return types.NewRecord(m)
 }
 
-// anyValue returns a value of decoded JSON in the engine's terms, nil where there is
-// none.
+// anyValue returns decoded JSON as a Cedar value, nil where there is none.
 func anyValue(v any) types.Value {
 	switch v := v.(type) {
 	case string:

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on the text of a tenant. They are looked at before the text is parsed,
+// Limits on the text of a tenant. They are checked before the text is parsed,
 // since parsing, checking and evaluating recurse as deep as the text nests.
 const (
 	MaxBytes    = 64 << 10
 	MaxPolicies = 200
 	// MaxDepth bounds brackets, unary operators and "if" inside each other.
 	MaxDepth = 32
-	// MaxChain bounds what stands in one expression between two brackets, like
-	// a || b || c or a.b.c: it is parsed to a tree that is as deep as it is long.
+	// MaxChain bounds the operators in a row inside one pair of brackets, as in
+	// a || b || c or a.b.c: the tree of these is as deep as they are long.
 	MaxChain = 256
 )
 
@@ -37,7 +37,7 @@ const (
 	DuplicateID      Code = "duplicate_id"
 )
 
-// Fault is what is wrong at a place of a text. Line and Column begin at 1; columns
+// Fault is what is wrong at a place in a text. Line and Column begin at 1; columns
 // count characters.
 type Fault struct {
 	Line, Column int
@@ -81,10 +81,10 @@ type statement struct {
 	text string
 }
 
-// limits are what a text may have at most.
+// limits are the most that a text may have.
 type limits struct{ bytes, policies int }
 
-// split cuts a text into statements and looks at its size and depth. It never
+// split cuts a text into statements and checks its size and depth. It never
 // recurses, and it takes time in proportion to the text.
 func split(text string, max limits) ([]statement, Faults) {
 	if len(text) > max.bytes {
@@ -111,7 +111,7 @@ type splitter struct {
 	begun      bool // whether a statement has begun
 	begin      place
 	body       string  // the text from begin
-	levels     []level // the open brackets; levels[0] is none
+	levels     []level // the open brackets; levels[0] is outside of all
 	statements []statement
 	faults     Faults
 }
@@ -119,9 +119,9 @@ type splitter struct {
 // level is what one pair of brackets holds so far.
 type level struct {
 	depth int // of the bracket and of what is around it
-	runs  int // unary operators in a row
+	unary int // operators like ! in a row
 	ifs   int
-	chain int
+	chain int // see MaxChain
 }
 
 // next reads a token. It reports false at the end and after a fault.
@@ -141,8 +141,8 @@ func (s *splitter) next() bool {
 		s.faults = append(s.faults, s.at.fault(Syntax, "unexpected character, or a string that does not end on its line"))
 		return false
 	}
-	if deep := s.count(token); deep != "" {
-		s.faults = append(s.faults, s.at.fault(TooDeep, deep))
+	if message := s.count(token); message != "" {
+		s.faults = append(s.faults, s.at.fault(TooDeep, message))
 		return false
 	}
 	s.advance(len(token))
@@ -186,9 +186,9 @@ func (s *splitter) skipBlank() {
 // has none. It refuses comments with /*, which cedar-go reads and Cedar does not.
 func (s *splitter) token() string {
 	switch c := s.rest[0]; {
-	case wordByte(c):
+	case isWordByte(c):
 		return s.rest[:len(s.rest)-len(strings.TrimLeftFunc(s.rest, func(r rune) bool {
-			return r < utf8.RuneSelf && wordByte(byte(r))
+			return r < utf8.RuneSelf && isWordByte(byte(r))
 		}))]
 	case c == '"':
 		return stringToken(s.rest)
@@ -203,11 +203,12 @@ func (s *splitter) token() string {
 	return s.rest[:1]
 }
 
-func wordByte(c byte) bool {
+func isWordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// stringToken returns the string that text begins with, "" where it does not end.
+// stringToken returns the string that text begins with, "" if it does not end on its line
+// or is not UTF-8.
 func stringToken(text string) string {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -225,11 +226,11 @@ func stringToken(text string) string {
 	return ""
 }
 
-// count counts what nests, and returns what is too deep.
+// count counts what nests, and returns a message if that is too deep.
 func (s *splitter) count(token string) string {
 	top := &s.levels[len(s.levels)-1]
 	if token != "!" && token != "-" {
-		defer func(l *level) { l.runs = 0 }(top)
+		defer func(l *level) { l.unary = 0 }(top)
 	}
 	switch token {
 	case "(", "[", "{":
@@ -241,7 +242,7 @@ func (s *splitter) count(token string) string {
 			s.levels = s.levels[:len(s.levels)-1]
 		}
 	case "!", "-":
-		top.runs++
+		top.unary++
 		top.chain++
 	case "if":
 		top.ifs++
@@ -261,4 +262,4 @@ func (s *splitter) count(token string) string {
 	return ""
 }
 
-func (l *level) nesting() int { return l.depth + l.runs + l.ifs }
+func (l *level) nesting() int { return l.depth + l.unary + l.ifs }

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostile are texts that aim at the stack or the processor.
-func hostile() map[string]string {
+// hostileTexts aim at the stack or the processor.
+func hostileTexts() map[string]string {
 	const head = `@id("a") forbid(principal, action, resource) when { `
 	fill := func(open, middle, shut string) string {
 		n := (MaxBytes - len(head) - len(middle) - 4) / (len(open) + len(shut))
@@ -60,8 +60,8 @@ func hostile() map[string]string {
 	}
 }
 
-// large returns a schema of 500 actions on 50 types of resources.
-func large(t testing.TB) *Schema {
+// largeSchema has 500 actions and 50 types of resources.
+func largeSchema(t testing.TB) *Schema {
 	t.Helper()
 	resources := map[string]map[string]Type{}
 	actions := []Action{{Name: "tenant.read"}, {Name: "invoice.approve", Resource: "invoice"}}
@@ -79,21 +79,21 @@ func large(t testing.TB) *Schema {
 }
 
 func TestHostileTexts(t *testing.T) {
-	t.Run("small schema", func(t *testing.T) { survive(t, invoices(t)) })
-	t.Run("large schema", func(t *testing.T) { survive(t, large(t)) })
+	t.Run("small schema", func(t *testing.T) { checkHostileTexts(t, invoiceSchema(t)) })
+	t.Run("large schema", func(t *testing.T) { checkHostileTexts(t, largeSchema(t)) })
 }
 
-func survive(t *testing.T, schema *Schema) {
-	for name, text := range hostile() {
+func checkHostileTexts(t *testing.T, schema *Schema) {
+	for name, text := range hostileTexts() {
 		t.Run(name, func(t *testing.T) {
-			set, faults, allocated := allocating(text, schema)
+			set, faults, allocated := parseAndCount(text, schema)
 			if (set == nil) == (len(faults) == 0) {
 				t.Errorf("set %v and faults %v", set, faults)
 			}
-			if allocated > mostAllocated && !raceDetector {
+			if allocated > maxAllocated && !raceDetector {
 				t.Errorf("allocated %d KiB", allocated>>10)
 			}
-			if ratio := cost(t, text, schema); ratio > dearest && !raceDetector {
+			if ratio := costRatio(t, text, schema); ratio > maxCostRatio && !raceDetector {
 				t.Errorf("costs as much as %.0f honest texts", ratio)
 			}
 			for _, fault := range faults {
@@ -102,20 +102,21 @@ func survive(t *testing.T, schema *Schema) {
 				}
 			}
 			if set != nil {
-				set.Prepare(admin).Explain("invoice.approve", with(nil))
+				set.Prepare(admin).Explain("invoice.approve", requestWith(nil))
 			}
 		})
 	}
 }
 
-// What a hostile text may cost: bytes, which no other process changes, and time as a
-// multiple of an honest text's, since work need not allocate.
+// What a hostile text may cost: bytes allocated, which don't depend on other processes, and
+// time as a multiple of an honest text's, since work need not allocate.
 const (
-	mostAllocated = 48 << 20
-	dearest       = 50
+	maxAllocated = 48 << 20
+	maxCostRatio = 50
 )
 
-func allocating(text string, schema *Schema) (set *Set, faults Faults, bytes uint64) {
+// parseAndCount returns also the bytes that Parse has allocated.
+func parseAndCount(text string, schema *Schema) (set *Set, faults Faults, bytes uint64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	set, faults = Parse(text, schema)
@@ -123,30 +124,31 @@ func allocating(text string, schema *Schema) (set *Set, faults Faults, bytes uin
 	return set, faults, after.TotalAlloc - before.TotalAlloc
 }
 
-// cost compares the time on the processor with that of an honest text, measured beside it:
-// other processes slow down both. It measures again what looks dear.
-func cost(t *testing.T, text string, schema *Schema) (ratio float64) {
+// costRatio compares the CPU time with that of an honest text, measured right after it:
+// other processes slow down both. It measures again while the ratio is too high.
+func costRatio(t *testing.T, text string, schema *Schema) (ratio float64) {
 	ratio = math.Inf(1)
-	for tries := 0; tries < 5 && ratio > dearest; tries++ {
-		took, usual := parsing(t, text, schema), parsing(t, honest, schema)
+	for tries := 0; tries < 5 && ratio > maxCostRatio; tries++ {
+		took, usual := parseTime(t, text, schema), parseTime(t, honest, schema)
 		ratio = min(ratio, float64(took)/float64(usual))
 	}
 	return ratio
 }
 
 // honest has as many policies as a text may have, in about as many bytes.
-var honest = many(MaxPolicies, ` when { context has aal && context.aal < 2 && resource.amount > 5 && context.ip.isInRange(ip("10.0.0.0/8")) }`)
+var honest = nPolicies(MaxPolicies, ` when { context has aal && context.aal < 2 && resource.amount > 5 && context.ip.isInRange(ip("10.0.0.0/8")) }`)
 
-func parsing(t *testing.T, text string, schema *Schema) int64 {
+// parseTime returns the CPU time in nanoseconds.
+func parseTime(t *testing.T, text string, schema *Schema) int64 {
 	before := cpu(t)
 	Parse(text, schema)
 	return cpu(t) - before
 }
 
-// raceDetector says whether the test runs under it.
+// raceDetector reports whether the test runs under it.
 var raceDetector bool
 
-// cpu returns the process's time on the processor in nanoseconds.
+// cpu returns the process's CPU time in nanoseconds.
 func cpu(t *testing.T) int64 {
 	t.Helper()
 	var used unix.Rusage
@@ -156,27 +158,27 @@ func cpu(t *testing.T) int64 {
 	return used.Utime.Nano() + used.Stime.Nano()
 }
 
-// FuzzParse looks for texts that kill the process, and for ones without faults that
-// evaluation in two steps judges differently than in one.
+// FuzzParse looks for texts that kill the process, and for valid texts whose evaluation in
+// two steps differs from that in one.
 func FuzzParse(f *testing.F) {
-	f.Add(many(3, ` when { context has aal && resource.amount > 3 }`))
+	f.Add(nPolicies(3, ` when { context has aal && resource.amount > 3 }`))
 	for seed := range uint64(20) {
 		g := generator{rand.New(rand.NewPCG(seed, 3))}
 		f.Add(g.text())
 		f.Add(g.platformText())
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		set, faults := Parse(text, invoices(t))
+		set, faults := Parse(text, invoiceSchema(t))
 		if (set == nil) == (len(faults) == 0) {
 			t.Fatalf("set %v and faults %v", set, faults)
 		}
 		if set != nil {
-			agree(t, set, admin, "invoice.approve", with(map[string]any{"amount": 5}))
-			agree(t, set, key, "tenant.read", &request)
+			checkAgreement(t, set, admin, "invoice.approve", requestWith(map[string]any{"amount": 5}))
+			checkAgreement(t, set, key, "tenant.read", &request)
 		}
-		if set, _ = ParsePlatform(text, platform(t, people)); set != nil {
-			agree(t, set, admin, "invoice.approve", with(map[string]any{"amount": "5", "note": true}))
-			agree(t, set, Principal{Type: "user", ID: "morty"}, "report.read", &request)
+		if set, _ = ParsePlatform(text, platformSchema(t, people)); set != nil {
+			checkAgreement(t, set, admin, "invoice.approve", requestWith(map[string]any{"amount": "5", "note": true}))
+			checkAgreement(t, set, Principal{Type: "user", ID: "morty"}, "report.read", &request)
 		}
 	})
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/cedar-policy/cedar-go/types"
 )
 
-type judged struct {
+// wireCase is a text, and requests to evaluate, as testdata/judge.mjs reads them.
+type wireCase struct {
 	Policies []string      `json:"policies"`
 	Requests []wireRequest `json:"requests"`
 }
@@ -24,61 +25,62 @@ type wireRequest struct {
 	Entities  []types.Entity `json:"entities"`
 }
 
-type judgement struct {
+// wireAnswer is the answer of testdata/judge.mjs to a case.
+type wireAnswer struct {
 	Valid   bool
-	Answers []struct{ Refuse, Err []string }
+	Answers []struct{ Refuse, Err []string } // places of policies in the text, from 0
 }
 
 func uidJSON(uid types.EntityUID) any {
 	return map[string]string{"type": string(uid.Type), "id": string(uid.ID)}
 }
 
-// wire returns a request as the judge takes it.
+// wire returns a request as testdata/judge.mjs reads it.
 func wire(set *Set, who Principal, action string, r *Request) wireRequest {
 	p := &Prepared{set: set, principal: who.entity(), kind: who.kind()}
 	context := p.context(allKeys, r)
-	resource := set.resource(r.Resource, everyMember)
+	resource := set.resource(r.Resource, everyAttribute)
 	return wireRequest{
 		Principal: uidJSON(p.principal.UID), Action: uidJSON(actionUID(action)), Resource: uidJSON(resource.UID),
 		Context: context, Entities: []types.Entity{p.principal, *resource},
 	}
 }
 
-// asked is one request as the set takes it.
-type asked struct {
+// question is one request as the set takes it.
+type question struct {
 	who    Principal
 	action string
 	r      *Request
 }
 
-// TestReferenceJudgesAlike compares the verdicts with those of Cedar's reference
+// TestVerdictsOfReference compares the verdicts with those of Cedar's reference
 // implementation, which is written in Rust and shares nothing with cedar-go.
-func TestReferenceJudgesAlike(t *testing.T) {
+func TestVerdictsOfReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("installs a package with npm")
 	}
-	schema := invoices(t)
-	var cases []judged
+	schema := invoiceSchema(t)
+	var cases []wireCase
 	var sets []*Set
-	var asks [][]asked
+	var questions [][]question
 	for seed := range uint64(400) {
 		g := generator{rand.New(rand.NewPCG(seed, 2))}
 		text := g.text()
 		statements, _ := split(text, limits{MaxBytes, MaxPolicies})
-		one := judged{Requests: []wireRequest{}}
+		one := wireCase{Requests: []wireRequest{}}
 		for _, st := range statements {
 			one.Policies = append(one.Policies, st.text)
 		}
 		set, _ := Parse(text, schema)
-		var about []asked
+		var ofText []question
 		for range 5 {
-			a := asked{g.principal(), g.one("invoice.approve", "invoice.read"), g.request()}
+			a := question{g.principal(), g.pick("invoice.approve", "invoice.read"), g.request()}
 			if set != nil {
-				about = append(about, a)
+				ofText = append(ofText, a)
 				one.Requests = append(one.Requests, wire(set, a.who, a.action, a.r))
 			}
 		}
-		cases, sets, asks = append(cases, one), append(sets, set), append(asks, about)
+		cases, sets, questions = append(cases, one), append(sets, set), append(questions, ofText)
 	}
 	compared := 0
 	for i, answer := range reference(t, schema, cases) {
@@ -86,9 +88,9 @@ func TestReferenceJudgesAlike(t *testing.T) {
 			t.Errorf("valid %v by the reference, %v here: %v", answer.Valid, sets[i] != nil, cases[i].Policies)
 			continue
 		}
-		for j, a := range asks[i] {
+		for j, a := range questions[i] {
 			got := sets[i].Prepare(a.who).Explain(a.action, a.r)
-			if !same(got, answer.Answers[j].Refuse, answer.Answers[j].Err) {
+			if !isSame(got, answer.Answers[j].Refuse, answer.Answers[j].Err) {
 				t.Errorf("%v by %+v with %+v: %+v, and by the reference %+v", cases[i].Policies, a.who, a.r, got, answer.Answers[j])
 			}
 			compared++
@@ -99,7 +101,8 @@ func TestReferenceJudgesAlike(t *testing.T) {
 	}
 }
 
-func same(got []Verdict, refuse, err []string) bool {
+// isSame reports whether the verdicts are those of the reference.
+func isSame(got []Verdict, refuse, err []string) bool {
 	want := map[string]bool{}
 	for _, at := range refuse {
 		want["p"+at] = false
@@ -115,7 +118,7 @@ func same(got []Verdict, refuse, err []string) bool {
 	return len(got) == len(want)
 }
 
-func reference(t *testing.T, schema *Schema, cases []judged) (answers []judgement) {
+func reference(t *testing.T, schema *Schema, cases []wireCase) (answers []wireAnswer) {
 	t.Helper()
 	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 	install.Dir = "testdata"
@@ -128,11 +131,11 @@ func reference(t *testing.T, schema *Schema, cases []judged) (answers []judgemen
 	}
 	judge := exec.Command("node", "testdata/judge.mjs")
 	judge.Stdin = bytes.NewReader(input)
-	var complaint bytes.Buffer
-	judge.Stderr = &complaint
+	var stderr bytes.Buffer
+	judge.Stderr = &stderr
 	out, err := judge.Output()
 	if err != nil {
-		t.Fatalf("judge: %v\n%s", err, complaint.String())
+		t.Fatalf("judge: %v\n%s", err, stderr.String())
 	}
 	if err := json.Unmarshal(out, &answers); err != nil || len(answers) != len(cases) {
 		t.Fatal(fmt.Errorf("%d answers for %d cases: %w", len(answers), len(cases), err))

@@ -27,8 +27,8 @@ const (
 // OfRole is a set, evaluated for all who have one role. Make it with Set.OfRole.
 type OfRole struct {
 	schema   *Schema
-	prepared []*Prepared // of a user and perhaps a key, by what refuses all of them alike
-	identity []uint64    // the actions of the policies that refuse and read who it is
+	prepared []*Prepared // for a user and perhaps a key, of the forbids that don't read who it is
+	identity []uint64    // the actions of the forbids that read who it is
 	permits  []uint64    // the actions that a policy may permit a user
 }
 
@@ -42,9 +42,9 @@ func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
 	for _, p := range s.policies {
 		switch {
 		case !p.isForbid():
-			o.permit(p, s, user)
+			o.addPermit(p, s, user)
 		case p.readsIdentity():
-			or(o.identity, p.actions)
+			addBits(o.identity, p.actions)
 		default:
 			alike.policies = append(alike.policies, p)
 		}
@@ -56,22 +56,22 @@ func (s *Set) OfRole(tenant, role string, keys bool) *OfRole {
 	return o
 }
 
-// permit adds the actions of a permit, unless no user with the role gets it.
-func (o *OfRole) permit(p *policy, of *Set, user Principal) {
+// addPermit adds the actions of a permit that may apply to a user with the role.
+func (o *OfRole) addPermit(p *policy, of *Set, user Principal) {
 	if !p.readsIdentity() {
 		one := &Set{schema: of.schema, platform: of.platform, policies: []*policy{p}}
-		if of := one.Prepare(user); len(of.alwaysPermit)+len(of.open) == 0 {
+		if prepared := one.Prepare(user); len(prepared.alwaysPermit)+len(prepared.open) == 0 {
 			return
 		}
 	}
-	or(o.permits, p.actions)
+	addBits(o.permits, p.actions)
 }
 
 // MayPermit reports whether a policy permits the action to a user with the role, always or
 // depending on who it is and on the request.
 func (o *OfRole) MayPermit(action string) bool {
 	i, known := o.schema.index[action]
-	return known && has(o.permits, i)
+	return known && hasBit(o.permits, i)
 }
 
 // Outcome returns the outcome for an action.
@@ -80,16 +80,16 @@ func (o *OfRole) Outcome(action string) Outcome {
 	if !known {
 		return Spared
 	}
-	first := outcomeOf(o.prepared[0], action)
+	outcome := outcomeOf(o.prepared[0], action)
 	for _, p := range o.prepared[1:] {
-		if outcomeOf(p, action) != first {
-			first = Depends
+		if outcomeOf(p, action) != outcome {
+			outcome = Depends
 		}
 	}
-	if first == Spared && has(o.identity, i) {
+	if outcome == Spared && hasBit(o.identity, i) {
 		return Depends
 	}
-	return first
+	return outcome
 }
 
 func outcomeOf(p *Prepared, action string) Outcome {
@@ -125,7 +125,8 @@ func (p *policy) readsIdentity() bool {
 	return reads
 }
 
-// isKindOrRole reports whether the node reads of the principal its kind or its role.
+// isKindOrRole reports whether the node reads the principal, but nothing of it beyond its
+// kind and its role.
 func isKindOrRole(n ast.IsNode) bool {
 	switch n := n.(type) {
 	case ast.NodeTypeAccess:

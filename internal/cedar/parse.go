@@ -15,8 +15,8 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/schema/validate"
 )
 
-// maxChecks bounds the nodes that checking the types of a text visits, which is its
-// size times the kinds of requests that it is for.
+// maxChecks bounds the nodes that checking the types of a text visits: its own nodes times
+// the kinds of requests that it is for.
 const maxChecks = 80_000
 
 // Set is the policies of a text that has no faults. It is immutable.
@@ -41,14 +41,14 @@ type policy struct {
 // It returns either a set or the faults, at most one of syntax for each policy.
 func Parse(text string, schema *Schema) (*Set, Faults) {
 	r := &reader{schema: schema, checks: maxChecks}
-	return r.set(text, limits{MaxBytes, MaxPolicies})
+	return r.readSet(text, limits{MaxBytes, MaxPolicies})
 }
 
 // ParseStored reads a text that had no faults under an earlier schema. It leaves out the
 // policies that have one under this schema, and returns their ids, each with its fault.
 func ParseStored(text string, schema *Schema) (set *Set, off map[string]Fault, err error) {
 	r := &reader{schema: schema, checks: math.MaxInt, off: map[string]Fault{}}
-	set, faults := r.set(text, limits{MaxBytes, MaxPolicies})
+	set, faults := r.readSet(text, limits{MaxBytes, MaxPolicies})
 	if len(faults) > 0 {
 		return nil, nil, faults
 	}
@@ -63,17 +63,17 @@ type reader struct {
 	checks   int // nodes that may still be visited
 	policies []*policy
 	faults   Faults
-	off      map[string]Fault // those left out, by id; nil: a fault refuses the text
+	off      map[string]Fault // of the policies left out, by id; nil: a fault refuses the text
 }
 
-func (r *reader) set(text string, max limits) (*Set, Faults) {
+func (r *reader) readSet(text string, max limits) (*Set, Faults) {
 	statements, faults := split(text, max)
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	r.ids = map[string]bool{}
 	for _, st := range statements {
-		r.read(st)
+		r.readPolicy(st)
 	}
 	if len(r.faults) > 0 {
 		return nil, r.faults.sorted()
@@ -94,7 +94,7 @@ func shorten(message string) string {
 	return strings.ToValidUTF8(message[:longest], "") + " …"
 }
 
-func (r *reader) read(st statement) {
+func (r *reader) readPolicy(st statement) {
 	parsed, fault := parseOne(st)
 	if fault != nil {
 		r.faults = append(r.faults, *fault)
@@ -105,7 +105,7 @@ func (r *reader) read(st statement) {
 	if r.platform {
 		r.checkNames(st.place, p)
 	} else {
-		p.share()
+		p.evaluateForAll()
 	}
 	r.readID(st.place, p)
 	if parsed.Effect != ast.EffectForbid && !r.platform {
@@ -145,8 +145,8 @@ func (r *reader) readID(at place, p *policy) {
 	r.ids[p.id] = true
 }
 
-// readActions finds the actions that the policy's scope names. It reports whether
-// there are any.
+// readActions finds the actions that the policy applies to. It reports false after a fault:
+// it names an unknown action, or applies to none.
 func (r *reader) readActions(at place, p *policy) bool {
 	p.actions = make([]uint64, len(r.schema.actions)/64+1)
 	ok := true
@@ -235,18 +235,19 @@ func (r *reader) checkTypes(at place, p *policy) {
 	nodes := 1
 	inspect(p.ast, func(n ast.IsNode) bool {
 		nodes++
-		if message := beyondRequest(n); message != "" {
+		if message := nodeFault(n); message != "" {
 			r.fault(at, WrongType, message)
 		}
 		return true
 	})
 	reduced := r.reducedSchema(p)
-	const principals = 2
+	const principals = 2 // a user and a key
 	if r.checks -= nodes * len(reduced.Actions) * principals; r.checks < 0 {
 		r.fault(at, TooLarge, "too much to check for so many types of resources: name the actions in the scope of each policy")
 		return
 	}
-	// As Cedar does, the conditions are checked as one: a false one hides the next.
+	// As in Cedar, the conditions are checked as one: after one that is always false, the next
+	// are not checked.
 	checked := *p.ast
 	checked.Action, checked.Conditions = ast.ScopeTypeAll{}, p.simple.Conditions
 	for _, message := range typeFaults(reduced, &checked) {
@@ -254,18 +255,18 @@ func (r *reader) checkTypes(at place, p *policy) {
 	}
 }
 
-// beyondRequest says what is wrong with a node that asks for more than a request
-// holds: of other entities than its principal and resource, only ids are known.
-func beyondRequest(n ast.IsNode) string {
+// nodeFault says what is wrong with a node that reads more than a request has, since of
+// other entities than principal and resource only ids are known; or a reserved name.
+func nodeFault(n ast.IsNode) string {
 	switch n := n.(type) {
 	case ast.NodeTypeAccess:
-		return ofVariable(n.Arg)
+		return accessFault(n.Arg)
 	case ast.NodeTypeHas:
-		return ofVariable(n.Arg)
+		return accessFault(n.Arg)
 	case ast.NodeTypeIn:
-		return inOf(n.Left)
+		return inFault(n.Left)
 	case ast.NodeTypeIsIn:
-		return inOf(n.Left)
+		return inFault(n.Left)
 	case ast.NodeTypeExtensionCall:
 		if strings.HasPrefix(string(n.Name), "__cedar") {
 			return "names that begin with __cedar are reserved"
@@ -274,14 +275,14 @@ func beyondRequest(n ast.IsNode) string {
 	return ""
 }
 
-func ofVariable(n ast.IsNode) string {
+func accessFault(n ast.IsNode) string {
 	if _, ok := n.(ast.NodeTypeVariable); ok {
 		return ""
 	}
 	return "attributes are those of principal, resource and context alone"
 }
 
-func inOf(n ast.IsNode) string {
+func inFault(n ast.IsNode) string {
 	if v, ok := n.(ast.NodeTypeVariable); ok && v.Name != "action" {
 		return ""
 	}
@@ -312,7 +313,7 @@ func (p *policy) applies(action int) bool { return p.actions[action/64]&(1<<(act
 
 var ofAction = regexp.MustCompile(` for Action::"[^"]*"`)
 
-// typeFaults returns the messages of the validator, sorted and each once.
+// typeFaults returns the messages of the validator, sorted and without duplicates.
 func typeFaults(s *resolved.Schema, p *ast.Policy) (messages []string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -21,48 +21,48 @@ const (
 // that no schema declares; a policy that errs refuses.
 func ParsePlatform(text string, schema *Schema) (*Set, Faults) {
 	r := &reader{schema: schema, platform: true}
-	set, faults := r.set(text, limits{maxPlatformBytes, maxPlatformPolicies})
+	set, faults := r.readSet(text, limits{maxPlatformBytes, maxPlatformPolicies})
 	if set != nil {
 		set.platform = true
 	}
 	return set, faults
 }
 
-// checkNames refuses types that no entity can have.
+// checkNames refuses types that no entity can have, and roles that not every tenant has.
 func (r *reader) checkNames(at place, p *policy) {
-	check := func(t types.EntityType) {
+	checkType := func(t types.EntityType) {
 		if !r.schema.isType(t) {
 			r.fault(at, WrongType, fmt.Sprintf("there is no type %s: neither the model's resources nor its entities have it", t))
 		}
 	}
-	role := func(uid types.EntityUID) {
+	checkRole := func(uid types.EntityUID) {
 		if uid.Type == typeRole && !slices.Contains(builtInRoles, uid.ID) {
 			r.fault(at, WrongType, fmt.Sprintf("the platform's policies know the roles OWNER, ADMIN, USER and VIEWER, not %q: a tenant can give its own roles any name", uid.ID))
 		}
 	}
 	for _, t := range scopeTypes(p.ast.Principal, p.ast.Resource) {
-		check(t)
+		checkType(t)
 	}
 	for _, uid := range scopeEntities(p.ast.Principal) {
-		role(uid)
+		checkRole(uid)
 	}
 	inspect(p.ast, func(n ast.IsNode) bool {
 		switch n := n.(type) {
 		case ast.NodeValue:
 			if uid, ok := n.Value.(types.EntityUID); ok {
-				check(uid.Type)
-				role(uid)
+				checkType(uid.Type)
+				checkRole(uid)
 			}
 		case ast.NodeTypeIs:
-			check(n.EntityType)
+			checkType(n.EntityType)
 		case ast.NodeTypeIsIn:
-			check(n.EntityType)
+			checkType(n.EntityType)
 		}
 		return true
 	})
 }
 
-// builtInRoles are the roles that every tenant has, and none can name otherwise.
+// builtInRoles are the roles that every tenant has under these names.
 var builtInRoles = []types.String{"OWNER", "ADMIN", "USER", "VIEWER"}
 
 // scopeEntities are the entities that a scope names.
@@ -95,8 +95,8 @@ func scopeTypes(scopes ...any) (all []types.EntityType) {
 	return all
 }
 
-// Texts returns the text of each policy by its id, as Cedar writes it: equal where the
-// policies are, whatever their spaces and comments.
+// Texts returns the text of each policy by its id, as Cedar writes it, so that policies that
+// differ only in spaces and comments have equal texts.
 func (s *Set) Texts() map[string]string {
 	texts := make(map[string]string, len(s.policies))
 	for _, p := range s.policies {
@@ -117,8 +117,8 @@ func (s *Set) principal(who Principal) types.Entity {
 	return s.schema.entity(e.UID, who.Attributes)
 }
 
-// resource returns the resource of a request, under what is stated of it. For a tenant it
-// has the declared attributes that are read.
+// resource returns the resource of a request, with the attributes that the request states in
+// place of the known ones. For a tenant's policies it has only the declared ones in read.
 func (s *Set) resource(r *Resource, read []types.String) *types.Entity {
 	uid := entityName{r.Type, r.ID}.uid()
 	if s.platform {
@@ -134,8 +134,8 @@ func (s *Set) resource(r *Resource, read []types.String) *types.Entity {
 	return &types.Entity{UID: uid, Attributes: types.NewRecord(attributes)}
 }
 
-// attribute returns a declared attribute of a resource for a tenant, nil where it is
-// absent.
+// attribute returns a declared attribute of a resource for a tenant's policies, nil where it
+// is absent.
 func (s *Set) attribute(r *Resource, name types.String) types.Value {
 	declared := s.schema.resources[r.Type][string(name)]
 	switch v, isStated := r.Attributes[string(name)]; {
@@ -148,7 +148,7 @@ func (s *Set) attribute(r *Resource, name types.String) types.Value {
 	return value
 }
 
-// entities are those that policies can look up beside principal and resource.
+// entities returns those that policies can look up besides principal and resource.
 func (s *Set) entities() types.EntityMap {
 	if !s.platform {
 		return nil
@@ -162,8 +162,9 @@ type Permit struct {
 	Line     int // where it begins
 }
 
-// Permit returns the first permit of ParsePlatform that holds for the request, and
-// whether there is one. It says nothing of the policies that refuse; ask Verdict, too.
+// Permit returns a permit of ParsePlatform that holds for the request, and whether there is
+// one: the first that always holds, or else the first that depends on the request. It
+// ignores the policies that refuse; ask Verdict, too.
 func (p *Prepared) Permit(action string, request *Request) (Permit, bool) {
 	i, ok := p.set.schema.index[action]
 	if !ok {
@@ -174,12 +175,12 @@ func (p *Prepared) Permit(action string, request *Request) (Permit, bool) {
 			return Permit{r.id, r.line}, true
 		}
 	}
-	if !has(p.asks, i) {
+	if !hasBit(p.openActions, i) {
 		return Permit{}, false
 	}
-	about := p.about(i, request)
+	e := p.newEvaluation(i, request)
 	for _, r := range p.open {
-		if r.applies(i) && !r.isForbid() && about.permits(r) {
+		if r.applies(i) && !r.isForbid() && e.permits(r) {
 			return Permit{r.id, r.line}, true
 		}
 	}

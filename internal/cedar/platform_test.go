@@ -10,8 +10,8 @@ const people = `[
 	{"uid": {"type": "group", "id": "editors"}},
 	{"uid": {"type": "invoice", "id": "stored"}, "attrs": {"state": "sent", "owner": "morty", "amount": 5, "labels": {"a": [true]}}}]`
 
-// platform is a schema with the entities. Its action tenant.read is not the platform's.
-func platform(t *testing.T, entities string) *Schema {
+// platformSchema returns a schema with the entities. Its action tenant.read is not the platform's.
+func platformSchema(t *testing.T, entities string) *Schema {
 	t.Helper()
 	s, err := NewSchema([]Action{
 		{Name: "invoice.approve", Resource: "invoice", Platform: true},
@@ -31,7 +31,7 @@ func platform(t *testing.T, entities string) *Schema {
 
 func platformSet(t *testing.T, text, entities string) *Set {
 	t.Helper()
-	set, faults := ParsePlatform(text, platform(t, entities))
+	set, faults := ParsePlatform(text, platformSchema(t, entities))
 	if faults != nil {
 		t.Fatal(faults)
 	}
@@ -54,13 +54,13 @@ func TestPlatform(t *testing.T) {
 		permitted    string
 		refused      bool
 	}{
-		{"of a group", "invoice.read", morty, &request, "editors", false},
-		{"of no group", "invoice.read", set.Prepare(admin), &request, "", false},
-		{"attribute of an entity", "invoice.approve", morty, with(map[string]any{"state": "morty@example.com"}), "state", false},
-		{"stated attribute", "invoice.approve", stated, with(map[string]any{"state": "x"}), "state", false},
-		{"attribute stated as null", "invoice.approve", gone, with(map[string]any{"state": "x"}), "", true},
-		{"another's attribute", "invoice.approve", morty, with(map[string]any{"state": "x"}), "", false},
-		{"a permit errs", "invoice.approve", morty, with(nil), "", true},
+		{"in a group", "invoice.read", morty, &request, "editors", false},
+		{"in no group", "invoice.read", set.Prepare(admin), &request, "", false},
+		{"attribute of an entity", "invoice.approve", morty, requestWith(map[string]any{"state": "morty@example.com"}), "state", false},
+		{"stated attribute", "invoice.approve", stated, requestWith(map[string]any{"state": "x"}), "state", false},
+		{"attribute stated as null", "invoice.approve", gone, requestWith(map[string]any{"state": "x"}), "", true},
+		{"another's attribute", "invoice.approve", morty, requestWith(map[string]any{"state": "x"}), "", false},
+		{"a permit errs", "invoice.approve", morty, requestWith(nil), "", true},
 		{"no resource", "invoice.approve", morty, &request, "", false},
 		{"resource comes later", "invoice.approve", morty, &Request{Deferred: true}, "state", false},
 		{"nothing stated", "report.read", morty, &request, "", true},
@@ -77,12 +77,13 @@ func TestPlatform(t *testing.T) {
 	}
 }
 
-// What is stated of a resource lies over what is known of it, whatever its type.
-func TestStatedLiesOverStored(t *testing.T) {
+// Attributes that a request states of a resource replace the known ones, also with a value of
+// another type.
+func TestStatedReplacesStored(t *testing.T) {
 	set := platformSet(t, `
 		permit(principal, action == Action::"invoice.read", resource) when { resource.owner == principal && resource.amount == 5 && resource has labels };
 		permit(principal, action == Action::"invoice.approve", resource) when { resource has note && resource.note == {a: ["x", 1]} };`, people)
-	forbid, faults := Parse(`@id("a") forbid(principal, action == Action::"invoice.read", resource) when { resource.amount == 5 };`, platform(t, people))
+	forbid, faults := Parse(`@id("a") forbid(principal, action == Action::"invoice.read", resource) when { resource.amount == 5 };`, platformSchema(t, people))
 	if faults != nil {
 		t.Fatal(faults)
 	}
@@ -92,7 +93,7 @@ func TestStatedLiesOverStored(t *testing.T) {
 		id               string
 		stated           map[string]any
 		policy           string
-		refused, approve bool // by the tenant; by the note
+		refused, approve bool // by the tenant's policy; by the platform's that reads the note
 	}{
 		"stored":           {"stored", nil, "policy0", true, false},
 		"another number":   {"stored", map[string]any{"amount": 6}, "", false, false},
@@ -117,7 +118,7 @@ func TestStatedLiesOverStored(t *testing.T) {
 }
 
 // A permit without a condition is evaluated when the principal is loaded.
-func TestSurePermits(t *testing.T) {
+func TestPermitWithoutCondition(t *testing.T) {
 	set := platformSet(t, `@id("a") permit(principal is User, action, resource);
 		@id("b") forbid(principal, action == Action::"invoice.read", resource) when { context.now > datetime("2100-01-01") };`, people)
 	p := set.Prepare(admin)
@@ -125,10 +126,10 @@ func TestSurePermits(t *testing.T) {
 		t.Errorf("permitted %v by %+v", ok, permit)
 	}
 	if _, ok := set.Prepare(key).Permit("report.read", nil); ok {
-		t.Error("a key has what is for users")
+		t.Error("a key has a permit that is for users")
 	}
 	if !p.Conditional("invoice.read") || p.Conditional("tenant.read") {
-		t.Error("which actions depend on the request is wrong")
+		t.Error("only invoice.read should depend on the request")
 	}
 }
 
@@ -147,7 +148,7 @@ func TestPlatformFaults(t *testing.T) {
 		strings.Repeat(`permit(principal, action, resource);`, maxPlatformPolicies+1):                                 `1:18001: there are 501 policies; 500 are the most`,
 		`permit(principal, action, resource) when { ` + strings.Repeat("(", 40) + ` };`:                               `1:75: nested deeper than 32`,
 	} {
-		if _, faults := ParsePlatform(text, platform(t, people)); faults.Error() != want {
+		if _, faults := ParsePlatform(text, platformSchema(t, people)); faults.Error() != want {
 			t.Errorf("%.80s has the faults\n%s\nwant\n%s", text, faults.Error(), want)
 		}
 	}
@@ -159,15 +160,15 @@ func TestEntityFaults(t *testing.T) {
 		`{"uid": {"type": "invoice", "id": "a"}, "attrs": {"note": {"__extn": {"fn": "x", "arg": "1"}}}}`: `the attribute "note" can't be read`,
 		`{"uid": {"type": "invoice", "id": "a"}, "tags": {"note": {"__extn": {"fn": "x", "arg": "1"}}}}`:  `the tags can't be read`,
 	} {
-		_, faults, err := invoices(t).WithEntities([]byte(`[{"uid": {"type": "group", "id": "a"}},` + entity + `]`))
+		_, faults, err := invoiceSchema(t).WithEntities([]byte(`[{"uid": {"type": "group", "id": "a"}},` + entity + `]`))
 		if err != nil || len(faults) != 1 || faults[0].Index != 1 || !strings.Contains(faults[0].Message, want) {
 			t.Errorf("%s: %+v %v", entity, faults, err)
 		}
 	}
-	if _, _, err := invoices(t).WithEntities([]byte(`{}`)); err == nil {
-		t.Error("no list was read")
+	if _, _, err := invoiceSchema(t).WithEntities([]byte(`{}`)); err == nil {
+		t.Error("an object was read as a list")
 	}
-	schema := platform(t, people)
+	schema := platformSchema(t, people)
 	if ids := schema.Declared("invoice"); len(ids) != 1 || ids[0] != "stored" || !schema.Declares("user", "morty") || schema.Declares("User", "morty") {
 		t.Errorf("declared are %v", ids)
 	}

@@ -55,30 +55,30 @@ func (p Principal) entity() types.Entity {
 // Prepared is a set that was partially evaluated: for one principal, without a request. It is
 // immutable.
 type Prepared struct {
-	set          *Set
-	principal    types.Entity
-	kind         types.String
-	tenant       types.EntityUID
-	alwaysForbid []*residual    // refuse each of their actions, whatever the request is
-	alwaysPermit []*residual    // permit each of their actions, whatever the request is
-	open         []*residual    // depend on the request
-	refused      []uint64       // the actions of alwaysForbid
-	asks         []uint64       // the actions of open
-	reads        []types.String // the attributes of resources that open reads
+	set            *Set
+	principal      types.Entity
+	kind           types.String
+	tenant         types.EntityUID
+	alwaysForbid   []*residual    // refuse each of their actions, whatever the request is
+	alwaysPermit   []*residual    // permit each of their actions, whatever the request is
+	open           []*residual    // depend on the request
+	refusedActions []uint64       // the actions of alwaysForbid
+	openActions    []uint64       // the actions of open
+	reads          []types.String // the attributes of the resource that open reads
 }
 
 // residual is what partial evaluation leaves of a policy for one principal.
 type residual struct {
 	*policy
-	never     bool           // applies to no request
-	always    bool           // applies to every request
-	errs      bool           // evaluation always fails, and so the policy refuses
-	rest      *ast.Policy    // conditions that need the request
-	condition condition      // rest compiled; nil if it has what compile doesn't support
-	inEngine  *cedar.Policy  // rest for cedar-go; nil if there is a condition
-	reads     keys           // of the context
-	resource  bool           // whether rest reads the resource
-	members   []types.String // the attributes of the resource that rest reads
+	never         bool           // applies to no request
+	always        bool           // applies to every request
+	errs          bool           // evaluation always fails, and therefore the policy refuses
+	rest          *ast.Policy    // conditions that need the request
+	condition     condition      // rest compiled; nil if it has what compile doesn't support
+	enginePolicy  *cedar.Policy  // rest for cedar-go; nil if there is a condition
+	reads         keys           // of the context
+	readsResource bool           // whether rest reads the resource or is limited to some
+	attributes    []types.String // the attributes of the resource that rest reads
 }
 
 // Prepare evaluates the set for a principal as far as that is possible without a request.
@@ -90,8 +90,8 @@ func (s *Set) Prepare(who Principal) *Prepared {
 	words := len(s.schema.actions)/64 + 1
 	p := &Prepared{
 		set: s, principal: s.principal(who), kind: who.kind(),
-		tenant:  types.NewEntityUID(typeTenant, types.String(who.Tenant)),
-		refused: make([]uint64, words), asks: make([]uint64, words),
+		tenant:         types.NewEntityUID(typeTenant, types.String(who.Tenant)),
+		refusedActions: make([]uint64, words), openActions: make([]uint64, words),
 	}
 	env := eval.Env{
 		Entities: &entities{principal: &p.principal, known: s.entities()}, Principal: p.principal.UID,
@@ -103,10 +103,11 @@ func (s *Set) Prepare(who Principal) *Prepared {
 	return p
 }
 
+// add evaluates a policy, and keeps what is left of it.
 func (p *Prepared) add(env eval.Env, of *policy) {
 	r := of.shared
 	if r == nil {
-		r = of.residual(env, of.simple)
+		r = of.partiallyEvaluate(env, of.simple)
 	} else if !r.never {
 		scope := ast.Policy{Principal: of.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
 		if _, keep := eval.PartialPolicy(env, &scope); !keep {
@@ -119,11 +120,11 @@ func (p *Prepared) add(env eval.Env, of *policy) {
 		p.alwaysPermit = append(p.alwaysPermit, r)
 	case r.always:
 		p.alwaysForbid = append(p.alwaysForbid, r)
-		or(p.refused, of.actions)
+		addBits(p.refusedActions, of.actions)
 	default:
 		p.open = append(p.open, r)
-		or(p.asks, of.actions)
-		for _, name := range r.members {
+		addBits(p.openActions, of.actions)
+		for _, name := range r.attributes {
 			if !slices.Contains(p.reads, name) {
 				p.reads = append(p.reads, name)
 			}
@@ -131,8 +132,8 @@ func (p *Prepared) add(env eval.Env, of *policy) {
 	}
 }
 
-// residual evaluates the policy as far as the environment goes.
-func (p *policy) residual(env eval.Env, simple *ast.Policy) *residual {
+// partiallyEvaluate evaluates the policy as far as the environment goes.
+func (p *policy) partiallyEvaluate(env eval.Env, simple *ast.Policy) *residual {
 	rest, keep := eval.PartialPolicy(env, simple)
 	if !keep {
 		return &residual{policy: p, never: true}
@@ -142,39 +143,39 @@ func (p *policy) residual(env eval.Env, simple *ast.Policy) *residual {
 		return r
 	}
 	if r.condition = compile(rest); r.condition == nil {
-		r.inEngine = cedar.NewPolicyFromAST(public(rest))
+		r.enginePolicy = cedar.NewPolicyFromAST(public(rest))
 	}
 	r.findReads()
 	return r
 }
 
-// share evaluates the policy once for all principals that its scope admits, if its
+// evaluateForAll evaluates the policy once for all principals that its scope admits, if its
 // conditions don't read the principal.
-func (p *policy) share() {
-	sameForAll := true
+func (p *policy) evaluateForAll() {
+	isSameForAll := true
 	inspect(p.simple, func(n ast.IsNode) bool {
 		v, ok := n.(ast.NodeTypeVariable)
-		sameForAll = sameForAll && (!ok || v.Name != "principal")
+		isSameForAll = isSameForAll && (!ok || v.Name != "principal")
 		return true
 	})
-	if !sameForAll {
+	if !isSameForAll {
 		return
 	}
 	simple := *p.simple
 	simple.Principal = ast.ScopeTypeAll{}
-	p.shared = p.residual(eval.Env{
+	p.shared = p.partiallyEvaluate(eval.Env{
 		Entities: types.EntityMap{}, Principal: eval.Variable("principal"),
 		Action: eval.Variable("action"), Resource: eval.Variable("resource"), Context: eval.Variable("context"),
 	}, &simple)
 }
 
-// simplified returns the policy without the parts of its scope that applies checks, and with
-// one condition instead of several. With several, PartialPolicy drops a policy if a false
-// one follows one that errs, although a full evaluation errs, and so refuses.
+// simplified returns the policy without the parts of its scope that the method applies
+// checks, and with one condition instead of several. Of several, PartialPolicy drops the
+// policy if one errs and a later one is false, although a full evaluation errs, and refuses.
 func (p *policy) simplified() *ast.Policy {
 	simple := *p.ast
 	simple.Action, simple.Conditions = ast.ScopeTypeAll{}, nil
-	if _, is := simple.Resource.(ast.ScopeTypeIs); is {
+	if _, isType := simple.Resource.(ast.ScopeTypeIs); isType {
 		simple.Resource = ast.ScopeTypeAll{}
 	}
 	for i := len(p.ast.Conditions) - 1; i >= 0; i-- {
@@ -209,24 +210,24 @@ func alwaysTrue(p *ast.Policy) bool {
 	return all && len(p.Conditions) == 0
 }
 
-func or(to, from []uint64) {
+func addBits(to, from []uint64) {
 	for i, word := range from {
 		to[i] |= word
 	}
 }
 
-// findReads finds which names of the context and of the resource the policy reads.
+// findReads records which names of the context and of the resource the policy reads.
 func (r *residual) findReads() {
 	_, all := r.rest.Resource.(ast.ScopeTypeAll)
-	r.resource = !all
+	r.readsResource = !all
 	inspect(r.rest, func(n ast.IsNode) bool {
 		switch n := n.(type) {
 		case ast.NodeTypeAccess:
-			return !r.readsMember(n.Arg, n.Value)
+			return !r.noteRead(n.Arg, n.Value)
 		case ast.NodeTypeHas:
-			return !r.readsMember(n.Arg, n.Value)
+			return !r.noteRead(n.Arg, n.Value)
 		case ast.NodeTypeVariable:
-			r.resource = r.resource || n.Name == "resource"
+			r.readsResource = r.readsResource || n.Name == "resource"
 			if n.Name == "context" {
 				r.reads = allKeys
 			}
@@ -235,16 +236,17 @@ func (r *residual) findReads() {
 	})
 }
 
-// readsMember reports whether the name is read from the context or the resource.
-func (r *residual) readsMember(n ast.IsNode, name types.String) bool {
+// noteRead records a name that is read from the context or the resource, and reports whether
+// it is one.
+func (r *residual) noteRead(n ast.IsNode, name types.String) bool {
 	v, ok := n.(ast.NodeTypeVariable)
 	switch {
 	case ok && v.Name == "context":
 		r.reads.add(name)
 		return true
 	case ok && v.Name == "resource":
-		r.resource = true
-		r.members = append(r.members, name)
+		r.readsResource = true
+		r.attributes = append(r.attributes, name)
 		return true
 	}
 	return false
@@ -253,7 +255,7 @@ func (r *residual) readsMember(n ast.IsNode, name types.String) bool {
 // Verdict is what the policies say of one action.
 type Verdict struct {
 	Refused  bool
-	PolicyID string // of the first policy of the text that refuses
+	PolicyID string // of the policy that refuses; of several, Prepared.Verdict says which
 	Reason   string // its @reason, "" without one
 	Line     int    // where it begins
 	Erred    bool   // it refuses because it could not be evaluated
@@ -267,13 +269,13 @@ func (r *residual) verdict(erred bool, needs string) Verdict {
 // Conditional reports whether the verdict on the action depends on the request.
 func (p *Prepared) Conditional(action string) bool {
 	i, ok := p.set.schema.index[action]
-	return ok && has(p.asks, i) && !has(p.refused, i)
+	return ok && hasBit(p.openActions, i) && !hasBit(p.refusedActions, i)
 }
 
 // Refused returns the verdict on an action that is refused whatever the request is; the zero
 // Verdict for other actions.
 func (p *Prepared) Refused(action string) Verdict {
-	if i, ok := p.set.schema.index[action]; ok && has(p.refused, i) {
+	if i, ok := p.set.schema.index[action]; ok && hasBit(p.refusedActions, i) {
 		for _, r := range p.alwaysForbid {
 			if r.applies(i) {
 				return r.verdict(r.errs, "")
@@ -283,7 +285,7 @@ func (p *Prepared) Refused(action string) Verdict {
 	return Verdict{}
 }
 
-func has(bits []uint64, i int) bool { return bits != nil && bits[i/64]&(1<<(i%64)) != 0 }
+func hasBit(bits []uint64, i int) bool { return bits != nil && bits[i/64]&(1<<(i%64)) != 0 }
 
 // Verdict returns the verdict on the action for a request: the first policy that
 // refuses whatever the request is, else the first that refuses this one. A policy
@@ -293,7 +295,7 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 		return v
 	}
 	i, ok := p.set.schema.index[action]
-	if !ok || !has(p.asks, i) {
+	if !ok || !hasBit(p.openActions, i) {
 		return Verdict{}
 	}
 	for _, v := range p.evaluate(i, request) {
@@ -306,7 +308,7 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 // can't be read: the first policy that depends on the request and reads one of them refuses.
 func (p *Prepared) VerdictUnreadable(action string, names []string) Verdict {
 	i, ok := p.set.schema.index[action]
-	if !ok || !has(p.asks, i) {
+	if !ok || !hasBit(p.openActions, i) {
 		return Verdict{}
 	}
 	for _, name := range names {
@@ -350,12 +352,12 @@ func (p *Prepared) Explain(action string, request *Request) []Verdict {
 // the text and in its order.
 func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict] {
 	return func(yield func(int, Verdict) bool) {
-		about := p.about(action, request)
+		e := p.newEvaluation(action, request)
 		for _, r := range p.open {
 			if !r.applies(action) {
 				continue
 			}
-			if by := about.refuses(r); by != no && !yield(r.order, about.verdict(r, by)) {
+			if by := e.refusal(r); by != no && !yield(r.order, e.verdict(r, by)) {
 				return
 			}
 		}
@@ -364,5 +366,5 @@ func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict
 
 // All makes the residual a set of one policy, for cedar.Authorize.
 func (r *residual) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
-	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) { yield("", r.inEngine) }
+	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) { yield("", r.enginePolicy) }
 }

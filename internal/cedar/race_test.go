@@ -2,5 +2,5 @@
 
 package cedar
 
-// The race detector multiplies the time on the processor, which is measured without it.
+// The race detector multiplies the CPU time, which is only checked without it.
 func init() { raceDetector = true }

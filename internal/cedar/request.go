@@ -16,23 +16,23 @@ import (
 type Request struct {
 	Now      time.Time
 	IP       netip.Addr
-	AuthAge  *time.Duration // since the person proved who they are; whole seconds count
+	AuthAge  *time.Duration // since the person proved who they are; fractions of seconds are cut
 	AAL      int
 	Method   string
 	Host     string
 	Path     string
 	Resource *Resource // of an action that declares a type; the tenant is known
-	// Deferred: the question is asked again, with the resource. Until then no policy
-	// refuses, and each permit holds, that depends on it.
+	// Deferred: the caller asks again, with the resource. Until then a policy that depends on
+	// the resource doesn't refuse, and a permit that does holds.
 	Deferred bool
 
 	// What a caller says of the parties: context.subject, .action and .resource in
-	// policies of ParsePlatform, which are records with nothing in them without.
+	// policies of ParsePlatform, which are empty records if it says nothing.
 	SubjectSays, ActionSays, ResourceSays map[string]any
 }
 
-// Resource is what an action is done to. An attribute that is absent, or whose value
-// is not of its type, makes the policies err that read it.
+// Resource is what an action is done to. A policy errs if it reads an attribute that is
+// absent, or whose value is not of its type.
 type Resource struct {
 	Type, ID   string
 	Attributes map[string]any
@@ -53,96 +53,96 @@ func (k *keys) add(name types.String) {
 	}
 }
 
-// Values of a request beside those of the context, which come first.
+// The slots of a request's values: those of the context come first.
 const (
 	actionSlot = len(keyNames) + iota
 	resourceSlot
 	slots
 )
 
-// about is one request for one action. What policies read of it is made when the first
-// one reads it.
-type about struct {
+// evaluation evaluates policies for one action and request. A value that they read is made
+// when the first one reads it.
+type evaluation struct {
 	*Prepared
-	action  int
-	asked   *Request
-	of      types.EntityUID // the resource
-	missing bool            // the resource
-	values  [slots]types.Value
-	known   keys // the values that are made
-	members []member
-	engine  *engine
+	action          int
+	request         *Request
+	resource        types.EntityUID
+	resourceMissing bool // the action has one, and the request doesn't
+	values          [slots]types.Value
+	made            keys // the slots of values that are made
+	attributes      []attribute
+	engine          *engineRequest
 }
 
-// member is an attribute of the resource; its value is nil where it is absent.
-type member struct {
+// attribute is one of the resource; its value is nil where it is absent.
+type attribute struct {
 	name  types.String
 	value types.Value
 }
 
-func (p *Prepared) about(action int, request *Request) *about {
-	a := &about{Prepared: p, action: action, asked: request, of: p.tenant}
+func (p *Prepared) newEvaluation(action int, request *Request) *evaluation {
+	a := &evaluation{Prepared: p, action: action, request: request, resource: p.tenant}
 	switch declared := p.set.schema.actions[action].Resource; {
 	case declared == "":
 	case request.Resource == nil || request.Resource.Type != declared:
-		a.missing = true
+		a.resourceMissing = true
 	default:
-		a.of = types.NewEntityUID(types.EntityType(declared), types.String(request.Resource.ID))
+		a.resource = types.NewEntityUID(types.EntityType(declared), types.String(request.Resource.ID))
 	}
 	return a
 }
 
 // value returns the value of a slot, nil where it is absent.
-func (a *about) value(slot int) types.Value {
-	if a.known&(1<<slot) == 0 {
-		a.known |= 1 << slot
-		a.values[slot] = a.make(slot)
+func (a *evaluation) value(slot int) types.Value {
+	if a.made&(1<<slot) == 0 {
+		a.made |= 1 << slot
+		a.values[slot] = a.makeValue(slot)
 	}
 	return a.values[slot]
 }
 
-func (a *about) make(slot int) types.Value {
+func (a *evaluation) makeValue(slot int) types.Value {
 	switch slot {
 	case actionSlot:
 		return actionUID(a.set.schema.actions[a.action].Name)
 	case resourceSlot:
-		return a.of
+		return a.resource
 	}
-	return a.contextValue(keyNames[slot], a.asked)
+	return a.contextValue(keyNames[slot], a.request)
 }
 
-// member returns an attribute of the resource, nil where it is absent.
-func (a *about) member(name types.String) types.Value {
-	for _, m := range a.members {
-		if m.name == name {
-			return m.value
+// attribute returns an attribute of the resource, nil where it is absent.
+func (a *evaluation) attribute(name types.String) types.Value {
+	for _, known := range a.attributes {
+		if known.name == name {
+			return known.value
 		}
 	}
-	value := a.attribute(name)
-	a.members = append(a.members, member{name, value})
+	value := a.findAttribute(name)
+	a.attributes = append(a.attributes, attribute{name, value})
 	return value
 }
 
-func (a *about) attribute(name types.String) types.Value {
+func (a *evaluation) findAttribute(name types.String) types.Value {
 	switch {
 	case a.set.platform:
-		e, _ := a.inEngine().entities.Get(a.of)
+		e, _ := a.forEngine().entities.Get(a.resource)
 		value, _ := e.Attributes.Get(name)
 		return value
-	case a.of == a.tenant:
+	case a.resource == a.tenant:
 		return nil
 	}
-	return a.set.attribute(a.asked.Resource, name)
+	return a.set.attribute(a.request.Resource, name)
 }
 
-// engine is a request in the terms of cedar-go.
-type engine struct {
+// engineRequest is a request as cedar-go takes it.
+type engineRequest struct {
 	entities entities
 	request  cedar.Request
 	found    *cedar.Diagnostic // of the policies that are not compiled
 }
 
-func (a *about) inEngine() *engine {
+func (a *evaluation) forEngine() *engineRequest {
 	if a.engine != nil {
 		return a.engine
 	}
@@ -152,22 +152,22 @@ func (a *about) inEngine() *engine {
 			reads |= r.reads
 		}
 	}
-	a.engine = &engine{entities: entities{principal: &a.principal, known: a.set.entities()}}
+	a.engine = &engineRequest{entities: entities{principal: &a.principal, known: a.set.entities()}}
 	a.engine.request = cedar.Request{
-		Principal: a.principal.UID, Action: actionUID(a.set.schema.actions[a.action].Name), Resource: a.of, Context: a.context(reads, a.asked),
+		Principal: a.principal.UID, Action: actionUID(a.set.schema.actions[a.action].Name), Resource: a.resource, Context: a.context(reads, a.request),
 	}
-	if a.of != a.tenant {
-		a.engine.entities.resource = a.set.resource(a.asked.Resource, a.reads)
+	if a.resource != a.tenant {
+		a.engine.entities.resource = a.set.resource(a.request.Resource, a.reads)
 	}
 	return a.engine
 }
 
 // All yields the policies that are not compiled and can be evaluated, as
 // cedar.Authorize takes them.
-func (a *about) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
+func (a *evaluation) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
 		for _, r := range a.open {
-			if r.condition == nil && r.applies(a.action) && !(a.missing && r.resource) && !yield(cedar.PolicyID(r.id), r.inEngine) {
+			if r.condition == nil && r.applies(a.action) && !(a.resourceMissing && r.readsResource) && !yield(cedar.PolicyID(r.id), r.enginePolicy) {
 				return
 			}
 		}
@@ -221,11 +221,11 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 }
 
 // result evaluates a policy for which everything that it reads is known.
-func (a *about) result(r *residual) result {
+func (a *evaluation) result(r *residual) result {
 	if r.condition != nil {
 		return r.condition(a)
 	}
-	found := a.found()
+	found := a.diagnose()
 	for _, e := range found.Errors {
 		if e.PolicyID == cedar.PolicyID(r.id) {
 			return errs
@@ -239,10 +239,10 @@ func (a *about) result(r *residual) result {
 	return no
 }
 
-// found evaluates the policies that are not compiled, all at once: preparing the
+// diagnose evaluates the policies that are not compiled, all at once: preparing the
 // evaluation of one costs more than evaluating it.
-func (a *about) found() *cedar.Diagnostic {
-	e := a.inEngine()
+func (a *evaluation) diagnose() *cedar.Diagnostic {
+	e := a.forEngine()
 	if e.found == nil {
 		_, found := cedar.Authorize(a, &e.entities, e.request)
 		e.found = &found
@@ -250,10 +250,10 @@ func (a *about) found() *cedar.Diagnostic {
 	return e.found
 }
 
-// refuses says whether a policy refuses: no, yes, errs, or lacks for want of the resource.
-func (a *about) refuses(r *residual) result {
-	if a.missing && r.resource {
-		return a.refusesWithout(r)
+// refusal says whether a policy refuses: no, yes, errs, or needsResource.
+func (a *evaluation) refusal(r *residual) result {
+	if a.resourceMissing && r.readsResource {
+		return a.refusalWithoutResource(r)
 	}
 	if o := a.result(r); o != yes || r.isForbid() {
 		return o
@@ -261,43 +261,44 @@ func (a *about) refuses(r *residual) result {
 	return no
 }
 
-// verdict returns what is to be said of a policy that refuses.
-func (a *about) verdict(r *residual, by result) Verdict {
+// verdict returns the verdict of a policy that refuses, for this reason.
+func (a *evaluation) verdict(r *residual, by result) Verdict {
 	switch by {
 	case errs:
-		return r.verdict(true, a.lacking(r))
-	case lacks:
+		return r.verdict(true, a.firstAbsent(r))
+	case needsResource:
 		return r.verdict(false, "resource")
 	}
 	return r.verdict(false, "")
 }
 
-// permits reports whether a permit applies, whatever is not yet known of the resource. It
-// can't use result, since cedar-go names no permits if another policy forbids.
-func (a *about) permits(r *residual) bool {
+// permits reports whether a permit applies. If the request lacks the resource, it must apply
+// to every one, or with Deferred to some. It can't use result, since cedar-go names no permits
+// if another policy forbids.
+func (a *evaluation) permits(r *residual) bool {
 	switch {
-	case a.missing && r.resource:
+	case a.resourceMissing && r.readsResource:
 		left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
-		return keep && (alwaysTrue(left) || a.asked.Deferred && !alwaysErrs(left))
+		return keep && (alwaysTrue(left) || a.request.Deferred && !alwaysErrs(left))
 	case r.condition != nil:
 		return r.condition(a) == yes
 	}
-	e := a.inEngine()
+	e := a.forEngine()
 	decision, _ := cedar.Authorize(r, &e.entities, e.request)
 	return decision == cedar.Allow
 }
 
-func (a *about) withoutResource() eval.Env {
-	e := a.inEngine()
+func (a *evaluation) withoutResource() eval.Env {
+	e := a.forEngine()
 	return eval.Env{
 		Entities: &e.entities, Principal: e.request.Principal, Action: e.request.Action,
 		Resource: eval.Variable("resource"), Context: e.request.Context,
 	}
 }
 
-// refusesWithout evaluates a policy that may need the resource, which is not known: it
-// refuses unless the rest of the request says that it does not apply.
-func (a *about) refusesWithout(r *residual) result {
+// refusalWithoutResource evaluates a policy that may need the resource, which is not known:
+// it refuses unless the rest of the request says that it does not apply, or Deferred is set.
+func (a *evaluation) refusalWithoutResource(r *residual) result {
 	left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
 	switch {
 	case keep && alwaysErrs(left):
@@ -306,14 +307,15 @@ func (a *about) refusesWithout(r *residual) result {
 		return no
 	case alwaysTrue(left):
 		return yes
-	case a.asked.Deferred:
+	case a.request.Deferred:
 		return no
 	}
-	return lacks
+	return needsResource
 }
 
-// lacking returns the first name that the policy reads and the request lacks.
-func (a *about) lacking(r *residual) string {
+// firstAbsent returns the first name of the context that the policy reads and the request
+// lacks.
+func (a *evaluation) firstAbsent(r *residual) string {
 	for i, name := range keyNames {
 		if r.reads&(1<<i) != 0 && a.value(i) == nil {
 			return string(name)
@@ -339,7 +341,7 @@ func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
 	return e.known.Get(uid)
 }
 
-// value returns a Go value in the engine's terms, nil where it is not of the type.
+// value returns a Go value as a Cedar value, nil where it is not of the type.
 func (t Type) value(v any) types.Value {
 	switch t {
 	case Bool:
@@ -361,14 +363,14 @@ func (t Type) value(v any) types.Value {
 	case Datetime:
 		return datetime(v)
 	case Decimal:
-		return parsed(v, types.ParseDecimal)
+		return parseValue(v, types.ParseDecimal)
 	case IP:
-		return parsed(v, types.ParseIPAddr)
+		return parseValue(v, types.ParseIPAddr)
 	}
 	return nil
 }
 
-func parsed[T types.Value](v any, parse func(string) (T, error)) types.Value {
+func parseValue[T types.Value](v any, parse func(string) (T, error)) types.Value {
 	text, _ := v.(string)
 	if value, err := parse(text); err == nil {
 		return value

@@ -1,4 +1,4 @@
-// Package cedar judges policies that are written in Cedar: it reads a text under
+// Package cedar evaluates policies that are written in Cedar: it reads a text under
 // limits, checks it against a schema, and evaluates it in two steps, once per
 // principal and once per request.
 //
@@ -7,7 +7,7 @@
 //	prepared := set.Prepare(cedar.Principal{ID: "usr_1", Role: "ADMIN", Tenant: "ten_1"})
 //	verdict := prepared.Verdict("invoice.approve", &cedar.Request{Now: now, IP: ip})
 //
-// An action that is not in the schema is one that no policy refuses.
+// No policy refuses an action that is not in the schema.
 package cedar
 
 import (
@@ -34,7 +34,7 @@ const (
 	Strings  Type = "set"      // []string, or []any of strings
 	User     Type = "user"     // string, the id of a user
 	Datetime Type = "datetime" // time.Time, or a string as RFC 3339 says
-	Decimal  Type = "decimal"  // string with up to four digits behind the point
+	Decimal  Type = "decimal"  // string with up to four digits after the point
 	IP       Type = "ip"       // string, an address or a network
 )
 
@@ -57,7 +57,7 @@ type Schema struct {
 	resources map[string]map[string]Type
 	resolved  *resolved.Schema
 	known     types.EntityMap           // of WithEntities; nil for none
-	types     map[types.EntityType]bool // of these, and of those that they are in
+	types     map[types.EntityType]bool // of these, and of their parents
 }
 
 // The entity types of every schema.
@@ -91,14 +91,14 @@ type Request = {
 `
 
 var (
-	actionName   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*$`)
+	dottedName   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*$`)
 	resourceName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	// reservedWords can't name an entity type.
 	reservedWords = []string{"true", "false", "if", "then", "else", "in", "is", "like", "has"}
 )
 
 // NewSchema makes the schema of actions and of resources, which are the attributes
-// of each type by name. It returns an error for a name or type that Cedar has not.
+// of each type by name. It returns an error for a name or type that Cedar doesn't allow.
 func NewSchema(actions []Action, resources map[string]map[string]Type) (*Schema, error) {
 	s := &Schema{actions: slices.Clone(actions), index: map[string]int{}, resources: resources}
 	slices.SortFunc(s.actions, func(a, b Action) int { return strings.Compare(a.Name, b.Name) })
@@ -125,7 +125,7 @@ func writeResource(text *strings.Builder, name string, attributes map[string]Typ
 	fmt.Fprintf(text, "entity %s = {\n", name)
 	for _, attribute := range slices.Sorted(maps.Keys(attributes)) {
 		cedarType, ok := cedarTypes[attributes[attribute]]
-		if !ok || !actionName.MatchString(attribute) {
+		if !ok || !dottedName.MatchString(attribute) {
 			return fmt.Errorf("attribute %q of %s: no such name or type %q", attribute, name, attributes[attribute])
 		}
 		fmt.Fprintf(text, "  %q: %s,\n", attribute, cedarType)
@@ -135,7 +135,7 @@ func writeResource(text *strings.Builder, name string, attributes map[string]Typ
 }
 
 func (s *Schema) writeAction(text *strings.Builder, i int, action Action) error {
-	if _, twice := s.index[action.Name]; twice || !actionName.MatchString(action.Name) {
+	if _, twice := s.index[action.Name]; twice || !dottedName.MatchString(action.Name) {
 		return fmt.Errorf("%q can't name an action, or names two", action.Name)
 	}
 	if _, ok := s.resources[action.Resource]; !ok && action.Resource != "" {

@@ -1,6 +1,6 @@
-// Judges with Cedar's reference implementation. Reads {schema, cases} from the standard
-// input and writes one answer for each case, with the ids of the policies by their
-// place in the text.
+// Evaluates policies with Cedar's reference implementation. Reads {schema, cases} from the
+// standard input and writes one answer for each case. The ids of policies are their places
+// in the text, from 0.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 

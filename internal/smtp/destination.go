@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// How a connection to a mail server becomes TLS.
+// security says how a connection to a mail server becomes TLS.
 type security int
 
 const (
@@ -31,13 +31,13 @@ func (d destination) addr() string { return net.JoinHostPort(d.host, d.port) }
 // String leaves the password out.
 func (d destination) String() string { return d.addr() }
 
-// GoString does the same for %#v.
+// GoString leaves the password out of %#v.
 func (d destination) GoString() string { return d.addr() }
 
 // The texts are constant: an error that quotes its input could quote the password.
 var (
 	errDestination = errors.New("mail destination: write smtp://user:password@host:port or smtps://…; in user and password write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25")
-	errTail        = errors.New("mail destination: nothing may follow host:port but ?tls=require or ?tls=none; in user and password write / as %2F, ? as %3F, # as %23")
+	errTrailing    = errors.New("mail destination: nothing may follow host:port but ?tls=require or ?tls=none; in user and password write / as %2F, ? as %3F, # as %23")
 	errTLS         = errors.New("mail destination: write one of ?tls=require and ?tls=none, or leave it out to use STARTTLS when the server offers it")
 	errPort        = errors.New("mail destination: the port is a number from 1 to 65535: write host:port")
 	errHalfLogin   = errors.New("mail destination: user and password come together: write smtp://user:password@host:port, or smtp://host:port for neither")
@@ -55,13 +55,13 @@ func parseDestination(s string) (destination, error) {
 		return destination{}, errDestination
 	}
 	if u.Path != "" && u.Path != "/" || u.Fragment != "" {
-		return destination{}, errTail
+		return destination{}, errTrailing
 	}
 	d := destination{host: u.Hostname(), port: u.Port()}
-	if d.user, d.password, err = login(u.User); err != nil {
+	if d.user, d.password, err = parseLogin(u.User); err != nil {
 		return destination{}, err
 	}
-	if d.security, err = securityOf(u.Scheme, u.RawQuery); err != nil {
+	if d.security, err = parseSecurity(u.Scheme, u.RawQuery); err != nil {
 		return destination{}, err
 	}
 	if d.port == "" {
@@ -73,7 +73,7 @@ func parseDestination(s string) (destination, error) {
 	return d, nil
 }
 
-func login(u *url.Userinfo) (user, password string, err error) {
+func parseLogin(u *url.Userinfo) (user, password string, err error) {
 	if u == nil {
 		return "", "", nil
 	}
@@ -88,21 +88,21 @@ func login(u *url.Userinfo) (user, password string, err error) {
 	return user, password, nil
 }
 
-func securityOf(scheme, query string) (security, error) {
-	implicit := scheme == "smtps"
+func parseSecurity(scheme, query string) (security, error) {
+	isImplicit := scheme == "smtps"
 	switch query {
 	case "":
-		if implicit {
+		if isImplicit {
 			return tlsImplicit, nil
 		}
 		return tlsWhenOffered, nil
 	case "tls=require":
-		if implicit {
+		if isImplicit {
 			return tlsImplicit, nil
 		}
 		return tlsRequired, nil
 	case "tls=none":
-		if implicit {
+		if isImplicit {
 			return 0, errNoneSecure
 		}
 		return tlsNone, nil
@@ -110,7 +110,7 @@ func securityOf(scheme, query string) (security, error) {
 	if strings.HasPrefix(query, "tls=") {
 		return 0, errTLS
 	}
-	return 0, errTail
+	return 0, errTrailing
 }
 
 func defaultPort(d destination) string {
@@ -123,8 +123,8 @@ func defaultPort(d destination) string {
 	return "25"
 }
 
-// validate finds valid parts that contradict each other. needsTLS alone turns "when
-// offered" into "required" for a password on a remote host.
+// validate finds valid parts that contradict each other. A password for a remote host is
+// accepted without ?tls=require, because needsTLS then requires TLS.
 func (d destination) validate() error {
 	if n, err := strconv.ParseUint(d.port, 10, 16); err != nil || n == 0 {
 		return errPort
@@ -134,19 +134,19 @@ func (d destination) validate() error {
 		return errSubmissions
 	case (d.port == "25" || d.port == "587") && d.security == tlsImplicit:
 		return errPlainPort
-	case d.security == tlsNone && d.user != "" && !d.loopback():
+	case d.security == tlsNone && d.user != "" && !d.isLoopback():
 		return errNoneLogin
 	}
 	return nil
 }
 
-// needsTLS is the rule that a password never crosses a network unencrypted.
+// needsTLS reports whether TLS is required, as it always is for a password on a network.
 func (d destination) needsTLS() bool {
-	return d.security == tlsRequired || d.user != "" && !d.loopback()
+	return d.security == tlsRequired || d.user != "" && !d.isLoopback()
 }
 
-// loopback looks at the name only; RFC 6761 section 6.3 keeps localhost on this machine.
-func (d destination) loopback() bool {
+// isLoopback checks the name only; RFC 6761 section 6.3 keeps localhost on this machine.
+func (d destination) isLoopback() bool {
 	ip := net.ParseIP(d.host)
 	return strings.EqualFold(d.host, "localhost") || ip != nil && ip.IsLoopback()
 }

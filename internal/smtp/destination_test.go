@@ -88,7 +88,7 @@ func TestDestinationIsRefused(t *testing.T) {
 	}
 }
 
-func TestPrintingAServerKeepsThePassword(t *testing.T) {
+func TestPrintedServerHidesThePassword(t *testing.T) {
 	transport := mustOpen(t, "smtp://bob:sekret@mail.example")
 	for _, format := range []string{"%v", "%+v", "%s", "%#v"} {
 		for _, value := range []any{transport, transport.(*server).destination} {

@@ -35,7 +35,7 @@ func openDirectory(path string, from *mail.Address) (Transport, error) {
 		return nil, errNoDirectory
 	}
 	if strings.HasPrefix(path, "//") && !strings.HasPrefix(path, "///") {
-		return nil, errDirectoryURL // file://mails would be the host "mails" to others
+		return nil, errDirectoryURL // in a URL, file://mails names the host mails
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *directory) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, filepath.Join(d.path, d.name())); err != nil {
+	if err := os.Rename(temporary, filepath.Join(d.path, d.newName())); err != nil {
 		return fmt.Errorf("mail directory: %w", errors.Join(err, os.Remove(temporary)))
 	}
 	d.sync()
@@ -80,7 +80,7 @@ func (d *directory) Send(ctx context.Context, m Message) error {
 }
 
 func (d *directory) Check(ctx context.Context) error {
-	probe, err := write(ctx, existing(d.path), []byte("Doorward tries whether it can write here.\n"))
+	probe, err := write(ctx, nearestExisting(d.path), []byte("Doorward tries whether it can write here.\n"))
 	if err != nil {
 		return err
 	}
@@ -90,15 +90,15 @@ func (d *directory) Check(ctx context.Context) error {
 	return nil
 }
 
-// existing returns the directory, or its nearest existing parent.
-func existing(path string) string {
+// nearestExisting returns the directory, or its nearest existing parent.
+func nearestExisting(path string) string {
 	for {
 		_, err := os.Stat(path)
-		above := filepath.Dir(path)
-		if !errors.Is(err, fs.ErrNotExist) || above == path {
+		parent := filepath.Dir(path)
+		if !errors.Is(err, fs.ErrNotExist) || parent == path {
 			return path
 		}
-		path = above
+		path = parent
 	}
 }
 
@@ -119,16 +119,16 @@ func write(ctx context.Context, dir string, content []byte) (string, error) {
 	return f.Name(), nil
 }
 
-const stamp = "20060102T150405.000000000Z"
+const timeFormat = "20060102T150405.000000000Z"
 
-// name returns a name that sorts by time, within this process even if the clock stops or
+// newName returns a name that sorts by time, within this process even if the clock stops or
 // steps back. It has 128 random bits (rand.Text), so that a rename never replaces another
 // process's mail.
-func (d *directory) name() string {
+func (d *directory) newName() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.last = max(time.Now().UnixNano(), d.last+1)
-	return time.Unix(0, d.last).UTC().Format(stamp) + "-" + rand.Text() + ".eml"
+	return time.Unix(0, d.last).UTC().Format(timeFormat) + "-" + rand.Text() + ".eml"
 }
 
 // sync makes the new name survive a crash, if the file system supports it. Errors are

@@ -5,12 +5,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ func read(t *testing.T, file string) []byte {
 	return raw
 }
 
-func TestFileIsForItsOwnerAndForGrep(t *testing.T) {
+func TestFileIsPrivateAndKeepsLines(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool", "mails")
 	if err := mustOpen(t, "file:"+dir).Send(testContext(t), sample()); err != nil {
 		t.Fatal(err)
@@ -79,10 +80,10 @@ func TestFileIsForItsOwnerAndForGrep(t *testing.T) {
 func TestDirectoryIsTakenLiterally(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for dest, dir := range map[string]string{
-		"file:mails":               "mails",
-		"file:a b?c#d%20":          "a b?c#d%20",
-		"FILE:upper":               "upper",
-		"file://" + mustWd(t, "3"): "3",
+		"file:mails":                 "mails",
+		"file:a b?c#d%20":            "a b?c#d%20",
+		"FILE:upper":                 "upper",
+		"file://" + absolute(t, "3"): "3",
 	} {
 		if err := mustOpen(t, dest).Send(testContext(t), sample()); err != nil {
 			t.Errorf("%s: %v", dest, err)
@@ -94,7 +95,7 @@ func TestDirectoryIsTakenLiterally(t *testing.T) {
 	}
 }
 
-func mustWd(t *testing.T, name string) string {
+func absolute(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -120,19 +121,19 @@ func TestFilesSortByTime(t *testing.T) {
 	d := mustOpen(t, "file:"+t.TempDir()).(*directory)
 	var names []string
 	for range 1000 {
-		names = append(names, d.name())
+		names = append(names, d.newName())
 	}
-	before := time.Now().Add(time.Hour)
-	names = append(names, before.UTC().Format(stamp))
-	d.last = before.UnixNano() // the clock has stepped back by an hour
+	ahead := time.Now().Add(time.Hour)
+	names = append(names, ahead.UTC().Format(timeFormat))
+	d.last = ahead.UnixNano() // the clock has stepped back by an hour
 	for range 10 {
-		names = append(names, d.name())
+		names = append(names, d.newName())
 	}
 	if !slices.IsSorted(names) {
 		t.Error("names are not in the order of creation")
 	}
 	form := regexp.MustCompile(`^\d{8}T\d{6}\.\d{9}Z-[A-Z2-7]{26,}\.eml$`)
-	if name := d.name(); !form.MatchString(name) {
+	if name := d.newName(); !form.MatchString(name) {
 		t.Errorf("name %s is not of the form %s", name, form)
 	}
 }
@@ -141,8 +142,8 @@ func TestFilesSortByTime(t *testing.T) {
 // is complete, and no mail is lost.
 func TestProcessesShareADirectory(t *testing.T) {
 	dir := t.TempDir()
-	start := sync.OnceFunc(func() {})
-	var finish []func() error
+	var inputs []io.Closer
+	var processes []*exec.Cmd
 	for range 2 {
 		cmd := helper(t, "write", "file:"+dir)
 		in, err := cmd.StdinPipe()
@@ -158,15 +159,15 @@ func TestProcessesShareADirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-			t.Fatalf("helper says %q, %v", line, err)
+			t.Fatalf("the process prints %q, %v", line, err)
 		}
-		before := start
-		start = func() { before(); in.Close() }
-		finish = append(finish, cmd.Wait)
+		inputs, processes = append(inputs, in), append(processes, cmd)
 	}
-	start()
+	for _, in := range inputs {
+		in.Close() // both begin to write
+	}
 	done := make(chan error)
-	go func() { done <- errors.Join(finish[0](), finish[1]()) }()
+	go func() { done <- errors.Join(processes[0].Wait(), processes[1].Wait()) }()
 	watch(t, dir, done)
 
 	ids := map[string]bool{}
@@ -206,7 +207,7 @@ func watch(t *testing.T, dir string, done <-chan error) {
 	}
 }
 
-func TestDirectoryComesBack(t *testing.T) {
+func TestDeletedDirectoryIsMadeAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mails")
 	transport := mustOpen(t, "file:"+dir)
 	for range 2 {

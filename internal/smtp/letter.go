@@ -49,7 +49,7 @@ func checkMessage(m Message) error {
 	switch {
 	case len(m.ID) > maxID || !dotAtom.MatchString(m.ID):
 		return errors.New("its ID is not 1 to 128 of [A-Za-z0-9_.-]")
-	case !plainAddress(m.To):
+	case !isPlainAddress(m.To):
 		return fmt.Errorf("recipient %q is not a plain ASCII address", m.To)
 	case !utf8.ValidString(m.Subject) || strings.ContainsFunc(m.Subject, unicode.IsControl):
 		return errors.New("its subject holds a line break, another control character, or invalid UTF-8")
@@ -57,39 +57,39 @@ func checkMessage(m Message) error {
 		return fmt.Errorf("its subject is over %d bytes long", maxSubject)
 	case m.Text == "":
 		return errors.New("it has no text")
-	case !plainText(m.Text) || !plainText(m.HTML):
+	case !isPlainText(m.Text) || !isPlainText(m.HTML):
 		return errors.New("its text holds a NUL or invalid UTF-8")
 	}
 	return nil
 }
 
-// plainAddress accepts an address without names, comments, quotes, angle brackets and
-// surrounding space.
-func plainAddress(s string) bool {
+// isPlainAddress reports whether s is an address without names, comments, quotes, angle
+// brackets and surrounding space.
+func isPlainAddress(s string) bool {
 	a, err := mail.ParseAddress(s)
-	return err == nil && a.Address == s && len(s) <= maxAddress && printableASCII(s)
+	return err == nil && a.Address == s && len(s) <= maxAddress && isPrintableASCII(s)
 }
 
-func printableASCII(s string) bool {
+func isPrintableASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-func plainText(s string) bool {
+func isPlainText(s string) bool {
 	return utf8.ValidString(s) && !strings.Contains(s, "\x00")
 }
 
-// tidySubject makes runs of space one space, because folding may not leave a
-// line of nothing but space (RFC 5322 section 4.2).
+// tidySubject replaces each run of spaces by one, because folding must not leave a line of
+// spaces only (RFC 5322 section 4.2).
 func tidySubject(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// encodedSubject writes a subject in words that fit on the line of the header's name:
+// encodeSubject writes a subject in words that fit on the line of the header's name:
 // otherwise go-mail begins with an empty line, which some readers show as a space. It
 // encodes (RFC 2047) non-ASCII text, long words, and text that looks encoded already,
 // which mail programs would decode into unchecked text.
-func encodedSubject(s string) string {
-	if plainSubject(s) {
+func encodeSubject(s string) string {
+	if isPlainSubject(s) {
 		return s
 	}
 	var words []string
@@ -104,10 +104,10 @@ func encodedSubject(s string) string {
 	return strings.Join(words, " ")
 }
 
-func plainSubject(s string) bool {
-	long := func(word string) bool { return len(word) > 60 }
+func isPlainSubject(s string) bool {
+	isLong := func(word string) bool { return len(word) > 60 }
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) &&
-		!strings.Contains(s, "=?") && !slices.ContainsFunc(strings.Fields(s), long)
+		!strings.Contains(s, "=?") && !slices.ContainsFunc(strings.Fields(s), isLong)
 }
 
 var crlf = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
@@ -131,7 +131,7 @@ func (l *letter) bytes(eightBit bool) ([]byte, error) {
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
 	m.FromMailAddress(l.from)
 	m.ToMailAddress(&mail.Address{Address: l.To})
-	m.Subject(encodedSubject(l.Subject))
+	m.Subject(encodeSubject(l.Subject))
 	m.SetBodyString(gomail.TypeTextPlain, l.Text, gomail.WithPartEncoding(encodingOf(l.Text, eightBit)))
 	if l.HTML != "" {
 		m.AddAlternativeString(gomail.TypeTextHTML, l.HTML, gomail.WithPartEncoding(encodingOf(l.HTML, eightBit)))
@@ -143,9 +143,9 @@ func (l *letter) bytes(eightBit bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodingOf is 8bit wherever that is allowed, also for ASCII: go-mail writes
-// quoted-printable under the name of 7bit. RFC 6152 forbids sending octets over 127,
-// not the label.
+// encodingOf returns 8bit wherever that is allowed, also for ASCII, because go-mail would
+// write quoted-printable and call it 7bit. Without 8BITMIME, RFC 6152 forbids bytes over
+// 127, but not the label 8bit.
 func encodingOf(s string, eightBit bool) gomail.Encoding {
 	if !eightBit && strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return gomail.EncodingQP
@@ -169,7 +169,7 @@ var errSender = errors.New("mail sender: write Name <local@domain>, or the addre
 // unchanged is accepted.
 func parseSender(s string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(s)
-	if err != nil || len(s) > maxSender || !plainAddress(a.Address) {
+	if err != nil || len(s) > maxSender || !isPlainAddress(a.Address) {
 		return nil, errSender
 	}
 	if !utf8.ValidString(s) || strings.ContainsFunc(s+a.Name, unicode.IsControl) {

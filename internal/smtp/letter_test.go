@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
-// written is m in transfer format.
-func written(t testing.TB, m Message, eightBit bool) []byte {
+// encode returns m in transfer format.
+func encode(t testing.TB, m Message, eightBit bool) []byte {
 	t.Helper()
 	from, err := parseSender(sender)
 	if err != nil {
@@ -40,7 +40,7 @@ var wantHeaders = []string{
 
 func TestLetterIsAsComposed(t *testing.T) {
 	m := sample()
-	got := smtptest.Parse(t, written(t, m, true))
+	got := smtptest.Parse(t, encode(t, m, true))
 	if diff := cmp.Diff(wantHeaders, headerNames(got.Header)); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)
 	}
@@ -67,7 +67,7 @@ func TestLetterIsAsComposed(t *testing.T) {
 }
 
 func TestHeadersAreASCIIInShortLines(t *testing.T) {
-	head, _, _ := bytes.Cut(written(t, sample(), true), []byte("\r\n\r\n"))
+	head, _, _ := bytes.Cut(encode(t, sample(), true), []byte("\r\n\r\n"))
 	if i := bytes.IndexFunc(head, func(r rune) bool { return r > unicode.MaxASCII }); i >= 0 {
 		t.Errorf("header is not ASCII from %q", head[i:])
 	}
@@ -97,7 +97,7 @@ func TestEncodingFollowsTheContent(t *testing.T) {
 	} {
 		m := sample()
 		m.Text, m.HTML = tt.text, ""
-		raw := written(t, m, tt.eightBit)
+		raw := encode(t, m, tt.eightBit)
 		if !bytes.Contains(raw, []byte(tt.want+"\r\n")) {
 			t.Errorf("%s: no %q in\n%s", name, tt.want, raw)
 		}
@@ -113,7 +113,7 @@ func TestEncodingFollowsTheContent(t *testing.T) {
 func TestEveryLineEndsWithCRLF(t *testing.T) {
 	m := sample()
 	m.Text = "one\rtwo\nthree\r\nfour\n\r\n.\r\n.\nfive"
-	raw := written(t, m, true)
+	raw := encode(t, m, true)
 	rest := bytes.ReplaceAll(raw, []byte("\r\n"), nil)
 	if i := bytes.IndexAny(rest, "\r\n"); i >= 0 {
 		t.Errorf("bare CR or LF in %q", raw)
@@ -123,7 +123,7 @@ func TestEveryLineEndsWithCRLF(t *testing.T) {
 	}
 }
 
-func TestMalformedMessagesAreRefusedForGood(t *testing.T) {
+func TestMalformedMessagesArePermanentErrors(t *testing.T) {
 	for name, change := range map[string]func(*Message){
 		"no ID":                     func(m *Message) { m.ID = "" },
 		"ID with a line break":      func(m *Message) { m.ID = "a\r\nBcc: eve@example.com" },
@@ -176,7 +176,7 @@ func TestMalformedMessagesAreRefusedForGood(t *testing.T) {
 	}
 }
 
-func TestSubjectArrivesWhole(t *testing.T) {
+func TestSubjectArrivesUnchanged(t *testing.T) {
 	for _, subject := range []string{
 		"",
 		"Invitation to Acme",
@@ -189,7 +189,7 @@ func TestSubjectArrivesWhole(t *testing.T) {
 	} {
 		m := sample()
 		m.Subject = subject
-		raw := written(t, m, true)
+		raw := encode(t, m, true)
 		if got := smtptest.Parse(t, raw).Subject; got != subject {
 			t.Errorf("subject is %q, want %q", got, subject)
 		}
@@ -208,7 +208,7 @@ func TestSubjectArrivesWhole(t *testing.T) {
 func TestSubjectIsTidied(t *testing.T) {
 	m := sample()
 	m.Subject = "  Acme \u2003 and   others "
-	if got, want := smtptest.Parse(t, written(t, m, true)).Subject, "Acme and others"; got != want {
+	if got, want := smtptest.Parse(t, encode(t, m, true)).Subject, "Acme and others"; got != want {
 		t.Errorf("subject is %q, want %q", got, want)
 	}
 }
@@ -226,7 +226,7 @@ func FuzzLetter(f *testing.F) {
 			t.Skip()
 		}
 		for _, eightBit := range []bool{true, false} {
-			raw := written(t, m, eightBit)
+			raw := encode(t, m, eightBit)
 			got := smtptest.Parse(t, raw)
 			names := slices.DeleteFunc(headerNames(got.Header), func(s string) bool { return s == "Content-Transfer-Encoding" })
 			if diff := cmp.Diff(wantHeaders, names); diff != "" {

@@ -32,7 +32,7 @@ type server struct {
 	destination
 	from        *mail.Address
 	log         *slog.Logger
-	warn        sync.Once
+	warnOnce    sync.Once
 	hello       string
 	sendTimeout time.Duration
 
@@ -71,11 +71,11 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
-	return s.visit(ctx, l.deliver)
+	return s.withClient(ctx, l.deliver)
 }
 
 func (s *server) Check(ctx context.Context) error {
-	return s.visit(ctx, func(client *smtp.Client) error {
+	return s.withClient(ctx, func(client *smtp.Client) error {
 		if err := client.Mail("<" + s.from.Address + ">"); err != nil {
 			return &senderError{fmt.Errorf("sender %s: %w", s.from.Address, err)}
 		}
@@ -83,11 +83,11 @@ func (s *server) Check(ctx context.Context) error {
 	})
 }
 
-// visit connects, calls run and quits. When ctx ends it closes the connection, which
+// withClient connects, calls run and quits. When ctx ends it closes the connection, which
 // works at any point, even in a TLS handshake. Unlike a deadline on the connection, this
 // guarantees that ctx.Err() is already set.
-func (s *server) visit(ctx context.Context, run func(*smtp.Client) error) (err error) {
-	ctx, cancel := s.bounded(ctx)
+func (s *server) withClient(ctx context.Context, run func(*smtp.Client) error) (err error) {
+	ctx, cancel := s.withDeadline(ctx)
 	defer cancel()
 	defer func() { err = s.explain(ctx, err) }()
 	conn, err := s.dial(ctx, "tcp", s.addr())
@@ -97,7 +97,7 @@ func (s *server) visit(ctx context.Context, run func(*smtp.Client) error) (err e
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 
-	client, err := s.arrive(ctx, conn)
+	client, err := s.prepare(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -109,15 +109,15 @@ func (s *server) visit(ctx context.Context, run func(*smtp.Client) error) (err e
 	return nil
 }
 
-func (s *server) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *server) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, s.sendTimeout)
 }
 
-// arrive prepares a new connection for sending a mail.
-func (s *server) arrive(ctx context.Context, conn net.Conn) (*smtp.Client, error) {
+// prepare makes a new connection ready for sending a mail.
+func (s *server) prepare(ctx context.Context, conn net.Conn) (*smtp.Client, error) {
 	if s.security == tlsImplicit {
 		secured := tls.Client(conn, s.tlsConfig())
 		if err := secured.HandshakeContext(ctx); err != nil {
@@ -156,8 +156,8 @@ func (s *server) secure(client *smtp.Client) error {
 	if s.needsTLS() {
 		return errors.New("it offers no STARTTLS, and neither a password nor a mail with tls=require is sent in the clear: write smtps:// if it has a TLS port, or enable STARTTLS there")
 	}
-	if !s.loopback() {
-		s.warn.Do(func() {
+	if !s.isLoopback() {
+		s.warnOnce.Do(func() {
 			s.log.Warn("mail server offers no STARTTLS: mail crosses the network in the clear", "server", s.addr())
 		})
 	}
@@ -168,8 +168,8 @@ func (s *server) tlsConfig() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
 }
 
-// signIn runs after secure, which has made sure that the password may be sent.
-// The last argument of the mechanisms lets go-mail check that once more.
+// signIn runs after secure, which has checked that the password may be sent. go-mail checks
+// that again: the last argument of the mechanisms allows it without TLS.
 func (s *server) signIn(client *smtp.Client) error {
 	if s.user == "" {
 		return nil
@@ -179,9 +179,9 @@ func (s *server) signIn(client *smtp.Client) error {
 	var auth smtp.Auth
 	switch {
 	case slices.Contains(mechanisms, "PLAIN"):
-		auth = smtp.PlainAuth("", s.user, s.password, s.host, s.loopback())
+		auth = smtp.PlainAuth("", s.user, s.password, s.host, s.isLoopback())
 	case slices.Contains(mechanisms, "LOGIN"):
-		auth = smtp.LoginAuth(s.user, s.password, s.host, s.loopback())
+		auth = smtp.LoginAuth(s.user, s.password, s.host, s.isLoopback())
 	default:
 		return fmt.Errorf("it offers neither AUTH PLAIN nor AUTH LOGIN, only %q: leave user and password out if it needs none", offered)
 	}
@@ -203,11 +203,11 @@ func (l *letter) deliver(client *smtp.Client) error {
 		return fmt.Errorf("sender %s: %w", l.from.Address, err)
 	}
 	if err := client.Rcpt("<" + l.To + ">"); err != nil {
-		return verdict(fmt.Errorf("recipient %s: %w", l.To, err))
+		return classify(fmt.Errorf("recipient %s: %w", l.To, err))
 	}
 	w, err := client.Data()
 	if err != nil {
-		return verdict(fmt.Errorf("mail %q: %w", l.ID, err))
+		return classify(fmt.Errorf("mail %q: %w", l.ID, err))
 	}
 	// After a failed write w must not be closed: that would send the final dot, and the
 	// part written so far would count as a complete mail.
@@ -215,14 +215,14 @@ func (l *letter) deliver(client *smtp.Client) error {
 		return fmt.Errorf("mail %q: sending the content: %w", l.ID, err)
 	}
 	if err := w.Close(); err != nil {
-		return verdict(fmt.Errorf("mail %q: waiting for the receipt: %w", l.ID, err))
+		return classify(fmt.Errorf("mail %q: waiting for the receipt: %w", l.ID, err))
 	}
 	return nil
 }
 
-// verdict makes a 5xx reply permanent, except the codes of RFC 4954 section 6 that ask
+// classify makes the error of a 5xx reply permanent, except the codes of RFC 4954 section 6 that ask
 // for (another way of) authentication: some servers send them only at RCPT.
-func verdict(err error) error {
+func classify(err error) error {
 	var reply *textproto.Error
 	if !errors.As(err, &reply) || reply.Code < 500 || reply.Code > 599 {
 		return err

@@ -20,20 +20,20 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
-// to is the transport to sink, trusting ca.
-func to(t *testing.T, sink *smtptest.Server, query string, ca smtptest.CA) *server {
+// transportTo returns the transport to sink, trusting ca.
+func transportTo(t *testing.T, sink *smtptest.Server, query string, ca smtptest.CA) *server {
 	t.Helper()
 	s := mustOpen(t, sink.URL()+query).(*server)
 	s.roots = ca.Roots
 	return s
 }
 
-// as gives s another host name for its server, as if DNS resolved it to the sink.
-func as(s *server, host string) *server {
-	there := s.addr()
+// withHost gives s another host name for its server, as if DNS resolved it to the sink.
+func withHost(s *server, host string) *server {
+	addr := s.addr()
 	s.host = host
 	s.dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, there)
+		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
 	return s
 }
@@ -58,7 +58,7 @@ func TestMailArrives(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sink := smtptest.Start(t, tt.options)
-			s := to(t, sink, tt.query, ca)
+			s := transportTo(t, sink, tt.query, ca)
 			if err := s.Check(testContext(t)); err != nil {
 				t.Fatalf("check: %v", err)
 			}
@@ -133,8 +133,8 @@ func TestUntrustedServerGetsNothing(t *testing.T) {
 	for _, implicit := range []bool{false, true} {
 		sink := smtptest.Start(t, smtptest.Options{TLS: theirs.Server, Implicit: implicit, User: "bob", Password: "sekret"})
 		for name, s := range map[string]*server{
-			"unknown CA": to(t, sink, "", ours),
-			"other name": as(to(t, sink, "", theirs), "mail.example"),
+			"unknown CA": transportTo(t, sink, "", ours),
+			"other name": withHost(transportTo(t, sink, "", theirs), "mail.example"),
 		} {
 			err := s.Send(testContext(t), sample())
 			var untrusted *tls.CertificateVerificationError
@@ -145,7 +145,7 @@ func TestUntrustedServerGetsNothing(t *testing.T) {
 			}
 		}
 		if talk := sink.Transcript(); strings.Contains(talk, "AUTH ") || strings.Contains(talk, "MAIL") {
-			t.Errorf("the server was told:\n%s", talk)
+			t.Errorf("the server received:\n%s", talk)
 		}
 	}
 }
@@ -169,9 +169,9 @@ func TestSystemRootsComeFromSSLCertFile(t *testing.T) {
 	}
 }
 
-func TestPasswordStaysHomeWithoutTLS(t *testing.T) {
+func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
-	err := as(to(t, sink, "", smtptest.CA{}), "mail.example").Send(testContext(t), sample())
+	err := withHost(transportTo(t, sink, "", smtptest.CA{}), "mail.example").Send(testContext(t), sample())
 	if err == nil || Permanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
 		t.Errorf("got %v, want a temporary error that names STARTTLS", err)
 	}
@@ -185,20 +185,20 @@ func TestPasswordStaysHomeWithoutTLS(t *testing.T) {
 func TestPasswordIsGuardedTwice(t *testing.T) {
 	for _, mechanism := range []string{"PLAIN", "LOGIN"} {
 		sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret", Mechanisms: []string{mechanism}})
-		s := as(to(t, sink, "", smtptest.CA{}), "mail.example")
+		s := withHost(transportTo(t, sink, "", smtptest.CA{}), "mail.example")
 		s.security = tlsNone // parsing refuses this
 		if err := s.Send(testContext(t), sample()); err == nil {
 			t.Errorf("%s: sent", mechanism)
 		}
 		if talk := sink.Transcript(); strings.Contains(talk, "\nAUTH") {
-			t.Errorf("%s: the server was told:\n%s", mechanism, talk)
+			t.Errorf("%s: the server received:\n%s", mechanism, talk)
 		}
 	}
 }
 
 func TestRequiredTLSIsRequired(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
-	err := to(t, sink, "?tls=require", smtptest.CA{}).Send(testContext(t), sample())
+	err := transportTo(t, sink, "?tls=require", smtptest.CA{}).Send(testContext(t), sample())
 	if err == nil || Permanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
 		t.Errorf("got %v, want a temporary error that names STARTTLS", err)
 	}
@@ -210,7 +210,7 @@ func TestRequiredTLSIsRequired(t *testing.T) {
 func TestClearTextIsWarnedOfOnce(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	var lines bytes.Buffer
-	s := as(to(t, sink, "", smtptest.CA{}), "mail.example")
+	s := withHost(transportTo(t, sink, "", smtptest.CA{}), "mail.example")
 	s.log = slog.New(slog.NewTextHandler(&lines, nil))
 	for range 2 {
 		if err := s.Send(testContext(t), sample()); err != nil {
@@ -284,7 +284,7 @@ func TestRefusalsArePermanentOrNot(t *testing.T) {
 	}
 }
 
-func TestWrongPasswordIsTheOperatorsFault(t *testing.T) {
+func TestWrongPasswordIsTemporary(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 	s := mustOpen(t, strings.Replace(sink.URL(), "sekret", "hunter2", 1))
 	for name, err := range map[string]error{"send": s.Send(testContext(t), sample()), "check": s.Check(testContext(t))} {
@@ -301,7 +301,7 @@ func TestWrongPasswordIsTheOperatorsFault(t *testing.T) {
 	}
 }
 
-func TestMissingPasswordIsTheOperatorsFault(t *testing.T) {
+func TestMissingPasswordIsTemporary(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 	if err := mustOpen(t, "smtp://"+sink.Addr()).Send(testContext(t), sample()); err == nil || Permanent(err) {
 		t.Errorf("got %v, want a temporary error", err)
@@ -321,19 +321,19 @@ var stagesBeforeAcceptance = []smtptest.Stage{
 	smtptest.AtSender, smtptest.AtRecipient, smtptest.AtContent,
 }
 
-func TestSilentServerHoldsNobodyUp(t *testing.T) {
+func TestSilentServerEndsAtTheDeadline(t *testing.T) {
 	ca := smtptest.NewCA(t)
 	for _, at := range stagesBeforeAcceptance {
 		sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 		sink.Stall(at)
-		testSilence(t, fmt.Sprint("stage ", at), to(t, sink, "", ca))
+		checkDeadline(t, fmt.Sprint("stage ", at), transportTo(t, sink, "", ca))
 	}
 	sink := smtptest.Start(t, smtptest.Options{TLS: ca.Server, Implicit: true})
 	sink.Stall(smtptest.AtConnect)
-	testSilence(t, "TLS handshake", to(t, sink, "", ca))
+	checkDeadline(t, "TLS handshake", transportTo(t, sink, "", ca))
 }
 
-func testSilence(t *testing.T, name string, s *server) {
+func checkDeadline(t *testing.T, name string, s *server) {
 	t.Helper()
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -363,14 +363,14 @@ func TestCancellingEndsASending(t *testing.T) {
 
 func TestCutConnectionIsTemporary(t *testing.T) {
 	for _, at := range stagesBeforeAcceptance {
-		testCut(t, at, sample())
+		checkCut(t, at, sample())
 	}
 	large := sample()
 	large.Text = strings.Repeat("a line among very many\n", 400_000) // exceeds the buffers
-	testCut(t, smtptest.AtContent, large)
+	checkCut(t, smtptest.AtContent, large)
 }
 
-func testCut(t *testing.T, at smtptest.Stage, m Message) {
+func checkCut(t *testing.T, at smtptest.Stage, m Message) {
 	t.Helper()
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 	sink.HangUp(at)
@@ -387,14 +387,14 @@ func testCut(t *testing.T, at smtptest.Stage, m Message) {
 	}
 }
 
-// closing reports when a connection has been closed.
-type closing struct {
+// closeRecorder reports when a connection has been closed.
+type closeRecorder struct {
 	net.Conn
 	closed chan<- struct{}
 	once   sync.Once
 }
 
-func (c *closing) Close() error {
+func (c *closeRecorder) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
@@ -407,7 +407,7 @@ func TestEveryConnectionIsClosed(t *testing.T) {
 		dial := s.dial
 		s.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := dial(ctx, network, addr)
-			return &closing{Conn: conn, closed: closed}, err
+			return &closeRecorder{Conn: conn, closed: closed}, err
 		}
 		if err := s.Send(testContext(t), sample()); err == nil {
 			t.Errorf("stage %d: sent", at)
@@ -442,7 +442,7 @@ func TestAcceptedIsSent(t *testing.T) {
 	}
 }
 
-func TestServerComesBack(t *testing.T) {
+func TestRestartedServerGetsMail(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	s := mustOpen(t, sink.URL())
 	sink.Stop()

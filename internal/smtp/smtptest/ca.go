@@ -16,9 +16,9 @@ import (
 
 // CA is a certification authority for a test, with one certificate.
 type CA struct {
-	PEM    []byte         // its own certificate, as SSL_CERT_FILE wants it
-	Roots  *x509.CertPool // the same, as tls.Config wants it
-	Server *tls.Config    // for a server named 127.0.0.1, ::1, localhost or any of the names asked for
+	PEM    []byte         // its own certificate, for SSL_CERT_FILE
+	Roots  *x509.CertPool // the same, for tls.Config
+	Server *tls.Config    // for a server named 127.0.0.1, ::1, localhost or one of the names given to NewCA
 }
 
 // NewCA makes a CA and its certificate for the loopback names and names. Both are valid

@@ -39,22 +39,22 @@ func Parse(tb testing.TB, raw []byte) Letter {
 	if l.Subject, err = new(mime.WordDecoder).DecodeHeader(message.Header.Get("Subject")); err != nil {
 		tb.Fatalf("smtptest: subject: %v", err)
 	}
-	if err := l.take(textproto.MIMEHeader(message.Header), message.Body); err != nil {
+	if err := l.addPart(textproto.MIMEHeader(message.Header), message.Body); err != nil {
 		tb.Fatalf("smtptest: %v in mail:\n%s", err, raw)
 	}
 	return l
 }
 
-// take adds a part, or its nested parts.
-func (l *Letter) take(h textproto.MIMEHeader, body io.Reader) error {
+// addPart adds a part, or its nested parts.
+func (l *Letter) addPart(h textproto.MIMEHeader, body io.Reader) error {
 	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
 		return err
 	}
 	if strings.HasPrefix(kind, "multipart/") {
-		return l.takeAll(multipart.NewReader(body, params["boundary"]))
+		return l.addParts(multipart.NewReader(body, params["boundary"]))
 	}
-	content, err := io.ReadAll(decoded(h, body))
+	content, err := io.ReadAll(decode(h, body))
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (l *Letter) take(h textproto.MIMEHeader, body io.Reader) error {
 	return nil
 }
 
-func (l *Letter) takeAll(parts *multipart.Reader) error {
+func (l *Letter) addParts(parts *multipart.Reader) error {
 	for {
 		part, err := parts.NextRawPart()
 		if err == io.EOF {
@@ -76,13 +76,13 @@ func (l *Letter) takeAll(parts *multipart.Reader) error {
 		if err != nil {
 			return err
 		}
-		if err := l.take(part.Header, part); err != nil {
+		if err := l.addPart(part.Header, part); err != nil {
 			return err
 		}
 	}
 }
 
-func decoded(h textproto.MIMEHeader, body io.Reader) io.Reader {
+func decode(h textproto.MIMEHeader, body io.Reader) io.Reader {
 	switch strings.ToLower(h.Get("Content-Transfer-Encoding")) {
 	case "quoted-printable":
 		return quotedprintable.NewReader(body)

@@ -14,7 +14,7 @@ import (
 // A reaction is how the server misbehaves at a stage.
 type reaction struct {
 	code  int  // answers with this code
-	stall bool // never answers; neither code nor stall: hangs up
+	stall bool // never answers; without code and stall it hangs up
 }
 
 // Refuse makes the server answer with a code from 400 to 599 at a stage.
@@ -26,8 +26,8 @@ func (s *Server) HangUp(at Stage) { s.misbehave(at, reaction{}) }
 // Stall makes the server stop answering at a stage, until it is stopped.
 func (s *Server) Stall(at Stage) { s.misbehave(at, reaction{stall: true}) }
 
-// StallTo makes the server stop answering at a recipient for which dead returns true,
-// like a server that first asks the recipient's host.
+// StallTo makes the server stop answering at a recipient for which dead returns true, like a
+// server that waits for the recipient's host.
 func (s *Server) StallTo(dead func(recipient string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +56,7 @@ func (s *Server) misbehave(at Stage, r reaction) {
 	s.reactions[at] = r
 }
 
-// react runs the reaction set for a stage on conn, and returns an error if there was
-// one.
+// react does what the test has set for a stage, and returns an error if that is anything.
 func (s *Server) react(at Stage, r *run, conn net.Conn) error {
 	s.mu.Lock()
 	wanted, found := s.reactions[at]
@@ -102,7 +101,7 @@ func (s *Server) isDead(recipient string) bool {
 	return dead != nil && dead(recipient)
 }
 
-// A listener creates wires and keeps them: go-smtp's Close misses connections and
+// A listener wraps connections and keeps them: go-smtp's Close misses connections and
 // listeners that it doesn't serve yet.
 type listener struct {
 	net.Listener
@@ -110,7 +109,7 @@ type listener struct {
 	run    *run
 
 	mu    sync.Mutex
-	wires []*wire
+	conns []*serverConn
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -118,32 +117,32 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: conn, server: l.server, run: l.run}
+	w := &serverConn{Conn: conn, server: l.server, run: l.run}
 	l.mu.Lock()
-	l.wires = append(l.wires, w)
+	l.conns = append(l.conns, w)
 	l.mu.Unlock()
 	return w, nil
 }
 
-// cut closes the port, and then all connections.
-func (l *listener) cut() {
+// closeAll closes the port, and then all connections.
+func (l *listener) closeAll() {
 	_ = l.Listener.Close()
 	<-l.run.served
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, w := range l.wires {
+	for _, w := range l.conns {
 		_ = w.Close()
 	}
 }
 
-// A wire is the server's end of a connection. It misbehaves where go-smtp has no hook.
+// A serverConn is the server's end of a connection. It misbehaves where go-smtp has no hook.
 // Each command and each line of an answer arrives in one piece: go-smtp flushes every
 // line, and clients that do not pipeline send one.
-type wire struct {
+type serverConn struct {
 	net.Conn
-	server *Server
-	run    *run
-	begun  bool // the greeting was sent
+	server  *Server
+	run     *run
+	greeted bool // the greeting was sent
 }
 
 var (
@@ -151,7 +150,7 @@ var (
 	eightBitMIME = []byte("250-8BITMIME\r\n")
 )
 
-func (w *wire) Read(p []byte) (int, error) {
+func (w *serverConn) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if err == nil && bytes.Equal(p[:n], quit) {
 		if err := w.server.react(AtQuit, w.run, w.Conn); err != nil {
@@ -161,14 +160,14 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (w *wire) Write(p []byte) (int, error) {
+func (w *serverConn) Write(p []byte) (int, error) {
 	if w.server.options.SevenBit && bytes.Equal(p, eightBitMIME) {
 		return len(p), nil
 	}
-	if w.begun {
+	if w.greeted {
 		return w.Conn.Write(p)
 	}
-	w.begun = true
+	w.greeted = true
 	err := w.server.react(AtConnect, w.run, w.Conn)
 	var refusal *smtp.SMTPError
 	if errors.As(err, &refusal) {

@@ -61,13 +61,13 @@ func (s *session) login(user, password string) error {
 // go-sasl has removed.
 type loginServer struct {
 	login func(user, password string) error
-	asked int
+	step  int
 	user  string
 }
 
 func (l *loginServer) Next(response []byte) (challenge []byte, done bool, err error) {
-	l.asked++
-	switch l.asked {
+	l.step++
+	switch l.step {
 	case 1:
 		return []byte("Username:"), false, nil
 	case 2:

@@ -80,13 +80,13 @@ type Server struct {
 	mails      []Mail
 	arrived    chan struct{} // closed, and replaced, at every mail
 	reactions  map[Stage]reaction
-	dead       func(recipient string) bool // nil: nobody
+	dead       func(recipient string) bool // see StallTo; nil: none
 	stalled    int                         // connections that wait for an answer
 	transcript strings.Builder
 	run        *run // nil while stopped
 }
 
-// A run is the time from a start to a stop.
+// A run is the server from a start to a stop.
 type run struct {
 	server   *smtp.Server
 	listener *listener
@@ -164,7 +164,7 @@ func (s *Server) Stop() {
 	}
 	close(r.stopped)
 	_ = r.server.Close()
-	r.listener.cut()
+	r.listener.closeAll()
 }
 
 // Addr is host:port, the same for the server's whole life.

@@ -35,18 +35,18 @@ type Options struct {
 // Header is a request header. Its value is a secret.
 type Header struct{ Name, Value string }
 
-// The bounds of the queue for the collector: at most maxWaiting spans of about 2 KiB;
+// The bounds of the queue for the collector: at most maxQueued spans of about 2 KiB;
 // more are lost. The numbers are the defaults of
 // https://opentelemetry.io/docs/specs/otel/trace/sdk/#batching-processor. The times are
 // shorter, so that little is queued at the end.
 const (
-	maxWaiting   = 2048
+	maxQueued    = 2048
 	maxBatch     = 512
 	batchEvery   = 2 * time.Second
 	exportWithin = 10 * time.Second
 )
 
-// The bounds of one span. Our spans are far below them.
+// The bounds of one span. Doorward's spans are far below them.
 var limits = sdk.SpanLimits{
 	AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 32, LinkCountLimit: 8,
 	AttributePerEventCountLimit: 8, AttributePerLinkCountLimit: 8,
@@ -56,12 +56,12 @@ var limits = sdk.SpanLimits{
 // reachable.
 func New(o Options) *Tracer {
 	stop, cancel := context.WithCancel(context.Background())
-	out := &outlet{SpanExporter: otlptrace.NewUnstarted(newPoster(o)), stop: stop, cancel: cancel, log: o.Log}
-	batches := sdk.NewBatchSpanProcessor(out, sdk.WithMaxQueueSize(maxWaiting), sdk.WithMaxExportBatchSize(maxBatch),
+	out := &exporter{SpanExporter: otlptrace.NewUnstarted(newPoster(o)), stop: stop, cancel: cancel, log: o.Log}
+	batches := sdk.NewBatchSpanProcessor(out, sdk.WithMaxQueueSize(maxQueued), sdk.WithMaxExportBatchSize(maxBatch),
 		sdk.WithBatchTimeout(batchEvery), sdk.WithExportTimeout(exportWithin))
 	provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(resourceOf(o)),
-		sdk.WithRawSpanLimits(limits), sdk.WithSpanProcessor(gate{batches, out}))
-	t := &Tracer{provider: provider, tracer: provider.Tracer(scope), outlet: out, sample: o.Sample}
+		sdk.WithRawSpanLimits(limits), sdk.WithSpanProcessor(queueLimit{batches, out}))
+	t := &Tracer{provider: provider, tracer: provider.Tracer(scope), exporter: out, sample: o.Sample}
 	t.Trust(o.TrustedProxies)
 	return t
 }
@@ -74,16 +74,16 @@ func resourceOf(o Options) *resource.Resource {
 		attribute.String("service.instance.id", o.Node), attribute.String("host.name", host))
 }
 
-// Counts are of spans since the start, for metrics: those that the collector accepted,
+// Counts returns the spans since the start, for metrics: those that the collector accepted,
 // and those that were lost.
 func (t *Tracer) Counts() (sent, lost uint64) {
 	if t == nil {
 		return 0, 0
 	}
-	return t.outlet.sent.Load(), t.outlet.lost.Load()
+	return t.exporter.sent.Load(), t.exporter.lost.Load()
 }
 
-// Close exports the ended spans, as far as the collector accepts them within that time,
+// Close exports the ended spans that the collector accepts within that time,
 // and releases all resources.
 func (t *Tracer) Close(within time.Duration) {
 	if t == nil {
@@ -91,61 +91,62 @@ func (t *Tracer) Close(within time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	defer t.outlet.cancel()
-	_ = t.provider.Shutdown(ctx) // the outlet counts and logs failures
+	defer t.exporter.cancel()
+	_ = t.provider.Shutdown(ctx) // the exporter counts and logs failures
 }
 
-// outlet exports, counts, and handles errors itself: the batch processor would pass
+// exporter exports, counts, and handles errors itself: the batch processor would pass
 // them to a process-wide handler.
-type outlet struct {
+type exporter struct {
 	sdk.SpanExporter
 	stop       context.Context // aborts the current export
 	cancel     context.CancelFunc
 	log        *slog.Logger
-	waiting    atomic.Int64
+	queued     atomic.Int64
 	sent, lost atomic.Uint64
-	complained time.Time // by the one goroutine that exports
+	warnedAt   time.Time // by the one goroutine that exports
 }
 
 // ExportSpans always returns nil.
-func (o *outlet) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+func (o *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(o.stop, cancel)()
 	err := o.SpanExporter.ExportSpans(ctx, spans)
-	o.waiting.Add(-int64(len(spans)))
+	o.queued.Add(-int64(len(spans)))
 	if err == nil {
 		o.sent.Add(uint64(len(spans)))
 		return nil
 	}
 	o.lost.Add(uint64(len(spans)))
-	o.complain(err)
+	o.warn(err)
 	return nil
 }
 
-// complainEvery keeps an unreachable collector from filling the log.
-const complainEvery = time.Minute
+// warnInterval is the least time between warnings, so that an unreachable collector doesn't
+// fill the log.
+const warnInterval = time.Minute
 
-func (o *outlet) complain(err error) {
-	if time.Since(o.complained) < complainEvery {
+func (o *exporter) warn(err error) {
+	if time.Since(o.warnedAt) < warnInterval {
 		return
 	}
-	o.complained = time.Now()
+	o.warnedAt = time.Now()
 	o.log.Warn("traces not exported", "lost", o.lost.Load(), "err", err)
 }
 
-// gate adds a span to the queue unless it is full, and counts the spans it drops.
+// queueLimit adds a span to the queue unless it is full, and counts the spans it drops.
 // Ending a span never blocks.
-type gate struct {
+type queueLimit struct {
 	sdk.SpanProcessor
-	outlet *outlet
+	exporter *exporter
 }
 
 // OnEnd is called for every span that ends.
-func (g gate) OnEnd(s sdk.ReadOnlySpan) {
-	if g.outlet.waiting.Add(1) > maxWaiting {
-		g.outlet.waiting.Add(-1)
-		g.outlet.lost.Add(1)
+func (g queueLimit) OnEnd(s sdk.ReadOnlySpan) {
+	if g.exporter.queued.Add(1) > maxQueued {
+		g.exporter.queued.Add(-1)
+		g.exporter.lost.Add(1)
 		return
 	}
 	g.SpanProcessor.OnEnd(s)

@@ -58,16 +58,16 @@ func (p *poster) UploadTraces(ctx context.Context, spans []*wire.ResourceSpans) 
 		return err
 	}
 	for try := 1; ; try++ {
-		again, err := p.post(ctx, body)
-		if !again || try == tries || !pause(ctx, firstPause<<(try-1)) {
+		retry, err := p.post(ctx, body)
+		if !retry || try == tries || !pause(ctx, firstPause<<(try-1)) {
 			return err
 		}
 	}
 }
 
-// post sends body once. again reports whether to retry
+// post sends body once. retry says whether another attempt may succeed
 // (https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes).
-func (p *poster) post(ctx context.Context, body []byte) (again bool, err error) {
+func (p *poster) post(ctx context.Context, body []byte) (retry bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
 	if err != nil {
 		return false, err
@@ -87,9 +87,9 @@ func (p *poster) post(ctx context.Context, body []byte) (again bool, err error) 
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 		return false, nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		again = true
+		retry = true
 	}
-	return again, fmt.Errorf("the collector answered %d", res.StatusCode)
+	return retry, fmt.Errorf("the collector answered %d", res.StatusCode)
 }
 
 // pause reports whether the time has passed.

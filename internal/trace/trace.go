@@ -1,4 +1,4 @@
-// Package trace shows where the time of a request goes, by OpenTelemetry.
+// Package trace shows where the time of a request goes, with OpenTelemetry.
 //
 // Some requests are traced. Parts of their work are spans:
 //
@@ -13,7 +13,7 @@
 //
 //	trace.go   spans, within a request
 //	tracer.go  which requests are traced
-//	outlet.go  the bounded queue of spans for the collector
+//	export.go  the bounded queue of spans for the collector
 //	post.go    OTLP over HTTP
 //
 // Span and trace are the terms of https://www.w3.org/TR/trace-context/.
@@ -36,7 +36,7 @@ import (
 const scope = "github.com/doorward/doorward"
 
 // Span is a traced piece of work. A nil Span isn't traced.
-type Span struct{ of otel.Span }
+type Span struct{ span otel.Span }
 
 // Start begins a child span in ctx, if ctx is traced. The name is a constant of the
 // calling code.
@@ -55,13 +55,13 @@ func Transaction(ctx context.Context, system, operation string) (context.Context
 	return ctx, span
 }
 
-// start joins the name only if ctx is traced.
+// start joins the two parts of the name only if ctx is traced.
 func start(ctx context.Context, name, more string, kind otel.SpanKind) (context.Context, *Span) {
-	above := otel.SpanFromContext(ctx)
-	if !above.IsRecording() {
+	parent := otel.SpanFromContext(ctx)
+	if !parent.IsRecording() {
 		return ctx, nil
 	}
-	ctx, span := above.TracerProvider().Tracer(scope).Start(ctx, name+more, otel.WithSpanKind(kind))
+	ctx, span := parent.TracerProvider().Tracer(scope).Start(ctx, name+more, otel.WithSpanKind(kind))
 	return ctx, &Span{span}
 }
 
@@ -75,14 +75,14 @@ func Note(ctx context.Context, event string) {
 // Set adds an attribute. The value is a constant or one of Doorward's ids.
 func (s *Span) Set(key, value string) {
 	if s != nil {
-		s.of.SetAttributes(attribute.String(key, value))
+		s.span.SetAttributes(attribute.String(key, value))
 	}
 }
 
 // SetCount adds a numeric attribute.
 func (s *Span) SetCount(key string, n int) {
 	if s != nil {
-		s.of.SetAttributes(attribute.Int(key, n))
+		s.span.SetAttributes(attribute.Int(key, n))
 	}
 }
 
@@ -90,8 +90,8 @@ func (s *Span) SetCount(key string, n int) {
 // error, which may repeat what somebody sent.
 func (s *Span) Fail(kind string) {
 	if s != nil {
-		s.of.SetAttributes(attribute.String("error.type", kind))
-		s.of.SetStatus(codes.Error, "")
+		s.span.SetAttributes(attribute.String("error.type", kind))
+		s.span.SetStatus(codes.Error, "")
 	}
 }
 
@@ -108,7 +108,7 @@ func (s *Span) Answered(status int) {
 	}
 }
 
-// ID is the id of the trace that ctx belongs to, 32 hexadecimal digits; empty
+// ID returns the id of the trace that ctx belongs to, 32 hexadecimal digits; empty
 // if ctx isn't traced.
 func ID(ctx context.Context) string {
 	if span := otel.SpanFromContext(ctx); span.IsRecording() {
@@ -120,6 +120,6 @@ func ID(ctx context.Context) string {
 // End ends the span.
 func (s *Span) End() {
 	if s != nil {
-		s.of.End()
+		s.span.End()
 	}
 }

@@ -1,7 +1,6 @@
 package trace_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
 )
@@ -40,7 +40,7 @@ func request(from string, lines ...string) *http.Request {
 	return r
 }
 
-func open(t *testing.T, c *tracetest.Collector, sample float64) *trace.Tracer {
+func newTracer(t *testing.T, c *tracetest.Collector, sample float64) *trace.Tracer {
 	t.Helper()
 	tracer := trace.New(trace.Options{Collector: c.URL, Sample: sample, TrustedProxies: gateway, Version: "1.2.3", Node: "localhost:8080", Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { tracer.Close(time.Minute) })
@@ -49,7 +49,7 @@ func open(t *testing.T, c *tracetest.Collector, sample float64) *trace.Tracer {
 
 func TestTrace(t *testing.T) {
 	c := tracetest.Start(t)
-	tracer := open(t, c, 1)
+	tracer := newTracer(t, c, 1)
 	r, span := tracer.Request(request("192.0.2.1"), "/api/v2/users/{id}", time.Now().Add(-time.Second))
 	work(r.Context())
 	span.Answered(503)
@@ -59,23 +59,23 @@ func TestTrace(t *testing.T) {
 	if len(all) != 3 {
 		t.Fatalf("got %d spans, want 3: %+v", len(all), all)
 	}
-	whole, transaction, hash := all[0], all[1], all[2]
-	if whole.Name != "GET /api/v2/users/{id}" || whole.Kind != "SPAN_KIND_SERVER" || whole.Parent != "" || !whole.Failed || whole.Took < uint64(time.Second) {
-		t.Errorf("the request is %+v", whole)
+	root, transaction, hash := all[0], all[1], all[2]
+	if root.Name != "GET /api/v2/users/{id}" || root.Kind != "SPAN_KIND_SERVER" || root.Parent != "" || !root.Failed || root.Took < uint64(time.Second) {
+		t.Errorf("the request is %+v", root)
 	}
 	if diff := cmp.Diff(map[string]string{
 		"http.request.method": "GET", "http.route": "/api/v2/users/{id}", "url.scheme": "http", "http.response.status_code": "int_value:503", "error.type": "503",
-	}, whole.Attributes); diff != "" {
+	}, root.Attributes); diff != "" {
 		t.Errorf("attributes of the request (-want +got):\n%s", diff)
 	}
-	if transaction.Parent != whole.ID || transaction.Trace != whole.Trace || transaction.Kind != "SPAN_KIND_CLIENT" || !cmp.Equal(transaction.Events, []string{"begun"}) || transaction.Failed {
+	if transaction.Parent != root.ID || transaction.Trace != root.Trace || transaction.Kind != "SPAN_KIND_CLIENT" || !cmp.Equal(transaction.Events, []string{"begun"}) || transaction.Failed {
 		t.Errorf("the transaction is %+v", transaction)
 	}
 	if hash.Parent != transaction.ID || hash.Name != "password.hash" {
 		t.Errorf("the hash is %+v", hash)
 	}
-	if whole.Resource["service.name"] != "doorward" || whole.Resource["service.version"] != "1.2.3" || whole.Resource["service.instance.id"] != "localhost:8080" {
-		t.Errorf("the resource is %v", whole.Resource)
+	if root.Resource["service.name"] != "doorward" || root.Resource["service.version"] != "1.2.3" || root.Resource["service.instance.id"] != "localhost:8080" {
+		t.Errorf("the resource is %v", root.Resource)
 	}
 	if sent, lost := tracer.Counts(); sent != 3 || lost != 0 {
 		t.Errorf("counted %d sent and %d lost", sent, lost)
@@ -92,47 +92,47 @@ func work(ctx context.Context) {
 
 // A trace header counts only if it comes from a trusted proxy and has the standard's
 // format.
-func TestWhoIsBelieved(t *testing.T) {
+func TestTrustedHeaders(t *testing.T) {
 	for name, c := range map[string]struct {
-		from     string
-		lines    []string
-		sample   float64
-		followed bool // a request
-		within   bool // the trace of the caller
-		byACheck bool
+		from           string
+		lines          []string
+		sample         float64
+		isTraced       bool // a request
+		inCallersTrace bool
+		isCheckTraced  bool
 	}{
-		"a gateway that says yes":         {"10.1.2.3", []string{sampled}, 0, true, true, true},
-		"a gateway that says no":          {"10.1.2.3", []string{unsampled}, 1, false, false, false},
-		"a gateway by IPv6":               {"[::ffff:10.1.2.3]", []string{sampled}, 0, true, true, true},
-		"a gateway that says nothing":     {"10.1.2.3", nil, 1, true, false, false},
-		"a stranger who says yes":         {"192.0.2.1", []string{sampled}, 0, false, false, false},
-		"a stranger who says yes, by lot": {"192.0.2.1", []string{sampled}, 1, true, false, false},
-		"a stranger who says no":          {"192.0.2.1", []string{unsampled}, 1, true, false, false},
-		"two at once":                     {"10.1.2.3", []string{sampled, sampled}, 0, false, false, false},
-		"of no trace":                     {"10.1.2.3", []string{strings.Replace(sampled, foreignTrace, strings.Repeat("0", 32), 1)}, 0, false, false, false},
-		"in capitals":                     {"10.1.2.3", []string{strings.ToUpper(sampled)}, 0, false, false, false},
-		"of the version that never is":    {"10.1.2.3", []string{"ff" + sampled[2:]}, 0, false, false, false},
-		"of a later version":              {"10.1.2.3", []string{"01" + sampled[2:] + "-more"}, 0, true, true, true},
-		"cut off":                         {"10.1.2.3", []string{sampled[:54]}, 0, false, false, false},
-		"empty":                           {"10.1.2.3", []string{""}, 0, false, false, false},
-		"an address that is none":         {"nowhere", []string{sampled}, 0, false, false, false},
+		"a trusted proxy, sampled":                {"10.1.2.3", []string{sampled}, 0, true, true, true},
+		"a trusted proxy, not sampled":            {"10.1.2.3", []string{unsampled}, 1, false, false, false},
+		"a trusted proxy by IPv6":                 {"[::ffff:10.1.2.3]", []string{sampled}, 0, true, true, true},
+		"a trusted proxy without the header":      {"10.1.2.3", nil, 1, true, false, false},
+		"another caller, sampled":                 {"192.0.2.1", []string{sampled}, 0, false, false, false},
+		"another caller, sampled, and chosen":     {"192.0.2.1", []string{sampled}, 1, true, false, false},
+		"another caller, not sampled, and chosen": {"192.0.2.1", []string{unsampled}, 1, true, false, false},
+		"two headers":                             {"10.1.2.3", []string{sampled, sampled}, 0, false, false, false},
+		"a trace id of zeros":                     {"10.1.2.3", []string{strings.Replace(sampled, foreignTrace, strings.Repeat("0", 32), 1)}, 0, false, false, false},
+		"in capitals":                             {"10.1.2.3", []string{strings.ToUpper(sampled)}, 0, false, false, false},
+		"the invalid version ff":                  {"10.1.2.3", []string{"ff" + sampled[2:]}, 0, false, false, false},
+		"a later version":                         {"10.1.2.3", []string{"01" + sampled[2:] + "-more"}, 0, true, true, true},
+		"cut off":                                 {"10.1.2.3", []string{sampled[:54]}, 0, false, false, false},
+		"empty":                                   {"10.1.2.3", []string{""}, 0, false, false, false},
+		"an invalid address":                      {"nowhere", []string{sampled}, 0, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			collector := tracetest.Start(t)
-			tracer := open(t, collector, c.sample)
+			tracer := newTracer(t, collector, c.sample)
 			r, span := tracer.Request(request(c.from, c.lines...), "/", time.Now())
-			if (span != nil) != c.followed || (trace.ID(r.Context()) == foreignTrace) != c.within {
+			if (span != nil) != c.isTraced || (trace.ID(r.Context()) == foreignTrace) != c.inCallersTrace {
 				t.Errorf("a request is traced: %v, as %q", span != nil, trace.ID(r.Context()))
 			}
 			span.End()
 			_, check := tracer.Check(request(c.from, c.lines...), "/", time.Time{})
-			if (check != nil) != c.byACheck {
+			if (check != nil) != c.isCheckTraced {
 				t.Errorf("a check is traced: %v", check != nil)
 			}
 			check.End()
 			tracer.Close(time.Minute)
 			for _, s := range collector.Spans() {
-				if (s.Parent == foreignSpan) != c.within {
+				if (s.Parent == foreignSpan) != c.inCallersTrace {
 					t.Errorf("exported as %+v", s)
 				}
 			}
@@ -141,9 +141,9 @@ func TestWhoIsBelieved(t *testing.T) {
 }
 
 // Other headers of the caller are ignored.
-func TestNothingElseIsTakenOver(t *testing.T) {
+func TestOtherHeadersAreIgnored(t *testing.T) {
 	c := tracetest.Start(t)
-	tracer := open(t, c, 0)
+	tracer := newTracer(t, c, 0)
 	r := request("10.1.2.3", sampled)
 	r.Method = "CHOSEN"
 	r.Header.Set("Tracestate", "vendor=chosen")
@@ -162,23 +162,23 @@ func TestNothingElseIsTakenOver(t *testing.T) {
 }
 
 func TestSample(t *testing.T) {
-	tracer := open(t, tracetest.Start(t), 0.25)
-	followed := 0
+	tracer := newTracer(t, tracetest.Start(t), 0.25)
+	traced := 0
 	for range 4000 {
 		_, span := tracer.Request(request("192.0.2.1"), "/", time.Now())
 		if span != nil {
-			followed++
+			traced++
 		}
 	}
-	if followed < 800 || followed > 1200 { // 1000 ± seven standard deviations of 27
-		t.Errorf("%d of 4000 requests were traced, want a quarter", followed)
+	if traced < 800 || traced > 1200 { // 1000 ± seven standard deviations of 27
+		t.Errorf("%d of 4000 requests were traced, want a quarter", traced)
 	}
 }
 
 // The node's own work is sampled; without a tracer nothing is traced.
 func TestRoot(t *testing.T) {
 	c := tracetest.Start(t)
-	tracer := open(t, c, 1)
+	tracer := newTracer(t, c, 1)
 	ctx, span := trace.Root(tracer.Within(t.Context()), "mail")
 	_, send := trace.Start(ctx, "mail.send")
 	send.Fail("temporary")
@@ -195,21 +195,21 @@ func TestRoot(t *testing.T) {
 }
 
 // Without a tracer, or outside a trace, nothing is allocated.
-func TestNotFollowedCostsNothing(t *testing.T) {
-	tracer := open(t, tracetest.Start(t), 0)
+func TestUntracedWorkAllocatesNothing(t *testing.T) {
+	tracer := newTracer(t, tracetest.Start(t), 0)
 	ctx := tracer.Within(t.Context())
-	stranger, quiet := request("192.0.2.1", sampled), request("10.1.2.3", unsampled)
+	untrusted, unsampledRequest := request("192.0.2.1", sampled), request("10.1.2.3", unsampled)
 	for name, do := range map[string]func(){
-		"off":                   func() { _, s := (*trace.Tracer)(nil).Request(stranger, "/", time.Time{}); s.Answered(200); s.End() },
-		"off, a check":          func() { _, s := (*trace.Tracer)(nil).Check(stranger, "/", time.Time{}); s.Answered(200); s.End() },
-		"a stranger":            func() { _, s := tracer.Request(stranger, "/", time.Time{}); s.Answered(200); s.End() },
-		"a stranger's check":    func() { _, s := tracer.Check(stranger, "/", time.Time{}); s.Answered(200); s.End() },
-		"an unsampled check":    func() { _, s := tracer.Check(quiet, "/", time.Time{}); s.Answered(200); s.End() },
-		"a piece of work":       func() { _, s := trace.Start(ctx, "x"); s.Set("a", "b"); s.Fail("x"); s.End() },
-		"a transaction":         func() { _, s := trace.Transaction(ctx, "sqlite", "user.invite"); s.SetCount("a", 1); s.End() },
-		"an instant":            func() { trace.Note(ctx, "begun") },
-		"work that is nobody's": func() { _, s := trace.Root(ctx, "mail"); s.End() },
-		"the id":                func() { _ = trace.ID(ctx) },
+		"off":                             func() { _, s := (*trace.Tracer)(nil).Request(untrusted, "/", time.Time{}); s.Answered(200); s.End() },
+		"off, a check":                    func() { _, s := (*trace.Tracer)(nil).Check(untrusted, "/", time.Time{}); s.Answered(200); s.End() },
+		"another caller":                  func() { _, s := tracer.Request(untrusted, "/", time.Time{}); s.Answered(200); s.End() },
+		"another caller's check":          func() { _, s := tracer.Check(untrusted, "/", time.Time{}); s.Answered(200); s.End() },
+		"an unsampled check":              func() { _, s := tracer.Check(unsampledRequest, "/", time.Time{}); s.Answered(200); s.End() },
+		"a piece of work":                 func() { _, s := trace.Start(ctx, "x"); s.Set("a", "b"); s.Fail("x"); s.End() },
+		"a transaction":                   func() { _, s := trace.Transaction(ctx, "sqlite", "user.invite"); s.SetCount("a", 1); s.End() },
+		"an event":                        func() { trace.Note(ctx, "begun") },
+		"a root span that is not sampled": func() { _, s := trace.Root(ctx, "mail"); s.End() },
+		"the id":                          func() { _ = trace.ID(ctx) },
 	} {
 		if n := testing.AllocsPerRun(100, do); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
@@ -219,9 +219,9 @@ func TestNotFollowedCostsNothing(t *testing.T) {
 
 // A collector that is down, hangs, refuses or redirects costs only spans: ending a span
 // doesn't block, memory stays bounded, Close returns, and no secret is logged.
-func TestCollectorThatIsNoGood(t *testing.T) {
-	var elsewhere atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+func TestFaultyCollector(t *testing.T) {
+	var redirected atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { redirected.Add(1) }))
 	defer other.Close()
 	hang := make(chan struct{})
 	defer close(hang)
@@ -231,7 +231,7 @@ func TestCollectorThatIsNoGood(t *testing.T) {
 			http.Error(w, r.Header.Get("Authorization"), http.StatusUnauthorized)
 		},
 		"is busy": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
-		"leads elsewhere": func(w http.ResponseWriter, r *http.Request) {
+		"redirects": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL+"/"+r.Header.Get("Authorization"), http.StatusTemporaryRedirect)
 		},
 		"is gone": nil,
@@ -247,7 +247,7 @@ func TestCollectorThatIsNoGood(t *testing.T) {
 			} else {
 				t.Cleanup(server.CloseClientConnections)
 			}
-			log := &journal{}
+			log := &logtest.Journal{}
 			tracer := trace.New(trace.Options{
 				Collector: base, Header: trace.Header{Name: "Authorization", Value: "Bearer canary-collector"}, Sample: 1, Log: slog.New(slog.NewJSONHandler(log, nil)),
 			})
@@ -278,29 +278,11 @@ func TestCollectorThatIsNoGood(t *testing.T) {
 			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "traces not exported") || strings.Contains(text, "canary") {
 				t.Errorf("the log says %q", text)
 			}
-			if elsewhere.Load() > 0 {
+			if redirected.Load() > 0 {
 				t.Error("the redirect was followed, with the header")
 			}
 		})
 	}
-}
-
-// journal is a log that can be read while it is written.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }
 
 // A batch that a busy collector refused is retried.

@@ -19,7 +19,7 @@ import (
 type Tracer struct {
 	provider       *sdk.TracerProvider
 	tracer         otel.Tracer
-	outlet         *outlet
+	exporter       *exporter
 	sample         float64
 	trustedProxies atomic.Pointer[[]netip.Prefix]
 }
@@ -39,26 +39,26 @@ func (t *Tracer) Request(r *http.Request, route string, began time.Time) (*http.
 		return r, nil
 	}
 	parent := t.parent(r)
-	if parent.IsValid() && !parent.IsSampled() || !parent.IsValid() && !t.chosen() {
+	if parent.IsValid() && !parent.IsSampled() || !parent.IsValid() && !t.isChosen() {
 		return r, nil
 	}
-	return t.enter(r, route, began, parent)
+	return t.begin(r, route, began, parent)
 }
 
 // Check is Request for frequent requests: they are traced only if a trusted trace asks
 // for it. A check that isn't traced costs no allocation.
 func (t *Tracer) Check(r *http.Request, route string, began time.Time) (*http.Request, *Span) {
-	if t == nil || !saysSampled(r.Header) {
+	if t == nil || !hasSampledFlag(r.Header) {
 		return r, nil
 	}
 	parent := t.parent(r)
 	if !parent.IsValid() || !parent.IsSampled() {
 		return r, nil
 	}
-	return t.enter(r, route, began, parent)
+	return t.begin(r, route, began, parent)
 }
 
-func (t *Tracer) enter(r *http.Request, route string, began time.Time, parent otel.SpanContext) (*http.Request, *Span) {
+func (t *Tracer) begin(r *http.Request, route string, began time.Time, parent otel.SpanContext) (*http.Request, *Span) {
 	ctx := r.Context()
 	if parent.IsValid() {
 		ctx = otel.ContextWithRemoteSpanContext(ctx, parent)
@@ -73,7 +73,7 @@ func (t *Tracer) enter(r *http.Request, route string, began time.Time, parent ot
 // and the work is sampled.
 func Root(ctx context.Context, name string) (context.Context, *Span) {
 	t, ok := ctx.Value(tracerKey{}).(*Tracer)
-	if !ok || !t.chosen() {
+	if !ok || !t.isChosen() {
 		return ctx, nil
 	}
 	ctx, span := t.tracer.Start(ctx, name, otel.WithNewRoot())
@@ -90,28 +90,28 @@ func (t *Tracer) Within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tracerKey{}, t)
 }
 
-// chosen samples work about which no trusted caller decides.
-func (t *Tracer) chosen() bool { return rand.Float64() < t.sample }
+// isChosen decides at random, for work about which no trusted caller decides.
+func (t *Tracer) isChosen() bool { return rand.Float64() < t.sample }
 
 // traceParent is the header of https://www.w3.org/TR/trace-context/#traceparent-header
 // as net/http spells it.
 const traceParent = "Traceparent"
 
 // parent returns the span that a trusted caller declares as parent, else an invalid one.
-// Strangers could have all of their requests traced, at our cost, or write into another
-// trace. Their tracestate and baggage are ignored, too.
+// Others could have all of their requests traced, which costs time, or write into another
+// trace. Tracestate and baggage are ignored, too.
 func (t *Tracer) parent(r *http.Request) (none otel.SpanContext) {
 	lines := r.Header[traceParent]
-	if len(lines) != 1 || !t.believes(r.RemoteAddr) {
+	if len(lines) != 1 || !t.isTrusted(r.RemoteAddr) {
 		return none
 	}
 	carrier := propagation.MapCarrier{"traceparent": lines[0]}
 	return otel.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 }
 
-// believes uses the address of the connection's peer: X-Forwarded-For says where a
-// request comes from, not who wrote its headers.
-func (t *Tracer) believes(remote string) bool {
+// isTrusted checks the address of the connection's peer, who has written the headers, and not
+// X-Forwarded-For.
+func (t *Tracer) isTrusted(remote string) bool {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return false
@@ -120,9 +120,9 @@ func (t *Tracer) believes(remote string) bool {
 	return slices.ContainsFunc(*t.trustedProxies.Load(), func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// saysSampled reports whether the sampled bit is set in the flags, the last of the four
+// hasSampledFlag reports whether the sampled bit is set in the flags, the last of the four
 // fields of version 00. It only saves parsing: parent decides.
-func saysSampled(h http.Header) bool {
+func hasSampledFlag(h http.Header) bool {
 	lines := h[traceParent]
 	if len(lines) != 1 || len(lines[0]) < len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01") {
 		return false

@@ -80,13 +80,13 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, of := range batch.ResourceSpans {
 		for _, scope := range of.ScopeSpans {
 			for _, s := range scope.Spans {
-				c.spans = append(c.spans, read(s, textOf(of.Resource.GetAttributes())))
+				c.spans = append(c.spans, spanOf(s, textOf(of.Resource.GetAttributes())))
 			}
 		}
 	}
 }
 
-func read(s *wire.Span, resource map[string]string) Span {
+func spanOf(s *wire.Span, resource map[string]string) Span {
 	out := Span{
 		Name: s.Name, Kind: s.Kind.String(), Trace: hex.EncodeToString(s.TraceId), ID: hex.EncodeToString(s.SpanId), Parent: hex.EncodeToString(s.ParentSpanId),
 		Failed: s.Status.GetCode() == wire.Status_STATUS_CODE_ERROR, Attributes: textOf(s.Attributes), Resource: resource,
@@ -109,7 +109,7 @@ func textOf(pairs []*common.KeyValue) map[string]string {
 	return all
 }
 
-// Spans are the received spans, ordered by the start of their work.
+// Spans returns the received spans, ordered by the start of their work.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,19 +118,19 @@ func (c *Collector) Spans() []Span {
 	return all
 }
 
-// Named are the spans with that name.
+// Named returns the spans with that name.
 func (c *Collector) Named(name string) []Span {
 	return slices.DeleteFunc(c.Spans(), func(s Span) bool { return s.Name != name })
 }
 
-// Raw is everything received, as bytes: text appears in it unchanged.
+// Raw returns everything received, as bytes: text appears in it unchanged.
 func (c *Collector) Raw() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return string(c.raw)
 }
 
-// Headers are the headers of the batches.
+// Headers returns the headers of the batches.
 func (c *Collector) Headers() []http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxLine is the longest line, in bytes, that is looked at: no password has more than
+// maxLine is the longest line, in bytes, that can be an entry: no password has more than
 // 1,024 bytes in normal form C, which may be shorter than the line.
 const maxLine = 4096
 
@@ -52,28 +52,28 @@ func Build(list io.ReadSeeker, falsePositives float64) (Built, error) {
 	if _, err := list.Seek(0, io.SeekStart); err != nil {
 		return Built{}, fmt.Errorf("commonpw: %w", err)
 	}
-	left := entries
-	err = eachLine(list, func(line []byte) { left--; f.add(hashOf(line)) }, func() {})
-	if err == nil && left != 0 {
+	remaining := entries
+	err = eachLine(list, func(line []byte) { remaining--; f.add(hashOf(line)) }, func() {})
+	if err == nil && remaining != 0 {
 		err = errors.New("commonpw: the list has changed while it was read: start again")
 	}
 	return Built{&List{filter: f}, leftOut}, err
 }
 
-// count refuses lists that would make a filter without use.
+// count counts the lines, and refuses lists of which no filter can be made.
 func count(list io.Reader) (entries, leftOut int, err error) {
-	foreign := 0
+	otherHashes := 0
 	err = eachLine(list, func(line []byte) {
 		entries++
-		if hash, ok := hexBefore(line); ok && len(hash) != sha1.Size {
-			foreign++
+		if hash, ok := parseHash(line); ok && len(hash) != sha1.Size {
+			otherHashes++
 		}
 	}, func() { leftOut++ })
 	switch {
 	case err != nil:
 	case entries == 0:
 		err = errors.New("commonpw: the list holds no password: want one a line, in UTF-8")
-	case entries == foreign:
+	case entries == otherHashes:
 		err = errors.New("commonpw: the list holds hashes that are not SHA-1: take one of passwords, or of their SHA-1 hashes")
 	}
 	return entries, leftOut, err
@@ -81,15 +81,15 @@ func count(list io.Reader) (entries, leftOut int, err error) {
 
 // hashOf returns the key of a line: the hash that it holds, or that of the password.
 func hashOf(line []byte) sha1Hash {
-	if hash, ok := hexBefore(line); ok && len(hash) == sha1.Size {
+	if hash, ok := parseHash(line); ok && len(hash) == sha1.Size {
 		return sha1Hash(hash)
 	}
 	return sha1.Sum([]byte(fold(string(norm.NFC.Bytes(line)))))
 }
 
-// hexBefore returns what a line of at least 32 hexadecimal digits, or of these, a colon
-// and a number, holds. 32 digits are an NTLM or MD5 hash.
-func hexBefore(line []byte) (hash []byte, ok bool) {
+// parseHash returns the bytes of a line of at least 32 hexadecimal digits, alone or before a
+// colon and a number. 32 digits are an NTLM or MD5 hash.
+func parseHash(line []byte) (hash []byte, ok bool) {
 	digits, number, counted := bytes.Cut(line, []byte(":"))
 	isNumber := len(number) > 0 && len(bytes.Trim(number, "0123456789")) == 0
 	if len(digits) < 32 || counted && !isNumber {

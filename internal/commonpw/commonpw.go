@@ -5,8 +5,8 @@
 //	built, err := commonpw.Build(file, 1e-4) // a filter of a list of any size
 //
 // Letter case is ignored. Passwords and entries are compared in Unicode normal form
-// C; [Load] and [Build] normalise the entries, and the caller the password. Sequences
-// and repetitions are refused besides, on any list.
+// C; [Load] and [Build] normalise the entries, and the caller the password. With any list,
+// sequences and repetitions are refused, too.
 //
 // # The bundled list
 //
@@ -15,7 +15,7 @@
 // entries of 8 or more code points, the minimum of NIST SP 800-63B-4, section
 // 3.1.1.2, and 24,298 words of 4 to 7, for passwords that add digits and signs to one.
 // Only 308 have the 12 code points that a password needs by default, so by itself the
-// list stops little there. Operators can use a list of longer ones.
+// list refuses few of these. Operators can use a list of longer ones.
 //
 // It is embedded uncompressed: 337 kB of sorted lines, searched in place, without
 // start-up time or heap, and with readable diffs.
@@ -89,8 +89,8 @@ func loadText(r io.Reader) (*List, error) {
 	return newList(entries), nil
 }
 
-// parse returns the entries of a file, folded, in the order of the file. They
-// share the file's memory where folding left them as they were.
+// parse returns the entries of a file, folded, in the order of the file. Those that
+// folding doesn't change share the file's memory.
 func parse(file string) ([]string, error) {
 	file = strings.TrimPrefix(file, "\ufeff")
 	entries := make([]string, 0, strings.Count(file, "\n")+1)
@@ -108,14 +108,14 @@ func parse(file string) ([]string, error) {
 	return entries, nil
 }
 
-// newList takes over entries, which must be folded.
+// newList keeps the entries, which must be folded, and reorders them.
 func newList(entries []string) *List {
 	slices.Sort(entries)
 	entries = slices.Compact(entries)
 	return &List{lines: strings.Join(entries, "\n") + "\n"}
 }
 
-// fold is how entries and passwords are compared.
+// fold returns the form in which entries and passwords are compared.
 func fold(password string) string { return strings.ToLower(password) }
 
 // Contains reports whether password, in normal form C, is on the list, ignoring
@@ -142,8 +142,8 @@ func (l *List) Contains(password string) bool {
 	return false
 }
 
-// Len returns the number of passwords on the list. It counts them on each call; that of
-// a filter may be too low by its false positives.
+// Len returns the number of passwords on the list, which it counts on each call. That of
+// a filter may be too low, by its false positives.
 func (l *List) Len() int {
 	if l.filter != nil {
 		return int(l.filter.header.Entries)

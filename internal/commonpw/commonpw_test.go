@@ -26,7 +26,7 @@ func TestBundledForm(t *testing.T) {
 	for i, entry := range entries {
 		length := utf8.RuneCountInString(entry)
 		if length < MinWord || length < 8 && Word(entry) != entry || entry != fold(norm.NFC.String(entry)) {
-			t.Errorf("line %d, %q, is too short to be of use, or not folded", i+1, entry)
+			t.Errorf("line %d, %q, is too short, not a word, or not folded", i+1, entry)
 		}
 		if i > 0 && entries[i-1] >= entry {
 			t.Errorf("line %d, %q, is out of order", i+1, entry)
@@ -35,13 +35,13 @@ func TestBundledForm(t *testing.T) {
 	if got := Bundled().Len(); got != len(entries) {
 		t.Errorf("Len() = %d for %d lines", got, len(entries))
 	}
-	of := func(least, most int) int {
+	countOfLength := func(least, most int) int {
 		return len(slices.DeleteFunc(slices.Clone(entries), func(s string) bool {
 			length := utf8.RuneCountInString(s)
 			return length < least || length > most
 		}))
 	}
-	if words, all, long := of(MinWord, 7), of(8, 99), of(12, 99); words != 24_298 || all != 17_950 || long != 308 {
+	if words, all, long := countOfLength(MinWord, 7), countOfLength(8, 99), countOfLength(12, 99); words != 24_298 || all != 17_950 || long != 308 {
 		t.Errorf("%d words, %d entries of 8 and more, %d of 12 and more, want the 24298, 17950 and 308 of the package comment", words, all, long)
 	}
 }
@@ -71,7 +71,7 @@ func TestContains(t *testing.T) {
 		" password":                false,
 		"cheeseburge":              false,
 		"dragon":                   true,
-		"123456":                   false, // common, but too short to be kept, and no word
+		"123456":                   false, // common, but too short to be kept, and not a word
 		"\xff\xff\xff\xff":         false,
 		"correct horse battery":    false,
 		strings.Repeat("z", 1<<10): false,

@@ -16,11 +16,14 @@ import (
 // The limits of a filter: of its bits, in bytes, and of the false positives it may be
 // built for.
 const (
-	MaxFilterSize        = 4 << 30
-	MinFalsePositives    = 1e-9
-	MaxFalsePositives    = 0.1
-	lookupsOfOnePassword = 4 // the password and its Word, each as typed and lower-cased
+	MaxFilterSize     = 4 << 30
+	MinFalsePositives = 1e-9
+	MaxFalsePositives = 0.1
 )
+
+// maxLookups is how often Refuses looks up a password: it and its Word, each as typed and
+// lower-cased.
+const maxLookups = 4
 
 // filter is a Bloom filter of SHA-1 hashes of passwords. Its file, integers big-endian:
 // magic, version (4 bytes), hashes (4), false positives (8, a float64), entries (8), bytes
@@ -32,9 +35,9 @@ type filter struct {
 
 // filterHeader is what a filter's file says after the magic and the version.
 type filterHeader struct {
-	Hashes         uint32 // positions of an entry
+	Hashes         uint32 // bits that are set for an entry
 	FalsePositives float64
-	Entries        uint64 // different ones
+	Entries        uint64 // without duplicates
 	Size           uint64 // bytes of the bits
 }
 
@@ -44,15 +47,15 @@ const filterMagic = "\x89DWPW\r\n\x1a"
 
 const filterVersion = 1
 
-// headerSize is that of everything before the bits.
+// headerSize is the size of everything before the bits.
 const headerSize = len(filterMagic) + 4 + 4 + 8 + 8 + 8 + 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// newFilter returns an empty filter for so many entries. At most falsePositives of the
-// passwords that are not among them are refused.
+// newFilter returns an empty filter for this number of entries. Of the passwords that are
+// not among them, it refuses at most the share falsePositives.
 func newFilter(entries int, falsePositives float64) (*filter, error) {
-	bitsPerEntry := -math.Log(falsePositives/lookupsOfOnePassword) / (math.Ln2 * math.Ln2)
+	bitsPerEntry := -math.Log(falsePositives/maxLookups) / (math.Ln2 * math.Ln2)
 	size := math.Ceil(bitsPerEntry * float64(entries) / 8)
 	if size > MaxFilterSize {
 		return nil, fmt.Errorf("commonpw: a filter of %d entries takes %.1f GiB, and the most is %d: allow more false positives, or keep the most common passwords", entries, size/(1<<30), MaxFilterSize>>30)
@@ -66,9 +69,9 @@ func newFilter(entries int, falsePositives float64) (*filter, error) {
 
 type sha1Hash = [sha1.Size]byte
 
-// positions calls do with the bits of an entry until it returns false. They are made of
-// two halves of its hash (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
-func (f *filter) positions(hash sha1Hash, do func(byteAt uint64, bit byte) bool) {
+// eachBit calls do with the bits of an entry until it returns false. They are derived from
+// two parts of its hash (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
+func (f *filter) eachBit(hash sha1Hash, do func(byteAt uint64, bit byte) bool) {
 	at, step := binary.BigEndian.Uint64(hash[:]), binary.BigEndian.Uint64(hash[8:])|1
 	for range f.header.Hashes {
 		n, _ := bits.Mul64(at, f.header.Size*8)
@@ -82,7 +85,7 @@ func (f *filter) positions(hash sha1Hash, do func(byteAt uint64, bit byte) bool)
 // add counts the entry unless it is, or seems to be, in the filter already.
 func (f *filter) add(hash sha1Hash) {
 	isNew := false
-	f.positions(hash, func(at uint64, bit byte) bool {
+	f.eachBit(hash, func(at uint64, bit byte) bool {
 		isNew = isNew || f.bits[at]&bit == 0
 		f.bits[at] |= bit
 		return true
@@ -92,8 +95,8 @@ func (f *filter) add(hash sha1Hash) {
 	}
 }
 
-// contains looks a password up as it is and folded: a list of text is added folded, and
-// one of hashes has each as somebody typed it.
+// contains looks a password up as it is and folded: entries of a list of passwords are
+// folded, hashes are of passwords as somebody typed them.
 func (f *filter) contains(password string) bool {
 	folded := fold(password)
 	return f.has(folded) || folded != password && f.has(password)
@@ -101,7 +104,7 @@ func (f *filter) contains(password string) bool {
 
 func (f *filter) has(password string) bool {
 	found := true
-	f.positions(sha1.Sum([]byte(password)), func(at uint64, bit byte) bool {
+	f.eachBit(sha1.Sum([]byte(password)), func(at uint64, bit byte) bool {
 		found = f.bits[at]&bit != 0
 		return found
 	})
@@ -122,7 +125,7 @@ func (f *filter) write(w io.Writer) error {
 	return err
 }
 
-// bytes are those of the file before the bits.
+// bytes returns the file's bytes before the bits.
 func (h filterHeader) bytes() []byte {
 	b := binary.BigEndian.AppendUint32([]byte(filterMagic), filterVersion)
 	b, _ = binary.Append(b, binary.BigEndian, h) // fails for types without a fixed size

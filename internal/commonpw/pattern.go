@@ -34,7 +34,7 @@ func isPattern(password string) bool {
 }
 
 // rows are the alphabets and rows of keys that a sequence can follow, in either direction
-// and beyond the end from the start again. None has a character twice.
+// and on from the start after the end. None has a character twice.
 var rows = runesOf(
 	"abcdefghijklmnopqrstuvwxyz", "0123456789", "123456789",
 	// QWERTY: the rows one after another, each by itself, with Shift, and by columns.
@@ -60,12 +60,13 @@ func runesOf(rows ...string) [][]rune {
 	return all
 }
 
-// isSequence reports whether s goes through a row from one character to the next, and may
-// stay at each: "112233445566".
+// isSequence reports whether s goes through a row from one character to the next. It may
+// repeat each: "112233445566".
 func isSequence(s []rune) bool {
 	return slices.ContainsFunc(rows, func(row []rune) bool { return follows(s, row, 1) || follows(s, row, -1) })
 }
 
+// follows reports whether s goes through the row in steps of 1 or -1.
 func follows(s, row []rune, step int) bool {
 	if len(s) == 0 {
 		return false
@@ -83,8 +84,8 @@ func follows(s, row []rune, step int) bool {
 }
 
 // isRepetition reports whether s is one text twice or more, or twice with a separator
-// between. The separator must be shorter than the text; otherwise most passwords that begin
-// and end with the same letter would be a repetition.
+// between. The separator must be shorter than the text; otherwise any signs between two
+// equal letters would be a repetition.
 func isRepetition(s []rune) bool {
 	p := period(s)
 	if p == len(s) {

@@ -77,7 +77,7 @@ var refusals = map[string]bool{
 	"1234567890ab":                false,
 	"2357111317192":               false,
 	"qwertyasdfgz":                false,
-	"a!$%/()=?+*a":                false, // a separator as long as this separates nothing
+	"a!$%/()=?+*a":                false, // the separator is longer than the text
 	"ab!$%/()=?ab":                false,
 	"abc 42 !!!!!":                false,
 	"9?4-7#ox$2!8":                false, // a word of two letters
@@ -111,7 +111,7 @@ func TestRowsAreDistinct(t *testing.T) {
 func TestRefusesNoGoodPassword(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 5))
 	words := slices.DeleteFunc(bundledEntries(), func(s string) bool { return Word(s) != s || strings.ContainsAny(s, "0123456789") })
-	of := func(n int, separator string, part func() string) string {
+	join := func(n int, separator string, part func() string) string {
 		parts := make([]string, n)
 		for i := range parts {
 			parts[i] = part()
@@ -122,7 +122,7 @@ func TestRefusesNoGoodPassword(t *testing.T) {
 	sign := func() string { return string(rune('!' + random.IntN('~'-'!'+1))) }
 	for range 20_000 {
 		for _, password := range []string{
-			of(3+random.IntN(3), []string{" ", "-", ".", ""}[random.IntN(4)], word), of(12+random.IntN(9), "", sign),
+			join(3+random.IntN(3), []string{" ", "-", ".", ""}[random.IntN(4)], word), join(12+random.IntN(9), "", sign),
 		} {
 			if Bundled().Refuses(password) {
 				t.Errorf("%q is refused", password)

@@ -37,9 +37,8 @@ const (
 	sum    = "bf3027c16c069d7877e25dc8751bc819e10e479afcc5ee1a323eb2ab73129ca9" // SHA-256 of the tarball
 
 	// minLength is in code points. Shorter passwords are refused for their length
-	// in any case, so shorter words are of use only as what is left of a password
-	// without the digits and signs at its ends: commonpw.MinWord, and letters at both
-	// ends.
+	// anyway. Of the shorter entries, those that can be the commonpw.Word of a longer
+	// password are kept: commonpw.MinWord or more, with letters at both ends.
 	minLength = 8
 )
 
@@ -60,7 +59,7 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	list, err := distil(files[0])
+	list, err := convert(files[0])
 	if err != nil {
 		return err
 	}
@@ -127,9 +126,9 @@ func unpack(tarball []byte, names ...string) ([][]byte, error) {
 	return files, nil
 }
 
-// distil turns the dictionary, a JSON array of strings, into the form that package
+// convert turns the dictionary, a JSON array of strings, into the form that package
 // commonpw searches: folded, sorted bytewise, without duplicates, one per line.
-func distil(dictionary []byte) ([]byte, error) {
+func convert(dictionary []byte) ([]byte, error) {
 	var words []string
 	if err := json.Unmarshal(dictionary, &words); err != nil {
 		return nil, err
@@ -139,18 +138,18 @@ func distil(dictionary []byte) ([]byte, error) {
 		if strings.ContainsAny(word, "\r\n") {
 			return nil, fmt.Errorf("a word with a line break in it: %q", word)
 		}
-		if word = strings.ToLower(norm.NFC.String(word)); useful(word) {
+		if word = strings.ToLower(norm.NFC.String(word)); isUseful(word) {
 			kept = append(kept, word)
 		}
 	}
 	if len(kept) == 0 {
-		return nil, errors.New("the dictionary has no word of use")
+		return nil, errors.New("the dictionary has no usable word")
 	}
 	slices.Sort(kept)
 	return []byte(strings.Join(slices.Compact(kept), "\n") + "\n"), nil
 }
 
-func useful(word string) bool {
+func isUseful(word string) bool {
 	length := utf8.RuneCountInString(word)
 	return length >= minLength || length >= commonpw.MinWord && commonpw.Word(word) == word
 }

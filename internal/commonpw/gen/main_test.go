@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestDistil(t *testing.T) {
-	got, err := distil([]byte(`["Zebra123", "short", "short1", "3rd", "abc", "password", "PASSWORD", "e\u0301e\u0301e\u0301e\u0301", "pässwörd", "e\u0301te\u0301te\u0301te\u0301te\u0301"]`))
+func TestConvert(t *testing.T) {
+	got, err := convert([]byte(`["Zebra123", "short", "short1", "3rd", "abc", "password", "PASSWORD", "e\u0301e\u0301e\u0301e\u0301", "pässwörd", "e\u0301te\u0301te\u0301te\u0301te\u0301"]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,9 +19,9 @@ func TestDistil(t *testing.T) {
 	}
 }
 
-func TestDistilRefuses(t *testing.T) {
+func TestConvertRefuses(t *testing.T) {
 	for _, dictionary := range []string{"", "{}", "[1]", "[]", `["short1", "abc"]`, `["pass\nword"]`} {
-		if got, err := distil([]byte(dictionary)); err == nil {
+		if got, err := convert([]byte(dictionary)); err == nil {
 			t.Errorf("%s became %q, want an error", dictionary, got)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// installed matches the folders, one per version, of Debian and its derivatives.
-var installed = "/usr/lib/postgresql/*/bin"
+// installFolders matches the folders, one per version, of Debian and its derivatives.
+var installFolders = "/usr/lib/postgresql/*/bin"
 
-// mustHave skips tb if there is no PostgreSQL, or fails it where PostgreSQL is
-// required.
-func mustHave(tb testing.TB) {
+// requirePostgres skips the test without PostgreSQL, or fails it if the environment requires
+// PostgreSQL.
+func requirePostgres(tb testing.TB) {
 	tb.Helper()
 	switch mode := os.Getenv("DOORWARD_TEST_POSTGRES"); {
 	case mode == "require":
@@ -38,14 +38,14 @@ func mustHave(tb testing.TB) {
 // locate returns the folder of the server programs: the one on PATH, else the newest
 // installed.
 func locate() (string, error) {
-	if initdb, err := exec.LookPath("initdb"); err == nil && complete(filepath.Dir(initdb)) {
+	if initdb, err := exec.LookPath("initdb"); err == nil && hasServer(filepath.Dir(initdb)) {
 		return filepath.Dir(initdb), nil
 	}
 	newest, folder := 0, ""
-	found, _ := filepath.Glob(installed)
+	found, _ := filepath.Glob(installFolders)
 	for _, bin := range found {
 		version, err := strconv.Atoi(filepath.Base(filepath.Dir(bin)))
-		if err == nil && version > newest && complete(bin) {
+		if err == nil && version > newest && hasServer(bin) {
 			newest, folder = version, bin
 		}
 	}
@@ -55,7 +55,8 @@ func locate() (string, error) {
 	return folder, nil
 }
 
-func complete(bin string) bool {
+// hasServer reports whether the folder has the programs that keeper.sh runs.
+func hasServer(bin string) bool {
 	_, initdb := exec.LookPath(filepath.Join(bin, "initdb"))
 	_, pgctl := exec.LookPath(filepath.Join(bin, "pg_ctl"))
 	return initdb == nil && pgctl == nil

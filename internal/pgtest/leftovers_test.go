@@ -19,23 +19,23 @@ const ending = "PGTEST_ENDING"
 // and ends. (A test's own timeout is a panic. Ctrl-C is SIGINT, and SIGQUIT is what go
 // test sends to a binary that is stuck.)
 var endings = map[string]func(t *testing.T){
-	"normally":        func(t *testing.T) { ready(t) },
-	"by os.Exit":      func(t *testing.T) { ready(t); os.Exit(3) },
-	"by panic":        func(t *testing.T) { ready(t); panic("as a test may") },
-	"by Ctrl-C":       func(t *testing.T) { ready(t); end(t, syscall.SIGINT) },
-	"by go test":      func(t *testing.T) { ready(t); end(t, syscall.SIGQUIT) },
-	"by kill":         func(t *testing.T) { ready(t); end(t, syscall.SIGKILL) },
-	"with it paused":  func(t *testing.T) { ready(t).Pause(t); end(t, syscall.SIGKILL) },
-	"with it stopped": func(t *testing.T) { ready(t).Stop(t, Fast); end(t, syscall.SIGKILL) },
+	"normally":        func(t *testing.T) { startShared(t) },
+	"by os.Exit":      func(t *testing.T) { startShared(t); os.Exit(3) },
+	"by panic":        func(t *testing.T) { startShared(t); panic("as a test may") },
+	"by Ctrl-C":       func(t *testing.T) { startShared(t); killSelf(t, syscall.SIGINT) },
+	"by go test":      func(t *testing.T) { startShared(t); killSelf(t, syscall.SIGQUIT) },
+	"by kill":         func(t *testing.T) { startShared(t); killSelf(t, syscall.SIGKILL) },
+	"with it paused":  func(t *testing.T) { startShared(t).Pause(t); killSelf(t, syscall.SIGKILL) },
+	"with it stopped": func(t *testing.T) { startShared(t).Stop(t, Fast); killSelf(t, syscall.SIGKILL) },
 	"with it half made": func(t *testing.T) {
-		c := halfMade(t)
+		c := startHalfMade(t)
 		fmt.Println("\nhome " + c.home)
-		end(t, syscall.SIGKILL)
+		killSelf(t, syscall.SIGKILL)
 	},
 }
 
-// ready makes the shared cluster and reports its folder to the parent.
-func ready(t *testing.T) *Cluster {
+// startShared makes the shared cluster and reports its folder to the parent.
+func startShared(t *testing.T) *Cluster {
 	t.Helper()
 	DSN(t)
 	c, err := shared()
@@ -46,8 +46,8 @@ func ready(t *testing.T) *Cluster {
 	return c
 }
 
-// halfMade returns when initdb starts.
-func halfMade(t *testing.T) *Cluster {
+// startHalfMade returns a cluster for which initdb is still running.
+func startHalfMade(t *testing.T) *Cluster {
 	t.Helper()
 	bin, err := locate()
 	if err != nil {
@@ -66,7 +66,7 @@ func halfMade(t *testing.T) *Cluster {
 	return c
 }
 
-func end(t *testing.T, signal syscall.Signal) {
+func killSelf(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), signal); err != nil {
 		t.Fatal(err)
@@ -84,13 +84,13 @@ func TestEndingChild(t *testing.T) {
 }
 
 func TestNothingIsLeft(t *testing.T) {
-	mustHave(t)
+	requirePostgres(t)
 	for name := range endings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			child := exec.Command(os.Args[0], "-test.run=^TestEndingChild$")
 			child.Env = append(os.Environ(), ending+"="+name)
-			home := leavesNothing(t, child)
+			home := awaitEnd(t, child)
 			if _, err := os.Stat(home); !os.IsNotExist(err) {
 				t.Errorf("%s is still there (%v)", home, err)
 			}
@@ -98,10 +98,10 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// leavesNothing runs child and waits until it and every process that it started have
-// ended; it returns the cluster's folder. All inherit the writing end of a pipe, so its
-// end is theirs: no search and no timing is needed.
-func leavesNothing(t *testing.T, child *exec.Cmd) (home string) {
+// awaitEnd runs child and waits until it and every process that it started have ended; it
+// returns the cluster's folder. All of them inherit the writing end of a pipe, which is
+// closed when the last of them ends.
+func awaitEnd(t *testing.T, child *exec.Cmd) (home string) {
 	t.Helper()
 	alive, held, err := os.Pipe()
 	if err != nil {
@@ -138,7 +138,7 @@ func TestMissingChild(t *testing.T) {
 	if os.Getenv(ending) != "missing" {
 		t.Skip("runs only as a child of TestMissingPostgres")
 	}
-	installed = "/nonexistent/*/bin"
+	installFolders = "/nonexistent/*/bin"
 	t.Setenv("PATH", "/nonexistent")
 	DSN(t)
 	fmt.Println("was given a database")

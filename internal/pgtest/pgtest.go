@@ -2,7 +2,7 @@
 //
 //	db, err := sql.Open("pgx", pgtest.DSN(t))
 //
-// [DSN] answers with the address of a new, empty database that is dropped when
+// [DSN] returns the address of a new, empty database that is dropped when
 // the test ends. All databases of a test binary live in one cluster, made when
 // the first is asked for (about a second) and removed when the binary ends.
 //
@@ -101,7 +101,7 @@ var shared = sync.OnceValues(func() (*Cluster, error) { return launch() })
 // connections. For faults of the server use [Start].
 func DSN(tb testing.TB) string {
 	tb.Helper()
-	mustHave(tb)
+	requirePostgres(tb)
 	c, err := shared()
 	if err != nil {
 		tb.Fatal(err)
@@ -114,7 +114,7 @@ func DSN(tb testing.TB) string {
 // Start makes a cluster for tb alone and removes it when tb ends.
 func Start(tb testing.TB, options ...Option) *Cluster {
 	tb.Helper()
-	mustHave(tb)
+	requirePostgres(tb)
 	c, err := launch(options...)
 	if err != nil {
 		tb.Fatal(err)
@@ -161,12 +161,13 @@ func (c *Cluster) Resume(tb testing.TB) {
 
 func (c *Cluster) create(tb testing.TB) (name, dsn string) {
 	tb.Helper()
-	name = c.name()
+	name = c.newName()
 	c.exec(tb, "CREATE DATABASE "+name+" TEMPLATE template0")
 	return name, c.url(name)
 }
 
-func (c *Cluster) name() string { return "t" + strconv.FormatInt(c.next.Add(1), 10) }
+// newName returns the name of a new database.
+func (c *Cluster) newName() string { return "t" + strconv.FormatInt(c.next.Add(1), 10) }
 
 func (c *Cluster) drop(tb testing.TB, name string) {
 	tb.Helper()
@@ -193,6 +194,7 @@ func (c *Cluster) exec(tb testing.TB, query string) {
 	}
 }
 
+// run is command for a test, which ends if it fails.
 func (c *Cluster) run(tb testing.TB, command string) {
 	tb.Helper()
 	if err := c.command(command); err != nil {
@@ -246,7 +248,7 @@ func settings(options []Option) string {
 const templateFolder = "DOORWARD_TEST_PGDATA"
 
 // startKeeper starts the keeper in its own session, so that Ctrl-C, which the terminal sends
-// to all of go test, doesn't reach it: it must outlive us to clean up.
+// to all of go test, doesn't reach it: it must outlive this process to clean up.
 func startKeeper(bin, settings string, args ...string) (*Cluster, error) {
 	attr, err := unprivileged()
 	if err != nil {
@@ -254,7 +256,7 @@ func startKeeper(bin, settings string, args ...string) (*Cluster, error) {
 	}
 	cmd := exec.Command("/bin/sh", append([]string{"-c", keeperScript, "pgtest-keeper", bin, settings}, args...)...)
 	cmd.Dir = "/"
-	// Not our environment: PGDATA, PGPORT and the like would steer the server.
+	// Not this environment: PGDATA, PGPORT and the like would change the server.
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", templateFolder + "=" + os.Getenv(templateFolder)}
 	cmd.SysProcAttr = attr
 	stdin, err := cmd.StdinPipe()
@@ -279,7 +281,7 @@ func (c *Cluster) initialize() error {
 		return fmt.Errorf("pgtest: the keeper made no folder in /dev/shm or /tmp: %w", err)
 	}
 	c.home = strings.TrimSpace(home)
-	if err := c.answer("initdb"); err != nil {
+	if err := c.readAnswer("initdb"); err != nil {
 		return err
 	}
 	for range 5 {
@@ -299,10 +301,11 @@ func (c *Cluster) command(command string) error {
 	if _, err := fmt.Fprintln(c.stdin, command); err != nil {
 		return fmt.Errorf("pgtest: the keeper is gone: %w", err)
 	}
-	return c.answer(command)
+	return c.readAnswer(command)
 }
 
-func (c *Cluster) answer(command string) error {
+// readAnswer reads the keeper's answer to a command.
+func (c *Cluster) readAnswer(command string) error {
 	answer, err := c.stdout.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("pgtest: the keeper is gone: %w", err)

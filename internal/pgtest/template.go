@@ -11,7 +11,7 @@ import (
 type Template struct {
 	// Prepare fills a new, empty database and leaves no connection to it open.
 	Prepare func(dsn string) error
-	// Options go to CREATE DATABASE, such as a collation; the default is those of [DSN].
+	// Options are added to CREATE DATABASE, such as a collation.
 	Options string
 
 	once sync.Once
@@ -23,20 +23,20 @@ type Template struct {
 // database.
 func (t *Template) DSN(tb testing.TB) string {
 	tb.Helper()
-	mustHave(tb)
+	requirePostgres(tb)
 	c, err := shared()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	t.once.Do(func() {
-		t.name = c.name()
+		t.name = c.newName()
 		c.exec(tb, "CREATE DATABASE "+t.name+" TEMPLATE template0 "+t.Options)
 		t.err = t.Prepare(c.url(t.name))
 	})
 	if t.err != nil || t.name == "" {
 		tb.Fatalf("pgtest: the template %s: %v", t.name, t.err)
 	}
-	name := c.name()
+	name := c.newName()
 	c.exec(tb, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, t.name))
 	tb.Cleanup(func() { c.drop(tb, name) })
 	return c.url(name)

@@ -7,13 +7,13 @@
 //
 // It guarantees:
 //
-//   - The address that is really dialled is judged, after names are resolved, so neither
+//   - The address that is really dialled is checked, after names are resolved, so neither
 //     an odd spelling of an address nor a name whose answer changes gets around it. Only
 //     public addresses pass, and those of Options.Allow. See address.go.
 //   - Only https is spoken, unless Options.Local allows http on loopback names.
 //   - Redirects are answers, and are not followed.
 //   - Proxies of the environment are ignored. With Options.Proxy requests go through that
-//     proxy, which then has to judge names; addresses are still judged here.
+//     proxy, which then has to check names; addresses are still checked here.
 //   - An answer is read to AnswerMax bytes, and its headers to HeaderMax. A body that comes
 //     too slowly is cut off, since the status is known by then.
 //   - Connections are not kept, so an endpoint holds nothing between requests.
@@ -87,7 +87,7 @@ type RefusedError struct{ What string }
 // Error names it.
 func (e *RefusedError) Error() string { return e.What + " is not allowed as a destination" }
 
-// IsRefused reports whether the guard refused a destination, and not the destination itself.
+// IsRefused reports whether this package refused the destination: nothing was sent.
 func IsRefused(err error) bool {
 	var refused *RefusedError
 	return errors.As(err, &refused)
@@ -103,7 +103,7 @@ type Answer struct {
 // Do makes the request. Errors: one that IsRefused recognises, those of the network, that
 // of the request's context.
 func (c *Client) Do(r *http.Request) (Answer, error) {
-	if err := c.judge(r.URL); err != nil {
+	if err := c.checkURL(r.URL); err != nil {
 		return Answer{}, err
 	}
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), localKey{}, c.isLocal(r.URL)))
@@ -121,20 +121,20 @@ func (c *Client) Do(r *http.Request) (Answer, error) {
 // localKey marks the context of a request that may go to this machine.
 type localKey struct{}
 
-// withoutURL is the cause alone: the URL of http.Client's errors may hold a secret.
+// withoutURL returns the cause alone: the URL in http.Client's errors may hold a secret.
 func withoutURL(err error) error {
-	var of *url.Error
-	if errors.As(err, &of) {
-		return of.Err
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		return urlErr.Err
 	}
 	return err
 }
 
 // Check returns an error that IsRefused recognises for a URL that can't be used now: by its
 // scheme, its address, or what its name resolves to. A name that doesn't resolve passes,
-// since every attempt is judged again.
+// since every attempt is checked again.
 func (c *Client) Check(ctx context.Context, u *url.URL) error {
-	if err := c.judge(u); err != nil || c.options.Proxy != nil || c.isLocal(u) {
+	if err := c.checkURL(u); err != nil || c.options.Proxy != nil || c.isLocal(u) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupWait)
@@ -151,8 +151,8 @@ func (c *Client) Check(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// judge refuses what needs no resolving: the scheme, and an address instead of a name.
-func (c *Client) judge(u *url.URL) error {
+// checkURL checks what needs no resolving: the scheme, and an address instead of a name.
+func (c *Client) checkURL(u *url.URL) error {
 	switch {
 	case c.isLocal(u):
 		return nil
@@ -166,10 +166,10 @@ func (c *Client) judge(u *url.URL) error {
 	return nil
 }
 
-// addressOf returns the address that stands in place of a name. It is not clear which one in
-// spellings that only some resolvers read, or a proxy: 0x7f.1, 2130706433, 127.1 (WHATWG URL,
-// "ends in a number"). Letters beyond ASCII are read as http.Transport does, which makes
-// 127.0.0.1 of ①②⑦.0.0.1.
+// addressOf returns the address that stands in place of a name. isClear is false for what
+// can't be a name, and for addresses that only some resolvers or proxies read: 0x7f.1,
+// 2130706433, 127.1 (WHATWG URL, "ends in a number"). Letters beyond ASCII are read as
+// http.Transport does, which makes 127.0.0.1 of ①②⑦.0.0.1.
 func addressOf(host string) (a netip.Addr, isAddress, isClear bool) {
 	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
 		ascii, err := idna.Lookup.ToASCII(host)
@@ -188,7 +188,7 @@ func endsInNumber(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])
 	digits, set := last, "0123456789"
-	if hex, is := strings.CutPrefix(last, "0x"); is {
+	if hex, isHex := strings.CutPrefix(last, "0x"); isHex {
 		digits, set = hex, set+"abcdef"
 	}
 	return strings.Trim(digits, set) == ""
@@ -209,7 +209,7 @@ func (c *Client) proxy(r *http.Request) (*url.URL, error) {
 	return c.options.Proxy, nil
 }
 
-// dial connects to the proxy as it is, and to everything else if it is allowed.
+// dial connects to the proxy without a check, and to everything else if it is allowed.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Resolver: c.options.Resolver, ControlContext: c.control}
 	if c.isProxy(address) {

@@ -58,9 +58,9 @@ func TestSpellings(t *testing.T) {
 	} {
 		u, err := url.Parse("https://" + host + ":" + port + "/")
 		if err != nil {
-			continue // it can't be stored, either
+			continue // no URL that can be stored
 		}
-		if err := get(t, New(Options{}), u.String()); err == nil {
+		if err := post(t, New(Options{}), u.String()); err == nil {
 			t.Errorf("%s was answered", host)
 		}
 	}
@@ -82,13 +82,13 @@ func countingServer() (*httptest.Server, func() int64) {
 	return s, n.Load
 }
 
-func get(t *testing.T, c *Client, to string) error {
+func post(t *testing.T, c *Client, to string) error {
 	t.Helper()
-	_, err := answer(t, c, to)
+	_, err := postForAnswer(t, c, to)
 	return err
 }
 
-func answer(t *testing.T, c *Client, to string) (Answer, error) {
+func postForAnswer(t *testing.T, c *Client, to string) (Answer, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -156,7 +156,7 @@ func TestRebinding(t *testing.T) {
 	if err := c.Check(t.Context(), u); err != nil {
 		t.Fatalf("the first answer is public: %v", err)
 	}
-	if err := get(t, c, u.String()); !IsRefused(err) {
+	if err := post(t, c, u.String()); !IsRefused(err) {
 		t.Errorf("the second answer is internal, and the error is %v", err)
 	}
 	if err := c.Check(t.Context(), u); !IsRefused(err) {
@@ -167,12 +167,12 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// TestCheck: https alone, unless it is http on a loopback name in development.
+// TestCheck: only https is allowed, and in development http on a loopback name.
 func TestCheck(t *testing.T) {
 	for _, test := range []struct {
-		local bool
-		url   string
-		fine  bool
+		local     bool
+		url       string
+		isAllowed bool
 	}{
 		{false, "https://does-not-resolve.invalid/", true},
 		{false, "http://does-not-resolve.invalid/", false},
@@ -205,7 +205,7 @@ func TestCheck(t *testing.T) {
 	} {
 		u, _ := url.Parse(test.url)
 		err := New(Options{Local: test.local}).Check(t.Context(), u)
-		if test.fine != (err == nil) || err != nil && !IsRefused(err) {
+		if test.isAllowed != (err == nil) || err != nil && !IsRefused(err) {
 			t.Errorf("local %v, %s: %v", test.local, test.url, err)
 		}
 	}
@@ -217,12 +217,12 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 func TestAllow(t *testing.T) {
 	server, _ := countingServer()
 	defer server.Close()
-	// The certificate isn't trusted: that it was asked for shows the connection.
+	// The certificate isn't trusted, so an error of TLS shows that there was a connection.
 	c := New(Options{Allow: loopback})
-	if err := get(t, c, server.URL); err == nil || IsRefused(err) {
+	if err := post(t, c, server.URL); err == nil || IsRefused(err) {
 		t.Errorf("an allowed address: %v", err)
 	}
-	if err := get(t, c, "https://192.168.1.1/"); !IsRefused(err) {
+	if err := post(t, c, "https://192.168.1.1/"); !IsRefused(err) {
 		t.Errorf("an address that is not allowed: %v", err)
 	}
 	u, _ := url.Parse("https://127.0.0.1/")
@@ -231,7 +231,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestRedirects are answers: nothing is followed, not even to an allowed address.
+// TestRedirects: a redirect is an answer, and is not followed, even to an allowed address.
 func TestRedirects(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		var requests atomic.Int64
@@ -239,7 +239,7 @@ func TestRedirects(t *testing.T) {
 			requests.Add(1)
 			http.Redirect(w, r, "/again", status)
 		}))
-		got, err := answer(t, New(Options{Local: true}), server.URL)
+		got, err := postForAnswer(t, New(Options{Local: true}), server.URL)
 		server.Close()
 		if err != nil || got.Status != status || requests.Load() != 1 {
 			t.Errorf("%d: %v, %v after %d requests", status, got.Status, err, requests.Load())
@@ -247,7 +247,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestEnvironmentProxies are not used, and the operator's proxy is.
+// TestEnvironmentProxies: the environment's proxies are not used, the operator's is.
 func TestEnvironmentProxies(t *testing.T) {
 	var asked atomic.Value
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -259,17 +259,17 @@ func TestEnvironmentProxies(t *testing.T) {
 		t.Setenv(name, proxy.URL)
 	}
 	names := &nameServer{addrs: []string{"127.0.0.1"}}
-	if err := get(t, New(Options{Resolver: names.resolver(t)}), "https://a.example/"); !IsRefused(err) || asked.Load() != nil {
+	if err := post(t, New(Options{Resolver: names.resolver(t)}), "https://a.example/"); !IsRefused(err) || asked.Load() != nil {
 		t.Errorf("without a proxy of the operator: %v, it was asked for %v", err, asked.Load())
 	}
 	u, _ := url.Parse(proxy.URL)
 	c := New(Options{Proxy: u})
-	if err := get(t, c, "https://a.example/"); err == nil || asked.Load() != "CONNECT a.example:443" {
+	if err := post(t, c, "https://a.example/"); err == nil || asked.Load() != "CONNECT a.example:443" {
 		t.Errorf("with one: %v, it was asked for %v", err, asked.Load())
 	}
 	for _, host := range []string{"169.254.169.254", "⑯⑨.254.169.254", "2852039166", "0xa9fea9fe", "169.254.43518"} {
 		asked = atomic.Value{}
-		if err := get(t, c, "https://"+host+"/"); !IsRefused(err) || asked.Load() != nil {
+		if err := post(t, c, "https://"+host+"/"); !IsRefused(err) || asked.Load() != nil {
 			t.Errorf("the internal address %s through the proxy: %v, it was asked for %v", host, err, asked.Load())
 		}
 	}
@@ -303,7 +303,7 @@ func TestHostileAnswers(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 204 No\r\n\r\n")
 			_, _ = io.Copy(io.Discard, c)
 		}, 204, 0},
-		{"a body that comes by the byte", func(c net.Conn) {
+		{"a body that stops", func(c net.Conn) {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")
 			_, _ = io.Copy(io.Discard, c)
 		}, 200, 3},
@@ -318,7 +318,7 @@ func TestHostileAnswers(t *testing.T) {
 		{"a status line without end", func(c net.Conn) { endless(c, "HTTP/1.1 200 OKOKOKOK") }, 0, 0},
 		{"nothing", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, 0, 0},
 		{"no HTTP", func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n") }, 0, 0},
-		{"the end", func(net.Conn) {}, 0, 0},
+		{"a closed connection", func(net.Conn) {}, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -337,7 +337,7 @@ func TestHostileAnswers(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			began := time.Now()
-			got, err := answer(t, New(Options{Local: true}), fmt.Sprintf("http://%s/", listener.Addr()))
+			got, err := postForAnswer(t, New(Options{Local: true}), fmt.Sprintf("http://%s/", listener.Addr()))
 			runtime.ReadMemStats(&after)
 			if got.Status != test.status || len(got.Body) != test.body || (err == nil) != (test.status > 0) {
 				t.Errorf("status %d, %d bytes, %v", got.Status, len(got.Body), err)

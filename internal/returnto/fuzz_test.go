@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// reading is an address as a browser parses it.
-type reading struct {
+// browserURL is an address as a browser parses it.
+type browserURL struct {
 	origin, user string
 	path         []string // without dot segments
 	rest         string   // query and fragment
@@ -20,10 +20,10 @@ type reading struct {
 
 var schemeOf = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
-// browse parses like browsers by the URL Standard (https://url.spec.whatwg.org, "basic
+// parseAsBrowser parses like browsers by the URL Standard (https://url.spec.whatwg.org, "basic
 // URL parser"), on a page of the scheme at own.invalid. It is independent of the tested
 // code. Names that IDNA would change are errors.
-func browse(address, page string) (reading, error) {
+func parseAsBrowser(address, pageScheme string) (browserURL, error) {
 	address = strings.TrimFunc(address, func(r rune) bool { return r <= ' ' })
 	address = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(address)
 	scheme := strings.ToLower(strings.TrimSuffix(schemeOf.FindString(address), ":"))
@@ -31,18 +31,18 @@ func browse(address, page string) (reading, error) {
 	slashes := after[:len(after)-len(strings.TrimLeft(after, `/\`))]
 	switch {
 	case scheme == "" && len(slashes) >= 2:
-		scheme = page
-	case scheme == "" || scheme == page && len(slashes) < 2:
-		return reading{origin: page + "://own.invalid"}, nil
+		scheme = pageScheme
+	case scheme == "" || scheme == pageScheme && len(slashes) < 2:
+		return browserURL{origin: pageScheme + "://own.invalid"}, nil
 	case scheme != "http" && scheme != "https":
-		return reading{origin: scheme + ":"}, nil
+		return browserURL{origin: scheme + ":"}, nil
 	}
 	after = after[len(slashes):]
 	end := len(after)
 	if i := strings.IndexAny(after, `/\?#`); i >= 0 {
 		end = i
 	}
-	r, err := authority(scheme, after[:end])
+	r, err := parseAuthority(scheme, after[:end])
 	if err != nil {
 		return r, err
 	}
@@ -50,11 +50,11 @@ func browse(address, page string) (reading, error) {
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
 		path, r.rest = path[:i], path[i:]
 	}
-	r.path = resolve(path)
+	r.path = removeDotSegments(path)
 	return r, nil
 }
 
-func authority(scheme, text string) (r reading, err error) {
+func parseAuthority(scheme, text string) (r browserURL, err error) {
 	if i := strings.LastIndex(text, "@"); i >= 0 {
 		r.user, text = text[:i+1], text[i+1:]
 	}
@@ -62,7 +62,7 @@ func authority(scheme, text string) (r reading, err error) {
 	if i := strings.LastIndex(text, ":"); i > strings.LastIndex(text, "]") {
 		host, port = text[:i], text[i+1:]
 	}
-	if host, err = hostOf(host); err != nil {
+	if host, err = parseHost(host); err != nil {
 		return r, err
 	}
 	r.origin = scheme + "://" + host
@@ -78,12 +78,12 @@ func authority(scheme, text string) (r reading, err error) {
 	return r, nil
 }
 
-func hostOf(text string) (string, error) {
+func parseHost(text string) (string, error) {
 	if strings.HasPrefix(text, "[") {
 		addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
 		return "[" + addr.String() + "]", err
 	}
-	// A percent sign that escapes nothing stays, and is then forbidden in a host.
+	// A percent sign that escapes nothing is an error.
 	text, err := url.PathUnescape(text)
 	if err != nil || text == "" || strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune("#/:<>?@[\\]^|%", r)
@@ -93,14 +93,14 @@ func hostOf(text string) (string, error) {
 	text = strings.ToLower(text)
 	parts := strings.Split(strings.TrimSuffix(text, "."), ".")
 	last := parts[len(parts)-1]
-	if _, isHex := number(last); !isHex && strings.Trim(last, "0123456789") != "" || last == "" {
+	if _, isHex := parseNumber(last); !isHex && strings.Trim(last, "0123456789") != "" || last == "" {
 		return text, nil
 	}
-	return ipv4(parts)
+	return parseIPv4(parts)
 }
 
-// number reads a part of an IPv4 address: decimal, octal or hexadecimal.
-func number(text string) (uint64, bool) {
+// parseNumber reads a part of an IPv4 address: decimal, octal or hexadecimal.
+func parseNumber(text string) (uint64, bool) {
 	base := 10
 	switch {
 	case strings.HasPrefix(text, "0x"):
@@ -115,21 +115,21 @@ func number(text string) (uint64, bool) {
 	return n, err == nil && text[0] != '+'
 }
 
-func ipv4(parts []string) (string, error) {
+func parseIPv4(parts []string) (string, error) {
 	if len(parts) > 4 {
 		return "", fmt.Errorf("the address %q", parts)
 	}
 	var addr uint64
 	for i, part := range parts {
-		n, ok := number(part)
-		room := 8
+		n, ok := parseNumber(part)
+		bits := 8
 		if i == len(parts)-1 {
-			room = 8 * (5 - len(parts))
+			bits = 8 * (5 - len(parts))
 		}
-		if !ok || n >= 1<<room {
+		if !ok || n >= 1<<bits {
 			return "", fmt.Errorf("the address %q", parts)
 		}
-		if room == 8 && i < len(parts)-1 {
+		if bits == 8 && i < len(parts)-1 {
 			addr |= n << (24 - 8*i)
 		} else {
 			addr |= n
@@ -138,26 +138,26 @@ func ipv4(parts []string) (string, error) {
 	return netip.AddrFrom4([4]byte{byte(addr >> 24), byte(addr >> 16), byte(addr >> 8), byte(addr)}).String(), nil
 }
 
-// resolve removes the dot segments of a path, as a browser does before the request.
-func resolve(path string) (up []string) {
+// removeDotSegments removes the dot segments of a path, as a browser does before the request.
+func removeDotSegments(path string) (kept []string) {
 	parts := strings.Split(strings.TrimPrefix(strings.ReplaceAll(path, `\`, "/"), "/"), "/")
 	for i, part := range parts {
 		switch strings.ReplaceAll(strings.ToLower(part), "%2e", ".") {
 		case "..":
-			up = up[:max(0, len(up)-1)]
+			kept = kept[:max(0, len(kept)-1)]
 		case ".":
 		default:
-			up = append(up, part)
+			kept = append(kept, part)
 			continue
 		}
 		if i == len(parts)-1 {
-			up = append(up, "")
+			kept = append(kept, "")
 		}
 	}
-	return up
+	return kept
 }
 
-func TestBrowse(t *testing.T) {
+func TestParseAsBrowser(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://App.example.com:443/a/./b/%2E%2e/c": "https://app.example.com [a c]",
 		`https:\\app.example.com\x`:                  "https://app.example.com [x]",
@@ -172,7 +172,7 @@ func TestBrowse(t *testing.T) {
 		"https://%61pp.example.com./":                "https://app.example.com. []",
 		"javascript:alert(1)":                        "javascript: []",
 	} {
-		r, err := browse(address, "https")
+		r, err := parseAsBrowser(address, "https")
 		if got := fmt.Sprintf("%s %s", r.origin, r.path); err != nil || got != want {
 			t.Errorf("%q is read as %q, %v, want %q", address, got, err, want)
 		}
@@ -180,8 +180,8 @@ func TestBrowse(t *testing.T) {
 }
 
 // Every accepted address is, to a browser, at an origin of the list and below its path,
-// has no user before an @, and equals the one asked for. The first argument is an
-// additional entry of the list.
+// has no user before an @, and is read like the one asked for. The first argument of the
+// function is an additional entry of the list.
 func FuzzFoundAddressesAreInTheList(f *testing.F) {
 	for i, address := range hostile {
 		f.Add([]string{"https://mail.example.com/inbox", "https://own.example:8443", "http://localhost:3000/a.b/"}[i%3], address)
@@ -205,13 +205,13 @@ func FuzzFoundAddressesAreInTheList(f *testing.F) {
 			return
 		}
 		for _, page := range []string{"http", "https"} {
-			asked, err := browse(address, page)
-			led, errLed := browse(to, page)
-			if err != nil || errLed != nil || fmt.Sprint(asked) != fmt.Sprint(led) {
-				t.Fatalf("%q is read as %q, %v, and leads to %q, read as %q, %v", address, asked, err, to, led, errLed)
+			asked, err := parseAsBrowser(address, page)
+			found, errFound := parseAsBrowser(to, page)
+			if err != nil || errFound != nil || fmt.Sprint(asked) != fmt.Sprint(found) {
+				t.Fatalf("%q is read as %q, %v, and leads to %q, read as %q, %v", address, asked, err, to, found, errFound)
 			}
-			if led.origin != origin || led.user != "" || !slices.ContainsFunc(entries, func(entry string) bool { return holds(t, entry, led) }) {
-				t.Errorf("%q leads to %q, read as %q at %q", address, to, led, origin)
+			if found.origin != origin || found.user != "" || !slices.ContainsFunc(entries, func(entry string) bool { return isBelow(t, entry, found) }) {
+				t.Errorf("%q leads to %q, read as %q at %q", address, to, found, origin)
 			}
 		}
 		if len(to) > MaxLength+1 || !strings.HasPrefix(to, origin+"/") || strings.ContainsFunc(to, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }) {
@@ -220,15 +220,15 @@ func FuzzFoundAddressesAreInTheList(f *testing.F) {
 	})
 }
 
-// holds reports whether the address is at the origin of the entry and below its path.
+// isBelow reports whether the address is at the origin of the entry and below its path.
 // The entry ends in a slash.
-func holds(t *testing.T, entry string, led reading) bool {
+func isBelow(t *testing.T, entry string, found browserURL) bool {
 	t.Helper()
-	place, err := browse(entry, "https")
+	base, err := parseAsBrowser(entry, "https")
 	if err != nil {
 		t.Errorf("the entry %q is accepted, but is no address: %v", entry, err)
 		return false
 	}
-	above := place.path[:len(place.path)-1]
-	return place.origin == led.origin && place.user == "" && place.rest == "" && len(led.path) >= len(above) && slices.Equal(led.path[:len(above)], above)
+	prefix := base.path[:len(base.path)-1]
+	return base.origin == found.origin && base.user == "" && base.rest == "" && len(found.path) >= len(prefix) && slices.Equal(found.path[:len(prefix)], prefix)
 }

@@ -12,8 +12,8 @@
 // # Only unambiguous addresses
 //
 // Browsers (WHATWG URL Standard), servers and net/url read unusual addresses
-// differently: https:evil.example, https:\\evil.example, a host behind @, or in
-// percent signs, or with a tab in it. An address is therefore refused unless all
+// differently: https:evil.example, https:\\evil.example, a host behind @, percent-encoded
+// or with a tab in it. An address is therefore refused unless all
 // read it the same way: printable ASCII, as browsers write it (location.href),
 // scheme://host/ without user or empty host, no dot segments in any spelling. In
 // addition, a returned address begins with the origin from the list, then a slash,
@@ -44,7 +44,7 @@ type Place struct {
 // Parse reads an entry of a list: an origin, or one with a path. A trailing slash makes
 // no difference. The error says what to write instead.
 func Parse(text string) (Place, error) {
-	if err := look(text); err != nil {
+	if err := checkMistakes(text); err != nil {
 		return Place{}, err
 	}
 	p, rest, ok := split(text)
@@ -52,14 +52,14 @@ func Parse(text string) (Place, error) {
 		return Place{}, errors.New("write an origin, as in https://app.example.com, or one with a path, as in https://app.example.com/inbox/")
 	}
 	p.path = strings.TrimSuffix(rest, "/")
-	if p.path != "" && !plain(p.path) {
+	if p.path != "" && !isCanonical(p.path) {
 		return Place{}, errors.New("write the path as people see it, like /inbox/: without % or ;, empty parts, . and .. in it")
 	}
 	return p, nil
 }
 
-// look finds common mistakes, to give a specific error.
-func look(text string) error {
+// checkMistakes finds common mistakes, to give a specific error.
+func checkMistakes(text string) error {
 	_, after, _ := strings.Cut(text, "://")
 	authority, _ := cutAny(after, "/?#")
 	switch {
@@ -77,8 +77,8 @@ func look(text string) error {
 	return nil
 }
 
-// plain reports whether a path has the canonical spelling of entries.
-func plain(path string) bool {
+// isCanonical reports whether a path has the canonical spelling of entries.
+func isCanonical(path string) bool {
 	parts := strings.Split(path[1:], "/")
 	return !strings.ContainsAny(path, "%;") && !slices.ContainsFunc(parts, func(part string) bool {
 		return part == "" || part == "." || part == ".."
@@ -110,7 +110,7 @@ func (l List) Find(address string) (to, origin string, ok bool) {
 		rest = "/" + rest
 	}
 	path, _ := cutAny(rest, "?#")
-	if !steady(path) {
+	if !isUnambiguous(path) {
 		return "", "", false
 	}
 	for _, p := range l {
@@ -131,18 +131,18 @@ func split(address string) (p Place, rest string, ok bool) {
 	authority, rest := cutAny(after, "/?#")
 	host, port, hasPort := strings.Cut(authority, ":")
 	p.Scheme, p.Host = strings.ToLower(scheme), strings.ToLower(host)
-	own := map[string]string{"http": "80", "https": "443"}[p.Scheme]
-	if !found || own == "" || !isHost(p.Host) || hasPort && !isPort(port) {
+	defaultPort := map[string]string{"http": "80", "https": "443"}[p.Scheme]
+	if !found || defaultPort == "" || !isHost(p.Host) || hasPort && !isPort(port) {
 		return Place{}, "", false
 	}
 	p.origin = p.Scheme + "://" + p.Host
-	if hasPort && port != own {
+	if hasPort && port != defaultPort {
 		p.origin += ":" + port
 	}
 	return p, rest, true
 }
 
-// cutAny cuts the text before the first of the characters.
+// cutAny cuts the text before the first character that is one of these.
 func cutAny(text, chars string) (before, rest string) {
 	if i := strings.IndexAny(text, chars); i >= 0 {
 		return text[:i], text[i:]
@@ -182,15 +182,14 @@ func isLabel(label string) bool {
 		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// steady reports whether a path stays below its prefix for browsers (which resolve
-// /%2e%2e/ as /../) and for servers (which may resolve what is between escaped slashes,
-// and /..;x/).
-func steady(path string) bool {
-	read, err := url.PathUnescape(path)
-	if err != nil || strings.ContainsFunc(read, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
+// isUnambiguous reports whether a path stays below its prefix for browsers, which resolve
+// /%2e%2e/ as /../, and for servers, which may also resolve /..%2f and /..;x/.
+func isUnambiguous(path string) bool {
+	decoded, err := url.PathUnescape(path)
+	if err != nil || strings.ContainsFunc(decoded, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
 		return false
 	}
-	parts := strings.Split(read, "/")[1:]
+	parts := strings.Split(decoded, "/")[1:]
 	for i, part := range parts {
 		name, _, _ := strings.Cut(part, ";")
 		if name == "." || name == ".." || name == "" && i < len(parts)-1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// list has each kind of place.
+// list returns places of each kind.
 func list(t testing.TB) (l List) {
 	t.Helper()
 	for _, entry := range []string{

@@ -33,7 +33,7 @@ func ParseID(text string) (id ID, err error) {
 	return ID(bits), nil
 }
 
-// Key is a master key. It prints as its id, never as its bits. The zero Key is none.
+// Key is a master key. It prints as its id, never as its bits. The zero Key is no key.
 type Key struct {
 	bits *[keySize]byte // a pointer, so that fmt doesn't print them
 	id   ID
@@ -73,8 +73,8 @@ func (k Key) Reveal() string { return base64.StdEncoding.EncodeToString(k.bits[:
 // errForm never quotes what was read.
 var errForm = errors.New("a master key is 32 bytes in base64, 44 characters on one line; doorward key create-master makes one")
 
-// Parse reads a key in the form of Reveal; the line break may be missing. Errors: the
-// text has another form; it is not quoted.
+// Parse reads a key in the form of Reveal; the line break may be missing. Errors:
+// another form, or one byte repeated. They don't quote the text.
 func Parse(text string) (Key, error) {
 	line := strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	bits, err := base64.StdEncoding.Strict().DecodeString(line)
@@ -87,7 +87,7 @@ func Parse(text string) (Key, error) {
 	return keyOf([keySize]byte(bits)), nil
 }
 
-// allEqual finds keys such as 32 zero bytes that somebody wrote for a trial.
+// allEqual reports whether all bytes are the same, as in a key of zeros made for a trial.
 func allEqual(bits []byte) bool {
 	for _, b := range bits {
 		if b != bits[0] {
@@ -98,9 +98,9 @@ func allEqual(bits []byte) bool {
 }
 
 // Create writes a new key into a file that must not exist yet, readable for its owner
-// alone, and returns the key. When it returns without error, the file outlives a loss
-// of power. Errors: fs.ErrExist, and those of writing; then there is no file, or the
-// one that was there.
+// alone, and returns the key. Without an error, the file outlives a loss of power.
+// Errors: fs.ErrExist, and those of writing. After an error before the last step, syncing
+// the folder, there is no new file.
 func Create(path string) (Key, error) {
 	key := NewKey()
 	temp, err := os.CreateTemp(filepath.Dir(path), ".master-key-*") // mode 0600

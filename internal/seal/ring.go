@@ -35,9 +35,9 @@ func (r *Ring) Find(id ID) (Key, bool) {
 	return keys[i], true
 }
 
-// Open returns what was sealed with any key of the ring. Errors: as of Key.Open.
+// Open returns what was sealed with any key of the ring. Errors: those of Key.Open.
 func (r *Ring) Open(at Place, sealed []byte) ([]byte, error) {
-	id, err := KeyOf(sealed)
+	id, err := IDOf(sealed)
 	if err != nil {
 		return nil, err
 	}

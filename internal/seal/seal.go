@@ -9,7 +9,7 @@
 // The master key is 256 random bits in a file that the database and its backups never
 // hold. A value is sealed with AES-256-GCM (NIST SP 800-38D) under a random nonce. Its
 // place is authenticated with it, so a value that was moved to another row, column or
-// table doesn't open. In front stands the id of the key, so a value says which key it
+// table doesn't open. It begins with the id of the key, so a value says which key it
 // needs.
 //
 // # Limits
@@ -34,7 +34,7 @@ const MaxPlain = 1 << 20
 // format is the first byte of what is sealed: AES-256-GCM, 12 bytes of nonce.
 const format = 1
 
-// headerSize is the length of what stands in front of the nonce.
+// headerSize is the length of what precedes the nonce.
 const headerSize = 1 + idSize
 
 // ErrDamaged says that a value can't be opened with the key it names: it was
@@ -52,9 +52,9 @@ func (e *UnknownKeyError) Error() string {
 // Place is where a value is stored.
 type Place struct{ Table, ID, Column string }
 
-// authenticated is the place as additional data, each part with its length in front,
-// so that no two places are written alike.
-func (p Place) authenticated(header []byte) []byte {
+// additionalData returns the header and the place, each part of it after its length, so that
+// no two places have the same data.
+func (p Place) additionalData(header []byte) []byte {
 	data := append([]byte(nil), header...)
 	for _, part := range []string{p.Table, p.ID, p.Column} {
 		data = binary.BigEndian.AppendUint32(data, uint32(len(part)))
@@ -63,7 +63,7 @@ func (p Place) authenticated(header []byte) []byte {
 	return data
 }
 
-// Seal returns the value, readable with the key and at this place alone. It panics when
+// Seal encrypts the value for the key and this place. It panics when
 // plain is longer than MaxPlain.
 func (k Key) Seal(at Place, plain []byte) []byte {
 	if len(plain) > MaxPlain {
@@ -74,13 +74,13 @@ func (k Key) Seal(at Place, plain []byte) []byte {
 	sealed := make([]byte, headerSize+gcm.NonceSize(), headerSize+gcm.NonceSize()+len(plain)+gcm.Overhead())
 	copy(sealed, header)
 	_, _ = rand.Read(sealed[headerSize:]) // never fails
-	return gcm.Seal(sealed, sealed[headerSize:], plain, at.authenticated(header))
+	return gcm.Seal(sealed, sealed[headerSize:], plain, at.additionalData(header))
 }
 
 // Open returns what Seal was given. Errors: *UnknownKeyError when another key is
 // needed, ErrDamaged.
 func (k Key) Open(at Place, sealed []byte) ([]byte, error) {
-	id, err := KeyOf(sealed)
+	id, err := IDOf(sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -92,18 +92,18 @@ func (k Key) Open(at Place, sealed []byte) ([]byte, error) {
 	if len(rest) < gcm.NonceSize() {
 		return nil, ErrDamaged
 	}
-	plain, err := gcm.Open(nil, rest[:gcm.NonceSize()], rest[gcm.NonceSize():], at.authenticated(sealed[:headerSize]))
+	plain, err := gcm.Open(nil, rest[:gcm.NonceSize()], rest[gcm.NonceSize():], at.additionalData(sealed[:headerSize]))
 	if err != nil {
 		return nil, ErrDamaged
 	}
 	return plain, nil
 }
 
-// HeaderOf returns what every value begins with that is sealed with the key of that id.
+// HeaderOf returns the first bytes of every value that is sealed with the key of that id.
 func HeaderOf(id ID) []byte { return append([]byte{format}, id[:]...) }
 
-// KeyOf returns the id of the key that the value was sealed with. Errors: ErrDamaged.
-func KeyOf(sealed []byte) (ID, error) {
+// IDOf returns the id of the key that the value was sealed with. Errors: ErrDamaged.
+func IDOf(sealed []byte) (ID, error) {
 	if len(sealed) < headerSize || sealed[0] != format {
 		return ID{}, ErrDamaged
 	}

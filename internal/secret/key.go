@@ -26,7 +26,7 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 // ErrMalformedKey is returned by [ParseKey]. It never quotes what was parsed.
 var ErrMalformedKey = errors.New("secret: malformed key: want a prefix such as dwk_, 49 characters of 0-9A-Za-z, and a checksum that fits")
 
-// Key is the secret of a server: 256 random bits with a prefix and a checksum. Like
+// Key is the secret of a program: 256 random bits with a prefix and a checksum. Like
 // [Token] it is opaque and redacts itself, and the zero Key holds no secret.
 type Key struct {
 	_    [0]func() // makes == a compile error: it would compare addresses
@@ -57,8 +57,8 @@ func writeBase62(dst []byte, n *big.Int) {
 	}
 }
 
-// writeSum fills dst with the CRC-32 (IEEE 802.3) of data. It finds typing errors; it is
-// no protection against anybody.
+// writeSum fills dst with the CRC-32 (IEEE 802.3) of data. It finds typing errors, and
+// doesn't protect against attacks.
 func writeSum(dst, data []byte) {
 	sum := checksum(data)
 	for i := len(dst) - 1; i >= 0; i-- {
@@ -87,6 +87,7 @@ func ParseKey(s string) (Key, error) {
 	return Key{text: &text}, nil
 }
 
+// decodeKey copies s into text, and reports whether s is a key.
 func decodeKey(text *[keyChars]byte, s string) bool {
 	if len(s) != keyChars {
 		return false
@@ -121,7 +122,7 @@ func (k Key) Hint() string {
 func (k Key) Reveal() string { return string((*k.text)[:]) }
 
 // Hash returns the SHA-256 of the text, prefix included, so that a key for one purpose
-// is none for another.
+// doesn't work for another.
 func (k Key) Hash() Hash { return sha256.Sum256((*k.text)[:]) }
 
 // String returns "[redacted]".

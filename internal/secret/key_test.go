@@ -22,7 +22,7 @@ func TestKeyForm(t *testing.T) {
 		}
 		seen[text] = true
 		if n, ok := new(big.Int).SetString(swapCase(text[4:47]), 62); !ok || n.BitLen() > 256 {
-			t.Fatalf("%s holds no 256 bits", text)
+			t.Fatalf("%s holds more than 256 bits", text)
 		}
 		sum, _ := new(big.Int).SetString(swapCase(text[47:]), 62)
 		if want := crc32.ChecksumIEEE([]byte(text[:47])); sum.Uint64() != uint64(want) {
@@ -38,7 +38,7 @@ func TestKeyForm(t *testing.T) {
 	}
 }
 
-// swapCase turns our order of digits into that of math/big, and back.
+// swapCase turns base62 into the digits of math/big, and back.
 func swapCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -99,9 +99,9 @@ func panics(f func()) (panicked bool) {
 	return false
 }
 
-// hidden is what must not appear: the secret in every format of fmt for a string or an
-// array of bytes.
-func hidden(raw []byte, text string) []string {
+// spellings returns the secret in every format that fmt has for a string or an array of
+// bytes.
+func spellings(raw []byte, text string) []string {
 	return []string{
 		text,
 		strings.Trim(fmt.Sprint(raw), "[]"),
@@ -127,7 +127,7 @@ type (
 func TestEveryVerbIsRedacted(t *testing.T) {
 	token, _ := secret.Parse(known)
 	raw, _ := base64.RawURLEncoding.DecodeString(known)
-	leaks := hidden(raw, known)
+	leaks := spellings(raw, known)
 	inside := unexported{token: token}
 
 	for _, verb := range "vTtbcdoOqxXUeEfFgGspwz!" {
@@ -144,7 +144,7 @@ func TestEveryVerbIsRedacted(t *testing.T) {
 				map[string]any{"k": inside},
 			} {
 				out := fmt.Sprintf(format, value)
-				mustNotLeak(t, fmt.Sprintf("Sprintf(%q, %T)", format, value), out, leaks)
+				checkNoLeak(t, fmt.Sprintf("Sprintf(%q, %T)", format, value), out, leaks)
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func TestPrintedForm(t *testing.T) {
 func TestLogsAreRedacted(t *testing.T) {
 	token, _ := secret.Parse(known)
 	raw, _ := base64.RawURLEncoding.DecodeString(known)
-	leaks := hidden(raw, known)
+	leaks := spellings(raw, known)
 
 	var out bytes.Buffer
 	for _, handler := range []slog.Handler{slog.NewJSONHandler(&out, nil), slog.NewTextHandler(&out, nil)} {
@@ -178,7 +178,7 @@ func TestLogsAreRedacted(t *testing.T) {
 			"token", token, "pointer", &token,
 			"exported", exported{token}, "unexported", unexported{token},
 			"list", []any{token}, slog.Group("deep", "token", token))
-		mustNotLeak(t, fmt.Sprintf("%T", handler), out.String(), leaks)
+		checkNoLeak(t, fmt.Sprintf("%T", handler), out.String(), leaks)
 		if got := strings.Count(out.String(), "[redacted]"); got < 5 {
 			t.Errorf("%T wrote [redacted] %d times, want at least 5: %s", handler, got, &out)
 		}
@@ -200,7 +200,7 @@ func TestMarshalledFormIsRedacted(t *testing.T) {
 	}
 }
 
-func mustNotLeak(t *testing.T, what, out string, leaks []string) {
+func checkNoLeak(t *testing.T, what, out string, leaks []string) {
 	t.Helper()
 	for _, leak := range leaks {
 		if strings.Contains(out, leak) {

@@ -25,7 +25,7 @@ import (
 	"syscall"
 )
 
-// ExposedError says that others may read the file. Its text ends with the commands
+// ExposedError says that others may read or write the file. Its text ends with the commands
 // that fix it.
 type ExposedError struct {
 	Path string
@@ -53,7 +53,7 @@ func Read(path string) ([]byte, error) {
 }
 
 // Check returns nil if Read would accept the file. It is for files that another package
-// reads. Errors: as of Read.
+// reads. Errors: those of Read.
 func Check(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,36 +77,38 @@ func checkPermissions(f *os.File, path string) error {
 		owner, group = stat.Uid, stat.Gid
 	}
 	mode := info.Mode().Perm()
-	if !exposed(mode, owner) {
+	if !isExposed(mode, owner) {
 		return nil
 	}
 	return &ExposedError{path, mode, remedy(path, mode, owner, group)}
 }
 
-// exposed reports whether others may read or write the file. Those who can write to it
+// isExposed reports whether others may read or write the file. Those who can write to it
 // could replace the secret.
-func exposed(mode fs.FileMode, owner uint32) bool { return mode&^allowed(owner) != 0 }
+func isExposed(mode fs.FileMode, owner uint32) bool { return mode&^widestMode(owner) != 0 }
 
-func allowed(owner uint32) fs.FileMode {
+// widestMode returns the widest permissions that are accepted.
+func widestMode(owner uint32) fs.FileMode {
 	if owner == 0 {
 		return 0o740
 	}
 	return 0o700
 }
 
-// remedy keeps the file readable for this process.
+// remedy returns the command that fixes the permissions. It keeps the file readable for this
+// process.
 func remedy(path string, mode fs.FileMode, owner, group uint32) string {
 	self := uint32(os.Geteuid())
-	chmod := fmt.Sprintf("chmod %04o %s", mode&allowed(owner), quoted(path))
+	chmod := fmt.Sprintf("chmod %04o %s", mode&widestMode(owner), quote(path))
 	switch {
-	case self == 0, owner == self, owner == 0 && mode&0o040 != 0 && within(group):
+	case self == 0, owner == self, owner == 0 && mode&0o040 != 0 && isMember(group):
 		return chmod
 	}
-	return fmt.Sprintf("chown root:%s %s && chmod 0640 %[2]s", groupName(os.Getegid()), quoted(path))
+	return fmt.Sprintf("chown root:%s %s && chmod 0640 %[2]s", groupName(os.Getegid()), quote(path))
 }
 
-// within reports whether the process is in the group.
-func within(group uint32) bool {
+// isMember reports whether the process is in the group.
+func isMember(group uint32) bool {
 	groups, err := os.Getgroups()
 	return os.Getegid() == int(group) || err == nil && slices.Contains(groups, int(group))
 }
@@ -118,12 +120,12 @@ func groupName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// quoted is the path as a shell reads it.
-func quoted(path string) string {
-	plain := func(r rune) bool {
+// quote returns the path as a shell reads it.
+func quote(path string) string {
+	isPlain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+:@%,", r)
 	}
-	if path != "" && path[0] != '-' && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+	if path != "" && path[0] != '-' && strings.IndexFunc(path, func(r rune) bool { return !isPlain(r) }) < 0 {
 		return path
 	}
 	if strings.HasPrefix(path, "-") {

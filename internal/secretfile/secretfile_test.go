@@ -42,7 +42,7 @@ func TestWhatOthersMayRead(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%d %04o", test.owner, test.mode), func(t *testing.T) {
-			file := secretOf(t, test.owner, test.mode)
+			file := writeSecret(t, test.owner, test.mode)
 			text, err := Read(file)
 			var exposed *ExposedError
 			if errors.As(err, &exposed) != test.refused || err != nil && !test.refused {
@@ -60,13 +60,13 @@ func TestWhatOthersMayRead(t *testing.T) {
 			if strings.Contains(err.Error(), "SESAME") || len(text) > 0 {
 				t.Errorf("the error contains the secret: %v", err)
 			}
-			mends(t, exposed.Remedy, file)
+			checkRemedy(t, exposed.Remedy, file)
 		})
 	}
 }
 
-// secretOf makes a file in a folder that everybody may enter.
-func secretOf(t *testing.T, owner int, mode fs.FileMode) string {
+// writeSecret makes a file in a folder that everybody may enter.
+func writeSecret(t *testing.T, owner int, mode fs.FileMode) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "it's a secret")
 	if err := os.WriteFile(file, []byte("SESAME\n"), 0o600); err != nil {
@@ -83,8 +83,8 @@ func secretOf(t *testing.T, owner int, mode fs.FileMode) string {
 	return file
 }
 
-// mends runs the suggested command.
-func mends(t *testing.T, remedy, file string) {
+// checkRemedy runs the suggested command, after which the file is readable.
+func checkRemedy(t *testing.T, remedy, file string) {
 	t.Helper()
 	if out, err := exec.Command("sh", "-c", remedy).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", remedy, err, out)
@@ -112,20 +112,20 @@ func TestRemedyKeepsTheService(t *testing.T) {
 		{1234, 1234, 0o644, "chown root:65534 %s && chmod 0640 %[1]s"},
 	} {
 		file := filepath.Join(t.TempDir(), "secret")
-		err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chown(file, test.owner, test.group), os.Chmod(file, test.mode), passable(file))
+		err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chown(file, test.owner, test.group), os.Chmod(file, test.mode), makePassable(file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf(test.remedy, file)
-		got := asNobody(t, file)
+		got := checkAsNobody(t, file)
 		if name := groupName(nobody); !strings.HasSuffix(got, strings.ReplaceAll(want, "root:65534", "root:"+name)) {
 			t.Errorf("%d:%d %04o: %q, want %q", test.owner, test.group, test.mode, got, want)
 		}
 	}
 }
 
-// passable lets others traverse the folders to the file.
-func passable(file string) error {
+// makePassable lets others traverse the folders to the file.
+func makePassable(file string) error {
 	for folder := filepath.Dir(file); folder != "/"; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
 		if err == nil && info.Mode()&0o055 != 0o055 {
@@ -138,11 +138,11 @@ func passable(file string) error {
 	return nil
 }
 
-// asked is the environment variable that names the file for the other user's process.
-const asked = "DOORWARD_TEST_SECRET_FILE"
+// fileVariable is the environment variable with the file for the other user's process.
+const fileVariable = "DOORWARD_TEST_SECRET_FILE"
 
-// asNobody checks the file as another user and returns the suggested command.
-func asNobody(t *testing.T, file string) string {
+// checkAsNobody checks the file as another user and returns the suggested command.
+func checkAsNobody(t *testing.T, file string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "test")
 	self, err := os.Open("/proc/self/exe")
@@ -150,12 +150,12 @@ func asNobody(t *testing.T, file string) string {
 		t.Skip("no program of its own to start here")
 	}
 	defer self.Close()
-	if err := errors.Join(copyTo(program, self), passable(program)); err != nil {
+	if err := errors.Join(copyTo(program, self), makePassable(program)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "-test.run=^TestAsAnotherUser$")
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), asked+"="+file)
+	cmd.Env = append(os.Environ(), fileVariable+"="+file)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -173,9 +173,9 @@ func copyTo(name string, from *os.File) error {
 	return errors.Join(err, to.Close())
 }
 
-// TestAsAnotherUser runs in the process that asNobody starts.
+// TestAsAnotherUser runs in the process that checkAsNobody starts.
 func TestAsAnotherUser(t *testing.T) {
-	file := os.Getenv(asked)
+	file := os.Getenv(fileVariable)
 	if file == "" {
 		t.Skip("is started by TestRemedyKeepsTheService")
 	}
@@ -202,7 +202,7 @@ func TestPipesAndLinks(t *testing.T) {
 		t.Errorf("from a pipe %q, %v", text, err)
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(secretOf(t, os.Geteuid(), 0o644), link); err != nil {
+	if err := os.Symlink(writeSecret(t, os.Geteuid(), 0o644), link); err != nil {
 		t.Fatal(err)
 	}
 	if err := Check(link); err == nil {

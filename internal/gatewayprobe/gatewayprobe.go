@@ -22,9 +22,9 @@ import (
 type Probe struct {
 	URL    *url.URL // a path of the service that the session may read; http or https
 	Cookie string   // the name of the session's cookie
-	Token  string   // of a session; empty: only what needs none is asked
+	Token  string   // of a session; empty: only the checks that need none are done
 	// Upstream is an address of the service itself, host:port, that nobody but the gateway
-	// should reach; empty: not asked.
+	// should reach; empty: not checked.
 	Upstream string
 }
 
@@ -82,13 +82,13 @@ func (p Probe) withoutSession(ctx context.Context) Finding {
 	return f
 }
 
-// signIn asks as a browser that opens a page.
+// signIn asks like a browser that opens a page.
 func (p Probe) signIn(ctx context.Context) Finding {
 	f := Finding{What: "sign-in", Fine: "pages get 401: the application has to lead to /login"}
 	const query = "?a=b&c=%26&original=/x"
 	a, err := p.get(ctx, query, "Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: none")
 	if err != nil || a.status < 300 || a.status > 399 {
-		return f // also what withoutSession has found
+		return f // withoutSession reports other answers than 401
 	}
 	to := a.header.Get("Location")
 	f.Fine = "pages are sent to sign in, with all of their query"
@@ -108,11 +108,11 @@ func (p Probe) metrics(ctx context.Context) Finding {
 	return f
 }
 
-// upstream asks the service itself, beside the gateway.
+// upstream asks the service itself, not through the gateway.
 func (p Probe) upstream(ctx context.Context) Finding {
 	f := Finding{What: "upstream", Fine: p.Upstream + " can't be reached from here"}
-	beside := Probe{URL: &url.URL{Scheme: "http", Host: p.Upstream, Path: "/"}}
-	if a, err := beside.get(ctx, "", "X-Auth-User: "+forged); err == nil {
+	direct := Probe{URL: &url.URL{Scheme: "http", Host: p.Upstream, Path: "/"}}
+	if a, err := direct.get(ctx, "", "X-Auth-User: "+forged); err == nil {
 		f.Wrong = fmt.Sprintf("%s answers %d without the gateway: any client can claim to be anybody", p.Upstream, a.status)
 		f.Remedy = "Let the service listen on loopback or a network that only the gateway is in."
 	}
@@ -154,7 +154,7 @@ func (p Probe) credential(ctx context.Context) Finding {
 	wrong := p.atService(ctx, [][]string{
 		{p.cookie()}, {"Authorization: Bearer " + p.Token}, {p.cookie(), "Authorization: Basic " + forged},
 	}, func(e *echo) string {
-		if name := e.holding(p.Token, forged); name != "" {
+		if name := e.headerWith(p.Token, forged); name != "" {
 			return "the service gets the credential, in " + name
 		}
 		return ""
@@ -162,7 +162,7 @@ func (p Probe) credential(ctx context.Context) Finding {
 	return Finding{"credential", "stays at the gateway", wrong, "Remove Cookie and Authorization before the service: an attacker who breaks into it finds all sessions."}
 }
 
-// spellings are ways to write an identity. CGI, WSGI and PHP read an underscore like a
+// spellings are ways to write the name of an identity header. CGI, WSGI and PHP read an underscore like a
 // hyphen, and some frameworks a dot.
 var spellings = []func(string) string{
 	func(name string) string { return name }, strings.ToLower, strings.ToUpper,
@@ -172,29 +172,29 @@ var spellings = []func(string) string{
 	func(name string) string { return strings.ReplaceAll(name, "-", ".") },
 }
 
-// names are the headers of the check's answer.
-var names = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion", "X-Auth-AAL"}
+// identityHeaders are those of the check's answer.
+var identityHeaders = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion", "X-Auth-AAL"}
 
 // identity forges each header in each spelling, alone and twice.
 func (p Probe) identity(ctx context.Context) Finding {
 	var tries [][]string
 	for _, spell := range spellings {
 		all := []string{p.cookie()}
-		for _, name := range names {
+		for _, name := range identityHeaders {
 			all = append(all, spell(name)+": "+forged)
 		}
 		tries = append(tries, all, slices.Concat(all[1:], all))
 	}
 	return Finding{
-		"identity", "no client can claim one", p.atService(ctx, tries, ownHeader),
+		"identity", "no client can claim one", p.atService(ctx, tries, forgedHeader),
 		"Set every X-Auth-* header from the check's answer, the empty ones too, and drop or refuse names with underscores and dots.",
 	}
 }
 
-// connection declares the identity as hop-by-hop.
+// connection declares the identity headers as hop-by-hop, which are removed.
 func (p Probe) connection(ctx context.Context, who string) Finding {
 	wrong := p.atService(ctx, [][]string{
-		{p.cookie(), "Connection: close, " + strings.Join(names, ", ")}, {p.cookie(), "Connection: close", "Connection: " + strings.ToLower(strings.Join(names, ","))},
+		{p.cookie(), "Connection: close, " + strings.Join(identityHeaders, ", ")}, {p.cookie(), "Connection: close", "Connection: " + strings.ToLower(strings.Join(identityHeaders, ","))},
 	}, func(e *echo) string {
 		if e.identity() == who {
 			return ""
@@ -204,7 +204,7 @@ func (p Probe) connection(ctx context.Context, who string) Finding {
 	return Finding{"Connection", "takes no identity away", wrong, "Set the X-Auth-* headers after the client's Connection header has been obeyed."}
 }
 
-// overrides sends what some frameworks believe in place of the request itself.
+// overrides sends headers that some frameworks believe in place of the request itself.
 func (p Probe) overrides(ctx context.Context) Finding {
 	all := []string{p.cookie()}
 	for _, name := range []string{
@@ -214,16 +214,16 @@ func (p Probe) overrides(ctx context.Context) Finding {
 		all = append(all, name+": "+forged)
 	}
 	return Finding{
-		"overrides", "no header replaces the method or the address", p.atService(ctx, [][]string{all}, ownHeader),
+		"overrides", "no header replaces the method or the address", p.atService(ctx, [][]string{all}, forgedHeader),
 		"Remove it, and what is like it: many frameworks obey these headers.",
 	}
 }
 
-// origins sends what a page of another site makes a browser send.
+// origins sends the requests that a page of another site makes a browser send.
 func (p Probe) origins(ctx context.Context) Finding {
 	f := Finding{What: "other origins", Fine: "can change nothing"}
-	for _, claim := range []string{"X-Note: none", "X-Forwarded-Method: GET", "X-Original-Method: GET"} {
-		a, err := p.send(ctx, http.MethodPost, p.URL.EscapedPath(), p.cookie(), "Origin: https://"+forged+".invalid", "Content-Length: 0", claim)
+	for _, extra := range []string{"X-Note: none", "X-Forwarded-Method: GET", "X-Original-Method: GET"} {
+		a, err := p.send(ctx, http.MethodPost, p.URL.EscapedPath(), p.cookie(), "Origin: https://"+forged+".invalid", "Content-Length: 0", extra)
 		if err == nil && a.echo != nil {
 			f.Wrong = "a POST from a page of another site reaches the service, with the person's session"
 			f.Remedy = "Send the original method with the check, in X-Original-Method or X-Forwarded-Method, in place of what the client sent, and pass Origin and Sec-Fetch-Site on."
@@ -248,7 +248,7 @@ func (p Probe) webSockets(ctx context.Context) Finding {
 
 // cookies sends a second session. Which one counts must not be for the client to choose.
 func (p Probe) cookies(ctx context.Context) Finding {
-	f := Finding{What: "cookies", Fine: "two different sessions are none"}
+	f := Finding{What: "cookies", Fine: "two different sessions are refused"}
 	other := p.Cookie + "=" + strings.Repeat("A", 43)
 	for _, headers := range [][]string{
 		{p.cookie() + "; " + other},
@@ -269,7 +269,7 @@ func (p Probe) cookies(ctx context.Context) Finding {
 // ambiguous are parts of a path that two programs may read differently.
 var ambiguous = []string{"//", "/./", "/../", "%2e", "%2f", "%5c", "%25", "%00", ";", "\\"}
 
-// paths are written so that the gateway and the service may read them differently.
+// paths sends paths that the gateway and the service may read differently.
 func (p Probe) paths(ctx context.Context) Finding {
 	f := Finding{What: "paths", Fine: "only unambiguous ones reach the service"}
 	path := strings.TrimSuffix(p.URL.EscapedPath(), "/")
@@ -311,8 +311,8 @@ func (p Probe) setCookie(ctx context.Context) Finding {
 	return f
 }
 
-// atService sends each request, and returns what is wrong with the first faulty one that
-// reaches the service; empty for none. A refused request does no harm.
+// atService sends requests with these headers, and returns what is wrong with the first that
+// reaches the service with a fault; empty for none. A refused request does no harm.
 func (p Probe) atService(ctx context.Context, tries [][]string, wrong func(*echo) string) string {
 	for _, headers := range tries {
 		a, err := p.get(ctx, "", headers...)
@@ -326,9 +326,9 @@ func (p Probe) atService(ctx context.Context, tries [][]string, wrong func(*echo
 	return ""
 }
 
-// ownHeader finds a header in which the client's forgery reached the service.
-func ownHeader(e *echo) string {
-	if name := e.holding(forged); name != "" {
+// forgedHeader names a header in which the client's forgery reached the service.
+func forgedHeader(e *echo) string {
+	if name := e.headerWith(forged); name != "" {
 		return "the client's own " + name + " reaches the service"
 	}
 	return ""

@@ -30,8 +30,8 @@ type echo struct {
 
 func (e *echo) identity() string { return e.Headers.Get("X-Auth-User") }
 
-// holding returns the first header whose value contains one of the texts.
-func (e *echo) holding(texts ...string) string {
+// headerWith returns the first header whose value contains one of the texts.
+func (e *echo) headerWith(texts ...string) string {
 	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		for _, value := range e.Headers[name] {
 			if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(value, text) }) {
@@ -52,8 +52,8 @@ func (p Probe) get(ctx context.Context, query string, headers ...string) (answer
 	return p.send(ctx, http.MethodGet, p.URL.EscapedPath()+query, headers...)
 }
 
-// send writes a request byte for byte, as net/http's client would not: headers are
-// "Name: value", and the target is not touched.
+// send writes a request as it is, unlike net/http's client, which changes some: headers are
+// "Name: value", and the target may be any text.
 func (p Probe) send(ctx context.Context, method, target string, headers ...string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -81,11 +81,12 @@ func (p Probe) send(ctx context.Context, method, target string, headers ...strin
 		return a, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody))
-	a.body, a.echo = string(body), echoed(body)
+	a.body, a.echo = string(body), parseEcho(body)
 	return a, err
 }
 
-func echoed(body []byte) *echo {
+// parseEcho returns nil if the body isn't from examples/upstream.
+func parseEcho(body []byte) *echo {
 	var e echo
 	if json.Unmarshal(body, &e) != nil || e.Method == "" || e.Headers == nil {
 		return nil

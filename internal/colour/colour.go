@@ -2,7 +2,7 @@
 // readable on others (WCAG 2.2, 1.4.3).
 //
 //	accent, ok := colour.Parse("#ffd400")
-//	fitted, wash := colour.Light.Fit(accent) // readable on white, and on wash
+//	fitted, wash := colour.Light.Fit(accent) // readable on white, and on its tint, wash
 //	text := colour.On(fitted)                // white or black, readable on it
 package colour
 
@@ -34,7 +34,7 @@ func Parse(text string) (c Colour, ok bool) {
 func Must(text string) Colour {
 	c, ok := Parse(text)
 	if !ok {
-		panic("colour: " + text + " is none")
+		panic("colour: " + text + " is not a colour")
 	}
 	return c
 }
@@ -72,12 +72,12 @@ func Contrast(a, b Colour) float64 {
 	return (max(x, y) + .05) / (min(x, y) + .05)
 }
 
-// readable is the least contrast of text (WCAG 2.2, 1.4.3), with a margin for
+// minContrast is the least contrast of text (WCAG 2.2, 1.4.3), with a margin for
 // the rounding to bytes.
-const readable = 4.55
+const minContrast = 4.55
 
-// Scheme is one of the two palettes of pages: the backgrounds of an accent, and the
-// text colour towards which it is moved.
+// Scheme is one of the two palettes of pages, named as in ui.css: the background (Paper), the
+// shaded background (Wash), and the text colour (Ink) towards which an accent is moved.
 type Scheme struct{ Paper, Wash, Ink Colour }
 
 var (
@@ -97,15 +97,15 @@ func (s Scheme) Fit(accent Colour) (fitted, wash Colour) {
 	for share := 0.0; share <= 1; share += .02 {
 		fitted = accent.mix(s.Ink, share)
 		wash = s.Paper.mix(fitted, .1)
-		if min(Contrast(fitted, s.Paper), Contrast(fitted, s.Wash), Contrast(fitted, wash)) >= readable {
+		if min(Contrast(fitted, s.Paper), Contrast(fitted, s.Wash), Contrast(fitted, wash)) >= minContrast {
 			break
 		}
 	}
 	return fitted, wash
 }
 
-// Fill returns the text colour on a surface of the colour, and the surface's colour under a
-// pointer: it moves away from the text, so the text stays readable.
+// Fill returns the text colour on a surface of the colour, and the surface's colour under the
+// pointer, with more contrast to the text.
 func Fill(c Colour) (on, hover Colour) {
 	if on = On(c); on == white {
 		return on, c.mix(black, .12)
@@ -115,7 +115,7 @@ func Fill(c Colour) (on, hover Colour) {
 
 // On returns the text colour that is readable on the colour: white or black.
 func On(c Colour) Colour {
-	if Contrast(c, white) >= readable {
+	if Contrast(c, white) >= minContrast {
 		return white
 	}
 	return black

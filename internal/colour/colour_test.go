@@ -34,10 +34,10 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// least is the minimum contrast of text (WCAG 2.2, 1.4.3).
-const least = 4.5
+// minContrast is that of text (WCAG 2.2, 1.4.3).
+const minContrast = 4.5
 
-// Every colour is fitted to be readable on the background and on its wash, and text is
+// Every colour is fitted to be readable on both backgrounds and on its tint, and text is
 // readable on it.
 func TestEveryColourCanBeFitted(t *testing.T) {
 	for n := range 8 * 8 * 8 {
@@ -46,8 +46,8 @@ func TestEveryColourCanBeFitted(t *testing.T) {
 			fitted, wash := s.Fit(c)
 			// Pages use 8-bit colours.
 			fitted, wash = colour.Must(fitted.String()), colour.Must(wash.String())
-			for on, ground := range map[string]colour.Colour{"paper": s.Paper, "wash": s.Wash, "its wash": wash, "what is written on it": colour.On(fitted)} {
-				if got := colour.Contrast(fitted, ground); got < least {
+			for on, ground := range map[string]colour.Colour{"paper": s.Paper, "wash": s.Wash, "its tint": wash, "text on it": colour.On(fitted)} {
+				if got := colour.Contrast(fitted, ground); got < minContrast {
 					t.Errorf("%s in the %s scheme is %s: the contrast with %s is %.2f", c, name, fitted, on, got)
 				}
 			}
@@ -56,7 +56,7 @@ func TestEveryColourCanBeFitted(t *testing.T) {
 }
 
 // A readable colour stays unchanged.
-func TestFitChangesNothingInVain(t *testing.T) {
+func TestFitKeepsReadableColour(t *testing.T) {
 	if fitted, _ := colour.Light.Fit(colour.Must("#3b4ccf")); fitted != colour.Must("#3b4ccf") {
 		t.Errorf("the colour becomes %s", fitted)
 	}

@@ -60,8 +60,8 @@ func Read(tb testing.TB, file string) []Block {
 }
 
 // All returns all blocks with commands, including those that are not run; there may
-// be none. It fails the test if a fence isn't closed or has an unknown language of
-// commands.
+// be none. It fails the test if a fence isn't closed, or has commands in a language other
+// than sh and console.
 func All(tb testing.TB, file string) []Block {
 	tb.Helper()
 	page, err := os.ReadFile(file)
@@ -80,25 +80,25 @@ const fence = "```"
 func parse(file, page string) ([]Block, error) {
 	var blocks []Block
 	lines := strings.SplitAfter(page, "\n")
-	hasText := false // a text block here would be no output of the last block
+	hasText := false // the last block's output was read; a further text block isn't its output
 	for i := 0; i < len(lines); i++ {
-		language, is := strings.CutPrefix(lines[i], fence)
-		if !is {
+		info, isFence := strings.CutPrefix(lines[i], fence)
+		if !isFence {
 			continue
 		}
-		body, n, ok := fenced(lines[i+1:])
+		body, n, ok := readBody(lines[i+1:])
 		place := fmt.Sprintf("%s:%d", file, i+1)
 		if !ok {
 			return nil, fmt.Errorf("%s: the block is not closed", place)
 		}
-		block, commands, err := begin(strings.TrimSpace(language))
+		block, hasCommands, err := parseInfo(strings.TrimSpace(info))
 		block.Position, block.Script = place, body
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", place, err)
-		case commands:
+		case hasCommands:
 			blocks, hasText = append(blocks, block), false
-		case strings.TrimSpace(language) == "text":
+		case strings.TrimSpace(info) == "text":
 			if last := len(blocks) - 1; last >= 0 && !hasText {
 				blocks[last].Output, blocks[last].HasOutput = body, true
 			}
@@ -109,8 +109,8 @@ func parse(file, page string) ([]Block, error) {
 	return blocks, nil
 }
 
-// begin reads the text after a fence, and reports whether the block has commands.
-func begin(info string) (b Block, commands bool, err error) {
+// parseInfo reads the text after a fence, and reports whether the block has commands.
+func parseInfo(info string) (b Block, hasCommands bool, err error) {
 	language, more, _ := strings.Cut(info, " ")
 	switch language {
 	case "sh":
@@ -130,8 +130,8 @@ func begin(info string) (b Block, commands bool, err error) {
 	return b, true, err
 }
 
-// fenced returns the lines up to the closing fence, and their number including it.
-func fenced(lines []string) (body string, n int, ok bool) {
+// readBody returns the lines up to the closing fence, and their number including it.
+func readBody(lines []string) (body string, n int, ok bool) {
 	for i, line := range lines {
 		if strings.TrimSpace(line) == fence {
 			return strings.Join(lines[:i], ""), i + 1, true
@@ -169,11 +169,11 @@ func (r Runner) Run(tb testing.TB, b Block) {
 	if r.Rewrite != nil {
 		b.Script, b.Output = r.Rewrite(b.Script), r.Rewrite(b.Output)
 	}
-	do := r.foreground
+	run := r.foreground
 	if b.Background {
-		do = func(b Block) (string, error) { return r.background(tb, b) }
+		run = func(b Block) (string, error) { return r.background(tb, b) }
 	}
-	if printed, err := do(b); err != nil {
+	if printed, err := run(b); err != nil {
 		tb.Fatalf("%s: %v\n%s\nprinted:\n%s\nThe page says:\n%s", b.Position, err, b.Script, printed, b.Output)
 	}
 }
@@ -187,10 +187,10 @@ func (r Runner) foreground(b Block) (printed string, err error) {
 	if err := sh.Start(); err != nil {
 		return "", err
 	}
-	late := time.AfterFunc(timeout, func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
+	kill := time.AfterFunc(timeout, func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
 	err = sh.Wait()
 	switch {
-	case !late.Stop():
+	case !kill.Stop():
 		err = fmt.Errorf("not done after %v", timeout)
 	case err == nil && b.HasOutput && !pattern(`\A`, b.Output, `\z`).MatchString(out.String()):
 		err = errOutputDiffers
@@ -237,7 +237,7 @@ func (r Runner) background(tb testing.TB, b Block) (printed string, err error) {
 	out := &output{want: pattern("(?m)^", b.Output, ""), ready: make(chan bool, 1)}
 	sh := r.shell(killOnClose, b.Script)
 	sh.Stdout, sh.Stderr = out, out
-	hold, err := sh.StdinPipe()
+	stdin, err := sh.StdinPipe()
 	if err == nil {
 		err = sh.Start()
 	}
@@ -245,8 +245,8 @@ func (r Runner) background(tb testing.TB, b Block) (printed string, err error) {
 		return "", err
 	}
 	tb.Cleanup(func() {
-		_ = hold.Close()
-		_ = sh.Wait() // always an error: it ends by a signal
+		_ = stdin.Close() // ends it
+		_ = sh.Wait()     // always an error: it ends by a signal
 		if tb.Failed() {
 			tb.Logf("%s:\n%s\nprinted:\n%s", b.Position, b.Script, out)
 		}

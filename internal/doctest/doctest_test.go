@@ -38,7 +38,7 @@ func TestBlocksAreRead(t *testing.T) {
 	}
 }
 
-func TestUnknownFencesAreRefused(t *testing.T) {
+func TestFaultyBlocksAreRefused(t *testing.T) {
 	for _, text := range []string{
 		page("~~~sh", "echo"), page("~~~sh", "echo", "~~~", "~~~text", "x"), page("~~~sh later", "echo", "~~~"),
 		page("~~~bash", "echo", "~~~"), page("~~~console", "echo", "~~~"), page("~~~console ", "echo", "~~~"),
@@ -52,8 +52,8 @@ func TestUnknownFencesAreRefused(t *testing.T) {
 func TestOutputIsCompared(t *testing.T) {
 	r := Runner{Dir: t.TempDir(), Env: []string{"COLOUR=red"}}
 	tests := []struct {
-		name, script, says string
-		want               error
+		name, script, output string
+		want                 error
 	}{
 		{"the same", "echo a; echo b >&2", "a\nb\n", nil},
 		{"less", "echo a", "a\nb\n", errOutputDiffers},
@@ -72,7 +72,7 @@ func TestOutputIsCompared(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, err := r.foreground(Block{Script: tt.script, Output: tt.says, HasOutput: true}); !errors.Is(err, tt.want) {
+			if got, err := r.foreground(Block{Script: tt.script, Output: tt.output, HasOutput: true}); !errors.Is(err, tt.want) {
 				t.Errorf("printed %q, error %v, want %v", got, err, tt.want)
 			}
 		})
@@ -97,12 +97,12 @@ func TestFilesStay(t *testing.T) {
 	}
 }
 
-func TestOneTerminal(t *testing.T) {
+func TestStateCarriesOver(t *testing.T) {
 	r := Runner{Dir: t.TempDir(), Env: []string{"COLOUR=red"}}
 	r.Run(t, Block{Script: "export COLOUR=blue\nname='Ann  \"Lee\"\n$x'\nNOT_EXPORTED=1\nmkdir below\ncd below\ncat <<END\nlast\nEND", Output: "last\n", HasOutput: true})
 	r.Run(t, Block{Script: "echo \"$name\"; sh -c 'echo $COLOUR'; basename \"$PWD\"; echo ${NOT_EXPORTED-none} # end", Output: "Ann  \"Lee\"\n$x\nblue\nbelow\nnone\n", HasOutput: true})
 	if _, err := r.foreground(Block{Script: "name=other; false"}); err == nil {
-		t.Error("an error is lost")
+		t.Error("a failed command is not an error")
 	}
 }
 

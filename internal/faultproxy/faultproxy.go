@@ -32,19 +32,19 @@ type Proxy struct {
 	listener net.Listener
 	work     sync.WaitGroup
 
-	mu     sync.Mutex
-	change *sync.Cond // of what follows
-	shut   bool       // nothing passes
-	broken bool       // connections are reset
-	closed bool
-	delay  time.Duration // the longest
-	links  map[*link]bool
+	mu      sync.Mutex
+	changed *sync.Cond // any of what follows
+	blocked bool       // nothing passes
+	broken  bool       // connections are reset
+	closed  bool
+	delay   time.Duration // the longest
+	links   map[*link]bool
 }
 
 // link is one connection on its way through.
 type link struct {
-	client, server net.Conn // server is nil until the target was called
-	lost           bool     // whatever comes is dropped
+	client, server net.Conn // server is nil until the target is dialled
+	lost           bool     // all data is dropped
 }
 
 // New listens on a free loopback port. It connects to the target, host:port, only when
@@ -55,7 +55,7 @@ func New(target string) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{target: target, listener: l, links: map[*link]bool{}}
-	p.change = sync.NewCond(&p.mu)
+	p.changed = sync.NewCond(&p.mu)
 	p.work.Go(p.accept)
 	return p, nil
 }
@@ -65,14 +65,14 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Hold blocks all data until Heal.
 func (p *Proxy) Hold() {
-	p.set(func() { p.shut = true })
+	p.set(func() { p.blocked = true })
 }
 
 // Drop loses everything on the existing connections, now and after Heal, without
 // closing them. New ones get no data until Heal.
 func (p *Proxy) Drop() {
 	p.set(func() {
-		p.shut = true
+		p.blocked = true
 		for l := range p.links {
 			l.lost = true
 		}
@@ -95,7 +95,7 @@ func (p *Proxy) Delay(most time.Duration) {
 
 // Heal ends every fault.
 func (p *Proxy) Heal() {
-	p.set(func() { p.shut, p.broken, p.delay = false, false, 0 })
+	p.set(func() { p.blocked, p.broken, p.delay = false, false, 0 })
 }
 
 // Close resets all connections and returns when all goroutines of the proxy have
@@ -103,7 +103,7 @@ func (p *Proxy) Heal() {
 func (p *Proxy) Close() {
 	p.listener.Close()
 	p.set(func() {
-		p.closed, p.shut = true, false
+		p.closed, p.blocked = true, false
 		p.reset()
 	})
 	p.work.Wait()
@@ -113,7 +113,7 @@ func (p *Proxy) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change()
-	p.change.Broadcast()
+	p.changed.Broadcast()
 }
 
 // reset ends all links; their readers get the error.
@@ -142,7 +142,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// serve connects to the target only when data can pass, as a SYN would arrive.
+// serve connects to the target only when data can pass, because a SYN couldn't before.
 func (p *Proxy) serve(l *link) {
 	p.set(func() { p.links[l] = true })
 	defer p.set(func() {
@@ -157,7 +157,7 @@ func (p *Proxy) serve(l *link) {
 		return
 	}
 	p.set(func() { l.server = server })
-	if _, ok := p.pass(l); !ok { // broken or closed while it was called
+	if _, ok := p.pass(l); !ok { // broken or closed while it was dialled
 		return
 	}
 	var pumps sync.WaitGroup
@@ -166,8 +166,8 @@ func (p *Proxy) serve(l *link) {
 	pumps.Wait()
 }
 
-// pump carries one direction. The end of a connection is delayed like data: a
-// server doesn't see that a client has gone during a cut.
+// pump carries one direction. The end of a connection is delayed like data: while nothing
+// passes, a server doesn't see that a client has gone.
 func (p *Proxy) pump(l *link, to, from net.Conn) {
 	defer l.close()
 	piece := make([]byte, 32<<10)
@@ -186,7 +186,8 @@ func (p *Proxy) pump(l *link, to, from net.Conn) {
 	}
 }
 
-// pass waits until data may pass; ok is false if the link has to end.
+// pass waits until data may pass. It reports whether the data is dropped; ok is false if the
+// link has to end.
 func (p *Proxy) pass(l *link) (lost, ok bool) {
 	p.mu.Lock()
 	most := p.delay
@@ -196,8 +197,8 @@ func (p *Proxy) pass(l *link) (lost, ok bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.shut && !p.broken && !p.closed {
-		p.change.Wait()
+	for p.blocked && !p.broken && !p.closed {
+		p.changed.Wait()
 	}
 	return l.lost, !p.broken && !p.closed
 }

@@ -13,30 +13,30 @@ import (
 	"github.com/doorward/doorward/internal/faultproxy"
 )
 
-// echo starts a server that answers each line with itself, and a proxy to it.
-// hung receives when the server sees a connection end.
-func echo(t *testing.T) (p *faultproxy.Proxy, hung <-chan error) {
+// startEcho starts a server that answers each line with itself, and a proxy to it. ended
+// receives a value when the server sees a connection end.
+func startEcho(t *testing.T) (p *faultproxy.Proxy, ended <-chan error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	ended := make(chan error, 10)
+	ends := make(chan error, 10)
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go func() { _, err := io.Copy(c, c); ended <- err }()
+			go func() { _, err := io.Copy(c, c); ends <- err }()
 		}
 	}()
 	if p, err = faultproxy.New(l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	return p, ended
+	return p, ends
 }
 
 type client struct {
@@ -55,81 +55,81 @@ func dial(t *testing.T, p *faultproxy.Proxy) *client {
 	return &client{t, c, bufio.NewReader(c)}
 }
 
-func (c *client) say(line string) {
+func (c *client) send(line string) {
 	c.t.Helper()
 	if _, err := c.Write([]byte(line + "\n")); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *client) hear(want string) {
+func (c *client) expect(want string) {
 	c.t.Helper()
 	c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if got, err := c.lines.ReadString('\n'); got != want+"\n" || err != nil {
-		c.t.Errorf("heard %q %v, want %q", got, err, want)
+		c.t.Errorf("got %q %v, want %q", got, err, want)
 	}
 }
 
-func (c *client) hearNothing() {
+func (c *client) expectNothing() {
 	c.t.Helper()
 	c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	if got, err := c.lines.ReadString('\n'); !errors.Is(err, os.ErrDeadlineExceeded) {
-		c.t.Errorf("heard %q %v, want silence", got, err)
+		c.t.Errorf("got %q %v, want silence", got, err)
 	}
 }
 
-func (c *client) hearReset() {
+func (c *client) expectClosed() {
 	c.t.Helper()
 	c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if got, err := c.lines.ReadString('\n'); !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, io.EOF) {
-		c.t.Errorf("heard %q %v, want a reset", got, err)
+		c.t.Errorf("got %q %v, want the connection closed", got, err)
 	}
 }
 
-func TestHoldKeepsBackAndHealDelivers(t *testing.T) {
-	p, _ := echo(t)
+func TestHealDeliversWhatHoldBlocked(t *testing.T) {
+	p, _ := startEcho(t)
 	old := dial(t, p)
-	old.say("before")
-	old.hear("before")
+	old.send("before")
+	old.expect("before")
 	p.Hold()
-	old.say("meanwhile")
-	old.hearNothing()
-	young := dial(t, p)
-	young.say("hello")
-	young.hearNothing()
+	old.send("during")
+	old.expectNothing()
+	fresh := dial(t, p)
+	fresh.send("hello")
+	fresh.expectNothing()
 	p.Heal()
-	old.hear("meanwhile")
-	young.hear("hello")
+	old.expect("during")
+	fresh.expect("hello")
 }
 
-func TestDropIsForEverForConnectionsThatWereOpen(t *testing.T) {
-	p, _ := echo(t)
+func TestDropLosesOpenConnections(t *testing.T) {
+	p, _ := startEcho(t)
 	old := dial(t, p)
-	old.say("before")
-	old.hear("before")
+	old.send("before")
+	old.expect("before")
 	p.Drop()
-	old.say("meanwhile")
-	young := dial(t, p)
-	young.say("hello")
-	young.hearNothing()
+	old.send("during")
+	fresh := dial(t, p)
+	fresh.send("hello")
+	fresh.expectNothing()
 	p.Heal()
-	young.hear("hello")
-	old.say("after")
-	old.hearNothing()
+	fresh.expect("hello")
+	old.send("after")
+	old.expectNothing()
 }
 
-func TestServerHearsOfTheEndOnlyAfterTheCut(t *testing.T) {
-	for name, cut := range map[string]func(*faultproxy.Proxy){"hold": (*faultproxy.Proxy).Hold, "drop": (*faultproxy.Proxy).Drop} {
+func TestServerSeesTheEndOnlyAfterHeal(t *testing.T) {
+	for name, block := range map[string]func(*faultproxy.Proxy){"hold": (*faultproxy.Proxy).Hold, "drop": (*faultproxy.Proxy).Drop} {
 		t.Run(name, func(t *testing.T) {
-			p, ended := echo(t)
+			p, ended := startEcho(t)
 			c := dial(t, p)
-			c.say("before")
-			c.hear("before")
-			cut(p)
+			c.send("before")
+			c.expect("before")
+			block(p)
 			c.Close()
 			select {
 			case err := <-ended:
-				t.Fatalf("the server saw the end through the cut: %v", err)
+				t.Fatalf("the server saw the end while nothing passed: %v", err)
 			case <-time.After(100 * time.Millisecond):
 			}
 			p.Heal()
@@ -143,45 +143,45 @@ func TestServerHearsOfTheEndOnlyAfterTheCut(t *testing.T) {
 }
 
 func TestBreakResetsUntilHeal(t *testing.T) {
-	p, _ := echo(t)
+	p, _ := startEcho(t)
 	old := dial(t, p)
-	old.say("before")
-	old.hear("before")
+	old.send("before")
+	old.expect("before")
 	p.Break()
-	old.hearReset()
-	if young, err := net.Dial("tcp", p.Addr()); err == nil { // the reset may come before or after
-		(&client{t, young, bufio.NewReader(young)}).hearReset()
-		young.Close()
+	old.expectClosed()
+	if fresh, err := net.Dial("tcp", p.Addr()); err == nil { // the reset may come before or after
+		(&client{t, fresh, bufio.NewReader(fresh)}).expectClosed()
+		fresh.Close()
 	}
 	p.Heal()
-	young := dial(t, p)
-	young.say("after")
-	young.hear("after")
+	fresh := dial(t, p)
+	fresh.send("after")
+	fresh.expect("after")
 }
 
 func TestDelay(t *testing.T) {
-	const most = 50 * time.Millisecond
-	p, _ := echo(t)
+	const longest = 50 * time.Millisecond
+	p, _ := startEcho(t)
 	c := dial(t, p)
-	p.Delay(most)
+	p.Delay(longest)
 	for range 1000 {
 		began := time.Now()
-		c.say("hello")
-		c.hear("hello")
-		if time.Since(began) > most/2 {
+		c.send("hello")
+		c.expect("hello")
+		if time.Since(began) > longest/2 {
 			return
 		}
 	}
-	t.Errorf("nothing took more than half of %v", most)
+	t.Errorf("nothing took more than half of %v", longest)
 }
 
 func TestCloseEndsWhatIsHeld(t *testing.T) {
-	p, _ := echo(t)
+	p, _ := startEcho(t)
 	c := dial(t, p)
-	c.say("before")
-	c.hear("before")
+	c.send("before")
+	c.expect("before")
 	p.Hold()
-	c.say("meanwhile")
+	c.send("during")
 	p.Close()
-	c.hearReset()
+	c.expectClosed()
 }

@@ -1,6 +1,6 @@
 // Package fold makes texts comparable for people: without regard to case, accents and
-// width. It is computed by the program, since no function of the databases does the same
-// on both.
+// width. The program does this, since PostgreSQL and SQLite have no function that does the
+// same on both.
 //
 //	fold.Text("Müller, Straße")  // "muller, strasse"
 //	fold.Words("  Haddad Carla") // "haddad", "carla"
@@ -16,21 +16,22 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// plain has the letters with a stroke or joined ones, which Unicode doesn't decompose.
-var plain = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ħ", "h", "ŧ", "t", "ð", "d", "þ", "th", "æ", "ae", "œ", "oe", "ı", "i")
+// undecomposed replaces letters with a stroke and joined letters, which Unicode doesn't
+// decompose.
+var undecomposed = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ħ", "h", "ŧ", "t", "ð", "d", "þ", "th", "æ", "ae", "œ", "oe", "ı", "i")
 
 // Text decomposes the text (NFKD), drops its marks and folds letter case, so that ß is ss.
 func Text(s string) string {
 	if isPlain(s) {
 		return s
 	}
-	folded := plain.Replace(cases.Fold().String(norm.NFKD.String(s)))
+	folded := undecomposed.Replace(cases.Fold().String(norm.NFKD.String(s)))
 	unmarked := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Mn, r) {
 			return -1
 		}
 		return r
-	}, norm.NFKD.String(folded)) // folding may have composed characters
+	}, norm.NFKD.String(folded)) // folding may have made characters that decompose
 	return norm.NFC.String(unmarked)
 }
 

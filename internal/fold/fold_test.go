@@ -32,8 +32,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestFormsAreOne: a text that is decomposed is folded as the composed one.
-func TestFormsAreOne(t *testing.T) {
+// TestDecomposedTextFoldsAlike: a decomposed text folds like the composed one.
+func TestDecomposedTextFoldsAlike(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if a, b := fold.Text(string(r)), fold.Text(norm.NFD.String(string(r))); a != b {
 			t.Errorf("%U is folded to %q, and decomposed to %q", r, a, b)

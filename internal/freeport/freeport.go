@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// The ports are below those for outgoing connections (32768 and up on Linux), so
-// that none of these takes one before the server starts or while it is down; and
-// above those of pgtest.
+// The ports are below those of outgoing connections (32768 and up on Linux), which could
+// otherwise take one before the server starts or while it is down; and above those of
+// pgtest.
 const first, count = 20_000, 12_000
 
 // next is shared by the process and starts at random. Purely random ports could be
@@ -19,8 +19,8 @@ var next atomic.Uint32
 
 func init() { next.Store(rand.Uint32N(count)) }
 
-// On returns an unused HOST:PORT of loopback. No other call in this process returns
-// it again.
+// On returns HOST:PORT with an unused port; the host is an address of loopback. The process
+// gets a port again only after all 12,000.
 func On(host string) string {
 	for {
 		address := net.JoinHostPort(host, strconv.Itoa(first+int(next.Add(1)%count)))

@@ -11,10 +11,10 @@ import (
 
 // Limiter counts the events of one limit. The zero value has granted nothing. It is safe
 // for concurrent use. One that is discarded and created again grants a second's events
-// again, so it must outlive whatever is only cached; see [Limiter.Idle].
+// again, so don't keep it in a cache that drops entries; see [Limiter.Idle].
 type Limiter struct {
-	// next is when all events granted so far will have been paid for at the rate: the
-	// theoretical arrival time of the recommendation, in nanoseconds.
+	// next is the theoretical arrival time of the recommendation, in nanoseconds: from then
+	// on, the events granted so far no longer count.
 	next atomic.Int64
 }
 
@@ -22,9 +22,9 @@ type Limiter struct {
 // granted if no other is before. The instant is the time since any fixed origin, by a
 // monotonic clock.
 //
-// perSecond may differ from call to call. A lower rate holds at once. So does a higher
-// one, and the bucket grows in proportion: the caller must have held the difference back
-// for a second ([github.com/doorward/doorward/store/lease.Lease.Share] does). With 0
+// perSecond may differ from call to call, and applies at once. If it is higher than before,
+// the bucket grows in proportion: the caller must have held the difference back for a second
+// ([github.com/doorward/doorward/store/lease.Lease.Share] does). With 0
 // nothing is granted and the wait is a second.
 func (l *Limiter) Take(now time.Duration, perSecond int) (wait time.Duration) {
 	if perSecond <= 0 {

@@ -11,19 +11,18 @@ import (
 	"github.com/doorward/doorward/internal/gcra"
 )
 
-// count returns how many events are granted at one instant.
-func count(l *gcra.Limiter, now time.Duration, perSecond int) (n int) {
+// takeAll returns how many events are granted at one instant.
+func takeAll(l *gcra.Limiter, now time.Duration, perSecond int) (n int) {
 	for l.Take(now, perSecond) == 0 {
 		n++
 	}
 	return n
 }
 
-var full = flag.Bool("full", false, "every rate")
+var full = flag.Bool("full", false, "test every rate")
 
-// TestEveryRate grants exactly the rate at once, again after each idle second, and none
-// in between before its time. Without -full it takes some of the rates above a thousand,
-// each time others.
+// TestEveryRate: exactly the rate is granted at once, and again after each idle second.
+// Without -full it takes random ones of the rates above a thousand.
 func TestEveryRate(t *testing.T) {
 	t.Parallel()
 	for perSecond := 1; perSecond <= 10_000; perSecond++ {
@@ -33,7 +32,7 @@ func TestEveryRate(t *testing.T) {
 		var l gcra.Limiter
 		for second := range 3 {
 			now := time.Duration(second) * (time.Second + 10*time.Microsecond)
-			if n := count(&l, now, perSecond); n != perSecond {
+			if n := takeAll(&l, now, perSecond); n != perSecond {
 				t.Fatalf("%d a second: %d were granted after %v", perSecond, n, now)
 			}
 		}
@@ -47,7 +46,7 @@ func TestWait(t *testing.T) {
 	for range 1_000 {
 		var l gcra.Limiter
 		perSecond, now := 1+random.IntN(10_000), time.Duration(random.Int64N(int64(1000*time.Hour)))
-		count(&l, now, perSecond)
+		takeAll(&l, now, perSecond)
 		wait := l.Take(now, perSecond)
 		if wait <= 0 || l.Take(now+wait-1, perSecond) == 0 || l.Take(now+wait, perSecond) != 0 {
 			t.Errorf("%d a second: a wait of %v is not exact", perSecond, wait)
@@ -55,11 +54,11 @@ func TestWait(t *testing.T) {
 	}
 }
 
-func TestNothingIsGrantedWithoutAShare(t *testing.T) {
+func TestRateZeroGrantsNothing(t *testing.T) {
 	t.Parallel()
 	var l gcra.Limiter
 	if wait := l.Take(0, 0); wait != time.Second || !l.Idle(0) {
-		t.Errorf("without a share the wait is %v", wait)
+		t.Errorf("with a rate of 0 the wait is %v", wait)
 	}
 }
 
@@ -67,7 +66,7 @@ func TestNothingIsGrantedWithoutAShare(t *testing.T) {
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	var l gcra.Limiter
-	count(&l, time.Hour, 4)
+	takeAll(&l, time.Hour, 4)
 	if l.Idle(time.Hour+time.Second-1) || !l.Idle(time.Hour+time.Second) {
 		t.Error("a limiter that granted its rate is not idle exactly a second later")
 	}

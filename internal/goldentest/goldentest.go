@@ -36,7 +36,7 @@ func File(tb testing.TB, file, text string) {
 	compare(tb, file, string(want), text)
 }
 
-// Section does that for a section of a Markdown page.
+// Section is File for a section of a Markdown page.
 func Section(tb testing.TB, file, name, text string) {
 	tb.Helper()
 	page, err := os.ReadFile(file)

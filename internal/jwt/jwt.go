@@ -57,19 +57,19 @@ var errNotES256 = errors.New("jwt: the key is not one for ES256")
 func (k Key) Marshal() []byte {
 	der, err := x509.MarshalPKCS8PrivateKey(k.private)
 	if err != nil {
-		panic(err) // a key of ours can be written
+		panic(err) // every Key can be encoded
 	}
 	return der
 }
 
-// Public returns what verifies.
+// Public returns the key that verifies.
 func (k Key) Public() Public { return k.public }
 
 // MarshalPublic returns the public key as SubjectPublicKeyInfo (RFC 5280), DER.
 func (k Key) MarshalPublic() []byte {
 	der, err := x509.MarshalPKIXPublicKey(&k.private.PublicKey)
 	if err != nil {
-		panic(err) // a key of ours can be written
+		panic(err) // every Key can be encoded
 	}
 	return der
 }

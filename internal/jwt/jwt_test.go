@@ -24,10 +24,10 @@ func decode(t *testing.T, s string) []byte {
 	return b
 }
 
-// verifies reports whether the token is signed with the key, read off its JWK.
-func verifies(t *testing.T, token string, p Public) bool {
+// isSigned reports whether the token is signed with the key, which it reads from the JWK.
+func isSigned(t *testing.T, token string, p Public) bool {
 	t.Helper()
-	text, signature, _ := cutLast(token)
+	text, signature := cutLast(token)
 	bits, sum := decode(t, signature), sha256.Sum256([]byte(text))
 	point := slices.Concat([]byte{4}, decode(t, p.X), decode(t, p.Y)) // uncompressed (SEC 1, section 2.3.3)
 	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
@@ -37,9 +37,10 @@ func verifies(t *testing.T, token string, p Public) bool {
 	return len(bits) == 2*half && ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(bits[:half]), new(big.Int).SetBytes(bits[half:]))
 }
 
-func cutLast(s string) (before, after string, found bool) {
+// cutLast cuts around the last dot.
+func cutLast(s string) (before, after string) {
 	i := strings.LastIndexByte(s, '.')
-	return s[:i], s[i+1:], true
+	return s[:i], s[i+1:]
 }
 
 func TestSign(t *testing.T) {
@@ -49,7 +50,7 @@ func TestSign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !verifies(t, token, key.Public()) || verifies(t, token, other.Public()) {
+		if !isSigned(t, token, key.Public()) || isSigned(t, token, other.Public()) {
 			t.Fatalf("the signature of %s is wrong", token)
 		}
 	}
@@ -71,11 +72,11 @@ func TestMarshal(t *testing.T) {
 		t.Errorf("the key is read as %v, %v", again, err)
 	}
 	token, _ := again.Sign("x", struct{}{})
-	if !verifies(t, token, key.Public()) {
+	if !isSigned(t, token, key.Public()) {
 		t.Error("the parsed key makes another signature")
 	}
-	foreign, _ := rsa.GenerateKey(rand.Reader, 2048)
-	der, _ := x509.MarshalPKCS8PrivateKey(foreign)
+	rsaKey, _ := rsa.GenerateKey(rand.Reader, 2048)
+	der, _ := x509.MarshalPKCS8PrivateKey(rsaKey)
 	for _, bad := range [][]byte{nil, []byte("x"), der} {
 		if _, err := ParseKey(bad); err == nil {
 			t.Error("a key of another kind is read")

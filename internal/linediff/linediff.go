@@ -16,12 +16,12 @@ const (
 // Line is a line of one of the texts, or of both.
 type Line struct {
 	Kind Kind
-	// Old and New are its numbers in the texts, from 1; 0 where it isn't.
+	// Old and New are its numbers in the texts, from 1; 0 in a text without it.
 	Old, New int
 	Text     string
 }
 
-// Hunk has lines that differ, with some that don't around them.
+// Hunk has lines that differ, and up to three equal ones before and after them.
 type Hunk struct {
 	// Skipped is how many equal lines are left out before it.
 	Skipped int
@@ -38,8 +38,8 @@ type Diff struct {
 // context is how many equal lines a hunk has before and after a difference.
 const context = 3
 
-// maxCells bounds the table of a comparison, and so its time and memory (2 bytes each).
-// Where the lines between the equal beginning and end exceed it, all of them count as
+// maxCells bounds the table of a comparison, and so its time and memory (2 bytes a cell).
+// If the lines between the equal beginning and end need more, all of them count as
 // replaced.
 const maxCells = 2 << 20
 
@@ -67,7 +67,7 @@ func compare(a, b []string) (all []Line) {
 	}
 	p := pair{a: a, b: b}
 	p.same(start)
-	p.middle(len(a)-end, len(b)-end)
+	p.walkTo(len(a)-end, len(b)-end)
 	p.same(end)
 	return p.all
 }
@@ -79,6 +79,7 @@ type pair struct {
 	all  []Line
 }
 
+// same adds n equal lines.
 func (p *pair) same(n int) {
 	for range n {
 		p.all = append(p.all, Line{Same, p.i + 1, p.j + 1, p.a[p.i]})
@@ -96,11 +97,11 @@ func (p *pair) add() {
 	p.j++
 }
 
-// middle walks to the line m of the first text and n of the second, along a longest common
+// walkTo walks to the line m of the first text and n of the second, along a longest common
 // subsequence.
-func (p *pair) middle(m, n int) {
+func (p *pair) walkTo(m, n int) {
 	i, j := p.i, p.j
-	rest := longest(p.a[i:m], p.b[j:n])
+	rest := lcsLengths(p.a[i:m], p.b[j:n])
 	for p.i < m || p.j < n {
 		switch {
 		case p.i < m && p.j < n && rest != nil && p.a[p.i] == p.b[p.j]:
@@ -113,9 +114,9 @@ func (p *pair) middle(m, n int) {
 	}
 }
 
-// longest returns the lengths of the longest common subsequences of a[i:] and b[j:]; nil
-// where the table would be too large.
-func longest(a, b []string) [][]uint16 {
+// lcsLengths returns at [i][j] the length of the longest common subsequence of a[i:] and
+// b[j:]; nil if the table would be too large.
+func lcsLengths(a, b []string) [][]uint16 {
 	if (len(a)+1)*(len(b)+1) > maxCells {
 		return nil
 	}
@@ -134,8 +135,8 @@ func longest(a, b []string) [][]uint16 {
 }
 
 func hunks(all []Line) (d Diff) {
-	shown := near(all)
-	open := false
+	shown := shownLines(all)
+	open := false // whether the last hunk is
 	for i, line := range all {
 		switch {
 		case !shown[i]:
@@ -151,9 +152,9 @@ func hunks(all []Line) (d Diff) {
 	return d
 }
 
-// near says of each line whether a difference is near. A single line is not left out: to say
-// so would take as much room.
-func near(all []Line) []bool {
+// shownLines returns for each line whether it is in a hunk. A single line between two hunks,
+// or at an end, is not left out, because saying so would take as much room.
+func shownLines(all []Line) []bool {
 	shown := make([]bool, len(all))
 	for i, line := range all {
 		if line.Kind != Same {

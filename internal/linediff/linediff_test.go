@@ -20,13 +20,13 @@ func TestCompare(t *testing.T) {
 		{"!\n2\n3\n4\n5", "1\n2\n3\n4\n5", "-! +1  2  3  4 …1"},
 		{"!\n2\n3\n4\n5\n6\n7\n8\n!", "1\n2\n3\n4\n5\n6\n7\n8\n9", "-! +1  2  3  4  5  6  7  8 -! +9"},
 	} {
-		if got := written(Compare(c.before, c.after)); got != c.want {
+		if got := format(Compare(c.before, c.after)); got != c.want {
 			t.Errorf("%q to %q: %q, want %q", c.before, c.after, got, c.want)
 		}
 	}
 }
 
-func written(d Diff) string {
+func format(d Diff) string {
 	var all []string
 	for _, h := range d.Hunks {
 		if h.Skipped > 0 {
@@ -80,7 +80,7 @@ func TestCompareLosesNothing(t *testing.T) {
 // little time.
 func TestCompareLongTexts(t *testing.T) {
 	long := strings.Repeat("a\n", 30_000)
-	if got := written(Compare(long+"b\n"+long, long+"c\n"+long)); got != "…29997  a  a  a -b +c  a  a  a …29997" {
+	if got := format(Compare(long+"b\n"+long, long+"c\n"+long)); got != "…29997  a  a  a -b +c  a  a  a …29997" {
 		t.Errorf("one line differs: %s", got)
 	}
 	d := Compare(long, strings.Repeat("b\n", 30_000))

@@ -18,7 +18,7 @@ import (
 // Limiter allows each cause one line per interval, and a limited number of causes.
 // The zero value allows one a second. It may be used by several goroutines.
 type Limiter struct {
-	// Quiet is how long a cause that had a line has no other; 0 is a second.
+	// Quiet is the least time between two lines of a cause; 0 is a second.
 	Quiet time.Duration
 
 	mu      sync.Mutex
@@ -40,7 +40,7 @@ func (l *Limiter) Line(cause string, now time.Time) (leftOut int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.lines, func(_ string, at time.Time) bool { return now.Sub(at) >= quiet })
-	if _, just := l.lines[cause]; just || len(l.lines) >= maxCauses {
+	if _, isQuiet := l.lines[cause]; isQuiet || len(l.lines) >= maxCauses {
 		l.leftOut++
 		return 0, false
 	}

@@ -43,7 +43,7 @@ func TestLine(t *testing.T) {
 		}
 	}
 	if lines != maxCauses {
-		t.Errorf("100 causes in a moment have %d lines, want %d", lines, maxCauses)
+		t.Errorf("100 causes at one instant have %d lines, want %d", lines, maxCauses)
 	}
 	slow := Limiter{Quiet: time.Minute}
 	for after, want := range []bool{true, false, true} {
@@ -53,7 +53,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestWarnings: a fault in each second is logged, and so is another cause.
+// TestWarnings: a repeated error is logged once a minute, and another cause at once.
 func TestWarnings(t *testing.T) {
 	var journal logtest.Journal
 	warn := Warnings(slog.New(slog.NewTextHandler(&journal, nil)), "work")

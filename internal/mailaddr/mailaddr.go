@@ -69,8 +69,8 @@ var (
 )
 
 // profile converts without mapping: it refuses what the usual lookup profile
-// would silently change. Of the checks for registration, all fit here: an
-// account is kept for years, like a registration, not for one lookup.
+// would silently change. All checks for registration are made: an account is
+// kept for years, like a registration, not for one lookup.
 var profile = idna.New(idna.ValidateForRegistration())
 
 // Parse returns the canonical form of the address s, or an error that wraps
@@ -99,14 +99,14 @@ func Parse(s string) (canonical string, err error) {
 }
 
 // Local returns what stands before the @ of a canonical address. For anything
-// else the answer means nothing.
+// else the result is undefined.
 func Local(canonical string) string {
 	local, _, _ := strings.Cut(canonical, "@")
 	return local
 }
 
 // Domain returns what stands after the @ of a canonical address, as A-labels.
-// For anything else the answer means nothing.
+// For anything else the result is undefined.
 func Domain(canonical string) string {
 	_, domain, _ := strings.Cut(canonical, "@")
 	return domain
@@ -176,9 +176,9 @@ func isNotForNames(r rune) bool {
 	return !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Nd)
 }
 
-// hasNameAsTop reports whether the domain has a top-level label under which
-// another stands, and that label is neither empty, which is a trailing dot, nor a
-// number: 192.0.2.1 is no domain (RFC 3696 section 2).
+// hasNameAsTop reports whether the domain has two labels or more, and the last is
+// neither empty (after a trailing dot) nor a number: 192.0.2.1 is no domain (RFC 3696
+// section 2).
 func hasNameAsTop(domain string) bool {
 	dot := strings.LastIndexByte(domain, '.')
 	return dot > 0 && strings.Trim(domain[dot+1:], "0123456789") != ""

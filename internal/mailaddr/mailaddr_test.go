@@ -55,7 +55,7 @@ func TestParse(t *testing.T) {
 		{"a@col·lecció.cat", "a@xn--collecci-ioa91d.cat"},
 		{
 			"a@" + strings.Repeat(strings.Repeat("\U00020000", 50)+".", 4) + "example",
-			"a@" + strings.Repeat("xn--j50i"+label(49)+".", 4) + "example", // far fewer bytes than before
+			"a@" + strings.Repeat("xn--j50i"+label(49)+".", 4) + "example", // fewer bytes than the input
 		},
 
 		{strings.Repeat("a", 64) + "@example.com", strings.Repeat("a", 64) + "@example.com"},
@@ -165,7 +165,7 @@ func TestNoStrangeRunePasses(t *testing.T) {
 	}
 }
 
-// canonical is the form of a canonical address apart from lengths, written
+// canonical is the form of a canonical address but for lengths, written
 // independently of the code.
 var canonical = regexp.MustCompile("^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*" +
 	`@([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
@@ -188,7 +188,7 @@ func FuzzParse(f *testing.F) {
 		if again, err := mailaddr.Parse(got); err != nil || again != got {
 			t.Fatalf("Parse(%q) = %q, but Parse of that = %q, %v", in, got, again, err)
 		}
-		if err := wellFormed(got); err != nil {
+		if err := checkForm(got); err != nil {
 			t.Fatalf("Parse(%q) = %q: %v", in, got, err)
 		}
 		if strings.EqualFold(in, got) != isASCII(in) {
@@ -197,9 +197,9 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// wellFormed checks a canonical address against the documented form and the standard
+// checkForm checks a canonical address against the documented form and the standard
 // library's parser.
-func wellFormed(s string) error {
+func checkForm(s string) error {
 	if len(s) > 254 || !canonical.MatchString(s) || !isASCII(s) {
 		return errors.New("not of canonical shape")
 	}

@@ -18,7 +18,7 @@ func (c Change) Gained() []string { return missingIn(c.After, c.Before) }
 // Lost returns the roles that granted the action before and don't after.
 func (c Change) Lost() []string { return missingIn(c.Before, c.After) }
 
-// missingIn are the roles of one action that another lacks.
+// missingIn returns the roles of one action that another lacks.
 func missingIn(of, in *Action) (roles []string) {
 	if of == nil {
 		return nil
@@ -31,8 +31,8 @@ func missingIn(of, in *Action) (roles []string) {
 	return roles
 }
 
-// Diff returns what a model changes about the actions of another, by name. Places in
-// the text make no difference.
+// Diff returns what a model changes about the actions of another, sorted by name. Where
+// they are in the text makes no difference.
 func Diff(before, after *File) (changes []Change) {
 	byName := map[string]Change{}
 	for i, a := range before.Actions {

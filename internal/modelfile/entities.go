@@ -70,7 +70,7 @@ func (r *reader) checkHierarchy(h *hierarchy) {
 }
 
 // ancestors counts the ancestors of an entity, until there are too many, and reports
-// whether it is one of them.
+// whether it is its own ancestor.
 func (h *hierarchy) ancestors(e reference) (count int, isCycle bool) {
 	seen, todo := map[reference]bool{}, []reference{e}
 	for len(todo) > 0 && len(seen) <= maxAncestors {
@@ -102,11 +102,11 @@ func (r *reader) checkEntity(n *yaml.Node, h *hierarchy) {
 		r.fault(n, CodeRequired, `This entity has no "uid". Write one, such as "uid: {type: team, id: sales}".`)
 		return
 	}
-	own := r.reference(uid)
-	if _, twice := h.parents[own]; twice {
-		r.fault(uid, CodeDuplicate, "The entity %s is already in this list. Keep one of them.", quote(own.id))
+	self := r.reference(uid)
+	if _, twice := h.parents[self]; twice {
+		r.fault(uid, CodeDuplicate, "The entity %s is already in this list. Keep one of them.", quote(self.id))
 	}
-	h.entities, h.parents[own] = append(h.entities, located{own, n}), r.parents(fields["parents"])
+	h.entities, h.parents[self] = append(h.entities, located{self, n}), r.parents(fields["parents"])
 	for _, name := range []string{"attrs", "tags"} {
 		if value := fields[name]; value != nil && value.Kind != yaml.MappingNode {
 			r.fault(value, CodeType, "Write %s as names with values, or {} for none.", name)
@@ -151,8 +151,7 @@ func (r *reader) reference(n *yaml.Node) (to reference) {
 	return to
 }
 
-// checkType checks the type of an entity. It can be one without attributes, which
-// "resources" doesn't declare.
+// checkType checks the type of an entity, which "resources" need not declare.
 func (r *reader) checkType(n *yaml.Node) {
 	if slices.Contains(reservedTypes, n.Value) {
 		r.fault(n, CodeReserved, "The type %s is Doorward's own. Choose another name.", quote(n.Value))
@@ -165,12 +164,12 @@ func (r *reader) checkID(n *yaml.Node, of reference) {
 	switch {
 	case of.id == "" || len(of.id) > maxEntityID:
 		r.fault(n, CodeInvalid, "Write an id of 1 to %d bytes.", maxEntityID)
-	case of.kind == TypeUser && strings.HasPrefix(of.id, ownUsers):
-		r.fault(n, CodeReserved, "Ids that begin with %s are those of Doorward's users, who can't be entities.", quote(ownUsers))
+	case of.kind == TypeUser && strings.HasPrefix(of.id, ownUserPrefix):
+		r.fault(n, CodeReserved, "Ids that begin with %s are those of Doorward's users, who can't be entities.", quote(ownUserPrefix))
 	}
 }
 
-// value returns the value of a node as package json takes it.
+// value returns the value of a node for json.Marshal.
 func (r *reader) value(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:

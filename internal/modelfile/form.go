@@ -107,8 +107,8 @@ func (r *reader) fault(at *yaml.Node, code, format string, args ...any) {
 	r.faults = append(r.faults, Fault{at.Line, at.Column, code, fmt.Sprintf(format, args...)})
 }
 
-// checkForm refuses what YAML has and a model doesn't need, below a node at a depth. It
-// reports whether the node can be read.
+// checkForm refuses the features of YAML that a model doesn't need, in a node at this depth
+// and below it. It reports whether the node can be read.
 func (r *reader) checkForm(n *yaml.Node, depth int) bool {
 	switch {
 	case depth > maxDepth:
@@ -193,7 +193,7 @@ func (r *reader) flag(n *yaml.Node, what string, byDefault bool) bool {
 
 func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" }
 
-// quote is a name of the file in a message, cut to a length that can be read.
+// quote returns a name of the file for a message, in quotes and cut to a readable length.
 func quote(name string) string {
 	if r := []rune(name); len(r) > MaxName {
 		name = string(r[:MaxName]) + "…"
@@ -201,7 +201,7 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// orList is a list such as "a, b or c".
+// orList returns a list such as "a, b or c".
 func orList(words []string) string {
 	last := len(words) - 1
 	if last < 1 {

@@ -10,7 +10,7 @@
 // The text is YAML, read strictly, because a misspelt name in it would grant or refuse
 // something without anybody noticing. These are faults:
 //
-//   - a name that is unknown, or there twice
+//   - a name that is unknown, or repeated
 //   - a value of another type than the one expected, null included
 //   - anchors, aliases, merge keys and tags
 //   - a second document, a byte order mark, invalid UTF-8, control characters
@@ -54,11 +54,11 @@ var Reserved = []string{
 // A user is the id of a person.
 var Types = []string{"bool", "long", "string", "set", "user", "datetime"}
 
-// TypeUser is the type of entities that can be the subjects of questions. Doorward's own
-// users are no entities; their ids begin with ownUsers.
+// TypeUser is the type of entities that can be subjects of AuthZEN requests. Doorward's own
+// users are no entities; their ids begin with ownUserPrefix.
 const (
-	TypeUser = "user"
-	ownUsers = "usr_"
+	TypeUser      = "user"
+	ownUserPrefix = "usr_"
 )
 
 // reservedTypes can't be names of resources: Doorward has objects of that name.
@@ -80,8 +80,8 @@ type File struct {
 
 	policies block
 	entities []place
-	// unread says that there are policies or entities that can't be read.
-	unread bool
+	// isUnreadable reports whether the policies or entities have a fault.
+	isUnreadable bool
 }
 
 // place is a place in the file.
@@ -108,7 +108,7 @@ type Resource struct {
 type Attribute struct{ Name, Type string }
 
 // PolicyPlace returns the line and column in the file of a line and column in Policies.
-// It is the beginning of the policies where quoting makes the places differ.
+// If the policies are not a literal block (|), it is the place where they begin.
 func (f *File) PolicyPlace(line, column int) (inFileLine, inFileColumn int) {
 	if !f.policies.exact {
 		return f.policies.line, f.policies.column
@@ -134,14 +134,14 @@ type block struct {
 
 // Codes of faults.
 const (
-	CodeSyntax    = "syntax"    // not YAML, or a part of it that is refused
-	CodeType      = "type"      // a value of another type
-	CodeUnknown   = "unknown"   // a name that has no meaning here
-	CodeDuplicate = "duplicate" // a name that is there twice
-	CodeRequired  = "required"  // something is missing
-	CodeInvalid   = "invalid"   // a name or value outside of what is allowed
-	CodeReserved  = "reserved"  // a name that Doorward uses
-	CodeNotClosed = "not_closed"
+	CodeSyntax    = "syntax"     // not YAML, or a part of it that is refused
+	CodeType      = "type"       // a value of another type
+	CodeUnknown   = "unknown"    // a name that has no meaning here
+	CodeDuplicate = "duplicate"  // a repeated name
+	CodeRequired  = "required"   // something is missing
+	CodeInvalid   = "invalid"    // a name or value outside of what is allowed
+	CodeReserved  = "reserved"   // a name that Doorward uses
+	CodeNotClosed = "not_closed" // a role without all higher ones
 	CodeTooLarge  = "too_large"
 	CodeTooDeep   = "too_deep"
 	CodeTooMany   = "too_many"
@@ -169,8 +169,8 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// ordered are the faults in the order of the text, each once, limited in number. What is
-// missing at the end of the text is reported at its end.
+// ordered returns the faults in the order of the text, without duplicates and limited in
+// number. Those behind the end of the text are moved to its end.
 func (f Faults) ordered(text []byte) Faults {
 	lines := strings.Split(string(text), "\n")
 	for i, fault := range f {

@@ -81,7 +81,7 @@ func TestPlaceOfPolicies(t *testing.T) {
 	}
 }
 
-// chain are entities, each in the next one.
+// chain returns entities, each with the next one as its parent, but for the last.
 func chain(ids ...string) string {
 	var text strings.Builder
 	for i, id := range ids[:len(ids)-1] {
@@ -98,7 +98,7 @@ func parents(n int) string {
 	return text.String()
 }
 
-// action is a model with one action, which begins at line 2, column 3.
+// action returns a model with one action, which begins at line 2, column 3.
 func action(text string) string { return "actions:\n  " + text }
 
 func resources(text string) string { return "actions: {}\nresources:\n  " + text }
@@ -137,8 +137,8 @@ var faultTests = []struct{ name, text, want string }{
 	{"action is null", action("a:"), "2:5 type"},
 	{"action is a list", action("a: [OWNER]"), "2:6 type"},
 	{"no roles", action("a: {about: b}"), "2:3 required"},
-	{"no role", action("a: {roles: []}"), "2:14 required"},
-	{"one role", action("a: {roles: OWNER}"), "2:14 type"},
+	{"empty roles", action("a: {roles: []}"), "2:14 required"},
+	{"role without a list", action("a: {roles: OWNER}"), "2:14 type"},
 	{"unknown role", action("a: {roles: [OWNER, MANAGER]}"), "2:22 invalid"},
 	{"small letters", action("a: {roles: [owner]}"), "2:15 invalid"},
 	{"role twice", action("a: {roles: [OWNER, OWNER]}"), "2:22 duplicate"},
@@ -221,7 +221,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// places are the faults of an error as "line:column code".
+// places returns the faults of an error as "line:column code".
 func places(err error) string {
 	var faults Faults
 	errors.As(err, &faults)
@@ -259,7 +259,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A text of the greatest size must not hold up the process, whatever it is.
+// No text, even of the largest size, takes long to read.
 func TestHostileTexts(t *testing.T) {
 	fill := func(s string) string { return strings.Repeat(s, MaxSize/len(s)) }
 	for name, text := range map[string]string{
@@ -322,7 +322,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Whatever the text, each fault is at a place in it, and what is accepted keeps the rules.
+// Each fault is at a place in the text, and what is accepted keeps the rules.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{invoices, "actions: {}", action("a: {roles: [ADMIN]}"), "a: &b [*b]", "? [a]\n: b", "- \"\\x00\"", "actions: {}\n...\n---\n", "%YAML 1.1\n---\nactions: {}", "actions: {}\nentities:\n" + chain("a", "b", "c", "a")} {
 		f.Add(text)
@@ -359,8 +359,8 @@ func checkRules(t *testing.T, file *File) {
 	}
 }
 
-// A stored text holds as far as it can be read, so that neither an upgrade nor the way
-// back leaves an installation without its actions.
+// What can be read of a stored model stays in force, so that neither an upgrade nor a
+// downgrade leaves an installation without its actions.
 func TestStoredText(t *testing.T) {
 	text := action("a: {roles: [OWNER, ADMIN], quorum: 2}\n  user.a: {roles: [OWNER]}\n  b: {roles: [OWNER]}\n  c: {roles: [OWNER], resource: x}\nnews: 1\nresources: {x: {y: matrix, in: long}, tenant: {}}")
 	file, err := ReadStored([]byte(text))

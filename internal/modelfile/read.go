@@ -33,7 +33,7 @@ func ReadStored(text []byte) (*File, error) {
 	if file == nil {
 		return nil, faults.ordered(text)
 	}
-	if file.unread {
+	if file.isUnreadable {
 		file.Actions, file.Policies, file.Entities = nil, "", nil
 	}
 	return file, nil
@@ -75,7 +75,7 @@ func (r *reader) file(n *yaml.Node, text []byte) *File {
 	if n := fields["entities"]; n != nil {
 		file.Entities, file.entities = r.entities(n)
 	}
-	file.unread = len(r.faults) > faults
+	file.isUnreadable = len(r.faults) > faults
 	return file
 }
 

@@ -1,10 +1,10 @@
-// Package passkey makes and verifies passkeys. It uses go-webauthn, and adds the rules that
-// the library leaves to its caller.
+// Package passkey registers and verifies passkeys. It uses go-webauthn, and adds the rules
+// that the library leaves to its caller.
 //
 //   - Every passkey is discoverable and verifies its user, at its registration and at each
 //     use, so that it can sign in alone.
 //   - A signature counter that has not increased means a copy: [ErrCopied]. An
-//     authenticator that has no counter always sends 0, which is none.
+//     authenticator without a counter always sends 0, which is accepted.
 //   - A passkey of one device may become synced (backup eligible from 0 to 1), as password
 //     managers do; the change back is refused.
 //
@@ -26,7 +26,7 @@ import (
 
 // Errors of [Party.Register] and [Party.Verify].
 var (
-	ErrWrong  = errors.New("passkey: this is no right answer to the challenge")
+	ErrWrong  = errors.New("passkey: the answer to the challenge is wrong")
 	ErrCopied = errors.New("passkey: the signature counter has not increased, so there is a copy")
 )
 
@@ -37,11 +37,11 @@ const timeout = 5 * time.Minute
 type Party struct{ web *webauthn.WebAuthn }
 
 // New returns the relying party of the base URL, with a name that browsers show. Its id is
-// the host. Browsers have no passkeys at an IP address, nor over plain HTTP except on the
-// own machine: there it is unusable, see Usable.
+// the host. Browsers have no passkeys at an IP address, nor over plain HTTP except for
+// localhost: there it is unusable, see Usable.
 func New(baseURL, name string) *Party {
 	base, err := url.Parse(baseURL)
-	if err != nil || !allowed(base) {
+	if err != nil || !isAllowed(base) {
 		return &Party{}
 	}
 	web, err := webauthn.New(&webauthn.Config{
@@ -61,13 +61,13 @@ func New(baseURL, name string) *Party {
 	return &Party{web}
 }
 
-func allowed(base *url.URL) bool {
+func isAllowed(base *url.URL) bool {
 	host := base.Hostname()
-	loopback := host == "localhost" || strings.HasSuffix(host, ".localhost")
-	return net.ParseIP(host) == nil && (base.Scheme == "https" || base.Scheme == "http" && loopback)
+	isLoopback := host == "localhost" || strings.HasSuffix(host, ".localhost")
+	return net.ParseIP(host) == nil && (base.Scheme == "https" || base.Scheme == "http" && isLoopback)
 }
 
-// originOf is the origin as browsers write it: without the port that the scheme has anyway.
+// originOf returns the origin as browsers write it: without the default port of the scheme.
 func originOf(base *url.URL) string {
 	host := base.Host
 	if base.Scheme == "https" && base.Port() == "443" || base.Scheme == "http" && base.Port() == "80" {
@@ -92,8 +92,8 @@ type Credential struct {
 	Transports     []string `json:"transports,omitempty"`
 }
 
-// Text is the credential without its id, as it is stored; the same credential has the same
-// text.
+// Text returns the credential without its id, as it is stored. Equal credentials have equal
+// texts.
 func (c Credential) Text() []byte {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -112,7 +112,7 @@ func Read(id, text []byte) (Credential, error) {
 	return c, nil
 }
 
-// native is the credential as the library has it.
+// native returns the credential as a value of the library.
 func (c Credential) native() webauthn.Credential {
 	n := webauthn.Credential{
 		ID: c.ID, PublicKey: c.PublicKey, Flags: webauthn.CredentialFlags{BackupEligible: c.BackupEligible},
@@ -144,9 +144,9 @@ func descriptors(all []Credential) []protocol.CredentialDescriptor {
 	return ds
 }
 
-// CreationOptions are the options for the browser to make a passkey, as WebAuthn's
-// PublicKeyCredentialCreationOptionsJSON. An authenticator that
-// already has one of the known passkeys refuses.
+// CreationOptions returns the options for the browser to make a passkey, as WebAuthn's
+// PublicKeyCredentialCreationOptionsJSON. An authenticator that already has one of the known
+// passkeys refuses.
 func (p *Party) CreationOptions(challenge []byte, who User, known []Credential) (json.RawMessage, error) {
 	made, _, err := p.web.BeginRegistration(holder{User: who}, webauthn.WithExclusions(descriptors(known)),
 		func(o *protocol.PublicKeyCredentialCreationOptions) error {
@@ -184,8 +184,8 @@ func (p *Party) Register(challenge []byte, userID string, response []byte) (Cred
 	return c, nil
 }
 
-// RequestOptions are the options for the browser to use a passkey, as WebAuthn's
-// PublicKeyCredentialRequestOptionsJSON. Without credentials its user chooses any.
+// RequestOptions returns the options for the browser to use a passkey, as WebAuthn's
+// PublicKeyCredentialRequestOptionsJSON. Without credentials the user chooses any passkey.
 func (p *Party) RequestOptions(challenge []byte, of []Credential) (json.RawMessage, error) {
 	asked, _, err := p.web.BeginDiscoverableLogin(webauthn.WithChallenge(challenge), webauthn.WithAllowedCredentials(descriptors(of)))
 	if err != nil {
@@ -197,7 +197,7 @@ func (p *Party) RequestOptions(challenge []byte, of []Credential) (json.RawMessa
 // Answer is the answer to RequestOptions. Make it with Parse.
 type Answer struct {
 	CredentialID []byte
-	UserHandle   string // empty: not said
+	UserHandle   string // empty if the answer has none
 	parsed       *protocol.ParsedCredentialAssertionData
 }
 
@@ -230,5 +230,5 @@ func (p *Party) Verify(challenge []byte, userID string, c Credential, a Answer) 
 	return c, nil
 }
 
-// wrong hides from errors.As what the library found, and keeps its text.
+// wrong returns ErrWrong with the text of the cause, which errors.As can't find.
 func wrong(cause error) error { return fmt.Errorf("%w: %v", ErrWrong, cause) }

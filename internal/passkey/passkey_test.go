@@ -49,7 +49,7 @@ func use(t *testing.T, a *passkeytest.Authenticator, c passkey.Credential) (pass
 	got, err2 := a.Get(need(t, options, err))
 	answer, err := passkey.Parse(text(t, need(t, got, err2)))
 	if answer = need(t, answer, err); string(answer.CredentialID) != string(c.ID) || answer.UserHandle != ann.ID {
-		t.Errorf("%+v", answer)
+		t.Errorf("the answer is %+v", answer)
 	}
 	return party.Verify(challenge, ann.ID, c, answer)
 }
@@ -83,7 +83,7 @@ func TestRegisterAndUse(t *testing.T) {
 	}
 	o, err := passkeytest.Read(options)
 	if need(t, o, err); o.RP.ID != "id.example.com" || string(o.User.ID) != ann.ID || o.Selection.UserVerification != "required" || o.Selection.ResidentKey != "required" {
-		t.Errorf("%+v", o)
+		t.Errorf("the options are %+v", o)
 	}
 }
 

@@ -21,20 +21,20 @@ const (
 	// 1.4), one below nearBlack on a dark page (contrast 2 to #171a21, since the eye
 	// distinguishes less near black).
 	nearWhite, nearBlack = .70, .07
-	// share of the visible pixels that may be invisible.
-	share = .25
+	// maxInvisible is the share of the opaque pixels that may be invisible on the page.
+	maxInvisible = .25
 )
 
-// backgroundFor examines the pixels that are more opaque than transparent.
+// backgroundFor counts pixels as opaque from half opacity on.
 func backgroundFor(img *image.RGBA) Background {
-	var seen, light, dark, through float64
+	var opaque, light, dark, transparent float64
 	for i := 0; i+3 < len(img.Pix); i += 4 {
 		r, g, b, a := img.Pix[i], img.Pix[i+1], img.Pix[i+2], img.Pix[i+3]
 		if a < 128 {
-			through++
+			transparent++
 			continue
 		}
-		seen++
+		opaque++
 		switch l := luminance(r, g, b, a); {
 		case l >= nearWhite:
 			light++
@@ -43,20 +43,20 @@ func backgroundFor(img *image.RGBA) Background {
 		}
 	}
 	switch {
-	case through == 0: // it has its own background
+	case transparent == 0: // it has its own background
 		return AnyBackground
-	case light > share*seen && light > dark:
+	case light > maxInvisible*opaque && light > dark:
 		return DarkBackground
-	case dark > share*seen:
+	case dark > maxInvisible*opaque:
 		return LightBackground
 	}
 	return AnyBackground
 }
 
-// luminance of a pixel with premultiplied alpha.
+// luminance returns that of a pixel with premultiplied alpha.
 func luminance(r, g, b, a uint8) float64 {
-	part := func(v uint8) float64 { return linear[min(255, int(v)*255/int(a))] }
-	return .2126*part(r) + .7152*part(g) + .0722*part(b)
+	light := func(v uint8) float64 { return linear[min(255, int(v)*255/int(a))] }
+	return .2126*light(r) + .7152*light(g) + .0722*light(b)
 }
 
 // linear maps each sRGB value to linear light.

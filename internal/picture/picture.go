@@ -156,13 +156,13 @@ func scale(img image.Image, fit Bounds) *image.RGBA {
 		w, h = max(1, w*fit.Height/h), fit.Height
 	}
 	to := image.NewRGBA(image.Rect(0, 0, w, h))
-	draw.CatmullRom.Scale(to, to.Bounds(), fastToScale(img), from, draw.Src, nil)
+	draw.CatmullRom.Scale(to, to.Bounds(), toFastType(img), from, draw.Src, nil)
 	return to
 }
 
-// fastToScale converts the image to a type that scales fast: for others the scaler calls an
-// interface method for each pixel, several times.
-func fastToScale(img image.Image) image.Image {
+// toFastType converts the image to a type that the scaler handles fast: for others it calls
+// an interface method for each pixel, several times.
+func toFastType(img image.Image) image.Image {
 	switch img.(type) {
 	case *image.Gray, *image.NRGBA, *image.RGBA, *image.YCbCr:
 		return img

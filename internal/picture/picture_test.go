@@ -18,7 +18,7 @@ import (
 
 var fit = Bounds{Width: 512, Height: 128, Bytes: 64 << 10}
 
-// plain is an image of one colour.
+// plain returns an image of one colour.
 func plain(w, h int, c color.Color) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := range w * h {
@@ -45,9 +45,9 @@ func asJPEG(t testing.TB, img image.Image) []byte {
 	return out.Bytes()
 }
 
-func decoded(t testing.TB, base64ed string) []byte {
+func decodeBase64(t testing.TB, text string) []byte {
 	t.Helper()
-	data, err := base64.StdEncoding.DecodeString(base64ed)
+	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +83,8 @@ func samples(t testing.TB) map[string]struct {
 		"a grey png":          {asPNG(t, image.NewGray16(image.Rect(0, 0, 640, 160))), 512, 128},
 		"a wide paletted png": {asPNG(t, image.NewPaletted(image.Rect(0, 0, MaxSide, 128), color.Palette{red})), 512, 16},
 		"jpeg":                {asJPEG(t, plain(300, 300, red)), 128, 128},
-		"webp":                {decoded(t, lossyWebP), 1, 1},
-		"webp without loss":   {decoded(t, losslessWebP), 1, 1},
+		"webp":                {decodeBase64(t, lossyWebP), 1, 1},
+		"webp without loss":   {decodeBase64(t, losslessWebP), 1, 1},
 	}
 }
 
@@ -111,15 +111,14 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// chunk is a chunk of a PNG.
+// chunk returns a chunk of a PNG.
 func chunk(kind string, data []byte) []byte {
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 	body := append([]byte(kind), data...)
 	return binary.BigEndian.AppendUint32(append(out, body...), crc32.ChecksumIEEE(body))
 }
 
-// pngHeader is a PNG that ends after its claimed size: decoding it would fail as
-// unreadable.
+// pngHeader returns a PNG that ends after its claimed size: it can't be decoded.
 func pngHeader(w, h uint32) []byte {
 	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
 	return append([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", append(head, 8, 6, 0, 0, 0))...)
@@ -144,7 +143,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// manyScans is a JPEG of size times 256 pixels on a side (size up to 8), whose scans
+// manyScans returns a JPEG of size times 256 pixels on a side (size up to 8), whose scans
 // each cover all of it in about twenty bytes: one code marks up to 32767 blocks as
 // empty.
 func manyScans(size byte, scans int) []byte {
@@ -247,7 +246,7 @@ func TestPolyglots(t *testing.T) {
 	}
 }
 
-// noise is incompressible.
+// noise returns an incompressible image.
 func noise(w, h int) image.Image {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	source := rand.New(rand.NewPCG(1, 2))
@@ -268,7 +267,7 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// twoColours is a picture with two colours, left and right.
+// twoColours returns a picture with two colours, left and right.
 func twoColours(left, right color.Color) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, 60, 20))
 	for i := range 60 * 20 {
@@ -301,7 +300,7 @@ func TestBackground(t *testing.T) {
 	} {
 		p, err := Make(c.data, fit)
 		if err != nil || p.Background != c.want {
-			t.Errorf("%s need the background %q, %v; want %q", name, p.Background, err, c.want)
+			t.Errorf("%s: background %q, %v; want %q", name, p.Background, err, c.want)
 		}
 	}
 }
@@ -309,8 +308,8 @@ func TestBackground(t *testing.T) {
 func FuzzMake(f *testing.F) {
 	f.Add(asPNG(f, plain(3, 2, red)))
 	f.Add(asJPEG(f, plain(8, 8, red)))
-	f.Add(decoded(f, lossyWebP))
-	f.Add(decoded(f, losslessWebP))
+	f.Add(decodeBase64(f, lossyWebP))
+	f.Add(decodeBase64(f, losslessWebP))
 	f.Add(manyScans(1, 3))
 	f.Add(pngHeader(9, 9))
 	f.Add([]byte(strings.Repeat("<svg", 9)))

@@ -13,8 +13,8 @@ import (
 	"github.com/boombuler/barcode/qr"
 )
 
-// quiet is the white border that readers need, in modules (ISO/IEC 18004, section 9.1).
-const quiet = 4
+// quietZone is the white border that readers need, in modules (ISO/IEC 18004, section 9.1).
+const quietZone = 4
 
 // Draw returns an svg element without a width: the page gives it one. Screen readers
 // read the title. A text of more than about 2,300 bytes is an error.
@@ -23,7 +23,7 @@ func Draw(text, title string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("qrsvg: %w", err)
 	}
-	size := code.Bounds().Dx() + 2*quiet
+	size := code.Bounds().Dx() + 2*quietZone
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" shape-rendering="crispEdges"><title>`, size, size)
 	if err := xml.EscapeText(&out, []byte(title)); err != nil {
@@ -45,7 +45,7 @@ func drawRuns(out *strings.Builder, code image.Image) {
 				x++
 			}
 			if x > begin {
-				fmt.Fprintf(out, "M%d %dh%dv1H%dz", begin+quiet, y+quiet, x-begin, begin+quiet)
+				fmt.Fprintf(out, "M%d %dh%dv1H%dz", begin+quietZone, y+quietZone, x-begin, begin+quietZone)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 const uri = "otpauth://totp/M%C3%BCller%20%26%20S%C3%B6hne:john.doe@example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" +
 	"&issuer=M%C3%BCller%20%26%20S%C3%B6hne&algorithm=SHA1&digits=6&period=30"
 
-// Two programs of others judge: one draws the SVG, one reads the picture.
-func TestReadAgain(t *testing.T) {
+// Two independent programs check the code: one draws the SVG, the other reads the picture.
+func TestCodeIsReadable(t *testing.T) {
 	convert := installed.Program(t, "rsvg-convert", "librsvg2-bin")
 	zbar := installed.Program(t, "zbarimg", "zbar-tools")
 	for name, text := range map[string]string{
@@ -46,7 +46,7 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// What a page's policy would block, or what could run, must not be in the picture.
+// The picture has no script, and nothing that a page's policy would block.
 func TestPlainSVG(t *testing.T) {
 	const title = `</title><script>alert("1")</script>`
 	drawn, err := Draw(uri, title)
@@ -86,6 +86,6 @@ func TestPlainSVG(t *testing.T) {
 
 func TestTooLong(t *testing.T) {
 	if _, err := Draw(strings.Repeat("x", 3000), ""); err == nil {
-		t.Error("3,000 bytes fit")
+		t.Error("3,000 bytes are accepted")
 	}
 }

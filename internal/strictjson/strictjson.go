@@ -31,7 +31,7 @@
 // The body is read twice, once for its form and once into the type. Both are linear
 // in its length, which the caller must limit.
 //
-// Don't use tags with which github.com/go-json-experiment/json loosens its rules
+// Don't use the tags that loosen the rules of github.com/go-json-experiment/json
 // (case:ignore, a fallback for unknown members): they loosen them here too.
 package strictjson
 
@@ -159,7 +159,7 @@ func (d *decoder) decode(data []byte, pointer any) *Error {
 // checkForm checks everything that does not depend on the target type. jsontext itself
 // refuses duplicate names, invalid UTF-8 and unpaired surrogates.
 func (d *decoder) checkForm() *Error {
-	if reason := wrongBytes(d.data); reason != "" {
+	if reason := checkBytes(d.data); reason != "" {
 		return &Error{Reason: reason}
 	}
 	if d.PeekKind() != jsontext.KindBeginObject {
@@ -174,8 +174,8 @@ func (d *decoder) checkForm() *Error {
 	return nil
 }
 
-// wrongBytes returns what is wrong with data before it is parsed as JSON, or "".
-func wrongBytes(data []byte) string {
+// checkBytes returns what is wrong with data before it is parsed as JSON, or "".
+func checkBytes(data []byte) string {
 	switch {
 	case len(bytes.Trim(data, " \t\r\n")) == 0:
 		return "send a JSON object: the body is empty"
@@ -201,11 +201,11 @@ func (d *decoder) checkTokens() *Error {
 		}
 		switch {
 		case token.Kind() == jsontext.KindNull && !d.open && !d.inForeign():
-			return d.here("leave this out or give it a value: null is not accepted")
+			return d.errorHere("leave this out or give it a value: null is not accepted")
 		case nul >= 0 && d.InputOffset() > nul:
-			return d.here(noNUL)
+			return d.errorHere(noNUL)
 		case d.StackDepth() > maxDepth:
-			return d.here("nest at most " + strconv.Itoa(maxDepth) + " objects and arrays in each other")
+			return d.errorHere("nest at most " + strconv.Itoa(maxDepth) + " objects and arrays in each other")
 		case d.StackDepth() == 0:
 			return nil
 		}
@@ -222,8 +222,8 @@ func (d *decoder) inForeign() bool {
 	return t != nil && t.Implements(reflect.TypeFor[Foreign]())
 }
 
-// here returns an error about the token read last.
-func (d *decoder) here(reason string) *Error {
+// errorHere returns an error about the token read last.
+func (d *decoder) errorHere(reason string) *Error {
 	return &Error{Pointer: string(d.StackPointer()), Reason: reason}
 }
 
@@ -246,7 +246,7 @@ func indexEscapedNUL(data []byte) int {
 	}
 }
 
-// malformed turns an error of jsontext, whose text quotes the input, into ours.
+// malformed turns an error of jsontext, whose text quotes the input, into an *Error.
 func malformed(err error) *Error {
 	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
@@ -271,16 +271,16 @@ func (d *decoder) fill(pointer any) *Error {
 	}
 	wrong, ok := errors.AsType[*json.SemanticError](err)
 	switch {
-	case !ok: // a name twice, which only shows once fields are matched
+	case !ok: // a repeated name, which only shows when names are matched with fields
 		return malformed(err)
 	case errors.Is(err, json.ErrUnknownName):
-		return &Error{Pointer: string(wrong.JSONPointer.Parent()), Reason: onlyKnown(wrong.GoType)}
+		return &Error{Pointer: string(wrong.JSONPointer.Parent()), Reason: knownNames(wrong.GoType)}
 	}
 	return &Error{Pointer: string(wrong.JSONPointer), Reason: mismatch(wrong)}
 }
 
-// onlyKnown lists the names that t has. The unknown name isn't repeated.
-func onlyKnown(t reflect.Type) string {
+// knownNames is the reason for an unknown name: it lists those that t has.
+func knownNames(t reflect.Type) string {
 	names := fieldNames(t)
 	if len(names) == 0 {
 		return "leave out what stands in here: no name is known"
@@ -297,11 +297,11 @@ func mismatch(err *json.SemanticError) string {
 	case err.GoType == nil:
 		return "send the documented type here"
 	}
-	return "send " + wanted(err.GoType) + " here"
+	return "send " + expected(err.GoType) + " here"
 }
 
-// wanted names the JSON that t is decoded from.
-func wanted(t reflect.Type) string {
+// expected names the JSON that t is decoded from.
+func expected(t reflect.Type) string {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return "a string of the documented form"
 	}

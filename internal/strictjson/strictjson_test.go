@@ -332,8 +332,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestErrorsUnwrapToNothing: our errors wrap no error of the parser, whose text quotes
-// the input.
+// TestErrorsUnwrapToNothing: errors wrap none of the parser's, whose text quotes the input.
 func TestErrorsUnwrapToNothing(t *testing.T) {
 	_, err := strictjson.Decode[request]([]byte(`{"days":"hunter2"}`))
 	if inner := errors.Unwrap(err); inner != nil {
@@ -406,7 +405,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		got, err := strictjson.Decode[request](in)
 		if err != nil {
-			mustBeHarmless(t, in, err)
+			checkHarmless(t, in, err)
 			return
 		}
 		var want request
@@ -430,8 +429,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// mustBeHarmless checks that a pointer contains only names of the type.
-func mustBeHarmless(t *testing.T, in []byte, err error) {
+// checkHarmless checks that a pointer contains only names of the type.
+func checkHarmless(t *testing.T, in []byte, err error) {
 	bad, ok := err.(*strictjson.Error)
 	if !ok || bad.Reason == "" {
 		t.Fatalf("Decode(%q) = %#v, want an *Error with a reason", in, err)
@@ -460,9 +459,9 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// hostile are bodies of 64 KiB, the maximum of a server, that make careless parsers
+// hostileBodies are bodies of 64 KiB, the maximum of a server, that make careless parsers
 // quadratic.
-func hostile() map[string]string {
+func hostileBodies() map[string]string {
 	const size = 64 << 10
 	fill := func(before, unit, after string) string {
 		return before + strings.Repeat(unit, (size-len(before)-len(after))/len(unit)) + after
@@ -514,7 +513,7 @@ func hostile() map[string]string {
 // a busy machine does not fail the test.
 func TestHostileBodiesAreCheap(t *testing.T) {
 	const limit = 30 * time.Millisecond * slowdown
-	for name, body := range hostile() {
+	for name, body := range hostileBodies() {
 		if len(body) < 60_000 || len(body) > 64<<10 {
 			t.Errorf("%s: the body has %d bytes; it should about fill 64 KiB", name, len(body))
 		}
@@ -531,7 +530,7 @@ func TestHostileBodiesAreCheap(t *testing.T) {
 }
 
 func BenchmarkHostile(b *testing.B) {
-	for name, body := range hostile() {
+	for name, body := range hostileBodies() {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -19,16 +19,16 @@ import (
 const LetsEncrypt = autocert.DefaultACMEDirectory
 
 const (
-	// tryAgain is the pause after a failed order. Let's Encrypt allows five failures an
+	// retryInterval is the pause after a failed order. Let's Encrypt allows five failures an
 	// hour for a name; three attempts leave some to the operator.
-	tryAgain = 20 * time.Minute
-	// lookAgain is the interval between checks of an existing certificate, and looks
-	// the minimum number of checks in its lifetime: private authorities issue some for
-	// an hour, and renewal must start while a third of the lifetime is left.
-	lookAgain, looks = time.Hour, 12
-	// overdue is the fraction (1/6) of a certificate's lifetime below which failed
-	// renewal is reported: renewal begins when a third is left.
-	overdue = 6
+	retryInterval = 20 * time.Minute
+	// checkInterval is the interval between checks of an existing certificate, and
+	// minChecks the minimum number of checks in its lifetime: private authorities issue
+	// some for an hour, and renewal must start while a third of the lifetime is left.
+	checkInterval, minChecks = time.Hour, 12
+	// A failed renewal is reported when less than a sixth of the certificate's lifetime
+	// is left. Renewal begins when a third is left.
+	overdueDivisor = 6
 )
 
 // ACME is an automatically ordered and renewed certificate for one name, with the
@@ -71,8 +71,8 @@ func (a *ACME) Load() error {
 // renewal. An order that is running when ctx ends continues for up to five minutes.
 func (a *ACME) Run(ctx context.Context) {
 	for {
-		err := a.look()
-		wait := a.rest(err)
+		err := a.check()
+		wait := a.pause(err)
 		if err != nil {
 			a.log.Error("no TLS certificate from the ACME authority", "host", a.host, "error", err, "nextTryIn", wait)
 		}
@@ -84,22 +84,25 @@ func (a *ACME) Run(ctx context.Context) {
 	}
 }
 
-// rest is the pause after a check with this result.
-func (a *ACME) rest(err error) time.Duration {
-	rest := lookAgain
+// pause returns the pause after a check with this result.
+func (a *ACME) pause(err error) time.Duration {
+	pause := checkInterval
 	if err != nil {
-		rest = tryAgain
+		pause = retryInterval
 	}
 	if cert := a.current.Load(); cert != nil {
-		rest = min(rest, lifeOf(cert)/looks)
+		pause = min(pause, lifetimeOf(cert)/minChecks)
 	}
-	return rest
+	return pause
 }
 
-func lifeOf(cert *tls.Certificate) time.Duration { return cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) }
+func lifetimeOf(cert *tls.Certificate) time.Duration {
+	return cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)
+}
 
-// look asks for the certificate like a browser that supports ECDSA, its key type.
-func (a *ACME) look() error {
+// check asks for the certificate, like a browser that supports its key type, ECDSA, and thus
+// orders or renews it if necessary.
+func (a *ACME) check() error {
 	cert, err := a.manager.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: a.host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
 		SupportedCurves: []tls.CurveID{tls.CurveP256}, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
@@ -110,14 +113,14 @@ func (a *ACME) look() error {
 	if before := a.current.Swap(cert); before == nil || !before.Leaf.Equal(cert.Leaf) {
 		a.log.Info("the TLS certificate from the ACME authority is in use", "host", a.host, "expires", cert.Leaf.NotAfter)
 	}
-	if time.Until(cert.Leaf.NotAfter) < lifeOf(cert)/overdue {
+	if time.Until(cert.Leaf.NotAfter) < lifetimeOf(cert)/overdueDivisor {
 		return fmt.Errorf("tlscert: the renewal fails; the certificate ends at %s", cert.Leaf.NotAfter)
 	}
 	return nil
 }
 
 // Config also answers the authority's challenge. Other handshakes never make the
-// manager order: while orders fail, it would order for each visitor.
+// manager order: while orders fail, it would order for each connection.
 func (a *ACME) Config() *tls.Config {
 	return config(func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {

@@ -66,7 +66,7 @@ func NewFiles(cert, key string, log *slog.Logger) *Files {
 }
 
 // Load reads the files. A certificate that is not valid today is accepted with a
-// warning: a browser's complaint is better than no server.
+// warning: a browser's warning is better than no server.
 func (f *Files) Load() error {
 	seen, err := f.read()
 	if err != nil {

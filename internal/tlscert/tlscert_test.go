@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/internal/tlscert/certtest"
 )
 
-// serial is the serial number of the certificate for a handshake.
+// serial returns the serial number of the certificate for a handshake.
 func serial(t *testing.T, s tlscert.Source) int64 {
 	t.Helper()
 	cert, err := s.Config().GetCertificate(&tls.ClientHelloInfo{})
@@ -34,8 +34,8 @@ func serial(t *testing.T, s tlscert.Source) int64 {
 
 func tomorrow() time.Time { return time.Now().Add(24 * time.Hour) }
 
-// loaded is a source with a pair in a folder, and its log.
-func loaded(t *testing.T, p certtest.Pair, folder string) (*tlscert.Files, *bytes.Buffer) {
+// load returns a source with a pair in a folder, and its log.
+func load(t *testing.T, p certtest.Pair, folder string) (*tlscert.Files, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	cert, key := p.Files(t, folder)
@@ -49,7 +49,7 @@ func loaded(t *testing.T, p certtest.Pair, folder string) (*tlscert.Files, *byte
 func TestNewFilesAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, folder := certtest.NewAuthority(t), t.TempDir()
-		f, _ := loaded(t, ca.Pair(tomorrow()), folder)
+		f, _ := load(t, ca.Pair(tomorrow()), folder)
 		go f.Run(t.Context())
 		next := ca.Pair(time.Now().Add(36 * time.Hour))
 		next.Files(t, folder)
@@ -78,7 +78,7 @@ func TestFilesBehindALinkAreTaken(t *testing.T) {
 		}
 	}
 	link("one")
-	f, _ := loaded(t, ca.Pair(tomorrow()), filepath.Join(root, "data"))
+	f, _ := load(t, ca.Pair(tomorrow()), filepath.Join(root, "data"))
 	next := ca.Pair(tomorrow())
 	next.Files(t, filepath.Join(root, "two"))
 	link("two")
@@ -105,7 +105,7 @@ func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ca, folder := certtest.NewAuthority(t), t.TempDir()
 			old := ca.Pair(tomorrow())
-			f, log := loaded(t, old, folder)
+			f, log := load(t, old, folder)
 			harm(ca, filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 			f.Reload()
 			f.Reload()
@@ -113,7 +113,7 @@ func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
 				t.Errorf("certificate %d is in use, want the old one, %d", got, old.Serial)
 			}
 			if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
-				t.Errorf("two looks at it made %d errors in the log, want 1:\n%s", n, log)
+				t.Errorf("two reloads made %d errors in the log, want 1:\n%s", n, log)
 			}
 			if strings.Contains(log.String(), "PRIVATE KEY") {
 				t.Errorf("the key is in the log:\n%s", log)
@@ -134,7 +134,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("without files: %v, want fs.ErrNotExist", err)
 	}
 	// A server with an expired certificate still starts.
-	if _, log := loaded(t, ca.Pair(time.Now().Add(-time.Hour)), folder); !strings.Contains(log.String(), "browsers will refuse") {
+	if _, log := load(t, ca.Pair(time.Now().Add(-time.Hour)), folder); !strings.Contains(log.String(), "browsers will refuse") {
 		t.Errorf("an expired certificate causes no warning: %s", log)
 	}
 	if _, err := tlscert.NewFiles("a", "b", slog.Default()).Config().GetCertificate(nil); err == nil {

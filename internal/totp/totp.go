@@ -1,9 +1,9 @@
 // Package totp makes and checks the one-time codes of authenticator apps: RFC 6238 with
 // SHA-1, 30 seconds and 6 digits, the only form that every app reads.
 //
-// A code is good once: the caller keeps the step that [Match] returns and passes it as
-// after next time. It stores the step with a condition (still smaller), because several
-// requests may match the same code at once.
+// A code is valid once: the caller keeps the step that [Match] returns and passes it as
+// after next time. It stores the step only if the stored one is still smaller, because
+// several requests may match the same code at once.
 package totp
 
 import (
@@ -55,14 +55,14 @@ func Code(seed []byte, step int64) string {
 }
 
 // Match reports which step the code belongs to: the one of now, the one before it or
-// the next one, if it comes later than after. Spaces in the code don't count; anything
+// the next one, if it is greater than after. Spaces in the code don't count; anything
 // else than six digits never matches. It takes the same time for each wrong code.
 func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok bool) {
 	typed := []byte(strings.ReplaceAll(code, " ", ""))
 	for candidate := Step(now) - skew; candidate <= Step(now)+skew; candidate++ {
-		same := subtle.ConstantTimeCompare([]byte(Code(seed, candidate)), typed) == 1
-		// The last of two steps with the same code wins, so that the code isn't good twice.
-		if same && candidate > after {
+		isSame := subtle.ConstantTimeCompare([]byte(Code(seed, candidate)), typed) == 1
+		// The last of two steps with the same code wins, so that the code isn't valid twice.
+		if isSame && candidate > after {
 			step, ok = candidate, true
 		}
 	}

@@ -106,7 +106,7 @@ func TestSameCodeTwice(t *testing.T) {
 		t.Fatalf("step %d, %v; want the later one, %d", used, ok, step+1)
 	}
 	if _, ok := Match(rfcSeed, Code(rfcSeed, step), now, used); ok {
-		t.Error("the code is good twice")
+		t.Error("the code is valid twice")
 	}
 }
 
@@ -138,9 +138,9 @@ func TestURIEscapes(t *testing.T) {
 	label := strings.Split(strings.TrimPrefix(parsed.Path, "/"), ":")
 	clean := func(s string) string { return strings.ReplaceAll(s, ":", " ") }
 	if len(label) != 2 || label[0] != clean(issuer) || label[1] != clean(account) {
-		t.Errorf("label %q", label)
+		t.Errorf("the label is %q", label)
 	}
 	if got := parsed.Query().Get("issuer"); got != clean(issuer) {
-		t.Errorf("issuer %q", got)
+		t.Errorf("the issuer is %q", got)
 	}
 }

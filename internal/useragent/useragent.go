@@ -1,15 +1,15 @@
 // Package useragent names the browser and the system of a User-Agent header. It is only
 // a hint: the sender chooses the header. No text of the header is ever returned, so that
-// nobody can put words of his own into a mail or a page.
+// nobody can put their own words into a mail or a page.
 package useragent
 
 import "strings"
 
-// mark is a part of the header and what it stands for.
-type mark struct{ part, name string }
+// pattern is a part of the header and what it stands for.
+type pattern struct{ part, name string }
 
 // The first match counts: most browsers claim to be others as well.
-var browsers = []mark{
+var browsers = []pattern{
 	{"Edg", "Edge"},
 	{"OPR/", "Opera"},
 	{"SamsungBrowser/", "Samsung Internet"},
@@ -32,7 +32,7 @@ var browsers = []mark{
 	{"doorward", "Doorward"},
 }
 
-var systems = []mark{
+var systems = []pattern{
 	{"Windows", "Windows"},
 	{"iPhone", "iPhone"},
 	{"iPad", "iPad"},
@@ -47,7 +47,7 @@ func Parse(header string) (browser, system string) {
 	return find(browsers, header), find(systems, header)
 }
 
-func find(known []mark, header string) string {
+func find(known []pattern, header string) string {
 	for _, m := range known {
 		if strings.Contains(header, m.part) {
 			return m.name

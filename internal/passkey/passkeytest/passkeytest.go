@@ -52,13 +52,14 @@ func New(origin string) *Authenticator {
 	return &Authenticator{Origin: origin, Flags: Present | Verified, Counter: 1}
 }
 
-// Copy is another authenticator with the same keys and counter.
+// Copy returns another authenticator with the same keys and counter.
 func (a *Authenticator) Copy() *Authenticator {
 	other := *a
 	other.Keys = slices.Clone(a.Keys)
 	return &other
 }
 
+// bytes64 are bytes that JSON has in base64url.
 type bytes64 []byte
 
 func (b bytes64) MarshalText() ([]byte, error) {
@@ -114,7 +115,7 @@ func (a *Authenticator) Create(options []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, has := a.find(o.Exclude); has {
+	if _, ok := a.find(o.Exclude); ok {
 		return nil, ErrExcluded
 	}
 	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -124,7 +125,7 @@ func (a *Authenticator) Create(options []byte) (map[string]any, error) {
 	key := Key{ID: make([]byte, 32), Handle: o.User.ID, RPID: o.RP.ID, secret: secret}
 	_, _ = rand.Read(key.ID)
 	a.Keys = append(a.Keys, key)
-	data := a.data(key, attested)
+	data := a.authenticatorData(key, attested)
 	data = append(data, a.AAGUID[:]...)
 	data = binary.BigEndian.AppendUint16(data, uint16(len(key.ID)))
 	data = append(append(data, key.ID...), cose(secret)...)
@@ -135,7 +136,7 @@ func (a *Authenticator) Create(options []byte) (map[string]any, error) {
 	}), nil
 }
 
-// Get uses a passkey: one that the options allow, else the newest of the relying party.
+// Get uses a passkey: one that the options name, or the newest if they name none.
 func (a *Authenticator) Get(options []byte) (map[string]any, error) {
 	o, err := Read(options)
 	if err != nil {
@@ -151,7 +152,7 @@ func (a *Authenticator) Get(options []byte) (map[string]any, error) {
 	if a.Counter > 0 {
 		a.Counter++
 	}
-	client, data := a.clientData("webauthn.get", o), a.data(key, 0)
+	client, data := a.clientData("webauthn.get", o), a.authenticatorData(key, 0)
 	hash := sha256.Sum256(client)
 	digest := sha256.Sum256(append(slices.Clone(data), hash[:]...))
 	signature, err := ecdsa.SignASN1(rand.Reader, key.secret, digest[:])
@@ -165,8 +166,8 @@ func (a *Authenticator) clientData(kind string, o Options) []byte {
 	return text
 }
 
-// data is the authenticator data up to the counter.
-func (a *Authenticator) data(k Key, more byte) []byte {
+// authenticatorData returns the authenticator data up to the counter.
+func (a *Authenticator) authenticatorData(k Key, more byte) []byte {
 	id := k.RPID
 	if a.RPID != "" {
 		id = a.RPID
@@ -184,7 +185,7 @@ func credential(k Key, response map[string]any) map[string]any {
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// attestation is the CBOR of {"fmt": "none", "attStmt": {}, "authData": data}.
+// attestation returns the CBOR of {"fmt": "none", "attStmt": {}, "authData": data}.
 func attestation(data []byte) []byte {
 	out := append([]byte{0xa3, 0x63}, "fmt"...)
 	out = append(append(out, 0x64), "none"...)
@@ -194,7 +195,7 @@ func attestation(data []byte) []byte {
 	return append(out, data...)
 }
 
-// cose is the CBOR of {kty: EC2, alg: ES256, crv: P-256, x, y}.
+// cose returns the CBOR of {kty: EC2, alg: ES256, crv: P-256, x, y}.
 func cose(secret *ecdsa.PrivateKey) []byte {
 	point, err := secret.PublicKey.Bytes() // 4, x, y
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 type Authority struct {
 	Pool *x509.CertPool
 
-	tb   testing.TB
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	made int64
+	tb         testing.TB
+	cert       *x509.Certificate
+	key        *ecdsa.PrivateKey
+	lastSerial int64
 }
 
 // NewAuthority returns an authority for the test, valid for a day.
@@ -58,9 +58,9 @@ func (a *Authority) Pair(end time.Time) Pair {
 }
 
 func (a *Authority) template(name string, end time.Time) *x509.Certificate {
-	a.made++
+	a.lastSerial++
 	return &x509.Certificate{
-		SerialNumber: big.NewInt(a.made), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		SerialNumber: big.NewInt(a.lastSerial), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: end,
 	}
 }

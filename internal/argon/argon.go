@@ -63,9 +63,9 @@ const (
 	maxTime        = 64
 	maxParallelism = 64
 
-	// maxWorkKiB bounds memory × passes, which is what the time of a hash
-	// follows: both at their maximum would be half a minute. It is the
-	// SENSITIVE setting of libsodium (1 GiB, 4 passes), a few seconds.
+	// maxWorkKiB bounds memory × passes, to which the time of a hash is
+	// proportional: with both at their maximum it would be half a minute. It is
+	// the SENSITIVE setting of libsodium (1 GiB, 4 passes), a few seconds.
 	maxWorkKiB = 4 << 20
 
 	// minConfiguredKiB catches --password-memory-kib given in MiB. Stored

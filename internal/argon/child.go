@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// childIdle is how long a process lives without work. It starts in some 10 ms.
+	// childIdle is how long a process lives without work. Starting one takes some 10 ms.
 	childIdle = 5 * time.Second
 	// startTimeout is how long a process may take to start.
 	startTimeout = 5 * time.Second
@@ -145,7 +145,7 @@ func (c *children) kill(p *child) {
 	}
 }
 
-// usage returns the processes there are, with what they use. The CPU time never goes back.
+// usage returns the number of processes, and what they use. The CPU time never decreases.
 func (c *children) usage() Processes {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,10 +23,10 @@ const (
 	maxPBKDF2Rounds              = 4_000_000
 )
 
-// foreignCost is a cost whose Time of 0 says that it isn't Argon2id's.
+// foreignCost returns a cost whose Time of 0 says that it isn't Argon2id's.
 func foreignCost(kib uint32) Params { return Params{MemoryKiB: kib, Parallelism: 1} }
 
-// bcryptForm is the cost, 22 characters of salt and 31 of hash in bcrypt's own
+// bcryptForm matches the cost, 22 characters of salt and 31 of hash in bcrypt's own
 // alphabet.
 var bcryptForm = regexp.MustCompile(`^([0-9]{2})\$[./A-Za-z0-9]{53}$`)
 
@@ -81,7 +81,7 @@ func scryptMemory(s string) (uint32, error) {
 var passlibAlphabet = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789./").
 	WithPadding(base64.NoPadding)
 
-// parsePBKDF2 reads rounds$salt$key. The key may not exceed its hash function:
+// parsePBKDF2 reads rounds$salt$key. The key may not be longer than one hash:
 // each further block of it costs all rounds again.
 func parsePBKDF2(phc, rest string) (digest, error) {
 	parts := strings.Split(rest, "$")

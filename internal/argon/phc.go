@@ -26,7 +26,7 @@ const (
 
 // digest is a stored hash that was parsed, with a cost within the bounds.
 type digest struct {
-	// cost is the cost of one verification. Time is 0 for a foreign hash, which so
+	// cost is the cost of one verification. Time is 0 for a foreign hash, which therefore
 	// differs from the parameters of every pool.
 	cost Params
 
@@ -60,7 +60,7 @@ func CheckHash(phc string) error {
 	return err
 }
 
-// kinds are the stored hashes that parse reads, by how they begin.
+// kinds are the stored hashes that parse reads, by their first characters.
 var kinds = []struct {
 	prefix string
 	parse  func(phc, rest string) (digest, error)
@@ -146,7 +146,7 @@ func (d digest) isOutdated(now Params) bool {
 	return d.cost != now || len(d.salt) != saltSize || len(d.tag) != tagSize
 }
 
-// parseNumbers reads values separated by commas, each behind its name, in the
+// parseNumbers reads values separated by commas, each after its name, in the
 // order of the names.
 func parseNumbers(s string, names ...string) ([]uint32, error) {
 	parts := strings.Split(s, ",")

@@ -17,7 +17,7 @@ var ErrBusy = errors.New("argon: too many passwords are being hashed already")
 // cannot starve.
 type slots struct {
 	queue int           // callers that may wait
-	wait  time.Duration // how long each may
+	wait  time.Duration // how long each may wait
 	all   int           // slots there are
 	yield func() bool   // whether one slot is to be left to others
 

@@ -40,7 +40,7 @@ var (
 	request = Request{Now: noon, IP: inside}
 )
 
-// requestWith is about an invoice with these attributes.
+// requestWith returns a request about an invoice with these attributes.
 func requestWith(attributes map[string]any) *Request {
 	r := request
 	r.Resource = &Resource{Type: "invoice", ID: "inv_1", Attributes: attributes}

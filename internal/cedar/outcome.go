@@ -5,7 +5,7 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
-// IDs are the @ids of the policies, in the order of the text.
+// IDs returns the @ids of the policies, in the order of the text.
 func (s *Set) IDs() []string {
 	ids := make([]string, len(s.policies))
 	for i, p := range s.policies {
@@ -14,13 +14,13 @@ func (s *Set) IDs() []string {
 	return ids
 }
 
-// Outcome is what a set makes of an action, for all who have a role.
+// Outcome says whom of those with a role a set refuses an action.
 type Outcome int
 
 // The outcomes.
 const (
-	Spared  Outcome = iota // for everybody, whatever the request is
-	Depends                // on who it is, on whether it is a key, or on the request
+	Spared  Outcome = iota // nobody, whatever the request is
+	Depends                // that depends on who it is, on whether it is a key, or on the request
 	Refuses                // everybody, whatever the request is
 )
 

@@ -342,8 +342,8 @@ func codeOf(message string) Code {
 }
 
 var (
-	// placeOf finds the place in an error of cedar-go's parser, and expected what
-	// the parser names in its own words.
+	// placeOf finds the place in an error of cedar-go's parser, and expected what it
+	// has found and what it expected.
 	placeOf  = regexp.MustCompile(`(?:parse error at )?<input>:(\d+):(\d+):? ?`)
 	expected = regexp.MustCompile(`^".*": (?:exact )?got (.*) want (.*)$`)
 )

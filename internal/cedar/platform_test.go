@@ -10,7 +10,8 @@ const people = `[
 	{"uid": {"type": "group", "id": "editors"}},
 	{"uid": {"type": "invoice", "id": "stored"}, "attrs": {"state": "sent", "owner": "morty", "amount": 5, "labels": {"a": [true]}}}]`
 
-// platformSchema returns a schema with the entities. Its action tenant.read is not the platform's.
+// platformSchema returns a schema with the entities. Its action tenant.read is not the
+// platform's.
 func platformSchema(t *testing.T, entities string) *Schema {
 	t.Helper()
 	s, err := NewSchema([]Action{

@@ -21,7 +21,7 @@ type Request struct {
 	Method   string
 	Host     string
 	Path     string
-	Resource *Resource // of an action that declares a type; the tenant is known
+	Resource *Resource // of an action that declares a type; others act on the tenant
 	// Deferred: the caller asks again, with the resource. Until then a policy that depends on
 	// the resource doesn't refuse, and a permit that does holds.
 	Deferred bool

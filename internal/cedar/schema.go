@@ -42,11 +42,11 @@ var cedarTypes = map[Type]string{
 	Bool: "Bool", Long: "Long", String: "String", Strings: "Set<String>", User: "User", Datetime: "datetime", Decimal: "decimal", IP: "ipaddr",
 }
 
-// Action is an action that policies may refuse.
+// Action is an action that policies can refuse and, if Platform, permit.
 type Action struct {
 	Name     string
 	Resource string // the type of its resource; "" for the tenant
-	Platform bool   // policies of ParsePlatform are about it
+	Platform bool   // policies of ParsePlatform apply to it, too
 }
 
 // Schema says which actions, resources and attributes there are. It is immutable.

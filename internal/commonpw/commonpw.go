@@ -151,8 +151,8 @@ func (l *List) Len() int {
 	return strings.Count(l.lines, "\n")
 }
 
-// FalsePositives returns the share of passwords that are refused although they aren't on
-// the list, at most: 0 unless it is a filter.
+// FalsePositives returns the largest share of passwords that are refused although they
+// aren't on the list: 0 unless the list is a filter.
 func (l *List) FalsePositives() float64 {
 	if l.filter == nil {
 		return 0

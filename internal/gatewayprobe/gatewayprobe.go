@@ -162,8 +162,8 @@ func (p Probe) credential(ctx context.Context) Finding {
 	return Finding{"credential", "stays at the gateway", wrong, "Remove Cookie and Authorization before the service: an attacker who breaks into it finds all sessions."}
 }
 
-// spellings are ways to write the name of an identity header. CGI, WSGI and PHP read an underscore like a
-// hyphen, and some frameworks a dot.
+// spellings are ways to write the name of an identity header. CGI, WSGI and PHP read an
+// underscore like a hyphen, and some frameworks a dot.
 var spellings = []func(string) string{
 	func(name string) string { return name }, strings.ToLower, strings.ToUpper,
 	func(name string) string { return strings.ReplaceAll(name, "-", "_") },

@@ -329,7 +329,7 @@ func TestHostileAnswers(t *testing.T) {
 			go func() {
 				conn, err := listener.Accept()
 				if err == nil {
-					_, _ = http.ReadRequest(bufio.NewReader(conn)) // an answer before it is an error of another kind
+					_, _ = http.ReadRequest(bufio.NewReader(conn)) // to answer earlier would be another error
 					test.serve(conn)
 					_ = conn.Close()
 				}

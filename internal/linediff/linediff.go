@@ -3,7 +3,7 @@ package linediff
 
 import "strings"
 
-// Kind says where a line is.
+// Kind says in which texts a line is.
 type Kind string
 
 // The kinds of lines.
@@ -136,7 +136,7 @@ func lcsLengths(a, b []string) [][]uint16 {
 
 func hunks(all []Line) (d Diff) {
 	shown := shownLines(all)
-	open := false // whether the last hunk is
+	open := false // whether the next line belongs to the last hunk
 	for i, line := range all {
 		switch {
 		case !shown[i]:

@@ -50,8 +50,8 @@ var Reserved = []string{
 	"invitation", "password", "key", "model", "installation", "request", "access",
 }
 
-// Types are the types that an attribute of a resource can have. A set is one of strings.
-// A user is the id of a person.
+// Types are the types that an attribute of a resource can have. A set has strings,
+// and a user is the id of a person.
 var Types = []string{"bool", "long", "string", "set", "user", "datetime"}
 
 // TypeUser is the type of entities that can be subjects of AuthZEN requests. Doorward's own
@@ -73,7 +73,7 @@ type File struct {
 	Actions   []Action   // in the order of the text
 	Resources []Resource // in the order of the text
 	// Policies is the text of the operator's policies; empty for none. PolicyPlace
-	// returns where in the file a place of it is.
+	// returns the place in the file of a place in it.
 	Policies string
 	// Entities is a JSON array of the operator's entities; nil for none.
 	Entities []byte

@@ -12,8 +12,8 @@
 // # Only unambiguous addresses
 //
 // Browsers (WHATWG URL Standard), servers and net/url read unusual addresses
-// differently: https:evil.example, https:\\evil.example, a host behind @, percent-encoded
-// or with a tab in it. An address is therefore refused unless all
+// differently: https:evil.example, https:\\evil.example, a host behind @,
+// percent-encoded or with a tab in it. An address is therefore refused unless all
 // read it the same way: printable ASCII, as browsers write it (location.href),
 // scheme://host/ without user or empty host, no dot segments in any spelling. In
 // addition, a returned address begins with the origin from the list, then a slash,

@@ -63,8 +63,8 @@ func (p Place) additionalData(header []byte) []byte {
 	return data
 }
 
-// Seal encrypts the value for the key and this place. It panics when
-// plain is longer than MaxPlain.
+// Seal encrypts the value for this key and place. It panics if plain is longer than
+// MaxPlain.
 func (k Key) Seal(at Place, plain []byte) []byte {
 	if len(plain) > MaxPlain {
 		panic("seal: the value is longer than MaxPlain")

@@ -1,5 +1,5 @@
-// Package secretfile reads files that hold a secret, and refuses those with too
-// wide permissions.
+// Package secretfile reads files that hold a secret, and refuses those that
+// others can read or write.
 //
 //	text, err := secretfile.Read("/run/secrets/database")
 //
@@ -8,7 +8,7 @@
 // (root:doorward, 0640), systemd's credentials and Kubernetes Secrets with an
 // fsGroup.
 //
-// It checks the mode of the opened file, behind symbolic links, and not those of
+// It checks the mode of the opened file, after symbolic links, and not those of
 // the folders above, which a container can't see. Of an access control list
 // (ACL) it sees what the group bits of the mode show.
 package secretfile

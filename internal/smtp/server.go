@@ -220,8 +220,9 @@ func (l *letter) deliver(client *smtp.Client) error {
 	return nil
 }
 
-// classify makes the error of a 5xx reply permanent, except the codes of RFC 4954 section 6 that ask
-// for (another way of) authentication: some servers send them only at RCPT.
+// classify makes the error of a 5xx reply permanent, except for the codes of RFC 4954
+// section 6 that ask for (another way of) authentication: some servers send them only at
+// RCPT.
 func classify(err error) error {
 	var reply *textproto.Error
 	if !errors.As(err, &reply) || reply.Code < 500 || reply.Code > 599 {

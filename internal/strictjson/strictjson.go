@@ -73,7 +73,7 @@ func (e *Error) Error() string {
 }
 
 // Int is an integer that is clamped to int64, so that the caller's range check refuses
-// numbers beyond it. For a plain int field such a number is a syntax error.
+// numbers beyond it. A plain int field refuses such numbers itself.
 type Int int64
 
 // UnmarshalJSON takes a JSON integer of any length.

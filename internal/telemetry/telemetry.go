@@ -72,7 +72,7 @@ type Route struct {
 func (m *Metrics) Route(method, pattern string) *Route {
 	r := &Route{took: m.took.WithLabelValues(method, pattern)}
 	for i, class := range []string{"1xx", "2xx", "3xx", "4xx", "5xx"} {
-		if i > 0 { // net/http sends those itself; none is an answer
+		if i > 0 { // net/http sends 1xx itself, and none is an answer
 			r.classes[i] = m.requests.WithLabelValues(method, pattern, class)
 		}
 	}
@@ -138,7 +138,7 @@ type sampled struct{ read func() []Sample }
 // can't check them beforehand.
 func (s sampled) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends the values of now.
+// Collect sends the current values.
 func (s sampled) Collect(to chan<- prometheus.Metric) {
 	for _, v := range s.read() {
 		kind := prometheus.GaugeValue

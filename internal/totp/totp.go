@@ -39,7 +39,7 @@ func Base32(seed []byte) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(seed)
 }
 
-// Step returns the number of the 30 seconds that t is in, counted from 1970.
+// Step returns the number of the 30-second step that t is in, counted from 1970.
 func Step(t time.Time) int64 { return t.Unix() / period }
 
 // Code returns the six digits of a step.
@@ -56,7 +56,7 @@ func Code(seed []byte, step int64) string {
 
 // Match reports which step the code belongs to: the one of now, the one before it or
 // the next one, if it is greater than after. Spaces in the code don't count; anything
-// else than six digits never matches. It takes the same time for each wrong code.
+// other than six digits never matches. It takes the same time for each wrong code.
 func Match(seed []byte, code string, now time.Time, after int64) (step int64, ok bool) {
 	typed := []byte(strings.ReplaceAll(code, " ", ""))
 	for candidate := Step(now) - skew; candidate <= Step(now)+skew; candidate++ {

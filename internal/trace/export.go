@@ -22,8 +22,7 @@ type Options struct {
 	Collector *url.URL
 	// Header is sent for authentication, unless its name is empty.
 	Header Header
-	// Sample is the fraction, 0 to 1, that is traced of the work about which no trusted
-	// caller decides.
+	// Sample is the fraction, 0 to 1, of work that is traced if no trusted caller decides.
 	Sample float64
 	// TrustedProxies are the addresses whose trace headers are trusted.
 	TrustedProxies []netip.Prefix
@@ -83,8 +82,8 @@ func (t *Tracer) Counts() (sent, lost uint64) {
 	return t.exporter.sent.Load(), t.exporter.lost.Load()
 }
 
-// Close exports the ended spans that the collector accepts within that time,
-// and releases all resources.
+// Close exports the ended spans that the collector accepts within that time, and releases
+// all resources.
 func (t *Tracer) Close(within time.Duration) {
 	if t == nil {
 		return
@@ -104,7 +103,7 @@ type exporter struct {
 	log        *slog.Logger
 	queued     atomic.Int64
 	sent, lost atomic.Uint64
-	warnedAt   time.Time // by the one goroutine that exports
+	warnedAt   time.Time // used only by the goroutine that exports
 }
 
 // ExportSpans always returns nil.

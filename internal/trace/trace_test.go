@@ -97,9 +97,9 @@ func TestTrustedHeaders(t *testing.T) {
 		from           string
 		lines          []string
 		sample         float64
-		isTraced       bool // a request
+		isTraced       bool // by Request
 		inCallersTrace bool
-		isCheckTraced  bool
+		isCheckTraced  bool // by Check
 	}{
 		"a trusted proxy, sampled":                {"10.1.2.3", []string{sampled}, 0, true, true, true},
 		"a trusted proxy, not sampled":            {"10.1.2.3", []string{unsampled}, 1, false, false, false},

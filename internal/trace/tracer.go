@@ -31,8 +31,8 @@ func (t *Tracer) Trust(proxies []netip.Prefix) {
 	}
 }
 
-// Request begins the span of a request to a route, named by its pattern, that began at began
-// (the zero time: now), and returns the request with the span in its context. A trusted
+// Request begins the span of a request to a route, named by its pattern. began is when the
+// request began, or zero for now. It returns the request with the span in its context. A trusted
 // proxy decides whether it is traced, and in which trace; others are sampled.
 func (t *Tracer) Request(r *http.Request, route string, began time.Time) (*http.Request, *Span) {
 	if t == nil {
@@ -98,8 +98,8 @@ func (t *Tracer) isChosen() bool { return rand.Float64() < t.sample }
 const traceParent = "Traceparent"
 
 // parent returns the span that a trusted caller declares as parent, else an invalid one.
-// Others could have all of their requests traced, which costs time, or write into another
-// trace. Tracestate and baggage are ignored, too.
+// Other callers could have all of their requests traced, which costs time, or write into
+// another trace. Tracestate and baggage are ignored, too.
 func (t *Tracer) parent(r *http.Request) (none otel.SpanContext) {
 	lines := r.Header[traceParent]
 	if len(lines) != 1 || !t.isTrusted(r.RemoteAddr) {

@@ -167,7 +167,7 @@ func (s *Server) Stop() {
 	r.listener.closeAll()
 }
 
-// Addr is host:port, the same for the server's whole life.
+// Addr is host:port, the same after each Restart.
 func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -226,10 +226,10 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 		err = w.refuseIfPaused(ctx, by, operations)
 	}
 	var revocation doorward.Revocation
-	idle, ended := false, false
+	noChange, ended := false, false
 	if err == nil {
 		revocation, ended, err = w.write(ctx, at.Action, func(tx *store.Tx) (err error) {
-			if at, idle, err = performAll(ctx, tx, by, operations); idle {
+			if at, noChange, err = performAll(ctx, tx, by, operations); noChange {
 				tx.ForceDurable()
 			}
 			if err == nil && seen != w.pauses.changesSeen() {
@@ -241,7 +241,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 	// If nothing had to be changed, the call that made the change may still be waiting for the
 	// nodes. This answer, too, must hold on every node.
 	switch {
-	case err == nil && idle && !ended:
+	case err == nil && noChange && !ended:
 		_, err = w.waitForNodes(ctx, w.lease.SettleAll) // not in the result: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
 		revocation, err = w.confirmNotFound(ctx, by, operations, err)
@@ -271,7 +271,7 @@ func (w *Writer) authorizeAll(by doorward.Caller, operations []Operation) (at Op
 
 // performAll returns the operation that failed and why, and whether one of them changed
 // nothing.
-func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) (at Operation, idle bool, err error) {
+func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) (at Operation, noChange bool, err error) {
 	callers := make([]doorward.Caller, len(operations))
 	for i, op := range operations {
 		if callers[i], err = decideAgain(ctx, tx, by, op); err != nil {
@@ -279,13 +279,13 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operation
 		}
 	}
 	for i, op := range operations {
-		nothing, err := perform(ctx, tx, callers[i], op)
+		unchanged, err := perform(ctx, tx, callers[i], op)
 		if err != nil {
 			return op, false, err
 		}
-		idle = idle || nothing
+		noChange = noChange || unchanged
 	}
-	return at, idle, nil
+	return at, noChange, nil
 }
 
 // ConfirmGone is for an answer that something is gone, which must hold on every node like the
@@ -298,7 +298,7 @@ func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, 
 	return w.waitForNodes(ctx, w.lease.SettleAll)
 }
 
-func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (idle bool, err error) {
+func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (noChange bool, err error) {
 	opTx := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done), isCounted: countsInQuota(by, op.Action)}
 	tx.MailShare = share(opTx.event)
 	if err := op.Write(opTx); err != nil || opTx.noChange {

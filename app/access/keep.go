@@ -57,7 +57,7 @@ func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
 	case ReasonRole, ReasonRank, ReasonKey, ReasonTenant, ReasonPolicy:
 		return true
 	}
-	return false // not decided by what a replay can change
+	return false // of another tenant's object, of an unknown action, or of one of the operator
 }
 
 // isFull reports whether keptPerSecond decisions of this second were kept.

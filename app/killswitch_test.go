@@ -215,9 +215,9 @@ const (
 )
 
 var killSwitch = []struct {
-	path             string
+	name             string
 	do               func(*apptest.Fixture, holder) error
-	alone, elsewhere string
+	alone, elsewhere string                               // results for a person in one tenant, and in two
 	undo             func(*apptest.Fixture, holder) error // nil: nothing to undo
 }{
 	{"suspended by an OWNER", edit(byOwner, suspended), fmt.Sprintf(endOfMembership, "-", resetExpired, "lives"), fmt.Sprintf(endOfMembership, "lives", "lives", "lives"), edit(byOwner, resumed)},
@@ -301,18 +301,18 @@ func TestKillSwitch(t *testing.T) {
 				for elsewhere, want := range map[bool]string{false: k.alone, true: k.elsewhere} {
 					c := newHolder(f, elsewhere)
 					if got := outcomes(f, c); strings.Count(got, "lives") < 6 {
-						t.Fatalf("%s: before it the results are %q", k.path, got)
+						t.Fatalf("%s: before it the results are %q", k.name, got)
 					}
 					f.NoError(k.do(f, c))
 					if got := outcomes(f, c); got != want {
-						t.Errorf("%s, in another tenant too: %v\n got %q\nwant %q", k.path, elsewhere, got, want)
+						t.Errorf("%s, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, want)
 					}
 					if k.undo == nil {
 						continue
 					}
 					f.NoError(k.undo(f, c))
 					if got := outcomes(f, c); got != afterwards.Replace(want) {
-						t.Errorf("%s, and undone, in another tenant too: %v\n got %q\nwant %q", k.path, elsewhere, got, afterwards.Replace(want))
+						t.Errorf("%s, and undone, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, afterwards.Replace(want))
 					}
 				}
 			}

@@ -270,20 +270,20 @@ func TestSecretHasEndedOnOneNodeOnly(t *testing.T) {
 }
 
 // wantOutcomes fails unless each way has the outcome; memory may know nothing.
-func wantOutcomes(f *apptest.Fixture, when string, got map[string]string, want, write string) {
+func wantOutcomes(f *apptest.Fixture, when string, outcomes map[string]string, want, write string) {
 	f.Helper()
-	for way, is := range got {
+	for way, got := range outcomes {
 		wanted := want
 		switch {
-		case strings.HasSuffix(way, "memory") && is == "":
+		case strings.HasSuffix(way, "memory") && got == "":
 			continue
 		case strings.HasSuffix(way, "begun"):
 			wanted = write
 		case strings.HasSuffix(way, "introspection") && want == "ip_not_allowed":
 			wanted = "unauthenticated"
 		}
-		if is != wanted {
-			f.Errorf("%s: %s answers %q, want %q", when, way, is, wanted)
+		if got != wanted {
+			f.Errorf("%s: %s answers %q, want %q", when, way, got, wanted)
 		}
 	}
 }
@@ -497,8 +497,8 @@ func TestNodeCutOff(t *testing.T) {
 			f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), revoked.boss.Caller, revoked.key.ID)))
 			for _, c := range []issued{kept, revoked} {
 				for _, way := range []string{"memory", "check", "introspection"} {
-					if is := probes[way](f, f.Node(1), c, doorward.Caller{}); is != "" && is != string(doorward.CodeUnavailable) {
-						t.Errorf("cut off, %s answers %q", way, is)
+					if got := probes[way](f, f.Node(1), c, doorward.Caller{}); got != "" && got != string(doorward.CodeUnavailable) {
+						t.Errorf("cut off, %s answers %q", way, got)
 					}
 				}
 			}

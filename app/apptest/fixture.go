@@ -173,9 +173,9 @@ func (f *Fixture) NoError(err error) {
 }
 
 // Until waits for a condition, for a minute at most.
-func (f *Fixture) Until(what string, is func() bool) {
+func (f *Fixture) Until(what string, condition func() bool) {
 	f.Helper()
-	for began := time.Now(); !is(); <-time.After(time.Millisecond) {
+	for began := time.Now(); !condition(); <-time.After(time.Millisecond) {
 		if time.Since(began) > time.Minute {
 			f.Fatalf("timeout after a minute: %s", what)
 		}

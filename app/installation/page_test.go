@@ -31,6 +31,7 @@ func TestOperatorPageOnce(t *testing.T) {
 		if code := apptest.Code(apptest.ErrorOf(at(1).OpenPage(f.Context(), apptest.Anonymous(1), late))); code != doorward.CodeInvalidCode {
 			f.Errorf("a link of ten minutes ago answers %q", code)
 		}
+		// open opens a page, and returns a function that requests it and returns the code.
 		open := func() func() doorward.Code {
 			token, err := at(0).OpenPage(f.Context(), apptest.Anonymous(1), link())
 			f.NoError(err)

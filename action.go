@@ -58,10 +58,10 @@ const (
 	MFAEnrol         Action = "mfa.enrol"       // a second factor was set up, or recovery codes were made
 	MFARemove        Action = "mfa.remove"      // a second factor was removed
 	MFAChallenge     Action = "mfa.challenge"   // the password was right, and a second factor is asked for
-	MFARefuse        Action = "mfa.refuse"      // an answer to that was wrong
-	MFARecover       Action = "mfa.recover"     // a recovery code stood in for the factor, or the code of a reset
+	MFARefuse        Action = "mfa.refuse"      // an answer to a challenge was wrong
+	MFARecover       Action = "mfa.recover"     // a recovery code, or the code of a reset, took the factor's place
 	MFAClone         Action = "mfa.clone"       // a passkey was found to be a copy, and was disabled
-	MFAReset         Action = "mfa.reset"       // an administrator lets a person begin again
+	MFAReset         Action = "mfa.reset"       // an administrator lets a person set up factors again
 	TenantUpdate     Action = "tenant.update"
 	TenantClose      Action = "tenant.close"
 	TenantRestore    Action = "tenant.restore"
@@ -75,7 +75,7 @@ const (
 	KeyRevoke        Action = "key.revoke"
 	KeyEnable        Action = "key.enable"         // a key of a service works again after a restore
 	SigningKeyRotate Action = "key.rotate_signing" // assertions are signed with the next key
-	MasterKeyRotate  Action = "key.rotate_master"  // what is sealed is sealed with another key
+	MasterKeyRotate  Action = "key.rotate_master"  // sealed values are sealed again, with another key
 	APIKeyCreate     Action = "apikey.create"
 	APIKeyUpdate     Action = "apikey.update"
 	APIKeyRotate     Action = "apikey.rotate"
@@ -103,9 +103,9 @@ const (
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
 	InstallationMove    Action = "installation.move"    // its database was moved to another server
-	ModelApply          Action = "model.apply"          // the platform has other actions
+	ModelApply          Action = "model.apply"          // the platform's model was replaced
 
-	InstallationMaintenance Action = "installation.maintenance" // changes are paused, or no longer
+	InstallationMaintenance Action = "installation.maintenance" // changes were paused or resumed
 
 	AuditLink Action = "audit.link" // a link was made that opens the operator's page
 	AuditOpen Action = "audit.open" // such a link was opened
@@ -137,9 +137,9 @@ type Verb struct {
 	// WhilePaused reports whether it is allowed while the operator has paused changes:
 	// what a login needs, and what ends access.
 	WhilePaused bool
-	// Counted reports whether its events count in a tenant's quota of events a day, which
-	// refuses it when it is used up. Not what opens or ends access, takes something away, or
-	// protects an account: a full quota must lock nobody out and keep nobody in.
+	// Counted reports whether its events count in a tenant's quota of events a day; when that
+	// is used up, the action is refused. Actions that open or end access, delete something, or
+	// protect an account aren't counted: a used-up quota must not lock people out or keep them in.
 	Counted bool
 	// NoKeys: API keys can't have the permission.
 	NoKeys bool
@@ -209,12 +209,12 @@ var own = []Verb{
 	through(RoleManage, RoleDelete),
 	counted(through(PolicyManage, PolicyUpdate)),
 	through(PolicyManage, PolicyConfirm),
-	through(PolicyManage, PolicyRestore), // its way out of a policy that refuses too much
+	through(PolicyManage, PolicyRestore), // not counted: the way out of a policy that refuses too much
 	counted(through(WebhookManage, WebhookCreate)),
 	counted(through(WebhookManage, WebhookUpdate)),
 	through(WebhookManage, WebhookDelete),
 	through(WebhookManage, WebhookRotate),
-	through(WebhookManage, WebhookTest), // it has been sent already
+	through(WebhookManage, WebhookTest), // not counted: recorded after the request was sent
 	counted(through(WebhookManage, WebhookRetry)),
 	counted(through(WebhookManage, WebhookReplay)),
 	counted(through(SettingsManage, TenantUpdate)),
@@ -268,7 +268,7 @@ var own = []Verb{
 	whilePaused(Verb{Action: AuditLink, By: ByOperator}),
 }
 
-// messaging are the actions of a messaging platform. A model takes their place.
+// messaging are the actions of a messaging platform. An applied model replaces them.
 var messaging = []Verb{
 	platform(grants(MessageSend, RoleOwner, RoleAdmin, RoleUser)),
 	platform(grants(MessageRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),

@@ -145,14 +145,14 @@ const (
 	APIKeyPermissionsMax = 100
 	APIKeyAddressesMax   = 50
 	APIKeyPerSecondMax   = 10_000
-	APIKeysMax           = 100 // live ones of a tenant
+	APIKeysMax           = 100 // of a tenant, without those that have ended
 )
 
 // PrincipalOfKey returns the principal of an API key in a tenant of the status. It may
 // do nothing unless the owner is an active member.
 func PrincipalOfKey(k APIKey, tenant TenantStatus) Principal {
 	p := Principal{Kind: ByKey, ID: k.ID, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: tenant, Rules: k.Rules, AuthAt: k.CreatedAt}
-	p.hold(k.Rules.Grant(k.EffectiveRole()))
+	p.setGrant(k.Rules.Grant(k.EffectiveRole()))
 	p.Permissions = k.effective()
 	p.Policy = k.Rules.policyOf(&p)
 	return p

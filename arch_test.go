@@ -22,8 +22,8 @@ import (
 
 const module = "github.com/doorward/doorward"
 
-// siblings are the features that may import other features. All others meet in
-// the transaction: each writes its own rows through app/access.
+// siblings has, for each feature that may import others, their names. Features that need
+// each other otherwise share a transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
 	"account":    {"credential"},
 	"apikey":     {"registry"},
@@ -51,7 +51,7 @@ var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app
 
 // The functions that some laws restrict, by their full names.
 const (
-	permitted  = "(*" + module + ".Permissions).Allow"
+	allowCall  = "(*" + module + ".Permissions).Allow"
 	writeCall  = "(*" + module + "/store.DB).Write"
 	fillCall   = "(*" + module + "/store.DB).Fill"
 	upkeepCall = "(*" + module + "/app/access.Writer).Upkeep"
@@ -87,7 +87,7 @@ type law struct {
 	name   string
 	remedy string
 	breaks func(reference) bool
-	// violation breaks the law once, on the line that says here.
+	// violation breaks the law once, on the line with the word here.
 	violation file
 }
 
@@ -107,171 +107,177 @@ var laws = []law{
 	{
 		name:   "every folder of Go stands on a floor",
 		remedy: "put the code on a floor of ARCHITECTURE.md, or give the new floor a row there and laws here",
-		breaks: func(s reference) bool {
-			return s.imports+s.calls == "" && !slices.Contains(floors, floor(s.from.folder))
+		breaks: func(r reference) bool {
+			return r.imports+r.calls == "" && !slices.Contains(floors, floor(r.from.folder))
 		},
 		violation: file{"util/util.go", "package util // here"},
 	},
 	{
 		name:   "the root package imports the standard library only, and no I/O",
 		remedy: "do the I/O on a higher floor and hand plain values down",
-		breaks: func(s reference) bool {
-			return s.from.folder == "." && s.ships() && (!standard(s.imports) || slices.Contains(ioPackages, s.imports))
+		breaks: func(r reference) bool {
+			return r.from.folder == "." && r.ships() && (!isStandard(r.imports) || slices.Contains(ioPackages, r.imports))
 		},
 		violation: file{"role.go", "package doorward\n\nimport _ \"net/http\" // here"},
 	},
 	{
-		name:      "internal packages import nothing of ours outside of internal",
-		remedy:    "hand plain values in; a tool that knows a domain term belongs in app or store",
-		breaks:    func(s reference) bool { return s.from.floor("internal") && s.ours() && !s.within("internal/*") },
+		name:   "internal packages import nothing of ours outside of internal",
+		remedy: "hand plain values in; a tool that knows a domain term belongs in app or store",
+		breaks: func(r reference) bool {
+			return r.from.isOnFloor("internal") && r.isOurs() && !r.importsWithin("internal/*")
+		},
 		violation: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "\" // here"},
 	},
 	{
 		name:   "internal packages do not import each other",
 		remedy: "let the caller join the two",
-		breaks: func(s reference) bool {
-			return s.from.floor("internal") && s.within("internal/*") && !s.within(feature(s.from.folder)+"/*")
+		breaks: func(r reference) bool {
+			return r.from.isOnFloor("internal") && r.importsWithin("internal/*") && !r.importsWithin(feature(r.from.folder)+"/*")
 		},
 		violation: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "/internal/secret\" // here"},
 	},
 	{
-		name:      "store imports doorward and internal only: it holds rows, no rule",
-		remedy:    "move the rule up into the feature in app that asks for the rows",
-		breaks:    func(s reference) bool { return s.from.floor("store") && s.importsOutside(".", "internal/*", "store/*") },
+		name:   "store imports doorward and internal only: it holds rows, no rule",
+		remedy: "move the rule up into the feature in app that asks for the rows",
+		breaks: func(r reference) bool {
+			return r.from.isOnFloor("store") && r.importsOutside(".", "internal/*", "store/*")
+		},
 		violation: file{"store/user.go", "package store\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
-		name:   "store/lease and store/transfer stand beside each other",
+		name:   "store/lease and store/transfer do not import each other",
 		remedy: "what both need belongs in store, or in store/internal",
-		breaks: func(s reference) bool {
-			return s.from.folder == "store/lease" && s.within("store/transfer") || s.from.folder == "store/transfer" && s.within("store/lease")
+		breaks: func(r reference) bool {
+			return r.from.folder == "store/lease" && r.importsWithin("store/transfer") || r.from.folder == "store/transfer" && r.importsWithin("store/lease")
 		},
 		violation: file{"store/transfer/move.go", "package transfer\n\nimport _ \"" + module + "/store/lease\" // here"},
 	},
 	{
 		name:   "app/access imports doorward, store, store/lease and internal/trace only",
 		remedy: "access knows no feature: let the feature call access.Do and pass what it knows",
-		breaks: func(s reference) bool {
-			return s.from.folder == "app/access" && s.importsOutside(".", "store", "store/lease", "store/storetest", "internal/trace")
+		breaks: func(r reference) bool {
+			return r.from.folder == "app/access" && r.importsOutside(".", "store", "store/lease", "store/storetest", "internal/trace")
 		},
 		violation: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
 		name:   "a feature imports doorward, store, app/access, internal and its named siblings only",
 		remedy: "features meet in the transaction: write the rows of both in one access.Do (see siblings in arch_test.go)",
-		breaks: func(s reference) bool {
-			return s.from.feature() && s.importsOutside(append(allowedImports(s.from.folder), ".", "store", "store/lease", "app/access", "internal/*")...)
+		breaks: func(r reference) bool {
+			return r.from.isFeature() && r.importsOutside(append(allowedImports(r.from.folder), ".", "store", "store/lease", "app/access", "internal/*")...)
 		},
 		violation: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
 		name:   "of the features only app/session, app/apikey and app/assertion follow the lease",
 		remedy: "write through access.Do, which waits for the lease; memory of credentials belongs in app/registry",
-		breaks: func(s reference) bool {
-			return s.from.feature() && s.from.folder != "app/session" && s.from.folder != "app/apikey" && s.from.folder != "app/assertion" && s.within("store/lease")
+		breaks: func(r reference) bool {
+			return r.from.isFeature() && r.from.folder != "app/session" && r.from.folder != "app/apikey" && r.from.folder != "app/assertion" && r.importsWithin("store/lease")
 		},
 		violation: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/store/lease\" // here"},
 	},
 	{
 		name:      "app/roster reads and writes files: it imports doorward and internal only",
 		remedy:    "what a list has to be held against in the database belongs in app/user",
-		breaks:    func(s reference) bool { return s.from.folder == "app/roster" && s.importsOutside(".", "internal/*") },
+		breaks:    func(r reference) bool { return r.from.folder == "app/roster" && r.importsOutside(".", "internal/*") },
 		violation: file{"app/roster/roster.go", "package roster\n\nimport _ \"" + module + "/store\" // here"},
 	},
 	{
 		name:      "app/outbox knows no work and no database: it imports the standard library only",
 		remedy:    "hand in a function (see outbox.Queue); what a mail is belongs in app/mail",
-		breaks:    func(s reference) bool { return s.from.folder == "app/outbox" && s.ships() && !standard(s.imports) },
+		breaks:    func(r reference) bool { return r.from.folder == "app/outbox" && r.ships() && !isStandard(r.imports) },
 		violation: file{"app/outbox/outbox.go", "package outbox\n\nimport _ \"" + module + "/internal/smtp\" // here"},
 	},
 	{
 		name:   "app joins the features and knows nothing above",
 		remedy: "hand plain values down; what speaks a protocol belongs in web",
-		breaks: func(s reference) bool {
-			return s.from.folder == "app" && s.importsOutside(".", "store", "store/lease", "store/storetest", "app/*", "internal/*")
+		breaks: func(r reference) bool {
+			return r.from.folder == "app" && r.importsOutside(".", "store", "store/lease", "store/storetest", "app/*", "internal/*")
 		},
 		violation: file{"app/app.go", "package app\n\nimport _ \"" + module + "/web/front\" // here"},
 	},
 	{
 		name:      "docs holds pages and imports no other package",
 		remedy:    "what makes something of the pages belongs in web/pages",
-		breaks:    func(s reference) bool { return s.from.floor("docs") && s.ours() },
+		breaks:    func(r reference) bool { return r.from.isOnFloor("docs") && r.isOurs() },
 		violation: file{"docs/docs.go", "package docs\n\nimport _ \"" + module + "\" // here"},
 	},
 	{
 		name:   "web asks app, never store",
 		remedy: "add a method to the feature in app and call that",
-		breaks: func(s reference) bool {
-			return s.from.floor("web") && s.importsOutside(".", "docs", "app/*", "internal/*", "web/*")
+		breaks: func(r reference) bool {
+			return r.from.isOnFloor("web") && r.importsOutside(".", "docs", "app/*", "internal/*", "web/*")
 		},
 		violation: file{"web/api/login.go", "package api\n\nimport _ \"" + module + "/store\" // here"},
 	},
 	{
 		name:   "a protocol's folder in web imports no other protocol's",
 		remedy: "what two protocols share belongs in web/front, or in web/ui if it is about pages; web.go joins their tables",
-		breaks: func(s reference) bool {
-			return s.from.floor("web") && s.from.folder != "web" && s.within("web/*") && !s.within("web/front", "web/ui", feature(s.from.folder)+"/*")
+		breaks: func(r reference) bool {
+			return r.from.isOnFloor("web") && r.from.folder != "web" && r.importsWithin("web/*") && !r.importsWithin("web/front", "web/ui", feature(r.from.folder)+"/*")
 		},
 		violation: file{"web/pages/login.go", "package pages\n\nimport _ \"" + module + "/web/api\" // here"},
 	},
 	{
 		name:   "OpenTelemetry is named in internal/trace only",
 		remedy: "begin a span with trace.Start; what it lacks belongs in internal/trace",
-		breaks: func(s reference) bool {
-			return strings.HasPrefix(s.imports, "go.opentelemetry.io/") && s.ships() && feature(s.from.folder) != "internal/trace"
+		breaks: func(r reference) bool {
+			return strings.HasPrefix(r.imports, "go.opentelemetry.io/") && r.ships() && feature(r.from.folder) != "internal/trace"
 		},
 		violation: file{"app/mail/mail.go", "package mail\n\nimport _ \"go.opentelemetry.io/otel/trace\" // here"},
 	},
 	{
 		name:   "cedar-go is named in internal/cedar only",
 		remedy: "ask internal/cedar, which looks at size and depth first and counts a policy that errs as a refusal",
-		breaks: func(s reference) bool {
-			return strings.HasPrefix(s.imports, "github.com/cedar-policy/") && s.from.folder != "internal/cedar"
+		breaks: func(r reference) bool {
+			return strings.HasPrefix(r.imports, "github.com/cedar-policy/") && r.from.folder != "internal/cedar"
 		},
 		violation: file{"app/member/member.go", "package member\n\nimport _ \"github.com/cedar-policy/cedar-go\" // here"},
 	},
 	{
 		name:   "database/sql is named in store and internal only",
 		remedy: "add a method to store.Tx or store.DB",
-		breaks: func(s reference) bool {
-			sql := s.imports == "database/sql" || strings.HasPrefix(s.imports, "database/sql/")
-			return sql && s.ships() && !s.from.floor("store") && !s.from.floor("internal")
+		breaks: func(r reference) bool {
+			sql := r.imports == "database/sql" || strings.HasPrefix(r.imports, "database/sql/")
+			return sql && r.ships() && !r.from.isOnFloor("store") && !r.from.isOnFloor("internal")
 		},
 		violation: file{"cmd/doorward/main.go", "package main\n\nimport _ \"database/sql\" // here"},
 	},
 	{
 		name:   "client imports the standard library only, its tests in client/tests aside",
 		remedy: "the client speaks the HTTP API; copy the few types that it needs",
-		breaks: func(s reference) bool {
-			return s.from.folder == "client" && s.imports != "" && s.imports != module+"/client" && !standard(s.imports)
+		breaks: func(r reference) bool {
+			return r.from.folder == "client" && r.imports != "" && r.imports != module+"/client" && !isStandard(r.imports)
 		},
 		violation: file{"client/client.go", "package client\n\nimport _ \"" + module + "\" // here"},
 	},
 	{
-		name:      "only examples/messaging and the client's tests import client, which is a module of its own",
-		remedy:    "go.mod would need a replace, and go install of a version refuses that: put the code into examples/messaging or client/tests",
-		breaks:    func(s reference) bool { return s.within("client/*") && !slices.Contains(readModules, s.from.folder) },
+		name:   "only examples/messaging and the client's tests import client, which is a module of its own",
+		remedy: "go.mod would need a replace, and go install of a version refuses that: put the code into examples/messaging or client/tests",
+		breaks: func(r reference) bool {
+			return r.importsWithin("client/*") && !slices.Contains(readModules, r.from.folder)
+		},
 		violation: file{"examples/site_test.go", "package examples_test\n\nimport _ \"" + module + "/client\" // here"},
 	},
 	{
 		name:   "test support (a package named …test) is imported by tests and test support only",
 		remedy: "move what is needed into the package that the test support tests",
-		breaks: func(s reference) bool {
-			support := s.ours() && strings.HasSuffix(s.imports, "test")
-			return support && !s.from.test && !s.from.support()
+		breaks: func(r reference) bool {
+			support := r.isOurs() && strings.HasSuffix(r.imports, "test")
+			return support && !r.from.isTest && !r.from.isTestSupport()
 		},
 		violation: file{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/store/storetest\" // here"},
 	},
 	{
 		name:      "doorwardtest is imported by external tests only",
 		remedy:    "doorwardtest imports every floor: put the test into a package named …_test",
-		breaks:    func(s reference) bool { return s.from.test && !s.from.external && s.within("doorwardtest") },
+		breaks:    func(r reference) bool { return r.from.isTest && !r.from.isExternal && r.importsWithin("doorwardtest") },
 		violation: file{"app/session/session_test.go", "package session\n\nimport _ \"" + module + "/doorwardtest\" // here"},
 	},
 	{
 		name:   "only app/access decides: no other calls (*Permissions).Allow",
 		remedy: "ask access.Can, which knows the object and the state of the tenant too; Verb.Roles and Role.Permissions are for tables",
-		breaks: func(s reference) bool { return s.calls == permitted && s.ships() && s.from.folder != "app/access" },
+		breaks: func(r reference) bool { return r.calls == allowCall && r.ships() && r.from.folder != "app/access" },
 		violation: file{"web/api/login.go", `package api
 
 import "` + module + `"
@@ -282,8 +288,8 @@ func may(p *doorward.Permissions) { p.Allow() } // here
 	{
 		name:   "only app/access writes: no other calls (*store.DB).Write",
 		remedy: "write through access.Do, so that the action is decided and recorded",
-		breaks: func(s reference) bool {
-			return s.calls == writeCall && s.ships() && !s.from.floor("store") && s.from.folder != "app/access"
+		breaks: func(r reference) bool {
+			return r.calls == writeCall && r.ships() && !r.from.isOnFloor("store") && r.from.folder != "app/access"
 		},
 		violation: file{"app/invite/invite.go", `package invite
 
@@ -297,8 +303,8 @@ func (i Invites) Accept() { i.db.Write(nil) } // here
 	{
 		name:   "only store/transfer fills a database: no other calls (*store.DB).Fill",
 		remedy: "write through access.Do, so that the action is decided and recorded",
-		breaks: func(s reference) bool {
-			return s.calls == fillCall && s.ships() && s.from.folder != "store/transfer"
+		breaks: func(r reference) bool {
+			return r.calls == fillCall && r.ships() && r.from.folder != "store/transfer"
 		},
 		violation: file{"node/restore.go", `package node
 
@@ -310,8 +316,8 @@ func restore(db *store.DB) { db.Fill(nil) } // here
 	{
 		name:   "what drives the lease is called by store/lease only",
 		remedy: "ask lease.Lease",
-		breaks: func(s reference) bool {
-			return slices.Contains(leaseCalls, s.calls) && s.ships() && s.from.folder != "store/lease"
+		breaks: func(r reference) bool {
+			return slices.Contains(leaseCalls, r.calls) && r.ships() && r.from.folder != "store/lease"
 		},
 		violation: file{"node/measure.go", `package node
 
@@ -323,8 +329,8 @@ func measure(db *store.DB) { db.Servers() } // here
 	{
 		name:   "only app/member creates accounts and memberships",
 		remedy: "call app/member, and name it as a sibling of the feature",
-		breaks: func(s reference) bool {
-			return slices.Contains(memberCalls, s.calls) && s.ships() && !s.from.floor("store") && s.from.folder != "app/member"
+		breaks: func(r reference) bool {
+			return slices.Contains(memberCalls, r.calls) && r.ships() && !r.from.isOnFloor("store") && r.from.folder != "app/member"
 		},
 		violation: file{"app/invite/invite.go", `package invite
 
@@ -336,8 +342,8 @@ func accept(tx *access.Tx) { tx.InsertMembership() } // here
 	{
 		name:   "only named packages call access.Upkeep or InBatches",
 		remedy: "an action of a caller goes through access.Do; if there is no caller, name the package in upkeepPackages in arch_test.go",
-		breaks: func(s reference) bool {
-			return (s.calls == upkeepCall || s.calls == batchCall) && s.ships() && s.from.folder != "app/access" && !slices.Contains(upkeepPackages, s.from.folder)
+		breaks: func(r reference) bool {
+			return (r.calls == upkeepCall || r.calls == batchCall) && r.ships() && r.from.folder != "app/access" && !slices.Contains(upkeepPackages, r.from.folder)
 		},
 		violation: file{"app/invite/invite.go", `package invite
 
@@ -357,8 +363,8 @@ func TestLawsHold(t *testing.T) {
 // A law about a renamed function would no longer find anything, and pass.
 func TestGuardedCallsAreInUse(t *testing.T) {
 	calls := read(t, ".").calls()
-	for _, call := range slices.Concat([]string{permitted, writeCall, fillCall, upkeepCall, batchCall}, leaseCalls, memberCalls) {
-		if !slices.ContainsFunc(calls, func(s reference) bool { return s.calls == call }) {
+	for _, call := range slices.Concat([]string{allowCall, writeCall, fillCall, upkeepCall, batchCall}, leaseCalls, memberCalls) {
+		if !slices.ContainsFunc(calls, func(r reference) bool { return r.calls == call }) {
 			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", call)
 		}
 	}
@@ -387,7 +393,7 @@ func TestLawfulTreeBreaksNoLaw(t *testing.T) {
 	}
 }
 
-// lawful is a small tree that uses every freedom that the laws leave.
+// lawful is a small tree that does all that the laws allow.
 var lawful = []file{
 	{"doorward.go", "package doorward\n\nimport _ \"net/netip\"\n\ntype Permissions struct{}\n\nfunc (p *Permissions) Allow() {}"},
 	{"internal/secret/secret.go", "package secret\n\nimport _ \"os\""},
@@ -483,10 +489,10 @@ func violations(t *testing.T, root string) []string {
 	t.Helper()
 	tree := read(t, root)
 	var out []string
-	for _, s := range append(tree.imports(), tree.calls()...) {
+	for _, r := range append(tree.imports(), tree.calls()...) {
 		for _, l := range laws {
-			if l.breaks(s) {
-				out = append(out, fmt.Sprintf("%s:%d: %s breaks the law %q: %s", s.from.name, s.line, s, l.name, l.remedy))
+			if l.breaks(r) {
+				out = append(out, fmt.Sprintf("%s:%d: %s breaks the law %q: %s", r.from.name, r.line, r, l.name, l.remedy))
 			}
 		}
 	}
@@ -512,7 +518,7 @@ func writeTree(t *testing.T, files []file, violation file) string {
 	return root
 }
 
-// position returns the file and line at which a violation says here.
+// position returns the file and line of the word here in a violation.
 func position(violation file) string {
 	before, _, _ := strings.Cut(violation.text, "here")
 	return fmt.Sprintf("%s:%d", violation.name, strings.Count(before, "\n")+1)
@@ -528,14 +534,14 @@ type tree struct {
 // source is one file.
 type source struct {
 	*ast.File
-	name     string // from the root, with slashes
-	folder   string // "." for the root
-	test     bool   // its name ends in _test.go
-	external bool   // … and its package's name in _test
+	name       string // from the root, with slashes
+	folder     string // "." for the root
+	isTest     bool   // its name ends in _test.go
+	isExternal bool   // … and its package's name in _test
 }
 
-// readModules are nested modules that the laws hold in. They are here because Doorward's own
-// module may not require them: with a replace it couldn't be installed by its version.
+// readModules are the nested modules to which the laws apply, too. They aren't part of
+// Doorward's own module, because go install refuses a version of a module with a replace.
 var readModules = []string{"client", "client/tests", "examples/messaging"}
 
 // ignoredFolders are folders that hold no source of ours.
@@ -553,12 +559,12 @@ func read(t *testing.T, root string) *tree {
 			return err
 		}
 		if entry.IsDir() {
-			return all.enter(name, filepath.ToSlash(relative))
+			return all.addFolder(name, filepath.ToSlash(relative))
 		}
 		if !strings.HasSuffix(name, ".go") {
 			return nil
 		}
-		return all.add(name, filepath.ToSlash(relative))
+		return all.addFile(name, filepath.ToSlash(relative))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -566,7 +572,8 @@ func read(t *testing.T, root string) *tree {
 	return all
 }
 
-func (t *tree) enter(name, relative string) error {
+// addFolder returns fs.SkipDir for a folder that the laws don't apply to.
+func (t *tree) addFolder(name, relative string) error {
 	base := path.Base(relative)
 	_, err := os.Stat(filepath.Join(name, "go.mod"))
 	nested := relative != "." && err == nil && !slices.Contains(readModules, relative)
@@ -577,37 +584,37 @@ func (t *tree) enter(name, relative string) error {
 	return nil
 }
 
-func (t *tree) add(name, relative string) error {
+func (t *tree) addFile(name, relative string) error {
 	parsed, err := parser.ParseFile(t.FileSet, name, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
-	test := strings.HasSuffix(relative, "_test.go")
+	isTest := strings.HasSuffix(relative, "_test.go")
 	t.files = append(t.files, &source{
 		File: parsed, name: relative, folder: path.Dir(relative),
-		test: test, external: test && strings.HasSuffix(parsed.Name.Name, "_test"),
+		isTest: isTest, isExternal: isTest && strings.HasSuffix(parsed.Name.Name, "_test"),
 	})
 	return nil
 }
 
 func (t *tree) line(pos token.Pos) int { return t.Position(pos).Line }
 
-// imports returns the references that the import lines are.
-func (t *tree) imports() (steps []reference) {
+// imports returns a reference for each package clause and each import.
+func (t *tree) imports() (all []reference) {
 	for _, f := range t.files {
-		steps = append(steps, reference{from: f, line: t.line(f.Package)})
+		all = append(all, reference{from: f, line: t.line(f.Package)})
 		for _, spec := range f.Imports {
 			to, _ := strconv.Unquote(spec.Path.Value)
-			steps = append(steps, reference{from: f, line: t.line(spec.Pos()), imports: to})
+			all = append(all, reference{from: f, line: t.line(spec.Pos()), imports: to})
 		}
 	}
-	return steps
+	return all
 }
 
 // calls returns the uses of our own functions and methods outside of tests. Only our own
-// source is type-checked, other modules are left empty and errors ignored: that takes
+// source is type-checked, with other modules empty and errors ignored: that takes
 // milliseconds instead of half a minute.
-func (t *tree) calls() (steps []reference) {
+func (t *tree) calls() (all []reference) {
 	checker := &ownTypes{tree: t, done: map[string]*types.Package{}, uses: map[*ast.Ident]types.Object{}}
 	for _, folder := range t.folders {
 		checker.Import(path.Join(module, folder))
@@ -616,12 +623,12 @@ func (t *tree) calls() (steps []reference) {
 		ast.Inspect(f.File, func(n ast.Node) bool {
 			name, _ := n.(*ast.Ident)
 			if used, ok := checker.uses[name].(*types.Func); ok {
-				steps = append(steps, reference{from: f, line: t.line(name.Pos()), calls: used.FullName()})
+				all = append(all, reference{from: f, line: t.line(name.Pos()), calls: used.FullName()})
 			}
 			return true
 		})
 	}
-	return steps
+	return all
 }
 
 // ownTypes is a types.Importer that knows only the tree.
@@ -638,10 +645,10 @@ func (o *ownTypes) Import(importPath string) (*types.Package, error) {
 	}
 	empty := types.NewPackage(importPath, path.Base(importPath))
 	empty.MarkComplete()
-	o.done[importPath] = empty // against cycles, too
+	o.done[importPath] = empty // an import cycle ends here, too
 	var files []*ast.File
 	for _, f := range o.files {
-		if !f.test && path.Join(module, f.folder) == importPath {
+		if !f.isTest && path.Join(module, f.folder) == importPath {
 			files = append(files, f.File)
 		}
 	}
@@ -652,14 +659,14 @@ func (o *ownTypes) Import(importPath string) (*types.Package, error) {
 	return o.done[importPath], nil
 }
 
-func (s reference) String() string {
+func (r reference) String() string {
 	switch {
-	case s.imports != "":
-		return "importing " + s.imports
-	case s.calls != "":
-		return "using " + s.calls
+	case r.imports != "":
+		return "importing " + r.imports
+	case r.calls != "":
+		return "using " + r.calls
 	default:
-		return "package " + s.from.Name.Name
+		return "package " + r.from.Name.Name
 	}
 }
 
@@ -684,38 +691,38 @@ func allowedImports(folder string) []string {
 	return allowed
 }
 
-// standard says whether an import path is of the standard library.
-func standard(imports string) bool { return !strings.Contains(floor(imports), ".") }
+// isStandard reports whether an import path is of the standard library.
+func isStandard(imports string) bool { return !strings.Contains(floor(imports), ".") }
 
-// floor says whether the file is on that floor and no test.
-func (f *source) floor(name string) bool { return !f.test && floor(f.folder) == name }
+// isOnFloor reports whether the file is on that floor and no test.
+func (f *source) isOnFloor(name string) bool { return !f.isTest && floor(f.folder) == name }
 
-// feature says whether the file is of a feature in app and no test.
-func (f *source) feature() bool {
-	return f.floor("app") && f.folder != "app" && feature(f.folder) != "app/access" && !f.support()
+// isFeature reports whether the file is of a feature in app and no test.
+func (f *source) isFeature() bool {
+	return f.isOnFloor("app") && f.folder != "app" && feature(f.folder) != "app/access" && !f.isTestSupport()
 }
 
-// support says whether the file is of a package for tests, such as app/apptest. A
-// law keeps everything else from importing it.
-func (f *source) support() bool { return strings.HasSuffix(f.folder, "test") }
+// isTestSupport reports whether the file is of a package for tests, such as app/apptest.
+// A law keeps everything else from importing it.
+func (f *source) isTestSupport() bool { return strings.HasSuffix(f.folder, "test") }
 
-// ships says whether the file ends up in the binary.
-func (s reference) ships() bool {
-	return !s.from.test && !s.from.support() && slices.Contains(shippedFolders, floor(s.from.folder))
+// ships reports whether the file ends up in the binary.
+func (r reference) ships() bool {
+	return !r.from.isTest && !r.from.isTestSupport() && slices.Contains(shippedFolders, floor(r.from.folder))
 }
 
-// ours says whether the reference is an import of this module.
-func (s reference) ours() bool {
-	return s.imports == module || strings.HasPrefix(s.imports, module+"/")
+// isOurs reports whether the reference is an import of this module.
+func (r reference) isOurs() bool {
+	return r.imports == module || strings.HasPrefix(r.imports, module+"/")
 }
 
-// within says whether the reference is an import of one of our folders; "web/*"
+// importsWithin reports whether the reference is an import of one of our folders; "web/*"
 // means web and everything below.
-func (s reference) within(folders ...string) bool {
-	if !s.ours() {
+func (r reference) importsWithin(folders ...string) bool {
+	if !r.isOurs() {
 		return false
 	}
-	to := "." + strings.TrimPrefix(s.imports, module)
+	to := "." + strings.TrimPrefix(r.imports, module)
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		if above, ok := strings.CutSuffix(folder, "/*"); ok {
 			return to == "./"+above || strings.HasPrefix(to, "./"+above+"/")
@@ -724,5 +731,7 @@ func (s reference) within(folders ...string) bool {
 	})
 }
 
-// importsOutside says whether the reference imports one of our packages outside folders.
-func (s reference) importsOutside(folders ...string) bool { return s.ours() && !s.within(folders...) }
+// importsOutside reports whether the reference imports one of our packages outside folders.
+func (r reference) importsOutside(folders ...string) bool {
+	return r.isOurs() && !r.importsWithin(folders...)
+}

@@ -12,18 +12,18 @@ type Assurance struct {
 	AMR      []string  // methods (RFC 8176)
 	ProvedAt time.Time // last proof of any kind
 	FactorAt time.Time // last proof with a second factor; the zero Time for none
-	// Remembered: the browser stood in for the second factor.
+	// Remembered: a remembered browser took the place of the second factor.
 	Remembered bool
 }
 
 // Methods of authentication, as in the claim amr of tokens (RFC 8176).
 const (
 	MethodPassword = "pwd"
-	MethodCode     = "otp" // a time-based code or a recovery code
-	MethodDevice   = "hwk" // a passkey that stays in its device
-	MethodSynced   = "swk" // a passkey that is synced between devices
-	MethodPresent  = "user"
-	MethodSeveral  = "mfa"
+	MethodCode     = "otp"  // a time-based code or a recovery code
+	MethodDevice   = "hwk"  // a passkey that stays in its device
+	MethodSynced   = "swk"  // a passkey that is synced between devices
+	MethodPresent  = "user" // the person touched the authenticator
+	MethodSeveral  = "mfa"  // more than one factor
 )
 
 // Proved returns the assurance after another proof by a second factor.
@@ -42,10 +42,10 @@ type SecondFactor struct {
 	Since        time.Time // of the demand; the zero Time where second factors are optional
 	Roles        []Role    // that it covers; none: all
 	GraceDays    int       // 0 to 30
-	RememberDays int       // for which a browser stands in for the factor, 0 to 30
+	RememberDays int       // in which a remembered browser needs no factor, 0 to 30
 }
 
-// Limits of the settings, in days and minutes.
+// Limits of the settings, and the default of StepUp.
 const (
 	MaxGraceDays    = 30
 	MaxRememberDays = 30
@@ -68,7 +68,7 @@ func (f SecondFactor) RoleNames() string {
 }
 
 // Remembers reports whether a browser in which a factor was proved at an instant still
-// stands in for one.
+// needs none.
 func (f SecondFactor) Remembers(proved, now time.Time) bool {
 	return !proved.IsZero() && now.Before(proved.AddDate(0, 0, f.RememberDays))
 }

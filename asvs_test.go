@@ -12,9 +12,9 @@ import (
 	"github.com/doorward/doorward/internal/goldentest"
 )
 
-// docs/asvs.md says how Doorward stands to three chapters of OWASP ASVS 5.0.
-// This file holds it against the list of requirements and against the tests
-// that it names.
+// docs/asvs.md says which requirements of three chapters of OWASP ASVS 5.0 Doorward
+// meets. This file compares it with the list of requirements, and the tests that it
+// names with those of the repository.
 
 const asvsPage = "docs/asvs.md"
 
@@ -55,9 +55,9 @@ func asvsRows(page string) (rows []asvsRow) {
 
 func notInNames(c rune) bool { return c == ',' || c == ' ' }
 
-// asvsFaults are the places at which the page is not what it has to be. There
-// are the tests that it may name.
-func asvsFaults(rows []asvsRow, there map[string]bool) (faults []string) {
+// asvsFaults returns what is wrong with the rows. tests are the names that they may
+// name.
+func asvsFaults(rows []asvsRow, tests map[string]bool) (faults []string) {
 	fault := func(id, format string, args ...any) {
 		faults = append(faults, id+": "+fmt.Sprintf(format, args...))
 	}
@@ -77,7 +77,7 @@ func asvsFaults(rows []asvsRow, there map[string]bool) (faults []string) {
 			fault(r.id, "is met, and no test shows it: name one, or say partly")
 		}
 		for _, name := range r.tests {
-			if !there[name] {
+			if !tests[name] {
 				fault(r.id, "names %s, which is no test here", name)
 			}
 		}
@@ -118,7 +118,7 @@ func testNames(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range read(t, ".").files {
 		for _, decl := range f.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && f.test && fn.Recv == nil && isTest(fn.Name.Name) {
+			if fn, ok := decl.(*ast.FuncDecl); ok && f.isTest && fn.Recv == nil && isTest(fn.Name.Name) {
 				names[fn.Name.Name] = true
 			}
 		}
@@ -130,7 +130,7 @@ func isTest(name string) bool {
 	return name != "TestMain" && (strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Fuzz"))
 }
 
-func asvs(t *testing.T) []asvsRow {
+func readASVSRows(t *testing.T) []asvsRow {
 	t.Helper()
 	page, err := os.ReadFile(asvsPage)
 	if err != nil {
@@ -140,7 +140,7 @@ func asvs(t *testing.T) []asvsRow {
 }
 
 func TestASVS(t *testing.T) {
-	for _, fault := range asvsFaults(asvs(t), testNames(t)) {
+	for _, fault := range asvsFaults(readASVSRows(t), testNames(t)) {
 		t.Errorf("%s: %s", asvsPage, fault)
 	}
 }
@@ -152,7 +152,7 @@ func TestGoldenASVS(t *testing.T) {
 		row := []string{level}
 		for _, verdict := range asvsVerdicts {
 			n := 0
-			for _, r := range asvs(t) {
+			for _, r := range readASVSRows(t) {
 				if r.level == level && r.verdict == verdict {
 					n++
 				}
@@ -164,14 +164,14 @@ func TestGoldenASVS(t *testing.T) {
 	goldentest.Section(t, asvsPage, "sum", table(rows...))
 }
 
-// Planted: each way in which the page can be wrong.
+// Each way in which the page can be wrong is found.
 func TestFaultsOfTheASVSPageAreNoticed(t *testing.T) {
-	there := map[string]bool{"TestLogin": true}
+	tests := map[string]bool{"TestLogin": true}
 	var sound []asvsRow
 	for _, id := range asvsIDs() {
 		sound = append(sound, asvsRow{id, asvsLevel(id), "short", "met", "how", []string{"TestLogin"}})
 	}
-	if faults := asvsFaults(sound, there); len(faults) > 0 {
+	if faults := asvsFaults(sound, tests); len(faults) > 0 {
 		t.Fatalf("a sound page: %q", faults)
 	}
 	for want, spoil := range map[string]func([]asvsRow) []asvsRow{
@@ -186,7 +186,7 @@ func TestFaultsOfTheASVSPageAreNoticed(t *testing.T) {
 		"6.1.1: is met, and no test shows it":          func(rows []asvsRow) []asvsRow { rows[0].tests = nil; return rows },
 		"6.1.1: names TestGone, which is no test here": func(rows []asvsRow) []asvsRow { rows[0].tests = []string{"TestGone"}; return rows },
 	} {
-		faults := asvsFaults(spoil(slices.Clone(sound)), there)
+		faults := asvsFaults(spoil(slices.Clone(sound)), tests)
 		if len(faults) != 1 || !strings.HasPrefix(faults[0], want) {
 			t.Errorf("want %q, got %q", want, faults)
 		}

@@ -57,6 +57,6 @@ func IsLogoHash(text string) bool {
 // never change.
 func (l Logo) Path() string { return "/assets/logos/" + l.Hash + ".png" }
 
-// Wordmark reports whether the logo is so wide that it probably contains the name,
+// IsWordmark reports whether the logo is so wide that it probably contains the name,
 // which pages then don't show beside it.
-func (l Logo) Wordmark() bool { return l.Width >= 2*l.Height }
+func (l Logo) IsWordmark() bool { return l.Width >= 2*l.Height }

@@ -15,8 +15,8 @@ type Caller struct {
 	// the domain has set one.
 	Devices [][]byte
 	// Replaced are the hashes of the session tokens that a browser holds and that a
-	// sign-in replaces. Those of the same user's sessions end then, since no client
-	// would hold them any more.
+	// sign-in replaces. Sessions among them that are the same user's end then, since no
+	// client holds their tokens any more.
 	Replaced [][]byte
 
 	// KeyHash is that of the secret by which the caller, an API key, was authenticated.
@@ -25,7 +25,7 @@ type Caller struct {
 	// ViewOnly: the caller only views a page, and a refusal is not recorded.
 	ViewOnly bool
 
-	// Decided is the action that was decided for the request before it was read.
+	// Decided is the action of the route, which was decided before the request was read.
 	Decided Action
 
 	// Idempotent is set for a call with an Idempotency-Key whose answer is kept.

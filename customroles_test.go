@@ -10,10 +10,10 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// tenantsOwn are roles that a tenant has made: one below each of the four, which lacks one
-// of its permissions, one that is equal, one above it with a permission of the next; and
-// one that may manage everything and nothing else.
-func tenantsOwn() (all []doorward.CustomRole) {
+// customRoles returns, for each of the four roles, one without message.read, one that is
+// equal and, below OWNER, one with a permission of the next role; and MANAGER, which may
+// manage people, keys and roles and do nothing else.
+func customRoles() (all []doorward.CustomRole) {
 	extra := map[doorward.Role]doorward.Action{doorward.RoleViewer: doorward.MessageSend, doorward.RoleUser: doorward.AuditRead, doorward.RoleAdmin: doorward.BillingRead}
 	for _, r := range doorward.Roles {
 		grant := builtIn.Grant(r).Actions
@@ -26,11 +26,11 @@ func tenantsOwn() (all []doorward.CustomRole) {
 	return append(all, doorward.CustomRole{Name: "MANAGER", Permissions: []doorward.Action{doorward.UserManage, doorward.UserInvite, doorward.APIKeyManage, doorward.RoleManage}})
 }
 
-// builtIn are the rules of a tenant without roles of its own.
+// builtIn are the rules of a tenant without roles of its own, which nil stands for.
 var builtIn *doorward.Rules
 
-// ownRules are the rules of a tenant with tenantsOwn.
-var ownRules = doorward.NewRules(doorward.RulesVersion{Tenant: 1}, doorward.BuiltIn(), tenantsOwn())
+// ownRules are the rules of a tenant with customRoles.
+var ownRules = doorward.NewRules(doorward.RulesVersion{Tenant: 1}, doorward.BuiltIn(), customRoles())
 
 // holder is a member with the role in that tenant.
 func holder(role doorward.Role) doorward.Caller {
@@ -50,8 +50,8 @@ const ownLegend = `
 # Roles that a tenant has made, beside the four: V-, V= and V+ are VIEWER without
 # message.read, with the same permissions, and with one more; so are U, A and O.
 # MANA has user.manage, user.invite, apikey.manage and role.manage alone.
-# The rank bounds who may give a role and who may act on those who have it; with what
-# it acts is the highest of the four of which it has all permissions.
+# "rank" bounds who may give a role and who may act on those who have it; "acts as" is
+# the highest of the four roles whose permissions it has all of.
 #
 # what of the object: "own" holds no role, "is" holds the role, "to" is given it,
 # "as" is a role made or changed to have its permissions.
@@ -76,7 +76,7 @@ func whoMayWhatWithOwnRoles(t *testing.T) string {
 	out.WriteString(ownLegend)
 	line("role", "", short)
 	line("rank", "", func(r doorward.Role) string { return short(ownRules.Rank(r)) })
-	line("acts as", "", func(r doorward.Role) string { return cmp.Or(short(ownRules.Grant(r).Acts), "-") })
+	line("acts as", "", func(r doorward.Role) string { return cmp.Or(short(ownRules.Grant(r).ActsAs), "-") })
 	fmt.Fprintln(&out)
 	for _, v := range doorward.Verbs() {
 		if v.By == doorward.ByRole {
@@ -99,8 +99,8 @@ func whoMayWhatWithOwnRoles(t *testing.T) string {
 	return out.String()
 }
 
-// Whatever a role may do, it gives nothing that it lacks, and acts on nobody with more than
-// it has.
+// A role can't give or make a role that has a permission which it lacks, nor act on people
+// with such a role.
 func TestNoRoleGivesMoreThanItHas(t *testing.T) {
 	within := func(a, b doorward.Role) bool {
 		return !slices.ContainsFunc(ownRules.Grant(a).Actions, func(x doorward.Action) bool { return !slices.Contains(ownRules.Grant(b).Actions, x) })

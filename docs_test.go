@@ -62,7 +62,7 @@ func mark(yes bool) string {
 	return "–"
 }
 
-// rolesDown are the roles, the highest first.
+// rolesDown returns the four roles, the highest first.
 func rolesDown() []doorward.Role {
 	down := slices.Clone(doorward.Roles)
 	slices.Reverse(down)
@@ -133,7 +133,7 @@ func routesOf(guard string) (patterns []string) {
 	return patterns
 }
 
-// proofs say what allows the actions that no role grants. A new one needs a line.
+// proofs say what allows each action that a proof allows. A new one needs a line.
 var proofs = map[doorward.Action]string{
 	doorward.SessionOpen:      "the password of the account, and its second factor where there is one; or its passkey; for another tenant of one's own, the session",
 	doorward.SessionRefuse:    "nothing: it is the record of a password that was wrong",
@@ -191,7 +191,8 @@ func operatorTable(t *testing.T) string {
 	return table(rows...)
 }
 
-// whomTable has who acts in its rows and the other person's role in its columns.
+// whomTable has the role of the one who acts in its rows, and the other person's in its
+// columns.
 func whomTable(title string, actionFor func(doorward.Role) (doorward.Action, doorward.Object)) string {
 	rows := [][]string{{title}}
 	for _, other := range rolesDown() {
@@ -200,9 +201,9 @@ func whomTable(title string, actionFor func(doorward.Role) (doorward.Action, doo
 	for _, own := range rolesDown() {
 		row := []string{string(own)}
 		for _, other := range rolesDown() {
-			actionFor, on := actionFor(other)
+			action, on := actionFor(other)
 			by := member(own, doorward.UserActive)
-			row = append(row, mark(access.Can(&by.Principal, actionFor, on).Allowed))
+			row = append(row, mark(access.Can(&by.Principal, action, on).Allowed))
 		}
 		rows = append(rows, row)
 	}

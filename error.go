@@ -21,7 +21,7 @@ type Error struct {
 	Fields []FieldError
 	// InvitationID is the pending invitation that prevents another.
 	InvitationID string
-	// Policy is the one that refuses; nil for other reasons.
+	// Policy is the policy that refuses, with denied_by_policy; nil otherwise.
 	Policy *PolicyRefusal
 	// Reason is why the operator has paused changes, with maintenance.
 	Reason string
@@ -32,7 +32,7 @@ type Error struct {
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration
-	// Allowance, unless nil, is the rest of an allowance of the caller's own.
+	// Allowance, unless nil, is what is left of the caller's own quota of attempts.
 	Allowance *Allowance
 	// Challenge, unless nil, is to be answered with another proof.
 	Challenge *Challenge
@@ -61,7 +61,7 @@ type Challenge struct {
 // AnyAge is a MaxAge that no proof exceeds.
 const AnyAge = time.Duration(math.MaxInt64)
 
-// Seconds is MaxAge in whole seconds; nil where any age does.
+// Seconds is MaxAge in whole seconds; nil for AnyAge.
 func (n ProofNeeded) Seconds() *int64 {
 	if n.MaxAge == AnyAge {
 		return nil

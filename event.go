@@ -16,12 +16,12 @@ const (
 
 // Object is the object of an action.
 type Object struct {
-	Type     string // "user", "tenant", "invitation", "session", "key"
+	Type     string // such as "user" or "session"
 	ID       string
 	TenantID string // empty when the object is in no tenant
 	Held     Role   // the role that the object, a user, holds; else empty
 	Granted  Role   // the role that the action gives; else empty
-	// Grant is what the object, a custom role, shall grant; nil for other objects.
+	// Grant is what the object, a custom role, is to grant; nil for other objects.
 	Grant *Grant
 }
 
@@ -88,8 +88,8 @@ func (e Event) View() EventView {
 // FieldCount is the field of events that stand for more than one refusal.
 const FieldCount = "count"
 
-// Fields of account.erase: what may be blank in the same trail, besides the events by and
-// about the person.
+// Fields of account.erase. They name what may be blank in the same trail, besides the events
+// by and about the person.
 const (
 	FieldBlankedInvitation = "blankedInvitation" // an invitation, and the events about it
 	FieldBlankedEvent      = "blankedEvent"

@@ -8,7 +8,8 @@ import (
 // PlatformActionsMax is how many actions a model may have.
 const PlatformActionsMax = 500
 
-// maxPermissions has space for Doorward's own permissions and those of a platform.
+// maxPermissions has space for 64 permissions of Doorward's own and those of a platform,
+// rounded up to a multiple of 64.
 const maxPermissions = 64 + PlatformActionsMax + 12
 
 // Permissions is a set of permissions, a bit each in the order of a model's actions.
@@ -23,7 +24,7 @@ func (p *Permissions) Allow(v *Verb) bool {
 
 func (p *Permissions) add(v *Verb) { p[v.bit/64] |= 1 << (v.bit % 64) }
 
-// Within reports whether all of the set is in another. Nil is the empty set.
+// Within reports whether the set is a subset of another. Nil is the empty set.
 func (p *Permissions) Within(other *Permissions) bool {
 	switch {
 	case p == nil:
@@ -88,7 +89,7 @@ func NewModel(platform []PlatformAction) (*Model, error) {
 	var rows []Verb
 	for _, a := range platform {
 		isSame := func(v Verb) bool { return v.Action == a.Name }
-		if slices.ContainsFunc(rows, isSame) || slices.ContainsFunc(own, isSame) || !a.Lowest.Valid() {
+		if slices.ContainsFunc(rows, isSame) || slices.ContainsFunc(own, isSame) || !a.Lowest.IsBuiltIn() {
 			return nil, fmt.Errorf("doorward: the action %q has the name of another, or no role that grants it", a.Name)
 		}
 		rows = append(rows, a.verb())
@@ -106,7 +107,7 @@ func (a PlatformAction) verb() Verb {
 func newModel(rows []Verb) *Model {
 	m := &Model{named: make(map[Action]*Verb, len(rows)), grants: map[Role]*Grant{}}
 	for _, r := range Roles {
-		m.grants[r] = &Grant{Role: r, Rank: r, Acts: r, BuiltIn: true, Permissions: new(Permissions)}
+		m.grants[r] = &Grant{Role: r, Rank: r, ActsAs: r, BuiltIn: true, Permissions: new(Permissions)}
 	}
 	bit := uint16(0)
 	for _, v := range rows {
@@ -144,7 +145,7 @@ func (m *Model) add(v Verb) {
 // Verbs returns the list of all actions.
 func (m *Model) Verbs() []Verb { return slices.Clone(m.verbs) }
 
-// Lookup returns the row of a, which nobody may change, and whether there is one. An
+// Lookup returns the row of a, which must not be changed, and whether there is one. An
 // unknown action has the zero row.
 func (m *Model) Lookup(a Action) (*Verb, bool) {
 	if v := m.named[a]; v != nil {

@@ -23,8 +23,8 @@ func verb(t *testing.T, m *doorward.Model, a doorward.Action) *doorward.Verb {
 	return v
 }
 
-// Doorward's own actions are granted alike beside any model of a platform, as many as one
-// may have.
+// A model of a platform, even of the greatest size, leaves the grants of Doorward's own
+// actions unchanged.
 func TestModelsKeepOwnActions(t *testing.T) {
 	var platform []doorward.PlatformAction
 	for n := range doorward.PlatformActionsMax {
@@ -59,8 +59,8 @@ func TestModelsKeepOwnActions(t *testing.T) {
 	}
 }
 
-// An action without a permission of its own has that of the row that allows it, and
-// what no role grants is in no set.
+// An action is granted by the permission of its row alone, and what no role grants is in
+// no set.
 func TestActsThroughPermissions(t *testing.T) {
 	m := doorward.BuiltIn()
 	var all []doorward.Action

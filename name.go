@@ -20,8 +20,8 @@ func NeedName(pointer, name, missing string) []FieldError {
 }
 
 // CheckName returns the faults of a tenant's or person's name, reported under the
-// pointer, or nothing. The empty name is valid, since lists then show the address;
-// one that only looks empty isn't.
+// pointer, or nothing. The empty name is valid, since lists then show the address; a
+// name of invisible characters isn't.
 func CheckName(pointer, name string) []FieldError {
 	switch {
 	case utf8.RuneCountInString(name) > MaxNameLength:
@@ -34,8 +34,8 @@ func CheckName(pointer, name string) []FieldError {
 	return nil
 }
 
-// CheckAbout returns the faults of a description, reported under the pointer, or nothing: it
-// may have what a name may have, but up to a number of code points.
+// CheckAbout is CheckName for a description of at most a number of code points, which may
+// be invisible, too.
 func CheckAbout(pointer, text string, most int) []FieldError {
 	switch {
 	case utf8.RuneCountInString(text) > most:
@@ -49,15 +49,15 @@ func CheckAbout(pointer, text string, most int) []FieldError {
 // isVisible reports whether the name has a visible character: a letter, digit,
 // punctuation or symbol (Unicode's categories L, N, P and S).
 func isVisible(name string) bool {
-	return strings.ContainsFunc(name, func(r rune) bool { return unicode.IsOneOf(visible, r) && !Blank(r) })
+	return strings.ContainsFunc(name, func(r rune) bool { return unicode.IsOneOf(visible, r) && !IsBlank(r) })
 }
 
 var visible = []*unicode.RangeTable{unicode.L, unicode.N, unicode.P, unicode.S}
 
-// Blank reports whether a letter, mark or symbol is invisible: characters that
+// IsBlank reports whether a letter, mark or symbol is invisible: characters that
 // renderers ignore, such as the Hangul fillers (Unicode Standard, section 5.21, and
 // UAX #44), and the braille cell without dots.
-func Blank(r rune) bool { return r == '\u2800' || unicode.In(r, ignorable...) }
+func IsBlank(r rune) bool { return r == '\u2800' || unicode.In(r, ignorable...) }
 
 var ignorable = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Position is a place in a list: that of the row with this number (a time in Unix
-// microseconds, or a sequence) or, in a list that is sorted by a text, this key, and the
-// id. The zero Position is the start.
+// Position names a row of a list, by ID and At (a time in Unix microseconds, or a sequence
+// number) or, in a list that is sorted by a text, by ID and Key. The zero Position is the
+// start.
 type Position struct {
 	At  int64
 	Key string

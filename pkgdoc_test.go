@@ -9,29 +9,28 @@ import (
 	"testing"
 )
 
-// The habits of reading: what a stranger may count on in every folder.
+// The conventions that make each package readable without knowing the others.
 
-// habit is one of them.
-type habit struct {
+type convention struct {
 	name   string
 	remedy string
-	// faults returns the places, "file:line: what", that lack it.
+	// faults returns the places that break it, as "file:line: what".
 	faults func(*tree) []string
-	// plants are files of which each alone lacks the habit, on the line that says here.
-	plants []file
+	// violations are files each of which breaks it once, on the line with the word here.
+	violations []file
 }
 
 const (
-	longest = 100 // lines of a function, its braces included
-	deepest = 3   // names in a folder's path from the root
+	maxLines = 100 // of a function, its braces included
+	maxDepth = 3   // names in a folder's path from the root
 )
 
-var habits = []habit{
+var conventions = []convention{
 	{
 		name:   "every package says what it is, in one file",
 		remedy: `begin the comment above one package clause with "Package x …" ("Command x …" or "X …" for a program) and a full sentence`,
-		faults: mute,
-		plants: []file{
+		faults: badPackageComments,
+		violations: []file{
 			{"store/store.go", "package store // here"},
 			{"store/store.go", "// Rows are kept in one database.\npackage store // here"},
 			{"store/store.go", "// Package store\npackage store // here"},
@@ -41,20 +40,20 @@ var habits = []habit{
 		},
 	},
 	{
-		name:   fmt.Sprintf("no function is over %d lines", longest),
+		name:   fmt.Sprintf("no function is over %d lines", maxLines),
 		remedy: "name its parts",
-		faults: long,
-		plants: []file{
-			{"store/long.go", "package store\n\nfunc long() { // here\n" + strings.Repeat("\tlong()\n", longest) + "}"},
-			{"store/long_test.go", "package store\n\nfunc long() { // here\n" + strings.Repeat("\tlong()\n", longest) + "}"},
-			{"store/long.go", "package store\n\nvar long = func() { // here\n" + strings.Repeat("\tprintln()\n", longest) + "}"},
+		faults: longFunctions,
+		violations: []file{
+			{"store/long.go", "package store\n\nfunc long() { // here\n" + strings.Repeat("\tlong()\n", maxLines) + "}"},
+			{"store/long_test.go", "package store\n\nfunc long() { // here\n" + strings.Repeat("\tlong()\n", maxLines) + "}"},
+			{"store/long.go", "package store\n\nvar long = func() { // here\n" + strings.Repeat("\tprintln()\n", maxLines) + "}"},
 		},
 	},
 	{
 		name:   "every exported name says what it is",
 		remedy: "write the comment: what goes in and out, units and limits, which errors",
-		faults: undocumented,
-		plants: []file{
+		faults: undocumentedNames,
+		violations: []file{
 			{"store/open.go", "package store\n\nfunc Open() {} // here"},
 			{"store/open.go", "package store\n\nfunc (*DB) Open() {} // here"},
 			{"store/open.go", "package store\n\nfunc (Rows[T]) Open() {} // here"},
@@ -63,33 +62,33 @@ var habits = []habit{
 		},
 	},
 	{
-		name:   fmt.Sprintf("no folder is more than %d deep", deepest),
-		remedy: "move it up, or into the package that uses it",
-		faults: deep,
-		plants: []file{{"web/api/v2/users/page.html", ""}},
+		name:       fmt.Sprintf("no folder is more than %d deep", maxDepth),
+		remedy:     "move it up, or into the package that uses it",
+		faults:     deepFolders,
+		violations: []file{{"web/api/v2/users/page.html", ""}},
 	},
 }
 
-func TestHabitsAreKept(t *testing.T) {
+func TestConventionsHold(t *testing.T) {
 	tree := read(t, ".")
-	for _, h := range habits {
-		for _, fault := range h.faults(tree) {
-			t.Errorf("%s: lacks the habit %q: %s", fault, h.name, h.remedy)
+	for _, c := range conventions {
+		for _, fault := range c.faults(tree) {
+			t.Errorf("%s: breaks the convention %q: %s", fault, c.name, c.remedy)
 		}
 	}
 }
 
-func TestEachHabitIsWatched(t *testing.T) {
-	for _, h := range habits {
-		for _, plant := range h.plants {
-			t.Run(h.name, func(t *testing.T) {
-				got := h.faults(read(t, writeTree(t, tidy, plant)))
-				want := position(plant)
-				if plant.text == "" {
-					want = path.Dir(plant.name)
+func TestEachConventionIsEnforced(t *testing.T) {
+	for _, c := range conventions {
+		for _, violation := range c.violations {
+			t.Run(c.name, func(t *testing.T) {
+				got := c.faults(read(t, writeTree(t, tidy, violation)))
+				want := position(violation)
+				if violation.text == "" {
+					want = path.Dir(violation.name)
 				}
 				if len(got) != 1 || !strings.HasPrefix(got[0], want+": ") {
-					t.Errorf("want one fault at %s in\n%s\ngot %q", want, plant.text, got)
+					t.Errorf("want one fault at %s in\n%s\ngot %q", want, violation.text, got)
 				}
 			})
 		}
@@ -98,14 +97,14 @@ func TestEachHabitIsWatched(t *testing.T) {
 
 func TestTidyTreeHasNoFault(t *testing.T) {
 	tree := read(t, writeTree(t, tidy, file{}))
-	for _, h := range habits {
-		for _, fault := range h.faults(tree) {
+	for _, c := range conventions {
+		for _, fault := range c.faults(tree) {
 			t.Error(fault)
 		}
 	}
 }
 
-// tidy is a small tree that has every habit, just so.
+// tidy is a small tree that keeps every convention, at its limits.
 var tidy = []file{
 	{"store/store.go", `// Package store keeps rows.
 //
@@ -134,7 +133,7 @@ type hidden struct{}
 
 func (hidden) Method() {}
 
-func _() {` + strings.Repeat("\n\thidden{}.Method()", longest-2) + `
+func _() {` + strings.Repeat("\n\thidden{}.Method()", maxLines-2) + `
 }
 `},
 	{"store/user.go", "package store"},
@@ -145,7 +144,8 @@ func _() {` + strings.Repeat("\n\thidden{}.Method()", longest-2) + `
 	{"cmd/doorward/testdata/deep/deeper/x.go", "no Go"},
 }
 
-func (t *tree) at(pos token.Pos, what string, args ...any) string {
+// fault returns "file:line: what".
+func (t *tree) fault(pos token.Pos, what string, args ...any) string {
 	where := t.Position(pos)
 	for _, f := range t.files {
 		if f.FileStart <= pos && pos < f.FileEnd {
@@ -155,18 +155,18 @@ func (t *tree) at(pos token.Pos, what string, args ...any) string {
 	return fmt.Sprintf("%s:%d: ", where.Filename, where.Line) + fmt.Sprintf(what, args...)
 }
 
-func mute(t *tree) (faults []string) {
+func badPackageComments(t *tree) (faults []string) {
 	for _, folder := range t.folders {
-		files, said := t.shipped(folder)
-		if len(files) > 0 && len(said) == 0 {
-			faults = append(faults, t.at(files[0].Package, "package %s has no comment", files[0].Name))
+		files, commented := t.shipped(folder)
+		if len(files) > 0 && len(commented) == 0 {
+			faults = append(faults, t.fault(files[0].Package, "package %s has no comment", files[0].Name))
 		}
-		for i, f := range said {
+		for i, f := range commented {
 			switch {
 			case i > 0:
-				faults = append(faults, t.at(f.Package, "package %s is explained in %s already", f.Name, said[0].name))
-			case !introduces(f):
-				faults = append(faults, t.at(f.Package, "the comment of package %s is no introduction", f.Name))
+				faults = append(faults, t.fault(f.Package, "package %s is explained in %s already", f.Name, commented[0].name))
+			case !isIntroduction(f):
+				faults = append(faults, t.fault(f.Package, "the comment of package %s is no introduction", f.Name))
 			}
 		}
 	}
@@ -175,22 +175,22 @@ func mute(t *tree) (faults []string) {
 
 // shipped returns the files of a folder that are no tests, and those of them
 // with a package comment.
-func (t *tree) shipped(folder string) (files, said []*source) {
+func (t *tree) shipped(folder string) (files, commented []*source) {
 	for _, f := range t.files {
-		if f.folder != folder || f.test {
+		if f.folder != folder || f.isTest {
 			continue
 		}
 		files = append(files, f)
 		if f.Doc != nil {
-			said = append(said, f)
+			commented = append(commented, f)
 		}
 	}
-	return files, said
+	return files, commented
 }
 
-// introduces says whether the package comment begins with the package's name
+// isIntroduction reports whether the package comment begins with the package's name
 // and a full sentence.
-func introduces(f *source) bool {
+func isIntroduction(f *source) bool {
 	sentence, _, ended := strings.Cut(strings.ReplaceAll(f.Doc.Text(), "\n", " "), ". ")
 	subjects := []string{"Package " + f.Name.Name + " "}
 	if f.Name.Name == "main" {
@@ -205,13 +205,13 @@ func introduces(f *source) bool {
 	return false
 }
 
-func long(t *tree) (faults []string) {
+func longFunctions(t *tree) (faults []string) {
 	for _, f := range t.files {
 		ast.Inspect(f.File, func(n ast.Node) bool {
 			switch n.(type) {
 			case *ast.FuncDecl, *ast.FuncLit:
-				if lines := t.line(n.End()) - t.line(n.Pos()) + 1; lines > longest {
-					faults = append(faults, t.at(n.Pos(), "a function of %d lines", lines))
+				if lines := t.line(n.End()) - t.line(n.Pos()) + 1; lines > maxLines {
+					faults = append(faults, t.fault(n.Pos(), "a function of %d lines", lines))
 				}
 			}
 			return true
@@ -220,37 +220,37 @@ func long(t *tree) (faults []string) {
 	return faults
 }
 
-func undocumented(t *tree) (faults []string) {
+func undocumentedNames(t *tree) (faults []string) {
 	for _, f := range t.files {
-		if f.test || f.Name.Name == "main" {
+		if f.isTest || f.Name.Name == "main" {
 			continue
 		}
 		for _, decl := range f.Decls {
-			for _, name := range bare(decl) {
-				faults = append(faults, t.at(name.Pos(), "%s has no comment", name))
+			for _, name := range undocumentedIn(decl) {
+				faults = append(faults, t.fault(name.Pos(), "%s has no comment", name))
 			}
 		}
 	}
 	return faults
 }
 
-// bare returns the exported names in decl that no comment explains. A comment on
+// undocumentedIn returns the exported names in decl that no comment explains. A comment on
 // a group explains all of it; one behind a value explains the value.
-func bare(decl ast.Decl) []*ast.Ident {
+func undocumentedIn(decl ast.Decl) []*ast.Ident {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
-		if d.Doc == nil && d.Name.IsExported() && visible(d.Recv) {
+		if d.Doc == nil && d.Name.IsExported() && hasExportedReceiver(d.Recv) {
 			return []*ast.Ident{d.Name}
 		}
 	case *ast.GenDecl:
 		if d.Doc == nil {
-			return bareSpecs(d.Specs)
+			return undocumentedSpecs(d.Specs)
 		}
 	}
 	return nil
 }
 
-func bareSpecs(specs []ast.Spec) (names []*ast.Ident) {
+func undocumentedSpecs(specs []ast.Spec) (names []*ast.Ident) {
 	for _, spec := range specs {
 		switch s := spec.(type) {
 		case *ast.TypeSpec:
@@ -268,9 +268,9 @@ func bareSpecs(specs []ast.Spec) (names []*ast.Ident) {
 	return names
 }
 
-// visible says whether a method's receiver is of an exported type; a function
-// has none and is visible.
-func visible(receiver *ast.FieldList) bool {
+// hasExportedReceiver reports whether a method's receiver is of an exported type; true
+// for a function, which has none.
+func hasExportedReceiver(receiver *ast.FieldList) bool {
 	if receiver == nil {
 		return true
 	}
@@ -285,10 +285,10 @@ func visible(receiver *ast.FieldList) bool {
 	return exported
 }
 
-func deep(t *tree) (faults []string) {
+func deepFolders(t *tree) (faults []string) {
 	for _, folder := range t.folders {
-		if n := strings.Count(folder, "/") + 1; n > deepest {
-			faults = append(faults, fmt.Sprintf("%s: %d deep", folder, n))
+		if n := strings.Count(folder, "/") + 1; n > maxDepth {
+			faults = append(faults, fmt.Sprintf("%s: %d names deep", folder, n))
 		}
 	}
 	return faults

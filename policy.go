@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Policy is what the policies of a tenant and those of the operator, in the platform's
-// model, say, compiled. It is immutable.
+// Policy is the compiled policies of a tenant, and of the operator in the platform's model.
+// It is immutable.
 type Policy interface {
-	// For evaluates the policies as far as that goes without a request; nil: none of them
-	// says anything of the principal. It reads who the principal is, not what it may do.
+	// For evaluates the policies as far as possible without a request; nil: none of them
+	// concerns the principal. It reads who the principal is, not what it may do.
 	For(p *Principal) PolicyOf
 	// ForDeclared is For for a user that the model declares, with what a service states
-	// of it; nil: it declares none with the id.
+	// about it; nil: the model declares no user with the id.
 	ForDeclared(id string, stated map[string]any) PolicyOf
 	// Declared returns the ids of the entities of a type that the model declares, sorted.
 	Declared(kind string) []string
@@ -27,15 +27,15 @@ type PolicyOf interface {
 	// is unknown of the request refuses.
 	Refusal(action Action, r *Request) *PolicyRefusal
 	// Permit says which policy of the operator permits an action of the platform, whatever
-	// the role says; nil for none. What Refusal says counts beside it.
+	// the role grants; nil for none. A Refusal still refuses.
 	Permit(action Action, r *Request) *PolicyPermit
 	// Refusals are the refusals of all policies that refuse the action, in the order of the
 	// text.
 	Refusals(action Action, r *Request) []PolicyRefusal
-	// Observes reports whether there are policies that refuse nothing yet.
+	// Observes reports whether there are policies that are only observed: what they would
+	// refuse is recorded and not refused.
 	Observes() bool
-	// Observed is Refusal for the policies that refuse nothing yet: what the first of them
-	// would refuse.
+	// Observed is Refusal for the policies that are only observed.
 	Observed(action Action, r *Request) *PolicyRefusal
 }
 
@@ -45,7 +45,7 @@ type PolicyPermit struct {
 	Line     int    // of the model's policies, where it begins
 }
 
-// PolicyRefusal names the policy that refuses.
+// PolicyRefusal names the policy that refuses, or would.
 type PolicyRefusal struct {
 	PolicyID string // its @id
 	Reason   string // its @reason; empty without one
@@ -67,10 +67,10 @@ type Request struct {
 	IP  netip.Addr
 	Stated
 	Resource *Resource
-	// Deferred: a service asks again, with the resource, so that a policy that needs one
-	// does not refuse yet, and one of the operator that would permit does.
+	// Deferred: a service will ask again, with the resource. Until then a policy that reads it
+	// doesn't refuse, and an operator's policy that might permit with it does permit.
 	Deferred bool
-	// Properties are nil where a service says nothing.
+	// Properties are nil unless a service states some.
 	Properties *Properties
 }
 

@@ -35,7 +35,7 @@ type Principal struct {
 
 	// Rules decide in its tenant; nil: those of the built-in model.
 	Rules *Rules
-	Role  Role // by name
+	Role  Role
 	// Rank is the built-in role with which the principal acts on others: the highest of
 	// which its role has all permissions. Empty if it has not even those of a VIEWER.
 	Rank Role
@@ -50,8 +50,8 @@ type Principal struct {
 	AAL       int       // of the session, see Assurance; 0 without one
 	FactorAt  time.Time // when the user last proved a second factor; the zero Time for never
 	HasFactor bool      // the user has a second factor or a passkey, or had one that was disabled as a copy
-	// HasCode and HasPasskey: of which kind the user has one that can be used; neither where
-	// only a disabled one is left, for which a recovery code stands in.
+	// HasCode and HasPasskey: the user has an authenticator app, or a passkey, that can be used.
+	// Neither is set if only disabled passkeys are left: then a recovery code is needed.
 	HasCode, HasPasskey bool
 	// DemandsFactor: the tenant demands a second factor of the role.
 	DemandsFactor bool
@@ -68,16 +68,16 @@ func PrincipalOf(u User, s Session) Principal {
 		DemandsFactor: s.Tenant.SecondFactor.Covers(u.Role), MaxProofAge: s.Tenant.MaxProofAge(),
 	}
 	if u.Status == UserActive {
-		p.hold(u.Rules.Grant(u.Role))
+		p.setGrant(u.Rules.Grant(u.Role))
 		p.Policy = u.Rules.policyOf(&p)
 	}
 	return p
 }
 
-// hold gives the principal what a role grants; nil is no role.
-func (p *Principal) hold(g *Grant) {
+// setGrant gives the principal what a role grants; nothing for nil.
+func (p *Principal) setGrant(g *Grant) {
 	if g != nil {
-		p.Role, p.Rank, p.Permissions = g.Role, g.Acts, g.Permissions
+		p.Role, p.Rank, p.Permissions = g.Role, g.ActsAs, g.Permissions
 	}
 }
 

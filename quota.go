@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Quotas are what the operator allows a tenant to have; nil: as many as it likes.
+// Quotas are what the operator allows a tenant to have; nil: no limit.
 type Quotas struct {
 	People   *int64 // members, suspended ones too
 	APIKeys  *int64 // that have not ended
@@ -39,7 +39,7 @@ func (q Quota) Words() string { return quotaWords[q] }
 // QuotaNames are all quotas.
 var QuotaNames = []Quota{QuotaPeople, QuotaAPIKeys, QuotaWebhooks, QuotaEventsPerDay}
 
-// At returns the place of a quota; nil for an unknown name.
+// At returns the field of a quota; nil for an unknown name.
 func (q *Quotas) At(name Quota) **int64 {
 	switch name {
 	case QuotaPeople:

@@ -8,8 +8,8 @@ import (
 )
 
 // docs/reliability.md says what happens when things around Doorward fail. This
-// file holds its table against the faults that there have to be and against the
-// tests that it names.
+// file compares its table with the faults that it must have, and the tests that it names
+// with those of the repository.
 
 const reliabilityPage = "docs/reliability.md"
 
@@ -82,7 +82,7 @@ func TestReliability(t *testing.T) {
 
 // Each way in which the table can be wrong is found.
 func TestFlawsOfTheReliabilityPageAreNoticed(t *testing.T) {
-	there := map[string]bool{"TestLogin": true}
+	tests := map[string]bool{"TestLogin": true}
 	page := func(last string) string {
 		text := "| Fault | a | b | c | d | e |\n|---|---|---|---|---|---|\n"
 		for _, fault := range reliabilityFaults[1:] {
@@ -98,7 +98,7 @@ func TestFlawsOfTheReliabilityPageAreNoticed(t *testing.T) {
 		"| " + first + " | 503 | | itself | TestLogin | 1 s |\n":                                                       first + ": says nothing in one of its cells",
 		"| " + first + " | 503 | all | itself | TestLogin | 1 s |\n| flood | 503 | all | itself | TestLogin | 1 s |\n": "flood: no fault that reliability_test.go knows",
 	} {
-		if flaws := strings.Join(reliabilityFlaws(reliabilityRows(page(last)), there), "; "); flaws != want {
+		if flaws := strings.Join(reliabilityFlaws(reliabilityRows(page(last)), tests), "; "); flaws != want {
 			t.Errorf("after %q: %q, want %q", last, flaws, want)
 		}
 	}

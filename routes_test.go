@@ -21,15 +21,15 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// Every route refuses somebody or something, and this file shows that it does.
-// What follows from the route's line in web/api/routes.go (its guard, whether it
-// takes a body) is derived from there; what the endpoint itself refuses stands
-// in refusals, one entry at least for each route.
+// These tests show that every route refuses what it must. Refusals that follow from
+// the route's line in web/api/routes.go (its guard, whether it takes a body) are
+// derived from there; refusals lists those of the endpoint itself, at least one for
+// each route.
 
 // refusal is a request that a route turns down.
 type refusal struct {
 	why    string
-	who    string // a role, "operator", "ended" for a session that is over, or "" for nobody
+	who    string // a role, "operator", "ended" for a session that is over, or "" for no credential
 	body   string
 	query  string
 	header [2]string // name and value, besides the usual ones
@@ -44,7 +44,7 @@ var refusals = map[string][]refusal{
 	"POST /api/v2/auth/invite": {
 		{why: "a role above one's own", who: "ADMIN", body: `{"email":"x@acme.example","role":"OWNER"}`, status: 403, code: doorward.CodeForbidden},
 		{why: "a member", who: "OWNER", body: `{"email":"viewer@acme.example","role":"USER"}`, status: 409, code: doorward.CodeAlreadyMember},
-		{why: "no address", who: "OWNER", body: `{"email":"x","role":"USER"}`, status: 422, code: doorward.CodeValidationFailed},
+		{why: "an invalid address", who: "OWNER", body: `{"email":"x","role":"USER"}`, status: 422, code: doorward.CodeValidationFailed},
 	},
 	"POST /api/v2/auth/complete-registration": {
 		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x","confirmPassword":"x"}`, status: 404, code: doorward.CodeInvitationNotFound},
@@ -62,21 +62,21 @@ var refusals = map[string][]refusal{
 		{why: "no answer", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "two answers", body: `{"challenge":` + absentToken + `,"code":"123456","recoveryCode":"x"}`, status: 422, code: doorward.CodeValidationFailed},
 	},
-	"POST /api/v2/auth/step-up/begin": {{why: "nobody", status: 401, code: doorward.CodeUnauthenticated}},
+	"POST /api/v2/auth/step-up/begin": {{why: "not signed in", status: 401, code: doorward.CodeUnauthenticated}},
 	"POST /api/v2/auth/step-up/finish": {
 		{why: "no such challenge", who: "USER", body: `{"challenge":` + absentToken + `,"password":"x"}`, status: 410, code: doorward.CodeChallengeOver},
 		{why: "no answer", who: "USER", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "two answers", who: "USER", body: `{"challenge":` + absentToken + `,"password":"x","code":"123456"}`, status: 422, code: doorward.CodeValidationFailed},
 	},
 	"GET /api/v2/auth/factors": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"POST /api/v2/auth/factors/totp": {
-		{why: "nobody", body: `{}`, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "not signed in", body: `{}`, status: 401, code: doorward.CodeUnauthenticated},
 		{why: "no such challenge", body: `{"challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
 	},
 	"POST /api/v2/auth/factors/totp/confirm": {
-		{why: "nobody", body: `{"id":"mfa_x","code":"123456"}`, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "not signed in", body: `{"id":"mfa_x","code":"123456"}`, status: 401, code: doorward.CodeUnauthenticated},
 		{why: "no such factor", who: "USER", body: `{"id":"mfa_x","code":"123456"}`, status: 404, code: doorward.CodeNotFound},
 		{why: "no such challenge", body: `{"id":"mfa_x","code":"123456","challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
 	},
@@ -88,7 +88,7 @@ var refusals = map[string][]refusal{
 		{why: "no answer", body: `{"challenge":` + absentToken + `}`, status: 422, code: doorward.CodeValidationFailed},
 	},
 	"POST /api/v2/auth/factors/passkey/begin": {
-		{why: "nobody", body: `{}`, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "not signed in", body: `{}`, status: 401, code: doorward.CodeUnauthenticated},
 		{why: "no such challenge", body: `{"challenge":` + absentToken + `}`, status: 410, code: doorward.CodeChallengeOver},
 	},
 	"POST /api/v2/auth/factors/passkey/finish": {
@@ -103,17 +103,17 @@ var refusals = map[string][]refusal{
 	"PATCH /api/v2/auth/factors/{id}":  {{why: "no factor", who: "USER", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound}},
 	"DELETE /api/v2/auth/factors/{id}": {{why: "no factor", who: "USER", status: 404, code: doorward.CodeNotFound}},
 	"POST /api/v2/users/{id}/mfa/reset": {
-		{why: "nobody", who: "OWNER", status: 404, code: doorward.CodeNotFound},
+		{why: "no such user", who: "OWNER", status: 404, code: doorward.CodeNotFound},
 		{why: "an unknown parameter", who: "OWNER", query: "dryRun=true", status: 400, code: doorward.CodeInvalidQuery},
 	},
 	"POST /api/v2/auth/logout": {
 		{why: "a frame of another site", header: [2]string{"Sec-Fetch-Site", "same-site"}, status: 403, code: doorward.CodeCrossOrigin},
 	},
 	"GET /api/v2/auth/session": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"GET /api/v2/auth/memberships": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"DELETE /api/v2/auth/memberships/{tenantId}": {
 		{why: "a tenant that one isn't in", who: "OWNER", status: 404, code: doorward.CodeNotFound},
@@ -122,16 +122,16 @@ var refusals = map[string][]refusal{
 		{why: "a tenant that one isn't in", who: "OWNER", body: `{"tenantId":"tnt_absent"}`, status: 404, code: doorward.CodeNotFound},
 	},
 	"GET /api/v2/sessions": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"DELETE /api/v2/sessions": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"DELETE /api/v2/sessions/{id}": {
-		{why: "a session that is none of one's own", who: "OWNER", status: 404, code: doorward.CodeNotFound},
+		{why: "no such session", who: "OWNER", status: 404, code: doorward.CodeNotFound},
 	},
 	"GET /api/v2/tenant": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"PATCH /api/v2/tenant": {
 		{why: "a limit laxer than the installation's", who: "ADMIN", body: `{"settings":{"sessionIdleMinutes":61}}`, status: 422, code: doorward.CodeValidationFailed},
@@ -142,7 +142,7 @@ var refusals = map[string][]refusal{
 		{why: "an SVG", who: "ADMIN", body: "<svg/>", header: [2]string{"Content-Type", "image/svg+xml"}, status: 415, code: doorward.CodeUnsupportedMediaType},
 	},
 	"DELETE /api/v2/tenant/logo": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"DELETE /api/v2/tenant": {
 		{why: "another name", who: "OWNER", body: `{"confirm":"acme"}`, status: 422, code: doorward.CodeValidationFailed},
@@ -151,20 +151,20 @@ var refusals = map[string][]refusal{
 		{why: "nothing to restore", who: "OWNER", status: 409, code: doorward.CodeTenantNotClosing},
 	},
 	"GET /api/v2/users":      {{why: "no such role", who: "VIEWER", query: "role=user", status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/users/{id}": {{why: "nobody", who: "VIEWER", status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/users/{id}": {{why: "no such user", who: "VIEWER", status: 404, code: doorward.CodeNotFound}},
 	"PATCH /api/v2/users/{id}": {
-		{why: "nobody", who: "OWNER", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound},
+		{why: "no such user", who: "OWNER", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound},
 	},
-	"DELETE /api/v2/users/{id}":                {{why: "nobody", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/users/{id}/sessions":       {{why: "nobody", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
-	"GET /api/v2/users/{id}/sessions":          {{why: "nobody", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"DELETE /api/v2/users/{id}/sessions/{sid}": {{why: "nobody", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/users/{id}":                {{why: "no such user", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/users/{id}/sessions":       {{why: "no such user", who: "OWNER", status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/users/{id}/sessions":          {{why: "no such user", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/users/{id}/sessions/{sid}": {{why: "no such user", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
 	"POST /api/v2/users/bulk":                  {{why: "nobody to change", who: "ADMIN", body: `{"ids":[]}`, status: 422, code: doorward.CodeValidationFailed}},
 	"POST /api/v2/invitations/resend":          {{why: "no ids", who: "ADMIN", body: `{"ids":[]}`, status: 422, code: doorward.CodeValidationFailed}},
 	"POST /api/v2/invitations/revoke":          {{why: "no ids", who: "ADMIN", body: `{"ids":[]}`, status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/invitations": {
 		{why: "no such state", who: "ADMIN", query: "status=pending", status: 422, code: doorward.CodeValidationFailed},
-		{why: "a cursor that is none", who: "ADMIN", query: "cursor=x", status: 400, code: doorward.CodeInvalidCursor},
+		{why: "an invalid cursor", who: "ADMIN", query: "cursor=x", status: 400, code: doorward.CodeInvalidCursor},
 	},
 	"GET /api/v2/invitations/{id}":         {{why: "no invitation", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
 	"POST /api/v2/invitations/{id}/resend": {{why: "no invitation", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
@@ -179,7 +179,7 @@ var refusals = map[string][]refusal{
 	"DELETE /api/v2/api-keys/{id}":                {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
 	"POST /api/v2/api-keys/{id}/rotate":           {{why: "no key", who: "ADMIN", body: `{}`, status: 404, code: doorward.CodeNotFound}},
 	"DELETE /api/v2/api-keys/{id}/previous":       {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
-	"GET /api/v2/webhooks":                        {{why: "too much", who: "ADMIN", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
+	"GET /api/v2/webhooks":                        {{why: "a limit above 200", who: "ADMIN", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
 	"POST /api/v2/webhooks":                       {{why: "an internal address", who: "ADMIN", body: `{"url":"https://10.0.0.1/","events":["*"]}`, status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/webhooks/{id}":                   {{why: "no webhook", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
 	"PATCH /api/v2/webhooks/{id}":                 {{why: "no webhook", who: "ADMIN", body: `{"about":"x"}`, status: 404, code: doorward.CodeNotFound}},
@@ -201,20 +201,20 @@ var refusals = map[string][]refusal{
 	"GET /api/v2/auth/key":         {{why: "a session", who: "OWNER", status: 403, code: doorward.CodeForbidden}},
 	"POST /api/v2/auth/report-key": {{why: "no key", body: `{"key":"dwk_x"}`, status: 422, code: doorward.CodeValidationFailed}},
 	"POST /api/v2/tenants":         {{why: "no name", who: "operator", body: `{"ownerEmail":"x@x.example"}`, status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/tenants":          {{why: "too much", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
+	"GET /api/v2/tenants":          {{why: "a limit above 200", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/tenants/{id}":     {{why: "no tenant", who: "operator", status: 404, code: doorward.CodeNotFound}},
 	"PATCH /api/v2/tenants/{id}":   {{why: "no tenant", who: "operator", body: `{"status":"frozen"}`, status: 404, code: doorward.CodeNotFound}},
 	"GET /api/v2/model": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"GET /api/v2/policy": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"GET /api/v2/policy/schema": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"GET /api/v2/policy/versions": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"PUT /api/v2/policy": {
 		{why: "no If-Match", who: "OWNER", body: `{"text":""}`, status: 428, code: doorward.CodePreconditionRequired},
@@ -241,14 +241,14 @@ var refusals = map[string][]refusal{
 		{why: "an action without roles", who: "operator", body: `{"text":"actions: {a: {}}"}`, header: [2]string{"If-Match", "*"}, status: 422, code: doorward.CodeValidationFailed},
 	},
 	"GET /api/v2/events": {
-		{why: "no such place", who: "OWNER", query: "after=9999", status: 410, code: doorward.CodeEventsGone},
+		{why: "a position that no event has", who: "OWNER", query: "after=9999", status: 410, code: doorward.CodeEventsGone},
 	},
-	"GET /api/v2/installation/audit-events": {{why: "too much", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
+	"GET /api/v2/installation/audit-events": {{why: "a limit above 200", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/audit-events": {
-		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "an invalid key", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"POST /api/v2/auth/forgot-password": {
-		{why: "no address", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
+		{why: "an invalid address", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
 	},
 	"POST /api/v2/auth/reset-password": {
 		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x","confirmPassword":"x"}`, status: 404, code: doorward.CodeResetNotFound},
@@ -257,7 +257,7 @@ var refusals = map[string][]refusal{
 		{why: "not signed in", status: 401, code: doorward.CodeUnauthenticated},
 	},
 	"POST /api/v2/auth/change-email": {
-		{why: "no address", who: "USER", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
+		{why: "an invalid address", who: "USER", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
 	},
 	"DELETE /api/v2/auth/account": {
 		{why: "another address", who: "USER", body: `{"confirm":"x@acme.example"}`, status: 422, code: doorward.CodeValidationFailed},
@@ -286,7 +286,7 @@ func derived(r front.Route) []refusal {
 	}
 	caller := ""
 	if guard := r.Guard.Name(); guard != front.Public().Name() && guard != front.Optional().Name() {
-		add("nobody", "", "{}", 401, doorward.CodeUnauthenticated)
+		add("not signed in", "", "{}", 401, doorward.CodeUnauthenticated)
 		add("a session that is over", "ended", "{}", 401, doorward.CodeUnauthenticated)
 		caller = "OWNER"
 		if guard == front.OperatorOnly().Name() {
@@ -296,7 +296,7 @@ func derived(r front.Route) []refusal {
 			if who == "operator" && r.Guard.OfInstallation() {
 				continue
 			}
-			add("may not", who, "{}", 403, doorward.CodeForbidden)
+			add("not allowed", who, "{}", 403, doorward.CodeForbidden)
 		}
 	}
 	if r.Method != http.MethodGet {
@@ -311,7 +311,7 @@ func derived(r front.Route) []refusal {
 		add("an unknown name", caller, `{"unknown":1}`, 400, doorward.CodeInvalidBody)
 		add("a list", caller, `[]`, 400, doorward.CodeInvalidBody)
 		add("too much", caller, strings.Repeat(" ", cmp.Or(r.Endpoint.Most, front.MaxBody)+1), 413, doorward.CodeBodyTooLarge)
-		all = append(all, refusal{why: "no JSON", who: caller, body: "{}", header: [2]string{"Content-Type", "text/plain"}, status: 415, code: doorward.CodeUnsupportedMediaType})
+		all = append(all, refusal{why: "another media type", who: caller, body: "{}", header: [2]string{"Content-Type", "text/plain"}, status: 415, code: doorward.CodeUnsupportedMediaType})
 	}
 	return all
 }
@@ -330,8 +330,8 @@ func refusedCallers(guard string) []string {
 	return all
 }
 
-// untested compares the routes with the table: a line for each of the former
-// that lacks an entry, and for each entry that lacks a route.
+// untested returns a line for each route without an entry in the table, and for each
+// entry without a route.
 func untested(routes []front.Route, table map[string][]refusal) (all []string) {
 	have := map[string]bool{}
 	for _, r := range routes {
@@ -363,8 +363,8 @@ func TestRoutesWithoutARefusalAreNoticed(t *testing.T) {
 	}
 }
 
-// makesNothing are the POST routes with a guard that make nothing which a repetition
-// would make twice.
+// makesNothing are the POST routes with a guard that a client may repeat without an
+// Idempotency-Key: a repetition creates nothing a second time.
 var makesNothing = []string{
 	"POST /access/v1/evaluation",
 	"POST /access/v1/evaluations",
@@ -375,22 +375,22 @@ var makesNothing = []string{
 	"POST /api/v2/access/explain",
 	"POST /api/v2/auth/change-email", // a newer request takes the place of the one before
 	"POST /api/v2/auth/change-password",
-	"POST /api/v2/auth/token",         // signs what is so anyway
+	"POST /api/v2/auth/token",         // signs an assertion, stores nothing
 	"POST /api/v2/auth/switch-tenant", // opens a session, as a login does
-	"POST /api/v2/auth/step-up/begin", // a challenge is good once, and one more does no harm
+	"POST /api/v2/auth/step-up/begin", // one more challenge does no harm
 	"POST /api/v2/auth/step-up/finish",
-	"POST /api/v2/auth/factors/recovery", // replaces the codes before
-	"POST /api/v2/users/{id}/mfa/reset",  // the code of each mail does the same
-	"POST /api/v2/users/bulk",            // says what is to be so
+	"POST /api/v2/auth/factors/recovery", // replaces the previous codes
+	"POST /api/v2/users/{id}/mfa/reset",  // mails another code for the same reset
+	"POST /api/v2/users/bulk",            // a repetition changes nothing more
 	"POST /api/v2/invitations/resend",    // a minute passes between two mails
 	"POST /api/v2/invitations/revoke",
 	"POST /api/v2/tenant/restore",
 	"POST /api/v2/webhooks/{id}/test",
-	"POST /api/v2/webhooks/deliveries/{id}/retry", // what is sent twice has the same id
+	"POST /api/v2/webhooks/deliveries/{id}/retry", // receivers recognise a repetition by its id
 	"POST /api/v2/webhooks/{id}/replay",
 	"POST /api/v2/policy/confirm",
 	"POST /api/v2/policy/plan",
-	"POST /api/v2/policy/versions/{version}/restore", // what holds already makes no version
+	"POST /api/v2/policy/versions/{version}/restore", // a version that is in force already makes no new one
 }
 
 // notRepeatable returns the routes that should take an Idempotency-Key and don't, and
@@ -444,7 +444,7 @@ func TestEachRouteRefuses(t *testing.T) {
 	}
 }
 
-// absentID has the form of an id of what the path is about, and is none.
+// absentID returns an id of the kind that the path takes, of an object that doesn't exist.
 func absentID(path string) string {
 	for part, prefix := range map[string]string{
 		"/sessions/{": doorward.PrefixSession, "/users/{": doorward.PrefixUser,
@@ -532,7 +532,7 @@ const legend = `# Who may do what, as access.Can has it. Written by
 #
 # yes, or the status of the refusal: 401 no credential, 403 refused, 404 as if
 # it weren't there. "suspended" is an OWNER who is. Actions that everybody may
-# do need a proof instead: a password, a code from a mail, the very session.
+# do need a proof instead: a password, a code from a mail, the session itself.
 
 `
 
@@ -566,7 +566,7 @@ func TestWhoMayWhat(t *testing.T) {
 	goldentest.File(t, "testdata/who-may-what.txt", out.String())
 }
 
-// object is one of the kind, as seen by a role, if there is one.
+// object returns an object of the kind, as seen by a role, and whether there is one.
 func object(action doorward.Action, kind string, role doorward.Role) (doorward.Object, bool) {
 	on := doorward.Object{TenantID: "tnt_own"}
 	switch above := slices.Index(doorward.Roles, role) + 1; {
@@ -583,7 +583,7 @@ func object(action doorward.Action, kind string, role doorward.Role) (doorward.O
 	return on, true
 }
 
-// grants says whether the action gives somebody a role: at once, or by an
+// grants reports whether the action gives somebody a role: at once, or by an
 // invitation.
 func grants(action doorward.Action) bool {
 	verb, _ := doorward.Lookup(action)

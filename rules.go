@@ -23,9 +23,9 @@ type Grant struct {
 	// Rank is the lowest of the four roles that has all of the permissions. It bounds
 	// who may give the role, and who may act on those who have it.
 	Rank Role
-	// Acts is the highest of the four roles all of whose permissions this one has: the
-	// rank with which one acts. Empty if there is none.
-	Acts Role
+	// ActsAs is the highest of the four roles whose permissions the role has all of: the
+	// rank with which its holders act on others. Empty if there is none.
+	ActsAs Role
 }
 
 // CustomRole is a role that a tenant has made.
@@ -70,7 +70,8 @@ func NewRules(version RulesVersion, m *Model, roles []CustomRole) *Rules {
 	return r
 }
 
-// RulesToRead stand for the rules of a version until they are read. They grant nothing.
+// RulesToRead returns a placeholder for the rules of a version that have to be read. It
+// grants nothing.
 func RulesToRead(version RulesVersion) *Rules {
 	return &Rules{Version: version, model: builtin}
 }
@@ -155,7 +156,7 @@ func (m *Model) GrantOf(permissions []Action) *Grant {
 	}
 	for _, role := range Roles {
 		if m.grants[role].Permissions.Within(g.Permissions) {
-			g.Acts = role
+			g.ActsAs = role
 		}
 	}
 	return g

@@ -27,13 +27,13 @@ func TestRanksOfCustomRoles(t *testing.T) {
 		{"an ADMIN who sees bills", append(slices.Clone(admin), doorward.BillingRead), doorward.RoleOwner, doorward.RoleAdmin},
 		{"unknown actions", []doorward.Action{"ghost.walk", "user.role"}, doorward.RoleViewer, ""},
 	} {
-		if g := doorward.BuiltIn().GrantOf(c.permissions); g.Rank != c.rank || g.Acts != c.acts {
-			t.Errorf("%s: rank %q, acts as %q; want %q and %q", c.name, g.Rank, g.Acts, c.rank, c.acts)
+		if g := doorward.BuiltIn().GrantOf(c.permissions); g.Rank != c.rank || g.ActsAs != c.acts {
+			t.Errorf("%s: rank %q, acts as %q; want %q and %q", c.name, g.Rank, g.ActsAs, c.rank, c.acts)
 		}
 	}
 }
 
-// Custom roles stand behind the one of the four of their rank, and can't take its name.
+// Custom roles are listed after the built-in role of their rank, and can't take its name.
 func TestRulesListRoles(t *testing.T) {
 	r := doorward.NewRules(doorward.RulesVersion{Tenant: 1}, doorward.BuiltIn(), []doorward.CustomRole{
 		{Name: "SUPPORT", Permissions: []doorward.Action{doorward.UserRead}},

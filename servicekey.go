@@ -16,8 +16,8 @@ type ServiceKey struct {
 	Disabled  bool // since a restore
 }
 
-// What service keys may do across tenants. What they may do inside one has the names of
-// the permissions of roles.
+// What service keys may do across tenants. Inside a tenant they have permissions that roles
+// have, too.
 const (
 	ServiceIntrospect   Action = "access.introspect"
 	ServiceEvaluate     Action = "access.evaluate"
@@ -37,10 +37,10 @@ var servicePermissions = []Action{
 // across tenants, then those inside one.
 func ServicePermissions() []Action { return slices.Clone(servicePermissions) }
 
-// Has reports whether the key has the permission. No key is none.
+// Has reports whether the key has the permission. A nil key has none.
 func (k *ServiceKey) Has(a Action) bool { return k != nil && slices.Contains(k.May, a) }
 
-// Covers reports whether the key works in the tenant. Any caller that has no key does.
+// Covers reports whether the key works in the tenant. A nil key, of another caller, covers all.
 func (k *ServiceKey) Covers(tenantID string) bool {
 	return k == nil || len(k.Tenants) == 0 || slices.Contains(k.Tenants, tenantID)
 }
@@ -54,7 +54,7 @@ func PrincipalOfService(k ServiceKey) Principal {
 // only what the key may.
 func (p Principal) Within(t Tenant) Principal {
 	p.TenantID, p.TenantStatus, p.Rules = t.ID, t.Status, t.Rules
-	p.hold(t.Rules.Grant(RoleAdmin))
+	p.setGrant(t.Rules.Grant(RoleAdmin))
 	p.Permissions = t.Rules.Model().set(p.Service.May...)
 	return p
 }

@@ -12,7 +12,7 @@ type TenantStatus string
 const (
 	TenantActive  TenantStatus = "active"
 	TenantFrozen  TenantStatus = "frozen"  // by the operator
-	TenantClosing TenantStatus = "closing" // by its OWNER, in the hold before destruction, and not frozen
+	TenantClosing TenantStatus = "closing" // closed and not frozen; its data is not destroyed yet
 )
 
 // Tenant is a customer organisation of the platform.
@@ -23,9 +23,8 @@ type Tenant struct {
 	CreatedAt time.Time
 	Settings  TenantSettings
 	Brand     Brand
-	// ClosedAt is set while the tenant is closed by an OWNER; it may be frozen,
-	// too. DestroyAt is when its data is destroyed; nil if it is not closed, or was
-	// closed by the previous version.
+	// ClosedAt is set while the tenant is closed; it may be frozen, too. DestroyAt is when its data is destroyed; nil if it is not closed, or was
+	// closed by a node of the previous version.
 	ClosedAt  *time.Time
 	DestroyAt *time.Time
 	Quotas    Quotas

@@ -17,14 +17,14 @@ const (
 	RoleOwner  Role = "OWNER"  // everything, including billing and destruction
 )
 
-// Roles lists the roles by rank, the lowest first.
+// Roles lists the four roles by rank, the lowest first.
 var Roles = []Role{RoleViewer, RoleUser, RoleAdmin, RoleOwner}
 
 // RolesHelp is the message for an unknown role.
 const RolesHelp = "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."
 
-// Valid reports whether r is one of the four roles.
-func (r Role) Valid() bool { return r.rank() >= 0 }
+// IsBuiltIn reports whether r is one of the four roles.
+func (r Role) IsBuiltIn() bool { return r.rank() >= 0 }
 
 // Outranks reports whether r is higher than other. Any role outranks an unknown
 // one.
@@ -83,9 +83,9 @@ type User struct {
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time
 	Factors      int // of the account: second factors and passkeys that are confirmed, also those that were disabled as copies
-	Passkeys     int // of these
+	Passkeys     int // of these factors
 
-	DisabledPasskeys int // of these: as copies
+	DisabledPasskeys int // of these passkeys; disabled as copies
 }
 
 // Permissions returns the sorted permissions that the user's role grants. Decisions are
@@ -108,7 +108,7 @@ type Ended struct {
 	Invitations int64
 	// APIKeysTransferred have another owner instead.
 	APIKeysTransferred int64
-	// Revocation is its confirmation on all nodes; zero in a preview of what would end.
+	// Revocation is the confirmation on all nodes; zero in a preview of what would end.
 	Revocation Revocation
 }
 

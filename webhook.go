@@ -16,7 +16,7 @@ type Webhook struct {
 	URL            string
 	Events         []string // patterns: "user.invite", "user.*" or "*"
 	About          string
-	Include        []string // what bodies hold besides: WebhookIncludesEmail
+	Include        []string // optional parts of bodies: WebhookIncludesEmail
 	Enabled        bool
 	DisabledReason DisabledReason // empty unless Doorward has disabled it
 	PublicKey      string         // whpk_ and base64
@@ -47,7 +47,7 @@ type DisabledReason string
 
 // The reasons.
 const (
-	DisabledGone     DisabledReason = "gone"     // it has answered 410
+	DisabledGone     DisabledReason = "gone"     // the endpoint answered 410
 	DisabledFailing  DisabledReason = "failing"  // for five days without a success
 	DisabledRestored DisabledReason = "restored" // the database came back from a backup
 )
@@ -69,7 +69,7 @@ func (w Webhook) Version() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// Includes reports whether bodies hold what the word stands for.
+// Includes reports whether Include has the value.
 func (w Webhook) Includes(what string) bool { return slices.Contains(w.Include, what) }
 
 // Wants reports whether the webhook gets events of the action.

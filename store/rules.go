@@ -318,7 +318,7 @@ func (tx *Tx) MoveRole(ctx context.Context, tenantID string, from, to doorward.R
 // HasRole reports whether there is such a role in the tenant. Under the lock on the
 // tenant that stays so until the commit.
 func (r Reader) HasRole(ctx context.Context, tenantID string, role doorward.Role) (bool, error) {
-	if role.Valid() {
+	if role.IsBuiltIn() {
 		return true, nil
 	}
 	rules, err := r.Rules(ctx, tenantID)

@@ -74,7 +74,7 @@ func (r Rules) password(password, email string, words []string) (doorward.FieldE
 var invisible = []*unicode.RangeTable{unicode.Z, unicode.Cc, unicode.Cf}
 
 func anyVisible(password string) bool {
-	return strings.ContainsFunc(password, func(r rune) bool { return !unicode.In(r, invisible...) && !doorward.Blank(r) })
+	return strings.ContainsFunc(password, func(r rune) bool { return !unicode.In(r, invisible...) && !doorward.IsBlank(r) })
 }
 
 // containsAny ignores letter case. Folding in both directions covers letters whose

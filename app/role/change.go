@@ -40,7 +40,7 @@ func checkName(name string) []doorward.FieldError {
 		return []doorward.FieldError{fault("/name", "required", "Name the role.")}
 	case !nameForm.MatchString(name):
 		return []doorward.FieldError{fault("/name", "invalid", "A name has 2 to 32 capital letters, digits and underscores, and begins with a letter.")}
-	case doorward.Role(name).Valid():
+	case doorward.Role(name).IsBuiltIn():
 		return []doorward.FieldError{fault("/name", "taken", "This is the name of a built-in role.")}
 	}
 	return nil

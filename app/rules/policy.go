@@ -151,7 +151,7 @@ func (t *text) prepare(who *doorward.Principal) *textFor {
 // roleOf is the role that the policies see. Those of the operator see none of a tenant's
 // own, which could be given the very name that one of them permits.
 func (t *text) roleOf(role doorward.Role) string {
-	if t.operator && !role.Valid() {
+	if t.operator && !role.IsBuiltIn() {
 		return ""
 	}
 	return string(role)

@@ -89,7 +89,7 @@ func say(field, text string, names map[string]string) value {
 func valueKey(field, text string) string {
 	switch field {
 	case "role", "replacedBy":
-		if doorward.Role(text).Valid() {
+		if doorward.Role(text).IsBuiltIn() {
 			return "role." + text
 		}
 	case "logo":

@@ -128,7 +128,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"field":        field,          // field $ "name" "attribute" value…
 		"next":         func(n int) int { return n + 1 },
 		"role": func(r any) (string, error) {
-			if name := doorward.Role(fmt.Sprint(r)); !name.Valid() {
+			if name := doorward.Role(fmt.Sprint(r)); !name.IsBuiltIn() {
 				return string(name), nil // a role that the tenant has made
 			}
 			return c.say("role." + fmt.Sprint(r))

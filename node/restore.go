@@ -56,7 +56,7 @@ type Restored struct {
 // transfer.ErrOwnTools, ErrItself, ErrInUse, ErrBadBackup, ErrChecksum, ErrSchema;
 // *masterkey.FileError when there is a key file that doesn't fit.
 func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (Restored, error) {
-	path, exists, err := restorable(cfg, o.Force)
+	path, exists, err := restoreTarget(cfg, o.Force)
 	switch {
 	case transfer.SameFile(path, backup):
 		return Restored{}, transfer.ErrItself
@@ -73,9 +73,9 @@ func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (
 // RestoreFrom is Restore with a backup from a pipe, which is read to its end before
 // anything is changed.
 func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, o RestoreOptions) (Restored, error) {
-	path, exists, err := restorable(cfg, o.Force)
+	path, exists, err := restoreTarget(cfg, o.Force)
 	switch {
-	case isOpen(backup, path):
+	case isFileAt(backup, path):
 		return Restored{}, transfer.ErrItself
 	case err != nil:
 		return Restored{}, err
@@ -108,9 +108,9 @@ func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (end
 	return ended, keys, fit, err
 }
 
-// isOpen reports whether f is the file at the path, as when a shell redirects it to
+// isFileAt reports whether f is the file at the path, as when a shell redirects it to
 // standard input.
-func isOpen(f *os.File, path string) bool {
+func isFileAt(f *os.File, path string) bool {
 	one, err := f.Stat()
 	if err != nil {
 		return false
@@ -142,9 +142,9 @@ func replace(ctx context.Context, cfg Config, path string, exists bool, o Restor
 	return r, transfer.Replace(ctx, path, prepared, r.Aside)
 }
 
-// restorable returns where the database of cfg is and whether there is one, if
-// another may take its place.
-func restorable(cfg Config, force bool) (path string, exists bool, err error) {
+// restoreTarget returns the path of the database of cfg, and whether there is one, which
+// without force is ErrOverwrites.
+func restoreTarget(cfg Config, force bool) (path string, exists bool, err error) {
 	if path, err = transfer.SQLitePath(cfg.Database); err != nil {
 		return path, false, err
 	}
@@ -164,7 +164,7 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.Close()) }() // which leaves one file
+	defer func() { err = errors.Join(err, n.Close()) }() // so that the database is one file, without a WAL
 	if r.Tampered, err = n.App.Audit.VerifyAll(ctx); err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newe
 type VerifiedBackup struct {
 	transfer.Info
 	Tampered int  // faults in the audit trail
-	Trail    bool // there is one that could be walked: older schemas have none
+	HasTrail bool // older schemas have no audit trail to check
 }
 
 // oldestTrail is the first schema version that chains events.
@@ -265,7 +265,7 @@ func VerifyBackup(ctx context.Context, file string) (v VerifiedBackup, err error
 	if v.Info, err = transfer.Check(ctx, file, false); err != nil {
 		return v, err
 	}
-	return v, v.walk(ctx, file)
+	return v, v.verifyTrail(ctx, file)
 }
 
 // VerifyBackupFrom is VerifyBackup for a pipe. The backup is kept in the folder for
@@ -280,10 +280,11 @@ func VerifyBackupFrom(ctx context.Context, backup *os.File) (v VerifiedBackup, e
 	if v.Info, err = transfer.Receive(ctx, backup, file, false); err != nil {
 		return v, err
 	}
-	return v, v.walk(ctx, file)
+	return v, v.verifyTrail(ctx, file)
 }
 
-func (v *VerifiedBackup) walk(ctx context.Context, file string) (err error) {
+// verifyTrail counts the faults in the audit trail.
+func (v *VerifiedBackup) verifyTrail(ctx context.Context, file string) (err error) {
 	if v.Schema < oldestTrail {
 		return nil
 	}
@@ -292,7 +293,7 @@ func (v *VerifiedBackup) walk(ctx context.Context, file string) (err error) {
 		return err
 	}
 	defer db.Close()
-	v.Trail = true
+	v.HasTrail = true
 	v.Tampered, err = audit.New(db, func(context.Context) {}).VerifyAll(ctx)
 	return err
 }

@@ -30,7 +30,8 @@ type authority struct {
 	trust string // file with the certificate that the directory is served with
 }
 
-// needPebble skips the test unless pebble is built; make test builds it.
+// needPebble returns the programs. Where programs are required it builds pebble; elsewhere
+// it skips the test unless they are built.
 func needPebble(t *testing.T) (pebble, dns string) {
 	t.Helper()
 	if testing.Short() {
@@ -57,8 +58,8 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// startAuthority validates names at this port of loopback, for certificates with this
-// lifetime.
+// startAuthority starts an authority that validates names at this port of loopback. Its
+// certificates have this lifetime.
 func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	t.Helper()
 	pebble, dns := needPebble(t)
@@ -141,12 +142,12 @@ func TestACME(t *testing.T) {
 	addr, dir := freeport.On("localhost"), t.TempDir()
 	_, port, _ := net.SplitHostPort(addr)
 	ca := startAuthority(t, port, 24*time.Hour)
-	visitor := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example", NextProtos: []string{"h2"}}
+	clientTLS := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example", NextProtos: []string{"h2"}}
 	serials := map[string]bool{}
 	for range 2 {
 		end := ca.serve(t, addr, dir)
 		retry(t, "a handshake", func() error {
-			c, err := tls.Dial("tcp", addr, visitor)
+			c, err := tls.Dial("tcp", addr, clientTLS)
 			if err != nil {
 				return err
 			}
@@ -176,10 +177,10 @@ func TestACMERenews(t *testing.T) {
 	addr, dir := freeport.On("localhost"), t.TempDir()
 	_, port, _ := net.SplitHostPort(addr)
 	ca := startAuthority(t, port, 30*time.Second)
-	visitor := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example"}
+	clientTLS := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example"}
 	serials := map[string]bool{}
 	visit := func() error {
-		c, err := tls.Dial("tcp", addr, visitor) // checks the dates
+		c, err := tls.Dial("tcp", addr, clientTLS) // checks the dates
 		if err == nil {
 			defer c.Close()
 			serials[c.ConnectionState().PeerCertificates[0].SerialNumber.String()] = true
@@ -190,14 +191,14 @@ func TestACMERenews(t *testing.T) {
 	retry(t, "the first certificate", visit)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for len(serials) < 2 { // the end of the first one ends it, too
+	for len(serials) < 2 { // visit fails if the first one expires before it is replaced
 		if err := visit(); err != nil {
 			t.Fatalf("a handshake failed: %v", err)
 		}
 		<-tick.C
 	}
 	if log := end(); strings.Count(log, "certificate from the ACME authority is in use") != 2 || strings.Contains(log, "ERROR") {
-		t.Errorf("the log says otherwise:\n%s", log)
+		t.Errorf("want two certificates and no error in the log:\n%s", log)
 	}
 }
 

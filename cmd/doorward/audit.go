@@ -60,7 +60,7 @@ type verification struct {
 	ctx         context.Context
 	trail       *audit.Trail
 	out, faults io.Writer
-	found       int
+	found       int // faults
 }
 
 func (v *verification) run(tenant, since string) error {
@@ -75,7 +75,7 @@ func (v *verification) run(tenant, since string) error {
 		}
 	}
 	for _, id := range chains {
-		err := v.chain(id)
+		err := v.checkChain(id)
 		if tenant == "" && doorward.HasCode(err, doorward.CodeNotFound) { // it has since been destroyed
 			continue
 		}
@@ -85,7 +85,7 @@ func (v *verification) run(tenant, since string) error {
 	}
 	for _, m := range marks {
 		if tenant == "" || m.TenantID == chains[0] {
-			if err := v.mark(m); err != nil {
+			if err := v.checkMark(m); err != nil {
 				return err
 			}
 		}
@@ -96,7 +96,7 @@ func (v *verification) run(tenant, since string) error {
 	return nil
 }
 
-func (v *verification) chain(id string) error {
+func (v *verification) checkChain(id string) error {
 	end, faults, err := v.trail.Verify(v.ctx, id)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (v *verification) chain(id string) error {
 	return nil
 }
 
-func (v *verification) mark(m audit.Mark) error {
+func (v *verification) checkMark(m audit.Mark) error {
 	holds, err := v.trail.Holds(v.ctx, m)
 	if err == nil && !holds {
 		v.report(m.TenantID, audit.Fault{Kind: audit.Rewritten, Seq: m.Seq})

@@ -73,7 +73,7 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 		noFile := record || rotate.folder != ""
 		return fileArgUnless(&noFile)(cmd, args)
 	}
-	s.base(cmd.Flags())
+	s.registerBase(cmd.Flags())
 	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&record, "record", false, "only record that another program has just taken a backup")
@@ -122,7 +122,7 @@ func printVerified(out, warn io.Writer, file string, v node.VerifiedBackup) erro
 	}
 	warnUnverified(warn, file, v.Info)
 	trail := "Its audit trail is intact."
-	if !v.Trail {
+	if !v.HasTrail {
 		trail = "Its schema is older than the audit trail's chains."
 	}
 	if !v.Verified {
@@ -133,7 +133,7 @@ func printVerified(out, warn io.Writer, file string, v node.VerifiedBackup) erro
 	return nil
 }
 
-// errTyped is for a command that reads a backup from a terminal.
+// errTyped refuses to read a backup from a terminal.
 func errTyped(command string) error {
 	return usageError("a backup can't be typed. Pipe it in, as in \"gunzip -c FILE | doorward %s -\", or name a FILE.", command)
 }
@@ -314,7 +314,7 @@ lists all valid ones.`,
 			}
 			done, err := restore(cmd.Context(), cfg, args[0], o)
 			if err != nil {
-				return notRestored(err)
+				return restoreError(err)
 			}
 			printRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], done)
 			warnKeyMissing(cmd.ErrOrStderr(), cfg, done.MasterKey)
@@ -322,7 +322,7 @@ lists all valid ones.`,
 		},
 	}
 	cmd.Args = fileArgUnless(&finish)
-	s.base(cmd.Flags())
+	s.registerBase(cmd.Flags())
 	s.register(cmd.Flags(), node.GroupSeal)
 	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "replace the database that is there")
@@ -350,7 +350,7 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) e
 	}
 	ended, keys, fit, err := node.FinishRestore(cmd.Context(), cfg, o.Keep)
 	if err != nil {
-		return notRestored(err)
+		return restoreError(err)
 	}
 	warnKeyMissing(cmd.ErrOrStderr(), cfg, fit)
 	fmt.Fprintf(cmd.OutOrStdout(), "Finished. Sessions ended: %d. Links ended: %d.\n", ended.Sessions, ended.Links)
@@ -393,8 +393,8 @@ func printServiceKeys(out io.Writer, keys []doorward.ServiceKey) {
 	}
 }
 
-// notRestored says what to do about a failed restore.
-func notRestored(err error) error {
+// restoreError says what to do about a failed restore.
+func restoreError(err error) error {
 	switch {
 	case errors.Is(err, transfer.ErrInUse):
 		return notDone("a program has the database open. Stop every server and command that uses it, then try again. Nothing has changed.")

@@ -18,8 +18,8 @@ import (
 const writers = 8
 
 // TestBackupWhilePeopleWrite takes backups of a server under load, restores each, and
-// checks it like a killed server: everything acknowledged before the backup began is
-// there, and nothing is half done.
+// checks that everything acknowledged before the backup began is there, and that nothing
+// is half done.
 func TestBackupWhilePeopleWrite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes several seconds; TestRestoreOfAnOlderBackup restores one, too")

@@ -75,7 +75,7 @@ func (h *pageFixture) run(t *testing.T, command string) string {
 func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	t.Helper()
 	addr, other, folder := freeport.On("localhost"), freeport.On("localhost"), t.TempDir()
-	if strings.Contains(line, "doorward move") { // into an empty one
+	if strings.Contains(line, "doorward move") { // its target must be empty
 		h.postgres = pgtest.DSN(t)
 	}
 	if err := os.CopyFS(folder, os.DirFS(h.folder)); err != nil {
@@ -88,7 +88,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	}
 	runner := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
 		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/var/lib/doorward/", "", " | vector", "", "journalctl -u doorward -o cat --since -1h |", "echo serving |", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
-		"https://platform.example/reports --session-file token", "http://"+addr+"/api/v2/auth/session", // no service echoes what a session asks
+		"https://platform.example/reports --session-file token", "http://"+addr+"/api/v2/auth/session", // no gateway runs here: ask Doorward, without a session
 		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "whk_5tqm7x3yh4n6rj7wd2c5tpae7k", h.webhook, "whd_5tqm7x3yh4n6rj7wd2c5tpae7k", h.delivery,
 		"postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
 	).Replace}
@@ -105,7 +105,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	case strings.Contains(line, "key rotate-signing"):
 		serve := "doorward serve --assertion-audience https://messages.example.com"
 		runner.Run(t, doctest.Block{Position: place, Script: serve, Background: true, HasOutput: true, Output: `{…"msg":"serving",…}` + "\n"})
-	case strings.Contains(line, "key enable-service"): // of what a restore has disabled
+	case strings.Contains(line, "key enable-service"): // a restore disables the key first
 		runner.Run(t, doctest.Block{Position: place, Script: "doorward restore --force backups/doorward.db"})
 	case strings.Contains(line, "doorward doctor gateway"):
 		serve := "doorward serve --base-url http://" + addr + " --admin-listen " + other

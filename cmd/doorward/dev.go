@@ -73,8 +73,8 @@ func runDev(cmd *cobra.Command, s *settings, modelFile string) error {
 	return serve(cmd.Context(), cfg, func(n *node.Node) { welcome(cmd.OutOrStdout(), n) })
 }
 
-// applyFile applies a model before the server starts. A text that holds already changes
-// nothing.
+// applyFile applies a model before the server starts. A text that is in force already
+// changes nothing.
 func applyFile(cmd *cobra.Command, cfg node.Config, name string) error {
 	text, err := readModel(cmd.InOrStdin(), name)
 	if err != nil {
@@ -85,7 +85,7 @@ func applyFile(cmd *cobra.Command, cfg node.Config, name string) error {
 		return err
 	}
 	_, err = applyModel(cmd.Context(), n, text, false)
-	return errors.Join(modelFaults(cmd.ErrOrStderr(), name, err), n.Close())
+	return errors.Join(printModelFaults(cmd.ErrOrStderr(), name, err), n.Close())
 }
 
 func (s *settings) devConfig(cmd *cobra.Command) (cfg node.Config, err error) {

@@ -137,7 +137,9 @@ func mkdirForOwnerOf(other, folder string) error {
 	return os.Chown(folder, int(owner.Uid), int(owner.Gid))
 }
 
-// fillAndRecover sends atOnce invitations together, more than fit.
+// fillAndRecover fills the disk of a server under load, checks its answers, frees the disk,
+// and checks that nothing acknowledged was lost. It invites atOnce people in one request,
+// more than fit on the full disk.
 func fillAndRecover(t *testing.T, dsn, folder string, atOnce int) {
 	v := newTestServer(t, program, dsn)
 	v.start()
@@ -182,7 +184,8 @@ func (s *testServer) runPeople(enough func() bool) {
 	people.Wait()
 }
 
-// areRefused polls until three batches of atOnce invitations in a row are refused.
+// areRefused returns a condition to poll: three requests in a row, each with atOnce
+// invitations, were refused.
 func (s *testServer) areRefused(atOnce int) func() bool {
 	times := 0
 	return func() bool {
@@ -211,8 +214,8 @@ func (s *testServer) inviteAll(offers []map[string]string) int {
 	return status
 }
 
-// checkAccess checks a session for longer than the memory is valid, and returns the
-// statuses.
+// checkAccess checks a session for longer than a node may answer from memory, and
+// returns the statuses.
 func (s *testServer) checkAccess(session string) string {
 	s.Helper()
 	statuses := map[int]int{}

@@ -29,15 +29,15 @@ func TestGoldenConfiguration(t *testing.T) {
 		goldentest.Section(t, "../../docs/configuration.md", name, settingTable(groups))
 		all += settingTable(groups)
 	}
-	for _, name := range seen() {
+	for _, name := range publicSettings() {
 		if !strings.Contains(all, "`--"+name+"`") && name != "migrate" {
 			t.Errorf("--%s is in no table of docs/configuration.md: its group is missing in this test", name)
 		}
 	}
 }
 
-// seen are the public settings.
-func seen() (names []string) {
+// publicSettings returns the names of the settings that aren't hidden.
+func publicSettings() (names []string) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(settings).register(f)
 	f.VisitAll(func(f *pflag.Flag) {
@@ -58,7 +58,7 @@ func settingTable(groups []node.Group) string {
 	f.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			_, usage := pflag.UnquoteUsage(f)
-			fmt.Fprintf(&out, "| `--%s` | %s | %s | %s | %s |\n", f.Name, variables(f.Name), byDefault(f), map[bool]string{true: "yes"}[slices.Contains(live, f.Name)], cell(usage))
+			fmt.Fprintf(&out, "| `--%s` | %s | %s | %s | %s |\n", f.Name, variables(f.Name), defaultValue(f), map[bool]string{true: "yes"}[slices.Contains(live, f.Name)], cell(usage))
 		}
 	})
 	return out.String()
@@ -76,7 +76,7 @@ func variables(name string) string {
 	return text
 }
 
-func byDefault(f *pflag.Flag) string {
+func defaultValue(f *pflag.Flag) string {
 	if value := strings.Trim(f.DefValue, "[]"); value != "" {
 		return "`" + value + "`"
 	}
@@ -87,16 +87,16 @@ func byDefault(f *pflag.Flag) string {
 func TestGoldenCommands(t *testing.T) {
 	var out strings.Builder
 	walk(command(), func(cmd *cobra.Command) {
-		if ours(cmd) {
+		if isDocumented(cmd) {
 			describeCommand(&out, cmd)
 		}
 	})
 	goldentest.Section(t, "../../docs/commands.md", "commands", out.String())
 }
 
-// ours reports whether a command does something itself and isn't one of cobra's. A
-// group has no text of its own.
-func ours(cmd *cobra.Command) bool {
+// isDocumented reports whether a command does something itself and isn't one of cobra's.
+// A group has no text of its own.
+func isDocumented(cmd *cobra.Command) bool {
 	path, isGroup := cmd.CommandPath(), cmd.HasSubCommands() && (cmd.Long == "" || !cmd.HasParent())
 	return !isGroup && !strings.HasPrefix(path, "doorward completion") && !strings.HasPrefix(path, "doorward help")
 }
@@ -107,22 +107,22 @@ func describeCommand(out *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(out, "\n```text\n%s\n```\n", cmd.Long)
 	}
 	fmt.Fprintf(out, "\n```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimSpace(cmd.Example), "\n  ", "\n"))
-	var taken []string
+	var settings []string
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case f.Hidden || f.Name == "help":
 		case slices.Contains(settingNames(), f.Name):
-			taken = append(taken, f.Name)
+			settings = append(settings, f.Name)
 		default:
 			_, usage := pflag.UnquoteUsage(f)
 			fmt.Fprintf(out, "- `--%s`: %s\n", f.Name, usage)
 		}
 	})
 	switch {
-	case len(taken) == len(seen()):
+	case len(settings) == len(publicSettings()):
 		out.WriteString("- settings: all\n")
-	case len(taken) > 0:
-		fmt.Fprintf(out, "- settings: `--%s`\n", strings.Join(taken, "`, `--"))
+	case len(settings) > 0:
+		fmt.Fprintf(out, "- settings: `--%s`\n", strings.Join(settings, "`, `--"))
 	}
 }
 

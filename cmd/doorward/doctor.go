@@ -42,7 +42,7 @@ a standby. Exit code 0 means that everything is in order.`,
 
 // finding is the outcome of one check.
 type finding struct {
-	what, fine string
+	what, fine string // the check, and its result if nothing is wrong
 	wrong      string // empty: nothing is wrong
 	remedy     string
 	code       int // to exit with when something is wrong
@@ -51,7 +51,7 @@ type finding struct {
 func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	findings := []finding{{what: "configuration", fine: "valid"}, {what: "passwords", fine: s.listInForce(cfg)}, checkBaseURL(cfg)}
+	findings := []finding{{what: "configuration", fine: "valid"}, {what: "passwords", fine: s.describeRefusedPasswords(cfg)}, checkBaseURL(cfg)}
 	findings = append(findings, checkProxies(s, cfg)...)
 	findings = append(findings, checkDatabase(ctx, s, cfg)...)
 	findings = append(findings, checkMail(ctx, s, cfg))
@@ -99,7 +99,7 @@ func checkProxies(s *settings, cfg node.Config) []finding {
 	}}
 }
 
-// checkDatabase only reads: it creates no file and migrates nothing.
+// checkDatabase creates no file and migrates nothing.
 func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding {
 	f := finding{what: "database", code: exitUnavailable}
 	db, err := store.OpenExisting(ctx, cfg.Database, cfg.Clock)

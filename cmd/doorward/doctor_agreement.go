@@ -96,15 +96,15 @@ func checkDestruction(ctx context.Context, db *store.DB) (f finding, ok bool) {
 			lines = append(lines, "and more, see \"doorward tenant list --json\"")
 			break
 		}
-		lines = append(lines, whenDestroyed(t))
+		lines = append(lines, describeDestruction(t))
 	}
 	f.fine = strings.Join(lines, "; ")
 	return f, len(closed) > 0
 }
 
-func whenDestroyed(t doorward.Tenant) string {
+func describeDestruction(t doorward.Tenant) string {
 	switch {
-	case t.ClosedAt.Unix() == 0:
+	case t.ClosedAt.Unix() == 0: // set when the destruction begins
 		return t.ID + " is being destroyed"
 	case t.DestroyAt == nil:
 		return t.ID + " is closed; a server of this version fixes when it is destroyed"

@@ -17,7 +17,7 @@ import (
 func checkContent(ctx context.Context, db *store.DB) (all []finding) {
 	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkMaintenance, checkSpace, checkPages, checkTrails, checkQueue, checkModel} {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-		if f, says := check(ctx, db); says {
+		if f, ok := check(ctx, db); ok {
 			all = append(all, f)
 		}
 		cancel()
@@ -60,7 +60,7 @@ func checkMaintenance(ctx context.Context, db *store.DB) (finding, bool) {
 	return f, true
 }
 
-// The minimum is what a busy hour may write before an operator reacts.
+// The minimums leave room for a busy hour, so that an operator has time to react.
 const (
 	minFreeBytes = 64 << 20
 	minFreeFiles = 100
@@ -91,7 +91,7 @@ func findLowSpace(ctx context.Context, db *store.DB) []finding {
 	if db == nil {
 		return nil
 	}
-	if f, says := checkSpace(ctx, db); says && f.wrong != "" {
+	if f, ok := checkSpace(ctx, db); ok && f.wrong != "" {
 		return []finding{f}
 	}
 	return nil
@@ -129,7 +129,7 @@ func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
 		return f, true
 	}
 	for i, id := range chains {
-		sound, err := trail.RecentIntact(ctx, id, recentEvents)
+		intact, err := trail.RecentIntact(ctx, id, recentEvents)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			f.code, f.fine = 0, fmt.Sprintf("the ends of the %d of %d checked in the time allowed are intact; \"doorward audit verify\" checks all", i, len(chains))
@@ -137,7 +137,7 @@ func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
 		case err != nil:
 			f.wrong = cause(err)
 			return f, true
-		case !sound:
+		case !intact:
 			f.wrong = "the trail of " + chainName(id) + " was tampered with"
 			f.remedy = "\"doorward audit verify\" shows where; docs/audit.md says what to do."
 			return f, true
@@ -164,8 +164,8 @@ func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 	return f, true
 }
 
-// checkModel reads the platform's model as this version does: what one node can't read,
-// nobody may do there.
+// checkModel reads the platform's model as this version does: nodes of this version refuse
+// everybody what they can't read in it.
 func checkModel(ctx context.Context, db *store.DB) (finding, bool) {
 	v, err := db.Read().Model(ctx)
 	f := finding{what: "model", fine: fmt.Sprintf("version %d, without faults", v.Version)}

@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/internal/secretfile"
 )
 
-// sessionFileVariable is the environment's --session-file.
+// sessionFileVariable names the variable that stands in for --session-file.
 const sessionFileVariable = "DOORWARD_SESSION_FILE"
 
 func gatewayDoctorCommand() *cobra.Command {
@@ -37,7 +37,7 @@ wrong.`,
 		Example: "  doorward doctor gateway https://platform.example/reports --session-file token",
 		Args:    oneArg("URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := probeOf(args[0], cmp.Or(sessionFile, os.Getenv(sessionFileVariable)), cookie, upstream)
+			p, err := parseProbe(args[0], cmp.Or(sessionFile, os.Getenv(sessionFileVariable)), cookie, upstream)
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ wrong.`,
 	return cmd
 }
 
-func probeOf(address, sessionFile, cookie, upstream string) (p gatewayprobe.Probe, err error) {
+func parseProbe(address, sessionFile, cookie, upstream string) (p gatewayprobe.Probe, err error) {
 	p = gatewayprobe.Probe{Cookie: cookie, Upstream: upstream}
 	if p.URL, err = url.Parse(address); err != nil || p.URL.Scheme != "http" && p.URL.Scheme != "https" || p.URL.Hostname() == "" || p.URL.User != nil || p.URL.RawQuery != "" {
 		return p, usageError("%q is no address of a gateway: write https://HOST/PATH, with a path of the service.", address)

@@ -20,8 +20,8 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// examined runs doctor and returns what it prints and its exit code.
-func examined(t *testing.T, args ...string) (string, int) {
+// runDoctor runs doctor and returns what it prints and its exit code.
+func runDoctor(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := command()
@@ -37,10 +37,10 @@ func examined(t *testing.T, args ...string) (string, int) {
 	return out.String(), code
 }
 
-// finds wants doctor to fail with all of the texts.
-func finds(t *testing.T, args []string, texts ...string) {
+// checkDoctorFails checks that doctor fails and prints all of the texts.
+func checkDoctorFails(t *testing.T, args []string, texts ...string) {
 	t.Helper()
-	out, code := examined(t, args...)
+	out, code := runDoctor(t, args...)
 	if code == 0 {
 		t.Errorf("doctor found no problem:\n%s", out)
 	}
@@ -51,46 +51,48 @@ func finds(t *testing.T, args []string, texts ...string) {
 	}
 }
 
-func filled(t *testing.T, dsn string) (*sql.DB, []string) {
+// openInstallation creates an installation that doctor finds no fault in, and returns its
+// database and the flags that name it.
+func openInstallation(t *testing.T, dsn string) (*sql.DB, []string) {
 	t.Helper()
-	fill(t, dsn)
+	createInstallation(t, dsn)
 	db, err := openSQL(dsn, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	exec1(t, db, `UPDATE mails SET state = 'sent'`)
-	if out, code := examined(t, "--database", dsn); code != 0 {
-		t.Fatalf("doctor is not content to begin with:\n%s", out)
+	execSQL(t, db, `UPDATE mails SET state = 'sent'`)
+	if out, code := runDoctor(t, "--database", dsn); code != 0 {
+		t.Fatalf("doctor fails before anything is broken:\n%s", out)
 	}
 	return db, []string{"--database", dsn}
 }
 
-func exec1(t *testing.T, db *sql.DB, query string) {
+func execSQL(t *testing.T, db *sql.DB, query string) {
 	t.Helper()
 	if _, err := db.Exec(query); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestDoctorFindsWhatIsInTheRows: an old mail, an edited event, and a model that this
+// TestDoctorFindsFaultyRows: an old mail, an edited event, and a model that this
 // version can't read.
-func TestDoctorFindsWhatIsInTheRows(t *testing.T) {
+func TestDoctorFindsFaultyRows(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "doorward.db"), "postgres": pgtest.DSN(t)} {
 		t.Run(name, func(t *testing.T) {
-			db, args := filled(t, dsn)
-			exec1(t, db, `UPDATE mails SET state = 'queued', created_at = 0`)
-			finds(t, args, "FAIL  mail queue     1 mails wait, one of them since 1970-01-01", "mail not sent yet")
-			exec1(t, db, `UPDATE mails SET state = 'sent'`)
-			exec1(t, db, `UPDATE events SET action = 'user.remove' WHERE action = 'tenant.create'`)
-			finds(t, args, "FAIL  audit trail    the trail of ", "was tampered with", `"doorward audit verify" shows where`)
-			exec1(t, db, `UPDATE events SET action = 'tenant.create' WHERE action = 'user.remove'`)
-			exec1(t, db, `UPDATE audit_chains SET last = last + 1`)
-			finds(t, args, "FAIL  audit trail")
-			exec1(t, db, `UPDATE audit_chains SET last = last - 1`)
-			exec1(t, db, `INSERT INTO models (version, revision, text, created_at, created_by) VALUES (1, 1, 'actions: {}
+			db, args := openInstallation(t, dsn)
+			execSQL(t, db, `UPDATE mails SET state = 'queued', created_at = 0`)
+			checkDoctorFails(t, args, "FAIL  mail queue     1 mails wait, one of them since 1970-01-01", "mail not sent yet")
+			execSQL(t, db, `UPDATE mails SET state = 'sent'`)
+			execSQL(t, db, `UPDATE events SET action = 'user.remove' WHERE action = 'tenant.create'`)
+			checkDoctorFails(t, args, "FAIL  audit trail    the trail of ", "was tampered with", `"doorward audit verify" shows where`)
+			execSQL(t, db, `UPDATE events SET action = 'tenant.create' WHERE action = 'user.remove'`)
+			execSQL(t, db, `UPDATE audit_chains SET last = last + 1`)
+			checkDoctorFails(t, args, "FAIL  audit trail")
+			execSQL(t, db, `UPDATE audit_chains SET last = last - 1`)
+			execSQL(t, db, `INSERT INTO models (version, revision, text, created_at, created_by) VALUES (1, 1, 'actions: {}
 policies: permit(principal, action, resource) when { never };', 0, '')`)
-			finds(t, args, "FAIL  model          version 1 has faults, the first of 1 at 2:11: In the policies", `"doorward model show" prints it`)
+			checkDoctorFails(t, args, "FAIL  model          version 1 has faults, the first of 1 at 2:11: In the policies", `"doorward model show" prints it`)
 			rows := 0
 			if err := db.QueryRow(`SELECT count(*) FROM backups`).Scan(&rows); err != nil || rows != 0 {
 				t.Errorf("doctor has left %d rows, %v", rows, err)
@@ -102,23 +104,23 @@ policies: permit(principal, action, resource) when { never };', 0, '')`)
 // TestDoctorFindsALock: a program with an open write transaction.
 func TestDoctorFindsALock(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
-	db, args := filled(t, dsn)
+	db, args := openInstallation(t, dsn)
 	db.SetMaxOpenConns(1)
-	exec1(t, db, `BEGIN IMMEDIATE`)
-	finds(t, args, "FAIL  writing        ", "database is locked", "fuser -v")
-	exec1(t, db, `ROLLBACK`)
+	execSQL(t, db, `BEGIN IMMEDIATE`)
+	checkDoctorFails(t, args, "FAIL  writing        ", "database is locked", "fuser -v")
+	execSQL(t, db, `ROLLBACK`)
 }
 
 // TestDoctorFindsAReadOnlyServer: a primary that became a standby, or is read-only.
 func TestDoctorFindsAReadOnlyServer(t *testing.T) {
 	dsn := pgtest.DSN(t)
-	db, args := filled(t, dsn)
+	db, args := openInstallation(t, dsn)
 	var name string
 	if err := db.QueryRow(`SELECT current_database()`).Scan(&name); err != nil {
 		t.Fatal(err)
 	}
-	exec1(t, db, `ALTER DATABASE "`+name+`" SET default_transaction_read_only = on`)
-	finds(t, args, "FAIL  writing        ", "read-only transaction", "standby")
+	execSQL(t, db, `ALTER DATABASE "`+name+`" SET default_transaction_read_only = on`)
+	checkDoctorFails(t, args, "FAIL  writing        ", "read-only transaction", "standby")
 }
 
 // TestDoctorFindsAMissingStandby: commits wait for an absent standby. A rolled-back
@@ -126,24 +128,24 @@ func TestDoctorFindsAReadOnlyServer(t *testing.T) {
 func TestDoctorFindsAMissingStandby(t *testing.T) {
 	pair := pgtest.StartPair(t)
 	dsn := pair.DSN(t)
-	fill(t, dsn)
+	createInstallation(t, dsn)
 	db, err := openSQL(dsn, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	exec1(t, db, `UPDATE mails SET state = 'sent'`)
-	if out, code := examined(t, "--database", dsn); code != 0 || !strings.Contains(out, "ok    replication    synchronous") {
-		t.Fatalf("doctor is not content to begin with:\n%s", out)
+	execSQL(t, db, `UPDATE mails SET state = 'sent'`)
+	if out, code := runDoctor(t, "--database", dsn); code != 0 || !strings.Contains(out, "ok    replication    synchronous") {
+		t.Fatalf("doctor fails before anything is broken:\n%s", out)
 	}
 	pair.Standby.Stop(t, pgtest.Fast)
-	finds(t, []string{"--database", dsn}, "FAIL  replication    a commit has waited for a synchronous standby for 5s", "Start the standby")
+	checkDoctorFails(t, []string{"--database", dsn}, "FAIL  replication    a commit has waited for a synchronous standby for 5s", "Start the standby")
 }
 
 // TestDoctorFindsDamage: corrupted pages.
 func TestDoctorFindsDamage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "doorward.db")
-	db, args := filled(t, "sqlite:"+file)
+	db, args := openInstallation(t, "sqlite:"+file)
 	var page, size int64
 	err := db.QueryRow(`SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_master WHERE name = 'devices'`).Scan(&page, &size)
 	if err != nil {
@@ -158,7 +160,7 @@ func TestDoctorFindsDamage(t *testing.T) {
 	if _, err := f.WriteAt(bytes.Repeat([]byte{0xa5}, int(size)), (page-1)*size); err != nil {
 		t.Fatal(err)
 	}
-	finds(t, args, "FAIL  pages          ", "restore the last backup")
+	checkDoctorFails(t, args, "FAIL  pages          ", "restore the last backup")
 }
 
 // TestDoctorFindsAFullDisk runs on its own small disk.
@@ -168,10 +170,10 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 		return
 	}
 	dsn := "sqlite:" + filepath.Join(folder, "doorward.db")
-	fill(t, dsn)
+	createInstallation(t, dsn)
 	free := fillDisk(t, folder)
 	full := "FAIL  space          only 0 MiB are free in " + folder
-	finds(t, []string{"--database", dsn}, "FAIL  database       disk I/O error", full, "Free some space")
+	checkDoctorFails(t, []string{"--database", dsn}, "FAIL  database       disk I/O error", full, "Free some space")
 	free()
 	db, err := openSQL(dsn, "")
 	if err != nil {
@@ -179,11 +181,11 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 	}
 	defer db.Close()
 	args := []string{"--database", dsn}
-	exec1(t, db, `UPDATE mails SET tries = 0`) // like a server with an open database
+	execSQL(t, db, `UPDATE mails SET tries = 0`) // like a server with an open database
 	free = fillDisk(t, folder)
-	finds(t, args, "FAIL  writing        ", "The disk of the database is full", full)
+	checkDoctorFails(t, args, "FAIL  writing        ", "The disk of the database is full", full)
 	free()
-	if out, code := examined(t, args...); !strings.Contains(out, "ok    writing") || code == 0 {
+	if out, code := runDoctor(t, args...); !strings.Contains(out, "ok    writing") || code == 0 {
 		t.Errorf("with free space again, of 24 MiB:\n%s", out)
 	}
 }
@@ -192,10 +194,10 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 // and no mail is sent.
 func TestDoctorFindsARefusedSender(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
-	_, args := filled(t, dsn)
+	_, args := openInstallation(t, dsn)
 	for reply, fine := range map[string]bool{"250 ok": true, "550 5.7.1 you may not send as this": false, "451 try later": false} {
-		server, said := mailServer(t, reply)
-		out, code := examined(t, append(args, "--smtp", "smtp://"+server+"?tls=none")...)
+		server, said := startMailServer(t, reply)
+		out, code := runDoctor(t, append(args, "--smtp", "smtp://"+server+"?tls=none")...)
 		if fine != (code == 0) || !fine && (!strings.Contains(out, "FAIL  mail ") || !strings.Contains(out, reply[4:]) || !strings.Contains(out, "Set --mail-from")) {
 			t.Errorf("%s: exit code %d\n%s", reply, code, out)
 		}
@@ -206,8 +208,9 @@ func TestDoctorFindsARefusedSender(t *testing.T) {
 	}
 }
 
-// mailServer serves one connection, and answers MAIL with reply.
-func mailServer(t *testing.T, reply string) (address string, said <-chan string) {
+// startMailServer serves one connection, and answers MAIL with reply. said gets the
+// commands when it ends.
+func startMailServer(t *testing.T, reply string) (address string, said <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -246,7 +249,7 @@ func TestPgBouncer(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	installed.Program(t, "pgbouncer", "pgbouncer")
 	dsn := pgtest.DSN(t)
-	fill(t, dsn)
+	createInstallation(t, dsn)
 	const ignored = "ignore_startup_parameters = extra_float_digits,idle_in_transaction_session_timeout,lock_timeout"
 	for _, test := range []struct{ mode, more, says string }{
 		{"session", ignored, ""},
@@ -255,23 +258,23 @@ func TestPgBouncer(t *testing.T) {
 		{"transaction", "", "ignore_startup_parameters"},
 	} {
 		t.Run(test.mode+" "+test.more, func(t *testing.T) {
-			pooled := pgbouncer(t, dsn, "pool_mode = "+test.mode+"\n"+test.more)
+			pooled := startPgBouncer(t, dsn, "pool_mode = "+test.mode+"\n"+test.more)
 			if test.says == "" {
-				if out, _ := examined(t, "--database", pooled); !strings.Contains(out, "ok    database       postgres answers") || !strings.Contains(out, "ok    writing") {
+				if out, _ := runDoctor(t, "--database", pooled); !strings.Contains(out, "ok    database       postgres answers") || !strings.Contains(out, "ok    writing") {
 					t.Errorf("doctor says\n%s", out)
 				}
 				return
 			}
-			finds(t, []string{"--database", pooled}, "FAIL  database       a connection pooler, such as PgBouncer", test.says)
-			if err := runs("serve", "--listen", "localhost:0", "--database", pooled); err == nil || exitCode(err) != exitUnavailable || !strings.Contains(describe(err), test.says) {
+			checkDoctorFails(t, []string{"--database", pooled}, "FAIL  database       a connection pooler, such as PgBouncer", test.says)
+			if err := runInProcess("serve", "--listen", "localhost:0", "--database", pooled); err == nil || exitCode(err) != exitUnavailable || !strings.Contains(describe(err), test.says) {
 				t.Errorf("serve: %v", err)
 			}
 		})
 	}
 }
 
-// pgbouncer starts a pooler in front of a database and returns its DSN.
-func pgbouncer(t *testing.T, dsn, settings string) string {
+// startPgBouncer starts a pooler in front of a database and returns its DSN.
+func startPgBouncer(t *testing.T, dsn, settings string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -280,7 +283,7 @@ func pgbouncer(t *testing.T, dsn, settings string) string {
 	listen := freeport.On("127.0.0.1")
 	_, port, _ := net.SplitHostPort(listen)
 	folder := t.TempDir()
-	for _, f := range []string{folder, filepath.Dir(folder)} { // those of this test
+	for _, f := range []string{folder, filepath.Dir(folder)} { // the test's own folders
 		if err := os.Chmod(f, 0o755); err != nil {
 			t.Fatal(err)
 		}

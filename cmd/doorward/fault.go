@@ -108,7 +108,8 @@ func describeDiffering(e *lease.DiffersError) string {
 	return strings.Join(lines, "\n  ")
 }
 
-// describeKeyFile adds to a wrong key what to do; other errors say it themselves.
+// describeKeyFile adds what to do if the file holds another key; other errors say it
+// themselves.
 func describeKeyFile(e *masterkey.FileError) string {
 	text := "--master-key-file: " + e.Error()
 	if wrong := (*masterkey.WrongKeyError)(nil); errors.As(e, &wrong) {
@@ -169,8 +170,8 @@ func plain(err error) string {
 	return strings.ReplaceAll(strings.Join(lines, "\n"), "\t", "  ")
 }
 
-// wrongFlag turns an error of the flag parser into a message for operators.
-func wrongFlag(cmd *cobra.Command, err error) error {
+// describeFlagError turns an error of the flag parser into a message for operators.
+func describeFlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
 	var value *pflag.InvalidValueError
@@ -266,8 +267,8 @@ func requireFlags(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
-// checkFirst runs a check before the command opens, and perhaps creates, a database.
-// It comes after requireFlags.
+// checkFirst runs a check before the command opens, and perhaps creates, a database. Apply
+// it to what requireFlags returns.
 func checkFirst(cmd *cobra.Command, check func() error) *cobra.Command {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
@@ -279,7 +280,7 @@ func checkFirst(cmd *cobra.Command, check func() error) *cobra.Command {
 	return cmd
 }
 
-// suggest returns a hint at the most similar name, if one is similar enough.
+// suggest returns a hint at the most similar name; empty if none is similar enough.
 func suggest(name string, known []string) string {
 	best, distance := "", 3 // anything further is a different word
 	for _, k := range known {

@@ -23,7 +23,7 @@ func TestInvitingPage(t *testing.T) { follow(t, "../../docs/invite-from-a-backen
 func TestAuditPage(t *testing.T) {
 	skipPages(t)
 	database := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
-	fill(t, database)
+	createInstallation(t, database)
 	t.Setenv("DOORWARD_DATABASE", database)
 	if out, err := exec.Command("doorward", "key", "create-operator", "--name", "billing-sync").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -15,8 +15,8 @@ import (
 const hashCommand = "hash-passwords-for-server"
 
 // hashChild returns this program, as a process that makes password hashes. On Linux it
-// is the running file even after an upgrade has replaced it; elsewhere the
-// server compares versions when the process greets it. The environment, with its secrets, isn't passed on.
+// is the running file even after an upgrade has replaced it; elsewhere the server compares
+// versions when the process greets it. The environment, with its secrets, isn't passed on.
 func hashChild() *exec.Cmd {
 	self, err := "/proc/self/exe", error(nil)
 	if runtime.GOOS != "linux" {

@@ -101,7 +101,8 @@ func healthURL(cfg node.Config, ready bool) (string, error) {
 	return adminURL(cfg, "/healthz")
 }
 
-// adminURL is on the admin address, which never has TLS, or else the main one.
+// adminURL returns the URL of a path on the admin address, which never has TLS; without
+// one, on the main address.
 func adminURL(cfg node.Config, path string) (string, error) {
 	scheme, listen := "http", cfg.Listen
 	if cfg.AdminListen != "" {

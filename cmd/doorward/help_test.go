@@ -52,25 +52,25 @@ func TestExamplesParse(t *testing.T) {
 				}
 				typed, _, _ = strings.Cut(typed, " > ")
 				typed, _, _ = strings.Cut(typed, " < ")
-				parses(t, wordsOf(typed))
+				checkParses(t, wordsOf(typed))
 			}
 		}
 	})
 }
 
-// aWord is a word of a shell, as examples have them.
-var aWord = regexp.MustCompile(`'[^']*'|\S+`)
+// shellWord matches a word of a shell command, as examples have them.
+var shellWord = regexp.MustCompile(`'[^']*'|\S+`)
 
 func wordsOf(line string) []string {
-	words := aWord.FindAllString(line, -1)
+	words := shellWord.FindAllString(line, -1)
 	for i, w := range words {
 		words[i] = strings.Trim(w, "'")
 	}
 	return words
 }
 
-// parses checks the arguments of doorward.
-func parses(t *testing.T, words []string) {
+// checkParses checks the arguments of doorward.
+func checkParses(t *testing.T, words []string) {
 	t.Helper()
 	if err := parse(words); err != nil {
 		t.Errorf("doorward %s: %v", strings.Join(words, " "), err)

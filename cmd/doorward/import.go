@@ -46,7 +46,7 @@ or split the file.`,
 		}
 		done, err := n.App.Users.Import(cmd.Context(), doorward.OperatorAtTerminal(), tenant, list, dryRun)
 		if err != nil {
-			return listFaults(cmd.ErrOrStderr(), args[0], err)
+			return printListFaults(cmd.ErrOrStderr(), args[0], err)
 		}
 		printImported(cmd.OutOrStdout(), args[0], done, dryRun)
 		return nil
@@ -93,8 +93,9 @@ func formatOf(name, format string) (roster.Format, error) {
 	return "", usageError("the name %s doesn't say how the file is written. Add --format csv or --format jsonl.", name)
 }
 
-// listFaults prints a line for each fault, in the form that editors jump to.
-func listFaults(w io.Writer, file string, err error) error {
+// printListFaults prints a line for each fault, in the form that editors jump to, and
+// returns the error for the command.
+func printListFaults(w io.Writer, file string, err error) error {
 	var refused *roster.Error
 	if !errors.As(err, &refused) {
 		return err

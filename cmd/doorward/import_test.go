@@ -19,7 +19,7 @@ func TestListsAreCutShort(t *testing.T) {
 	for line := range roster.MaxFaults + 7 {
 		faults.Add(line, "email", "invalid", "No.")
 	}
-	err := listFaults(&errs, "p.csv", faults.Err())
+	err := printListFaults(&errs, "p.csv", faults.Err())
 	if n := strings.Count(errs.String(), "\n"); n != roster.MaxFaults+1 || !strings.HasSuffix(errs.String(), "\np.csv: and 7 more\n") {
 		t.Errorf("%d lines, the last ones %q", n, errs.String()[errs.Len()-150:])
 	}

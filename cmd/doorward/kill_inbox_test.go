@@ -50,17 +50,17 @@ type anonymousClients struct {
 	refusals, resets requests
 }
 
-// requests counts some: sent ones may have taken effect, answered ones did.
+// requests counts requests of one kind: sent ones may have taken effect, answered ones did.
 type requests struct{ sent, answered atomic.Int64 }
 
 // killUnderLoad has four clients at a time try passwords of the OWNER and of unknown
 // accounts, and ask for resets, and kills the server during that.
 func (s *anonymousClients) killUnderLoad() {
 	var all sync.WaitGroup
-	var dead atomic.Bool
+	var stopped atomic.Bool
 	for range 4 {
 		all.Go(func() {
-			for n := 0; !dead.Load(); n++ {
+			for n := 0; !stopped.Load(); n++ {
 				email := "owner@acme.example"
 				if n%3 == 0 {
 					email = fmt.Sprintf("nobody%d@acme.example", s.networks.Load())
@@ -75,7 +75,7 @@ func (s *anonymousClients) killUnderLoad() {
 	s.send(&s.resets, http.StatusAccepted, "forgot-password", map[string]string{"email": "owner@acme.example"})
 	<-time.After(time.Duration(100+rand.IntN(500)) * time.Millisecond)
 	s.kill()
-	dead.Store(true)
+	stopped.Store(true)
 	all.Wait()
 }
 
@@ -106,13 +106,13 @@ func (s *anonymousClients) send(count *requests, want int, path string, body map
 	}
 }
 
-// compare compares what was sent with what is recorded, when the inbox is empty.
+// compare compares what was sent with what is recorded. The inbox must be empty.
 func (s *anonymousClients) compare() {
 	s.Helper()
 	for action, r := range map[string]*requests{"session.refuse": &s.refusals, "password.forgot": &s.resets} {
-		told := s.count(`SELECT CAST(coalesce(sum(times), 0) AS BIGINT) FROM events WHERE action = '` + action + `'`)
-		if sent, answered := int(r.sent.Load()), int(r.answered.Load()); told < answered || told > sent {
-			s.Errorf("%d of %s are recorded, of %d that were answered and %d that were sent", told, action, answered, sent)
+		recorded := s.count(`SELECT CAST(coalesce(sum(times), 0) AS BIGINT) FROM events WHERE action = '` + action + `'`)
+		if sent, answered := int(r.sent.Load()), int(r.answered.Load()); recorded < answered || recorded > sent {
+			s.Errorf("%d of %s are recorded, of %d that were answered and %d that were sent", recorded, action, answered, sent)
 		}
 	}
 	mails := s.count(`SELECT count(*) FROM mails WHERE kind = 'reset'`)

@@ -51,7 +51,7 @@ func killAndRepeat(t *testing.T, dsn string) {
 	}
 	r.shutDown()
 	r.checkConsistent()
-	t.Logf("%d requests were answered at once; of those repeated %d were replayed and %d done; a mark was in the way for %v at most",
+	t.Logf("%d requests were answered at once; of those repeated %d were replayed and %d carried out; a mark refused repetitions for %v at most",
 		r.answered, r.replayed, r.done, r.longest.Round(time.Millisecond))
 }
 
@@ -83,7 +83,7 @@ func TestWrongMailsAreNoticed(t *testing.T) {
 	}
 }
 
-// repeatingClients repeat what got no answer.
+// repeatingClients repeat the requests that got no answer.
 type repeatingClients struct {
 	*testServer
 	killed time.Time
@@ -94,11 +94,11 @@ type repeatingClients struct {
 	unanswered []string // names of requests
 
 	replayed, done int
-	longest        time.Duration // from a kill until no mark was in the way
+	longest        time.Duration // from a kill to the last 409 idempotency_in_progress
 }
 
-// request returns the request with this name, which is its Idempotency-Key and in the address.
-// One in four is a bulk request.
+// request returns the request with this name, which is its Idempotency-Key and
+// the local part of the address. One in four is a bulk request.
 func (r *repeatingClients) request(name string) (path, body string) {
 	invite := fmt.Sprintf(`{"email":"%s@x.example","role":"USER"}`, name)
 	if !strings.HasSuffix(name, "3") {
@@ -148,7 +148,7 @@ func (r *repeatingClients) killUnderLoad() {
 	all.Wait()
 }
 
-// sendNew reports whether the server has answered.
+// sendNew sends a new request, and reports whether the server has answered it.
 func (r *repeatingClients) sendNew() bool {
 	name := r.newName()
 	res, answer, err := r.send(name)
@@ -206,21 +206,22 @@ func (r *repeatingClients) repeatUnanswered() {
 		if again.Header.Get("Idempotency-Replayed") != "true" || !bytes.Equal(first, second) {
 			r.Errorf("%s: the second answer is %s\nwant %s", name, second, first)
 		}
-		if path, _ := r.request(name); strings.HasSuffix(path, "/bulk") && !madeFirst(first) {
+		if path, _ := r.request(name); strings.HasSuffix(path, "/bulk") && !isFirstCreated(first) {
 			r.Errorf("%s: %s", name, first)
 		}
 	}
 	r.unanswered = nil
 }
 
-// madeFirst reports whether the first row of a bulk request was made.
-func madeFirst(answer []byte) bool {
+// isFirstCreated reports whether the first row of a bulk request was created.
+func isFirstCreated(answer []byte) bool {
 	var bulk struct{ Items []struct{ Status int } }
 	return json.Unmarshal(answer, &bulk) == nil && len(bulk.Items) == 2 && bulk.Items[0].Status == http.StatusCreated
 }
 
-// markEnds is how long the mark of a crashed attempt may be in the way.
-const markEnds = 5 * time.Second
+// markLife is how long after a crash the mark of its attempt may still refuse a repetition
+// with 409 idempotency_in_progress.
+const markLife = 5 * time.Second
 
 func (r *repeatingClients) sendUntilDone(name string) (res *http.Response, answer []byte) {
 	r.Helper()
@@ -231,7 +232,7 @@ func (r *repeatingClients) sendUntilDone(name string) (res *http.Response, answe
 			r.Fatalf("%s: %v", name, err)
 		}
 		if res.StatusCode == http.StatusConflict && bytes.Contains(answer, []byte(`"idempotency_in_progress"`)) {
-			if r.longest = max(r.longest, began.Sub(r.killed)); r.longest > markEnds {
+			if r.longest = max(r.longest, began.Sub(r.killed)); r.longest > markLife {
 				r.Fatalf("%s: still in progress %v after the kill", name, r.longest)
 			}
 			return false

@@ -42,7 +42,7 @@ func TestKilledOnSQLite(t *testing.T) {
 
 func TestKilledOnPostgres(t *testing.T) { killRepeatedly(t, pgtest.DSN(t), 5) }
 
-// killRepeatedly kills the server in each round, in the third of five after a logout.
+// killRepeatedly kills the server in each round, in every fifth only after a logout.
 func killRepeatedly(t *testing.T, dsn string, rounds int) {
 	t.Parallel()
 	v := newTestServer(t, program, dsn)
@@ -95,7 +95,7 @@ func (l *acknowledged) add(more *acknowledged) {
 	l.closed = append(l.closed, more.closed...)
 }
 
-// testServer is the server with its tenant and the test's knowledge of it.
+// testServer is the server, with its tenant and what the test knows of it.
 type testServer struct {
 	*testing.T
 	program        string
@@ -136,7 +136,7 @@ func (s *testServer) serverCommand(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// mails is a new folder after each start, so that finding a mail stays fast.
+// mails returns a folder that is new after each start, so that finding a mail stays fast.
 func (s *testServer) mails() string { return filepath.Join(s.dir, fmt.Sprintf("mail%d", s.starts)) }
 
 func (s *testServer) start(more ...string) {
@@ -170,7 +170,7 @@ func (s *testServer) shutDown() {
 
 var shortTimeout = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 
-// ask returns an error when the server has died.
+// ask sends a request with a JSON body. An error means that the server has died.
 func (s *testServer) ask(session, method, path string, body any) (int, []byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -226,15 +226,15 @@ func (s *testServer) login(email string) string {
 }
 
 // killUnderLoad has four people at a time run through all operations, and kills the
-// server during that. A logout waits for the leases of killed nodes, so some rounds
-// must last longer than a lease.
+// server during that. A logout waits for the leases of killed nodes, so rounds with
+// untilLogout last longer than a lease.
 func (s *testServer) killUnderLoad(untilLogout bool) {
-	alive, dead := context.WithCancel(context.Background())
-	defer dead()
+	alive, stop := context.WithCancel(context.Background())
+	defer stop()
 	var people sync.WaitGroup
 	for i := range 4 {
 		people.Go(func() {
-			for n := 0; s.runPerson(alive, &people, fmt.Sprintf("life%d.%d.%d@acme.example", s.starts, i, n)); n++ {
+			for n := 0; s.runPerson(alive, &people, fmt.Sprintf("start%d.%d.%d@acme.example", s.starts, i, n)); n++ {
 			}
 		})
 	}
@@ -243,21 +243,21 @@ func (s *testServer) killUnderLoad(untilLogout bool) {
 	}
 	<-time.After(time.Duration(20+rand.IntN(200)) * time.Millisecond)
 	s.kill()
-	dead()
+	stop()
 	people.Wait()
 }
 
-// waitUntil polls until isSo returns true.
-func (s *testServer) waitUntil(what string, isSo func() bool) {
+// waitUntil polls until isDone returns true.
+func (s *testServer) waitUntil(what string, isDone func() bool) {
 	s.Helper()
-	s.waitWithin(waitTimeout, what, isSo)
+	s.waitWithin(waitTimeout, what, isDone)
 }
 
-func (s *testServer) waitWithin(limit time.Duration, what string, isSo func() bool) {
+func (s *testServer) waitWithin(limit time.Duration, what string, isDone func() bool) {
 	s.Helper()
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(limit); !isSo(); <-tick.C {
+	for end := time.Now().Add(limit); !isDone(); <-tick.C {
 		if time.Now().After(end) {
 			s.kill()
 			s.Fatalf("server start %d: %s: not within %v\n%s", s.starts, what, limit, s.log)
@@ -384,8 +384,8 @@ var inconsistencies = map[string]string{
 // checkConsistent checks that nothing is half done.
 func (s *testServer) checkConsistent() {
 	s.Helper()
-	for what := range inconsistencies {
-		if n := s.count(inconsistencies[what]); n > 0 {
+	for what, query := range inconsistencies {
+		if n := s.count(query); n > 0 {
 			s.Errorf("server start %d: %d %s", s.starts, n, what)
 		}
 	}

@@ -22,8 +22,8 @@ import (
 )
 
 // The server is killed while people are invited and an endpoint gets the events: between
-// the commit and the sending, and between the sending and the noting. Every event that is
-// in the trail arrives, what comes again has the same id, and nothing else comes.
+// the commit and the sending, and between the sending and its record. Every event that is
+// in the trail arrives, a repetition has the same id, and nothing else arrives.
 
 func TestKilledWithWebhooksOnSQLite(t *testing.T) { killWithWebhooks(t, "sqlite:doorward.db") }
 
@@ -39,7 +39,7 @@ func killWithWebhooks(t *testing.T, dsn string) {
 		rounds = 15
 	}
 	v, to := newTestServer(t, program, dsn), newHookReceiver(t)
-	key := v.withKey()
+	key := v.masterKeyFlag()
 	v.start(key...)
 	v.createWebhook(to)
 	for n := range rounds {
@@ -47,7 +47,7 @@ func killWithWebhooks(t *testing.T, dsn string) {
 		v.start(key...)
 	}
 	held := v.killWhileHeld(to)
-	v.start(append(key, "--clock-offset", "3m")...) // ends the claims of the dead
+	v.start(append(key, "--clock-offset", "3m")...) // expires the claims of the killed servers
 	v.waitUntil("all are delivered", func() bool { return v.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
 	events := v.ids(`SELECT id FROM events WHERE action = 'user.invite' AND outcome = 'done' AND id IN (SELECT event_id FROM webhook_deliveries)`)
 	if n := v.count(`SELECT count(*) FROM invitations WHERE role = 'USER'`); n != len(events) {
@@ -55,8 +55,8 @@ func killWithWebhooks(t *testing.T, dsn string) {
 	}
 	repeated := to.checkAgainst(t, events)
 	for id := range held {
-		if to.times(id) < 2 {
-			t.Errorf("%s was not answered when the server died, and never came again", id)
+		if to.timesReceived(id) < 2 {
+			t.Errorf("%s was not answered when the server died, and was not sent again", id)
 		}
 	}
 	v.shutDown()
@@ -72,7 +72,7 @@ func TestWebhooksOfThreeNodes(t *testing.T) {
 	}
 	t.Parallel()
 	v, to := newTestServer(t, program, pgtest.DSN(t)), newHookReceiver(t)
-	key := v.withKey()
+	key := v.masterKeyFlag()
 	nodes := []*testServer{v}
 	for range 2 {
 		other := *v
@@ -98,27 +98,26 @@ func TestWebhooksOfThreeNodes(t *testing.T) {
 	v.waitWithin(3*waitTimeout, "the others have taken over", func() bool { return v.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
 	events := v.ids(`SELECT event_id FROM webhook_deliveries`)
 	repeated := to.checkAgainst(t, events)
-	t.Logf("%d events; after a kill with %d unanswered the other nodes had delivered all after %v; %d came again", len(events), len(held), time.Since(began).Round(time.Second), repeated)
+	t.Logf("%d events; after a kill with %d unanswered the other nodes had delivered all after %v; %d were sent again", len(events), len(held), time.Since(began).Round(time.Second), repeated)
 }
 
-// hookReceiver is an endpoint that counts the messages by id. While it holds it answers
-// nothing.
+// hookReceiver is an endpoint that counts the messages by id.
 type hookReceiver struct {
 	*httptest.Server
-	mu      sync.Mutex
-	came    map[string]int
-	holding chan struct{} // nil: it answers
-	held    map[string]bool
-	pause   atomic.Int64
+	mu       sync.Mutex
+	received map[string]int
+	holding  chan struct{} // nil: it answers
+	held     map[string]bool
+	pause    atomic.Int64 // before each answer, in nanoseconds
 }
 
 func newHookReceiver(t *testing.T) *hookReceiver {
-	r := &hookReceiver{came: map[string]int{}}
+	r := &hookReceiver{received: map[string]int{}}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
 		id := req.Header.Get("Webhook-Id")
 		r.mu.Lock()
-		r.came[id]++
+		r.received[id]++
 		wait := r.holding
 		if wait != nil {
 			r.held[id] = true
@@ -136,6 +135,7 @@ func newHookReceiver(t *testing.T) *hookReceiver {
 	return r
 }
 
+// hold keeps back all answers until release, which returns the ids that were held.
 func (r *hookReceiver) hold() (release func() map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,39 +149,41 @@ func (r *hookReceiver) hold() (release func() map[string]bool) {
 	}
 }
 
-func (r *hookReceiver) heldNow() int {
+func (r *hookReceiver) heldCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.held)
 }
 
-func (r *hookReceiver) times(id string) int {
+func (r *hookReceiver) timesReceived(id string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.came[id]
+	return r.received[id]
 }
 
-// checkAgainst checks that exactly the events have come, and returns how many came again.
+// checkAgainst checks that exactly the events were received, and returns how many of them
+// more than once.
 func (r *hookReceiver) checkAgainst(t *testing.T, events []string) (repeated int) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range events {
-		switch n := r.came[id]; {
+		switch n := r.received[id]; {
 		case n == 0:
 			t.Errorf("%s was lost", id)
 		case n > 1:
 			repeated++
 		}
 	}
-	if len(r.came) != len(events) {
-		t.Errorf("%d ids came, of %d events", len(r.came), len(events))
+	if len(r.received) != len(events) {
+		t.Errorf("%d ids were received, of %d events", len(r.received), len(events))
 	}
 	return repeated
 }
 
-// withKey returns the flag that names a new master key; none with SQLite, which makes its own.
-func (s *testServer) withKey() []string {
+// masterKeyFlag returns the flag that names a new master key; none with SQLite, where the
+// server makes one.
+func (s *testServer) masterKeyFlag() []string {
 	s.Helper()
 	if strings.HasPrefix(s.dsn, "sqlite:") {
 		return nil
@@ -193,8 +195,8 @@ func (s *testServer) withKey() []string {
 	return []string{"--master-key-file=" + file}
 }
 
-// createWebhook makes a webhook that hears of invitations, and tests it, so that it counts as
-// a quick one.
+// createWebhook makes a webhook that gets the events of invitations, and tests it, so that it
+// counts as a quick one.
 func (s *testServer) createWebhook(to *hookReceiver) {
 	s.Helper()
 	status, answer, err := s.ask(s.owner, http.MethodPost, "/api/v2/webhooks", map[string]any{"url": to.URL, "events": []string{"user.invite"}})
@@ -211,7 +213,7 @@ func (s *testServer) createWebhook(to *hookReceiver) {
 	}
 	to.mu.Lock()
 	defer to.mu.Unlock()
-	clear(to.came)
+	clear(to.received)
 }
 
 func (s *testServer) mustInvite(email string) {
@@ -243,7 +245,7 @@ func (s *testServer) killWhileHeld(to *hookReceiver) map[string]bool {
 	for n := range 12 {
 		s.mustInvite(fmt.Sprintf("held%d@x.example", n))
 	}
-	s.waitUntil("a message waits for its answer", func() bool { return to.heldNow() > 0 })
+	s.waitUntil("a message waits for its answer", func() bool { return to.heldCount() > 0 })
 	s.kill()
 	return release()
 }

@@ -27,7 +27,7 @@ func (l *listing[T]) flag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print one JSON object per line, with the names of the API")
 }
 
-// command returns cmd as the command that lists what all returns.
+// command makes cmd list what the function all returns.
 func (l *listing[T]) command(cmd *cobra.Command, all func(context.Context, *node.Node) ([]T, error)) *cobra.Command {
 	cmd.Args = noArgs
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {

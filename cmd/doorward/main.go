@@ -78,7 +78,7 @@ unreachable or its schema incompatible.`,
 		Args: noArgs, RunE: showHelp, Version: version(),
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as of "doorward version"
-	root.SetFlagErrorFunc(wrongFlag)
+	root.SetFlagErrorFunc(describeFlagError)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), webhookCommand(), modelCommand(), explainCommand(), auditCommand(),
 		maintenanceCommand(), backupCommand(), restoreCommand(), moveCommand(),
 		migrateCommand(), passwordsCommand(), doctorCommand(), supportBundleCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())

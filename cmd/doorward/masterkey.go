@@ -78,14 +78,14 @@ func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, new
 	}
 	sealed, err := n.App.MasterKey.Rotate(ctx, doorward.OperatorAtTerminal(), old, next, inFiles)
 	if err != nil {
-		return notRotated(err, sealed)
+		return rotateError(err, sealed)
 	}
 	fmt.Fprintf(out, "The key %s replaces %s. Values sealed again: %d.\nNow put %s in the place of %s for every server, by a rename.\n", next.ID(), old.ID(), sealed, newFile, oldFile)
 	return nil
 }
 
-// notRotated says what to do about a failed rotation.
-func notRotated(err error, sealed int) error {
+// rotateError says what to do about a failed rotation.
+func rotateError(err error, sealed int) error {
 	var wrong *masterkey.WrongKeyError
 	var unfinished *masterkey.UnfinishedError
 	switch {

@@ -36,7 +36,7 @@ func configCommand() *cobra.Command {
 			for _, w := range warnings(s, cfg) {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w.text)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "The configuration is valid.\nRefused passwords: %s.\n", s.listInForce(cfg))
+			fmt.Fprintf(cmd.OutOrStdout(), "The configuration is valid.\nRefused passwords: %s.\n", s.describeRefusedPasswords(cfg))
 			return nil
 		},
 	}

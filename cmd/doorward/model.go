@@ -34,7 +34,7 @@ the actions of a messaging platform, version 0: a starting point for your own.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "Version %d%s.\n", v.Version, appliedWhen(v))
+		fmt.Fprintf(cmd.ErrOrStderr(), "Version %d%s.\n", v.Version, describeApplied(v))
 		_, err = io.WriteString(cmd.OutOrStdout(), v.Text)
 		return err
 	})
@@ -49,7 +49,7 @@ func modelVersion(cmd *cobra.Command, n *node.Node, number int64) (model.Version
 	return n.App.Models.Current(cmd.Context())
 }
 
-func appliedWhen(v model.Version) string {
+func describeApplied(v model.Version) string {
 	if v.Version == 0 {
 		return ", the built-in one"
 	}
@@ -68,7 +68,7 @@ The exit code is 1 if there are any.`,
 				return err
 			}
 			if err := model.Check(text); err != nil {
-				return modelFaults(cmd.ErrOrStderr(), args[0], err)
+				return printModelFaults(cmd.ErrOrStderr(), args[0], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s can be applied.\n", args[0])
 			return nil
@@ -91,7 +91,7 @@ or lose something, and which policies of tenants would be off.`,
 		}
 		plan, err := n.App.Models.Diff(cmd.Context(), text)
 		if err != nil {
-			return modelFaults(cmd.ErrOrStderr(), args[0], err)
+			return printModelFaults(cmd.ErrOrStderr(), args[0], err)
 		}
 		printPlan(cmd.OutOrStdout(), plan)
 		return nil
@@ -116,7 +116,7 @@ If policies of tenants name what the model takes away, nothing is applied withou
 		}
 		applied, err := applyModel(cmd.Context(), n, text, force)
 		if err != nil {
-			return modelFaults(cmd.ErrOrStderr(), args[0], err)
+			return printModelFaults(cmd.ErrOrStderr(), args[0], err)
 		}
 		printChanges(cmd.OutOrStdout(), applied.Changes)
 		printParts(cmd.OutOrStdout(), applied.Parts)
@@ -139,7 +139,7 @@ func applyModel(ctx context.Context, n *node.Node, text string, force bool) (mod
 }
 
 // readModel returns the text of a file, or of standard input. Of one that is too large
-// it returns enough to be refused.
+// it returns only so much that it is refused.
 func readModel(stdin io.Reader, name string) (string, error) {
 	from := stdin
 	if name != "-" {
@@ -157,8 +157,9 @@ func readModel(stdin io.Reader, name string) (string, error) {
 	return string(text), nil
 }
 
-// modelFaults prints a line for each fault, in the form that editors jump to.
-func modelFaults(w io.Writer, file string, err error) error {
+// printModelFaults prints a line for each fault, in the form that editors jump to, and
+// returns the error for the command.
+func printModelFaults(w io.Writer, file string, err error) error {
 	var refused *doorward.Error
 	if !errors.As(err, &refused) || refused.Code != doorward.CodeValidationFailed {
 		return err
@@ -170,7 +171,7 @@ func modelFaults(w io.Writer, file string, err error) error {
 }
 
 func printPlan(w io.Writer, p model.Plan) {
-	fmt.Fprintf(w, "Compared with version %d%s:\n", p.Since.Version, appliedWhen(p.Since))
+	fmt.Fprintf(w, "Compared with version %d%s:\n", p.Since.Version, describeApplied(p.Since))
 	printChanges(w, p.Changes)
 	printParts(w, p.Parts)
 	printHolders(w, "role", p.Roles)
@@ -209,8 +210,8 @@ func describeChange(c modelfile.Change) string {
 	}
 	var parts []string
 	for _, part := range []struct {
-		is   bool
-		text string
+		changed bool
+		text    string
 	}{
 		{len(c.Gained()) > 0, "now for " + strings.Join(c.Gained(), ", ")},
 		{len(c.Lost()) > 0, "no longer for " + strings.Join(c.Lost(), ", ")},
@@ -219,7 +220,7 @@ func describeChange(c modelfile.Change) string {
 		{c.Before.Keys != c.After.Keys, fmt.Sprintf("keys: %v", c.After.Keys)},
 		{c.Before.About != c.After.About, "another description"},
 	} {
-		if part.is {
+		if part.changed {
 			parts = append(parts, part.text)
 		}
 	}

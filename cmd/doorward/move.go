@@ -46,13 +46,13 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 			cfg.Database = to
 			moved, tampered, fit, err := node.Move(cmd.Context(), cfg, from, force, printProgress(cmd.ErrOrStderr()))
 			if err != nil {
-				return notMoved(err)
+				return moveError(err)
 			}
 			warnKeyMissing(cmd.ErrOrStderr(), cfg, fit)
 			return printMoved(cmd.OutOrStdout(), moved, tampered)
 		},
 	}
-	s.base(cmd.Flags())
+	s.registerBase(cmd.Flags())
 	s.register(cmd.Flags(), node.GroupSeal)
 	setShown(cmd, false, "base-url", "listen", "database")
 	cmd.Flags().StringVar(&from, "from", "", "`URL` of the database that is copied")
@@ -65,8 +65,8 @@ func printProgress(to io.Writer) func(string, int64) {
 	return func(table string, rows int64) { fmt.Fprintf(to, "%s: %d rows\n", table, rows) }
 }
 
-// notMoved says what to do about a failed move.
-func notMoved(err error) error {
+// moveError says what to do about a failed move.
+func moveError(err error) error {
 	switch {
 	case errors.Is(err, node.ErrAlive):
 		return notDone("a server runs on the database of --from. Stop it, then try again. Nothing is moved.")

@@ -2,5 +2,5 @@
 
 package main
 
-// raceDetected says that this binary runs under the race detector.
-const raceDetected = false
+// raceEnabled: this binary runs under the race detector.
+const raceEnabled = false

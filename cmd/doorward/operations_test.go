@@ -20,7 +20,7 @@ func TestOperationsPage(t *testing.T) {
 	installed.Program(t, "sqlite3", "sqlite3")
 	installed.Program(t, "id", "coreutils")
 	dumped, system := pgtest.DSN(t), t.TempDir()
-	fill(t, dumped)
+	createInstallation(t, dumped)
 	writeFile(t, system, "doorward.yaml", "database: sqlite:doorward-dev/doorward.db\ntrace-otlp: http://localhost:4318\n")
 	follow(t, "../../docs/operations.md",
 		"postgres://doorward@db/doorward", dumped, "postgres://doorward@db/restored", pgtest.DSN(t), "postgres://doorward@db/new", pgtest.DSN(t),
@@ -41,8 +41,8 @@ func ownGroup(t *testing.T) string {
 	return strings.TrimSpace(string(name))
 }
 
-// fill creates an installation.
-func fill(t *testing.T, dsn string) {
+// createInstallation fills a database with one tenant.
+func createInstallation(t *testing.T, dsn string) {
 	t.Helper()
 	cmd := exec.Command("doorward", "tenant", "create", "--name", "Acme", "--owner-email", "ann@acme.example", "--database", dsn)
 	cmd.Dir = t.TempDir()

@@ -126,8 +126,8 @@ func describeList(list *commonpw.List) string {
 	return fmt.Sprintf("a list of %d passwords", list.Len())
 }
 
-// listInForce says which passwords the configuration refuses.
-func (s *settings) listInForce(cfg node.Config) string {
+// describeRefusedPasswords says which passwords the configuration refuses.
+func (s *settings) describeRefusedPasswords(cfg node.Config) string {
 	if s.raw.PasswordList == "" {
 		return "the program's own, " + describeList(cfg.CommonPasswords)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/doorward/doorward/internal/commonpw"
 )
 
-// TestFilterKeepsTheEarlierOne: a build that is stopped, or whose disk is full, leaves the
+// TestFailedBuildKeepsTheEarlierFilter: a build that is stopped, or whose disk is full, leaves the
 // earlier filter as it was, and no other file.
-func TestFilterKeepsTheEarlierOne(t *testing.T) {
+func TestFailedBuildKeepsTheEarlierFilter(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	list, filter := filepath.Join(folder, "list"), filepath.Join(folder, "filter")

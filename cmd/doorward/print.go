@@ -62,7 +62,7 @@ func (s *settings) origin(f *pflag.Flag) string {
 	return s.from.name(f.Name)
 }
 
-// asYAML is the value on one line, as a file might give it.
+// asYAML returns the value as YAML on one line.
 func asYAML(f *pflag.Flag) (string, error) {
 	value := f.Value.String()
 	switch f.Value.Type() {
@@ -106,7 +106,7 @@ var (
 	// inAuthority is a password before the last @ of a URL's authority.
 	inAuthority = regexp.MustCompile(`^([A-Za-z]+://[^:@/?#]*):[^/?#]*@`)
 	// inQuery is the value of a parameter whose name mentions a password, or is
-	// percent-encoded so that it can't be recognized.
+	// percent-encoded so that it can't be recognised.
 	inQuery = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|%)[^=&]*)=[^&]*`)
 )
 

@@ -13,19 +13,20 @@ import (
 
 // TestPrintedSettingsAreAConfiguration: printed settings, read again, print the same.
 func TestPrintedSettingsAreAConfiguration(t *testing.T) {
-	first := printed(t, "--database=sqlite:x.db", "--trusted-proxies=10.0.0.0/8,fd00::/8", "--session-idle=90m",
+	first := printSettings(t, "--database=sqlite:x.db", "--trusted-proxies=10.0.0.0/8,fd00::/8", "--session-idle=90m",
 		"--mail-from=\"Doorward: yes\" <no-reply@localhost>", "--migrate=false", "--tls-key=line\nbreak # no comment")
 	file := filepath.Join(t.TempDir(), "again.yaml")
 	if err := os.WriteFile(file, []byte(first), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	origin := regexp.MustCompile(`(?m) +# (default|--\S+|\S+ line \d+: \S+)$`)
-	if diff := cmp.Diff(origin.ReplaceAllString(first, ""), origin.ReplaceAllString(printed(t, "--config="+file), "")); diff != "" {
+	if diff := cmp.Diff(origin.ReplaceAllString(first, ""), origin.ReplaceAllString(printSettings(t, "--config="+file), "")); diff != "" {
 		t.Errorf("printed, then read and printed again (-first +then):\n%s", diff)
 	}
 }
 
-func printed(t *testing.T, flags ...string) string {
+// printSettings returns the output of config print --effective.
+func printSettings(t *testing.T, flags ...string) string {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := command()

@@ -25,7 +25,7 @@ count in a day, and is never refused for its quota.`,
 		Example: `  doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people 50 --api-keys none
   doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --events-per-day 2000`, Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		to, err := quotasOf(cmd)
+		to, err := parseQuotas(cmd)
 		if err != nil {
 			return err
 		}
@@ -39,11 +39,11 @@ count in a day, and is never refused for its quota.`,
 	for flag, name := range quotaFlags {
 		cmd.Flags().String(flag, "", "how many "+name.Words()+" the tenant may have, or \"none\"")
 	}
-	return checkFirst(requireFlags(cmd), func() error { _, err := quotasOf(cmd); return err })
+	return checkFirst(requireFlags(cmd), func() error { _, err := parseQuotas(cmd); return err })
 }
 
-// quotasOf returns the quotas that flags name.
-func quotasOf(cmd *cobra.Command) (map[doorward.Quota]int64, error) {
+// parseQuotas returns the quotas that flags set.
+func parseQuotas(cmd *cobra.Command) (map[doorward.Quota]int64, error) {
 	to := map[doorward.Quota]int64{}
 	for flag, name := range quotaFlags {
 		text := cmd.Flags().Lookup(flag).Value.String()

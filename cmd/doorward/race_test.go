@@ -2,5 +2,5 @@
 
 package main
 
-// raceDetected says that this binary runs under the race detector.
-const raceDetected = true
+// raceEnabled: this binary runs under the race detector.
+const raceEnabled = true

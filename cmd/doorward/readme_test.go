@@ -66,9 +66,9 @@ func TestREADMEWalk(t *testing.T) {
 	for i, b := range blocks {
 		switch b.kind {
 		case "sh background":
-			same(t, b.text, outputAfter(blocks, i), strings.ReplaceAll(endDev(), addr, "localhost:8080"))
+			compareOutput(t, b.text, outputAfter(blocks, i), strings.ReplaceAll(endDev(), addr, "localhost:8080"))
 		case "sh":
-			same(t, b.text, outputAfter(blocks, i), strings.ReplaceAll(answers[0], addr, "localhost:8080"))
+			compareOutput(t, b.text, outputAfter(blocks, i), strings.ReplaceAll(answers[0], addr, "localhost:8080"))
 			answers = answers[1:]
 		}
 	}
@@ -125,15 +125,15 @@ func walkThrough(t *testing.T, blocks []block, addr, dir string) []string {
 	return strings.Split(string(out), end)
 }
 
-func same(t *testing.T, commands, shown, answered string) {
+func compareOutput(t *testing.T, commands, shown, answered string) {
 	t.Helper()
-	if diff := cmp.Diff(timeless(shown), timeless(answered)); diff != "" {
+	if diff := cmp.Diff(normalise(shown), normalise(answered)); diff != "" {
 		t.Errorf("README.md (-) differs from the output (+):\n%s\n%s", commands, diff)
 	}
 }
 
-// fleeting is what differs from run to run, and its replacement.
-var fleeting = []struct {
+// unstable lists what differs from run to run, and its replacement.
+var unstable = []struct {
 	form *regexp.Regexp
 	name string
 }{
@@ -144,8 +144,8 @@ var fleeting = []struct {
 	{regexp.MustCompile(`Doorward \S+ is ready`), "Doorward is ready"},
 }
 
-// timeless replaces what differs from run to run, and writes JSON with one member a line.
-func timeless(text string) string {
+// normalise replaces what differs from run to run, and writes JSON with one member a line.
+func normalise(text string) string {
 	text = strings.TrimSpace(text) + "\n"
 	if i := strings.IndexByte(text, '{'); i >= 0 {
 		var compact bytes.Buffer
@@ -153,13 +153,13 @@ func timeless(text string) string {
 			text = text[:i] + strings.ReplaceAll(compact.String(), `,"`, ",\n\"")
 		}
 	}
-	for _, f := range fleeting {
+	for _, f := range unstable {
 		text = f.form.ReplaceAllString(text, f.name)
 	}
 	return text
 }
 
-// README.md says what "make run" does; the walk runs that instead.
+// TestREADMEWalk runs "doorward dev" in place of "make run", so they must be the same.
 func TestREADMECommands(t *testing.T) {
 	makefile := read(t, "Makefile")
 	if !strings.Contains(makefile, "\nrun: ") || !strings.Contains(makefile, "\n\tgo run ./cmd/doorward dev\n") {

@@ -19,16 +19,17 @@ import (
 type reloader struct {
 	started *settings
 	typed   *pflag.FlagSet    // the flags of the command
-	inForce map[string]string // by name; of settings that need a restart, as at the start
+	inForce map[string]string // values by name; of settings that need a restart, those of the start
 	hangups chan os.Signal
-	// Without a terminal, or under nohup, a SIGHUP can't mean that it was closed.
-	terminal bool
+	// onTerminal: SIGHUP may mean that the terminal was closed. It can't without one, or
+	// under nohup.
+	onTerminal bool
 }
 
 // newReloader catches SIGHUP from now on.
 func newReloader(cmd *cobra.Command, s *settings) *reloader {
 	r := &reloader{started: s, typed: cmd.Flags(), hangups: make(chan os.Signal, 1)}
-	r.terminal = !signal.Ignored(syscall.SIGHUP) && hasTerminal()
+	r.onTerminal = !signal.Ignored(syscall.SIGHUP) && hasTerminal()
 	signal.Ignore(syscall.SIGHUP) // untilSignal doesn't get it any more
 	signal.Notify(r.hangups, syscall.SIGHUP)
 	return r
@@ -52,7 +53,7 @@ func (r *reloader) run(ctx context.Context, n *node.Node, cfg node.Config, stop 
 			return
 		case <-r.hangups:
 		}
-		if r.terminal && !hasTerminal() {
+		if r.onTerminal && !hasTerminal() {
 			stop()
 			return
 		}
@@ -62,7 +63,7 @@ func (r *reloader) run(ctx context.Context, n *node.Node, cfg node.Config, stop 
 
 func (r *reloader) reload(n *node.Node, cfg node.Config) {
 	next := newSettings()
-	now, err := next.read(r.again(next))
+	now, err := next.read(r.typedCommand(next))
 	if err != nil {
 		n.ReloadFailed()
 		cfg.Log.Error("settings not reloaded, the earlier ones stay in force", "err", plain(err))
@@ -75,8 +76,9 @@ func (r *reloader) reload(n *node.Node, cfg node.Config) {
 	warn(next, now)
 }
 
-// again is a command with the flags that were typed, to read the rest again.
-func (r *reloader) again(next *settings) *cobra.Command {
+// typedCommand returns a command with only the flags that were typed, so that the other
+// settings can be read again.
+func (r *reloader) typedCommand(next *settings) *cobra.Command {
 	cmd := new(cobra.Command)
 	next.register(cmd.Flags())
 	r.typed.VisitAll(func(f *pflag.Flag) {
@@ -94,8 +96,8 @@ func (r *reloader) again(next *settings) *cobra.Command {
 	return cmd
 }
 
-// compare returns the names of the settings that are different now: those to put into
-// force, which it notes, and those that need a restart.
+// compare returns the names of the settings that have changed: those that come into force
+// now, whose values it remembers, and those that need a restart.
 func (r *reloader) compare(next *settings) (changed, needRestart []string) {
 	changed, needRestart = []string{}, []string{}
 	for _, d := range next.list() {
@@ -120,7 +122,7 @@ func (r *reloader) remember() {
 	}
 }
 
-// fromFiles are the settings whose file may have changed under the same name.
+// fromFiles are the settings that name a file whose content may have changed.
 var fromFiles = []string{"brand-logo", "password-list"}
 
 // describeState is the value of a setting, with the state of the file that it names. It may

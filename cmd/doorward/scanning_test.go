@@ -76,7 +76,7 @@ func TestScanningPageForGitHub(t *testing.T) {
 	}
 }
 
-// between is the text between two others; it fails the test if they aren't there.
+// between returns the text between two others; it fails the test if they aren't there.
 func between(t *testing.T, page, from, to string) string {
 	t.Helper()
 	_, after, found := strings.Cut(page, from)
@@ -87,25 +87,25 @@ func between(t *testing.T, page, from, to string) string {
 	return text
 }
 
-// needGitleaks returns where gitleaks is. It is built from its module, which takes
-// minutes: where programs aren't required it is used if somebody has built it.
+// needGitleaks returns the path of gitleaks. Building it takes minutes: where programs
+// aren't required, the test is skipped unless it is built.
 func needGitleaks(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("no scanner under -short; make test runs everything")
 	}
-	for _, file := range []string{"go.mod", "go.sum"} { // for go test to know that this depends on them
+	for _, file := range []string{"go.mod", "go.sum"} { // so that go test reruns this test when they change
 		read(t, "tools/gitleaks/"+file)
 	}
 	mode := "--path"
 	if installed.Required() {
 		mode = "--build"
 	}
-	said, err := exec.Command("../../tools/gitleaks/build.sh", mode).CombinedOutput()
+	out, err := exec.Command("../../tools/gitleaks/build.sh", mode).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
+		t.Fatalf("%v\n%s", err, out)
 	}
-	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	program := lines[len(lines)-1]
 	if _, err := os.Stat(program); err != nil {
 		installed.Missing(t, fmt.Errorf("no gitleaks here: tools/gitleaks/build.sh builds it: %w", err))

@@ -30,11 +30,12 @@ import (
 //	exits CODE COMMAND...          runs the command and expects the exit code
 //	ready                          waits until the server at $URL is ready
 //	terminate [HUP|INT]            sends SIGTERM, or that signal, to the background process
-//	http [-s SESSION | -k KEY] METHOD PATH [BODY]
-//	                               asks the server at $URL, prints status and body
-//	sees METHOD PATH REGEXP        asks until the answer has it
+//	http [-s SESSION | -k KEY] [-any] METHOD PATH [BODY]
+//	                               asks the server at $URL, prints status and body;
+//	                               -any sends "If-Match: *"
+//	sees METHOD PATH REGEXP        asks until the answer matches
 //	mail ADDRESS                   waits for a mail to the address in mail/, prints it
-//	outdate                        gives the database a newer schema
+//	outdate                        makes the database's schema newer than the program's
 //	tamper SQL...                  runs statements on the database
 //	private FILE                   fails unless only the owner can read it
 //	capture NAME REGEXP            sets a variable to the first group in stdout
@@ -73,13 +74,13 @@ func (s suite) Run() int {
 	return code
 }
 
-// prepare returns the folder to remove, if there is any.
+// prepare sets program and instrumented. It returns the folder to remove, if there is any.
 func prepare() (folder string, err error) {
 	if program, err = exec.LookPath("doorward"); err != nil {
 		return "", err
 	}
 	instrumented = filepath.Dir(program)
-	if !raceDetected || os.Getenv(diskFolder) != "" {
+	if !raceEnabled || os.Getenv(diskFolder) != "" {
 		return "", nil
 	}
 	if folder, err = os.MkdirTemp("", "doorward-test"); err != nil {
@@ -94,8 +95,8 @@ func prepare() (folder string, err error) {
 
 // onBoth are the scripts that run on PostgreSQL, too: those with several servers on one
 // database, and with work that goes on while a server answers. If this binary runs under
-// the race detector, so does the program there. The contract of the store has what one
-// command does alone.
+// the race detector, so does the program there. What a single
+// command does on PostgreSQL is tested by the contract of package store.
 var onBoth = []string{"serve", "agreement", "masterkey", "schema", "signing"}
 
 func TestSessions(t *testing.T) {
@@ -103,7 +104,7 @@ func TestSessions(t *testing.T) {
 	if testing.Short() {
 		p = testscript.Params{Files: shortSessions}
 	}
-	play(t, p, "sqlite:doorward.db")
+	runScripts(t, p, "sqlite:doorward.db")
 }
 
 // shortSessions are those of a short run, of the commands used most. Each session starts
@@ -113,18 +114,18 @@ var shortSessions = []string{"testdata/admin.txtar", "testdata/help.txtar", "tes
 func TestSessionsOnPostgres(t *testing.T) {
 	path := instrumented + string(os.PathListSeparator) + os.Getenv("PATH")
 	for _, name := range onBoth {
-		play(t, testscript.Params{Files: []string{"testdata/" + name + ".txtar"}}, pgtest.DSN(t), "PATH", path)
+		runScripts(t, testscript.Params{Files: []string{"testdata/" + name + ".txtar"}}, pgtest.DSN(t), "PATH", path)
 	}
 }
 
 // TestSessionsBetweenDatabases: in testdata/both $DATABASE is SQLite and $OTHER
 // PostgreSQL.
 func TestSessionsBetweenDatabases(t *testing.T) {
-	play(t, testscript.Params{Dir: "testdata/both"}, "sqlite:doorward.db", "OTHER", pgtest.DSN(t))
+	runScripts(t, testscript.Params{Dir: "testdata/both"}, "sqlite:doorward.db", "OTHER", pgtest.DSN(t))
 }
 
-// play runs scripts with the variables set, given as names and values in turn.
-func play(t *testing.T, p testscript.Params, database string, variables ...string) {
+// runScripts runs scripts with the variables set, given as names and values in turn.
+func runScripts(t *testing.T, p testscript.Params, database string, variables ...string) {
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(env *testscript.Env) error {
 		addr := freeport.On("localhost")
@@ -163,11 +164,11 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // waitTimeout allows for a machine that is busy with other tests.
 const waitTimeout = 20 * time.Second
 
-// eventually polls until isSo returns true.
-func eventually(ts *testscript.TestScript, what string, isSo func() bool) {
+// eventually polls until isDone returns true.
+func eventually(ts *testscript.TestScript, what string, isDone func() bool) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(waitTimeout); !isSo(); <-tick.C {
+	for end := time.Now().Add(waitTimeout); !isDone(); <-tick.C {
 		if time.Now().After(end) {
 			ts.Fatalf("%s: not within %v", what, waitTimeout)
 		}
@@ -202,7 +203,7 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 		header.Set("Authorization", "Bearer "+args[1])
 		args = args[2:]
 	}
-	if args[0] == "-any" { // whatever the version is
+	if args[0] == "-any" { // replace any version
 		header.Set("If-Match", "*")
 		args = args[1:]
 	}
@@ -217,7 +218,7 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// answer is the status on a line, then the body.
+// answer returns the status on a line, then the body.
 func answer(ts *testscript.TestScript, req *http.Request) string {
 	res, err := http.DefaultClient.Do(req)
 	ts.Check(err)
@@ -260,7 +261,6 @@ func capture(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// tamper runs statements on the database.
 func tamper(ts *testscript.TestScript, _ bool, statements []string) {
 	db, err := openSQL(ts.Getenv("DATABASE"), ts.MkAbs("."))
 	ts.Check(err)

@@ -23,11 +23,11 @@ import (
 	"github.com/doorward/doorward/internal/seal"
 )
 
-// TestEverySecretComesFromAFileToo: a setting whose value can hold a password can also
+// TestEachSecretCanComeFromAFile: a setting whose value can hold a password can also
 // be read from the file named by its variable with _FILE, or its YAML key with -file,
 // and is masked wherever settings are shown.
-func TestEverySecretComesFromAFileToo(t *testing.T) {
-	for _, name := range holdSecrets() {
+func TestEachSecretCanComeFromAFile(t *testing.T) {
+	for _, name := range settingsWithSecrets() {
 		if !slices.Contains(secrets, name) {
 			t.Errorf("--%s can hold a secret and is not in secrets", name)
 		}
@@ -39,7 +39,7 @@ func TestEverySecretComesFromAFileToo(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(variable(name)+"_FILE", file)
-			demandMasked(t, name, variable(name)+"_FILE")
+			checkMasked(t, name, variable(name)+"_FILE")
 		})
 		t.Run(name+"-file", func(t *testing.T) {
 			settings := filepath.Join(t.TempDir(), "doorward.yaml")
@@ -47,33 +47,33 @@ func TestEverySecretComesFromAFileToo(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("DOORWARD_CONFIG", settings)
-			demandMasked(t, name, settings+" line 1: "+name+"-file")
+			checkMasked(t, name, settings+" line 1: "+name+"-file")
 		})
 	}
 }
 
-// demandMasked checks that the setting is shown with its origin, without its secret.
-func demandMasked(t *testing.T, name, from string) {
+// checkMasked checks that the setting is shown with its origin, without its secret.
+func checkMasked(t *testing.T, name, from string) {
 	t.Helper()
-	line := regexp.MustCompile(`(?m)^` + name + `: .*$`).FindString(printed(t))
+	line := regexp.MustCompile(`(?m)^` + name + `: .*$`).FindString(printSettings(t))
 	if !strings.Contains(line, masked) || !strings.HasSuffix(line, "# "+from) || strings.Contains(line, "SESAME") {
 		t.Errorf("from %s the settings are %q", from, line)
 	}
 }
 
-// TestNoSettingEndsAsItsFileDoes: no setting is called as the file of another one in
-// the YAML file.
-func TestNoSettingEndsAsItsFileDoes(t *testing.T) {
+// TestNoSettingIsNamedAsAnothersFile: in the YAML file, the name of a secret with -file
+// names its file, so no setting may have that name.
+func TestNoSettingIsNamedAsAnothersFile(t *testing.T) {
 	for _, name := range settingNames() {
-		if of, ends := strings.CutSuffix(name, "-file"); ends && slices.Contains(settingNames(), of) {
+		if other, found := strings.CutSuffix(name, "-file"); found && slices.Contains(settingNames(), other) {
 			t.Errorf("--%s reads as the file of another setting", name)
 		}
 	}
 }
 
-// holdSecrets are the settings whose help shows a password, or mentions a secret that
+// settingsWithSecrets returns the settings whose help shows a password, or mentions a secret that
 // is no file or number.
-func holdSecrets() (names []string) {
+func settingsWithSecrets() (names []string) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(settings).register(f)
 	secret := regexp.MustCompile(`(?i):pass|secret|token|credential|header`)
@@ -93,43 +93,43 @@ func TestSecretsThatOthersMayRead(t *testing.T) {
 	t.Setenv("DOORWARD_TRACE_OTLP", "http://localhost:1")
 	for _, name := range secrets {
 		t.Run(name+" in the environment", func(t *testing.T) {
-			file := openTo(t, "secret", values[name])
+			file := writeReadable(t, "secret", values[name])
 			t.Setenv(variable(name)+"_FILE", file)
-			refusesUntilMended(t, file, variable(name)+"_FILE: ")
+			checkRefusedUntilFixed(t, file, variable(name)+"_FILE: ")
 		})
 		t.Run(name+" in the YAML file", func(t *testing.T) {
-			file := openTo(t, "secret", values[name])
-			settings := openTo(t, "doorward.yaml", name+"-file: "+file) // holds no secret itself
+			file := writeReadable(t, "secret", values[name])
+			settings := writeReadable(t, "doorward.yaml", name+"-file: "+file) // holds no secret itself
 			t.Setenv("DOORWARD_CONFIG", settings)
-			refusesUntilMended(t, file, settings+" line 1: "+name+"-file: ")
+			checkRefusedUntilFixed(t, file, settings+" line 1: "+name+"-file: ")
 		})
 		t.Run(name+" inline", func(t *testing.T) {
-			settings := openTo(t, "doorward.yaml", name+": '"+inline[name]+"'")
+			settings := writeReadable(t, "doorward.yaml", name+": '"+inline[name]+"'")
 			t.Setenv("DOORWARD_CONFIG", settings)
-			warnsUntilMended(t, settings)
+			checkWarnedUntilFixed(t, settings)
 		})
 	}
 	t.Run("tls-key", func(t *testing.T) {
-		cert, key := pairOf(t)
+		cert, key := newKeyPair(t)
 		t.Setenv("DOORWARD_TLS_CERT", cert)
 		t.Setenv("DOORWARD_TLS_KEY", key)
-		refusesUntilMended(t, key, "DOORWARD_TLS_KEY: ")
+		checkRefusedUntilFixed(t, key, "DOORWARD_TLS_KEY: ")
 	})
 	t.Run("master-key-file", func(t *testing.T) {
-		file := openTo(t, "master.key", strings.TrimSpace(seal.NewKey().Reveal()))
+		file := writeReadable(t, "master.key", strings.TrimSpace(seal.NewKey().Reveal()))
 		t.Setenv("DOORWARD_MASTER_KEY_FILE", file)
-		refusesUntilMended(t, file, "DOORWARD_MASTER_KEY_FILE: ")
+		checkRefusedUntilFixed(t, file, "DOORWARD_MASTER_KEY_FILE: ")
 	})
 	t.Run("nothing secret", func(t *testing.T) {
-		settings := openTo(t, "doorward.yaml", "database: postgres://door@localhost/x\nsmtp: smtp://localhost:1\nlisten: localhost:0")
-		if err := runs("config", "check", "--config", settings); err != nil {
+		settings := writeReadable(t, "doorward.yaml", "database: postgres://door@localhost/x\nsmtp: smtp://localhost:1\nlisten: localhost:0")
+		if err := runInProcess("config", "check", "--config", settings); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// openTo makes a file readable for everybody.
-func openTo(t *testing.T, name, text string) string {
+// writeReadable writes a file that everybody can read.
+func writeReadable(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
@@ -141,8 +141,8 @@ func openTo(t *testing.T, name, text string) string {
 	return file
 }
 
-// runs runs the program in this process, with a time limit for a server.
-func runs(args ...string) error {
+// runInProcess runs the program in this process, with a time limit for a server.
+func runInProcess(args ...string) error {
 	cmd := command()
 	cmd.SetOut(io.Discard)
 	cmd.SetArgs(args)
@@ -151,13 +151,13 @@ func runs(args ...string) error {
 	return cmd.ExecuteContext(ctx)
 }
 
-// refusesUntilMended checks that serve, doctor and config check name the setting and
+// checkRefusedUntilFixed checks that serve, doctor and config check name the setting and
 // the fix, and that config check accepts the file after the fix.
-func refusesUntilMended(t *testing.T, file, setting string) {
+func checkRefusedUntilFixed(t *testing.T, file, setting string) {
 	t.Helper()
 	remedy := ""
 	for _, args := range [][]string{{"doctor"}, {"config", "check"}, {"serve", "--listen", "localhost:0"}} {
-		err := runs(args...)
+		err := runInProcess(args...)
 		if err == nil || exitCode(err) != exitConfig || !strings.HasPrefix(err.Error(), setting) || strings.Contains(err.Error(), "SESAME") {
 			t.Fatalf("%s: exit code %d, %v", args[0], exitCode(err), err)
 		}
@@ -170,44 +170,44 @@ func refusesUntilMended(t *testing.T, file, setting string) {
 	if out, err := exec.Command("sh", "-c", remedy).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", remedy, err, out)
 	}
-	if err := runs("config", "check"); err != nil {
+	if err := runInProcess("config", "check"); err != nil {
 		t.Errorf("after %s: %v", remedy, err)
 	}
 }
 
-// warnsUntilMended checks that config check warns of a YAML file with a password and
+// checkWarnedUntilFixed checks that config check warns of a YAML file with a password and
 // names the fix, and doesn't warn after the fix.
-func warnsUntilMended(t *testing.T, file string) {
+func checkWarnedUntilFixed(t *testing.T, file string) {
 	t.Helper()
-	said := checked(t)
-	found := regexp.MustCompile(`warning: \S+ line 1: .*Run: (chmod 06[04]0 \S+),`).FindStringSubmatch(said)
-	if found == nil || !strings.HasSuffix(found[1], file) || strings.Contains(said, "SESAME") {
-		t.Fatalf("no warning with a chmod of %s in %q", file, said)
+	warnings := configWarnings(t)
+	found := regexp.MustCompile(`warning: \S+ line 1: .*Run: (chmod 06[04]0 \S+),`).FindStringSubmatch(warnings)
+	if found == nil || !strings.HasSuffix(found[1], file) || strings.Contains(warnings, "SESAME") {
+		t.Fatalf("no warning with a chmod of %s in %q", file, warnings)
 	}
 	if out, err := exec.Command("sh", "-c", found[1]).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", found[1], err, out)
 	}
-	if said := checked(t); strings.Contains(said, "chmod") {
-		t.Errorf("after %s: %s", found[1], said)
+	if warnings := configWarnings(t); strings.Contains(warnings, "chmod") {
+		t.Errorf("after %s: %s", found[1], warnings)
 	}
 }
 
-// checked returns the warnings of config check.
-func checked(t *testing.T) string {
+// configWarnings returns the warnings of config check.
+func configWarnings(t *testing.T) string {
 	t.Helper()
-	var said strings.Builder
+	var warnings strings.Builder
 	cmd := command()
 	cmd.SetOut(io.Discard)
-	cmd.SetErr(&said)
+	cmd.SetErr(&warnings)
 	cmd.SetArgs([]string{"config", "check"})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return said.String()
+	return warnings.String()
 }
 
-// pairOf makes a certificate and a key readable for everybody.
-func pairOf(t *testing.T) (cert, key string) {
+// newKeyPair writes a certificate and a key that everybody can read.
+func newKeyPair(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -225,5 +225,5 @@ func pairOf(t *testing.T) (cert, key string) {
 	encode := func(kind string, der []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	}
-	return openTo(t, "cert.pem", encode("CERTIFICATE", signed)), openTo(t, "key.pem", encode("PRIVATE KEY", secret))
+	return writeReadable(t, "cert.pem", encode("CERTIFICATE", signed)), writeReadable(t, "key.pem", encode("PRIVATE KEY", secret))
 }

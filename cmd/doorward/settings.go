@@ -47,8 +47,8 @@ type settings struct {
 // list describes the settings; their values are in s.
 func (s *settings) list() []node.Setting { return node.Settings(&s.cfg, &s.raw) }
 
-// register makes flags of the settings of these groups, of all without any, and gives
-// them their defaults.
+// register makes flags of the settings of these groups, or of all groups if none is given,
+// and gives them their defaults.
 func (s *settings) register(f *pflag.FlagSet, groups ...node.Group) {
 	for _, d := range s.list() {
 		if len(groups) == 0 || slices.Contains(groups, d.Group) {
@@ -57,8 +57,8 @@ func (s *settings) register(f *pflag.FlagSet, groups ...node.Group) {
 	}
 }
 
-// base are the settings of every command on the database.
-func (s *settings) base(f *pflag.FlagSet) {
+// registerBase makes flags of the settings that every command on the database takes.
+func (s *settings) registerBase(f *pflag.FlagSet) {
 	s.register(f, node.GroupFile, node.GroupAddress, node.GroupCommon)
 }
 
@@ -172,19 +172,19 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	if err := s.openLog(&cfg); err != nil {
 		return cfg, err
 	}
-	if err := faults(&cfg, s.checkDatabase, s.checkAddresses, s.readBaseURL); err != nil { // the other checks depend on these
+	if err := runChecks(&cfg, s.checkDatabase, s.checkAddresses, s.readBaseURL); err != nil { // the other checks depend on these
 		return cfg, err
 	}
 	type checks = []func(*node.Config) error
-	return cfg, faults(&cfg, slices.Concat(
+	return cfg, runChecks(&cfg, slices.Concat(
 		checks{s.openTLS, s.checkClock, s.readProxies, s.readPlaces, s.checkCookie, s.checkSessions},
-		s.bounds(),
+		s.boundChecks(),
 		checks{s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
 	)...)
 }
 
-// bounds has a check for each setting.
-func (s *settings) bounds() (checks []func(*node.Config) error) {
+// boundChecks returns a check of each setting's bounds.
+func (s *settings) boundChecks() (checks []func(*node.Config) error) {
 	for _, d := range s.list() {
 		checks = append(checks, func(*node.Config) error {
 			if refusal := d.Value.Violation(); refusal != "" {
@@ -196,9 +196,9 @@ func (s *settings) bounds() (checks []func(*node.Config) error) {
 	return checks
 }
 
-// faults runs all steps and returns a line for each failure, so that all can be
+// runChecks runs all steps and returns a line for each failure, so that all can be
 // corrected at once.
-func faults(cfg *node.Config, steps ...func(*node.Config) error) error {
+func runChecks(cfg *node.Config, steps ...func(*node.Config) error) error {
 	var found []string
 	for _, step := range steps {
 		if err := step(cfg); err != nil {
@@ -230,7 +230,7 @@ func (s *settings) openLog(cfg *node.Config) error {
 	options := &slog.HandlerOptions{Level: &s.level}
 	format := s.raw.LogFormat
 	if format == "" {
-		format = formatFor(os.Stderr)
+		format = logFormatFor(os.Stderr)
 	}
 	switch format {
 	case "json":
@@ -243,7 +243,7 @@ func (s *settings) openLog(cfg *node.Config) error {
 	return nil
 }
 
-func formatFor(f *os.File) string {
+func logFormatFor(f *os.File) string {
 	if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		return "text"
 	}
@@ -340,7 +340,8 @@ func (s *settings) readWebhooks(cfg *node.Config) error {
 	return nil
 }
 
-// trustsEverybody returns the network that has every address of its kind.
+// trustsEverybody returns the network that has every IPv4 or every IPv6 address, if one
+// of the proxies is.
 func trustsEverybody(proxies []netip.Prefix) (netip.Prefix, bool) {
 	i := slices.IndexFunc(proxies, func(p netip.Prefix) bool { return p.Bits() == 0 })
 	if i < 0 {

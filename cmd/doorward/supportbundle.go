@@ -87,7 +87,7 @@ func collect(cmd *cobra.Command, s *settings, log string) ([]bundled, error) {
 	return all, nil
 }
 
-// textOf is what write has written, and its error as the last line.
+// textOf returns what write has written, with its error as the last line.
 func textOf(write func(io.Writer) error) string {
 	var out bytes.Buffer
 	if err := write(&out); err != nil {
@@ -96,7 +96,7 @@ func textOf(write func(io.Writer) error) string {
 	return out.String()
 }
 
-// logEnd is how much of the log is read from its end, in bytes.
+// logEnd is how much of the end of the log is kept, in bytes.
 const logEnd = 2 << 20
 
 func readLog(file string) (string, error) {
@@ -116,7 +116,7 @@ func readLog(file string) (string, error) {
 	if len(text) <= logEnd {
 		return string(text), nil
 	}
-	_, end, _ := strings.Cut(string(text[len(text)-logEnd:]), "\n") // begins with a whole line
+	_, end, _ := strings.Cut(string(text[len(text)-logEnd:]), "\n") // without the line that was cut
 	return end, nil
 }
 
@@ -160,11 +160,11 @@ func copyMetrics(ctx context.Context, out io.Writer, cfg node.Config) error {
 // log that holds mails.
 var (
 	secretText = regexp.MustCompile(`dw[kso]_[0-9A-Za-z_-]{20,}|wh(?:sec|pk)_[0-9A-Za-z+/=]{20,}|\$(?:argon2|2[aby]\$|scrypt|pbkdf2)[^\s"]+|://[^/\s"@]*:[^\s"@]*@|(?i:#token=|\bbearer |\bbasic |\bcookie: *|\bpassword[=:] *)[^\s"\\]+|[0-9A-Za-z+/]{43}=`)
-	// longWord may be a token, a hash or a key: those have 43 characters or more. Names of
-	// metrics have, too.
+	// longWord may be a token, a hash or a key, which have 43 characters or more. So may
+	// names of metrics, which stay.
 	longWord    = regexp.MustCompile(`[0-9A-Za-z_-]{43,}`)
 	mailAddress = regexp.MustCompile(`[^\s"'<>=:,;()\[\]/\\]+(?:@|%40)[^\s"'<>=:,;()\[\]/\\]+`)
-	// clientAddress is of IPv4, or of IPv6, which has eight groups or "::". A time of day has
+	// clientAddress is of IPv4, or of IPv6: eight groups, or with "::". A time of day is
 	// neither.
 	clientAddress = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b|\b(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}\b|(?:\b[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4})*)?::[0-9a-fA-F:]*(?:[0-9]*\.[0-9]+\.[0-9]+\.[0-9]+)?(?:/[0-9]+)?`)
 	// mailInLog is the line in which the destination log: of mails shows one, with names.

@@ -16,7 +16,7 @@ import (
 // onDatabase makes a command that works on the database, whether a server runs or not.
 // The flags for the server's address are accepted but hidden: few commands use them.
 func onDatabase(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
-	s.base(cmd.Flags())
+	s.registerBase(cmd.Flags())
 	setShown(cmd, false, addresses()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := s.read(cmd)

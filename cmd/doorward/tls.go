@@ -32,7 +32,7 @@ func (s *settings) openTLS(cfg *node.Config) error {
 }
 
 func (s *settings) openACME(cfg *node.Config) error {
-	if cfg.BaseURL == nil || !orderable(cfg.BaseURL.Hostname()) {
+	if cfg.BaseURL == nil || !isOrderable(cfg.BaseURL.Hostname()) {
 		return s.refuse("base-url", "with --acme-dir it says the name that the certificate is for, as in https://auth.example.com.")
 	}
 	directory, err := url.Parse(s.raw.ACMEURL)
@@ -43,16 +43,16 @@ func (s *settings) openACME(cfg *node.Config) error {
 	return nil
 }
 
-// orderable reports whether an ACME authority knows hosts like this: names with
-// a dot.
-func orderable(host string) bool {
+// isOrderable reports whether an ACME authority may issue a certificate for the host: a
+// name with a dot.
+func isOrderable(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && strings.Contains(strings.Trim(host, "."), ".")
 }
 
 // loadTLS loads the certificate and says what is wrong with its files. The mode of the
-// key is checked at the start only: when it is renewed under a running server, having no
-// certificate would be worse.
+// key is checked at the start only: a renewed certificate is used even if others can read
+// its key, because serving without one would be worse.
 func (s *settings) loadTLS(source tlscert.Source) error {
 	err := source.Load()
 	if err == nil && s.raw.TLSKey != "" {

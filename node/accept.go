@@ -19,8 +19,8 @@ type acceptLog struct {
 	failed atomic.Uint64 // for metrics
 }
 
-// note logs an error of Accept, unless this process has closed the listener.
-func (a *acceptLog) note(err error) {
+// logError counts and logs an error of Accept, unless this process has closed the listener.
+func (a *acceptLog) logError(err error) {
 	if errors.Is(err, net.ErrClosed) {
 		return
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// databases are those on which the tests of clocks and settings run.
+// databases has, by engine, a function that makes a database for a test.
 var databases = map[string]func(t *testing.T) string{
 	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
 	"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
@@ -39,8 +39,8 @@ func onDatabases(t *testing.T, test func(t *testing.T, dsn string)) {
 	}
 }
 
-// acmeOn creates the tenant Acme and stops the server.
-func acmeOn(t *testing.T, dsn string) *doorwardtest.Tenant {
+// createAcme creates the tenant Acme and stops the server.
+func createAcme(t *testing.T, dsn string) *doorwardtest.Tenant {
 	t.Helper()
 	s := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Sessions.PerUser = 0 })
 	acme := s.Tenant("Acme")
@@ -83,8 +83,8 @@ func launch(t *testing.T, dsn string, flags ...string) *process {
 	return p
 }
 
-// exit is the exit code of a process that ends by itself.
-func (p *process) exit() int {
+// exitCode waits until the process ends by itself, and returns its exit code.
+func (p *process) exitCode() int {
 	p.t.Helper()
 	select {
 	case <-p.ended:
@@ -138,7 +138,8 @@ func (p *process) login(email string) string {
 	return answer.Token
 }
 
-func (p *process) logs(words ...string) {
+// awaitLog waits for a line of the log that has the words in this order.
+func (p *process) awaitLog(words ...string) {
 	p.t.Helper()
 	p.until(p.t, "the log says "+strings.Join(words, " … "), func() bool {
 		text, _ := os.ReadFile(p.log)
@@ -162,7 +163,7 @@ const checkPath = "/api/v2/access/check?action=message.read"
 // the drift and answers 503; the others are unaffected.
 func TestOneWrongClock(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
-		acme := acmeOn(t, dsn)
+		acme := createAcme(t, dsn)
 		right := []*process{launch(t, dsn), launch(t, dsn)}
 		token := right[0].login(acme.Owner.Email)
 		before := right[1].ask("/api/v2/auth/session", token)
@@ -190,7 +191,7 @@ func TestOneWrongClock(t *testing.T) {
 		if before.status != http.StatusOK || right[1].ask("/readyz", "").status != http.StatusOK {
 			t.Error("a right node is not ready")
 		}
-		wrong.logs("clock wrong", `"ahead":"1h`)
+		wrong.awaitLog("clock wrong", `"ahead":"1h`)
 		if d := wrong.metric(t, "doorward_clock_drift_seconds"); d < 5390 || d > 5410 {
 			t.Errorf("drift %v s, want 90 min", d)
 		}
@@ -212,7 +213,7 @@ func TestOneWrongClock(t *testing.T) {
 // they expire no later than they should.
 func TestOffsetOfALoneNode(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
-		acme := acmeOn(t, dsn)
+		acme := createAcme(t, dsn)
 		now := launch(t, dsn)
 		old := now.login(acme.Owner.Email)
 		now.kill() // its row stays, but must not count as another node
@@ -224,7 +225,7 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		if a := ahead.ask(checkPath, old); a.status != http.StatusUnauthorized {
 			t.Errorf("a session of yesterday: %d %s", a.status, a.body)
 		}
-		ahead.logs("--clock-offset moves this installation's clock", `"moved":"26h0m0s"`)
+		ahead.awaitLog("--clock-offset moves this installation's clock", `"moved":"26h0m0s"`)
 		late := ahead.login(acme.Owner.Email)
 		ahead.stop()
 
@@ -254,7 +255,7 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		if s.ExpiresAt.After(soon.Add(24*time.Hour)) || s.IdleExpiresAt.After(soon.Add(time.Hour)) || s.CreatedAt.After(soon) {
 			t.Errorf("a session from a clock that was ahead is %+v at %v", s, time.Now())
 		}
-		now.logs("sessions with a time in the future were corrected", `"sessions":1`)
+		now.awaitLog("sessions with a time in the future were corrected", `"sessions":1`)
 		now.stop()
 	})
 }
@@ -263,13 +264,13 @@ func TestOffsetOfALoneNode(t *testing.T) {
 // starts beside others only with --change-shared. The difference is reported.
 func TestSettingsDiffer(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
-		acme := acmeOn(t, dsn)
+		acme := createAcme(t, dsn)
 		first := launch(t, dsn)
 		token := first.login(acme.Owner.Email)
 		for flag, value := range map[string]string{"tenant-hold": "0s", "session-idle": "30m0s", "session-absolute": "2h0m0s", "cookie-name": "other"} {
 			p := launch(t, dsn, "--"+flag, value)
-			if code := p.exit(); code != 3 {
-				t.Errorf("--%s %s beside a node without: exit code %d, want 3\n%s", flag, value, code, p.tail())
+			if code := p.exitCode(); code != 3 {
+				t.Errorf("--%s %s beside a node without it: exit code %d, want 3\n%s", flag, value, code, p.tail())
 			}
 			if text := p.tail(); !strings.Contains(text, "--"+flag+" is "+value+" here and ") || !strings.Contains(text, "--change-shared") {
 				t.Errorf("--%s %s: %s", flag, value, text)
@@ -281,8 +282,8 @@ func TestSettingsDiffer(t *testing.T) {
 			t.Fatalf("with --change-shared: %d %s", a.status, a.body)
 		}
 		for _, p := range []*process{first, second} {
-			p.logs("setting differs", "tenant-hold")
-			p.logs("setting differs", "base-url")
+			p.awaitLog("setting differs", "tenant-hold")
+			p.awaitLog("setting differs", "base-url")
 			p.until(t, "the metric says so", func() bool { return p.metric(t, `doorward_settings_differ{setting="tenant-hold"}`) == 1 })
 			if n := p.metric(t, `doorward_settings_differ{setting="session-idle"}`); n != 0 {
 				t.Errorf("an equal setting is reported as different on %v nodes", n)
@@ -294,8 +295,8 @@ func TestSettingsDiffer(t *testing.T) {
 			t.Fatalf("closing: %d %s", closed.status, closed.body)
 		}
 		second.stop()
-		second = launch(t, dsn, "--tenant-hold", "0s", "--change-shared") // sweeps at its start
-		second.logs("setting differs", "tenant-hold")
+		second = launch(t, dsn, "--tenant-hold", "0s", "--change-shared") // its first sweep comes at its start
+		second.awaitLog("setting differs", "tenant-hold")
 		for end := time.Now().Add(4 * time.Second); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
 			var is struct {
 				Status      string
@@ -309,7 +310,7 @@ func TestSettingsDiffer(t *testing.T) {
 		}
 		first.stop()
 		second.until(t, "nothing differs any more", func() bool { return second.metric(t, `doorward_settings_differ{setting="tenant-hold"}`) == 0 })
-		second.logs("setting agrees", "tenant-hold")
+		second.awaitLog("setting agrees", "tenant-hold")
 		second.kill()
 
 		// The row of a killed node blocks others only for a short time.
@@ -328,7 +329,7 @@ func TestSettingsDiffer(t *testing.T) {
 // the answer is 503; afterwards everything works as before.
 func TestDatabaseClockJumps(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
-		acme := acmeOn(t, dsn)
+		acme := createAcme(t, dsn)
 		p := launch(t, dsn)
 		token := p.login(acme.Owner.Email)
 		for _, jump := range []time.Duration{26 * time.Hour, -26 * time.Hour} {
@@ -349,10 +350,10 @@ func TestDatabaseClockJumps(t *testing.T) {
 				t.Errorf("after a jump by %v and back: %d %s", jump, a.status, a.body)
 			}
 			if jump > 0 {
-				p.logs("sessions with a time in the future were corrected", `"sessions":2`)
+				p.awaitLog("sessions with a time in the future were corrected", `"sessions":2`)
 			}
 		}
-		p.logs("clock right")
+		p.awaitLog("clock right")
 		p.stop()
 	})
 }

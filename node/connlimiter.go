@@ -22,8 +22,8 @@ type connLimiter struct {
 	open map[string]int // by client; no zeros
 }
 
-// connLimits may be replaced while the node runs: an open connection stays counted as it
-// was when it came.
+// connLimits may be replaced while the node runs: an open connection stays counted as
+// when it was accepted.
 type connLimits struct {
 	perClient int // connections per client; 0: any number
 	proxies   []netip.Prefix

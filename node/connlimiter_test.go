@@ -22,7 +22,7 @@ import (
 // many clients.
 
 // dialFrom connects from an address of this machine. A refusal may arrive during
-// connecting; the returned line then serves nothing.
+// connecting; then the returned connection is closed.
 func dialFrom(t *testing.T, from, to string) rawConn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -42,9 +42,9 @@ func dialFrom(t *testing.T, from, to string) rawConn {
 	return rawConn{c, bufio.NewReader(c)}
 }
 
-// served reports whether a request on the connection is answered; otherwise it was
+// isServed reports whether a request on the connection is answered; otherwise it was
 // closed without an answer.
-func (l rawConn) served(t *testing.T) bool {
+func (l rawConn) isServed(t *testing.T) bool {
 	t.Helper()
 	_, _ = io.WriteString(l, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") // an error shows in reading
 	res, err := http.ReadResponse(l.in, nil)
@@ -68,18 +68,18 @@ func TestConnectionsPerClient(t *testing.T) {
 	admin := freeport.On("127.0.0.1")
 	s := doorwardtest.Start(t, limitedConnections(admin))
 	for name, address := range map[string]string{"main": s.Node.Address(), "admin": admin} {
-		first := fill(t, name, "127.0.0.2", address)
-		if dialFrom(t, "127.0.0.2", address).served(t) {
+		first := openAllowed(t, name, "127.0.0.2", address)
+		if dialFrom(t, "127.0.0.2", address).isServed(t) {
 			t.Errorf("%s: a fourth connection of a client is served", name)
 		}
-		fill(t, name, "127.0.0.3", address)
+		openAllowed(t, name, "127.0.0.3", address)
 		for range 10 {
-			if !dialFrom(t, "127.0.0.9", address).served(t) {
+			if !dialFrom(t, "127.0.0.9", address).isServed(t) {
 				t.Fatalf("%s: a connection of the proxy is refused", name)
 			}
 		}
 		first.Close()
-		for deadline := time.Now().Add(20 * time.Second); !dialFrom(t, "127.0.0.2", address).served(t); {
+		for deadline := time.Now().Add(20 * time.Second); !dialFrom(t, "127.0.0.2", address).isServed(t); {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: a closed connection frees no slot", name)
 			}
@@ -87,12 +87,12 @@ func TestConnectionsPerClient(t *testing.T) {
 	}
 }
 
-// fill opens as many connections as a client may, and returns the first.
-func fill(t *testing.T, name, from, address string) (first rawConn) {
+// openAllowed opens as many connections as a client may, and returns the first.
+func openAllowed(t *testing.T, name, from, address string) (first rawConn) {
 	t.Helper()
 	for i := range 3 {
 		l := dialFrom(t, from, address)
-		if !l.served(t) {
+		if !l.isServed(t) {
 			t.Fatalf("%s: connection %d of %s is refused", name, i+1, from)
 		}
 		if i == 0 {
@@ -107,16 +107,16 @@ func TestConnectionsAreCounted(t *testing.T) {
 	t.Parallel()
 	s := doorwardtest.Start(t, func(c *node.Config) { c.Listen, c.ConnectionsPerClient = "127.0.0.1:0", 2 })
 	for range 2 {
-		if !dialFrom(t, "127.0.0.2", s.Node.Address()).served(t) {
+		if !dialFrom(t, "127.0.0.2", s.Node.Address()).isServed(t) {
 			t.Fatal("one of two connections is refused")
 		}
 	}
 	for range 5 {
-		if dialFrom(t, "127.0.0.2", s.Node.Address()).served(t) {
+		if dialFrom(t, "127.0.0.2", s.Node.Address()).isServed(t) {
 			t.Fatal("a third connection is served")
 		}
 	}
-	if open, refused := counted(t, s, "doorward_connections"), counted(t, s, "doorward_connections_refused_total"); open != 3 || refused != 5 {
+	if open, refused := metricOf(t, s, "doorward_connections"), metricOf(t, s, "doorward_connections_refused_total"); open != 3 || refused != 5 {
 		t.Errorf("%v connections are open and %v were refused, want 3 (the scrape's is one) and 5", open, refused)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// openConns are the open connections of one listening address. It enforces their
-// distant deadlines (see deadline), and knows which wait for an answer.
+// openConns are the open connections of one listening address. It enforces those
+// of their deadlines that aren't soon (see deadline), and knows which wait for an answer.
 type openConns struct {
 	start time.Time    // origin of the times here
 	swept atomic.Int64 // when the sweep last ran: cheaper than reading the clock
@@ -31,7 +31,7 @@ type openConn struct {
 	*net.TCPConn
 	of          *openConns
 	read, write deadline
-	pending     atomic.Int64 // until when it waits for an answer, since start; see note
+	pending     atomic.Int64 // until when it waits for an answer, since start; see connState
 	released    func()       // called once, by the first Close
 }
 
@@ -108,8 +108,8 @@ const (
 // browsers open some that they never use.
 const firstByteTimeout = time.Second
 
-// note is for http.Server.ConnState.
-func (o *openConns) note(conn net.Conn, state http.ConnState) {
+// connState is the http.Server's ConnState.
+func (o *openConns) connState(conn net.Conn, state http.ConnState) {
 	if over, ok := conn.(*tls.Conn); ok {
 		conn = over.NetConn()
 	}

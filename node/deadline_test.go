@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// connected returns both ends of a connection. The first is an openConn, whose deadlines
+// connect returns both ends of a connection. The first is an openConn, whose deadlines
 // the sweep enforces.
-func connected(t *testing.T, o *openConns) (*openConn, net.Conn) {
+func connect(t *testing.T, o *openConns) (*openConn, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,17 +33,17 @@ func connected(t *testing.T, o *openConns) (*openConn, net.Conn) {
 	return c, client
 }
 
-// in returns the deadline at a time after the start of o.
+// in returns the instant that is so long after the start of o.
 func (o *openConns) in(after time.Duration) time.Time { return o.start.Add(after) }
 
-func wantTimeout(t *testing.T, what string, err error) {
+func checkTimeout(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%s: %v, want a timeout", what, err)
 	}
 }
 
-func must(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +54,8 @@ func must(t *testing.T, err error) {
 // the deadline, and not by one before.
 func TestDeadlineTakesEffect(t *testing.T) {
 	o := newOpenConns()
-	c, _ := connected(t, o)
-	must(t, c.SetDeadline(o.in(time.Minute)))
+	c, _ := connect(t, o)
+	requireNoError(t, c.SetDeadline(o.in(time.Minute)))
 	reading, writing := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := c.Read(make([]byte, 1)); reading <- err }()
 	go func() {
@@ -71,8 +71,8 @@ func TestDeadlineTakesEffect(t *testing.T) {
 		t.Fatal("a deadline takes effect before its time")
 	}
 	o.sweep(time.Minute)
-	wantTimeout(t, "reading", <-reading)
-	wantTimeout(t, "writing", <-writing)
+	checkTimeout(t, "reading", <-reading)
+	checkTimeout(t, "writing", <-writing)
 }
 
 // TestDeadlineIsReplaced: after a timeout, a new deadline, or none, makes the connection
@@ -80,15 +80,15 @@ func TestDeadlineTakesEffect(t *testing.T) {
 func TestDeadlineIsReplaced(t *testing.T) {
 	o := newOpenConns()
 	for name, next := range map[string]time.Time{"none": {}, "a later one": o.in(time.Hour)} {
-		c, client := connected(t, o)
-		must(t, c.SetReadDeadline(o.in(time.Minute)))
+		c, client := connect(t, o)
+		requireNoError(t, c.SetReadDeadline(o.in(time.Minute)))
 		o.sweep(time.Minute)
 		_, err := c.Read(make([]byte, 1))
-		wantTimeout(t, "reading", err)
-		must(t, c.SetReadDeadline(next))
+		checkTimeout(t, "reading", err)
+		requireNoError(t, c.SetReadDeadline(next))
 		o.sweep(30 * time.Minute)
 		_, err = client.Write([]byte("x"))
-		must(t, err)
+		requireNoError(t, err)
 		if _, err := c.Read(make([]byte, 1)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -100,11 +100,11 @@ func TestDeadlineIsReplaced(t *testing.T) {
 // and answers wait for a slow body for a fraction of a second.
 func TestSoonDeadlinesNeedNoSweep(t *testing.T) {
 	o := newOpenConns()
-	c, _ := connected(t, o)
+	c, _ := connect(t, o)
 	for _, at := range []time.Time{time.Unix(1, 0), time.Now().Add(10 * time.Millisecond)} {
-		must(t, c.SetReadDeadline(at))
+		requireNoError(t, c.SetReadDeadline(at))
 		_, err := c.Read(make([]byte, 1))
-		wantTimeout(t, "reading", err)
+		checkTimeout(t, "reading", err)
 	}
 }
 
@@ -128,9 +128,9 @@ func TestDeadlineReplacedDuringSweep(t *testing.T) {
 		}
 	}()
 	for range rounds {
-		must(t, d.set(all, all.in(time.Minute), apply))
+		requireNoError(t, d.set(all, all.in(time.Minute), apply))
 		round.Add(1)
-		must(t, d.set(all, all.in(time.Hour), apply))
+		requireNoError(t, d.set(all, all.in(time.Hour), apply))
 		<-swept
 		if !own.IsZero() || d.armed.Load() {
 			t.Fatalf("the connection has the deadline %v", own)
@@ -141,8 +141,8 @@ func TestDeadlineReplacedDuringSweep(t *testing.T) {
 // TestClosedConnectionsAreForgotten: the sweep holds open connections only.
 func TestClosedConnectionsAreForgotten(t *testing.T) {
 	o := newOpenConns()
-	c, _ := connected(t, o)
-	must(t, c.Close())
+	c, _ := connect(t, o)
+	requireNoError(t, c.Close())
 	if len(o.all) != 0 {
 		t.Errorf("%d connections are held, want none", len(o.all))
 	}

@@ -62,7 +62,7 @@ func (l rawConn) receive(t *testing.T) *http.Response {
 	return res
 }
 
-func ready(t *testing.T, s *doorwardtest.Server) int {
+func readyStatus(t *testing.T, s *doorwardtest.Server) int {
 	t.Helper()
 	res, err := http.Get(s.URL + "/readyz")
 	if err != nil {
@@ -114,8 +114,8 @@ func TestDrainAnswersOpenRequests(t *testing.T) {
 	}
 }
 
-// Clients that send requests without a pause, on kept and on new connections, always
-// get an answer until the listener is closed.
+// TestDrainDropsNoRequest: clients that send requests without a pause, on kept and on new
+// connections, always get an answer until the listener is closed.
 func TestDrainDropsNoRequest(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux lets a listener be shut before it is closed")
@@ -142,7 +142,7 @@ func TestDrainDropsNoRequest(t *testing.T) {
 		})
 	}
 	for answers.Load() < 100 {
-		ready(t, s)
+		readyStatus(t, s)
 	}
 	s.Stop()
 	clients.Wait()

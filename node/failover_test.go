@@ -28,8 +28,8 @@ func TestFailover(t *testing.T) {
 		t.Parallel()
 		pair := pgtest.StartPair(t)
 		dsn := pair.DSN(t)
-		proxy, by := throughProxy(t, dsn)
-		failOver(t, dsn, [2]string{by, by}, pair, func() {
+		proxy, proxied := throughProxy(t, dsn)
+		failOver(t, dsn, [2]string{proxied, proxied}, pair, func() {
 			proxy.Drop()
 			pair.Primary.Kill(t)
 		})
@@ -41,13 +41,13 @@ func TestFailover(t *testing.T) {
 		t.Parallel()
 		pair := pgtest.StartPair(t)
 		dsn := pair.DSN(t)
-		proxy, by := throughProxy(t, dsn)
-		failOver(t, dsn, [2]string{dsn, by}, pair, proxy.Break)
+		proxy, proxied := throughProxy(t, dsn)
+		failOver(t, dsn, [2]string{dsn, proxied}, pair, proxy.Break)
 	})
 }
 
-// throughProxy puts a proxy in front of the first server in dsn.
-func throughProxy(t *testing.T, dsn string) (proxy *faultproxy.Proxy, by string) {
+// throughProxy puts a proxy in front of the first server in dsn, and returns the DSN with it.
+func throughProxy(t *testing.T, dsn string) (proxy *faultproxy.Proxy, proxied string) {
 	t.Helper()
 	_, rest, _ := strings.Cut(dsn, "@")
 	primary, _, _ := strings.Cut(rest, ",")

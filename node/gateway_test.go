@@ -34,7 +34,7 @@ func TestRollingRestartThroughHAProxy(t *testing.T) {
 	defer stop()
 	l.run(ctx, 6, 4)
 	began := l.now()
-	roll(ctx, nodes, doorward)
+	replaceNodes(ctx, nodes, doorward)
 	took := l.now() - began
 
 	v := l.finish(stop, func() { l.nodes = nodes }) // the load is over: these are only stopped

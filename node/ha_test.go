@@ -47,8 +47,8 @@ type cluster struct {
 	databases int
 }
 
-// do runs one of the script's commands and returns what it prints.
-func (c *cluster) do(t *testing.T, args ...string) string {
+// run runs one of the script's commands and returns what it prints.
+func (c *cluster) run(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("../deploy/ha/cluster.sh", args...)
 	cmd.Stderr = os.Stderr
@@ -72,9 +72,9 @@ type failure struct {
 func machine(find, cause, repair string, parts ...string) func(*testing.T, *cluster, []*process) func() {
 	return func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
-		n := c.do(t, find)
-		c.do(t, append([]string{cause, n}, parts...)...)
-		return func() { c.do(t, repair, n) }
+		n := c.run(t, find)
+		c.run(t, append([]string{cause, n}, parts...)...)
+		return func() { c.run(t, repair, n) }
 	}
 }
 
@@ -84,15 +84,15 @@ var failures = []failure{
 	{"postgres-dies", "PostgreSQL of the primary dies, its Patroni lives", 1, machine("leader", "kill", "start", "postgres"), 0},
 	{"patroni-dies", "Patroni of the primary dies, and its unit restarts it", 1, func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
-		n := c.do(t, "leader")
-		c.do(t, "kill", n, "patroni", "postgres") // as patroni.conf has systemd do
-		c.do(t, "start", n)
+		n := c.run(t, "leader")
+		c.run(t, "kill", n, "patroni", "postgres") // as patroni.conf has systemd do
+		c.run(t, "start", n)
 		return func() {}
 	}, 0},
 	{"patroni-gone", "the same without `patroni.conf`: its PostgreSQL lives, and Patroni is away for 40 s", 1, machine("leader", "kill", "start", "patroni"), 40 * time.Second},
 	{"switchover", "switchover (`patronictl switchover`)", 1, func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
-		c.do(t, "switchover")
+		c.run(t, "switchover")
 		return func() {}
 	}, 0},
 	{"standby-dies", "the synchronous standby's machine dies", 1, machine("standby", "kill", "start"), 20 * time.Second},
@@ -100,9 +100,9 @@ var failures = []failure{
 	{"etcd-leader-dies", "the etcd that leads dies", 1, machine("etcd-leader", "kill", "start", "etcd"), 20 * time.Second},
 	{"etcd-gone", "two of three etcd die, for 40 s", 1, func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
-		c.do(t, "kill", "1", "etcd")
-		c.do(t, "kill", "2", "etcd")
-		return func() { c.do(t, "start", "1"); c.do(t, "start", "2") }
+		c.run(t, "kill", "1", "etcd")
+		c.run(t, "kill", "2", "etcd")
+		return func() { c.run(t, "start", "1"); c.run(t, "start", "2") }
 	}, 40 * time.Second},
 	{"node-dies", "a node of Doorward dies for 5 s (kill -9)", 1, func(t *testing.T, _ *cluster, nodes []*process) func() {
 		t.Helper()
@@ -118,16 +118,16 @@ var failures = []failure{
 // exerciseOnce runs one failure with its own database, nodes and people, so that earlier
 // failures don't affect what is measured.
 func exerciseOnce(t *testing.T, c *cluster, program string, d failure) {
-	c.do(t, "await-healthy")
+	c.run(t, "await-healthy")
 	c.databases++
 	database := fmt.Sprintf("exercise%d_%d", os.Getpid(), c.databases)
-	c.do(t, "url", "1", database)
+	c.run(t, "url", "1", database)
 	wait(t.Context(), 5*time.Second) // rebuilt standbys keep the disk busy and slow the database
 	var nodes []*process
 	for n := range 3 {
-		nodes = append(nodes, serve(t, program, c.do(t, "url", strconv.Itoa(n+1), database)))
+		nodes = append(nodes, serve(t, program, c.run(t, "url", strconv.Itoa(n+1), database)))
 	}
-	l := newLoad(t, nodes, c.do(t, "url", "1", database), 20)
+	l := newLoad(t, nodes, c.run(t, "url", "1", database), 20)
 	n := newFaultInjector(&fleet{nodes: nodes}, l)
 	f := &impact{}
 	ctx, stop := context.WithCancel(t.Context())
@@ -162,7 +162,7 @@ func (l *load) exercise(t *testing.T, c *cluster, d failure) {
 		l.awaitSignIns(t)
 	}
 	repair()
-	c.do(t, "await-healthy")
+	c.run(t, "await-healthy")
 	l.awaitSignIns(t)
 	for _, node := range []int{0, 1, 2, gatewayNode, operatorNode} {
 		l.recordFault(fault{span{began, l.now()}, node, d.name})
@@ -208,17 +208,17 @@ func outagesOf(probes []probe, node int, before time.Duration) (o outages) {
 		case !p.isConclusive() && since < 0:
 			since = p.from
 		case p.isConclusive() && since >= 0:
-			o.end(p.to - since)
+			o.add(p.to - since)
 			since = -1
 		}
 	}
 	if since >= 0 || len(of) == 0 {
-		o.end(before - max(since, 0))
+		o.add(before - max(since, 0))
 	}
 	return o
 }
 
-func (o *outages) end(took time.Duration) { o.longest, o.sum = max(o.longest, took), o.sum+took }
+func (o *outages) add(took time.Duration) { o.longest, o.sum = max(o.longest, took), o.sum+took }
 
 // impact is what a failure did to sign-ins and checks, besides the random load.
 type impact struct {
@@ -315,7 +315,7 @@ func (l *load) checkThrough(ctx context.Context, gateway string, s *session) {
 			res.Body.Close()
 		}
 		r.to = l.now()
-		l.note(s, gatewayNode, "", r)
+		l.recordProbe(s, gatewayNode, "", r)
 		wait(ctx, 10*time.Millisecond)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // fleet is several nodes on one database, each with its own network to it.
 type fleet struct {
 	nodes   []*process
-	proxies []*faultproxy.Proxy // empty without a network
+	proxies []*faultproxy.Proxy // empty with SQLite
 }
 
 // startFleet starts nodes on a PostgreSQL database, each behind a proxy.
@@ -49,6 +49,7 @@ type plannedFault struct {
 	duration time.Duration
 }
 
+// cut is a fault of a node's network to the database.
 func cut(name string, how func(*faultproxy.Proxy), duration time.Duration) plannedFault {
 	return plannedFault{
 		name,
@@ -161,7 +162,7 @@ func (n *faultInjector) awaitRecovery(node int) time.Duration {
 	healed := n.l.now()
 	for n.l.now()-healed < recoveryTimeout {
 		// This endpoint queries the database; a check may not.
-		if r := n.l.with(n.probeSession, node, http.MethodGet, "/api/v2/auth/session", nil); r.status == http.StatusOK {
+		if r := n.l.callWith(n.probeSession, node, http.MethodGet, "/api/v2/auth/session", nil); r.status == http.StatusOK {
 			return n.l.now() - healed
 		}
 		wait(context.Background(), 20*time.Millisecond)

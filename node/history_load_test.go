@@ -38,9 +38,9 @@ type load struct {
 	program  string     // the operator's
 	epoch    time.Time
 	http     []*http.Client // for each node
-	version  atomic.Int64   // makes passwords unique
-	reached  func() []int   // the nodes that clients are sent to
-	actions  []string       // that are checked; "" for none
+	version  atomic.Int64   // of the last new password, which makes it unique
+	targets  func() []int   // the nodes that clients are sent to
+	actions  []string       // that are checked; "" is a check without an action
 	roles    []string       // that operators give
 
 	unavailable atomic.Int64 // answers 503 to calls of the administrator
@@ -52,8 +52,8 @@ type load struct {
 	history   history
 	live      []*session // not known to have ended
 	ended     []*session // the most recently ended ones
-	took      []revocation
-	succeeded map[string]int // successes by operation
+	timings   []revocation
+	succeeded map[string]int // calls by operation
 	swept     int            // number of probes before the sweep
 }
 
@@ -74,7 +74,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 		t: t, nodes: nodes, dsn: dsn, program: nodes[0].program, epoch: time.Now(), checkSlots: make(chan struct{}, 400), succeeded: map[string]int{},
 		actions: []string{"", "message.read", "message.send", "user.invite"}, roles: []string{"ADMIN", "USER", "USER", "VIEWER"},
 	}
-	l.reached = func() []int { return all }
+	l.targets = func() []int { return all }
 	for node := range nodes {
 		all = append(all, node)
 		l.http = append(l.http, &http.Client{
@@ -111,13 +111,13 @@ func importPeople(t *testing.T, n *node.Node, tenantID string, count int) (peopl
 	return people
 }
 
-// quickHash is cheap.
+// quickHash makes hashing cheap.
 var quickHash = argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}
 
-// newPerson is a person with the password of doorwardtest.
+// newPerson returns a person with the password of doorwardtest.
 func newPerson(email, role string) *person {
-	begun := func(value string) register { return register{{mutation{known: true}, value}} }
-	return &person{email: email, role: begun(role), status: begun("active"), password: begun(doorwardtest.Password)}
+	initial := func(value string) register { return register{{mutation{known: true}, value}} }
+	return &person{email: email, role: initial(role), status: initial("active"), password: initial(doorwardtest.Password)}
 }
 
 // openOperator opens the database as a command does, without starting a process for
@@ -180,8 +180,8 @@ func (l *load) call(node int, method, path, token string, body any) reply {
 	return r
 }
 
-// note adds the answer's statement about the session to the history.
-func (l *load) note(s *session, node int, action string, r reply) {
+// recordProbe adds to the history what the answer says about the session.
+func (l *load) recordProbe(s *session, node int, action string, r reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	role := ""
@@ -229,8 +229,8 @@ func (l *load) pickLive() *session {
 func (l *load) pickPerson() *person { return l.history.people[rand.IntN(len(l.history.people))] }
 
 func (l *load) pickNode() int {
-	reached := l.reached()
-	return reached[rand.IntN(len(reached))]
+	targets := l.targets()
+	return targets[rand.IntN(len(targets))]
 }
 
 func (l *load) check(node int, s *session) reply {
@@ -243,7 +243,7 @@ func (l *load) checkAction(node int, s *session, action string) reply {
 		path += "?action=" + action
 	}
 	r := l.call(node, http.MethodGet, path, s.token, nil)
-	l.note(s, node, action, r)
+	l.recordProbe(s, node, action, r)
 	return r
 }
 
@@ -263,13 +263,13 @@ func (l *load) checkAlways(ctx context.Context, node int) {
 // them: a stale memory would fail these checks.
 func (l *load) checkEverywhere(sessions ...*session) {
 	for _, s := range sessions[:min(3, len(sessions))] {
-		l.everywhere(func(node int) { l.check(node, s) })
+		l.onEveryNode(func(node int) { l.check(node, s) })
 	}
 }
 
-// everywhere asks every node, at the same time as all that goes on.
-func (l *load) everywhere(ask func(node int)) {
-	for _, node := range l.reached() {
+// onEveryNode calls ask for every node, while the load goes on.
+func (l *load) onEveryNode(ask func(node int)) {
+	for _, node := range l.targets() {
 		select {
 		case l.checkSlots <- struct{}{}:
 		default:
@@ -336,9 +336,9 @@ func (l *load) loginOwner() *session {
 	return s
 }
 
-// end records a call that ends sessions of a person (only one, or all except one, unless
-// nil) and checks those. It reports whether the call succeeded.
-func (l *load) end(node int, r reply, p *person, only, except *session) bool {
+// recordEnding records a call that ends sessions of a person: the one, if only isn't nil,
+// else all but except. It checks those, and reports whether the call succeeded.
+func (l *load) recordEnding(node int, r reply, p *person, only, except *session) bool {
 	known := r.status == http.StatusNoContent
 	if refused := r.status >= 400 && r.status < 500; refused {
 		return false // it did nothing
@@ -356,7 +356,7 @@ func (l *load) end(node int, r reply, p *person, only, except *session) bool {
 		}
 	}
 	if ms, err := strconv.ParseFloat(r.header.Get("X-Revocation-Ms"), 64); known && err == nil {
-		l.took = append(l.took, revocation{r.span, ms})
+		l.timings = append(l.timings, revocation{r.span, ms})
 	}
 	l.mu.Unlock()
 	l.checkEverywhere(concerned...)
@@ -369,7 +369,7 @@ func (l *load) logout(s *session) {
 	for range 4 {
 		node := l.pickNode()
 		r := l.call(node, http.MethodPost, "/api/v2/auth/logout", s.token, nil)
-		if l.count("logout", l.end(node, r, s.of, s, nil)) {
+		if l.countSuccess("logout", l.recordEnding(node, r, s.of, s, nil)) {
 			return
 		}
 	}
@@ -384,15 +384,15 @@ func (l *load) endAtFirstUse(node int, p *person) {
 	}
 }
 
-// with makes a call with a session. The answer also says whether the session is valid.
-func (l *load) with(s *session, node int, method, path string, body any) reply {
+// callWith makes a call with a session. The answer also says whether the session is valid.
+func (l *load) callWith(s *session, node int, method, path string, body any) reply {
 	r := l.call(node, method, path, s.token, body)
-	l.note(s, node, "", r)
+	l.recordProbe(s, node, "", r)
 	return r
 }
 
 func (l *load) endOthers(s *session, node int) {
-	l.count("end others", l.end(node, l.with(s, node, http.MethodDelete, "/api/v2/sessions", nil), s.of, nil, s))
+	l.countSuccess("end others", l.recordEnding(node, l.callWith(s, node, http.MethodDelete, "/api/v2/sessions", nil), s.of, nil, s))
 }
 
 // endOneOfOwn ends another session of the same person, by its id.
@@ -402,7 +402,7 @@ func (l *load) endOneOfOwn(s *session, node int) {
 	l.mu.Unlock()
 	id := l.check(node, other).header.Get("X-Auth-Session")
 	if id != "" {
-		l.count("end one of own", l.end(node, l.with(s, node, http.MethodDelete, "/api/v2/sessions/"+id, nil), s.of, other, nil))
+		l.countSuccess("end one of own", l.recordEnding(node, l.callWith(s, node, http.MethodDelete, "/api/v2/sessions/"+id, nil), s.of, other, nil))
 	}
 }
 
@@ -413,7 +413,7 @@ func (l *load) changePassword(s *session, node int) {
 	now := l.now()
 	possible := p.password.possible(span{now, now})
 	l.mu.Unlock()
-	r := l.with(s, node, http.MethodPost, "/api/v2/auth/change-password",
+	r := l.callWith(s, node, http.MethodPost, "/api/v2/auth/change-password",
 		map[string]string{"currentPassword": possible[rand.IntN(len(possible))], "password": next, "confirmPassword": next})
 	if r.status >= 400 && r.status < 500 {
 		return
@@ -421,11 +421,11 @@ func (l *load) changePassword(s *session, node int) {
 	l.mu.Lock()
 	p.password = append(p.password, write{mutation{r.span, node, r.status == http.StatusNoContent}, next})
 	l.mu.Unlock()
-	l.count("change password", l.end(node, r, p, nil, s))
+	l.countSuccess("change password", l.recordEnding(node, r, p, nil, s))
 }
 
-// count counts successes.
-func (l *load) count(what string, ok bool) bool {
+// countSuccess counts the call if it succeeded, and returns ok.
+func (l *load) countSuccess(what string, ok bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ok {
@@ -438,7 +438,7 @@ func (l *load) count(what string, ok bool) bool {
 // silently weaken the history: all its outcomes would be in doubt.
 var operations = []string{"logout", "end others", "end one of own", "change password", "in process", "by command", byModel, byPolicy, byRole}
 
-// change runs a random operation of people on their sessions.
+// change has a random person do something at random with their sessions.
 func (l *load) change() {
 	s, node := l.pickLive(), l.pickNode()
 	if p := l.pickPerson(); s == nil || l.countLive(p) < 4 {
@@ -523,7 +523,7 @@ func (l *load) operateInProcess(email, what string) error {
 	default:
 		err = l.operator.App.Users.SetRole(ctx, by, found[0], doorward.Role(what))
 	}
-	l.count("in process", err == nil)
+	l.countSuccess("in process", err == nil)
 	return err
 }
 
@@ -536,7 +536,7 @@ func (l *load) operateByCommand(email, what string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
 	defer cancel()
 	err := exec.CommandContext(ctx, l.program, append(args, "--database", l.dsn)...).Run()
-	l.count("by command", err == nil)
+	l.countSuccess("by command", err == nil)
 	return err
 }
 

@@ -28,7 +28,7 @@ func (s span) before(other span) bool { return s.to < other.from }
 type mutation struct {
 	span
 	node  int
-	known bool
+	known bool // the outcome: it succeeded
 }
 
 // write gives a register a value.
@@ -122,10 +122,10 @@ type probe struct {
 // read is an answer that depends on a register.
 type read struct {
 	span
-	what  string
-	from  *register
-	value string
-	not   bool // the answer excludes this value
+	what     string
+	from     *register
+	value    string
+	excluded bool // the answer says that it is not this value
 }
 
 // fault is a time during which a node was faulty.
@@ -147,10 +147,10 @@ type history struct {
 // delays it, such as a COMMIT in transit. It is generous.
 const deadAfter = 5 * time.Second
 
-// unknown returns until when a call of unknown outcome, which ended at an instant, may
-// still take effect. Faults of the node delay it: a paused process continues, and a
+// latestEffect returns until when a call of unknown outcome, which ended at an instant,
+// may still take effect. Faults of the node delay it: a paused process continues, and a
 // network retransmits.
-func (h *history) unknown(node int, ended time.Duration) time.Duration {
+func (h *history) latestEffect(node int, ended time.Duration) time.Duration {
 	until := ended + deadAfter
 	for again := true; again; {
 		again = false
@@ -165,23 +165,23 @@ func (h *history) unknown(node int, ended time.Duration) time.Duration {
 
 // resolve extends the spans of mutations of unknown outcome. It runs once, before verify.
 func (h *history) resolve() {
-	late := func(a *mutation) {
+	extend := func(a *mutation) {
 		if !a.known {
-			a.to = h.unknown(a.node, a.to)
+			a.to = h.latestEffect(a.node, a.to)
 		}
 	}
 	for _, r := range h.rules {
 		for i := range r {
-			late(&r[i].mutation)
+			extend(&r[i].mutation)
 		}
 	}
 	for _, p := range h.people {
 		for i := range p.endings {
-			late(&p.endings[i].mutation)
+			extend(&p.endings[i].mutation)
 		}
 		for _, r := range []register{p.role, p.status, p.password} {
 			for i := range r {
-				late(&r[i].mutation)
+				extend(&r[i].mutation)
 			}
 		}
 	}
@@ -195,9 +195,9 @@ type verdict struct {
 	examples []string
 }
 
-func (v verdict) good() bool { return v.stale+v.refused+v.old == 0 }
+func (v verdict) isGood() bool { return v.stale+v.refused+v.old == 0 }
 
-func (v *verdict) find(counter *int, format string, args ...any) {
+func (v *verdict) add(counter *int, format string, args ...any) {
 	*counter++
 	if len(v.examples) < 20 {
 		v.examples = append(v.examples, fmt.Sprintf(format, args...))
@@ -223,8 +223,8 @@ func (h *history) verify() verdict {
 	for _, r := range h.reads {
 		possible := r.from.possible(r.span)
 		seen := slices.Contains(possible, r.value)
-		if !r.not && !seen || r.not && seen && len(slices.Compact(possible)) == 1 {
-			v.find(&v.old, "at %v: %s, but only %q was possible", r.span, r.what, possible)
+		if !r.excluded && !seen || r.excluded && seen && len(slices.Compact(possible)) == 1 {
+			v.add(&v.old, "at %v: %s, but only %q was possible", r.span, r.what, possible)
 		}
 	}
 	return v
@@ -238,11 +238,11 @@ func (h *history) verifySession(v *verdict, c probe) {
 		perhaps = perhaps || may && e.from <= c.to
 	}
 	switch {
-	case c.accepted() && surely:
+	case c.isAccepted() && surely:
 		concerned := slices.DeleteFunc(slices.Clone(c.on.of.endings), func(e ending) bool { surely, _ := e.ends(c.on); return !surely })
-		v.find(&v.stale, "at %v node %d answers %d to a session of %s that was ended before: %v", c.span, c.node, c.status, c.on.of.email, concerned)
+		v.add(&v.stale, "at %v node %d answers %d to a session of %s that was ended before: %v", c.span, c.node, c.status, c.on.of.email, concerned)
 	case c.status == http.StatusUnauthorized && !perhaps:
-		v.find(&v.refused, "at %v node %d answers 401 to a live session of %s, opened at %v", c.span, c.node, c.on.of.email, c.on.span)
+		v.add(&v.refused, "at %v node %d answers 401 to a live session of %s, opened at %v", c.span, c.node, c.on.of.email, c.on.span)
 	}
 }
 
@@ -250,15 +250,15 @@ func (h *history) verifyRole(v *verdict, c probe) {
 	possible := c.on.of.role.possible(c.span)
 	switch {
 	case c.role != "" && !slices.Contains(possible, c.role):
-		v.find(&v.old, "at %v node %d answers the role %s to %s, possible: %q", c.span, c.node, c.role, c.on.of.email, possible)
+		v.add(&v.old, "at %v node %d answers the role %s to %s, possible: %q", c.span, c.node, c.role, c.on.of.email, possible)
 	case c.role != "" && !h.may(granted, c.role, c),
 		c.status == http.StatusForbidden && !slices.ContainsFunc(possible, func(role string) bool { return h.may(refused, role, c) }):
-		v.find(&v.old, "at %v node %d answers %d to %s by %s, possible roles: %q", c.span, c.node, c.status, c.action, c.on.of.email, possible)
+		v.add(&v.old, "at %v node %d answers %d to %s by %s, possible roles: %q", c.span, c.node, c.status, c.action, c.on.of.email, possible)
 	}
 }
 
-// accepted reports whether the answer accepts the session.
-func (c probe) accepted() bool {
+// isAccepted reports whether the answer accepts the session.
+func (c probe) isAccepted() bool {
 	return c.isConclusive() && c.status != http.StatusUnauthorized
 }
 
@@ -281,7 +281,8 @@ const (
 	refused = "refused"
 )
 
-// may reports whether the check may have been answered so, given the role.
+// may reports whether the check may have been answered with granted or refused, given the
+// role.
 func (h *history) may(answer, role string, c probe) bool {
 	depends := c.action == byPolicy ||
 		c.action == byRole && role == customRole ||
@@ -322,7 +323,7 @@ var verifyCases = []struct {
 		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: s}}
 		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}}
 	}, verdict{stale: 1}},
-	{"an ended session is refused for its role, not for itself", func(h *history, p *person, s *session) {
+	{"an ended session is refused for its role, not because it ended", func(h *history, p *person, s *session) {
 		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: s}}
 		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 403, action: "user.invite"}}
 	}, verdict{stale: 1}},
@@ -414,13 +415,13 @@ var verifyCases = []struct {
 	}, verdict{old: 1}},
 }
 
-// The checker must find violations. Each of these is a history of one person; the
-// instants are seconds.
+// TestHistoryModel: verify finds violations. Each case is a history of one person, with
+// instants in seconds.
 func TestHistoryModel(t *testing.T) {
 	for _, c := range verifyCases {
 		t.Run(c.name, func(t *testing.T) {
-			begun := func(value string) register { return register{{mutation{known: true}, value}} }
-			p := &person{email: "ann", role: begun("USER"), password: begun("old")}
+			initial := func(value string) register { return register{{mutation{known: true}, value}} }
+			p := &person{email: "ann", role: initial("USER"), password: initial("old")}
 			s := &session{span: spanOf(1, 2), of: p}
 			h := &history{people: []*person{p}}
 			c.make(h, p, s)
@@ -433,7 +434,9 @@ func TestHistoryModel(t *testing.T) {
 	}
 }
 
-func TestUnknownOutlivesTheFaultsOfItsNode(t *testing.T) {
+// TestFaultsDelayUnknownOutcomes: a fault of the node extends the time in which a call of
+// unknown outcome may take effect.
+func TestFaultsDelayUnknownOutcomes(t *testing.T) {
 	h := &history{faults: []fault{
 		{span{10 * time.Second, 20 * time.Second}, 1, ""},
 		{span{24 * time.Second, 30 * time.Second}, 1, ""},
@@ -445,7 +448,7 @@ func TestUnknownOutlivesTheFaultsOfItsNode(t *testing.T) {
 		26 * time.Second: 30*time.Second + deadAfter, // within
 		40 * time.Second: 40*time.Second + deadAfter, // after
 	} {
-		if got := h.unknown(1, ended); got != want {
+		if got := h.latestEffect(1, ended); got != want {
 			t.Errorf("a call that ended at %v may take effect until %v, want %v", ended, got, want)
 		}
 	}

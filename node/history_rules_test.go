@@ -86,10 +86,10 @@ func (l *load) changeRule(action, owner, roleID string) {
 	l.mu.Lock()
 	l.history.rules[action] = append(written, write{a, value})
 	l.mu.Unlock()
-	l.count(action, a.known)
+	l.countSuccess(action, a.known)
 	for range 3 {
 		if s := l.pickLive(); s != nil {
-			l.everywhere(func(node int) { l.checkAction(node, s, action) })
+			l.onEveryNode(func(node int) { l.checkAction(node, s, action) })
 		}
 	}
 }

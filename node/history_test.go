@@ -54,7 +54,7 @@ func TestHistoryOnSQLite(t *testing.T) {
 
 // TestHistoryFindsBrokenRules runs programs that omit a rule of the lease (store/lease) or
 // an announcement: the test must fail for them. Violations occur by chance, so each program
-// has a few attempts. It tests the test, and each program is half of Doorward compiled again.
+// has a few attempts. Each compiles half of Doorward again, so it needs -full.
 func TestHistoryFindsBrokenRules(t *testing.T) {
 	if !*full {
 		t.Skip("takes minutes: make chaos")
@@ -133,7 +133,7 @@ func overlayOf(t *testing.T, contents map[string]string) string {
 	return write("overlay.json", string(list))
 }
 
-// calm is the time of load without faults, before and after them.
+// calm returns how long the load runs without faults, before and after them.
 func calm() time.Duration {
 	if *full {
 		return 3 * time.Second
@@ -186,14 +186,14 @@ func (l *load) hasEnough(checks int) bool {
 	return len(l.history.probes) >= checks && !slices.ContainsFunc(operations, func(what string) bool { return l.succeeded[what] == 0 })
 }
 
-// finish ends the load, sweeps, runs looks, ends the nodes and verifies.
-func (l *load) finish(stop context.CancelFunc, looks ...func()) verdict {
+// finish ends the load, sweeps, runs checks, ends the nodes and verifies.
+func (l *load) finish(stop context.CancelFunc, checks ...func()) verdict {
 	l.t.Helper()
 	stop()
 	l.running.Wait()
 	l.sweep()
-	for _, look := range looks {
-		look()
+	for _, check := range checks {
+		check()
 	}
 	l.requireSweepAnswered()
 	for _, n := range l.nodes {
@@ -204,7 +204,8 @@ func (l *load) finish(stop context.CancelFunc, looks ...func()) verdict {
 	return l.history.verify()
 }
 
-// reportHealthy logs the revocations on nodes without a fault, while others had one.
+// reportHealthy logs the revocations by nodes that had no fault at the time, while others
+// may have had one.
 func (l *load) reportHealthy() {
 	l.t.Helper()
 	all, failed, slowest := 0, 0, time.Duration(0)
@@ -234,7 +235,7 @@ func (l *load) hadFault(node int, during span, name ...string) bool {
 // requireGood fails the test for a bad verdict.
 func requireGood(t *testing.T, v verdict) {
 	t.Helper()
-	if !v.good() {
+	if !v.isGood() {
 		t.Errorf("stale accepts: %d, live sessions answered 401: %d, answers from replaced values: %d; for example\n%s",
 			v.stale, v.refused, v.old, strings.Join(v.examples, "\n"))
 	}
@@ -243,13 +244,13 @@ func requireGood(t *testing.T, v verdict) {
 // report logs a summary.
 func (l *load) report(v verdict) {
 	l.t.Helper()
-	counts, struck, unwell := map[int]int{}, map[string]int{}, map[string]time.Duration{}
+	counts, injected, unavailable := map[int]int{}, map[string]int{}, map[string]time.Duration{}
 	for _, p := range l.history.probes {
 		counts[p.status]++
 	}
 	for _, f := range l.history.faults {
-		struck[f.name]++
-		unwell[f.name] = max(unwell[f.name], l.unavailableAfter(f))
+		injected[f.name]++
+		unavailable[f.name] = max(unavailable[f.name], l.unavailableAfter(f))
 	}
 	var faults []string
 	sessions, revocations, doubtful := 0, 0, 0
@@ -270,10 +271,10 @@ func (l *load) report(v verdict) {
 	}
 	l.t.Logf("%s", strings.Join(faults, "; "))
 	l.t.Logf("stale accepts %d, live sessions answered 401 %d, answers from replaced values %d", v.stale, v.refused, v.old)
-	l.t.Logf("succeeded: %s; faults: %s", table(l.succeeded), table(struck))
+	l.t.Logf("succeeded: %s; faults: %s", table(l.succeeded), table(injected))
 	l.t.Logf("slowest check of a node that was not stopped: %v", l.slowestCheck().Round(time.Millisecond))
-	l.t.Logf("longest time from the end of a fault to the last check without an answer or with 503: %s", table(unwell))
-	l.t.Logf("X-Revocation-Ms: %s; without a fault: %s", summary(l.took), summary(slices.DeleteFunc(slices.Clone(l.took), l.wasDuringFault)))
+	l.t.Logf("longest time from the end of a fault to the last check without an answer or with 503: %s", table(unavailable))
+	l.t.Logf("X-Revocation-Ms: %s; without a fault: %s", summary(l.timings), summary(slices.DeleteFunc(slices.Clone(l.timings), l.wasDuringFault)))
 }
 
 // unavailableAfter is how long after a fault the last check on its node got 503 or no
@@ -303,7 +304,8 @@ func (l *load) slowestCheck() (longest time.Duration) {
 	return longest
 }
 
-// wasDuringFault reports whether a node suffered, or its row was still waited for.
+// wasDuringFault reports whether a node had a fault during the revocation, or may still
+// have been waited for after one.
 func (l *load) wasDuringFault(r revocation) bool {
 	return slices.ContainsFunc(l.history.faults, func(f fault) bool { return f.from <= r.to && r.from <= f.to+deadAfter })
 }
@@ -324,7 +326,7 @@ func table[V any](m map[string]V) string {
 	return strings.Join(all, ", ")
 }
 
-// requireSweepAnswered: finally every node says of every session whether it is valid.
+// requireSweepAnswered: in the sweep every node says of every session whether it is valid.
 func (l *load) requireSweepAnswered() {
 	l.t.Helper()
 	for _, p := range l.history.probes[l.swept:] {

@@ -41,19 +41,19 @@ func TestHTTP2(t *testing.T) {
 		t.Skip("builds h2spec")
 	}
 	t.Parallel()
-	knownInDocs(t)
+	checkKnownInDocs(t)
 	program := buildH2spec(t)
 	address := startTLS(t).Node.Address()
 	var flaws []string
 	for range 3 {
-		if flaws = conform(t, program, address); len(flaws) == 0 {
+		if flaws = runH2spec(t, program, address); len(flaws) == 0 {
 			return
 		}
 	}
 	t.Error(strings.Join(flaws, "\n"))
 }
 
-func knownInDocs(t *testing.T) {
+func checkKnownInDocs(t *testing.T) {
 	t.Helper()
 	page, err := os.ReadFile("../docs/reliability.md")
 	if err != nil {
@@ -68,7 +68,7 @@ func knownInDocs(t *testing.T) {
 
 func buildH2spec(t *testing.T) string {
 	t.Helper()
-	if _, err := os.ReadFile("../tools/h2spec/go.sum"); err != nil { // so that go test sees it change
+	if _, err := os.ReadFile("../tools/h2spec/go.sum"); err != nil { // so that go test reruns this test when it changes
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "h2spec")
@@ -78,8 +78,8 @@ func buildH2spec(t *testing.T) string {
 	return program
 }
 
-// conform returns the differences from the known failures.
-func conform(t *testing.T, program, address string) (flaws []string) {
+// runH2spec returns how its result differs from the known failures.
+func runH2spec(t *testing.T, program, address string) (flaws []string) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -98,7 +98,7 @@ func conform(t *testing.T, program, address string) (flaws []string) {
 	if err := xml.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
-	passed, skipped, failed := r.sum()
+	passed, skipped, failed := r.counts()
 	t.Logf("h2spec: %d cases passed, %d skipped, %d failed", passed, skipped, len(failed))
 	if total := passed + skipped + len(failed); total < 146 {
 		flaws = append(flaws, fmt.Sprintf("only %d cases were tried:\n%s", total, out))
@@ -110,14 +110,15 @@ func conform(t *testing.T, program, address string) (flaws []string) {
 	}
 	for _, name := range http2Faults {
 		if !slices.Contains(failed, name) {
-			flaws = append(flaws, name+" passes now: take it from the list and from docs/reliability.md")
+			flaws = append(flaws, name+" passes now: remove it from http2Faults and from docs/reliability.md")
 		}
 	}
 	return flaws
 }
 
-// sum counts the cases; failed ones are named by section and requirement.
-func (r report) sum() (passed, skipped int, failed []string) {
+// counts returns how many cases passed or were skipped, and the failed ones, named by
+// section and requirement.
+func (r report) counts() (passed, skipped int, failed []string) {
 	for _, suite := range r.Suites {
 		for _, c := range suite.Cases {
 			switch {

@@ -15,9 +15,9 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// repeatable invites by a node until no other attempt is in progress, and returns the
-// status, the body, and whether it is a replay.
-func repeatable(t *testing.T, s *doorwardtest.Server, token, key, email string) (status int, body string, replayed bool) {
+// inviteWithKey invites with an Idempotency-Key, again as long as another attempt is in
+// progress. It returns the status, the body, and whether the answer is a replay.
+func inviteWithKey(t *testing.T, s *doorwardtest.Server, token, key, email string) (status int, body string, replayed bool) {
 	for {
 		req, err := http.NewRequest(http.MethodPost, s.URL+"/api/v2/auth/invite", strings.NewReader(`{"email":"`+email+`","role":"USER"}`))
 		if err != nil {
@@ -60,7 +60,7 @@ func TestOneOfManyOverNodesIsCarriedOut(t *testing.T) {
 		bodies, firsts := map[string]int{}, 0
 		for i := range 16 {
 			all.Go(func() {
-				status, body, replayed := repeatable(t, nodes[i%3], owner.Token(), key, email)
+				status, body, replayed := inviteWithKey(t, nodes[i%3], owner.Token(), key, email)
 				mu.Lock()
 				defer mu.Unlock()
 				if bodies[fmt.Sprint(status, " ", body)]++; !replayed {
@@ -70,11 +70,11 @@ func TestOneOfManyOverNodesIsCarriedOut(t *testing.T) {
 		}
 		all.Wait()
 		for _, n := range nodes {
-			status, body, _ := repeatable(t, n, owner.Token(), key, email)
+			status, body, _ := inviteWithKey(t, n, owner.Token(), key, email)
 			bodies[fmt.Sprint(status, " ", body)]++
 		}
 		if len(bodies) != 1 || firsts != 1 {
-			t.Errorf("round %d: %d answers were no replay, and the answers are %v", round, firsts, bodies)
+			t.Errorf("round %d: %d answers were no replay, want 1; the answers, which must be equal, are %v", round, firsts, bodies)
 		}
 	}
 	queued, sent := 0, 0

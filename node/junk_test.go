@@ -38,7 +38,7 @@ func junkRequests() int {
 // junk makes the bytes for one connection. token is a session.
 type junk func(r *rand.Rand, token string) []byte
 
-// junks are the kinds of junk. Each piece has its own seed.
+// junks makes the pieces of each kind. Each piece has its own seed.
 var junks = map[string]junk{
 	"bytes": func(r *rand.Rand, _ string) []byte { return randomBytes(r, 1+r.IntN(4096)) },
 	"bytes in a head": func(r *rand.Rand, _ string) []byte {
@@ -203,20 +203,20 @@ type junkSender struct {
 	status map[int]int // how often; 0: closed without an answer
 }
 
-// fire sends n pieces, eight at a time.
-func (b *junkSender) fire(seed, n int) {
+// sendAll sends n pieces, eight at a time.
+func (b *junkSender) sendAll(seed, n int) {
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {
 			for i := worker; i < n; i += 8 {
-				b.one(rand.New(rand.NewPCG(uint64(seed), uint64(i))))
+				b.sendOne(rand.New(rand.NewPCG(uint64(seed), uint64(i))))
 			}
 		})
 	}
 	all.Wait()
 }
 
-func (b *junkSender) one(r *rand.Rand) {
+func (b *junkSender) sendOne(r *rand.Rand) {
 	name := kinds[r.IntN(len(kinds))]
 	sent := junks[name](r, b.token)
 	status, err := b.send(r, sent)
@@ -259,19 +259,19 @@ func (b *junkSender) send(r *rand.Rand, text []byte) (int, error) {
 	return res.StatusCode, nil
 }
 
-// kinds are the names of the junks.
+// kinds are the names of junks, sorted.
 var kinds = slices.Sorted(maps.Keys(junks))
 
-// usage is the process's goroutines and heap.
+// usage counts the goroutines of this process, and the bytes of its heap.
 type usage struct {
 	goroutines int
 	heap       uint64
 }
 
-// settled returns the usage when there are at most atMost goroutines, or when their
+// settledUsage returns the usage when there are at most atMost goroutines, or when their
 // number is stable: the server holds a connection for half a second after an early
 // answer, a body for two.
-func settled(t *testing.T, atMost int) (l usage) {
+func settledUsage(t *testing.T, atMost int) (l usage) {
 	t.Helper()
 	same := 0
 	for end := time.Now().Add(recoveryTimeout); same < 3 && time.Now().Before(end); wait(t.Context(), time.Second) {
@@ -293,9 +293,9 @@ func settled(t *testing.T, atMost int) (l usage) {
 	return l
 }
 
-// growth is the allowed growth of the heap. With 100,000 requests, a leak of a hundred bytes
-// per request exceeds it.
-const growth = 8 << 20
+// maxHeapGrowth is the allowed growth of the heap, in bytes. With 100,000 requests, a leak
+// of a hundred bytes per request exceeds it.
+const maxHeapGrowth = 8 << 20
 
 // TestJunk runs alone, so that leaked goroutines and memory show.
 func TestJunk(t *testing.T) {
@@ -303,19 +303,19 @@ func TestJunk(t *testing.T) {
 	b := &junkSender{Server: doorwardtest.Start(t, doorwardtest.Log(log)), t: t, status: map[int]int{}}
 	acme := b.Tenant("Acme")
 	b.token = acme.Owner.Token()
-	b.fire(1, 500) // allocates everything that is made once
-	before := settled(t, 0)
+	b.sendAll(1, 500) // allocates everything that is made once
+	before := settledUsage(t, 0)
 	began := time.Now()
-	b.fire(2, junkRequests())
+	b.sendAll(2, junkRequests())
 	took := time.Since(began)
-	after := settled(t, before.goroutines)
+	after := settledUsage(t, before.goroutines)
 	t.Logf("%d requests in %v; statuses %v; goroutines %d, then %d; heap %d KiB, then %d KiB",
 		junkRequests(), took.Round(time.Millisecond), b.status, before.goroutines, after.goroutines, before.heap>>10, after.heap>>10)
 	if after.goroutines > before.goroutines {
 		stacks := make([]byte, 1<<20)
 		t.Errorf("%d goroutines are left over:\n%s", after.goroutines-before.goroutines, stacks[:runtime.Stack(stacks, true)])
 	}
-	if after.heap > before.heap+growth {
+	if after.heap > before.heap+maxHeapGrowth {
 		t.Errorf("the heap has grown by %d KiB", (after.heap-before.heap)>>10)
 	}
 	if text := log.String(); strings.Contains(text, "panic") {

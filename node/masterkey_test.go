@@ -23,22 +23,22 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// sealing is a node with a master key file of its own.
-type sealing struct {
+// sealingNode is a node with a master key file of its own.
+type sealingNode struct {
 	*doorwardtest.Server
 	file string
 }
 
-func startSealing(t *testing.T, dsn, keyFile string) *sealing {
+func startSealingNode(t *testing.T, dsn, keyFile string) *sealingNode {
 	t.Helper()
-	n := &sealing{file: filepath.Join(t.TempDir(), "master.key")}
-	n.put(t, keyFile)
+	n := &sealingNode{file: filepath.Join(t.TempDir(), "master.key")}
+	n.replaceKeyFile(t, keyFile)
 	n.Server = doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.MasterKeyFile = n.file })
 	return n
 }
 
-// put replaces the node's file by a copy, as an operator does.
-func (n *sealing) put(t *testing.T, keyFile string) {
+// replaceKeyFile replaces the node's file by a copy, as an operator does.
+func (n *sealingNode) replaceKeyFile(t *testing.T, keyFile string) {
 	t.Helper()
 	text, err := os.ReadFile(keyFile)
 	if err == nil {
@@ -53,8 +53,8 @@ func sealedAt(id string) seal.Place {
 	return seal.Place{Table: "signing_keys", ID: id, Column: "private_sealed"}
 }
 
-// keep seals a value and stores it.
-func (n *sealing) keep(ctx context.Context, id string) error {
+// storeSealed seals a value and stores it.
+func (n *sealingNode) storeSealed(ctx context.Context, id string) error {
 	return n.Node.App.Access.Upkeep(ctx, func(tx *store.Tx) error {
 		sealed, err := n.Node.App.MasterKey.Seal(ctx, tx, sealedAt(id), []byte("plain "+id))
 		if err != nil {
@@ -64,8 +64,8 @@ func (n *sealing) keep(ctx context.Context, id string) error {
 	})
 }
 
-// opensAll fails unless the node opens every value.
-func (n *sealing) opensAll(t *testing.T) {
+// checkOpensAll checks that the node opens every value.
+func (n *sealingNode) checkOpensAll(t *testing.T) {
 	t.Helper()
 	all, err := n.Node.DB.Read().SigningKeys(t.Context())
 	if err != nil {
@@ -94,12 +94,12 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var nodes []*sealing
+	var nodes []*sealingNode
 	for range 3 {
-		nodes = append(nodes, startSealing(t, dsn, oldFile))
+		nodes = append(nodes, startSealingNode(t, dsn, oldFile))
 	}
 	for i := range 3000 {
-		if err := nodes[0].keep(t.Context(), fmt.Sprint("before", i)); err != nil {
+		if err := nodes[0].storeSealed(t.Context(), fmt.Sprint("before", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 					return
 				default:
 				}
-				if err := n.keep(t.Context(), fmt.Sprint("during", i, "-", count)); err != nil {
+				if err := n.storeSealed(t.Context(), fmt.Sprint("during", i, "-", count)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -132,15 +132,15 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 	close(stop)
 	writers.Wait()
 	for _, n := range nodes {
-		n.opensAll(t)
+		n.checkOpensAll(t)
 	}
-	startSealing(t, dsn, oldFile).Stop() // until the last node has the new file
+	startSealingNode(t, dsn, oldFile).Stop() // it may start until each node has the new file
 	for i, n := range nodes {
 		state, err := masterkey.ReadState(t.Context(), n.Node.DB.Read())
 		if err != nil || state.Before == "" || state.Left != 0 {
 			t.Fatalf("with the new file on %d nodes the state is %+v, %v", i, state, err)
 		}
-		n.put(t, newFile)
+		n.replaceKeyFile(t, newFile)
 		for _, each := range nodes {
 			if err := each.Node.App.Sweep(t.Context()); err != nil {
 				t.Fatal(err)
@@ -156,7 +156,7 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 	if _, err := node.Start(t.Context(), cfg); !errors.As(err, &wrong) {
 		t.Errorf("a node with the old file starts with %v", err)
 	}
-	startSealing(t, dsn, newFile).opensAll(t)
+	startSealingNode(t, dsn, newFile).checkOpensAll(t)
 }
 
 // killHalfWay starts the rotation and kills it once some values are sealed again, and

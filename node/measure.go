@@ -12,24 +12,24 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// measure registers the metrics of the node. docs/operations.md has a row for each and
-// explains it.
-func (n *Node) measure() {
+// registerMetrics registers the metrics of the node. docs/metrics.md lists
+// each.
+func (n *Node) registerMetrics() {
 	m := n.site.Metrics
 	m.Build(n.cfg.Version)
-	n.measureConnections(m)
-	n.measureSessions(m)
-	n.measureFactors(m)
-	n.measureDecisions(m)
-	n.measureHashes(m)
-	n.measureMail(m)
-	n.measureWebhooks(m)
-	n.measureInbox(m)
-	n.measureTLS(m)
-	n.measureAgreement(m)
+	n.registerConnections(m)
+	n.registerSessions(m)
+	n.registerFactors(m)
+	n.registerDecisions(m)
+	n.registerHashes(m)
+	n.registerMail(m)
+	n.registerWebhooks(m)
+	n.registerInbox(m)
+	n.registerTLS(m)
+	n.registerAgreement(m)
 	m.Counter("doorward_assertions_signed_total", "Assertions of who is calling that were signed; those answered again from memory don't count.",
 		func() float64 { return float64(n.App.Assertions.Signed()) })
-	n.measureTraces(m)
+	n.registerTraces(m)
 	m.Gauge("doorward_settings_reload_failed", "1 after a SIGHUP whose settings were refused, until one succeeds; the earlier settings are in force.", func() float64 {
 		if n.reloadFailed.Load() {
 			return 1
@@ -39,7 +39,7 @@ func (n *Node) measure() {
 	m.Sampled(n.measureDatabase)
 }
 
-func (n *Node) measureConnections(m *telemetry.Metrics) {
+func (n *Node) registerConnections(m *telemetry.Metrics) {
 	m.Gauge("doorward_connections", "Connections of clients that are open.", func() float64 { return float64(n.traffic.open.Load()) })
 	m.Counter("doorward_connections_refused_total", "Connections closed at once because their client had too many.",
 		func() float64 { return float64(n.traffic.refused.Load()) })
@@ -47,7 +47,7 @@ func (n *Node) measureConnections(m *telemetry.Metrics) {
 		func() float64 { return float64(n.accepts.failed.Load()) })
 }
 
-func (n *Node) measureSessions(m *telemetry.Metrics) {
+func (n *Node) registerSessions(m *telemetry.Metrics) {
 	m.Gauge("doorward_sessions_in_memory", "Sessions kept in memory.", func() float64 { return float64(n.App.Sessions.InMemory()) })
 	m.Gauge("doorward_sessions_in_memory_max", "Most sessions that are kept in memory.", func() float64 { return float64(n.cfg.SessionsInMemory) })
 	m.Gauge("doorward_api_keys_in_memory", "Secrets of API keys kept in memory.", func() float64 { return float64(n.App.APIKeys.InMemory()) })
@@ -56,7 +56,7 @@ func (n *Node) measureSessions(m *telemetry.Metrics) {
 	m.Gauge("doorward_lease_seconds", "The lease that is configured.", func() float64 { return n.cfg.Lease.Seconds() })
 }
 
-func (n *Node) measureFactors(m *telemetry.Metrics) {
+func (n *Node) registerFactors(m *telemetry.Metrics) {
 	const name, help = "doorward_second_factors_total", "Challenges for a proof, with a second factor or for a step-up, by what came of them: asked, then passed or recovered (by a recovery code) at a sign-in, proved (a session again), refused (a wrong answer)."
 	for result, what := range map[string]factor.Metric{
 		"asked": factor.Asked, "passed": factor.Passed, "recovered": factor.Recovered, "proved": factor.Proved, "refused": factor.Refused,
@@ -69,7 +69,7 @@ func (n *Node) measureFactors(m *telemetry.Metrics) {
 	m.Gauge("doorward_accounts_with_factor", "Accounts that have a second factor or a passkey that can be used; counted once a minute.", func() float64 { return float64(n.App.Factors.Totals().Accounts) })
 }
 
-func (n *Node) measureDecisions(m *telemetry.Metrics) {
+func (n *Node) registerDecisions(m *telemetry.Metrics) {
 	d := n.App.Access.Decisions()
 	m.Counter("doorward_policy_refusals_total", "Decisions that a policy has refused.", func() float64 { return float64(d.Refused()) })
 	m.Counter("doorward_policy_would_refuse_total", "Decisions that a policy in mode observe would have refused.", func() float64 { return float64(d.WouldRefuse()) })
@@ -78,7 +78,7 @@ func (n *Node) measureDecisions(m *telemetry.Metrics) {
 		func() float64 { return float64(d.Dropped()) })
 }
 
-func (n *Node) measureHashes(m *telemetry.Metrics) {
+func (n *Node) registerHashes(m *telemetry.Metrics) {
 	m.Gauge("doorward_password_hash_workers", "Password hashes that can be made at once.", func() float64 { return float64(n.App.Hashing().Workers) })
 	m.Gauge("doorward_password_hashes_running", "Password hashes being made now.", func() float64 { return float64(n.App.Hashing().Busy) })
 	m.Gauge("doorward_password_hashes_queued", "Callers waiting for a password hash.", func() float64 { return float64(n.App.Hashing().Queued) })
@@ -98,7 +98,7 @@ func (n *Node) measureHashProcesses() []telemetry.Sample {
 	}
 }
 
-func (n *Node) measureMail(m *telemetry.Metrics) {
+func (n *Node) registerMail(m *telemetry.Metrics) {
 	const name, help = "doorward_mail_tries_total", "Tries to hand a mail over, by their result: sent, retried later, failed for good."
 	m.Counter(name, help, func() float64 { sent, _, _ := n.App.Mail.Counts(); return float64(sent) }, "result", "sent")
 	m.Counter(name, help, func() float64 { _, retried, _ := n.App.Mail.Counts(); return float64(retried) }, "result", "retried")
@@ -109,7 +109,7 @@ func (n *Node) measureMail(m *telemetry.Metrics) {
 	m.Gauge("doorward_mail_slow_domains", "Domains of recipients that are known to be slow.", func() float64 { return float64(n.App.Mail.Sending().SlowHosts) })
 }
 
-func (n *Node) measureWebhooks(m *telemetry.Metrics) {
+func (n *Node) registerWebhooks(m *telemetry.Metrics) {
 	counts, sending := n.App.Webhooks.Counts, n.App.Webhooks.Sending
 	const name, help = "doorward_webhook_attempts_total", "Attempts to deliver an event to a webhook, by their result: delivered, retried later, failed for good, dropped since the webhook was disabled or deleted."
 	m.Counter(name, help, func() float64 { return float64(counts().Delivered) }, "result", "delivered")
@@ -121,7 +121,7 @@ func (n *Node) measureWebhooks(m *telemetry.Metrics) {
 	m.Gauge(now, nowHelp, func() float64 { return float64(sending().Slow) }, "endpoint", "slow")
 }
 
-func (n *Node) measureInbox(m *telemetry.Metrics) {
+func (n *Node) registerInbox(m *telemetry.Metrics) {
 	m.Counter("doorward_inbox_dropped_total", "Refusals that were not recorded, because too many waited to be.",
 		func() float64 { return float64(n.App.Access.Inbox().Dropped()) })
 }
@@ -138,21 +138,21 @@ func (n *Node) measureDatabase() []telemetry.Sample {
 	all := measurePools(n.DB.Pools())
 	vitals, err := n.App.Vitals(ctx)
 	if err != nil {
-		return append(all, up(0))
+		return append(all, measureUp(0))
 	}
-	all = append(all, up(1))
+	all = append(all, measureUp(1))
 	if yes, err := n.DB.Synchronous(ctx); err == nil {
-		all = append(all, synchronous(yes))
+		all = append(all, measureSynchronous(yes))
 	}
-	all = append(all, space(ctx, n.DB)...)
+	all = append(all, measureSpace(ctx, n.DB)...)
 	return append(all, n.measureVitals(vitals)...)
 }
 
-func up(v float64) telemetry.Sample {
+func measureUp(v float64) telemetry.Sample {
 	return telemetry.Sample{Name: "doorward_database_up", Help: "Whether the database answered this scrape.", Value: v}
 }
 
-func synchronous(yes bool) telemetry.Sample {
+func measureSynchronous(yes bool) telemetry.Sample {
 	s := telemetry.Sample{Name: "doorward_database_synchronous", Help: "Whether commits wait until another server has them; PostgreSQL only."}
 	if yes {
 		s.Value = 1
@@ -160,7 +160,7 @@ func synchronous(yes bool) telemetry.Sample {
 	return s
 }
 
-func space(ctx context.Context, db *store.DB) (all []telemetry.Sample) {
+func measureSpace(ctx context.Context, db *store.DB) (all []telemetry.Sample) {
 	if size, err := db.Size(ctx); err == nil {
 		all = append(all, telemetry.Sample{Name: "doorward_database_size_bytes", Help: "Size of the database.", Value: float64(size)})
 	}
@@ -211,7 +211,7 @@ func measurePools(pools []store.Pool) (all []telemetry.Sample) {
 	return all
 }
 
-func (n *Node) measureTLS(m *telemetry.Metrics) {
+func (n *Node) registerTLS(m *telemetry.Metrics) {
 	if n.cfg.TLS == nil {
 		return
 	}
@@ -223,9 +223,9 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 	})
 }
 
-// measureAgreement registers a series for each setting from the start, so that alerts
+// registerAgreement registers a series for each setting from the start, so that alerts
 // can compare values.
-func (n *Node) measureAgreement(m *telemetry.Metrics) {
+func (n *Node) registerAgreement(m *telemetry.Metrics) {
 	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way, requests that depend on the time are answered 503.",
 		func() float64 { return n.DB.Clock().Drift().Seconds() })
 	for _, s := range append(n.cfg.Shared(), lease.Setting{Name: app.MasterKeySetting}) {
@@ -234,7 +234,7 @@ func (n *Node) measureAgreement(m *telemetry.Metrics) {
 	}
 }
 
-func (n *Node) measureTraces(m *telemetry.Metrics) {
+func (n *Node) registerTraces(m *telemetry.Metrics) {
 	const name, help = "doorward_trace_spans_total", "Spans of traces, by result: sent to the collector, or lost because it didn't accept them."
 	m.Counter(name, help, func() float64 { sent, _ := n.tracer.Counts(); return float64(sent) }, "result", "sent")
 	m.Counter(name, help, func() float64 { _, lost := n.tracer.Counts(); return float64(lost) }, "result", "lost")

@@ -22,20 +22,20 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// metric is one of a scrape.
+// metric is a metric as a scrape has it.
 type metric struct {
 	name, kind, help string
 	labels           []string // the names, sorted
 	series           []string // as printed, without values
 }
 
-// anyCertificate is for the test's own servers.
-var anyCertificate = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+// insecureClient accepts any certificate, for the test's own servers.
+var insecureClient = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
 // scrape asks a running server for its metrics, in the order of their names.
 func scrape(t *testing.T, server *doorwardtest.Server) (all []*metric) {
 	t.Helper()
-	res, err := anyCertificate.Get(server.URL + "/metrics")
+	res, err := insecureClient.Get(server.URL + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (m *metric) add(series string) {
 	slices.Sort(m.labels)
 }
 
-func ours(m *metric) bool { return strings.HasPrefix(m.name, "doorward_") }
+func isOurs(m *metric) bool { return strings.HasPrefix(m.name, "doorward_") }
 
 // TestGoldenMetrics: docs/metrics.md has a row for each metric; update it with
 // go test -run Golden ./node -update.
@@ -92,22 +92,22 @@ func TestGoldenMetrics(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n")
 	for _, m := range scrapeBoth(t) {
-		if ours(m) {
-			fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", m.name, m.kind, m.described(), m.help)
+		if isOurs(m) {
+			fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", m.name, m.kind, m.describeLabels(), m.help)
 		}
 	}
 	goldentest.Section(t, "../docs/metrics.md", "metrics", table.String())
 }
 
-// closed are the labels with a fixed set of values, the same on every node.
-var closed = []string{"result", "state", "status"}
+// fixedLabels are the labels whose values are a fixed set, the same on every node.
+var fixedLabels = []string{"result", "state", "status"}
 
-// described returns the labels, with all values of the closed ones.
-func (m *metric) described() string {
+// describeLabels returns the labels, with all values of those in fixedLabels.
+func (m *metric) describeLabels() string {
 	all := make([]string, len(m.labels))
 	for i, name := range m.labels {
 		all[i] = "`" + name + "`"
-		if slices.Contains(closed, name) {
+		if slices.Contains(fixedLabels, name) {
 			all[i] += ": " + strings.Join(m.values(name), ", ")
 		}
 	}
@@ -116,7 +116,7 @@ func (m *metric) described() string {
 
 func (m *metric) values(label string) (all []string) {
 	for _, series := range m.series {
-		for _, pair := range wantsPair.FindAllStringSubmatch(series, -1) {
+		for _, pair := range labelPair.FindAllStringSubmatch(series, -1) {
 			if pair[1] == label && !slices.Contains(all, pair[2]) {
 				all = append(all, pair[2])
 			}
@@ -149,7 +149,7 @@ func TestMetricsKeepTheConventions(t *testing.T) {
 		if !slices.Equal(m.series, before[i].series) {
 			t.Errorf("requests create series of %s: %q", m.name, m.series)
 		}
-		if !ours(m) {
+		if !isOurs(m) {
 			continue
 		}
 		if total := strings.HasSuffix(m.name, "_total"); total != (m.kind == "counter") {
@@ -161,20 +161,20 @@ func TestMetricsKeepTheConventions(t *testing.T) {
 	}
 }
 
-// counted is the value of a series.
-func counted(t *testing.T, server *doorwardtest.Server, series string) float64 {
+// metricOf returns the value of a series.
+func metricOf(t *testing.T, server *doorwardtest.Server, series string) float64 {
 	t.Helper()
 	return metricAt(t, server.URL, series)
 }
 
-// metricAt is the value at the server with this address.
+// metricAt returns the value of a series at the server with this address.
 func metricAt(t *testing.T, address, series string) (value float64) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, address+"/metrics", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Accept-Encoding", "identity") // to compress half a megabyte is most of the work
+	req.Header.Set("Accept-Encoding", "identity") // compressing half a megabyte would take most of the time
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -203,8 +203,8 @@ func TestMetricsCount(t *testing.T) {
 			server := doorwardtest.Start(t, options(t)...)
 			token := server.Tenant("Acme").Join("ann@acme.example", "USER").Login()
 			logins := `doorward_http_requests_total{method="POST",route="/api/v2/auth/login",status="2xx"}`
-			before := counted(t, server, logins)
-			if before < 1 || counted(t, server, "doorward_password_hashes_total") < 2 || counted(t, server, `doorward_mail_tries_total{result="sent"}`) < 1 {
+			before := metricOf(t, server, logins)
+			if before < 1 || metricOf(t, server, "doorward_password_hashes_total") < 2 || metricOf(t, server, `doorward_mail_tries_total{result="sent"}`) < 1 {
 				t.Errorf("%v logins, hashes and mails weren't counted", before)
 			}
 			for path, series := range map[string]string{
@@ -214,7 +214,7 @@ func TestMetricsCount(t *testing.T) {
 				"/api/v2/users/usr_absent":                 `doorward_http_requests_total{method="GET",route="/api/v2/users/{id}",status="4xx"}`,
 				"/no/such/path":                            `doorward_http_requests_total{method="other",route="none",status="4xx"}`,
 			} {
-				had := counted(t, server, series)
+				had := metricOf(t, server, series)
 				req, err := http.NewRequest(http.MethodGet, server.URL+path, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -225,35 +225,35 @@ func TestMetricsCount(t *testing.T) {
 					t.Fatal(err)
 				}
 				res.Body.Close()
-				if now := counted(t, server, series); now != had+1 {
+				if now := metricOf(t, server, series); now != had+1 {
 					t.Errorf("%s: %s went from %v to %v", path, series, had, now)
 				}
 			}
 			for series, want := range map[string]float64{"doorward_nodes": 1, "doorward_database_up": 1, "doorward_mails_queued": 0, "doorward_mail_oldest_queued_seconds": 0, "doorward_last_backup_timestamp_seconds": 0} {
-				if got := counted(t, server, series); got != want {
+				if got := metricOf(t, server, series); got != want {
 					t.Errorf("%s is %v, want %v", series, got, want)
 				}
 			}
 			if err := server.Node.App.Installation.BackedUp(t.Context(), doorward.OperatorAtTerminal(), "/var/backups/1.db"); err != nil {
 				t.Fatal(err)
 			}
-			if at, now := counted(t, server, "doorward_last_backup_timestamp_seconds"), server.Node.App.Now(); at < float64(now.Unix()-60) || at > float64(now.Unix()+1) {
+			if at, now := metricOf(t, server, "doorward_last_backup_timestamp_seconds"), server.Node.App.Now(); at < float64(now.Unix()-60) || at > float64(now.Unix()+1) {
 				t.Errorf("the last backup was at %f, and it is %v", at, now)
 			}
-			if size := counted(t, server, "doorward_database_size_bytes"); size < 1<<16 || size > 1<<30 {
+			if size := metricOf(t, server, "doorward_database_size_bytes"); size < 1<<16 || size > 1<<30 {
 				t.Errorf("the database takes %v bytes", size)
 			}
-			if engine == "sqlite" && counted(t, server, "doorward_database_free_bytes") < 1<<16 {
+			if engine == "sqlite" && metricOf(t, server, "doorward_database_free_bytes") < 1<<16 {
 				t.Error("the free space for the database is 0")
 			}
-			if age := counted(t, server, "doorward_lease_age_seconds"); age < 0 || age > 5 {
+			if age := metricOf(t, server, "doorward_lease_age_seconds"); age < 0 || age > 5 {
 				t.Errorf("the lease is %v s old", age)
 			}
 			if err := server.Node.DB.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if counted(t, server, "doorward_database_up") != 0 {
-				t.Error("the database is gone, but reported as up")
+			if metricOf(t, server, "doorward_database_up") != 0 {
+				t.Error("the database is closed, but reported as up")
 			}
 		})
 	}
@@ -305,7 +305,7 @@ func expressions(t *testing.T) (all []string) {
 
 var (
 	selector  = regexp.MustCompile(`\b((?:doorward|go|process)_\w+)(?:\{([^}]*(?:\{\w+\}[^}]*)*)\})?`)
-	wantsPair = regexp.MustCompile(`(\w+)="([^"]*)"`)
+	labelPair = regexp.MustCompile(`(\w+)="([^"]*)"`)
 	suffix    = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
@@ -319,7 +319,7 @@ func missing(scraped []*metric, expr string) (all []string) {
 			all = append(all, s[1])
 			continue
 		}
-		for _, pair := range wantsPair.FindAllString(s[2], -1) {
+		for _, pair := range labelPair.FindAllString(s[2], -1) {
 			has := func(series string) bool { return strings.Contains(series, pair) }
 			if !strings.HasPrefix(pair, "job=") && !slices.ContainsFunc(scraped[i].series, has) {
 				all = append(all, s[1]+" with "+pair)
@@ -348,7 +348,7 @@ func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
 		`doorward_nodes > 1 and doorward_access_checks_total{job="doorward", result="refused"}`: `doorward_access_checks_total with result="refused"`,
 	} {
 		if got := missing(scraped, wrong); !slices.Equal(got, []string{want}) {
-			t.Errorf("of %s is missing %q, want %q", wrong, got, want)
+			t.Errorf("in %s these are missing: %q, want %q", wrong, got, want)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (c Config) PublicURL() *url.URL {
 	return &url.URL{Scheme: scheme, Host: Dialable(c.Listen)}
 }
 
-// KeyFile is where the master key is read.
+// KeyFile returns the file from which the master key is read; the zero File if there is none.
 func (c Config) KeyFile() masterkey.File {
 	if c.MasterKeyFile != "" {
 		return masterkey.File{Path: c.MasterKeyFile}
@@ -97,8 +97,8 @@ func (c Config) KeyFile() masterkey.File {
 	return masterkey.File{}
 }
 
-// Dialable is the address HOST:PORT at which a program on this machine reaches
-// what listens on listen.
+// Dialable returns the address HOST:PORT at which programs on this machine reach a server
+// that listens on listen.
 func Dialable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	ip, notIP := netip.ParseAddr(host)
@@ -143,7 +143,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
 	n.site.SetBrand(n.cfg.brand())
 	n.site.ReturnTo, n.site.Home, n.site.Cookie = cfg.ReturnTo, cfg.Home, cmp.Or(cfg.CookieName, front.SessionCookie)
-	n.measure()
+	n.registerMetrics()
 	return n, nil
 }
 
@@ -199,7 +199,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, errors.Join(err, main.Close())
 	}
-	n.main = n.counted(main)
+	n.main = n.addLimiter(main)
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, main.Close(), n.Close())
 	}
@@ -209,12 +209,12 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		}
 		return nil, errors.Join(err, main.Close(), n.Close())
 	}
-	n.trace()
+	n.startTracing()
 	return n, nil
 }
 
-// trace switches tracing on, if there is a collector.
-func (n *Node) trace() {
+// startTracing switches tracing on, if there is a collector.
+func (n *Node) startTracing() {
 	o := n.cfg.Trace
 	if o.Collector == nil {
 		return
@@ -224,7 +224,7 @@ func (n *Node) trace() {
 	n.site.Tracer = n.tracer
 }
 
-// build makes the handlers of both addresses.
+// build opens the admin address, if there is one, and makes the handlers of both.
 func (n *Node) build() error {
 	health := append(ops.Routes(n.site, n.draining.Load), ops.Metrics(n.site, n.cfg.AdminListen == ""))
 	if n.cfg.AdminListen != "" {
@@ -232,7 +232,7 @@ func (n *Node) build() error {
 		if err != nil {
 			return err
 		}
-		n.admin = n.counted(admin)
+		n.admin = n.addLimiter(admin)
 		n.admin.handler = n.site.Handler(health)
 		health = nil
 	}
@@ -240,9 +240,9 @@ func (n *Node) build() error {
 	return nil
 }
 
-// counted gives a listener its limiter. Each has its own, so that clients of the main
+// addLimiter gives a listener its limiter. Each has its own, so that clients of the main
 // address can't block the admin address.
-func (n *Node) counted(l *listener) *listener {
+func (n *Node) addLimiter(l *listener) *listener {
 	l.acceptErrors = &n.accepts
 	l.limiter = &connLimiter{traffic: &n.traffic, conns: newOpenConns(), open: map[string]int{}}
 	l.limiter.limits.Store(n.cfg.connLimits())

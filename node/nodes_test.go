@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// check asks a node for access with a session and returns the status.
+// check asks a node for access with a session and returns the answer, without its body.
 func check(t *testing.T, s *doorwardtest.Server, token string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, s.URL+"/api/v2/access/check?action=message.read", nil)

@@ -37,9 +37,9 @@ func hasAll(line string, words []string) bool {
 	return true
 }
 
-// TestALostDatabaseHasItsLine: the log has one line for the database and one for the
+// TestLostDatabaseIsLoggedOnce: the log has one line for the database and one for the
 // lease, however long the outage lasts.
-func TestALostDatabaseHasItsLine(t *testing.T) {
+func TestLostDatabaseIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
 	server := doorwardtest.Start(t, doorwardtest.Log(log))
@@ -56,9 +56,9 @@ func TestALostDatabaseHasItsLine(t *testing.T) {
 	}
 }
 
-// TestDescriptorsThatRunOutHaveALine: net/http reports this like a client error, and
+// TestExhaustedDescriptorsAreLogged: net/http reports this like a client error, and
 // retries a thousand times.
-func TestDescriptorsThatRunOutHaveALine(t *testing.T) {
+func TestExhaustedDescriptorsAreLogged(t *testing.T) {
 	t.Parallel()
 	limited := filepath.Join(t.TempDir(), "limited")
 	script := "#!/bin/sh\nulimit -n 80\nexec " + builtProgram(t) + " \"$@\"\n"

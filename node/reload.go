@@ -8,7 +8,7 @@ import (
 
 // Reload puts the settings of cfg that are Live into force, for requests that begin from
 // now on; a request under way keeps to what it has read. All other settings stay as they
-// were at the start. cfg has to be checked and complete, as for Start.
+// were at the start. cfg must be checked and complete, as for Start.
 func (n *Node) Reload(cfg Config) {
 	n.site.SetProxies(cfg.Proxies)
 	n.tracer.Trust(cfg.Proxies)
@@ -33,7 +33,7 @@ func (n *Node) listeners() []*listener {
 	return []*listener{n.main, n.admin}
 }
 
-// brand is that of the pages.
+// brand returns the brand of the pages, with Doorward's name unless another is set.
 func (c Config) brand() front.Brand {
 	b := c.Brand
 	b.Name = cmp.Or(b.Name, front.DefaultName)

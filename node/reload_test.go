@@ -15,7 +15,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// What nodes must agree on can't change on one of them alone.
+// TestNoSharedSettingIsLive: SIGHUP reaches one node, and a setting that all nodes share
+// can't change on one alone.
 func TestNoSharedSettingIsLive(t *testing.T) {
 	for _, s := range node.Settings(&node.Config{}, &node.RawConfig{}) {
 		if s.Live && s.Shared {
@@ -56,7 +57,7 @@ func TestReload(t *testing.T) {
 	if got := s.Node.App.PasswordRules.Load().MinLength; got != 20 {
 		t.Errorf("the shortest password has %d characters, want 20", got)
 	}
-	if got := attempts(t, s, "203.0.113.5", "203.0.113.6", "203.0.113.5"); !slices.Equal(got, []int{401, 401, 429}) {
+	if got := sendWrongPasswords(t, s, "203.0.113.5", "203.0.113.6", "203.0.113.5"); !slices.Equal(got, []int{401, 401, 429}) {
 		t.Errorf("wrong passwords from two clients behind a proxy are answered %v", got)
 	}
 }
@@ -75,8 +76,8 @@ func loginPage(t *testing.T, s *doorwardtest.Server) string {
 	return string(text)
 }
 
-// attempts answers a wrong password for another account from each client.
-func attempts(t *testing.T, s *doorwardtest.Server, clients ...string) (statuses []int) {
+// sendWrongPasswords sends a wrong password from each client, each for another account.
+func sendWrongPasswords(t *testing.T, s *doorwardtest.Server, clients ...string) (statuses []int) {
 	for i, client := range clients {
 		body := strings.NewReader(`{"email": "a` + string(rune('a'+i)) + `@acme.example", "password": "wrong"}`)
 		req, err := http.NewRequest("POST", s.URL+"/api/v2/auth/login", body)

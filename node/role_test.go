@@ -40,7 +40,8 @@ func sendJSON(t *testing.T, s *doorwardtest.Server, route, credential string, bo
 	return res.StatusCode, string(answer)
 }
 
-// holder is a member and an API key of theirs, and who asks about them.
+// holder is a member with a session and an API key, and the operator key that asks about
+// them.
 type holder struct{ userID, session, keyID, key, operator, tenantID string }
 
 // decisions returns what a node answers to each way of asking whether the member and the

@@ -19,8 +19,8 @@ type listener struct {
 	acceptErrors *acceptLog
 }
 
-// listen turns Multipath TCP off, Go's default: Linux takes no socket filter there,
-// which refuseNew needs.
+// listen turns off Multipath TCP, which Go uses by default: Linux takes no socket filter
+// there, and refuseNew needs one.
 func listen(addr string) (*listener, error) {
 	var plain net.ListenConfig
 	plain.SetMultipathTCP(false)
@@ -42,7 +42,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			l.acceptErrors.note(err)
+			l.acceptErrors.logError(err)
 			return nil, err
 		}
 		tcp, ok := conn.(*net.TCPConn)
@@ -116,7 +116,7 @@ func (n *Node) servers() []server {
 
 func (n *Node) serverOn(l *listener) server {
 	s := server{http: newServer(l.handler), on: l}
-	s.http.ConnState = l.limiter.conns.note
+	s.http.ConnState = l.limiter.conns.connState
 	// net/http logs errors of clients, mostly failed handshakes: a network scan would
 	// fill the log.
 	s.http.ErrorLog = slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug)
@@ -174,7 +174,7 @@ func (n *Node) drain(servers []server) {
 		}
 		_ = s.on.Close() // Serve returns; its connections stay
 		if left := s.on.limiter.conns.waitUntilAnswered(drainTimeout); left > 0 {
-			n.cfg.Log.Warn("not answered", "address", s.on.Addr(), "connections", left)
+			n.cfg.Log.Warn("requests cut off without an answer", "address", s.on.Addr(), "connections", left)
 		}
 		_ = s.http.Close() // of idle connections
 	}

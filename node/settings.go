@@ -30,7 +30,7 @@ type Setting struct {
 	// a node that differs would end sessions that others hold valid, or destroy what
 	// they have promised to keep, so it doesn't start.
 	Shared, Strict bool
-	// Live: SIGHUP puts another value into force, see Node.Reload. None is Shared.
+	// Live: SIGHUP puts another value into force, see Node.Reload. Not with Shared.
 	Live bool
 }
 
@@ -230,7 +230,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "time between two mails of one invitation (0s: none)",
 		},
 		{
-			Name: "key-max-days", Value: newField(&c.KeyMaxDays, doorward.APIKeyDaysMax, within(1, maxKeyDays, fmt.Sprintf("it is 1 to %d.", maxKeyDays))),
+			Name: "key-max-days", Value: newField(&c.KeyMaxDays, doorward.APIKeyDaysMax, within(1, maxKeyDays, fmt.Sprintf("it must be 1 to %d.", maxKeyDays))),
 			Help: "longest validity of an API key, in `days`, and the default of one",
 		},
 		{
@@ -238,11 +238,11 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "how long events of audit trails are kept; older ones are deleted (0s: for ever)",
 		},
 		{
-			Name: "keep-decisions", Value: newField(&c.KeepDecisions, maxKeptDecisions, within(0, maxKeptDecisions, "it is 0s, which keeps none, to 168h.")),
+			Name: "keep-decisions", Value: newField(&c.KeepDecisions, maxKeptDecisions, within(0, maxKeptDecisions, "it must be from 0s, which keeps none, to 168h.")),
 			Help: "how long refusals and one in 1,024 permits are kept, to try policies on (0s: not at all)",
 		},
 		{
-			Name: "keep-deliveries", Value: newField(&c.Webhooks.Keep, 720*time.Hour, atLeast(time.Hour, "it is 1h or longer.")),
+			Name: "keep-deliveries", Value: newField(&c.Webhooks.Keep, 720*time.Hour, atLeast(time.Hour, "it must be at least 1h.")),
 			Help: "how long finished deliveries to webhooks are kept",
 		},
 		{Name: "webhook-allow", Value: newField(&r.WebhookAllow, nil), Help: "`CIDR` of internal addresses that webhooks may have; may be repeated"},
@@ -322,13 +322,13 @@ func within[T cmp.Ordered](lowest, highest T, refusal string) bound[T] {
 	}
 }
 
-// String is the value as it is now, as Go writes it.
+// String formats the current value as fmt.Sprint does.
 func (f Field[T]) String() string { return fmt.Sprint(*f.Target) }
 
 // Reset sets the value to its default.
 func (f Field[T]) Reset() { *f.Target = f.Default }
 
-// Violation says what is wrong with a value that is out of bounds; empty: it is within.
+// Violation says what is wrong with the value; empty if it is within its bounds.
 func (f Field[T]) Violation() (refusal string) {
 	for _, check := range f.bounds {
 		refusal = cmp.Or(refusal, check(*f.Target))
@@ -348,7 +348,7 @@ func Defaults() Config {
 }
 
 // Shared are the settings that must be the same on all nodes, with their values
-// here. The base URL is the one in force.
+// here. The base URL is PublicURL.
 func (c Config) Shared() (all []lease.Setting) {
 	raw := RawConfig{BaseURL: strings.TrimSuffix(c.PublicURL().String(), "/"), Audiences: c.Audiences}
 	for _, s := range Settings(&c, &raw) {

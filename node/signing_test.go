@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// kidOf returns the id of the key that a node signs with.
-func kidOf(t *testing.T, s *doorwardtest.Server, token string) string {
+// signingKeyID returns the id of the key that a node signs with.
+func signingKeyID(t *testing.T, s *doorwardtest.Server, token string) string {
 	t.Helper()
 	res := check(t, s, token)
 	header, _, _ := strings.Cut(res.Header.Get("X-Auth-Assertion"), ".")
@@ -28,8 +28,8 @@ func kidOf(t *testing.T, s *doorwardtest.Server, token string) string {
 	return h.Kid
 }
 
-// TestSigningKeyIsReplacedOnEveryNode: right after the answer of a rotation at once, no
-// node signs with the old key, nor answers what it has signed.
+// TestSigningKeyIsReplacedOnEveryNode: right after a rotation with immediate effect is answered,
+// no node signs with the old key, nor answers what it has signed.
 func TestSigningKeyIsReplacedOnEveryNode(t *testing.T) {
 	t.Parallel()
 	dsn, keyFile := pgtest.DSN(t), filepath.Join(t.TempDir(), "master.key")
@@ -42,21 +42,21 @@ func TestSigningKeyIsReplacedOnEveryNode(t *testing.T) {
 			func(c *node.Config) { c.MasterKeyFile = keyFile }))
 	}
 	token := nodes[0].Tenant("Acme").Owner.Token()
-	before := ""
+	current := ""
 	for round := range 5 {
 		for i, n := range nodes {
-			if kid := kidOf(t, n, token); before != "" && kid != before {
-				t.Fatalf("in round %d node %d signs with %s, want %s", round, i, kid, before)
+			if kid := signingKeyID(t, n, token); current != "" && kid != current {
+				t.Fatalf("in round %d node %d signs with %s, want %s", round, i, kid, current)
 			}
 		}
 		rotated, err := nodes[round%3].Node.App.Assertions.Rotate(t.Context(), doorward.OperatorAtTerminal(), true)
-		if err != nil || rotated.KeyID == before {
+		if err != nil || rotated.KeyID == current {
 			t.Fatalf("%+v, %v", rotated, err)
 		}
-		before = rotated.KeyID
+		current = rotated.KeyID
 		for i, n := range nodes {
-			if kid := kidOf(t, n, token); kid != before {
-				t.Fatalf("in round %d node %d answers %s, signed with the old key, after the rotation to %s", round, i, kid, before)
+			if kid := signingKeyID(t, n, token); kid != current {
+				t.Fatalf("in round %d node %d answers %s, signed with the old key, after the rotation to %s", round, i, kid, current)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ var slowClients = []slowClient{
 	{name: "body", begin: unfinished("POST /api/v2/auth/login"), drip: " "},
 	{name: "form", begin: strings.Replace(unfinished("POST /login"), "application/json", "application/x-www-form-urlencoded", 1), drip: "a"},
 	{name: "body that nobody reads", begin: unfinished("POST /api/v2/auth/logout"), drip: " "},
-	{name: "body for what is not there", begin: unfinished("POST /no/such/path"), drip: " "},
+	{name: "body for an unknown path", begin: unfinished("POST /no/such/path"), drip: " "},
 	{name: "body with a check", begin: unfinished("POST /api/v2/access/check"), drip: " "},
 	{name: "chunks", begin: "GET /api/v2/auth/session HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n", drip: "a"},
 	{name: "answer", begin: strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 20), neverReads: true},
@@ -61,15 +61,15 @@ func TestSlowConnections(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	p := serve(t, builtProgram(t), dsn)
 	l := newLoad(t, []*process{p}, dsn, 1)
-	idle := p.resident(t)
+	idle := p.residentKiB(t)
 	h := &connections{t: t, address: p.address, ended: map[string]int{}}
 	h.hold(slowConnections, slowClients)
 	defer h.release()
-	held := h.settled(p)
-	h.others(t, l)
-	p.until(t, "the server ends every slow request", h.allEnded)
+	held := h.awaitHeld(p)
+	h.checkOthers(t, l)
+	p.until(t, "the server ends every slow request", h.haveAllEnded)
 	t.Logf("resident %d KiB before and %d KiB with %d connections, %v goroutines; ended by the server, with the longest wait: %s",
-		idle, p.resident(t), held, p.metric(t, "go_goroutines"), h.counts())
+		idle, p.residentKiB(t), held, p.metric(t, "go_goroutines"), h.counts())
 	if n := p.metric(t, "doorward_connections_refused_total"); n > 0 {
 		t.Errorf("%v connections were refused: each client holds %d", n, slowConnections/4)
 	}
@@ -110,15 +110,15 @@ func (h *connections) hold(n int, ways []slowClient) {
 		from := &net.TCPAddr{IP: net.IPv4(127, 0, 3, byte(1+i%4))}
 		h.all.Go(func() {
 			for ctx.Err() == nil {
-				h.once(ctx, from, ways[i%len(ways)])
+				h.holdOnce(ctx, from, ways[i%len(ways)])
 			}
 		})
 	}
 }
 
-// settled returns the number of simultaneous connections: all, unless the machine
-// can't reopen them as fast as the server ends them.
-func (h *connections) settled(p *process) (most int) {
+// awaitHeld waits for all connections at the same time, and returns how many there were:
+// fewer if the machine can't reopen them as fast as the server ends them.
+func (h *connections) awaitHeld(p *process) (most int) {
 	h.t.Helper()
 	for end := time.Now().Add(recoveryTimeout); most < slowConnections && time.Now().Before(end); wait(h.t.Context(), 50*time.Millisecond) {
 		most = max(most, int(p.metric(h.t, "doorward_connections")))
@@ -134,8 +134,8 @@ func (h *connections) release() {
 	h.all.Wait()
 }
 
-// once is one connection, until the server ends it or the test does.
-func (h *connections) once(ctx context.Context, from net.Addr, s slowClient) {
+// holdOnce holds one connection until the server ends it, or the test does.
+func (h *connections) holdOnce(ctx context.Context, from net.Addr, s slowClient) {
 	dialer := net.Dialer{LocalAddr: from, Control: limitReceiveBuffer}
 	conn, err := dialer.DialContext(ctx, "tcp", h.address)
 	if err != nil {
@@ -154,11 +154,11 @@ func (h *connections) once(ctx context.Context, from net.Addr, s slowClient) {
 		_, err = io.Copy(io.Discard, conn) // until the server ends it
 	}
 	if ctx.Err() == nil && (err == nil || errors.Is(err, syscall.ECONNRESET)) {
-		h.note(s.name, time.Since(began))
+		h.recordEnd(s.name, time.Since(began))
 	}
 }
 
-func (h *connections) note(name string, took time.Duration) {
+func (h *connections) recordEnd(name string, took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended[name]++
@@ -186,9 +186,9 @@ func drip(ctx context.Context, conn net.Conn, what string) {
 	}
 }
 
-// allEnded reports whether the server has ended connections of each kind that sends
+// haveAllEnded reports whether the server has ended connections of each kind that sends
 // slowly.
-func (h *connections) allEnded() bool {
+func (h *connections) haveAllEnded() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !slices.ContainsFunc(slowClients, func(s slowClient) bool { return !s.neverReads && h.ended[s.name] < slowConnections/len(slowClients) })
@@ -200,8 +200,8 @@ func (h *connections) counts() string {
 	return fmt.Sprint(h.ended, " ", time.Duration(h.longest.Load()).Round(10*time.Millisecond))
 }
 
-// others are people: a login and thirty checks, ten times.
-func (h *connections) others(t *testing.T, l *load) {
+// checkOthers checks that another person is served: a login and thirty checks, ten times.
+func (h *connections) checkOthers(t *testing.T, l *load) {
 	t.Helper()
 	var checks, logins []time.Duration
 	for range 10 {
@@ -223,8 +223,8 @@ func (h *connections) others(t *testing.T, l *load) {
 		len(checks), median(checks), slices.Max(checks), len(logins), median(logins), slices.Max(logins))
 }
 
-// resident is the process's resident memory, in KiB.
-func (p *process) resident(t *testing.T) int {
+// residentKiB returns the process's resident memory.
+func (p *process) residentKiB(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -238,16 +238,16 @@ func (p *process) resident(t *testing.T) int {
 	return n
 }
 
-// metric is the value of a series at the process.
+// metric returns the value of a series at the process.
 func (p *process) metric(t *testing.T, series string) float64 {
 	t.Helper()
 	return metricAt(t, p.url(), series)
 }
 
-// until polls until isSo returns true.
-func (p *process) until(t *testing.T, what string, isSo func() bool) {
+// until polls until isDone returns true.
+func (p *process) until(t *testing.T, what string, isDone func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * recoveryTimeout); !isSo(); wait(t.Context(), 50*time.Millisecond) {
+	for end := time.Now().Add(2 * recoveryTimeout); !isDone(); wait(t.Context(), 50*time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within %v\n%s", what, 2*recoveryTimeout, p.tail())
 		}

@@ -59,8 +59,9 @@ func (s *tlsServer) client(http2, keep bool) *http.Client {
 	}}
 }
 
-// get returns the serial number of the server's certificate.
-func get(client *http.Client, address string) (serial int64, res *http.Response, err error) {
+// getSerial sends a request, and returns the serial number of the server's certificate and
+// the answer, without its body.
+func getSerial(client *http.Client, address string) (serial int64, res *http.Response, err error) {
 	if res, err = client.Get(address); err != nil {
 		return 0, nil, err
 	}
@@ -75,7 +76,7 @@ func TestTLS(t *testing.T) {
 	if !strings.HasPrefix(s.Node.URL(), "https://localhost:") {
 		t.Errorf("the address from outside is %s, want https://", s.Node.URL())
 	}
-	_, res, err := get(s.client(true, true), s.URL+"/healthz")
+	_, res, err := getSerial(s.client(true, true), s.URL+"/healthz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 	s := startTLS(t)
 	old := map[string]*http.Client{"HTTP/2": s.client(true, true), "HTTP/1.1": s.client(false, true)}
 	for name, client := range old {
-		if _, _, err := get(client, s.URL+"/healthz"); err != nil {
+		if _, _, err := getSerial(client, s.URL+"/healthz"); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -120,7 +121,7 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 		}
 		last = s.replace(t)
 	}
-	if got, _, err := get(s.client(true, true), s.URL+"/healthz"); err != nil || got != last.Serial {
+	if got, _, err := getSerial(s.client(true, true), s.URL+"/healthz"); err != nil || got != last.Serial {
 		t.Errorf("a new connection got certificate %d, %v, want the last, %d", got, err, last.Serial)
 	}
 	for name, client := range old {
@@ -144,8 +145,8 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 	t.Logf("%d answers", answers.Load())
 }
 
-// load has clients send requests, each in its own way, until stop; each must be
-// answered. Afterwards connections may be refused.
+// load has clients send requests until stop, with HTTP/2 or 1.1, over kept or new
+// connections. Each must be answered, or its connection refused, as after the end.
 func (s *tlsServer) load(t *testing.T, clients int) (answers *atomic.Int64, stop func()) {
 	answers = &atomic.Int64{}
 	var all sync.WaitGroup
@@ -159,7 +160,7 @@ func (s *tlsServer) load(t *testing.T, clients int) (answers *atomic.Int64, stop
 					return
 				default:
 				}
-				_, _, err := get(client, s.URL+"/healthz")
+				_, _, err := getSerial(client, s.URL+"/healthz")
 				if errors.Is(err, syscall.ECONNREFUSED) {
 					return
 				}

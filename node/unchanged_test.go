@@ -17,8 +17,8 @@ import (
 
 // A call that repeats another's change changes nothing and is answered with success.
 // By then the change must be in effect on every node. (Found by make ha: a check used a
-// role after a second administrator had been told that it was replaced.)
-func TestWhatIsSoAlreadyIsSoOnEveryNode(t *testing.T) {
+// role after a second administrator's call to replace it had succeeded.)
+func TestRepeatedChangeWaitsForEveryNode(t *testing.T) {
 	for _, change := range []string{`{"role":"VIEWER"}`, `{"status":"suspended"}`} {
 		t.Run(change, func(t *testing.T) {
 			dsn := pgtest.DSN(t)
@@ -90,12 +90,12 @@ func becomesTrue(t *testing.T, conn *pgx.Conn, condition string) (holds bool) {
 // A request that ends before the standby has confirmed its commit leaves its change
 // visible on the primary alone. A repeated request doesn't succeed until the standby
 // has the change: it could be lost with the primary.
-func TestUnconfirmedIsNotAnswered(t *testing.T) {
+func TestUnconfirmedChangeIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	dsn := pair.DSN(t)
 	standby := dsn[strings.Index(dsn, ","):strings.LastIndex(dsn, "/")]
-	dsn = strings.Replace(dsn, standby, "", 1) // as where something else tracks the primary
+	dsn = strings.Replace(dsn, standby, "", 1) // as where something other than the driver finds the primary
 	d := doorwardtest.Start(t, doorwardtest.Database(dsn))
 	acme := d.Tenant("Acme")
 	olga, ann, bob := acme.Join("olga@acme.example", "OWNER"), acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
@@ -104,21 +104,21 @@ func TestUnconfirmedIsNotAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context()) //nolint:errcheck // it has only read
-	admin, anns, other := olga.Token(), ann.Token(), ""
+	olgaToken, annToken, other := olga.Token(), ann.Token(), ""
 	bob.Login()
 	if err := conn.QueryRow(t.Context(), `SELECT id FROM sessions WHERE user_id = $1`, bob.ID).Scan(&other); err != nil {
 		t.Fatal(err)
 	}
-	bobs := bob.Login()
+	bobToken := bob.Login()
 	for _, c := range []struct {
 		token, method, path, body string
 		done                      string
 		again                     int
 	}{
-		{anns, "POST", "/api/v2/auth/logout", "", `NOT EXISTS (SELECT FROM sessions WHERE user_id = '` + ann.ID + `')`, http.StatusNoContent},
-		{admin, "PATCH", "/api/v2/users/" + ann.ID, `{"role":"VIEWER"}`, `'VIEWER' = (SELECT role FROM memberships WHERE user_id = '` + ann.ID + `')`, http.StatusOK},
-		{admin, "DELETE", "/api/v2/users/" + ann.ID, "", `NOT EXISTS (SELECT FROM memberships WHERE user_id = '` + ann.ID + `')`, http.StatusNotFound},
-		{bobs, "DELETE", "/api/v2/sessions/" + other, "", `NOT EXISTS (SELECT FROM sessions WHERE id = '` + other + `')`, http.StatusNotFound},
+		{annToken, "POST", "/api/v2/auth/logout", "", `NOT EXISTS (SELECT FROM sessions WHERE user_id = '` + ann.ID + `')`, http.StatusNoContent},
+		{olgaToken, "PATCH", "/api/v2/users/" + ann.ID, `{"role":"VIEWER"}`, `'VIEWER' = (SELECT role FROM memberships WHERE user_id = '` + ann.ID + `')`, http.StatusOK},
+		{olgaToken, "DELETE", "/api/v2/users/" + ann.ID, "", `NOT EXISTS (SELECT FROM memberships WHERE user_id = '` + ann.ID + `')`, http.StatusNotFound},
+		{bobToken, "DELETE", "/api/v2/sessions/" + other, "", `NOT EXISTS (SELECT FROM sessions WHERE id = '` + other + `')`, http.StatusNotFound},
 	} {
 		send := func(limit time.Duration) int {
 			return request(t, limit, c.token, c.method, d.URL+c.path, c.body)

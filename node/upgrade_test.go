@@ -34,7 +34,7 @@ func TestRollingUpgrade(t *testing.T) {
 	nodes := []*process{serve(t, older, dsn), serve(t, older, dsn), serve(t, older, dsn)}
 	l := newLoad(t, nodes, dsn, 20)
 	b := &balancer{nodes: nodes, ready: []int{0, 1, 2}}
-	l.reached = b.reached
+	l.targets = b.readyNodes
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.running.Go(func() { b.watch(ctx) })
@@ -45,7 +45,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	l.run(ctx, 0, 4)
 
-	roll(ctx, nodes, newer)
+	replaceNodes(ctx, nodes, newer)
 	for _, n := range nodes {
 		if !usesNextVersion() {
 			break
@@ -54,7 +54,7 @@ func TestRollingUpgrade(t *testing.T) {
 			t.Errorf("%s is not of the next version", n.address)
 		}
 	}
-	roll(ctx, nodes, older)
+	replaceNodes(ctx, nodes, older)
 	wait(ctx, time.Second)
 
 	v := l.finish(stop, a.requireInvitations)
@@ -84,15 +84,15 @@ func versions(t *testing.T) (older, newer string) {
 	return builtProgram(t), newer
 }
 
-// nextVersion is an overlay that simulates the next version.
+// nextVersion returns an overlay for go build that simulates the next version.
 func nextVersion(t *testing.T) string {
 	t.Helper()
-	there, err := filepath.Glob("../store/schema/*.sql")
+	migrations, err := filepath.Glob("../store/schema/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return overlayOf(t, map[string]string{
-		fmt.Sprintf("../store/schema/%04d_mottos.sql", len(there)+1): mottos,
+		fmt.Sprintf("../store/schema/%04d_mottos.sql", len(migrations)+1): mottos,
 		"../store/change.go": changed(t, "../store/change.go", `(ChangeSession +ChangeKind = )"session"`, `$1"ended"`),
 	})
 }
@@ -126,10 +126,10 @@ func requireMottos(t *testing.T, dsn string) {
 	}
 }
 
-// roll replaces one node after the other.
-func roll(ctx context.Context, nodes []*process, program string) {
+// replaceNodes replaces one node after the other by one of the program.
+func replaceNodes(ctx context.Context, nodes []*process, program string) {
 	for _, n := range nodes {
-		wait(ctx, 300*time.Millisecond) // all of them at work
+		wait(ctx, 300*time.Millisecond) // with all of them serving
 		n.stop()
 		n.program = program
 		if err := n.start(); err != nil {
@@ -161,7 +161,7 @@ type balancer struct {
 
 	mu          sync.Mutex
 	ready       []int
-	none        time.Time     // since when no node is ready
+	noneSince   time.Time     // when the last node ceased to be ready; zero while one is
 	longestNone time.Duration // the longest time without a ready node
 }
 
@@ -193,17 +193,17 @@ func (b *balancer) update(node int, ready bool) {
 	others := slices.DeleteFunc(slices.Clone(b.ready), func(i int) bool { return i == node })
 	switch now := time.Now(); {
 	case ready:
-		b.ready, b.none = append(others, node), time.Time{}
+		b.ready, b.noneSince = append(others, node), time.Time{}
 	case len(others) > 0:
 		b.ready = others
-	case b.none.IsZero():
-		b.none = now
+	case b.noneSince.IsZero():
+		b.noneSince = now
 	default:
-		b.longestNone = max(b.longestNone, now.Sub(b.none))
+		b.longestNone = max(b.longestNone, now.Sub(b.noneSince))
 	}
 }
 
-func (b *balancer) reached() []int {
+func (b *balancer) readyNodes() []int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ready
@@ -220,7 +220,7 @@ func (l *load) checkBalanced(ctx context.Context) {
 }
 
 // requireAllAnswered: through a balancer every check is answered, and every revocation
-// is known to hold, except for so many that may be answered 503.
+// is acknowledged, except that so many may be answered 503.
 func (l *load) requireAllAnswered(excused int) {
 	l.t.Helper()
 	failed, unavailable := map[string]int{}, int(l.unavailable.Load())
@@ -261,12 +261,7 @@ type administrator struct {
 
 func newAdministrator(l *load) *administrator {
 	l.t.Helper()
-	s := l.login(0, newPerson("owner@acme.example", "OWNER"))
-	if s == nil {
-		l.t.Fatal("the OWNER cannot sign in")
-	}
-	l.markEnded(s)
-	return &administrator{load: l, session: s, invited: map[string]bool{}}
+	return &administrator{load: l, session: l.loginOwner(), invited: map[string]bool{}}
 }
 
 // run invites, gives roles and renames the tenant until ctx ends.
@@ -288,9 +283,9 @@ func (a *administrator) run(ctx context.Context) {
 	})
 }
 
-// must makes a call that has to succeed, if it is answered 503 the second time. That may
-// be a conflict with the first, which can have taken effect.
-func (a *administrator) must(want int, method, path string, body any) reply {
+// requireStatus makes a call, twice if the first is answered 503, and checks the status.
+// The second may be a conflict, because the first can have taken effect.
+func (a *administrator) requireStatus(want int, method, path string, body any) reply {
 	r := a.call(a.pickNode(), method, path, a.session.token, body)
 	again := r.status == http.StatusServiceUnavailable
 	if again {
@@ -305,12 +300,12 @@ func (a *administrator) must(want int, method, path string, body any) reply {
 
 func (a *administrator) invite() {
 	email := fmt.Sprintf("invited%d@acme.example", len(a.invited))
-	a.must(http.StatusCreated, http.MethodPost, "/api/v2/auth/invite", map[string]string{"email": email, "role": "USER"})
+	a.requireStatus(http.StatusCreated, http.MethodPost, "/api/v2/auth/invite", map[string]string{"email": email, "role": "USER"})
 	a.invited[email] = true
 }
 
 func (a *administrator) rename() {
-	a.must(http.StatusOK, http.MethodPatch, "/api/v2/tenant", map[string]string{"name": fmt.Sprintf("Acme %d", len(a.invited))})
+	a.requireStatus(http.StatusOK, http.MethodPatch, "/api/v2/tenant", map[string]string{"name": fmt.Sprintf("Acme %d", len(a.invited))})
 }
 
 // operateByRequest runs an operation on a person as the console does.
@@ -326,13 +321,13 @@ func (a *administrator) operateByRequest(email, what string) error {
 	case "resume":
 		body = map[string]string{"status": "active"}
 	}
-	if r := a.must(http.StatusOK, http.MethodPatch, "/api/v2/users/"+found[0].ID, body); r.status != http.StatusOK {
-		return fmt.Errorf("answered %d", r.status) // it may be done or not, says the history
+	if r := a.requireStatus(http.StatusOK, http.MethodPatch, "/api/v2/users/"+found[0].ID, body); r.status != http.StatusOK {
+		return fmt.Errorf("answered %d", r.status) // unknown outcome, for the history
 	}
 	return nil
 }
 
-// requireInvitations wants every invitation that was acknowledged to be there.
+// requireInvitations checks that every acknowledged invitation is listed.
 func (a *administrator) requireInvitations() {
 	a.t.Helper()
 	missing := len(a.invited)
@@ -341,7 +336,7 @@ func (a *administrator) requireInvitations() {
 			Items      []struct{ Email string }
 			NextCursor string
 		}
-		if err := json.Unmarshal(a.must(http.StatusOK, http.MethodGet, path, nil).body, &page); err != nil {
+		if err := json.Unmarshal(a.requireStatus(http.StatusOK, http.MethodGet, path, nil).body, &page); err != nil {
 			a.t.Error(err)
 			return
 		}

@@ -145,7 +145,7 @@ func TestASVS(t *testing.T) {
 	}
 }
 
-// TestGoldenASVS: how many requirements of which level have which verdict.
+// TestGoldenASVS counts the requirements by level and verdict.
 func TestGoldenASVS(t *testing.T) {
 	rows := [][]string{append([]string{"Level"}, asvsVerdicts...)}
 	for _, level := range []string{"1", "2", "3"} {

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// A custom role's rank is the lowest of the four that has all it grants; its holder acts
-// with the highest of the four of which it has all.
+// A custom role's rank is the lowest of the four that has all it grants; ActsAs is the
+// highest of the four whose permissions it has all of.
 func TestRanksOfCustomRoles(t *testing.T) {
 	builtIn := doorward.NewRules(doorward.RulesVersion{}, doorward.BuiltIn(), nil)
 	viewer, admin := builtIn.Grant(doorward.RoleViewer).Actions, builtIn.Grant(doorward.RoleAdmin).Actions

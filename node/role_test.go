@@ -75,9 +75,9 @@ func (h holder) decisions(t *testing.T, s *doorwardtest.Server, action string) m
 	return all
 }
 
-// TestRoleHoldsOnEveryNode: right after the answer of a change or a deletion of a role, no
-// node allows those who have it, nor their API keys, what it has lost, or refuses what it
-// has gained, whichever way it is asked.
+// TestRoleHoldsOnEveryNode: right after a change or deletion of a role is answered, every node
+// refuses what the role has lost and allows what it has gained, to those who have it and to
+// their API keys, whichever way it is asked.
 func TestRoleHoldsOnEveryNode(t *testing.T) {
 	t.Parallel()
 	nodes := doorwardtest.StartNodes(t, 3, pgtest.DSN(t))

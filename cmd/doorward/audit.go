@@ -41,7 +41,7 @@ verify then checks that it still holds.`,
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the only tenant to check, or \""+installation+"\"")
 	cmd.Flags().StringVar(&since, "since", "", "`file` with an earlier output of this command")
-	_ = cmd.MarkFlagFilename("since") // fails for flags that aren't there
+	_ = cmd.MarkFlagFilename("since") // fails only for an unknown flag
 	return cmd
 }
 

@@ -59,7 +59,7 @@ type export struct {
 
 const (
 	exportEvery    = time.Second      // between reads of a trail that has no more events
-	exportRetryMax = 30 * time.Second // at most between tries while the database is away
+	exportRetryMax = 30 * time.Second // at most between tries while the database doesn't answer
 )
 
 func (e *export) run(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// explainFlags are what a question has beside who and what.
+// explainFlags are the parts of a question besides WHO and ACTION.
 type explainFlags struct {
 	tenant, resource, context string
 	version                   int64

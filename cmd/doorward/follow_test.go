@@ -13,9 +13,9 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestExportFollowsThroughARestart: "audit export --follow" goes on after the database was
-// away, ends with status 0 at SIGTERM, and the next run goes on after the last line: each
-// event comes once.
+// TestExportFollowsThroughARestart: "audit export --follow" continues after a restart of
+// the database, ends with status 0 at SIGTERM, and the next run begins after its last line:
+// each event is exported once.
 func TestExportFollowsThroughARestart(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t)

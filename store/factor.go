@@ -65,8 +65,8 @@ func (tx *Tx) ConfirmFactor(ctx context.Context, userID, id string, step int64) 
 const sqlUseCode = `UPDATE factors SET last_step = $2, last_used_at = $3
 WHERE id = $1 AND last_step < $2 AND confirmed_at IS NOT NULL AND disabled_at IS NULL`
 
-// UseCode records the step of a code, and reports whether it was later than all before:
-// a code is good once, on all nodes.
+// UseCode records the step of a code, and reports whether it was later than all before: a code
+// is accepted once, on one node.
 func (tx *Tx) UseCode(ctx context.Context, id string, step int64) (bool, error) {
 	return tx.affected(ctx, sqlUseCode, id, step, micros(tx.Now))
 }
@@ -74,8 +74,8 @@ func (tx *Tx) UseCode(ctx context.Context, id string, step int64) (bool, error) 
 const sqlUsePasskey = `UPDATE factors SET credential = $3, synced = $4, last_used_at = $5
 WHERE id = $1 AND credential = $2 AND disabled_at IS NULL`
 
-// UsePasskey replaces what is known of a passkey after its use, its counter above all. It
-// reports whether nobody has used it since it was read.
+// UsePasskey stores a passkey after its use, with its new counter. It reports whether it was not
+// used since before was read: of concurrent uses, one succeeds.
 func (tx *Tx) UsePasskey(ctx context.Context, before, after Factor) (bool, error) {
 	return tx.affected(ctx, sqlUsePasskey, before.ID, before.Credential, after.Credential, after.Synced, micros(tx.Now))
 }

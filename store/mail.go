@@ -15,14 +15,14 @@ const (
 	MailInvitation MailKind = "invitation" // SubjectID is the invitation
 	MailReset      MailKind = "reset"      // Recipient requested a reset; whether it has an account is looked up when the mail is sent
 
-	// Notices of what has happened; SubjectID is the audit event of it.
+	// Notices of an action; SubjectID is its audit event.
 	MailPasswordChanged   MailKind = "password_changed"
 	MailSignedIn          MailKind = "signed_in" // from a browser that is not known
 	MailRoleChanged       MailKind = "role_changed"
 	MailSuspended         MailKind = "suspended"
 	MailRemoved           MailKind = "removed"
 	MailAPIKeyExpiring    MailKind = "apikey_expiring" // an API key of the recipient ends soon
-	MailAPIKeyLeaked      MailKind = "apikey_leaked"   // somebody has found an API key, and has ended it
+	MailAPIKeyLeaked      MailKind = "apikey_leaked"   // an API key was reported as leaked, and was ended
 	MailOperatorKeyLeaked MailKind = "operator_key_leaked"
 	MailServiceKeyLeaked  MailKind = "service_key_leaked"
 

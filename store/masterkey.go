@@ -11,7 +11,7 @@ import (
 type MasterKey struct {
 	ID        string // as seal.ID prints it
 	Check     []byte // a known text sealed with it
-	Wrapped   []byte // the key, sealed with the one before; nil when no node needs that
+	Wrapped   []byte // the key, sealed with the previous one; nil: every node has it in its file
 	Current   bool   // new values are sealed with it
 	CreatedAt time.Time
 }

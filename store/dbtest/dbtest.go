@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// SQLite returns the DSN of a new database in a file that goes with the test.
+// SQLite returns the DSN of a new database in a file that is deleted when tb ends.
 func SQLite(tb testing.TB) string {
 	tb.Helper()
 	content, err := sqliteFile()

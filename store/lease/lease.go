@@ -71,8 +71,8 @@ type Lease struct {
 	mu            sync.Mutex // one poll at a time
 	registered    bool
 	position      loggedChange // the last applied change
-	acked         int64        // the last change that this node's row says is applied,
-	maxAcked      int64        // or may say, if the write wasn't answered
+	acked         int64        // number of the last change that this node's row reports as applied
+	maxAcked      int64        // the highest number that it may report, if a write wasn't answered
 	lastHeartbeat time.Time
 	peersSeenAt   time.Time // when the heartbeats of the other nodes were last read
 	peers         map[string]peer

@@ -94,8 +94,7 @@ func factors(f *fixture) {
 	equal(f, f.value(f.Read().FactorTotals(ctx)), store.FactorTotals{Apps: 1, Accounts: 1})
 }
 
-// endOfFactors: enrolments that were not finished end, and what is deleted is counted no
-// more.
+// endOfFactors: unfinished enrolments end, and deleted factors no longer count.
 func endOfFactors(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")
@@ -125,7 +124,7 @@ func endOfFactors(f *fixture) {
 	equal(f, f.factorsOf(ann), 0)
 }
 
-// challenges are good for one purpose, for some tries and for a time, and once.
+// challenges can be used once, for one purpose, with some tries, and for a limited time.
 func challenges(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")

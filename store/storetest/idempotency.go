@@ -78,8 +78,7 @@ func idempotentCalls(f *fixture) {
 	equal(f, f.isKnown("a"), false)
 }
 
-// endOfIdempotentCalls: what has expired is deleted in parts, and a tenant's or all
-// rows at once.
+// endOfIdempotentCalls: expired rows are deleted in parts, those of a tenant, or all, at once.
 func endOfIdempotentCalls(f *fixture) {
 	ctx := f.Context()
 	left := func() (all []string) {

@@ -114,7 +114,7 @@ func policiesInForce(f *fixture) {
 	equal(f, texts, []string{"two", "three"})
 }
 
-// usedRoles: what has a role is counted, and given another one at once.
+// usedRoles: members, invitations and keys with a role are counted, and get another role at once.
 func usedRoles(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")

@@ -238,7 +238,7 @@ func (t table) measure(ctx context.Context, c rows.Conn) (count int64, d Digest,
 // read calls fn for each row, with the values in the order of the columns: nil, int64,
 // bool, string or []byte. The slice is reused.
 func (t table) read(ctx context.Context, c rows.Conn, fn func(row []any) error) error {
-	all, err := rows.Query(ctx, c, `SELECT `+t.list()+` FROM `+quoted(t.name))
+	all, err := rows.Query(ctx, c, `SELECT `+t.columnList()+` FROM `+quoted(t.name))
 	if err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func encode(row []any) []byte {
 	return b
 }
 
-func (t table) list() string {
+func (t table) columnList() string {
 	var names []string
 	for _, c := range t.columns {
 		names = append(names, quoted(c))
@@ -351,7 +351,7 @@ func (w *inserter) flush(ctx context.Context) error {
 		return nil
 	}
 	var query strings.Builder
-	fmt.Fprintf(&query, `INSERT INTO %s (%s) VALUES `, quoted(w.name), w.list())
+	fmt.Fprintf(&query, `INSERT INTO %s (%s) VALUES `, quoted(w.name), w.columnList())
 	for i := range w.values {
 		switch {
 		case i == 0:

@@ -171,7 +171,7 @@ func (c *Servers) raise(number uint32) *timeline {
 
 // The timeline is the beginning of a WAL file's name: pg_control_checkpoint has the old
 // one until the first checkpoint after a promotion. A server that was restarted no
-// longer knows the last commit of the one before, but was promoted before it started.
+// longer knows the last commit of the previous primary, but was promoted before its start.
 const promotionQuery = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
   extract(epoch FROM clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time()))`
 

@@ -50,7 +50,7 @@ func (m *Mailbox) Check(context.Context) error { return nil }
 // Mails returns the mails to an address, or all if it is empty, the newest first.
 func (m *Mailbox) Mails(to string) []smtp.Message {
 	var found []smtp.Message
-	for mail := range m.newest() {
+	for mail := range m.newestFirst() {
 		if to == "" || strings.EqualFold(mail.To, to) {
 			found = append(found, mail.Message)
 		}
@@ -66,14 +66,14 @@ func (m *Mailbox) Clear() {
 	m.mails = nil
 }
 
-// numbered is a mail with its number in this run, by which pages name it.
+// numbered is a mail with its number in this run, which is in the path of its pages.
 type numbered struct {
 	smtp.Message
 	Number int
 }
 
-// newest iterates over the mails of this moment, the newest first.
-func (m *Mailbox) newest() iter.Seq[numbered] {
+// newestFirst iterates over the mails that there are now.
+func (m *Mailbox) newestFirst() iter.Seq[numbered] {
 	m.mu.Lock()
 	mails, first := m.mails, m.first
 	m.mu.Unlock()
@@ -88,7 +88,7 @@ func (m *Mailbox) newest() iter.Seq[numbered] {
 
 // mail returns the mail with the number in the path of the request. Errors: not_found.
 func (m *Mailbox) mail(r *http.Request) (numbered, error) {
-	for mail := range m.newest() {
+	for mail := range m.newestFirst() {
 		if strconv.Itoa(mail.Number) == r.PathValue("number") {
 			return mail, nil
 		}
@@ -109,17 +109,17 @@ func (m *Mailbox) Routes() []front.Route {
 type mailPage struct {
 	Query string // what the mails contain
 	To    string // the address that they went to; empty for any
-	Found int
+	Found int    // mails on all pages
 	Mails []mailView
 	Older string // query of the next page; empty for none
 }
 
 func (m *Mailbox) list(_ context.Context, c *ui.Call) (ui.View, error) {
-	asked := c.R.URL.Query()
-	p := mailPage{Query: strings.TrimSpace(asked.Get("q")), To: asked.Get("to")}
-	from, _ := strconv.Atoi(asked.Get("from")) // 0 unless it is a number
-	for mail := range m.newest() {
-		if !p.has(mail) {
+	query := c.R.URL.Query()
+	p := mailPage{Query: strings.TrimSpace(query.Get("q")), To: query.Get("to")}
+	from, _ := strconv.Atoi(query.Get("from")) // 0 unless it is a number
+	for mail := range m.newestFirst() {
+		if !p.matches(mail) {
 			continue
 		}
 		if p.Found++; p.Found > from && len(p.Mails) < pageSize {
@@ -132,9 +132,9 @@ func (m *Mailbox) list(_ context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "mail", Wide: true, Body: p}, nil
 }
 
-// has reports whether the mail is one of those asked for. Letter case and accents count
-// nothing in a search, as in other lists.
-func (p mailPage) has(mail numbered) bool {
+// matches reports whether the mail is one of those that the page lists. The search ignores
+// letter case and accents, as in other lists.
+func (p mailPage) matches(mail numbered) bool {
 	if p.To != "" && !strings.EqualFold(mail.To, p.To) {
 		return false
 	}
@@ -147,9 +147,9 @@ func (m *Mailbox) show(_ context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "letter", Wide: true, Frames: true, Body: viewOf(c, mail)}, err
 }
 
-// html answers with the mail as a mail program would show it. Its policy runs no script,
-// loads nothing from elsewhere and gives it an origin of its own, so that it can't reach
-// the page around it.
+// html answers with the mail as a mail program would show it. Its Content-Security-Policy
+// allows no script and nothing from elsewhere, and gives it an origin of its own, so that it
+// can't reach the page around it.
 func (m *Mailbox) html(_ context.Context, c *front.Call) error {
 	mail, err := m.mail(c.R)
 	if err != nil {
@@ -162,33 +162,34 @@ func (m *Mailbox) html(_ context.Context, c *front.Call) error {
 	return nil
 }
 
-// mailView is a mail with the path of its link.
+// mailView is a mail with paths on this site.
 type mailView struct {
 	To, Subject, Text string
-	At                string // path of its page
-	HTML              string // path of its HTML; empty if it has none
-	Path              string // of the link, on this site; empty for none
+	PagePath          string
+	HTMLPath          string // of its HTML; empty if it has none
+	LinkPath          string // that the link in its text leads to; empty for none
 }
 
+// link finds the link of an invitation or of a password reset, alone on its line.
 var link = regexp.MustCompile(`(?m)^https?://\S+/((?:accept|reset)(?:\?\S*)?#token=\S+)$`)
 
 func viewOf(c *ui.Call, mail numbered) mailView {
 	base := c.Site().BasePath()
-	v := mailView{To: mail.To, Subject: mail.Subject, Text: mail.Text, At: base + "/dev/mail/" + strconv.Itoa(mail.Number)}
+	v := mailView{To: mail.To, Subject: mail.Subject, Text: mail.Text, PagePath: base + "/dev/mail/" + strconv.Itoa(mail.Number)}
 	if mail.HTML != "" {
-		v.HTML = v.At + "/html"
+		v.HTMLPath = v.PagePath + "/html"
 	}
 	if found := link.FindStringSubmatch(mail.Text); found != nil {
-		v.Path = base + "/" + found[1]
+		v.LinkPath = base + "/" + found[1]
 	}
 	return v
 }
 
-// latest returns the newest mails.
-func (m *Mailbox) latest(c *ui.Call, most int) []mailView {
+// latest returns the newest mails, limit at most.
+func (m *Mailbox) latest(c *ui.Call, limit int) []mailView {
 	var all []mailView
-	for mail := range m.newest() {
-		if len(all) == most {
+	for mail := range m.newestFirst() {
+		if len(all) == limit {
 			break
 		}
 		all = append(all, viewOf(c, mail))

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/web/dev"
 )
 
-// mailbox is the address of a server that shows the mails.
+// mailbox starts a server with the mails, and returns the address of their list.
 func mailbox(t *testing.T, mails ...smtp.Message) string {
 	t.Helper()
 	box := &dev.Mailbox{}

@@ -9,13 +9,13 @@ import (
 )
 
 // TestPagesRender renders every page with canned data, in every language, without a
-// server. With -render it keeps them.
+// server. With -render it writes them to a folder.
 func TestPagesRender(t *testing.T) {
 	s := &Start{Tenant: "Acme", Password: "open sesame 9042"}
 	for _, role := range doorward.Roles {
 		s.People = append(s.People, Person{role, string(role) + "@acme.example"})
 	}
-	letters := []mailView{{To: "ann@acme.example", Subject: "Ann Lee invites you to Acme", Text: "Hello,\n\nopen this link:\n", At: "/dev/mail/0", HTML: "/dev/mail/0/html", Path: "/accept#token=canned"}}
+	letters := []mailView{{To: "ann@acme.example", Subject: "Ann Lee invites you to Acme", Text: "Hello,\n\nopen this link:\n", PagePath: "/dev/mail/0", HTMLPath: "/dev/mail/0/html", LinkPath: "/accept#token=canned"}}
 	owner := ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(
 		doorward.User{Email: "OWNER@acme.example", Role: doorward.RoleOwner, Status: doorward.UserActive}, doorward.Session{ID: "ses_1"})}}
 	uitest.Pages(t, set, "dev", []uitest.Sample{

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// Start is the first page of "doorward dev". It signs anybody in as any of its
+// Start is the first page of "doorward dev". It signs any visitor in as any of the demo
 // people, so it must never be served where others can reach it.
 type Start struct {
 	Mailbox  *Mailbox
@@ -26,7 +26,7 @@ type Person struct {
 	Email string
 }
 
-// Routes returns the page at / and the forms on it, besides the mailbox.
+// Routes returns the page at /, the forms on it, and the mailbox.
 func (s *Start) Routes() []front.Route {
 	return append(s.Mailbox.Routes(),
 		front.On("GET /{$}", front.Optional(), set.Show(s.show), front.Doc{}),
@@ -39,11 +39,11 @@ func (s *Start) Routes() []front.Route {
 type start struct {
 	*Start
 	Me      string // address of the person who is signed in
-	Inviter bool   // that person may invite
+	Inviter bool   // whether that person may invite
 	Mails   []mailView
 }
 
-// maxShown is how many mails the page shows.
+// maxShown is how many mails the page shows at most.
 const maxShown = 5
 
 func (s *Start) show(_ context.Context, c *ui.Call) (ui.View, error) {

@@ -42,7 +42,7 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 func Metrics(s *front.Site, public bool) front.Route {
 	handler := s.Metrics.Handler()
 	return front.On("GET /metrics", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
-		if public && !local(c.R) {
+		if public && !isLocal(c.R) {
 			return doorward.Fail(doorward.CodeNotFound, "")
 		}
 		handler.ServeHTTP(c.W, c.R)
@@ -50,14 +50,14 @@ func Metrics(s *front.Site, public bool) front.Route {
 	}), front.Doc{}).Check()
 }
 
-// local reports whether the request is one of this machine's own. nginx uses
-// HTTP/1.0 to upstreams by default, and no scraper does.
-func local(r *http.Request) bool {
+// isLocal reports whether the request comes from this machine, not through a proxy.
+// HTTP/1.0 counts as a proxy: nginx uses it by default, and no scraper does.
+func isLocal(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return err == nil && front.IsLoopback(host) && front.IsLoopback(hostOf(r.Host)) && r.ProtoAtLeast(1, 1) && !forwarded(r.Header)
+	return err == nil && front.IsLoopback(host) && front.IsLoopback(hostOf(r.Host)) && r.ProtoAtLeast(1, 1) && !isForwarded(r.Header)
 }
 
-// hostOf is the host of HOST:PORT, or of HOST alone, without the brackets of IPv6.
+// hostOf returns the host of HOST:PORT, or of HOST alone, without the brackets of IPv6.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
@@ -76,7 +76,7 @@ var (
 	forwardingPrefixes = []string{"X-Forwarded", "X-Original-", "X-Real-", "X-Envoy-", "X-Proxy-", "X-Azure-", "X-Amzn-", "X-Amz-Cf-", "Cf-", "Cloudfront-"}
 )
 
-func forwarded(h http.Header) bool {
+func isForwarded(h http.Header) bool {
 	for name := range h {
 		name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) // CGI and similar use underscores
 		if slices.Contains(forwarding, name) || slices.ContainsFunc(forwardingPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {

@@ -3,7 +3,7 @@
 //
 // The form of requests and answers is that specification's: unknown names are ignored,
 // any fault of the form is 400, and any visible X-Request-Id is kept. A refusal is 200
-// with a reason; an unknown answer is 503. docs/authzen.md describes the use.
+// with a reason; what can't be decided now is 503. docs/authzen.md describes the use.
 package authzen
 
 import (
@@ -45,8 +45,8 @@ func Routes(a *app.App) []front.Route {
 	}
 }
 
-// WellKnown returns the route of the metadata for a base URL with the path, which stands
-// behind the well-known name (RFC 8615); none without a path.
+// WellKnown returns the route of the metadata for a base URL with a path, which follows the
+// well-known name (RFC 8615). Without a path there is none.
 func WellKnown(basePath string) []front.Route {
 	if basePath == "" {
 		return nil

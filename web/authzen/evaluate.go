@@ -12,7 +12,7 @@ import (
 var docEvaluation = front.Doc{
 	ID: "evaluateAccess", Tag: "Access", Summary: "Ask whether a subject may do something (AuthZEN)",
 	WhilePaused: true,
-	Description: "The Access Evaluation API of the OpenID AuthZEN Authorization API 1.0. A refusal is 200 with `decision: false` and a reason. Unknown names are ignored. An evaluation of a session is a use of it.",
+	Description: "The Access Evaluation API of the OpenID AuthZEN Authorization API 1.0. A refusal is 200 with `decision: false` and a reason. Unknown names are ignored. Evaluating a session counts as a use of it.",
 }
 
 type (
@@ -73,7 +73,7 @@ type (
 	}
 )
 
-// maxEvaluations in one request.
+// maxEvaluations is how many one request may have.
 const maxEvaluations = 100
 
 func (h *handler) evaluateAll(ctx context.Context, c *front.Call, in evaluationsInput) (evaluationsAnswer, error) {
@@ -112,7 +112,7 @@ func (h *handler) answerAll(ctx context.Context, by *doorward.ServiceKey, in eva
 	var questions []evaluation.Question
 	var places []int
 	for i, e := range in.Evaluations {
-		q, missing := e.or(in.Asked).question()
+		q, missing := e.withDefaults(in.Asked).question()
 		if len(missing) > 0 {
 			all[i] = evaluationAnswer{Context: &evaluationRefusal{Reason: "The evaluation lacks " + strings.Join(missing, ", ") + "."}}
 			continue
@@ -126,8 +126,9 @@ func (h *handler) answerAll(ctx context.Context, by *doorward.ServiceKey, in eva
 	return all, err
 }
 
-// or fills in what the evaluation lacks from the defaults.
-func (a Asked) or(defaults Asked) Asked {
+// withDefaults fills in what the evaluation lacks. Properties are not merged: an evaluation
+// with a subject, action or resource of its own takes only type, id or name from the default.
+func (a Asked) withDefaults(defaults Asked) Asked {
 	if a.Subject != nil && defaults.Subject != nil {
 		fill(&a.Subject.Type, defaults.Subject.Type)
 		fill(&a.Subject.ID, defaults.Subject.ID)
@@ -146,11 +147,11 @@ func (a Asked) or(defaults Asked) Asked {
 	return a
 }
 
-// fill replaces the zero value.
-func fill[T comparable](v *T, by T) {
+// fill sets *v to the value if it is zero.
+func fill[T comparable](v *T, value T) {
 	var zero T
 	if *v == zero {
-		*v = by
+		*v = value
 	}
 }
 

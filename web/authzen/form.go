@@ -53,8 +53,8 @@ func isJSON(h http.Header) bool {
 		return false
 	}
 	media, params, err := mime.ParseMediaType(types[0])
-	charset, has := params["charset"]
-	return err == nil && media == "application/json" && (!has || strings.EqualFold(charset, "utf-8"))
+	charset, hasCharset := params["charset"]
+	return err == nil && media == "application/json" && (!hasCharset || strings.EqualFold(charset, "utf-8"))
 }
 
 // The information model of the specification. What Doorward doesn't use is ignored.
@@ -107,24 +107,24 @@ func (a *attributes) UnmarshalJSON(b []byte) error {
 	return (*front.Attributes)(a).UnmarshalJSON(b)
 }
 
-// instants are the forms of a time; the second has no seconds, as in the examples of the
+// timeLayouts are those of a time; the second has no seconds, as in the examples of the
 // specification.
-var instants = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
+var timeLayouts = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
 
-// text is the member if it is a string, else empty.
+// text returns the member if it is a string, else "".
 func (a attributes) text(name string) string {
 	text, _ := a[name].(string)
 	return text
 }
 
-// instant is the time that the member says, the zero time for one that can't be read, and
-// nil without it.
+// instant returns the member as a time: the zero time for one that can't be read, and nil
+// if it is absent.
 func (a attributes) instant(name string) *time.Time {
 	if _, has := a[name]; !has {
 		return nil
 	}
-	for _, form := range instants {
-		if at, err := time.Parse(form, a.text(name)); err == nil {
+	for _, layout := range timeLayouts {
+		if at, err := time.Parse(layout, a.text(name)); err == nil {
 			return &at
 		}
 	}
@@ -139,7 +139,7 @@ type Asked struct {
 	Context  *attributes `json:"context,omitempty" doc:"About the request: ip is the client's address, time its time as RFC 3339 says; without a time it is now. Keys bound to addresses and policies refuse if they read what is missing or unreadable"`
 }
 
-// question is what is asked, and the pointers of the members that it lacks.
+// question returns what is asked, and the pointers of the members that it lacks.
 func (a Asked) question() (evaluation.Question, []string) {
 	var q evaluation.Question
 	var missing []string
@@ -175,8 +175,8 @@ func (a Asked) question() (evaluation.Question, []string) {
 	return q, missing
 }
 
-// incomplete returns the error for missing members, except those that may be absent; nil
-// for none.
+// incomplete returns an error that names the missing members but for the exceptions; nil if
+// none is left.
 func incomplete(missing []string, except ...string) error {
 	e := doorward.Fail(doorward.CodeInvalidBody, "The request lacks members that the specification requires.")
 	for _, pointer := range missing {

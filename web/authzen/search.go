@@ -67,8 +67,8 @@ type (
 
 // Results on a page.
 const (
-	usualResults = 100
-	maxResults   = 1000
+	defaultResults = 100
+	maxResults     = 1000
 )
 
 func (h *handler) searchSubject(ctx context.Context, c *front.Call, in searchInput) (searchResults[foundSubject], error) {
@@ -88,14 +88,14 @@ func (h *handler) searchResource(ctx context.Context, c *front.Call, in searchIn
 }
 
 func (h *handler) searchAction(ctx context.Context, c *front.Call, in searchInput) (searchResults[foundAction], error) {
-	in.Action = &action{} // one that was sent is ignored
+	in.Action = &action{} // the action is searched for: one that was sent is ignored
 	return search(ctx, c, in, "/action/name", h.app.Evaluations.Actions, func(a doorward.Action) foundAction {
 		return foundAction{string(a)}
 	})
 }
 
-// search reads a page of what find finds. sought is the pointer of the member that the
-// request leaves out.
+// search answers with a page of what find returns. sought is the pointer of the member that
+// is searched for, so the request may lack it.
 func search[T, Out any](ctx context.Context, c *front.Call, in searchInput, sought string,
 	find func(context.Context, *doorward.ServiceKey, evaluation.Question, doorward.Window) (evaluation.Found[T], error), view func(T) Out,
 ) (out searchResults[Out], err error) {
@@ -123,9 +123,9 @@ func search[T, Out any](ctx context.Context, c *front.Call, in searchInput, soug
 	return out, err
 }
 
-// window is the part of the results that is asked for.
+// window returns the part of the results that the request asks for.
 func window(ctx context.Context, c *front.Call, p searchPage) (w doorward.Window, err error) {
-	w.Limit = usualResults
+	w.Limit = defaultResults
 	if p.Limit != nil {
 		w.Limit = int(min(*p.Limit, maxResults))
 	}

@@ -77,7 +77,7 @@ var docExportAccount = front.Doc{
 	Description: "The account, memberships, sessions, known browsers, second factors, how many recovery codes are left, proofs and changes of the address that were begun, API keys owned, invitations and mails to the address, and audit events by the person or about the person, in all tenants. It holds no secrets. An answer that is cut off is no valid JSON: ask again.",
 }
 
-// exportAccount documents its answer, and streams it.
+// exportAccount streams its answer; Out only documents it.
 func (a *api) exportAccount() front.Endpoint {
 	e := front.Raw(func(ctx context.Context, c *front.Call) error {
 		begun := false

@@ -12,15 +12,15 @@ import (
 
 const problemType = "application/problem+json"
 
-// openEnums has the member of an answer whose enum later versions extend, by schema. The
-// document gives its values as examples, so that no client refuses a new one.
+// openEnums names, by schema, the member of an answer whose values later versions may add
+// to. The document lists them as examples, so that no client refuses a new one.
 var openEnums = map[string]string{"Actor": "type", "Because": "kind", "Factor": "type"}
 
-// openAnswers lets answers have members that the document doesn't list: one that a
-// later version adds is no fault to a client made from this one. Requests stay closed,
-// as the server refuses unknown names.
+// openAnswers lets answers have members that the document doesn't list, so that a client
+// generated from this version accepts those of a later one. Requests stay closed, as the
+// server refuses unknown names.
 func (d document) openAnswers() {
-	for name, sc := range d.answered() {
+	for name, sc := range d.answerSchemas() {
 		if sc.AdditionalProperties == false {
 			sc.AdditionalProperties = nil
 		}
@@ -30,8 +30,8 @@ func (d document) openAnswers() {
 	}
 }
 
-// answered returns the named schemas that answers use.
-func (d document) answered() map[string]*huma.Schema {
+// answerSchemas returns the named schemas that answers use.
+func (d document) answerSchemas() map[string]*huma.Schema {
 	found := map[string]*huma.Schema{}
 	for res := range d.responses() {
 		for _, media := range res.Content {

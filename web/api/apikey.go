@@ -137,7 +137,7 @@ type rotateInput struct {
 	GraceHours *front.Int `json:"graceHours,omitempty" minimum:"0" maximum:"168" doc:"How long the present secret stays valid; 24 if absent. With 0 it ends at once"`
 }
 
-// OptionalBody is for front.OptionalBody.
+// OptionalBody implements front.OptionalBody.
 func (rotateInput) OptionalBody() {}
 
 var docRotateAPIKey = front.Doc{
@@ -189,7 +189,7 @@ func (a *api) endKey(ctx context.Context, c *front.Call, end func(context.Contex
 	return front.None{}, err
 }
 
-// keyAnswer is what a key may know of itself.
+// keyAnswer is what a key gets to know about itself.
 type keyAnswer struct {
 	APIKey front.APIKey `json:"apiKey"`
 }

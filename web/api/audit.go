@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// viewEvent is the event without its number, which only those who follow events get.
+// viewEvent returns the event without seq, which only the feed, webhooks and exports have.
 func viewEvent(e doorward.Event) doorward.EventView {
 	v := e.View()
 	v.Seq = nil

@@ -21,7 +21,7 @@ func (in idsInput) check() error {
 	return nil
 }
 
-// outcomeView is the answer to one id, as to a request about it alone.
+// outcomeView is the outcome for one id, as a request about it alone would have it.
 type outcomeView struct {
 	ID      string         `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Status  int            `json:"status" example:"200"`
@@ -111,63 +111,4 @@ func (a *api) bulkUsers(ctx context.Context, c *front.Call, in bulkUsersInput) (
 	}
 	c.Revoked(slowest)
 	return out, err
-}
-
-var sessionSorts = []string{"createdAt", "lastSeenAt"}
-
-var sessionOrders = map[string]front.Order[front.Session]{
-	"createdAt":  func(a, b front.Session) int { return a.CreatedAt.Compare(b.CreatedAt) },
-	"lastSeenAt": func(a, b front.Session) int { return a.LastSeenAt.Compare(b.LastSeenAt) },
-}
-
-var docUserSessions = front.Doc{
-	ID: "listUserSessions", Tag: "People", Summary: "List a person's sessions in this tenant",
-	Description: "Usually the newest first. Sessions of the person in other tenants are not shown.",
-	Sort:        sessionSorts,
-	Errors:      []doorward.Code{doorward.CodeNotFound},
-}
-
-func (a *api) userSessions(ctx context.Context, c *front.Call, _ front.None) (sessionList, error) {
-	target, err := a.heldMember(ctx, c)
-	if err != nil {
-		return sessionList{}, err
-	}
-	all, err := a.app.Sessions.Of(ctx, c.Caller, target)
-	if err != nil {
-		return sessionList{}, err
-	}
-	return a.viewSessions(c, all)
-}
-
-// heldMember is member with the role that the person has.
-func (a *api) heldMember(ctx context.Context, c *front.Call) (doorward.User, error) {
-	target, err := member(c)
-	if err != nil {
-		return target, err
-	}
-	return a.app.Users.Get(ctx, c.Caller, target.ID)
-}
-
-var docEndUserSession = front.Doc{
-	ID: "endUserSession", Tag: "People", Summary: "End one of a person's sessions in this tenant",
-	WhilePaused: true,
-	Description: "On every node before the answer. Ending the session of the request clears the cookie.",
-	Errors:      []doorward.Code{doorward.CodeNotFound},
-}
-
-func (a *api) endUserSession(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	target, err := a.heldMember(ctx, c)
-	if err != nil {
-		return front.None{}, err
-	}
-	id, err := c.ID("sid", doorward.PrefixSession)
-	if err != nil {
-		return front.None{}, err
-	}
-	revocation, err := a.app.Sessions.EndOf(ctx, c.Caller, target, id)
-	c.Revoked(revocation)
-	if err == nil && id == c.Caller.SessionID {
-		c.ClearSession()
-	}
-	return front.None{}, err
 }

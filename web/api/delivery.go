@@ -52,7 +52,7 @@ func (a *api) deliveries(ctx context.Context, c *front.Call, _ front.None) (deli
 	if err != nil {
 		return deliveryList{}, err
 	}
-	state, window, err := deliveriesAsked(ctx, c)
+	state, window, err := deliveryQuery(ctx, c)
 	if doorward.HasCode(err, doorward.CodeValidationFailed) {
 		if _, absent := a.app.Webhooks.Get(ctx, c.Caller, id); absent != nil { // 404 comes before 422
 			err = absent
@@ -73,7 +73,7 @@ func (a *api) deliveries(ctx context.Context, c *front.Call, _ front.None) (deli
 	return out, err
 }
 
-func deliveriesAsked(ctx context.Context, c *front.Call) (state string, w doorward.Window, err error) {
+func deliveryQuery(ctx context.Context, c *front.Call) (state string, w doorward.Window, err error) {
 	if w, err = c.Window(ctx); err == nil {
 		state, err = c.Filter("state")
 	}
@@ -101,7 +101,7 @@ type replayInput struct {
 	Events []string   `json:"events,omitempty" doc:"Only events that these patterns match, besides the webhook's own"`
 }
 
-// OptionalBody is for front.OptionalBody.
+// OptionalBody implements front.OptionalBody.
 func (replayInput) OptionalBody() {}
 
 type replayResult struct {
@@ -130,7 +130,7 @@ func (a *api) replay(ctx context.Context, c *front.Call, in replayInput) (replay
 	return replayResult{queued}, err
 }
 
-// instant reads a time of a body.
+// instant reads a time of a body; nil if it is absent.
 func instant(pointer string, text *string) (*time.Time, error) {
 	if text == nil {
 		return nil, nil //nolint:nilnil // it is optional

@@ -37,7 +37,7 @@ type document struct {
 	}
 }
 
-func describe(t *testing.T) document {
+func parsedDocument(t *testing.T) document {
 	t.Helper()
 	text, err := api.Document(api.Routes(nil), "https://door.example", front.SessionCookie, "test")
 	if err != nil {
@@ -66,7 +66,7 @@ func TestDocumentIsTheSameEachTime(t *testing.T) {
 // Each route is documented with its security requirements. Public routes have an
 // explicit empty one: a missing one would look like an oversight.
 func TestDocumentSaysWhoMayCall(t *testing.T) {
-	d := describe(t)
+	d := parsedDocument(t)
 	session, bearer, key, none := map[string][]string{"sessionCookie": {}}, map[string][]string{"sessionToken": {}}, map[string][]string{"tenantKey": {}}, map[string][]string{}
 	want := map[string][]map[string][]string{
 		front.Public().Name(): {none}, front.Optional().Name(): {session, bearer, none}, front.SignedIn().Name(): {session, bearer},
@@ -96,18 +96,18 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 }
 
 // The codes of a status are in its description for people, and among its examples for
-// programs. They are no enum: a client must accept a new one.
+// programs. They aren't an enum, since a client must accept a new one.
 func TestDocumentListsTheCodesTwice(t *testing.T) {
-	for path, item := range describe(t).Paths {
+	for path, item := range parsedDocument(t).Paths {
 		for method, op := range item {
 			for status, r := range op.Responses {
 				if status < "400" {
 					continue
 				}
 				problem := r.Content["application/problem+json"]
-				read := strings.Split(strings.ReplaceAll(r.Description, "`", ""), ", ")
-				if !slices.Equal(read, slices.Sorted(maps.Keys(problem.Examples))) || problem.Schema.Ref != "#/components/schemas/Problem" {
-					t.Errorf("%s %s %s: %q in words, %+v for programs", method, path, status, r.Description, problem)
+				described := strings.Split(strings.ReplaceAll(r.Description, "`", ""), ", ")
+				if !slices.Equal(described, slices.Sorted(maps.Keys(problem.Examples))) || problem.Schema.Ref != "#/components/schemas/Problem" {
+					t.Errorf("%s %s %s: the description has %q, the examples are %+v", method, path, status, r.Description, problem)
 				}
 			}
 		}
@@ -115,11 +115,11 @@ func TestDocumentListsTheCodesTwice(t *testing.T) {
 }
 
 // Each answer has the request's id; a caller who must wait gets Retry-After.
-func TestDocumentOfHeaders(t *testing.T) {
+func TestDocumentListsHeaders(t *testing.T) {
 	want := map[string][]string{
 		"401": {"WWW-Authenticate", "X-Request-Id"}, "429": {"Retry-After", "X-Request-Id"}, "503": {"Retry-After", "X-Request-Id"},
 	}
-	for path, item := range describe(t).Paths {
+	for path, item := range parsedDocument(t).Paths {
 		for method, op := range item {
 			for status, r := range op.Responses {
 				got, need := slices.Sorted(maps.Keys(r.Headers)), orElse(want[status], "X-Request-Id")
@@ -146,7 +146,7 @@ func orElse(names []string, otherwise string) []string {
 
 // Generators make types of schemas and of credentials, whose names must not clash.
 func TestNoSchemaIsNamedAsACredential(t *testing.T) {
-	c := describe(t).Components
+	c := parsedDocument(t).Components
 	for scheme := range c.SecuritySchemes {
 		for schema := range c.Schemas {
 			if strings.EqualFold(scheme, schema) {
@@ -162,7 +162,7 @@ func TestNoSchemaIsNamedAsACredential(t *testing.T) {
 // What only requests use is closed, as the server refuses unknown members there; what
 // answers use is open, so that a member of a later version breaks no client.
 func TestAnswersAreOpen(t *testing.T) {
-	schemas := describe(t).Components.Schemas
+	schemas := parsedDocument(t).Components.Schemas
 	for _, name := range []string{"Problem", "FieldError", "User", "Session", "SignedIn", "Invitation", "InvitationList", "Settings", "Event", "Change", "Challenge", "APIKey", "PreviousSecret"} {
 		if _, isClosed := schemas[name]["additionalProperties"]; isClosed || schemas[name] == nil {
 			t.Errorf("%s of answers is %v", name, schemas[name])

@@ -21,7 +21,7 @@ type explainInput struct {
 var docExplain = front.Doc{
 	ID: "explainAccess", Tag: "Policies", Summary: "Explain why somebody may do something, or may not",
 	WhilePaused: true,
-	Description: "The decision that a check, introspection and AuthZEN make, with its causes. It is no use of a session or key. The same question about the same roles, policies and version has the same answer. Ids and credentials of other tenants are not found.",
+	Description: "The decision that a check, introspection and AuthZEN make, with its causes. It doesn't count as a use of the session or key. The same question about the same roles, policies and version has the same answer. Ids and credentials of other tenants are not found.",
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
 
@@ -38,8 +38,8 @@ func (a *api) explain(ctx context.Context, c *front.Call, in explainInput) (fron
 
 func (in *explainInput) check() error {
 	var faults []doorward.FieldError
-	fault := func(is bool, pointer, code, message string) {
-		if is {
+	faultIf := func(isFault bool, pointer, code, message string) {
+		if isFault {
 			faults = append(faults, doorward.FieldError{Pointer: pointer, Code: code, Message: message})
 		}
 	}
@@ -49,15 +49,15 @@ func (in *explainInput) check() error {
 			named++
 		}
 	}
-	fault(named == 0, "/userId", "required", "Say who: send userId, keyId or credential.")
-	fault(named > 1, "/userId", "invalid", "Send one of userId, keyId and credential.")
-	fault(in.Action == "", "/action", "required", "Name the action.")
-	fault(in.Version < 0, "/version", "out_of_range", "Versions are numbered from 1.")
+	faultIf(named == 0, "/userId", "required", "Say who: send userId, keyId or credential.")
+	faultIf(named > 1, "/userId", "invalid", "Send one of userId, keyId and credential.")
+	faultIf(in.Action == "", "/action", "required", "Name the action.")
+	faultIf(in.Version < 0, "/version", "out_of_range", "Versions are numbered from 1.")
 	if in.Resource != nil {
-		fault(in.Resource.Type == "", "/resource/type", "required", "Name the type of the resource.")
-		fault(in.Resource.ID == "", "/resource/id", "required", "Name the resource.")
+		faultIf(in.Resource.Type == "", "/resource/type", "required", "Name the type of the resource.")
+		faultIf(in.Resource.ID == "", "/resource/id", "required", "Name the resource.")
 	}
-	fault(in.Context != nil && in.Context.Time != "" && in.Context.Now != "", "/context/now", "invalid", "Send one of now and time.")
+	faultIf(in.Context != nil && in.Context.Time != "" && in.Context.Now != "", "/context/now", "invalid", "Send one of now and time.")
 	if len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}

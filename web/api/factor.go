@@ -67,7 +67,7 @@ type enrolInput struct {
 	Name      string `json:"name,omitempty" example:"Phone" doc:"At most 100 characters"`
 }
 
-// OptionalBody is for front.OptionalBody: with a session the body may be absent.
+// OptionalBody implements front.OptionalBody: with a session no member is needed.
 func (enrolInput) OptionalBody() {}
 
 type enrolment struct {
@@ -86,7 +86,7 @@ var docEnrolTOTP = front.Doc{
 func (a *api) enrolTOTP(ctx context.Context, c *front.Call, in enrolInput) (enrolment, error) {
 	begin := func() (factor.Enrolment, error) { return a.app.Factors.EnrolBy(ctx, c.Caller, in.Challenge, in.Name) }
 	if in.Challenge == "" {
-		if err := signedInNow(c); err != nil {
+		if err := requireSession(c); err != nil {
 			return enrolment{}, err
 		}
 		begin = func() (factor.Enrolment, error) { return a.app.Factors.Enrol(ctx, c.Caller, in.Name) }
@@ -99,8 +99,9 @@ func (a *api) enrolTOTP(ctx context.Context, c *front.Call, in enrolInput) (enro
 	return enrolment{ID: e.ID, Secret: totp.Base32(e.Seed), URI: e.URI, QR: picture}, err
 }
 
-// signedInNow requires a session where a challenge could have stood in for one.
-func signedInNow(c *front.Call) error {
+// requireSession refuses a request that has neither a session nor the challenge that could
+// replace one.
+func requireSession(c *front.Call) error {
 	if c.Caller.Kind != doorward.ByUser {
 		return doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
@@ -136,7 +137,7 @@ var docConfirmTOTP = front.Doc{
 
 func (a *api) confirmTOTP(ctx context.Context, c *front.Call, in confirmInput) (confirmed, error) {
 	if in.Challenge == "" {
-		if err := signedInNow(c); err != nil {
+		if err := requireSession(c); err != nil {
 			return confirmed{}, err
 		}
 	}

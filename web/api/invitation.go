@@ -116,8 +116,8 @@ func (a *api) revokeInvitation(ctx context.Context, c *front.Call, _ front.None)
 	return front.None{}, a.app.Invitations.Revoke(ctx, c.Caller, id)
 }
 
-// bulkOffer is an inviteInput without constraints in the document: its faults are
-// in the answer of its row.
+// bulkOffer is an inviteInput without constraints in the document: faults of a row are
+// answered in that row.
 type bulkOffer struct {
 	Email         string     `json:"email,omitempty" example:"ann@acme.example" doc:"Whom to invite"`
 	Role          string     `json:"role,omitempty" example:"USER" doc:"OWNER, ADMIN, USER or VIEWER; at most one's own role"`
@@ -130,7 +130,7 @@ type bulkInput struct {
 	Invitations []bulkOffer `json:"invitations" minItems:"1" maxItems:"100"`
 }
 
-// bulkRow is the answer to one row, as to a single invitation.
+// bulkRow is the answer to one row, as a single invitation would have it.
 type bulkRow struct {
 	Status     int             `json:"status" example:"201"`
 	Invitation *invitationView `json:"invitation,omitempty" doc:"With the status 201"`
@@ -141,7 +141,7 @@ type bulkAnswer struct {
 	Items []bulkRow `json:"items" doc:"In the order of the rows"`
 }
 
-// maxBulk is how many people can be invited at once.
+// maxBulk is how many people or invitations a bulk request may be about.
 const maxBulk = 100
 
 var docInviteBulk = front.Doc{
@@ -164,12 +164,12 @@ func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) ([]in
 func viewSent(c *front.Call, sent []invite.Sent) bulkAnswer {
 	out := bulkAnswer{Items: make([]bulkRow, 0, len(sent))}
 	for _, s := range sent {
-		out.Items = append(out.Items, answerRow(c, s.Invitation, s.Err))
+		out.Items = append(out.Items, viewRow(c, s.Invitation, s.Err))
 	}
 	return out
 }
 
-func answerRow(c *front.Call, inv doorward.Invitation, err error) bulkRow {
+func viewRow(c *front.Call, inv doorward.Invitation, err error) bulkRow {
 	if err != nil {
 		p := c.Problem(err)
 		return bulkRow{Status: p.Status, Problem: &p}

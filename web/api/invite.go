@@ -56,7 +56,8 @@ type completeInput struct {
 	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The password again"`
 }
 
-var gone = []doorward.Code{
+// tokenErrors are the errors of accepting an invitation, by its token and its tenant.
+var tokenErrors = []doorward.Code{
 	doorward.CodeInvitationNotFound, doorward.CodeInvitationExpired, doorward.CodeInvitationRevoked, doorward.CodeInvitationUsed,
 	doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
 }
@@ -64,7 +65,7 @@ var gone = []doorward.Code{
 var docCompleteRegistration = front.Doc{
 	ID: "completeRegistration", Tag: "Invitations", Summary: "Accept an invitation as a new person",
 	Description: "Creates the account with its first password and the membership; opens no session. If the address has an account with a password, it is 409 `account_exists` and changes nothing; an account without a password gets this one. After a 422 the token stays usable.",
-	Errors:      append([]doorward.Code{doorward.CodeAccountExists, doorward.CodeQuotaExceeded}, gone...),
+	Errors:      append([]doorward.Code{doorward.CodeAccountExists, doorward.CodeQuotaExceeded}, tokenErrors...),
 }
 
 func (a *api) completeRegistration(ctx context.Context, c *front.Call, in completeInput) (joined, error) {
@@ -83,7 +84,7 @@ var docAcceptInvitation = front.Doc{
 	Errors: append([]doorward.Code{
 		doorward.CodeUnauthenticated, doorward.CodeInvalidCredentials, doorward.CodeWrongAccount, doorward.CodeTooManyAttempts,
 		doorward.CodeAlreadyMember, doorward.CodeQuotaExceeded,
-	}, gone...),
+	}, tokenErrors...),
 }
 
 func (a *api) acceptInvitation(ctx context.Context, c *front.Call, in acceptInput) (joined, error) {

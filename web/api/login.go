@@ -59,9 +59,9 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 		c.Limited(o.Allowance)
 		return a.open(c, o.Opened), nil
 	case login.SecondNeeded:
-		return signedIn{}, asking(doorward.CodeMFARequired, o.NewChallenge)
+		return signedIn{}, challengeError(doorward.CodeMFARequired, o.NewChallenge)
 	case login.EnrolmentNeeded:
-		return signedIn{}, asking(doorward.CodeMFAEnrolmentRequired, o.NewChallenge)
+		return signedIn{}, challengeError(doorward.CodeMFAEnrolmentRequired, o.NewChallenge)
 	}
 	panic(fmt.Sprintf("api: no answer to the outcome %T", outcome))
 }
@@ -72,22 +72,22 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 	c.SetSession(o.Token)
 	c.Known(c.Caller.As(o.User))
 	limits := a.app.Sessions.Limits()
-	in := signedIn{
+	out := signedIn{
 		Token: o.Token.Reveal(), ExpiresAt: o.Session.ExpiresAt(limits), IdleExpiresAt: o.Session.IdleExpiresAt(limits),
 		User: front.ViewUser(o.User),
 	}
 	if o.Session.AAL > 1 {
-		in.AAL = o.Session.AAL
+		out.AAL = o.Session.AAL
 	}
-	return in
+	return out
 }
 
-// asking is the error that asks for another proof.
-func asking(code doorward.Code, b factor.NewChallenge) error {
-	return &doorward.Error{Code: code, Challenge: toAnswer(b)}
+// challengeError is the error that asks for another proof.
+func challengeError(code doorward.Code, b factor.NewChallenge) error {
+	return &doorward.Error{Code: code, Challenge: viewErrorChallenge(b)}
 }
 
-func toAnswer(b factor.NewChallenge) *doorward.Challenge {
+func viewErrorChallenge(b factor.NewChallenge) *doorward.Challenge {
 	return &doorward.Challenge{Token: b.Token, Methods: b.Methods, ExpiresAt: b.ExpiresAt, PublicKey: b.PublicKey}
 }
 
@@ -121,7 +121,7 @@ func (a *api) loginSecond(ctx context.Context, c *front.Call, in secondInput) (s
 	return a.signIn(c, outcome)
 }
 
-// oneAnswer requires the challenge and exactly one answer to it.
+// oneAnswer returns the answer if there is a challenge and exactly one answer to it.
 func oneAnswer(challenge, password string, a factor.Answer) (factor.Answer, error) {
 	given := 0
 	for _, one := range []string{password, a.Code, a.RecoveryCode, string(a.Passkey)} {

@@ -21,6 +21,7 @@ var docSetLogo = front.Doc{
 }
 
 func (a *api) setLogo(ctx context.Context, c *front.Call, mediaType string, body []byte) (tenantView, error) {
+	// SetLogo refuses an SVG, with advice.
 	if found := picture.Format(body); found != "svg" && found != logoTypes[mediaType] {
 		e := doorward.Fail(doorward.CodeLogoRefused, "This is not of the type %s that it was sent as.", mediaType)
 		e.Fields = []doorward.FieldError{{Pointer: "/logo", Code: "invalid", Message: e.Detail}}

@@ -46,7 +46,7 @@ func (a *api) model(ctx context.Context, c *front.Call, _ front.None) (modelView
 	return viewModel(c, v), nil
 }
 
-// maxModelBody is the largest body with a model.
+// maxModelBody is the largest body with a model, in bytes.
 const maxModelBody = modelfile.MaxSize
 
 type modelInput struct {

@@ -84,7 +84,7 @@ func newDocument(baseURL, cookie, version string) document {
 			Schemas:  schemas,
 			Headers:  headers,
 			Examples: map[string]*huma.Example{},
-			// Generators make types of these names too: none is that of a schema.
+			// Generators make types of these names, too, so none may be the name of a schema.
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				sessionCookie: {Type: "apiKey", In: "cookie", Name: cookie, Description: "The token of a login."},
 				sessionToken:  {Type: "http", Scheme: "bearer", Description: "The token of a login, in place of the cookie, from callers that are no browsers."},
@@ -96,7 +96,8 @@ func newDocument(baseURL, cookie, version string) document {
 	}}
 }
 
-// visibleRequestID is X-Request-Id of the endpoints that keep more of them.
+// visibleRequestID is the component for X-Request-Id at AuthZEN's endpoints, which keep any
+// visible value.
 const visibleRequestID = "X-Request-Id-Visible"
 
 // headers are the headers that several answers share.
@@ -123,17 +124,17 @@ var headers = map[string]*huma.Header{
 
 // headersOf are the headers of all answers with the status.
 func headersOf(status int) map[string]*huma.Header {
-	all := map[string]*huma.Header{"X-Request-Id": refer("X-Request-Id")}
+	all := map[string]*huma.Header{"X-Request-Id": headerRef("X-Request-Id")}
 	switch status {
 	case http.StatusUnauthorized:
-		all["WWW-Authenticate"] = refer("WWW-Authenticate")
+		all["WWW-Authenticate"] = headerRef("WWW-Authenticate")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		all["Retry-After"] = refer("Retry-After")
+		all["Retry-After"] = headerRef("Retry-After")
 	}
 	return all
 }
 
-func refer(header string) *huma.Header {
+func headerRef(header string) *huma.Header {
 	return &huma.Header{Ref: "#/components/headers/" + header}
 }
 
@@ -166,17 +167,17 @@ func (d document) add(r front.Route) {
 			op.RequestBody.Content[mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string", Format: "binary"}}
 		}
 	}
-	d.addErrors(op, append(implied(r), r.Doc.Errors...))
+	d.addErrors(op, append(impliedErrors(r), r.Doc.Errors...))
 	for _, res := range op.Responses {
 		if r.Endpoint.Foreign {
-			res.Headers["X-Request-Id"] = refer(visibleRequestID)
+			res.Headers["X-Request-Id"] = headerRef(visibleRequestID)
 		}
 	}
 	d.spec.AddOperation(op)
 }
 
-// security writes an empty requirement for public routes: an empty list would
-// be dropped on encoding.
+// security returns an empty requirement for public routes: an empty list would be dropped
+// on encoding.
 func security(g front.Guard) []map[string][]string {
 	session, bearer, none := map[string][]string{sessionCookie: {}}, map[string][]string{sessionToken: {}}, map[string][]string{}
 	switch g.Name() {
@@ -185,7 +186,7 @@ func security(g front.Guard) []map[string][]string {
 	case front.Optional().Name():
 		return []map[string][]string{session, bearer, none}
 	case front.OperatorOnly().Name():
-		return append([]map[string][]string{{operatorKey: {}}}, services(g)...)
+		return append([]map[string][]string{{operatorKey: {}}}, serviceSecurity(g)...)
 	case front.KeyOnly().Name():
 		return []map[string][]string{{tenantKey: {}}}
 	}
@@ -196,10 +197,10 @@ func security(g front.Guard) []map[string][]string {
 	if g.OfInstallation() {
 		all = append(all, map[string][]string{operatorKey: {}})
 	}
-	return append(all, services(g)...)
+	return append(all, serviceSecurity(g)...)
 }
 
-func services(g front.Guard) []map[string][]string {
+func serviceSecurity(g front.Guard) []map[string][]string {
 	if g.Service() == "" {
 		return nil
 	}
@@ -303,7 +304,7 @@ func (d document) success(r front.Route) *huma.Response {
 	return res
 }
 
-// redirected is the answer of an endpoint that leads to another address.
+// redirected is the answer of an endpoint that redirects to the parameter return.
 func (d document) redirected(r front.Route) *huma.Response {
 	res := d.success(r)
 	res.Description = http.StatusText(http.StatusSeeOther)
@@ -311,11 +312,12 @@ func (d document) redirected(r front.Route) *huma.Response {
 	return res
 }
 
-// ofKeys are the errors of an API key, before it is known whether the endpoint takes one.
-var ofKeys = []doorward.Code{doorward.CodeRateLimited, doorward.CodeIPNotAllowed, doorward.CodeTooManyAttempts}
+// keyErrors are the errors that an API key can get at any endpoint that isn't public, even
+// at one that takes no key.
+var keyErrors = []doorward.Code{doorward.CodeRateLimited, doorward.CodeIPNotAllowed, doorward.CodeTooManyAttempts}
 
-// implied returns the errors of guard and body.
-func implied(r front.Route) []doorward.Code {
+// impliedErrors returns the errors that follow from the guard, the body and the kind of route.
+func impliedErrors(r front.Route) []doorward.Code {
 	codes := []doorward.Code{doorward.CodeUnavailable, doorward.CodeInternal}
 	if r.Method != http.MethodGet {
 		codes = append(codes, doorward.CodeCrossOrigin)
@@ -323,10 +325,10 @@ func implied(r front.Route) []doorward.Code {
 			codes = append(codes, doorward.CodeMaintenance)
 		}
 	}
-	switch name := r.Guard.Name(); name {
+	switch r.Guard.Name() {
 	case front.Public().Name():
 	case front.Optional().Name():
-		codes = append(codes, ofKeys...)
+		codes = append(codes, keyErrors...)
 		if r.Guard.PeopleOnly() {
 			codes = append(codes, doorward.CodeNotForKeys, doorward.CodeForbidden)
 		}
@@ -335,16 +337,13 @@ func implied(r front.Route) []doorward.Code {
 		fallthrough
 	default:
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
-		codes = append(codes, ofKeys...)
-		if r.Guard.TakesKeys() { // they are no OWNER, so no route is open to them while closing
+		codes = append(codes, keyErrors...)
+		if r.Guard.TakesKeys() { // no key has the role OWNER, to which some routes stay open while closing
 			codes = append(codes, doorward.CodeTenantFrozen, doorward.CodeTenantClosing)
 		}
 	}
-	switch {
-	case r.Guard.InTenant():
+	if r.Guard.InTenant() {
 		codes = append(codes, doorward.CodeTenantRequired, doorward.CodeNotFound, doorward.CodeTenantFrozen, doorward.CodeTenantClosing)
-	case r.Guard.Name() == front.SignedIn().Name():
-		codes = append(codes, doorward.CodeNotForKeys)
 	}
 	if r.Guard.AsksForAction() {
 		codes = append(codes, doorward.CodeDeniedByPolicy)
@@ -389,8 +388,8 @@ func (d document) addErrors(op *huma.Operation, codes []doorward.Code) {
 }
 
 // failure describes the answers with the status: a problem with one of the codes,
-// each with an example and named in the description. The codes are no enum: a client
-// must take a new one for what its status says.
+// each with an example and named in the description. The codes aren't an enum, since a
+// client must take an unknown one for what its status says.
 func (d document) failure(status int, codes []doorward.Code) *huma.Response {
 	var names []string
 	examples := map[string]*huma.Example{}
@@ -400,7 +399,7 @@ func (d document) failure(status int, codes []doorward.Code) *huma.Response {
 	}
 	headers := headersOf(status)
 	if slices.Contains(codes, doorward.CodeIdempotencyInProgress) {
-		headers["Retry-After"] = refer("Retry-After")
+		headers["Retry-After"] = headerRef("Retry-After")
 	}
 	return &huma.Response{
 		Description: strings.Join(names, ", "), Headers: headers,

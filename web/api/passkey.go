@@ -54,7 +54,7 @@ type beginPasskeyInput struct {
 	Challenge string `json:"challenge,omitempty" doc:"From the answer with the code mfa_enrolment_required, instead of a session"`
 }
 
-// OptionalBody: with a session no member is needed.
+// OptionalBody implements front.OptionalBody: with a session no member is needed.
 func (beginPasskeyInput) OptionalBody() {}
 
 var docBeginPasskey = front.Doc{
@@ -66,7 +66,7 @@ var docBeginPasskey = front.Doc{
 func (a *api) beginPasskey(ctx context.Context, c *front.Call, in beginPasskeyInput) (challengeView, error) {
 	begin := func() (factor.NewChallenge, error) { return a.app.Factors.BeginPasskeyBy(ctx, in.Challenge) }
 	if in.Challenge == "" {
-		if err := signedInNow(c); err != nil {
+		if err := requireSession(c); err != nil {
 			return challengeView{}, err
 		}
 		begin = func() (factor.NewChallenge, error) { return a.app.Factors.BeginPasskey(ctx, c.Caller) }
@@ -95,13 +95,14 @@ var docFinishPasskey = front.Doc{
 
 func (a *api) finishPasskey(ctx context.Context, c *front.Call, in finishPasskeyInput) (confirmed, error) {
 	if in.Challenge == "" {
-		if err := signedInNow(c); err != nil {
+		if err := requireSession(c); err != nil {
 			return confirmed{}, err
 		}
 	}
 	if err := required(field{"/challenge", in.Challenge}, field{"/credential", string(in.Credential.Text())}); err != nil {
 		return confirmed{}, err
 	}
+	// With a session, the challenge may be that session's own or that of an enrolment at a login.
 	if c.Caller.Kind == doorward.ByUser {
 		done, err := a.app.Factors.ConfirmPasskey(ctx, c.Caller, in.Challenge, in.Credential.Text(), in.Name)
 		if !doorward.HasCode(err, doorward.CodeChallengeOver) {

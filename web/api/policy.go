@@ -57,7 +57,8 @@ func (a *api) policy(ctx context.Context, c *front.Call, _ front.None) (policyVi
 	return viewCurrentPolicy(c, v), nil
 }
 
-// maxPolicyBody is the largest body with policies: JSON may write a character as six.
+// maxPolicyBody is the largest body with policies, in bytes: JSON may write a character of
+// their 64 KiB as six.
 const maxPolicyBody = 1 << 20
 
 type policyInput struct {

@@ -64,7 +64,8 @@ func (h *api) signingIn() []front.Route {
 	}
 }
 
-// administering are the routes of tenants, of what is in them, and of the operator.
+// administering are the routes of tenants, of what is in them, of the operator, and of one's
+// own password and account.
 func (h *api) administering() []front.Route {
 	return []front.Route{
 		front.On("GET /api/v2/tenant", front.Allowed(doorward.TenantRead).WhileClosing(), front.JSON(http.StatusOK, h.tenant), docTenant),
@@ -126,26 +127,26 @@ func (h *api) administering() []front.Route {
 }
 
 // people are the routes about the members of a tenant and about invitations.
-func (a *api) people() []front.Route {
+func (h *api) people() []front.Route {
 	return []front.Route{
-		front.On("GET /api/v2/users", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, a.users).OrCSV(a.userRows), docUsers),
-		front.On("GET /api/v2/users/{id}", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, a.user), docUser),
-		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, a.editUser).EndsSession(), docEditUser),
-		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, a.removeUser).EndsSession(), docRemoveUser),
-		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusOK, a.signOutUser).EndsSession(), docSignOutUser),
+		front.On("GET /api/v2/users", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.users).OrCSV(h.userRows), docUsers),
+		front.On("GET /api/v2/users/{id}", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.user), docUser),
+		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.editUser).EndsSession(), docEditUser),
+		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.removeUser).EndsSession(), docRemoveUser),
+		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusOK, h.signOutUser).EndsSession(), docSignOutUser),
 
-		front.On("GET /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, a.userSessions), docUserSessions),
-		front.On("DELETE /api/v2/users/{id}/sessions/{sid}", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusNoContent, a.endUserSession).EndsSession(), docEndUserSession),
-		front.On("POST /api/v2/users/bulk", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, a.bulkUsers).EndsSession(), docBulkUsers),
+		front.On("GET /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.userSessions), docUserSessions),
+		front.On("DELETE /api/v2/users/{id}/sessions/{sid}", front.Allowed(doorward.UserManage).For(doorward.UserSignOut), front.JSON(http.StatusNoContent, h.endUserSession).EndsSession(), docEndUserSession),
+		front.On("POST /api/v2/users/bulk", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.bulkUsers).EndsSession(), docBulkUsers),
 
-		front.On("POST /api/v2/users/{id}/mfa/reset", front.Allowed(doorward.UserManage).For(doorward.MFAReset), front.JSON(http.StatusAccepted, a.resetMFA), docResetMFA),
+		front.On("POST /api/v2/users/{id}/mfa/reset", front.Allowed(doorward.UserManage).For(doorward.MFAReset), front.JSON(http.StatusAccepted, h.resetMFA), docResetMFA),
 
-		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, a.invitations).OrCSV(a.invitationRows), docInvitations),
-		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, a.invitation), docInvitation),
-		front.On("POST /api/v2/invitations/{id}/resend", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, a.resendInvitation, a.viewInvitationNow), docResendInvitation),
-		front.On("DELETE /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusNoContent, a.revokeInvitation), docRevokeInvitation),
-		front.On("POST /api/v2/invitations/resend", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, a.resendInvitations), docResendAll),
-		front.On("POST /api/v2/invitations/revoke", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, a.revokeInvitations), docRevokeAll),
-		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, a.inviteBulk, viewSent), docInviteBulk),
+		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitations).OrCSV(h.invitationRows), docInvitations),
+		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitation), docInvitation),
+		front.On("POST /api/v2/invitations/{id}/resend", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, h.resendInvitation, h.viewInvitationNow), docResendInvitation),
+		front.On("DELETE /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusNoContent, h.revokeInvitation), docRevokeInvitation),
+		front.On("POST /api/v2/invitations/resend", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.resendInvitations), docResendAll),
+		front.On("POST /api/v2/invitations/revoke", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.revokeInvitations), docRevokeAll),
+		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, h.inviteBulk, viewSent), docInviteBulk),
 	}
 }

@@ -27,6 +27,13 @@ type sessionList struct {
 	front.Total
 }
 
+var sessionSorts = []string{"createdAt", "lastSeenAt"}
+
+var sessionOrders = map[string]front.Order[front.Session]{
+	"createdAt":  func(a, b front.Session) int { return a.CreatedAt.Compare(b.CreatedAt) },
+	"lastSeenAt": func(a, b front.Session) int { return a.LastSeenAt.Compare(b.LastSeenAt) },
+}
+
 var docSessions = front.Doc{
 	ID: "listSessions", Tag: "Sessions", Summary: "List one's own sessions",
 	Description: "In all tenants, usually the newest first; `current` is the one of the request.",
@@ -82,5 +89,57 @@ var docEndOtherSessions = front.Doc{
 func (a *api) endOtherSessions(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
 	revocation, err := a.app.Sessions.EndOthers(ctx, c.Caller)
 	c.Revoked(revocation)
+	return front.None{}, err
+}
+
+var docUserSessions = front.Doc{
+	ID: "listUserSessions", Tag: "People", Summary: "List a person's sessions in this tenant",
+	Description: "Usually the newest first. Sessions of the person in other tenants are not shown.",
+	Sort:        sessionSorts,
+	Errors:      []doorward.Code{doorward.CodeNotFound},
+}
+
+func (a *api) userSessions(ctx context.Context, c *front.Call, _ front.None) (sessionList, error) {
+	target, err := a.storedMember(ctx, c)
+	if err != nil {
+		return sessionList{}, err
+	}
+	all, err := a.app.Sessions.Of(ctx, c.Caller, target)
+	if err != nil {
+		return sessionList{}, err
+	}
+	return a.viewSessions(c, all)
+}
+
+// storedMember is member as it is stored, so with the role, which decides who may act on it.
+func (a *api) storedMember(ctx context.Context, c *front.Call) (doorward.User, error) {
+	target, err := member(c)
+	if err != nil {
+		return target, err
+	}
+	return a.app.Users.Get(ctx, c.Caller, target.ID)
+}
+
+var docEndUserSession = front.Doc{
+	ID: "endUserSession", Tag: "People", Summary: "End one of a person's sessions in this tenant",
+	WhilePaused: true,
+	Description: "On every node before the answer. Ending the session of the request clears the cookie.",
+	Errors:      []doorward.Code{doorward.CodeNotFound},
+}
+
+func (a *api) endUserSession(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	target, err := a.storedMember(ctx, c)
+	if err != nil {
+		return front.None{}, err
+	}
+	id, err := c.ID("sid", doorward.PrefixSession)
+	if err != nil {
+		return front.None{}, err
+	}
+	revocation, err := a.app.Sessions.EndOf(ctx, c.Caller, target, id)
+	c.Revoked(revocation)
+	if err == nil && id == c.Caller.SessionID {
+		c.ClearSession()
+	}
 	return front.None{}, err
 }

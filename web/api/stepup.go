@@ -81,7 +81,7 @@ func (a *api) withChallenge(ctx context.Context, c *front.Call, err error) error
 	if fault != nil {
 		return fault
 	}
-	asked := *e
-	asked.Challenge = toAnswer(begun)
-	return &asked
+	withOffer := *e
+	withOffer.Challenge = viewErrorChallenge(begun)
+	return &withOffer
 }

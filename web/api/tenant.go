@@ -141,7 +141,7 @@ func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput)
 	return a.viewTenant(c, t.Tenant), nil
 }
 
-// viewEnded is the tenant with what its change has ended.
+// viewEnded returns the tenant with what its change has ended.
 func (a *api) viewEnded(c *front.Call, t doorward.Tenant, counts doorward.Ended) tenantView {
 	c.Revoked(counts.Revocation)
 	v, ended := a.viewTenant(c, t), front.ViewEnded(counts)

@@ -101,7 +101,7 @@ func (a *api) user(ctx context.Context, c *front.Call, _ front.None) (front.User
 	return withVersion(c, u, err, front.ViewUser)
 }
 
-// member is the user of the path, in the caller's tenant.
+// member returns the user of the path, in the caller's tenant. It reads nothing.
 func member(c *front.Call) (doorward.User, error) {
 	id, err := c.ID("id", doorward.PrefixUser)
 	return doorward.User{ID: id, TenantID: c.Caller.TenantID}, err
@@ -116,7 +116,7 @@ func changedMember(c *front.Call) (doorward.User, error) {
 	return member(c)
 }
 
-// dryRun answers as if the action were done, without doing it.
+// dryRun asks for the answer that the action would have, without doing it.
 var dryRun = front.Parameter{Name: "dryRun", Description: "With `true` nothing is changed, recorded or mailed: the answer says what would be", Enum: []string{"true", "false"}}
 
 // ending are the parameters of operations that may end what depends on a membership.

@@ -164,7 +164,7 @@ type rotateWebhookInput struct {
 	GraceHours *front.Int `json:"graceHours,omitempty" minimum:"0" maximum:"168" doc:"How long messages are signed with the present secret, too; 24 if absent"`
 }
 
-// OptionalBody is for front.OptionalBody.
+// OptionalBody implements front.OptionalBody.
 func (rotateWebhookInput) OptionalBody() {}
 
 type webhookSecret struct {

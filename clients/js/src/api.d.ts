@@ -55,7 +55,7 @@ export interface paths {
         put?: never;
         /**
          * Ask whether a subject may do something (AuthZEN)
-         * @description The Access Evaluation API of the OpenID AuthZEN Authorization API 1.0. A refusal is 200 with `decision: false` and a reason. Unknown names are ignored. An evaluation of a session is a use of it.
+         * @description The Access Evaluation API of the OpenID AuthZEN Authorization API 1.0. A refusal is 200 with `decision: false` and a reason. Unknown names are ignored. Evaluating a session counts as a use of it.
          */
         post: operations["evaluateAccess"];
         delete?: never;
@@ -175,7 +175,7 @@ export interface paths {
         put?: never;
         /**
          * Explain why somebody may do something, or may not
-         * @description The decision that a check, introspection and AuthZEN make, with its causes. It is no use of a session or key. The same question about the same roles, policies and version has the same answer. Ids and credentials of other tenants are not found.
+         * @description The decision that a check, introspection and AuthZEN make, with its causes. It doesn't count as a use of the session or key. The same question about the same roles, policies and version has the same answer. Ids and credentials of other tenants are not found.
          */
         post: operations["explainAccess"];
         delete?: never;

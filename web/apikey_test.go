@@ -20,7 +20,8 @@ const (
 	reportPath = "/api/v2/auth/report-key"
 )
 
-// makeKey creates an API key with the values, unless they name others, that it needs.
+// makeKey requests an API key with the values, and with a default name and permissions
+// unless they have these.
 func (s *server) makeKey(t *testing.T, by *doorwardtest.Person, values m, opts ...opt) answer {
 	t.Helper()
 	body := m{"name": "Reports", "permissions": []string{"report.read", "message.send"}}
@@ -56,8 +57,8 @@ func TestCreateAPIKey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		a := d.makeKey(t, acme.Owner, nil).ok(http.StatusCreated)
-		a.names("", "apiKey", "key")
-		a.names("apiKey", "id", "tenantId", "name", "status", "role", "effectiveRole", "permissions", "effectivePermissions", "ownerId", "createdBy", "createdAt", "expiresAt", "allowedIps", "hint")
+		a.members("", "apiKey", "key")
+		a.members("apiKey", "id", "tenantId", "name", "status", "role", "effectiveRole", "permissions", "effectivePermissions", "ownerId", "createdBy", "createdAt", "expiresAt", "allowedIps", "hint")
 		a.is("apiKey.status", "active").is("apiKey.role", "USER").is("apiKey.ownerId", acme.Owner.ID).is("apiKey.createdBy", acme.Owner.ID)
 		a.is("apiKey.tenantId", acme.ID).is("apiKey.effectiveRole", "USER")
 		if life := a.instant("apiKey.expiresAt").Sub(a.instant("apiKey.createdAt")); life != 365*24*time.Hour {
@@ -84,7 +85,7 @@ func TestCreateAPIKey(t *testing.T) {
 		b.is("apiKey.role", "ADMIN").is("apiKey.ownerId", bob.ID).is("apiKey.createdBy", ann.ID).is("apiKey.perSecond", 10000.0)
 		got := fmt.Sprint(b.at("apiKey.permissions"), b.at("apiKey.effectivePermissions"), b.at("apiKey.allowedIps"))
 		if got != "[message.read user.read] [message.read user.read] [192.0.2.7 198.51.100.0/24 2001:db8::/32]" {
-			t.Errorf("made were %s", got)
+			t.Errorf("the second key has %s", got)
 		}
 	})
 }
@@ -197,7 +198,7 @@ func TestEditAPIKey(t *testing.T) {
 			t.Errorf("the key ends after %v", life)
 		}
 		if again := d.getKey(t, acme.Owner, id); again.header.Get("ETag") != a.header.Get("ETag") || again.header.Get("ETag") == before.header.Get("ETag") {
-			t.Errorf("ETags: %q before, %q in the answer, %q then", before.header.Get("ETag"), a.header.Get("ETag"), again.header.Get("ETag"))
+			t.Errorf("the ETags are %q before the change, %q in its answer, %q afterwards", before.header.Get("ETag"), a.header.Get("ETag"), again.header.Get("ETag"))
 		}
 		d.patchKey(t, acme.Owner, id, m{"name": "X"}, with("If-Match", before.header.Get("ETag"))).fails(http.StatusPreconditionFailed, "precondition_failed")
 		d.patchKey(t, acme.Owner, id, m{"permissions": []string{}, "status": "revoked", "perSecond": -1}).invalid("/permissions", "required", "/status", "invalid", "/perSecond", "out_of_range")
@@ -208,8 +209,8 @@ func TestEditAPIKey(t *testing.T) {
 	})
 }
 
-// The order of the refusals: a key above the caller's role before what is wrong with the
-// values.
+// A caller whose role doesn't manage keys gets 403, and one of another tenant the 404 of an
+// unknown key, both before the values are checked.
 func TestWhoManagesAPIKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
@@ -224,7 +225,7 @@ func TestWhoManagesAPIKeys(t *testing.T) {
 			answers := map[string]bool{}
 			for _, absent := range []string{id, "key_aaaaaaaaaaaaaaaaaaaaaaaaaa"} {
 				a := d.send(t, fmt.Sprintf(route, absent), body, as(zeta.Owner.Token())).fails(http.StatusNotFound, "not_found")
-				answers[strings.ReplaceAll(a.blank(), absent, "ID")] = true
+				answers[strings.ReplaceAll(a.withoutIDs(), absent, "ID")] = true
 			}
 			if len(answers) != 1 {
 				t.Errorf("%s: the answers for a foreign and an unknown key differ: %v", route, answers)
@@ -256,7 +257,7 @@ func TestRotateAPIKey(t *testing.T) {
 		d.send(t, "DELETE "+keysPath+"/"+id+"/previous", nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 		d.getKey(t, acme.Owner, id).is("previous", nil).is("status", "active")
 		if rotate(m{"graceHours": 0}).ok(http.StatusCreated).at("apiKey.previous") != nil {
-			t.Error("a grace of no time leaves the secret")
+			t.Error("with graceHours 0 the old secret is still valid")
 		}
 		d.patchKey(t, acme.Owner, id, m{"expiresInDays": 1}).ok(http.StatusOK)
 		b := rotate(m{"graceHours": 168}).ok(http.StatusCreated)
@@ -266,7 +267,7 @@ func TestRotateAPIKey(t *testing.T) {
 		d.send(t, "DELETE "+keysPath+"/"+id, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 		rotate(m{}).fails(http.StatusConflict, "key_ended")
 		other, _ := d.newKey(t, acme.Owner, nil)
-		d.send(t, "POST "+keysPath+"/"+other+"/rotate", nil, as(acme.Owner.Token())).ok(http.StatusCreated) // nothing in a body is needed
+		d.send(t, "POST "+keysPath+"/"+other+"/rotate", nil, as(acme.Owner.Token())).ok(http.StatusCreated) // the body may be absent
 	})
 }
 
@@ -284,9 +285,9 @@ func TestRevokeAPIKey(t *testing.T) {
 	})
 }
 
-const leakNews = "An API key of Acme was found and revoked"
+const leakSubject = "An API key of Acme was found and revoked"
 
-// A report that shows a key ends it; its owner and those who manage keys are told, once.
+// A report of a key revokes it. Its owner and those who manage keys get one mail each.
 func TestReportKey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -294,10 +295,10 @@ func TestReportKey(t *testing.T) {
 		acme.Join("cat@acme.example", "USER")
 		id, key := d.newKey(t, ann, m{"ownerId": bob.ID, "name": "Shop"})
 		hint := d.getKey(t, ann, id).text("hint")
-		told := map[string]func() string{}
+		newSubjects := map[string]func() string{}
 		for _, who := range []string{acme.Owner.Email, ann.Email, bob.Email, "cat@acme.example"} {
-			news := d.newMails(t, who)
-			told[who] = func() string { return strings.Join(subjects(news()), ", ") }
+			newMails := d.newMails(t, who)
+			newSubjects[who] = func() string { return strings.Join(subjects(newMails()), ", ") }
 		}
 		ofAnn := d.newMails(t, ann.Email)
 		for range 2 {
@@ -307,14 +308,14 @@ func TestReportKey(t *testing.T) {
 			}
 		}
 		d.getKey(t, ann, id).ok(http.StatusOK).is("status", "revoked")
-		wantOneMail(t, ofAnn(), leakNews, "the API key Shop ("+hint+") of Acme", "Reported from: 203.0.113.9", "Owner: "+bob.Email, "Last used: never", "Look in the audit trail")
-		for who, news := range told {
-			want := leakNews
+		wantOneMail(t, ofAnn(), leakSubject, "the API key Shop ("+hint+") of Acme", "Reported from: 203.0.113.9", "Owner: "+bob.Email, "Last used: never", "Look in the audit trail")
+		for who, subjectsTo := range newSubjects {
+			want := leakSubject
 			if who == "cat@acme.example" {
 				want = ""
 			}
-			if got := news(); got != want {
-				t.Errorf("%s was told %q, want %q", who, got, want)
+			if got := subjectsTo(); got != want {
+				t.Errorf("%s got the mails %q, want %q", who, got, want)
 			}
 		}
 		d.send(t, "POST "+reportPath, m{"key": secret.NewKey("dwk_").Reveal()}).ok(http.StatusNoContent)
@@ -324,7 +325,8 @@ func TestReportKey(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// The secret that a rotation has replaced ends the whole key, too, while it is valid.
+// A report of the secret that a rotation has replaced revokes the whole key if that secret
+// is still valid.
 func TestReportReplacedSecret(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -341,21 +343,21 @@ func TestReportReplacedSecret(t *testing.T) {
 
 func TestReportOperatorKey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		news, key := d.newMails(t, doorwardtest.OperatorAddress), d.operatorKey(t)
+		newMails, key := d.newMails(t, doorwardtest.OperatorAddress), d.operatorKey(t)
 		d.send(t, "GET /api/v2/tenants", nil, bearer(key)).ok(http.StatusOK)
 		for range 2 {
 			d.send(t, "POST "+reportPath, m{"key": key}, from203).ok(http.StatusNoContent)
 		}
 		d.send(t, "GET /api/v2/tenants", nil, bearer(key)).fails(http.StatusUnauthorized, "unauthenticated")
 		site := strings.TrimPrefix(d.base, "http://")
-		wantOneMail(t, news(), "An operator key of "+site+" was found and revoked", "the operator key test 1 of "+site, "Reported from: 203.0.113.9")
+		wantOneMail(t, newMails(), "An operator key of "+site+" was found and revoked", "the operator key test 1 of "+site, "Reported from: 203.0.113.9")
 		d.send(t, "POST "+reportPath, m{"key": secret.NewKey("dwo_").Reveal()}).ok(http.StatusNoContent)
 		d.send(t, "POST "+reportPath, m{"key": "dwo_" + forged}).ok(http.StatusNoContent)
 		d.send(t, "POST "+reportPath, m{"key": "dwo_" + forged[1:]}).invalid("/key", "invalid")
 	}, doorwardtest.TrustLoopback())
 }
 
-// A client address has 30 reports in ten minutes; others don't notice.
+// A client address has 30 reports in ten minutes; those of others don't count for it.
 func TestReportsAreLimited(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -365,8 +367,9 @@ func TestReportsAreLimited(t *testing.T) {
 		}
 		a := d.send(t, "POST "+reportPath, m{"key": key}, from203).fails(http.StatusTooManyRequests, "too_many_attempts")
 		if wait := a.wait(); wait < 9*time.Minute || wait > 10*time.Minute {
-			t.Errorf("to wait are %v", wait)
+			t.Errorf("Retry-After is %v", wait)
 		}
+		d.send(t, "POST "+reportPath, m{"key": secret.NewKey("dwk_").Reveal()}, from("198.51.100.7")).ok(http.StatusNoContent)
 		d.getKey(t, acme.Owner, id).is("status", "active")
 		d.Advance(10 * time.Minute)
 		d.send(t, "POST "+reportPath, m{"key": key}, from203).ok(http.StatusNoContent)
@@ -374,17 +377,17 @@ func TestReportsAreLimited(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// An owner hears of the end of a key 30 days, 7 days and one day before, each once.
+// An owner gets a mail 30 days, 7 days and one day before a key ends, each once.
 func TestExpiringKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
-		news := d.newMails(t, bob.Email)
+		newMails := d.newMails(t, bob.Email)
 		id, _ := d.newKey(t, acme.Owner, m{"name": "Shop", "ownerId": bob.ID, "expiresInDays": 40})
 		a := d.getKey(t, acme.Owner, id)
 		ends := a.instant("expiresAt")
 		subject := "The API key Shop ends on " + ends.Format("2006-01-02 15:04 UTC")
-		told := func(wait time.Duration, want int) {
+		mailsAfter := func(wait time.Duration, want int) {
 			t.Helper()
 			d.Advance(wait)
 			for range 2 {
@@ -392,7 +395,7 @@ func TestExpiringKeys(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := news()
+			got := newMails()
 			if want == 0 {
 				wantNoMail(t, got)
 				return
@@ -400,18 +403,18 @@ func TestExpiringKeys(t *testing.T) {
 			wantOneMail(t, got, subject, "the API key Shop ("+a.text("hint")+") of Acme ends", "You are its owner", d.base+"/console/keys/"+id)
 		}
 		const day = 24 * time.Hour
-		told(9*day, 0)
-		told(2*day, 1)  // 29 days before
-		told(21*day, 0) // 8 days before
-		told(2*day, 1)  // 6
-		told(5*day, 1)  // 1, less what the test has taken
-		told(2*day, 0)  // over
+		mailsAfter(9*day, 0)
+		mailsAfter(2*day, 1)  // 29 days before
+		mailsAfter(21*day, 0) // 8 days before
+		mailsAfter(2*day, 1)  // 6
+		mailsAfter(5*day, 1)  // 1, less what the test has taken
+		mailsAfter(2*day, 0)  // over
 		acme.Owner.Login()
 		d.getKey(t, acme.Owner, id).is("status", "expired")
 	})
 }
 
-// A key that has got another end, or has ended, since a mail was queued needs no mail.
+// A queued mail is not sent if the key has since got a later end or was revoked.
 func TestExpiringMailIsObsolete(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
@@ -419,7 +422,7 @@ func TestExpiringMailIsObsolete(t *testing.T) {
 	acme := d.Tenant("Acme")
 	d.emptyQueue(t)
 	later, _ := d.newKey(t, acme.Owner, m{"name": "later", "expiresInDays": 2})
-	gone, _ := d.newKey(t, acme.Owner, m{"name": "gone", "expiresInDays": 2})
+	revoked, _ := d.newKey(t, acme.Owner, m{"name": "revoked", "expiresInDays": 2})
 	d.newKey(t, acme.Owner, m{"name": "kept", "expiresInDays": 2})
 	d.clock.advance(36 * time.Hour)
 	acme.Owner.Login()
@@ -429,9 +432,9 @@ func TestExpiringMailIsObsolete(t *testing.T) {
 	if err := d.Node.App.APIKeys.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d.tried(t) // else one in transit may still arrive
+	d.waitUntilTried(t) // else one in transit may still arrive
 	d.patchKey(t, acme.Owner, later, m{"expiresInDays": 100}).ok(http.StatusOK)
-	d.send(t, "DELETE "+keysPath+"/"+gone, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
+	d.send(t, "DELETE "+keysPath+"/"+revoked, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 	sink.Behave()
 	d.clock.advance(time.Minute)
 	d.emptyQueue(t)
@@ -444,37 +447,37 @@ func TestExpiringMailIsObsolete(t *testing.T) {
 	}
 }
 
-func (h *recorder) withKeys() []step {
+func (r *recorder) keySteps() []step {
 	id, key := "", ""
 	return []step{
 		{"an API key", func() {
-			a := h.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}, "expiresInDays": 2}, h.as(h.ann)).ok(201)
-			id, key = a.text("apiKey.id"), h.keep(a.text("key"))
-			h.names[id] = "KEY"
+			a := r.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}, "expiresInDays": 2}, r.as(r.ann)).ok(201)
+			id, key = a.text("apiKey.id"), r.keep(a.text("key"))
+			r.names[id] = "KEY"
 		}, []string{
 			`Acme: ann done apikey.create key KEY, name "" "Shop", permissions "" "message.send", expiresAt "" "TIME", ownerId "" "ann", role "" "USER"`,
 		}},
 		{"an API key by a USER", func() {
-			h.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}}, h.as(h.bob)).fails(403, "forbidden")
+			r.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}}, r.as(r.bob)).fails(403, "forbidden")
 		}, []string{
 			`Acme: bob refused apikey.manage tenant Acme, reason "" "forbidden"`,
 		}},
 		{"an API key above one's role", func() {
-			h.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}, "role": "OWNER"}, h.as(h.ann)).fails(403, "forbidden")
+			r.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}, "role": "OWNER"}, r.as(r.ann)).fails(403, "forbidden")
 		}, []string{
 			`Acme: ann refused apikey.create key key, reason "" "forbidden", role "" "OWNER"`,
 		}},
 		{"an API key changed", func() {
 			for range 2 {
-				h.ask("PATCH "+keysPath+"/"+id, m{"name": "Shop 2", "perSecond": 5, "allowedIps": []string{"192.0.2.0/24"}, "status": "disabled"}, h.as(h.ann)).ok(200)
+				r.ask("PATCH "+keysPath+"/"+id, m{"name": "Shop 2", "perSecond": 5, "allowedIps": []string{"192.0.2.0/24"}, "status": "disabled"}, r.as(r.ann)).ok(200)
 			}
 		}, []string{
 			`Acme: ann done apikey.update key KEY, name "Shop" "Shop 2", allowedIps "" "192.0.2.0/24", perSecond "" "5", status "active" "disabled"`,
 		}},
 		{"an API key rotated", func() {
-			h.ask("PATCH "+keysPath+"/"+id, m{"status": "active"}, h.as(h.ann)).ok(200)
-			h.keep(h.ask("POST "+keysPath+"/"+id+"/rotate", m{}, h.as(h.ann)).ok(201).text("key"))
-			h.ask("DELETE "+keysPath+"/"+id+"/previous", nil, h.as(h.ann)).ok(204)
+			r.ask("PATCH "+keysPath+"/"+id, m{"status": "active"}, r.as(r.ann)).ok(200)
+			r.keep(r.ask("POST "+keysPath+"/"+id+"/rotate", m{}, r.as(r.ann)).ok(201).text("key"))
+			r.ask("DELETE "+keysPath+"/"+id+"/previous", nil, r.as(r.ann)).ok(204)
 		}, []string{
 			`Acme: ann done apikey.update key KEY, status "disabled" "active"`,
 			`Acme: ann done apikey.rotate key KEY, hint "HINT" "HINT", previousEndsAt "" "TIME"`,
@@ -482,32 +485,32 @@ func (h *recorder) withKeys() []step {
 		}},
 		{"an API key revoked", func() {
 			for range 2 {
-				h.ask("DELETE "+keysPath+"/"+id, nil, h.as(h.ann)).ok(204)
+				r.ask("DELETE "+keysPath+"/"+id, nil, r.as(r.ann)).ok(204)
 			}
-			h.ask("POST "+reportPath, m{"key": key}).ok(204)
+			r.ask("POST "+reportPath, m{"key": key}).ok(204)
 		}, []string{
 			`Acme: ann done apikey.revoke key KEY, status "active" "revoked"`,
 		}},
 		{"an API key that has ended", func() {
-			h.ask("GET /api/v2/auth/key", nil, bearer(key)).fails(401, "unauthenticated")
+			r.ask("GET /api/v2/auth/key", nil, bearer(key)).fails(401, "unauthenticated")
 		}, []string{
 			`Acme: anonymous refused apikey.refuse key KEY, reason "" "unauthenticated", cause "" "revoked"`,
 		}},
 		{"an API key reported", func() {
-			a := h.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}}, h.as(h.owner)).ok(201)
-			h.names[a.text("apiKey.id")] = "KEY"
-			h.news()
+			a := r.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}}, r.as(r.owner)).ok(201)
+			r.names[a.text("apiKey.id")] = "KEY"
+			r.newEvents()
 			for range 2 {
-				h.ask("POST "+reportPath, m{"key": h.keep(a.text("key"))}).ok(204)
+				r.ask("POST "+reportPath, m{"key": r.keep(a.text("key"))}).ok(204)
 			}
 		}, []string{
 			`Acme: anonymous done apikey.leak key KEY, status "active" "revoked"`,
 		}},
 		{"an operator key reported", func() {
-			spare := h.keep(h.operatorKey(h.t))
-			h.news()
+			spare := r.keep(r.operatorKey(r.t))
+			r.newEvents()
 			for range 2 {
-				h.ask("POST "+reportPath, m{"key": spare}).ok(204)
+				r.ask("POST "+reportPath, m{"key": spare}).ok(204)
 			}
 		}, []string{
 			`-: anonymous done apikey.leak key key, name "test 3" ""`,
@@ -515,21 +518,21 @@ func (h *recorder) withKeys() []step {
 	}
 }
 
-// withTheEndOfKeys moves the clock past the end of sessions.
-func (h *recorder) withTheEndOfKeys() []step {
+// keyExpirySteps move the clock past the end of all sessions.
+func (r *recorder) keyExpirySteps() []step {
 	var key string
 	sweep := func() {
-		h.Advance(25 * time.Hour)
-		if err := h.Node.App.APIKeys.Sweep(h.t.Context()); err != nil {
-			h.t.Fatal(err)
+		r.Advance(25 * time.Hour)
+		if err := r.Node.App.APIKeys.Sweep(r.t.Context()); err != nil {
+			r.t.Fatal(err)
 		}
 	}
 	return []step{
 		{"an API key that ends soon", func() {
-			a := h.ask("POST "+keysPath, m{"name": "Short", "permissions": []string{"message.send"}, "expiresInDays": 2}, as(h.token)).ok(201)
-			h.names[a.text("apiKey.id")] = "KEY"
-			key = h.keep(a.text("key"))
-			h.news()
+			a := r.ask("POST "+keysPath, m{"name": "Short", "permissions": []string{"message.send"}, "expiresInDays": 2}, as(r.token)).ok(201)
+			r.names[a.text("apiKey.id")] = "KEY"
+			key = r.keep(a.text("key"))
+			r.newEvents()
 			sweep()
 		}, []string{
 			`Acme: system done apikey.expiring key KEY, endsAt "" "TIME"`,
@@ -537,7 +540,7 @@ func (h *recorder) withTheEndOfKeys() []step {
 		{"an API key that has expired", sweep, []string{
 			`Acme: system done apikey.expire key KEY, status "active" "expired"`,
 		}},
-		{"an expired API key used", func() { h.ask("GET /api/v2/users", nil, bearer(key)).fails(401, "unauthenticated") }, []string{
+		{"an expired API key used", func() { r.ask("GET /api/v2/users", nil, bearer(key)).fails(401, "unauthenticated") }, []string{
 			`Acme: anonymous refused apikey.refuse key KEY, reason "" "unauthenticated", cause "" "expired"`,
 		}},
 	}

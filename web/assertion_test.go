@@ -14,14 +14,14 @@ const (
 	jwksPath  = "GET /.well-known/jwks.json"
 )
 
-// Without a signing key that it can open, or without the database, a server that has lost
-// the keys from memory neither signs nor says that there are no keys.
+// A server that can't open its signing keys, or has them neither in memory nor in a reachable
+// database, signs nothing and doesn't publish an empty key set.
 func TestAssertionsWithoutSigningKeys(t *testing.T) {
 	const audience = "https://messages.example"
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		sign := func() answer { return d.send(t, tokenPath, m{"audience": audience}, as(owner.Token())) }
-		sign().ok(http.StatusOK).names("", "assertion", "expiresAt")
+		sign().ok(http.StatusOK).members("", "assertion", "expiresAt")
 		d.sealSigningKeysElsewhere(t)
 		sign().fails(http.StatusConflict, "master_key_missing")
 		d.send(t, jwksPath, nil).fails(http.StatusConflict, "master_key_missing")

@@ -51,11 +51,11 @@ func TestAuditEvents(t *testing.T) {
 
 		// The newest event in full: actor, action, target, source, before and after.
 		e := d.trail(t, ann, "?action=user.role&target="+bob.ID)[0]
-		for _, gone := range []string{"id", "at"} {
-			if s, _ := e[gone].(string); s == "" {
-				t.Errorf("no %s in %v", gone, e)
+		for _, name := range []string{"id", "at"} { // they differ in each run
+			if s, _ := e[name].(string); s == "" {
+				t.Errorf("no %s in %v", name, e)
 			}
-			delete(e, gone)
+			delete(e, name)
 		}
 		want := m{
 			"action": "user.role", "outcome": "done", "tenantId": acme.ID, "ip": "127.0.0.1", "requestId": "mine-1",
@@ -76,7 +76,7 @@ func TestAuditEvents(t *testing.T) {
 		if len(refused) != 1 || refused[0]["target"].(m)["id"] != bob.ID || refused[0]["changes"].([]any)[0].(m)["to"] != "invalid_credentials" {
 			t.Errorf("the refused login is %v", refused)
 		}
-		d.filters(t, acme, ann, bob)
+		d.checkFilters(t, acme, ann, bob)
 
 		// Another tenant's trail has none of these events, with any filter.
 		for _, e := range append(d.trail(t, zeta.Owner, ""), d.trail(t, zeta.Owner, "?actor="+ann.ID)...) {
@@ -90,7 +90,7 @@ func TestAuditEvents(t *testing.T) {
 			d.send(t, trailPath, nil, as(who.Token())).fails(http.StatusForbidden, "forbidden")
 			d.send(t, trailPath+"?format=csv", nil, as(who.Token())).fails(http.StatusForbidden, "forbidden")
 		}
-		if n := timesOf(d.trail(t, ann, "?action=audit.read&actor="+bob.ID)); n != 2 {
+		if n := countRefusals(d.trail(t, ann, "?action=audit.read&actor="+bob.ID)); n != 2 {
 			t.Errorf("%d refusals to read the trail, want 2", n)
 		}
 		d.send(t, trailPath, nil).fails(http.StatusUnauthorized, "unauthenticated")
@@ -101,8 +101,8 @@ func TestAuditEvents(t *testing.T) {
 	})
 }
 
-// timesOf returns how many refusals the events stand for.
-func timesOf(events []m) (sum int) {
+// countRefusals returns how many refusals the events stand for: one may count several.
+func countRefusals(events []m) (sum int) {
 	for _, e := range events {
 		n := 1
 		for _, c := range e["changes"].([]any) {
@@ -115,7 +115,9 @@ func timesOf(events []m) (sum int) {
 	return sum
 }
 
-func (s *server) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwardtest.Person) {
+// checkFilters requires that each filter chooses the events it describes, and that invalid
+// ones are refused.
+func (s *server) checkFilters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwardtest.Person) {
 	t.Helper()
 	all := s.trail(t, ann, "?limit=200")
 	at := all[2]["at"].(string)
@@ -171,12 +173,12 @@ func (s *server) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *door
 		}
 		faults := a.fails(http.StatusUnprocessableEntity, "validation_failed").at("errors").([]any)
 		if f := faults[0].(m); len(faults) != 1 || fmt.Sprint(f["parameter"], " ", f["code"]) != want {
-			t.Errorf("%q is said to have the faults %v, want %s", query, faults, want)
+			t.Errorf("the faults of %q are %v, want %s", query, faults, want)
 		}
 	}
 }
 
-// Pages stay complete while events are added, including those that reading causes.
+// Pages stay complete while events are added between them.
 func TestAuditPages(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -251,9 +253,9 @@ func TestAuditAsCSV(t *testing.T) {
 				t.Errorf("row %d (-json +csv):\n%s", i, diff)
 			}
 		}
-		mine := readCSV(t, d.send(t, trailPath+"?format=csv&outcome=done&request=-1-1", nil, owner).ok(http.StatusOK))
-		if len(mine) != 1 || mine[0][2] != "tenant.update" {
-			t.Errorf("the file of one request has %v", mine)
+		ofRequest := readCSV(t, d.send(t, trailPath+"?format=csv&outcome=done&request=-1-1", nil, owner).ok(http.StatusOK))
+		if len(ofRequest) != 1 || ofRequest[0][2] != "tenant.update" {
+			t.Errorf("the file of one request has %v", ofRequest)
 		}
 		whole := d.send(t, trailPath+"?format=csv", nil, owner).ok(http.StatusOK)
 		if diff := cmp.Diff(rows, readCSV(t, whole)); diff != "" || whole.header.Get("Link") != "" {
@@ -355,7 +357,7 @@ func TestAttemptsAreRecordedTogether(t *testing.T) {
 					some = append(some, e)
 				}
 			}
-			return len(some), timesOf(some)
+			return len(some), countRefusals(some)
 		}
 		for range 2 {
 			d.login(t, ann.Email, "wrong").fails(http.StatusUnauthorized, "invalid_credentials")
@@ -379,8 +381,8 @@ func TestAttemptsAreRecordedTogether(t *testing.T) {
 	}, doorwardtest.LoginLimits(2, 0))
 }
 
-// The file has the names and addresses of actor and target.
-func TestNamesInTheTrailsFile(t *testing.T) {
+// The CSV has the names and addresses of actor and target.
+func TestNamesInTheCSVOfTheTrail(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
@@ -390,7 +392,7 @@ func TestNamesInTheTrailsFile(t *testing.T) {
 		if diff := cmp.Diff([]string{"Olive", "Ann", ann.Email}, rows[0][13:]); diff != "" || rows[0][6] != acme.Owner.Email {
 			t.Errorf("by %s (-want +got):\n%s", rows[0][6], diff)
 		}
-		// Who was removed keeps the name in the trail.
+		// The trail still has the name of a person who was removed.
 		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
 		for _, row := range readCSV(t, d.send(t, trailPath+"?format=csv&target="+ann.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)) {
 			if row[14] != "Ann" || row[15] != ann.Email {

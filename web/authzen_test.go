@@ -52,12 +52,12 @@ func memberOf(tenantID string, who *doorwardtest.Person) m {
 // permits and refuses end the test unless the decision is that one.
 func (e evaluator) permits(t *testing.T, question m) {
 	t.Helper()
-	e.send(t, evaluationPath, question, e.key).ok(http.StatusOK).is("decision", true).names("", "decision")
+	e.send(t, evaluationPath, question, e.key).ok(http.StatusOK).is("decision", true).members("", "decision")
 }
 
 func (e evaluator) refuses(t *testing.T, question m, reason string) {
 	t.Helper()
-	a := e.send(t, evaluationPath, question, e.key).ok(http.StatusOK).is("decision", false).names("", "decision", "context")
+	a := e.send(t, evaluationPath, question, e.key).ok(http.StatusOK).is("decision", false).members("", "decision", "context")
 	if got := a.text("context.reason"); !strings.Contains(got, reason) {
 		t.Errorf("%v is refused for the reason %q, want %q", question, got, reason)
 	}
@@ -109,7 +109,7 @@ func TestEvaluationTenant(t *testing.T) {
 		}
 		e.permits(t, send(entity("user", ann.ID), acme))
 		e.refuses(t, send(memberOf(globex.ID, ann), globex), "There is no such subject.")
-		d.enrol(t, globex, ann, "VIEWER")
+		d.addMember(t, globex, ann, "VIEWER")
 		e.refuses(t, send(entity("user", ann.ID), acme), "several tenants")
 		e.permits(t, send(memberOf(acme.ID, ann), acme))
 		e.refuses(t, send(memberOf(globex.ID, ann), globex), "VIEWER")
@@ -130,8 +130,9 @@ func TestEvaluationTenant(t *testing.T) {
 	})
 }
 
-// What has ended is refused, whatever it is named by.
-func TestEvaluationOfTheEnded(t *testing.T) {
+// Disabled keys, suspended people, ended sessions, and all subjects of a closing or frozen
+// tenant are refused.
+func TestEvaluationOfEndedSubjects(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
@@ -152,7 +153,7 @@ func TestEvaluationOfTheEnded(t *testing.T) {
 		e.permits(t, ask(entity("user", ann.ID)))
 		d.patchKey(t, acme.Owner, disabled, m{"status": "active"}).ok(http.StatusOK)
 		for _, status := range []doorward.TenantStatus{doorward.TenantClosing, doorward.TenantFrozen} {
-			d.setTenant(t, acme, status)
+			d.setTenantStatus(t, acme, status)
 			for _, subject := range []m{entity("user", ann.ID), entity("user", acme.Owner.ID), entity("key", disabled)} {
 				e.refuses(t, ask(subject), "tenant")
 			}
@@ -169,9 +170,9 @@ func TestEvaluationForm(t *testing.T) {
 		for path, sought := range map[string]string{evaluationPath: "", evaluationsPath: "", searchPath + "subject": "/subject/id", searchPath + "resource": "/resource/id", searchPath + "action": "/action/name"} {
 			d.send(t, path, whole, e.key).ok(http.StatusOK)
 			for pointer, body := range map[string]m{
-				"/subject": without2(whole, "subject", ""), "/action": without2(whole, "action", ""), "/resource": without2(whole, "resource", ""),
-				"/subject/type": without2(whole, "subject", "type"), "/subject/id": without2(whole, "subject", "id"), "/action/name": without2(whole, "action", "name"),
-				"/resource/type": without2(whole, "resource", "type"), "/resource/id": without2(whole, "resource", "id"),
+				"/subject": withoutMember(whole, "subject", ""), "/action": withoutMember(whole, "action", ""), "/resource": withoutMember(whole, "resource", ""),
+				"/subject/type": withoutMember(whole, "subject", "type"), "/subject/id": withoutMember(whole, "subject", "id"), "/action/name": withoutMember(whole, "action", "name"),
+				"/resource/type": withoutMember(whole, "resource", "type"), "/resource/id": withoutMember(whole, "resource", "id"),
 			} {
 				if pointer == sought || pointer == "/action" && sought == "/action/name" {
 					d.send(t, path, body, e.key).ok(http.StatusOK)
@@ -202,15 +203,16 @@ func TestEvaluationForm(t *testing.T) {
 	})
 }
 
-// without2 is a copy without a member, or without a member of that member.
-func without2(from m, name, inner string) m {
+// withoutMember returns a copy without the member or, if inner is not empty, without that
+// member of the member.
+func withoutMember(from m, name, inner string) m {
 	c := m{}
 	for k, v := range from {
 		if k == name && inner == "" {
 			continue
 		}
 		if c[k] = v; k == name {
-			c[k] = without2(v.(m), inner, "")
+			c[k] = withoutMember(v.(m), inner, "")
 		}
 	}
 	return c
@@ -259,7 +261,7 @@ func TestEvaluations(t *testing.T) {
 		e, tenant := newEvaluator(t, d), entity("tenant", acme.ID)
 		decisions := func(body m) (all []any) {
 			t.Helper()
-			a := d.send(t, evaluationsPath, body, e.key).ok(http.StatusOK).names("", "evaluations")
+			a := d.send(t, evaluationsPath, body, e.key).ok(http.StatusOK).members("", "evaluations")
 			for _, one := range a.at("evaluations").([]any) {
 				all = append(all, one.(m)["decision"])
 			}
@@ -298,9 +300,9 @@ func TestEvaluations(t *testing.T) {
 		}
 
 		single := question(entity("user", ann.ID), "message.read", tenant)
-		d.send(t, evaluationsPath, single, e.key).ok(http.StatusOK).names("", "decision").is("decision", true)
+		d.send(t, evaluationsPath, single, e.key).ok(http.StatusOK).members("", "decision").is("decision", true)
 		single["evaluations"] = []m{}
-		d.send(t, evaluationsPath, single, e.key).ok(http.StatusOK).names("", "decision").is("decision", true)
+		d.send(t, evaluationsPath, single, e.key).ok(http.StatusOK).members("", "decision").is("decision", true)
 		single["evaluations"] = slices.Repeat([]m{{}}, 100)
 		want("a hundred", decisions(single), slices.Repeat([]any{true}, 100)...)
 		single["evaluations"] = slices.Repeat([]m{{}}, 101)
@@ -308,10 +310,11 @@ func TestEvaluations(t *testing.T) {
 	})
 }
 
-// found reads all pages of a search, of some results each, as their "id" or "name".
+// found returns the ids of all results of a search (of actions: the names), read in pages of
+// at most limit results.
 func (e evaluator) found(t *testing.T, what string, body m, limit int) (all []string) {
 	t.Helper()
-	request := without2(body, "page", "")
+	request := withoutMember(body, "page", "")
 	for token := ""; ; {
 		request["page"] = m{"limit": limit, "token": token}
 		a := e.send(t, searchPath+what, request, e.key).ok(http.StatusOK)
@@ -336,29 +339,29 @@ func TestSearches(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		e, narrow, tenant := newEvaluator(t, d), newEvaluator(t, d, globex.ID), entity("tenant", acme.ID)
-		may := []string{acme.Owner.ID}
+		senders := []string{acme.Owner.ID}
 		var viewer *doorwardtest.Person
 		for i, role := range []string{"VIEWER", "USER", "VIEWER", "USER", "ADMIN", "VIEWER"} {
 			p := acme.Join(fmt.Sprintf("p%d@acme.example", i), role)
 			if role == "VIEWER" {
 				viewer = p
 			} else {
-				may = append(may, p.ID)
+				senders = append(senders, p.ID)
 			}
 		}
-		d.suspend(t, acme.ID, may[1])
-		may = slices.Delete(may, 1, 2)
-		slices.Sort(may)
+		d.suspend(t, acme.ID, senders[1])
+		senders = slices.Delete(senders, 1, 2)
+		slices.Sort(senders)
 		users := m{"subject": m{"type": "user", "id": "ignored"}, "action": m{"name": "message.send"}, "resource": tenant}
 		for _, limit := range []int{1, 2, 100} {
 			got := e.found(t, "subject", users, limit)
 			slices.Sort(got)
-			if !slices.Equal(got, may) {
-				t.Errorf("pages of %d find %q, want %q", limit, got, may)
+			if !slices.Equal(got, senders) {
+				t.Errorf("pages of %d find %q, want %q", limit, got, senders)
 			}
 		}
 		a := d.send(t, searchPath+"subject", users, e.key).ok(http.StatusOK)
-		for _, r := range a.at("results").([]any) { // each can be asked about as it is
+		for _, r := range a.at("results").([]any) { // each can be sent back as a subject
 			e.permits(t, question(r.(m), "message.send", tenant))
 		}
 		key, _ := d.newKey(t, acme.Owner, nil)
@@ -367,14 +370,14 @@ func TestSearches(t *testing.T) {
 			t.Errorf("the keys %q, want %s", got, key)
 		}
 
-		d.enrol(t, globex, viewer, "USER")
+		d.addMember(t, globex, viewer, "USER")
 		tenants := m{"subject": entity("user", viewer.ID), "action": m{"name": "message.send"}, "resource": m{"type": "tenant"}}
 		if got := e.found(t, "resource", tenants, 1); !slices.Equal(got, []string{globex.ID}) {
-			t.Errorf("she sends in %q, want %s", got, globex.ID)
+			t.Errorf("the VIEWER sends in %q, want %s", got, globex.ID)
 		}
 		tenants["action"] = m{"name": "message.read"}
 		if got := e.found(t, "resource", tenants, 1); len(got) != 2 {
-			t.Errorf("she reads in %q, want both", got)
+			t.Errorf("the VIEWER reads in %q, want both", got)
 		}
 		if got := narrow.found(t, "resource", tenants, 1); !slices.Equal(got, []string{globex.ID}) {
 			t.Errorf("a limited service finds %q, want %s", got, globex.ID)
@@ -412,7 +415,8 @@ func TestSearches(t *testing.T) {
 	})
 }
 
-// A search goes on where it has found nothing in many rows.
+// A page may be empty although results follow, since a search looks at a limited number of
+// rows for each page.
 func TestSearchOfManySubjects(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -471,7 +475,7 @@ func TestAuthzenMetadata(t *testing.T) {
 		for _, path := range []string{metadataPath, metadataPath + "/platform", "GET /platform/.well-known/authzen-configuration"} {
 			a := d.send(t, path, nil).ok(http.StatusOK)
 			const base = "https://door.example/platform"
-			a.names("", "policy_decision_point", "access_evaluation_endpoint", "access_evaluations_endpoint", "search_subject_endpoint", "search_resource_endpoint", "search_action_endpoint")
+			a.members("", "policy_decision_point", "access_evaluation_endpoint", "access_evaluations_endpoint", "search_subject_endpoint", "search_resource_endpoint", "search_action_endpoint")
 			a.is("policy_decision_point", base).is("access_evaluation_endpoint", base+"/access/v1/evaluation").is("access_evaluations_endpoint", base+"/access/v1/evaluations")
 			a.is("search_subject_endpoint", base+"/access/v1/search/subject").is("search_resource_endpoint", base+"/access/v1/search/resource").is("search_action_endpoint", base+"/access/v1/search/action")
 		}
@@ -548,7 +552,7 @@ func TestEvaluationUnderPolicies(t *testing.T) {
 		refusedBy := func(policy string, q m) {
 			t.Helper()
 			a := d.send(t, evaluationPath, q, e.key).ok(http.StatusOK).is("decision", false)
-			a.names("context", "reason", "policyId").is("context.policyId", policy)
+			a.members("context", "reason", "policyId").is("context.policyId", policy)
 		}
 		e.permits(t, invoice("10000"))
 		e.permits(t, invoice("-9007199254740992")) // what a float64 would make of the number in the policy
@@ -590,7 +594,7 @@ func TestEvaluationUnderPolicies(t *testing.T) {
 	})
 }
 
-// Check, introspection and evaluation decide the same.
+// Check, introspection, evaluation and explanation decide the same.
 func TestEvaluationAgrees(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		rounds, size := 8, 60
@@ -619,9 +623,9 @@ func TestEvaluationAgrees(t *testing.T) {
 				actions = append(actions, string(v.Action))
 			}
 		}
-		// Policies are random, and may refuse little: then there are more rounds.
-		seen, policed, enough := map[bool]int{}, 0, rounds*size/50
-		for round := 0; round < rounds || policed < enough && round < 4*rounds; round++ {
+		// Random policies may refuse too little: then there are more rounds.
+		seen, byPolicy, enough := map[bool]int{}, 0, rounds*size/50
+		for round := 0; round < rounds || byPolicy < enough && round < 4*rounds; round++ {
 			text, ofSessions := "", false
 			if round%4 > 0 {
 				text, ofSessions = randomPolicies(r, actions)
@@ -658,13 +662,13 @@ func TestEvaluationAgrees(t *testing.T) {
 				}
 				policy, _ := byToken[i].(m)["context"].(m)
 				if id := policy["policyId"]; id != nil {
-					policed++
+					byPolicy++
 					if because := fmt.Sprint(explained.at("because")); !strings.Contains(because, fmt.Sprintf("id:%v kind:policy", id)) {
 						t.Errorf("%v is refused by %v; explained: %s", named[i], id, because)
 					}
 				}
 				if ofSessions {
-					continue // a user who is only named has not signed in
+					continue // a user given by id has no session
 				}
 				subject := named[i]["subject"].(m)
 				question := m{subject["type"].(string) + "Id": subject["id"], "action": item["action"], "context": here, "resource": tenant}
@@ -673,13 +677,14 @@ func TestEvaluationAgrees(t *testing.T) {
 				}
 			}
 		}
-		if all := seen[true] + seen[false]; seen[true] < all/10 || seen[false] < all/10 || policed < enough {
-			t.Errorf("%v of %d requests were permitted, %d refused by policies", seen, all, policed)
+		if all := seen[true] + seen[false]; seen[true] < all/10 || seen[false] < all/10 || byPolicy < enough {
+			t.Errorf("%v of %d requests were permitted, %d refused by policies", seen, all, byPolicy)
 		}
 	})
 }
 
-// randomPolicies returns a text, and whether it reads what only a session knows.
+// randomPolicies returns the text of policies, and whether they read what only sessions have
+// (aal, authAge).
 func randomPolicies(r *rand.Rand, actions []string) (text string, ofSessions bool) {
 	principals := []string{"principal", `principal in Role::"USER"`, `principal in Role::"ADMIN"`, `principal in Role::"READERS"`, "principal is User", "principal is Key"}
 	conditions := []string{
@@ -761,7 +766,7 @@ func TestEvaluationOnThreeNodes(t *testing.T) {
 		}
 		for _, s := range []evaluation.Subject{user, session} {
 			if got := allowed(s); slices.Contains(got, true) {
-				t.Errorf("%s after its role or membership has gone: %v", s.Type, got)
+				t.Errorf("%s after a change of role or a suspension: %v", s.Type, got)
 			}
 		}
 		d.send(t, "DELETE /api/v2/api-keys/"+key, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)

@@ -69,19 +69,19 @@ func TestPagesTakeTheCookieOnly(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for _, path := range []string{"/account", "/console", "/console/people", "/login"} {
-			byCookie, byBearer, byNone := page(t, d, path, as(owner.Token())), page(t, d, path, bearer(owner.Token())), page(t, d, path)
+			byCookie, byBearer, byNone := pageStatus(t, d, path, as(owner.Token())), pageStatus(t, d, path, bearer(owner.Token())), pageStatus(t, d, path)
 			if byBearer != byNone {
 				t.Errorf("%s: %s by bearer, %s with nothing", path, byBearer, byNone)
 			}
 			if byCookie == byNone {
-				t.Errorf("%s: %s whether signed in or not", path, byCookie)
+				t.Errorf("%s is %s, whether signed in or not", path, byCookie)
 			}
 		}
 	})
 }
 
-// page returns the status of a page and its redirect.
-func page(t *testing.T, d *server, path string, opts ...opt) string {
+// pageStatus returns the status of a page and its redirect.
+func pageStatus(t *testing.T, d *server, path string, opts ...opt) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.URL+path, nil)
 	if err != nil {
@@ -109,7 +109,7 @@ func TestBearerLikeAnOperatorKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, err := secret.Parse(d.token(t, owner.Email))
+	current, err := secret.Parse(d.token(t, owner.Email))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +118,8 @@ func TestBearerLikeAnOperatorKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	was, is := open.Hash(), token.Hash()
-	if _, err := db.ExecContext(t.Context(), "UPDATE sessions SET token_hash = ? WHERE token_hash = ?", is[:], was[:]); err != nil {
+	before, after := current.Hash(), token.Hash()
+	if _, err := db.ExecContext(t.Context(), "UPDATE sessions SET token_hash = ? WHERE token_hash = ?", after[:], before[:]); err != nil {
 		t.Fatal(err)
 	}
 	d.send(t, "GET /api/v2/auth/session", nil, bearer(text)).ok(http.StatusOK).is("user.id", owner.ID)

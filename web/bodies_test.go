@@ -178,21 +178,21 @@ var wrongValues = map[string]string{
 	"invalid UTF-8": "\"\xff\"", "an escaped NUL": `"a\u0000b"`, "a raw NUL": "\"a\x00b\"", "a raw line break": "\"a\nb\"",
 }
 
-// These have no required members, and need no body.
+// Paths of objects that don't exist.
 const (
 	rotateAbsent     = "/api/v2/api-keys/key_absent/rotate"
 	hookRotateAbsent = "/api/v2/webhooks/whk_absent/rotate-secret"
 	replayAbsent     = "/api/v2/webhooks/whk_absent/replay"
 )
 
-// needNoBody have no required members.
+// needNoBody are the paths at which the body may be absent.
 var needNoBody = []string{rotateAbsent, hookRotateAbsent, replayAbsent, "/api/v2/auth/factors/passkey/begin", "/api/v2/auth/factors/totp"}
 
 func TestHostileBodies(t *testing.T) {
 	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
 		for what, body := range hostileTo(k, good) {
 			if body == "" && slices.Contains(needNoBody, k.path) {
-				continue // it needs no body
+				continue
 			}
 			if a := post(t, body); a.status != http.StatusBadRequest || a.text("code") != "invalid_body" {
 				t.Errorf("%s with %s: %d %s", k.path, what, a.status, a.body)
@@ -214,7 +214,7 @@ func TestWrongTypesOfValues(t *testing.T) {
 				delete(wrong, "false")
 			case m:
 				wrong["a string"], wrong["an object"] = `"7"`, `{"x":1}`
-				if name == "credential" { // any object is of the form; a wrong one is a wrong answer
+				if name == "credential" { // any object is well formed
 					delete(wrong, "an object")
 					delete(wrong, "nested")
 				}
@@ -238,7 +238,7 @@ func TestWrongTypesOfValues(t *testing.T) {
 }
 
 // The strict parser accepts a good body in every valid notation.
-func TestGoodBodiesAreOfTheForm(t *testing.T) {
+func TestGoodBodiesAreWellFormed(t *testing.T) {
 	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
 		padded := " \t\r\n" + strings.ReplaceAll(good, ":", " :\n ") + "\r\n"
 		escaped := strings.Replace(good, `"`, `"\u00`+fmt.Sprintf("%02x", good[2]), 1)
@@ -271,7 +271,7 @@ func TestMissingMembers(t *testing.T) {
 		case "/api/v2/users/bulk", "/api/v2/invitations/resend", "/api/v2/invitations/revoke":
 			post(t, m{}).invalid("/ids", "out_of_range")
 			return
-		case planPath: // an empty text is one
+		case planPath: // an empty text is valid
 			post(t, m{}).invalid("/text", "required")
 			return
 		case rotateAbsent, hookRotateAbsent, replayAbsent: // have no required members
@@ -293,7 +293,7 @@ func TestMissingMembers(t *testing.T) {
 			want = append(want, pointer, "required")
 		}
 		for _, body := range []m{{}, empty} {
-			if required == nil { // accept-invitation, what sets up factors: without proof the answer says no more
+			if required == nil { // without session or challenge, accepting an invitation and setting up factors are 401 first
 				post(t, body).fails(http.StatusUnauthorized, "unauthenticated")
 				continue
 			}
@@ -383,7 +383,7 @@ func TestBodyCutOff(t *testing.T) {
 // doesn't read the body: net/http drains an unread body before the answer is sent.
 func TestBodyTooSlow(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		d.send(t, "GET /openapi.json", nil).ok(http.StatusOK) // made by the first who asks, which takes the race detector seconds
+		d.send(t, "GET /openapi.json", nil).ok(http.StatusOK) // making it, at the first request, takes the race detector seconds
 		var all sync.WaitGroup
 		for route, want := range map[string]int{
 			"POST /api/v2/auth/login":    http.StatusBadRequest,
@@ -397,14 +397,15 @@ func TestBodyTooSlow(t *testing.T) {
 			"GET /openapi.json":          http.StatusOK,
 			"POST /api/v2/auth/nonsense": http.StatusNotFound,
 		} {
-			all.Go(func() { d.dawdle(t, route, want) })
+			all.Go(func() { d.stallBody(t, route, want) })
 		}
 		all.Wait()
 	})
 }
 
-// dawdle sends a request with only the first byte of its body.
-func (s *server) dawdle(t *testing.T, route string, want int) {
+// stallBody sends a request with only the first byte of its body, and wants the status in
+// time.
+func (s *server) stallBody(t *testing.T, route string, want int) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
 		t.Error(err)

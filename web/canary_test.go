@@ -23,15 +23,15 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// tokenCanary returns a secret in the format of a token, for values that must have
-// it.
+// tokenCanary returns a canary in the format of a token.
 func tokenCanary(name string) string {
 	return (strings.ReplaceAll(name, " ", "-") + "Canary" + strings.Repeat("7", 43))[:43]
 }
 
 // TestNoEndpointLeaksASecret calls every operation as every kind of caller, with
-// secrets where they belong and where people put them by mistake. No answer, metric,
-// trace or log line at any level has one, nor what is stored about a refusing server.
+// secrets where they belong and where people put them by mistake. No answer, metric, trace,
+// stored row or log line at any level has one. Nor do they have the password of a mail
+// server that can't be reached.
 func TestNoEndpointLeaksASecret(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
@@ -44,7 +44,7 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 	acme := d.Tenant("Acme")
 	key := d.operatorKey(t)
 	secrets := []string{key, strings.TrimPrefix(key, "dwo_"), password}
-	asked := 0
+	requests := 0
 	for _, template := range slices.Sorted(maps.Keys(d.spec.doc.Paths.Map())) {
 		for method, op := range d.spec.doc.Paths.Value(template).Operations() {
 			c := &canaries{name: method + template}
@@ -58,7 +58,7 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 			} {
 				a := d.send(t, method+" "+path, body, as, with("X-Forwarded-For", c.token("for")), with("Referer", "https://x.example/#"+c.token("referer")),
 					with("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), with("Tracestate", "x="+c.token("state")), with("Baggage", "x="+c.token("baggage")))
-				asked++
+				requests++
 				for _, secret := range append(c.all, session, key) {
 					if answerRepeats(a, secret) && !mayRepeat(a, secret, session) {
 						t.Errorf("%s repeats %q: %d %s %v", a.route, secret, a.status, a.body, a.header)
@@ -68,33 +68,33 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 			secrets = append(append(secrets, session), c.all...)
 		}
 	}
-	if asked < 7*30 {
-		t.Errorf("only %d requests: the document may be misread", asked)
+	if requests < 7*30 {
+		t.Errorf("only %d requests: the document may be misread", requests)
 	}
 	metrics, rows := d.metrics(t), stored(t, file)
 	d.Stop() // flushes the last spans
-	d.absent(t, secrets, map[string]string{"the log": log.String(), "the metrics": metrics, "the database": rows, "the traces": collector.Raw()})
+	d.requireAbsent(t, secrets, map[string]string{"the log": log.String(), "the metrics": metrics, "the database": rows, "the traces": collector.Raw()})
 	if len(collector.Named("POST /api/v2/auth/login")) == 0 || len(collector.Named("mail.send")) == 0 || !strings.Contains(metrics, `doorward_trace_spans_total{result="lost"} 0`) {
 		t.Error("looked in the wrong place: there is no login, or no mail, in the traces, or some were lost")
 	}
-	refused := start(t, collected, func(c *node.Config) {
+	unsent := start(t, collected, func(c *node.Config) {
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}, doorwardtest.Mail("smtp://platform:"+canary("smtp")+"@localhost:1"))
-	refused.mailFails(t, log)
-	metrics = refused.metrics(t)
-	refused.Stop()
-	d.absent(t, []string{canary("smtp")}, map[string]string{"the log": log.String(), "the metrics": metrics, "the traces": collector.Raw()})
+	unsent.queueFailingMail(t, log)
+	metrics = unsent.metrics(t)
+	unsent.Stop()
+	d.requireAbsent(t, []string{canary("smtp")}, map[string]string{"the log": log.String(), "the metrics": metrics, "the traces": collector.Raw()})
 }
 
 var parameterInPath = regexp.MustCompile(`\{\w+\}`)
 
-// mayRepeat reports whether only the session cookie repeats the secret.
+// mayRepeat reports whether the secret is the session's, and only its cookie repeats it.
 func mayRepeat(a answer, secret, session string) bool {
 	return secret == session && !strings.Contains(string(a.body), secret) && strings.Contains(strings.Join(a.cookies(), "\n"), secret)
 }
 
-// answerRepeats checks headers and body. Secrets in the path are left out: an error
-// names its path.
+// answerRepeats reports whether headers or body contain the secret. Secrets in the path may
+// be repeated, since an error names its path.
 func answerRepeats(a answer, secret string) bool {
 	if strings.HasPrefix(secret, "path") {
 		return false
@@ -161,8 +161,8 @@ func (c *canaries) value(name string, s *openapi3.Schema) any {
 	return "x"
 }
 
-// absent fails for every secret that it finds, and for texts too short to be right.
-func (s *server) absent(t *testing.T, secrets []string, in map[string]string) {
+// requireAbsent fails for every secret that it finds, and for texts too short to be right.
+func (s *server) requireAbsent(t *testing.T, secrets []string, in map[string]string) {
 	t.Helper()
 	for where, text := range in {
 		if len(text) < 1000 {
@@ -190,8 +190,8 @@ func (s *server) metrics(t *testing.T) string {
 	return string(text)
 }
 
-// mailFails queues a mail and returns when a failed delivery attempt is logged.
-func (s *server) mailFails(t *testing.T, log *logtest.Journal) {
+// queueFailingMail queues mails and returns when a failed delivery attempt is logged.
+func (s *server) queueFailingMail(t *testing.T, log *logtest.Journal) {
 	t.Helper()
 	s.send(t, "POST /api/v2/auth/forgot-password", m{"email": "nobody@acme.example"}).ok(http.StatusAccepted)
 	if _, err := s.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Globex", "ann@globex.example"); err != nil {
@@ -199,7 +199,7 @@ func (s *server) mailFails(t *testing.T, log *logtest.Journal) {
 	}
 	for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(), "mail not sent yet"); {
 		if time.Now().After(deadline) {
-			t.Fatal("the log doesn't say that mail stays")
+			t.Fatal("the log has no failed delivery")
 		}
 		<-time.After(5 * time.Millisecond)
 	}

@@ -37,18 +37,18 @@ func onCertified(t *testing.T, test func(*testing.T, certified)) {
 var (
 	alice, bob       = entity("user", "alice"), entity("user", "bob")
 	record1, record2 = entity("record", "record-1"), entity("record", "record-2")
-	active, archived = stating(record1, m{"status": "active"}), stating(record2, m{"status": "archived"})
-	adminBob         = stating(bob, m{"role": "admin"})
+	active, archived = withProperties(record1, m{"status": "active"}), withProperties(record2, m{"status": "archived"})
+	adminBob         = withProperties(bob, m{"role": "admin"})
 	anyUser          = m{"type": "user"}
 	anyRecord        = m{"type": "record"}
 	atHome           = m{"time": "2025-06-27T18:03-07:00", "ip": "192.168.1.1"}
 )
 
-// stating is an entity with properties.
-func stating(of, properties m) m { return also(of, "properties", properties) }
+// withProperties returns the entity with properties.
+func withProperties(of, properties m) m { return withMember(of, "properties", properties) }
 
-// also is a copy with one more member.
-func also(of m, name string, value any) m {
+// withMember returns a copy with one more, or another, member.
+func withMember(of m, name string, value any) m {
 	c := m{name: value}
 	for k, v := range of {
 		if k != name {
@@ -76,19 +76,19 @@ func TestCertificationBasic(t *testing.T) {
 		c.decides(t, "1.4 rule 2", question(alice, "write", record1), true)
 		c.decides(t, "1.4 rule 3", question(bob, "read", record1), true)
 		c.decides(t, "2.2.2", question(bob, "write", record1), false)
-		c.decides(t, "2.2.3", also(read, "context", atHome), true)
+		c.decides(t, "2.2.3", withMember(read, "context", atHome), true)
 		c.decides(t, "2.2.4", question(alice, "write", archived), false)
-		c.decides(t, "2.2.4, whatever the record", question(alice, "write", stating(record1, m{"status": "archived"})), false)
+		c.decides(t, "2.2.4, for any record", question(alice, "write", withProperties(record1, m{"status": "archived"})), false)
 		c.decides(t, "2.2.5", question(adminBob, "write", archived), true)
-		c.decides(t, "2.2.5, whoever it is", question(stating(alice, m{"role": "admin"}), "write", archived), true)
-		c.decides(t, "2.2.6", also(question(alice, "", record1), "action", deletion(true)), true)
-		c.decides(t, "2.2.7", also(question(alice, "", record1), "action", deletion(false)), false)
+		c.decides(t, "2.2.5, for any user", question(withProperties(alice, m{"role": "admin"}), "write", archived), true)
+		c.decides(t, "2.2.6", withMember(question(alice, "", record1), "action", deletion(true)), true)
+		c.decides(t, "2.2.7", withMember(question(alice, "", record1), "action", deletion(false)), false)
 		c.decides(t, "2.2.8", m{
-			"subject":  stating(alice, m{"department": "Sales", "role": "manager"}),
+			"subject":  withProperties(alice, m{"department": "Sales", "role": "manager"}),
 			"action":   m{"name": "read", "properties": m{"method": "GET"}},
-			"resource": stating(record1, m{"status": "active", "owner": "bob"}),
+			"resource": withProperties(record1, m{"status": "active", "owner": "bob"}),
 		}, true)
-		c.decides(t, "2.2.9", also(also(read, "foo", "bar"), "futureField", m{"nested": true}), true)
+		c.decides(t, "2.2.9", withMember(withMember(read, "foo", "bar"), "futureField", m{"nested": true}), true)
 		for range 5 {
 			c.decides(t, "2.6", read, true)
 			c.decides(t, "2.6", question(bob, "write", record1), false)
@@ -100,10 +100,10 @@ func TestCertificationErrors(t *testing.T) {
 	onCertified(t, func(t *testing.T, c certified) {
 		read := question(alice, "read", record1)
 		for section, body := range map[string]any{
-			"2.4.1 subject": without2(read, "subject", ""), "2.4.1 action": without2(read, "action", ""), "2.4.1 resource": without2(read, "resource", ""),
-			"2.4.2 subject.type": without2(read, "subject", "type"), "2.4.2 subject.id": without2(read, "subject", "id"), "2.4.2 action.name": also(read, "action", m{}),
-			"2.4.2 resource.type": without2(read, "resource", "type"), "2.4.2 resource.id": without2(read, "resource", "id"),
-			"2.4.4": "{", "2.4.5": "", "2.4.6 subject": also(read, "subject", "alice"), "2.4.6 action.name": also(read, "action", m{"name": 123}),
+			"2.4.1 subject": withoutMember(read, "subject", ""), "2.4.1 action": withoutMember(read, "action", ""), "2.4.1 resource": withoutMember(read, "resource", ""),
+			"2.4.2 subject.type": withoutMember(read, "subject", "type"), "2.4.2 subject.id": withoutMember(read, "subject", "id"), "2.4.2 action.name": withMember(read, "action", m{}),
+			"2.4.2 resource.type": withoutMember(read, "resource", "type"), "2.4.2 resource.id": withoutMember(read, "resource", "id"),
+			"2.4.4": "{", "2.4.5": "", "2.4.6 subject": withMember(read, "subject", "alice"), "2.4.6 action.name": withMember(read, "action", m{"name": 123}),
 		} {
 			if a := c.send(t, evaluationPath, body, c.key); a.status != http.StatusBadRequest {
 				t.Errorf("%s: %d", section, a.status)
@@ -126,7 +126,7 @@ func (c certified) decideAll(t *testing.T, section string, body m, want ...any) 
 	a := c.send(t, evaluationsPath, body, c.key).ok(http.StatusOK)
 	all, _ := a.at("evaluations").([]any)
 	if len(all) != len(want) {
-		t.Errorf("%s: %s", section, a.body)
+		t.Errorf("%s: %s, want %d evaluations", section, a.body, len(want))
 		return
 	}
 	for i, one := range all {
@@ -152,7 +152,7 @@ func TestCertificationBatch(t *testing.T) {
 		c.decideAll(t, "3.4.1", m{"subject": alice, "action": read, "options": m{"evaluations_semantic": "execute_all"}, "evaluations": []m{{"resource": record1}, {}}}, true, false)
 		single := question(alice, "read", record1)
 		c.send(t, evaluationsPath, single, c.key).ok(http.StatusOK).is("decision", true)
-		c.send(t, evaluationsPath, also(single, "evaluations", []m{}), c.key).ok(http.StatusOK).is("decision", true)
+		c.send(t, evaluationsPath, withMember(single, "evaluations", []m{}), c.key).ok(http.StatusOK).is("decision", true)
 	})
 }
 
@@ -182,27 +182,27 @@ func TestCertificationSearch(t *testing.T) {
 	onCertified(t, func(t *testing.T, c certified) {
 		subjects := question(anyUser, "read", record1)
 		c.finds(t, "4.2.1", "subject", subjects, "alice", "bob")
-		c.finds(t, "4.2.2", "subject", also(subjects, "context", atHome), "alice", "bob")
+		c.finds(t, "4.2.2", "subject", withMember(subjects, "context", atHome), "alice", "bob")
 		c.finds(t, "4.2.3", "subject", question(alice, "read", record1), "alice", "bob")
 		c.finds(t, "4.2.4", "subject", question(anyUser, "write", archived), "bob")
 
 		resources := question(alice, "read", anyRecord)
 		c.finds(t, "4.3.1", "resource", resources, "record-1", "record-2")
-		c.finds(t, "4.3.2", "resource", also(resources, "context", atHome), "record-1", "record-2")
+		c.finds(t, "4.3.2", "resource", withMember(resources, "context", atHome), "record-1", "record-2")
 		c.finds(t, "4.3.3", "resource", question(alice, "read", record1), "record-1", "record-2")
 		c.finds(t, "4.3.4", "resource", question(adminBob, "write", anyRecord), "record-2")
 
 		actions := m{"subject": alice, "resource": record1}
 		c.finds(t, "4.4.1", "action", actions, "read", "write")
-		c.finds(t, "4.4.2", "action", also(actions, "context", atHome), "read", "write")
+		c.finds(t, "4.4.2", "action", withMember(actions, "context", atHome), "read", "write")
 		c.finds(t, "4.4.3", "action", m{"subject": adminBob, "resource": archived}, "read", "write")
 
-		page := c.send(t, searchPath+"subject", also(subjects, "page", m{"limit": 1}), c.key).ok(http.StatusOK)
+		page := c.send(t, searchPath+"subject", withMember(subjects, "page", m{"limit": 1}), c.key).ok(http.StatusOK)
 		next, isText := page.at("page.next_token").(string)
 		if results, _ := page.at("results").([]any); len(results) != 1 || !isText || next == "" {
 			t.Errorf("4.5.1: %s", page.body)
 		}
-		last := c.send(t, searchPath+"subject", also(subjects, "page", m{"token": next}), c.key).ok(http.StatusOK)
+		last := c.send(t, searchPath+"subject", withMember(subjects, "page", m{"token": next}), c.key).ok(http.StatusOK)
 		if results, _ := last.at("results").([]any); len(results) != 1 || last.at("page.next_token") != "" {
 			t.Errorf("4.5.2: %s", last.body)
 		}

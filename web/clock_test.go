@@ -20,21 +20,21 @@ func TestClockJumpsForward(t *testing.T) {
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		code := d.invite(t, acme.Owner, "new@acme.example", "USER")
 		d.Advance(50 * time.Minute)
-		d.checks(t, ann.Token(), http.StatusOK)
+		d.checkAccess(t, ann.Token(), http.StatusOK)
 		d.Advance(50 * time.Minute) // bob has been away for longer than an hour
-		d.checks(t, ann.Token(), http.StatusOK)
-		d.checks(t, bob.Token(), http.StatusUnauthorized)
+		d.checkAccess(t, ann.Token(), http.StatusOK)
+		d.checkAccess(t, bob.Token(), http.StatusUnauthorized)
 		d.Advance(26 * time.Hour)
-		d.checks(t, ann.Token(), http.StatusUnauthorized)
+		d.checkAccess(t, ann.Token(), http.StatusUnauthorized)
 		d.clock.advance(-27 * time.Hour) // the clock is corrected
 		bob.Login()
-		d.checks(t, bob.Token(), http.StatusOK)
+		d.checkAccess(t, bob.Token(), http.StatusOK)
 		d.complete(t, code, password).ok(http.StatusOK)
 	})
 }
 
-// TestClockJumpsBackward: nobody is signed out, revocation works at once, and
-// limits that are running last longer by the length of the jump.
+// TestClockJumpsBackward: nobody is signed out, revocation works at once, and running
+// time limits last longer by the length of the jump.
 func TestClockJumpsBackward(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -42,12 +42,12 @@ func TestClockJumpsBackward(t *testing.T) {
 		code := d.invite(t, acme.Owner, "new@acme.example", "USER")
 		for _, jump := range []time.Duration{-time.Minute, -90 * time.Minute, -26 * time.Hour} {
 			d.clock.advance(jump)
-			d.checks(t, ann.Token(), http.StatusOK)
+			d.checkAccess(t, ann.Token(), http.StatusOK)
 			d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).ok(http.StatusOK)
-			gone := bob.Login()
-			d.checks(t, gone, http.StatusOK)
-			d.send(t, "POST /api/v2/auth/logout", nil, as(gone)).ok(http.StatusNoContent)
-			d.checks(t, gone, http.StatusUnauthorized)
+			ended := bob.Login()
+			d.checkAccess(t, ended, http.StatusOK)
+			d.send(t, "POST /api/v2/auth/logout", nil, as(ended)).ok(http.StatusNoContent)
+			d.checkAccess(t, ended, http.StatusUnauthorized)
 		}
 		d.complete(t, code, password).ok(http.StatusOK)
 		d.mailArrives(t, acme.Owner, "later@acme.example")
@@ -55,12 +55,12 @@ func TestClockJumpsBackward(t *testing.T) {
 			t.Errorf("the trail: %v %v", faults, err)
 		}
 		d.clock.advance(27*time.Hour + 31*time.Minute + 25*time.Hour) // right again, and a day later
-		d.checks(t, ann.Token(), http.StatusUnauthorized)
+		d.checkAccess(t, ann.Token(), http.StatusUnauthorized)
 	})
 }
 
-// checks asks for access and wants the status.
-func (s *server) checks(t *testing.T, token string, want int) {
+// checkAccess requires that an access check with the session has the status.
+func (s *server) checkAccess(t *testing.T, token string, want int) {
 	t.Helper()
 	s.send(t, "GET /api/v2/access/check?action=message.read", nil, as(token)).ok(want)
 }
@@ -84,10 +84,10 @@ func TestClocksThatDiffer(t *testing.T) {
 		here, there := nodes[0], nodes[1]
 		for range 20 {
 			token := here.token(t, ann.Email)
-			here.checks(t, token, http.StatusOK)
-			there.checks(t, token, http.StatusOK)
+			here.checkAccess(t, token, http.StatusOK)
+			there.checkAccess(t, token, http.StatusOK)
 			here.send(t, "POST /api/v2/auth/logout", nil, as(token)).ok(http.StatusNoContent)
-			there.checks(t, token, http.StatusUnauthorized)
+			there.checkAccess(t, token, http.StatusUnauthorized)
 		}
 	}
 }

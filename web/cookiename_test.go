@@ -40,10 +40,10 @@ func testCookieName(t *testing.T, d *server, name string) {
 		d.send(t, path, nil, cookie(name+"="+token), bearer(token)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, path, nil, cookie(name+"="+token), cookie(name+"="+forged)).fails(http.StatusUnauthorized, "unauthenticated")
 	}
-	if got := page(t, d, "/account", cookie(name+"="+token)); !strings.HasPrefix(got, "200") {
+	if got := pageStatus(t, d, "/account", cookie(name+"="+token)); !strings.HasPrefix(got, "200") {
 		t.Errorf("the account is %s", got)
 	}
-	if got := page(t, d, "/account", as(token)); strings.HasPrefix(got, "200") {
+	if got := pageStatus(t, d, "/account", as(token)); strings.HasPrefix(got, "200") {
 		t.Errorf("the account with the default's name is %s", got)
 	}
 	document := d.send(t, "GET /openapi.json", nil)

@@ -15,19 +15,22 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// usedUp is a tenant without changes left in its day, and what was made before.
+// usedUp is a tenant that has used up its quota of events a day, and the ids of what was made
+// before.
 type usedUp struct {
 	*server
 	t     *testing.T
 	acme  *doorwardtest.Tenant
 	owner opt
 
-	people                                  map[string]*doorwardtest.Person
-	key, hook, delivery, role, sent, toJoin string
+	people map[string]*doorwardtest.Person
+
+	key, hook, delivery, role, invitation string
+	joinCode                              string // of another invitation
 }
 
-// fill makes a tenant with one of each, and uses up its quota.
-func (s *server) fill(t *testing.T) *usedUp {
+// useUpEvents makes a tenant with one object of each kind, and uses up its quota.
+func (s *server) useUpEvents(t *testing.T) *usedUp {
 	t.Helper()
 	f := &usedUp{server: s, t: t, acme: s.Tenant("Acme"), people: map[string]*doorwardtest.Person{}}
 	f.owner = as(f.acme.Owner.Token())
@@ -38,14 +41,14 @@ func (s *server) fill(t *testing.T) *usedUp {
 	}
 	f.key, _ = s.newKey(t, f.acme.Owner, m{})
 	f.hook = f.ask("POST "+hooksPath, m{"url": "https://hooks.example/", "events": []string{"*"}}, 201).text("webhook.id")
-	f.hanging(t, f.acme.Owner.Token(), "image/png", dot)
+	f.setLogo(t, f.acme.Owner.Token(), "image/png", dot)
 	f.ask("PUT "+policyPath, m{"text": `@id("a") forbid(principal, action == Action::"report.read", resource);`}, 200, f.owner, with("If-Match", "*"))
 	f.delivery = f.deliveriesOf(t, f.hook, "", f.owner)[0]["id"].(string)
 	f.role = f.ask("POST "+rolesPath, m{"name": "DESK", "permissions": []string{"user.read"}}, 201).text("id")
-	f.sent = f.ask(invitePath, m{"email": "sent@acme.example", "role": "USER"}, 201).text("id")
-	f.toJoin = s.invite(t, f.acme.Owner, "joins@acme.example", "USER")
+	f.invitation = f.ask(invitePath, m{"email": "sent@acme.example", "role": "USER"}, 201).text("id")
+	f.joinCode = s.invite(t, f.acme.Owner, "joins@acme.example", "USER")
 	f.patch("waits", m{"status": "suspended"}, 200)
-	s.Advance(2 * time.Minute) // the invitation could be sent again
+	s.Advance(2 * time.Minute) // so that the invitation can be sent again
 	s.setQuotas(t, f.acme.ID, m{"eventsPerDay": 0})
 	return f
 }
@@ -63,9 +66,9 @@ func (f *usedUp) patch(name string, body m, status int) answer {
 	return f.ask("PATCH /api/v2/users/"+f.people[name].ID, body, status)
 }
 
-// refusesChanges checks that changes are refused, each naming the quota that is used up, and
-// that they leave nothing.
-func (f *usedUp) refusesChanges() {
+// checkChangesRefused requires that changes are refused, each naming the quota that is used
+// up, and that they leave no event.
+func (f *usedUp) checkChangesRefused() {
 	low, key, hook := "PATCH /api/v2/users/"+f.people["low"].ID, keysPath+"/"+f.key, hooksPath+"/"+f.hook
 	before := len(f.trail(f.t, f.acme.Owner, ""))
 	for _, c := range []struct {
@@ -73,7 +76,7 @@ func (f *usedUp) refusesChanges() {
 		body  any
 	}{
 		{invitePath, m{"email": "new@acme.example", "role": "USER"}},
-		{"POST /api/v2/invitations/" + f.sent + "/resend", nil},
+		{"POST /api/v2/invitations/" + f.invitation + "/resend", nil},
 		{logoPath, string(painted(2, 1, color.Black))},
 		{low, m{"role": "ADMIN"}},
 		{low, m{"name": "Low"}},
@@ -89,7 +92,7 @@ func (f *usedUp) refusesChanges() {
 		{"PATCH " + rolesPath + "/" + f.role, m{"about": "answers"}},
 		{"PUT " + policyPath, m{"text": `@id("a") forbid(principal, action == Action::"audit.read", resource);`}},
 		{"DELETE /api/v2/tenant/logo", nil},
-		{"POST /api/v2/auth/complete-registration", m{"token": f.toJoin, "password": password, "confirmPassword": password}},
+		{"POST /api/v2/auth/complete-registration", m{"token": f.joinCode, "password": password, "confirmPassword": password}},
 	} {
 		mediaType := "application/json"
 		if c.route == logoPath {
@@ -105,14 +108,14 @@ func (f *usedUp) refusesChanges() {
 	}
 }
 
-// endsAccess: what takes access away is never refused.
-func (f *usedUp) endsAccess() {
+// checkAccessEnds requires that nothing that takes access away is refused.
+func (f *usedUp) checkAccessEnds() {
 	id := func(name string) string { return "/api/v2/users/" + f.people[name].ID }
 	f.patch("high", m{"role": "USER"}, 200)
 	f.patch("suspends", m{"status": "suspended"}, 200)
 	f.ask("DELETE "+id("low")+"/sessions", nil, 200)
 	f.ask("DELETE "+id("removes"), nil, 200)
-	f.ask("DELETE /api/v2/invitations/"+f.sent, nil, 204)
+	f.ask("DELETE /api/v2/invitations/"+f.invitation, nil, 204)
 	f.ask("POST "+policyPath+"/versions/1/restore", nil, 200)
 	f.ask("POST "+hooksPath+"/"+f.hook+"/test", nil, 200)
 	f.ask("PATCH "+hooksPath+"/"+f.hook, m{"enabled": false}, 200)
@@ -125,8 +128,9 @@ func (f *usedUp) endsAccess() {
 	f.ask("DELETE "+rolesPath+"/"+f.role, nil, 204)
 }
 
-// protectsAccounts: people sign in and out, and protect their accounts.
-func (f *usedUp) protectsAccounts() {
+// checkAccounts requires that people can sign in and out, change and reset passwords and
+// factors, leave, and erase their accounts.
+func (f *usedUp) checkAccounts() {
 	low := f.people["low"]
 	f.login(f.t, low.Email, "wrong "+password).fails(401, "invalid_credentials")
 	other, token := f.token(f.t, low.Email), f.token(f.t, low.Email)
@@ -146,38 +150,38 @@ func (f *usedUp) protectsAccounts() {
 	f.ask(erasePath, m{"confirm": f.people["erases"].Email}, 204, as(f.token(f.t, f.people["erases"].Email)))
 }
 
-// operatorGoesOn: what the operator does is never refused. The tenant's keys and the
-// platform's services are, until there are changes left.
-func (f *usedUp) operatorGoesOn() {
+// checkOperator requires that the operator is never refused, and that a service is refused
+// until the quota is raised.
+func (f *usedUp) checkOperator() {
 	key, path := bearer(f.operatorKey(f.t)), "PATCH /api/v2/tenants/"+f.acme.ID
 	invitation := m{"email": "new@acme.example", "role": "USER"}
 	service := bearer(f.serviceKey(f.t, []doorward.Action{doorward.UserInvite}))
-	f.send(f.t, invitePath, invitation, service, in(f.acme.ID)).fails(http.StatusConflict, "quota_exceeded")
+	f.send(f.t, invitePath, invitation, service, inTenant(f.acme.ID)).fails(http.StatusConflict, "quota_exceeded")
 	f.suspend(f.t, f.acme.ID, f.people["low"].ID)
 	f.ask(path, m{"status": "frozen"}, 200, key)
 	f.ask(path, m{"status": "active"}, 200, key)
 	f.ask(path, m{"quotas": m{"eventsPerDay": -2}}, 422, key)
 	f.ask(path, m{"quotas": m{"eventsPerDay": 200}}, 200, key).is("quotas.eventsPerDay", 200.0)
-	f.send(f.t, invitePath, invitation, service, in(f.acme.ID)).ok(201)
+	f.send(f.t, invitePath, invitation, service, inTenant(f.acme.ID)).ok(201)
 }
 
-// With its quota of events a day used up, a tenant is refused changes. Nobody is locked out
-// by it, and nobody is kept in.
+// A tenant that has used up its quota of events a day is refused changes, but never a sign-in,
+// nor what ends access or protects an account.
 func TestEventsPerDay(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		f := d.fill(t)
-		f.refusesChanges()
-		f.endsAccess()
-		f.protectsAccounts()
-		f.operatorGoesOn()
+		f := d.useUpEvents(t)
+		f.checkChangesRefused()
+		f.checkAccessEnds()
+		f.checkAccounts()
+		f.checkOperator()
 		d.setQuotas(t, f.acme.ID, m{"eventsPerDay": 0})
 		d.closeTenant(t, f.acme.Owner, f.acme.ID, "Acme")
 		f.ask("POST /api/v2/tenant/restore", nil, 200, as(d.token(t, f.acme.Owner.Email)))
 	}, masterKey(t))
 }
 
-// nextDay begins the next day of UTC, which is long enough for the rest of the test, and signs
-// the person in again.
+// nextDay moves the clock to a minute after the next midnight UTC, so that the day lasts as
+// long as the test, and signs the person in again.
 func (s *server) nextDay(t *testing.T, p *doorwardtest.Person) opt {
 	t.Helper()
 	now := s.clock.now()
@@ -185,24 +189,23 @@ func (s *server) nextDay(t *testing.T, p *doorwardtest.Person) opt {
 	return as(s.token(t, p.Email))
 }
 
-// What counted before the quota was set counts in it, refused and repeated requests don't,
-// and the next day begins with nothing. Of several people invited at once so many are invited
-// as the quota allows.
+// Changes made before the quota was set count, refused and repeated requests don't, and the
+// next day begins at 0. A bulk request invites as many people as the quota allows.
 func TestEventsOfADay(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := d.nextDay(t, acme.Owner)
-		name := func(name string) answer {
+		rename := func(name string) answer {
 			return d.send(t, "PATCH /api/v2/tenant", m{"name": name}, owner)
 		}
-		name("One").ok(200)
+		rename("One").ok(200)
 		d.setQuotas(t, acme.ID, m{"eventsPerDay": 3})
 		for range 3 {
 			d.send(t, "POST "+rolesPath, m{"name": "DESK", "permissions": []string{"user.read"}}, owner, with("Idempotency-Key", "once")).ok(201)
 			d.send(t, invitePath, m{"email": "x@acme.example", "role": "NONE"}, owner).ok(422)
 		}
-		name("Two").ok(200)
-		name("Three").fails(http.StatusConflict, "quota_exceeded")
+		rename("Two").ok(200)
+		rename("Three").fails(http.StatusConflict, "quota_exceeded")
 		d.send(t, "POST "+rolesPath, m{"name": "SHOP", "permissions": []string{"user.read"}}, owner, with("Idempotency-Key", "again")).fails(http.StatusConflict, "quota_exceeded")
 		d.send(t, "DELETE /api/v2/auth/memberships/"+acme.ID, nil, owner).fails(http.StatusConflict, "last_owner")
 
@@ -217,14 +220,14 @@ func TestEventsOfADay(t *testing.T) {
 			got = append(got, row.(map[string]any)["status"])
 		}
 		if diff := cmp.Diff([]any{201.0, 201.0, 409.0, 409.0}, got); diff != "" {
-			t.Error(diff)
+			t.Errorf("the statuses of the rows (-want +got):\n%s", diff)
 		}
-		name("Four").fails(http.StatusConflict, "quota_exceeded")
+		rename("Four").fails(http.StatusConflict, "quota_exceeded")
 	})
 }
 
 // Of 32 changes at once, exactly as many are made as the quota allows.
-func TestEventsPerDayAtTheEdge(t *testing.T) {
+func TestEventsPerDayUnderConcurrency(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		const asked, allowed = 32, 5
 		acme := d.Tenant("Acme")

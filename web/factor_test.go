@@ -39,10 +39,11 @@ type authenticator struct {
 	id, secret string
 	recovery   []string
 	now        func() time.Time
-	last       int64
+	last       int64 // time step of the last code
 }
 
-// code returns a code that was not returned before; two at a time are valid for 30 s.
+// code returns a code that was not returned before: the server takes each once, and one step
+// of 30 s ahead of its clock.
 func (a *authenticator) code(t *testing.T) string {
 	t.Helper()
 	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(a.secret)
@@ -67,7 +68,8 @@ func (s *server) enrolTOTP(t *testing.T, token string) *authenticator {
 	return a
 }
 
-// The way of a second factor through the API.
+// A second factor from its setting up to its removal: logins with it, new recovery codes, and
+// mails about each change.
 func TestSecondFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -83,9 +85,9 @@ func TestSecondFactor(t *testing.T) {
 			t.Errorf("recovery codes: %q", a.recovery)
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).is("session.aal", 2.0)
-		list := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).ok(http.StatusOK).names("", "items", "recoveryCodes", "total").is("recoveryCodes", 10.0)
+		list := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).ok(http.StatusOK).members("", "items", "recoveryCodes", "total").is("recoveryCodes", 10.0)
 		if one := list.at("items").([]any)[0].(m); one["id"] != a.id || one["type"] != "totp" || one["name"] == "" || one["lastUsedAt"] == nil {
-			t.Errorf("%v", one)
+			t.Errorf("the factor is listed as %v", one)
 		}
 		if strings.Contains(string(list.body), a.secret) {
 			t.Error("the secret is shown again")
@@ -97,11 +99,11 @@ func TestSecondFactor(t *testing.T) {
 		}
 		challenge := asked.text("challenge")
 		d.send(t, secondPath, m{"challenge": challenge, "code": "000000"}).fails(http.StatusUnauthorized, "invalid_code")
-		in := d.send(t, secondPath, m{"challenge": challenge, "code": a.code(t)}).ok(http.StatusOK).names("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0)
+		in := d.send(t, secondPath, m{"challenge": challenge, "code": a.code(t)}).ok(http.StatusOK).members("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0)
 		d.send(t, "GET /api/v2/auth/session", nil, as(in.text("token"))).is("session.aal", 2.0).ok(http.StatusOK)
 		d.send(t, secondPath, m{"challenge": challenge, "code": a.code(t)}).fails(http.StatusGone, "challenge_over")
 
-		codes := d.send(t, "POST /api/v2/auth/factors/recovery", nil, as(in.text("token"))).ok(http.StatusOK).names("", "codes")
+		codes := d.send(t, "POST /api/v2/auth/factors/recovery", nil, as(in.text("token"))).ok(http.StatusOK).members("", "codes")
 		challenge = d.login(t, ann.Email, password).text("challenge")
 		d.send(t, secondPath, m{"challenge": challenge, "recoveryCode": a.recovery[0]}).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, secondPath, m{"challenge": challenge, "recoveryCode": codes.at("codes").([]any)[0]}).ok(http.StatusOK)
@@ -111,7 +113,7 @@ func TestSecondFactor(t *testing.T) {
 		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "optional"}}).ok(http.StatusOK)
 		d.send(t, "PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, as(in.text("token"))).ok(http.StatusOK).is("name", "Phone")
 		d.send(t, "DELETE /api/v2/auth/factors/"+a.id, nil, as(in.text("token"))).ok(http.StatusNoContent)
-		d.login(t, ann.Email, password).ok(http.StatusOK).names("", "token", "expiresAt", "idleExpiresAt", "user")
+		d.login(t, ann.Email, password).ok(http.StatusOK).members("", "token", "expiresAt", "idleExpiresAt", "user")
 		d.deliver(t)
 		var subjects []string
 		for _, mail := range mails() {
@@ -143,7 +145,7 @@ func TestDemandedFactor(t *testing.T) {
 		d.send(t, confirmPath, m{"challenge": challenge, "id": a.id, "code": "000000"}).fails(http.StatusUnauthorized, "invalid_code")
 		in := d.send(t, confirmPath, m{"challenge": challenge, "id": a.id, "code": a.code(t)}).ok(http.StatusOK).is("aal", 2.0).is("user.email", ann.Email)
 		if len(in.cookies()) == 0 || len(in.at("recoveryCodes").([]any)) != 10 {
-			t.Errorf("%s", in.body)
+			t.Errorf("the first factor is answered with the cookies %q: %s", in.cookies(), in.body)
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(in.text("token"))).ok(http.StatusOK)
 
@@ -179,8 +181,8 @@ func TestFactorsWithoutMasterKey(t *testing.T) {
 	d.patchTenant(t, owner.Token(), m{"settings": m{"mfaRoles": []string{"USER", "NONE"}}}).invalid("/settings/mfaRoles/1", "invalid")
 }
 
-// What refuses the second step besides the factor: the tenant, a suspension in between,
-// and the limits on attempts.
+// A correct code is refused in a frozen or closing tenant and after a suspension in between;
+// further attempts, over the limit.
 func TestSecondStepIsRefused(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -196,11 +198,11 @@ func TestSecondStepIsRefused(t *testing.T) {
 		b := &authenticator{id: e.text("id"), secret: e.text("secret"), now: d.clock.now}
 		late := ask(a.code(t))
 		for status, code := range map[doorward.TenantStatus]string{doorward.TenantFrozen: "tenant_frozen", doorward.TenantClosing: "tenant_closing"} {
-			d.setTenant(t, acme, status)
+			d.setTenantStatus(t, acme, status)
 			d.send(t, secondPath, late).fails(http.StatusForbidden, code)
 			d.send(t, confirmPath, m{"challenge": first, "id": b.id, "code": b.code(t)}).fails(http.StatusForbidden, code)
 		}
-		d.setTenant(t, acme, doorward.TenantActive)
+		d.setTenantStatus(t, acme, doorward.TenantActive)
 		d.suspend(t, acme.ID, ann.ID)
 		d.send(t, secondPath, late).fails(http.StatusGone, "challenge_over")
 		d.patchUser(t, acme.Owner, ann.ID, m{"status": "active"}).ok(http.StatusOK)
@@ -213,13 +215,13 @@ func TestSecondStepIsRefused(t *testing.T) {
 	}, masterKey(t), doorwardtest.LoginLimits(3, 1000))
 }
 
-// Switching into a tenant that asks for more leads through a challenge; the session stays
-// until that is answered.
+// A switch to a tenant that demands a factor is answered with a challenge; the session stays
+// until that is completed.
 func TestSwitchAsksForMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
-		d.enrol(t, globex, ann, "USER")
+		d.addMember(t, globex, ann, "USER")
 		weak := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
 		d.patchTenant(t, globex.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
 		asked := d.send(t, switchPath, m{"tenantId": globex.ID}, as(weak)).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
@@ -239,26 +241,25 @@ func TestSwitchAsksForMore(t *testing.T) {
 	}, masterKey(t))
 }
 
-// Who manages people can list who has no second factor, and nobody else.
+// Only those who manage people can list who has no second factor.
 func TestPeopleWithoutFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.enrolTOTP(t, ann.Token())
-		who := func(filter string) string {
+		found := func(filter string) string { // how many, and whether ann is among them
 			t.Helper()
 			r := d.send(t, "GET /api/v2/users?factor="+filter, nil, as(acme.Owner.Token())).ok(http.StatusOK)
 			return fmt.Sprint(strings.Count(string(r.body), `"email"`), strings.Contains(string(r.body), ann.Email))
 		}
-		if got := who("none") + " " + who("any") + " " + who(""); got != "1 false 1 true 2 true" {
-			t.Error(got)
+		if got := found("none") + ", " + found("any") + ", " + found(""); got != "1 false, 1 true, 2 true" {
+			t.Errorf("the filters find %s", got)
 		}
 		d.send(t, "GET /api/v2/users?factor=some", nil, as(acme.Owner.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
 		d.send(t, "GET /api/v2/users?factor=none", nil, as(ann.Token())).fails(http.StatusForbidden, "forbidden")
 	}, masterKey(t))
 }
 
-// What is wrong with a request about factors.
 func TestFactorsRefuse(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -274,7 +275,7 @@ func TestFactorsRefuse(t *testing.T) {
 	}, masterKey(t))
 }
 
-// Each of these needs a recent proof by the factor of somebody who has one.
+// From a person with a second factor, each of these requests needs a recent proof by it.
 func TestFactorsNeedARecentProof(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -283,7 +284,7 @@ func TestFactorsNeedARecentProof(t *testing.T) {
 		d.enrolTOTP(t, owner)
 		pending := d.send(t, totpPath, m{}, as(owner)).ok(http.StatusCreated)
 		a := &authenticator{id: pending.text("id"), secret: pending.text("secret"), now: d.clock.now}
-		elsewhere := d.token(t, bob.Email)
+		bobs := d.token(t, bob.Email)
 		change := func(current, next string, who opt) answer {
 			return d.send(t, changePath, m{"currentPassword": current, "password": next, "confirmPassword": next}, who)
 		}
@@ -304,15 +305,16 @@ func TestFactorsNeedARecentProof(t *testing.T) {
 		} {
 			d.send(t, route, body, as(owner)).fails(http.StatusForbidden, "step_up_required")
 		}
-		// The current password is no proof beside a factor, and is not tried before that.
+		// For a person with a factor the current password is no proof, and isn't checked before
+		// the factor's.
 		for _, current := range []string{password, "not the password", ""} {
 			for _, next := range []string{"three old boats", "short", password} {
 				asked := change(current, next, as(owner)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2").is("maxAge", 600.0)
 				if !has(asked.at("methods"), "totp") || has(asked.at("methods"), "password") || asked.text("challenge") == "" {
-					t.Errorf("%s", asked.body)
+					t.Errorf("the step-up is asked for with %s", asked.body)
 				}
 			}
 		}
-		change(password, "three old boats", as(elsewhere)).ok(http.StatusNoContent) // bob has none
+		change(password, "three old boats", as(bobs)).ok(http.StatusNoContent) // who has no factor
 	}, masterKey(t))
 }

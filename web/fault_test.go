@@ -124,29 +124,30 @@ var operatorRequests = map[string]m{
 // answersWithin is the documented limit for every answer.
 const answersWithin = 3 * time.Second
 
-// unavailable sends all requests at once and requires 503 in time for each: the
+// requireUnavailable sends all requests at once and requires 503 in time for each: the
 // caller's session stays valid. Slow answers on a busy machine get two more tries.
-func (s *server) unavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
+func (s *server) requireUnavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
 	t.Helper()
 	for range 3 {
-		if requests = s.refusesSlowly(t, what, requests, token, within); len(requests) == 0 {
+		if requests = s.slowRefusals(t, what, requests, token, within); len(requests) == 0 {
 			return
 		}
 	}
 	t.Errorf("%s: not refused within %v: %v", what, within, requests)
 }
 
-// refusesSlowly returns the requests that were refused too slowly.
-func (s *server) refusesSlowly(t *testing.T, what string, requests map[string]m, token string, within time.Duration) map[string]m {
+// slowRefusals sends all requests, requires 503 for each, and returns those that took too
+// long.
+func (s *server) slowRefusals(t *testing.T, what string, requests map[string]m, token string, within time.Duration) map[string]m {
 	t.Helper()
 	slow := map[string]m{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for route, body := range requests {
 		all.Go(func() {
-			var sent any = body
-			if body == nil {
-				sent = nil
+			var sent any
+			if body != nil { // a nil map would be sent as null
+				sent = body
 			}
 			began := time.Now()
 			a := s.send(t, route, sent, as(token), with("If-Match", "*"))
@@ -164,8 +165,9 @@ func (s *server) refusesSlowly(t *testing.T, what string, requests map[string]m,
 	return slow
 }
 
-// Requests that need no database are answered as usual.
-func (s *server) answersWithout(t *testing.T) {
+// requireAnswersWithoutDatabase requires that requests that need no database are answered as
+// usual.
+func (s *server) requireAnswersWithoutDatabase(t *testing.T) {
 	t.Helper()
 	s.send(t, "GET /api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
 	s.send(t, "GET /api/v2/nothing", nil).fails(http.StatusNotFound, "not_found")
@@ -182,7 +184,7 @@ func TestDatabaseClosed(t *testing.T) {
 		if err := d.Node.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
-		d.unavailable(t, "database closed", databaseRequests(owner.Email), owner.Token(), answersWithin)
+		d.requireUnavailable(t, "database closed", databaseRequests(owner.Email), owner.Token(), answersWithin)
 		d.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
 		d.send(t, "GET /api/v2/auth/key", nil, bearer(apiKey)).fails(http.StatusServiceUnavailable, "unavailable")
 		for route, body := range operatorRequests {
@@ -190,7 +192,7 @@ func TestDatabaseClosed(t *testing.T) {
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(forged)).fails(http.StatusServiceUnavailable, "unavailable")
 		d.send(t, "GET /readyz", nil).fails(http.StatusServiceUnavailable, "unavailable")
-		d.answersWithout(t)
+		d.requireAnswersWithoutDatabase(t)
 	})
 }
 
@@ -208,8 +210,8 @@ func TestPostgresGoneAndBack(t *testing.T) {
 		{"hanging", cluster.Pause, cluster.Resume},
 	} {
 		fault.down(t)
-		d.unavailable(t, fault.name, databaseRequests(owner.Email), owner.Token(), answersWithin)
-		d.answersWithout(t)
+		d.requireUnavailable(t, fault.name, databaseRequests(owner.Email), owner.Token(), answersWithin)
+		d.requireAnswersWithoutDatabase(t)
 		fault.up(t)
 		d.waitUntilReady(t)
 		d.send(t, "GET /api/v2/auth/session", nil, as(owner.Token())).ok(http.StatusOK)
@@ -245,7 +247,7 @@ func TestSQLiteLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, route := range []string{loginPath, "POST /api/v2/auth/logout"} {
-		d.unavailable(t, "locked", map[string]m{route: databaseRequests(owner.Email)[route]}, owner.Token(), answersWithin)
+		d.requireUnavailable(t, "locked", map[string]m{route: databaseRequests(owner.Email)[route]}, owner.Token(), answersWithin)
 	}
 	d.send(t, "GET /api/v2/auth/session", nil, as(owner.Token())).ok(http.StatusOK)
 	if err := lock.Rollback(); err != nil {

@@ -12,7 +12,7 @@ import (
 
 const feedPath = "GET /api/v2/events"
 
-// feed reads the events after a place, and the next place.
+// feed returns the events that the query asks for, and the cursor after them.
 func (s *server) feed(t *testing.T, query string, opts ...opt) (events []m, next string) {
 	t.Helper()
 	a := s.send(t, feedPath+query, nil, opts...).ok(http.StatusOK)
@@ -39,14 +39,13 @@ func TestFeedWithinATenant(t *testing.T) {
 		}
 		d.patchUser(t, ann, bob.ID, m{"role": "VIEWER"}).ok(http.StatusOK)
 		_, key := d.newKey(t, acme.Owner, m{"name": "Log", "role": "ADMIN", "permissions": []string{"audit.read"}})
-		service := []opt{bearer(d.serviceKey(t, []doorward.Action{doorward.AuditRead})), in(acme.ID)}
+		service := []opt{bearer(d.serviceKey(t, []doorward.Action{doorward.AuditRead})), inTenant(acme.ID)}
 		for _, opts := range [][]opt{{as(ann.Token())}, {bearer(key)}, service} {
 			got, last := d.feed(t, "?after="+next+"&types=user.*", opts...)
 			if len(got) != 1 || got[0]["action"] != "user.role" {
 				t.Errorf("after %s: %v", next, got)
 			}
-			n, _ := strconv.Atoi(last)
-			none, end := d.feed(t, "?types=session.refuse&after="+strconv.Itoa(n), opts...)
+			none, end := d.feed(t, "?types=session.refuse&after="+last, opts...)
 			if len(none) != 0 || end != last {
 				t.Errorf("at the end: %v, then %s, want %s", none, end, last)
 			}
@@ -55,11 +54,11 @@ func TestFeedWithinATenant(t *testing.T) {
 			t.Errorf("Zeta's feed is %v", got)
 		}
 		d.send(t, feedPath, nil, as(bob.Token())).fails(http.StatusForbidden, "forbidden")
-		d.refusesFeeds(t, as(ann.Token()))
+		d.checkFeedRefusals(t, as(ann.Token()))
 	})
 }
 
-func (s *server) refusesFeeds(t *testing.T, who opt) {
+func (s *server) checkFeedRefusals(t *testing.T, who opt) {
 	t.Helper()
 	for query, parameter := range map[string]string{
 		"?after=x": "after", "?after=-1": "after", "?after=1&after=2": "after", "?types=user": "types", "?types=user.*,": "types", "?limit=x": "limit",
@@ -104,14 +103,14 @@ func TestFeedOfAllTenants(t *testing.T) {
 		}
 		d.send(t, feedPath+"?after="+next[:len(next)-1]+"!", nil, full).fails(http.StatusBadRequest, "invalid_cursor")
 		d.send(t, feedPath+"?after=1", nil, full).fails(http.StatusBadRequest, "invalid_cursor")
-		d.send(t, feedPath, nil, full, in(acme.ID)).fails(http.StatusForbidden, "forbidden") // that needs audit.read
+		d.send(t, feedPath, nil, full, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden") // that needs audit.read
 		d.send(t, feedPath, nil, bearer(d.operatorKey(t))).fails(http.StatusForbidden, "forbidden")
-		d.pagesOfFeed(t, full, acme)
+		d.checkFeedPages(t, full, acme)
 	})
 }
 
-// pagesOfFeed: pages of one event each make the same feed.
-func (s *server) pagesOfFeed(t *testing.T, full opt, acme *doorwardtest.Tenant) {
+// checkFeedPages requires that pages of one event each make the same feed.
+func (s *server) checkFeedPages(t *testing.T, full opt, acme *doorwardtest.Tenant) {
 	t.Helper()
 	all, end := s.feed(t, "?limit=200", full)
 	next := ""

@@ -1,5 +1,6 @@
-// The contract of the HTTP API, tested from outside: every test here starts a real
-// server, on SQLite and on PostgreSQL, and uses only what a caller can use.
+// The contract of the HTTP API, tested from outside: the tests here start real servers, on
+// SQLite or on both databases, and send requests. Only what no endpoint does, such as
+// suspending as the operator or closing the database, they do on the server's own node.
 //
 // Each answer in these tests is checked against the conventions
 // (conventions_test.go) and the server's own OpenAPI document (openapi_test.go).
@@ -71,8 +72,8 @@ func onSQLite(t *testing.T, test func(*testing.T, *server), options ...doorwardt
 }
 
 // onBoth runs a test on a new server for each database: for locks, races, clocks, faults
-// and lists. One of them, TestOneEventForEachAct, calls each feature; the contract of the
-// store has the rest.
+// and lists. One of them, TestOneEventForEachOperation, calls each feature; storetest has the
+// rest.
 func onBoth(t *testing.T, test func(*testing.T, *server), options ...doorwardtest.Option) {
 	t.Helper()
 	t.Parallel()
@@ -142,8 +143,8 @@ func bearer(key string) opt { return with("Authorization", "Bearer "+key) }
 // from simulates a client at an address, on servers that trust loopback.
 func from(ip string) opt { return with("X-Forwarded-For", ip) }
 
-// retryUnavailable sends again, for a minute, while the answer is 503: a busy machine
-// answers some of many requests at once so.
+// retryUnavailable sends again, for a minute, while the answer is 503, which a busy server
+// gives some of many simultaneous requests.
 func retryUnavailable(send func() answer) answer {
 	for began := time.Now(); ; {
 		if a := send(); a.status != http.StatusServiceUnavailable || time.Since(began) > time.Minute {
@@ -185,7 +186,7 @@ func (s *server) send(t *testing.T, route string, body any, opts ...opt) answer 
 	return a
 }
 
-func encode(t *testing.T, body any) (text string, any bool) {
+func encode(t *testing.T, body any) (text string, hasBody bool) {
 	t.Helper()
 	switch body := body.(type) {
 	case nil:
@@ -286,16 +287,16 @@ func (a answer) is(path string, want any) answer {
 	return a
 }
 
-// names ends the test unless the object has exactly these members.
-func (a answer) names(path string, want ...string) answer {
+// members ends the test unless the object has exactly these members.
+func (a answer) members(path string, want ...string) answer {
 	a.t.Helper()
 	object, _ := a.at(path).(m)
-	missing := len(object) != len(want)
+	differs := len(object) != len(want)
 	for _, name := range want {
 		_, has := object[name]
-		missing = missing || !has
+		differs = differs || !has
 	}
-	if missing {
+	if differs {
 		a.t.Fatalf("%s: %q has other members than %q: %s", a.route, path, want, a.body)
 	}
 	return a
@@ -304,9 +305,9 @@ func (a answer) names(path string, want ...string) answer {
 // cookies are the Set-Cookie headers.
 func (a answer) cookies() []string { return a.header.Values("Set-Cookie") }
 
-// blank returns the answer's text without the parts that identify the request, to
-// compare two answers that must not differ.
-func (a answer) blank() string {
+// withoutIDs returns the answer's text without the request's id, to compare two answers that
+// must not differ.
+func (a answer) withoutIDs() string {
 	return requestIDs.ReplaceAllString(string(a.body), "ID")
 }
 
@@ -335,8 +336,8 @@ func (s *server) invite(t *testing.T, by *doorwardtest.Person, email, role strin
 	return s.code(t, email)
 }
 
-// enrol makes a person with an account a member of another tenant.
-func (s *server) enrol(t *testing.T, in *doorwardtest.Tenant, who *doorwardtest.Person, role string) {
+// addMember makes a person with an account a member of another tenant.
+func (s *server) addMember(t *testing.T, in *doorwardtest.Tenant, who *doorwardtest.Person, role string) {
 	t.Helper()
 	code := s.invite(t, in.Owner, who.Email, role)
 	s.send(t, "POST /api/v2/auth/accept-invitation", m{"token": code, "password": password}).ok(http.StatusOK)
@@ -357,12 +358,12 @@ func (s *server) freeze(t *testing.T, tenantID string) {
 	}
 }
 
-// setTenant sets only the status of a tenant, without the other effects.
-func (s *server) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.TenantStatus) {
+// setTenantStatus sets only the status of a tenant, without the other effects.
+func (s *server) setTenantStatus(t *testing.T, tenant *doorwardtest.Tenant, to doorward.TenantStatus) {
 	t.Helper()
 	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
-		_, frozen := tx.ThawTenant(t.Context(), tenant.ID, tx.Now)
-		_, closed := tx.RestoreTenant(t.Context(), tenant.ID)
+		_, thawErr := tx.ThawTenant(t.Context(), tenant.ID, tx.Now)
+		_, restoreErr := tx.RestoreTenant(t.Context(), tenant.ID)
 		var err error
 		switch to {
 		case doorward.TenantFrozen:
@@ -370,7 +371,7 @@ func (s *server) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorwar
 		case doorward.TenantClosing:
 			_, err = tx.CloseTenant(t.Context(), tenant.ID, tx.Now.Add(time.Hour))
 		}
-		return errors.Join(frozen, closed, err)
+		return errors.Join(thawErr, restoreErr, err)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 
 const tenantsPath = "POST /api/v2/tenants"
 
-// once names a request by its Idempotency-Key.
-func once(key string) opt { return with(front.IdempotencyKey, key) }
+// idempotencyKey sets the header Idempotency-Key.
+func idempotencyKey(key string) opt { return with(front.IdempotencyKey, key) }
 
 // replays ends the test unless the answer is the first one again.
 func (a answer) replays(first answer) {
@@ -29,8 +29,8 @@ func (a answer) replays(first answer) {
 	}
 }
 
-// isFirst ends the test if the answer was given before.
-func (a answer) isFirst(status int) answer {
+// okFirst is ok, and ends the test if the answer is a replay.
+func (a answer) okFirst(status int) answer {
 	a.t.Helper()
 	if a.ok(status).header.Get(front.IdempotencyReplayed) != "" {
 		a.t.Fatalf("%s: the answer is a replay", a.route)
@@ -102,20 +102,22 @@ func TestCreationsAreRepeatable(t *testing.T) {
 				t.Errorf("%s takes an Idempotency-Key: %v, and is tried: %v", pattern, r.Endpoint.Creates, has)
 			}
 			if has {
-				d.repeats(t, db, c)
+				d.checkRepetition(t, db, c)
 			}
 		}
 	})
 }
 
-func (s *server) repeats(t *testing.T, db *sql.DB, c creation) {
+// checkRepetition requires that a repetition gets the first answer, another body a refusal,
+// and one during the first request a 409.
+func (s *server) checkRepetition(t *testing.T, db *sql.DB, c creation) {
 	t.Helper()
 	for _, bad := range []string{"", "two words", "tab\tbed", "ümlaut", strings.Repeat("k", front.MaxIdempotencyKey+1)} {
-		s.send(t, c.route, c.body, c.who, once(bad)).fails(http.StatusBadRequest, "invalid_idempotency_key")
+		s.send(t, c.route, c.body, c.who, idempotencyKey(bad)).fails(http.StatusBadRequest, "invalid_idempotency_key")
 	}
-	s.send(t, c.route, c.body, c.who, once("a"), once("a")).fails(http.StatusBadRequest, "invalid_idempotency_key")
-	longest := once(strings.Repeat("~", front.MaxIdempotencyKey))
-	first := s.send(t, c.route, c.body, c.who, longest).isFirst(successOf(c.route))
+	s.send(t, c.route, c.body, c.who, idempotencyKey("a"), idempotencyKey("a")).fails(http.StatusBadRequest, "invalid_idempotency_key")
+	longest := idempotencyKey(strings.Repeat("~", front.MaxIdempotencyKey))
+	first := s.send(t, c.route, c.body, c.who, longest).okFirst(successOf(c.route))
 	for range 2 {
 		s.send(t, c.route, c.body, c.who, longest).replays(first)
 	}
@@ -124,7 +126,7 @@ func (s *server) repeats(t *testing.T, db *sql.DB, c creation) {
 		s.send(t, c.route, c.body, c.who, longest).replays(first)
 	}
 
-	// What the node would find if another one were still at it.
+	// As if another node were still processing the request.
 	if _, err := db.ExecContext(t.Context(), `UPDATE idempotency SET answer = NULL`); err != nil {
 		t.Fatal(err)
 	}
@@ -141,25 +143,25 @@ func successOf(route string) int {
 	return http.StatusCreated
 }
 
-// Without the header, and beside it, nothing is replayed: the key is that of one
-// credential, one tenant, one path.
+// A key belongs to one credential, tenant and path: with another one, or without the header,
+// nothing is replayed.
 func TestIdempotencyKeyBelongsToItsCaller(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		bob := m{"email": "bob@x.example", "role": "USER"}
-		key := once("one-for-all")
-		first := d.send(t, invitePath, bob, as(acme.Owner.Token()), key).isFirst(http.StatusCreated)
+		key := idempotencyKey("one-for-all")
+		first := d.send(t, invitePath, bob, as(acme.Owner.Token()), key).okFirst(http.StatusCreated)
 		d.send(t, invitePath, bob, bearer(acme.Owner.Token()), key).replays(first) // the same session
 		d.send(t, invitePath, bob, as(acme.Owner.Token())).fails(http.StatusConflict, "invitation_pending")
 		d.send(t, invitePath, bob, as(d.token(t, acme.Owner.Email)), key).fails(http.StatusConflict, "invitation_pending")
-		d.send(t, invitePath, bob, as(acme.Owner.Token()), once("another")).fails(http.StatusConflict, "invitation_pending")
-		d.send(t, invitePath, bob, as(globex.Owner.Token()), key).isFirst(http.StatusCreated)
-		d.send(t, bulkPath, m{"invitations": []m{bob}}, as(acme.Owner.Token()), key).isFirst(http.StatusOK)
+		d.send(t, invitePath, bob, as(acme.Owner.Token()), idempotencyKey("another")).fails(http.StatusConflict, "invitation_pending")
+		d.send(t, invitePath, bob, as(globex.Owner.Token()), key).okFirst(http.StatusCreated)
+		d.send(t, bulkPath, m{"invitations": []m{bob}}, as(acme.Owner.Token()), key).okFirst(http.StatusOK)
 		// Other endpoints ignore the header.
 		for range 2 {
-			d.send(t, loginPath, m{"email": acme.Owner.Email, "password": password}, key).isFirst(http.StatusOK)
+			d.send(t, loginPath, m{"email": acme.Owner.Email, "password": password}, key).okFirst(http.StatusOK)
 		}
-		d.send(t, "GET /api/v2/users", nil, as(acme.Owner.Token()), once("not a key")).ok(http.StatusOK)
+		d.send(t, "GET /api/v2/users", nil, as(acme.Owner.Token()), idempotencyKey("not a key")).ok(http.StatusOK)
 	})
 }
 
@@ -167,9 +169,9 @@ func TestIdempotencyKeyBelongsToItsCaller(t *testing.T) {
 func TestReplayIsJudgedFirst(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		ann, key := acme.Join("ann@acme.example", "ADMIN"), once("judged")
+		ann, key := acme.Join("ann@acme.example", "ADMIN"), idempotencyKey("judged")
 		bob := m{"email": "bob@x.example", "role": "USER"}
-		first := d.send(t, invitePath, bob, as(ann.Token()), key).isFirst(http.StatusCreated)
+		first := d.send(t, invitePath, bob, as(ann.Token()), key).okFirst(http.StatusCreated)
 		d.patchUser(t, acme.Owner, ann.ID, m{"role": "USER"}).ok(http.StatusOK)
 		d.send(t, invitePath, bob, as(ann.Token()), key).fails(http.StatusForbidden, "forbidden")
 		d.send(t, invitePath, bob, as(ann.Token()), key, with("Origin", "https://evil.example")).fails(http.StatusForbidden, "cross_origin")
@@ -185,11 +187,11 @@ func TestReplayIsJudgedFirst(t *testing.T) {
 // processed as the first one, whatever its body.
 func TestOnlySuccessesAreKept(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, key := d.Tenant("Acme"), once("only-successes")
+		acme, key := d.Tenant("Acme"), idempotencyKey("only-successes")
 		who := as(acme.Owner.Token())
 		d.send(t, invitePath, m{"email": "x", "role": "USER"}, who, key).invalid("/email", "invalid")
 		d.send(t, invitePath, m{"email": acme.Owner.Email, "role": "USER"}, who, key).fails(http.StatusConflict, "already_member")
-		first := d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, who, key).isFirst(http.StatusCreated)
+		first := d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, who, key).okFirst(http.StatusCreated)
 		d.send(t, "DELETE /api/v2/invitations/"+first.text("id"), nil, who).ok(http.StatusNoContent)
 		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, who, key).replays(first)
 	})
@@ -206,20 +208,21 @@ func TestBulkIsKeptAsItWas(t *testing.T) {
 			"wrong":   {{"email": "x", "role": "USER"}},
 			"mixed":   {{"email": "a@x.example", "role": "OWNER"}, {"email": "c@x.example", "role": "USER"}, {"email": "c@x.example", "role": "USER"}},
 		} {
-			first := d.send(t, bulkPath, m{"invitations": rows}, as(ann.Token()), once(name)).isFirst(http.StatusOK)
-			d.send(t, bulkPath, m{"invitations": rows}, as(ann.Token()), once(name)).replays(first)
+			first := d.send(t, bulkPath, m{"invitations": rows}, as(ann.Token()), idempotencyKey(name)).okFirst(http.StatusOK)
+			d.send(t, bulkPath, m{"invitations": rows}, as(ann.Token()), idempotencyKey(name)).replays(first)
 		}
 	})
 }
 
-// An answer is kept for 24 hours, and a mark for less than 5 seconds.
+// An answer is kept for 24 hours, and the mark of an attempt in progress for less than 5
+// seconds.
 func TestAnswersExpire(t *testing.T) {
 	onBothRaw(t, func(t *testing.T, d *server, db *sql.DB) {
 		globex := func(key string) answer {
 			t.Helper()
-			return d.send(t, tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, bearer(key), once("a-day"))
+			return d.send(t, tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, bearer(key), idempotencyKey("a-day"))
 		}
-		rows := func() (n int) {
+		rowsAfterSweep := func() (n int) {
 			t.Helper()
 			if err := d.Node.App.Sweep(t.Context()); err != nil {
 				t.Fatal(err)
@@ -230,28 +233,29 @@ func TestAnswersExpire(t *testing.T) {
 			return n
 		}
 		key := d.operatorKey(t)
-		first := globex(key).isFirst(http.StatusCreated)
+		first := globex(key).okFirst(http.StatusCreated)
 		d.Advance(24*time.Hour - time.Minute)
-		if globex(key).replays(first); rows() != 1 {
+		if globex(key).replays(first); rowsAfterSweep() != 1 {
 			t.Error("the sweep has deleted an answer too early")
 		}
 		d.Advance(time.Minute)
-		if second := globex(key).isFirst(http.StatusCreated); second.text("tenant.id") == first.text("tenant.id") {
+		if second := globex(key).okFirst(http.StatusCreated); second.text("tenant.id") == first.text("tenant.id") {
 			t.Error("after a day the same tenant was answered")
 		}
 		d.Advance(24 * time.Hour)
-		if n := rows(); n != 0 {
+		if n := rowsAfterSweep(); n != 0 {
 			t.Errorf("the sweep has left %d rows", n)
 		}
 
-		globex(key).isFirst(http.StatusCreated)
+		globex(key).okFirst(http.StatusCreated)
+		// A mark has no answer, and ends 24 h less 4 s earlier (in µs).
 		if _, err := db.ExecContext(t.Context(), `UPDATE idempotency SET answer = NULL, expires_at = expires_at - 86400000000 + 4000000`); err != nil {
 			t.Fatal(err)
 		}
 		d.clock.advance(3500 * time.Millisecond)
 		globex(key).fails(http.StatusConflict, "idempotency_in_progress")
 		d.clock.advance(1500 * time.Millisecond)
-		globex(key).isFirst(http.StatusCreated)
+		globex(key).okFirst(http.StatusCreated)
 	})
 }
 
@@ -265,7 +269,7 @@ func TestManyAtOnceMakeOne(t *testing.T) {
 			all.Go(func() {
 				for answers[i].status == 0 || answers[i].status == http.StatusConflict {
 					answers[i] = retryUnavailable(func() answer {
-						return d.send(t, tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, key, once("many"))
+						return d.send(t, tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, key, idempotencyKey("many"))
 					})
 				}
 			})
@@ -294,7 +298,7 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 		acme := d.Tenant("Acme")
 		key := canary("idempotency")
 		body := m{"email": "bob@x.example", "role": "USER", "name": "Bob"}
-		first := d.send(t, invitePath, body, as(acme.Owner.Token()), once(key)).isFirst(http.StatusCreated)
+		first := d.send(t, invitePath, body, as(acme.Owner.Token()), idempotencyKey(key)).okFirst(http.StatusCreated)
 		var id, ofBody, sealed []byte
 		var tenant, attempt string
 		row := db.QueryRowContext(t.Context(), `SELECT id, tenant_id, body, attempt, answer FROM idempotency`)
@@ -310,11 +314,11 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 				t.Errorf("the row has %q", secret)
 			}
 		}
-		// An answer that was changed or moved opens nowhere, and nothing is made twice.
+		// An answer that was changed can't be opened, and the request isn't processed again.
 		if _, err := db.ExecContext(t.Context(), `UPDATE idempotency SET answer = $1`, append(sealed[:len(sealed)-1], sealed[len(sealed)-1]^1)); err != nil {
 			t.Fatal(err)
 		}
-		d.send(t, invitePath, body, as(acme.Owner.Token()), once(key)).fails(http.StatusServiceUnavailable, "unavailable")
+		d.send(t, invitePath, body, as(acme.Owner.Token()), idempotencyKey(key)).fails(http.StatusServiceUnavailable, "unavailable")
 	})
 }
 
@@ -324,12 +328,12 @@ func TestIdempotencyWithoutDatabase(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		who, bob := as(acme.Owner.Token()), m{"email": "bob@x.example", "role": "USER"}
-		d.send(t, invitePath, bob, who, once("kept")).isFirst(http.StatusCreated)
+		d.send(t, invitePath, bob, who, idempotencyKey("kept")).okFirst(http.StatusCreated)
 		if err := d.Node.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range []string{"kept", "new"} {
-			d.send(t, invitePath, bob, who, once(key)).fails(http.StatusServiceUnavailable, "unavailable")
+			d.send(t, invitePath, bob, who, idempotencyKey(key)).fails(http.StatusServiceUnavailable, "unavailable")
 		}
 	})
 }

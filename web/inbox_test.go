@@ -24,12 +24,12 @@ func TestFloodOfRefusals(t *testing.T) {
 		}
 		d.Advance(time.Minute)
 		events := d.trail(t, acme.Owner, "?outcome=refused&limit=200&actor="+bob.ID)
-		if len(events) > 12 || timesOf(events) != 3*rounds {
-			t.Errorf("%d refusals are recorded in %d events, want %d in a few", timesOf(events), len(events), 3*rounds)
+		if len(events) > 12 || countRefusals(events) != 3*rounds {
+			t.Errorf("%d refusals are recorded in %d events, want %d in a few", countRefusals(events), len(events), 3*rounds)
 		}
 		// A reader of the trail sees a refusal at once.
 		d.send(t, "POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(bob.Token())).fails(http.StatusForbidden, "forbidden")
-		if got := timesOf(d.trail(t, acme.Owner, "?outcome=refused&limit=200&actor="+bob.ID)); got != 3*rounds+1 {
+		if got := countRefusals(d.trail(t, acme.Owner, "?outcome=refused&limit=200&actor="+bob.ID)); got != 3*rounds+1 {
 			t.Errorf("%d refusals are recorded, want the last one too", got)
 		}
 	})

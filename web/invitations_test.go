@@ -73,7 +73,7 @@ func TestInvitationsAreListedByState(t *testing.T) {
 		d.send(t, "GET /api/v2/invitations?status=expired", nil, as(admin.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
 
 		one := d.send(t, "GET /api/v2/invitations/"+pending, nil, as(admin.Token())).ok(http.StatusOK)
-		one.names("", "id", "email", "role", "name", "status", "tenantId", "invitedBy", "createdAt", "expiresAt", "delivery")
+		one.members("", "id", "email", "role", "name", "status", "tenantId", "invitedBy", "createdAt", "expiresAt", "delivery")
 		d.send(t, "GET /api/v2/invitations/"+expired, nil, as(admin.Token())).ok(http.StatusOK).is("status", "EXPIRED")
 		d.send(t, "GET /api/v2/invitations/"+revoked, nil, as(admin.Token())).ok(http.StatusOK).is("status", "REVOKED").instant("revokedAt")
 		d.send(t, "GET /api/v2/invitations/"+used.text("id"), nil, as(admin.Token())).ok(http.StatusOK).is("status", "ACCEPTED").instant("acceptedAt")
@@ -86,15 +86,15 @@ func TestForeignInvitationsAreAbsent(t *testing.T) {
 		code := d.invite(t, globex.Owner, "else@x.example", "OWNER")
 		ids, _ := d.page(t, "/api/v2/invitations?status=PENDING", "id", as(globex.Owner.Token()))
 		for _, route := range []string{"GET /api/v2/invitations/%s", "DELETE /api/v2/invitations/%s", "POST /api/v2/invitations/%s/resend"} {
-			same := func(id string) string {
+			refusal := func(id string) string {
 				t.Helper()
 				a := d.send(t, fmt.Sprintf(route, id), nil, as(acme.Owner.Token())).fails(http.StatusNotFound, "not_found")
-				return strings.ReplaceAll(a.blank(), id, "ID")
+				return strings.ReplaceAll(a.withoutIDs(), id, "ID")
 			}
-			if foreign, absent := same(ids[0]), same("inv_aaaaaaaaaaaaaaaaaaaaaaaaaa"); foreign != absent {
+			if foreign, absent := refusal(ids[0]), refusal("inv_aaaaaaaaaaaaaaaaaaaaaaaaaa"); foreign != absent {
 				t.Errorf("%s: the answers for a foreign and an unknown invitation differ:\n%s\n%s", route, foreign, absent)
 			}
-			same("usr_x")
+			refusal("usr_x")
 		}
 		d.complete(t, code, password).ok(http.StatusOK)
 	})
@@ -144,18 +144,19 @@ func TestResendInvitation(t *testing.T) {
 		if later := again.instant("expiresAt").Sub(first.instant("expiresAt")).Round(time.Second); later != 30*time.Minute {
 			t.Errorf("it expires %v later", later)
 		}
-		fresh := d.code(t, "ann@x.example")
-		if fresh == old || len(d.Mails("ann@x.example")) != 2 {
-			t.Fatalf("the codes are %s and %s in %d mails", old, fresh, len(d.Mails("ann@x.example")))
+		latest := d.code(t, "ann@x.example")
+		if latest == old || len(d.Mails("ann@x.example")) != 2 {
+			t.Fatalf("the codes are %s and %s in %d mails", old, latest, len(d.Mails("ann@x.example")))
 		}
 		d.send(t, "GET /api/v2/invitations/"+id, nil, as(admin.Token())).ok(http.StatusOK).is("delivery", "sent")
 		d.complete(t, old, password).fails(http.StatusGone, "invitation_revoked")
-		d.complete(t, fresh, password).ok(http.StatusOK)
+		d.complete(t, latest, password).ok(http.StatusOK)
 		d.complete(t, old, password).fails(http.StatusGone, "invitation_used")
 	})
 }
 
-// Resending makes an invitation valid again whose sender has lost the permission.
+// An invitation whose sender has lost the permission is valid again once somebody else resends
+// it.
 func TestResendAfterTheInviterWasDemoted(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -267,7 +268,7 @@ func TestInviteSeveral(t *testing.T) {
 			m{"email": admin.Email, "role": "USER"},
 			m{},
 			m{"email": "two@x.example", "role": "ADMIN"},
-		).ok(http.StatusOK).names("", "items")
+		).ok(http.StatusOK).members("", "items")
 		var got []any
 		rows := a.at("items").([]any)
 		for _, row := range rows {
@@ -302,7 +303,8 @@ func TestInviteSeveral(t *testing.T) {
 	})
 }
 
-func TestInviteSeveralAllOrNothingInForm(t *testing.T) {
+// A malformed row refuses the whole request, and so do fewer than 1 or more than 100 rows.
+func TestInviteSeveralForm(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		good := `{"email":"good@x.example","role":"USER"}`
@@ -361,8 +363,8 @@ func (s *server) emptyQueue(t *testing.T) {
 	t.Fatal("mail stays queued")
 }
 
-// tried waits until the mail server has refused all mails that are queued.
-func (s *server) tried(t *testing.T) {
+// waitUntilTried waits until the mail server has refused all mails that are queued.
+func (s *server) waitUntilTried(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		all, err := s.Node.DB.Read().DueMails(context.Background(), store.Mail{}, s.Node.DB.Now().Add(time.Hour), 100)
@@ -391,20 +393,20 @@ func TestDeliveryOfInvitations(t *testing.T) {
 	}
 	sink.Refuse(smtptest.AtRecipient, 451)
 	later := d.sendInvitation(t, acme.Owner, "later@x.example", "USER", 3).is("delivery", "queued").text("id")
-	d.tried(t)
+	d.waitUntilTried(t)
 	if got := delivery(later); got != "queued" {
-		t.Errorf("refused for now: %s", got)
+		t.Errorf("refused with 451, the delivery is %s", got)
 	}
 	sink.Behave()
 	d.emptyQueue(t)
 	if got := delivery(later); got != "sent" {
-		t.Errorf("taken: %s", got)
+		t.Errorf("accepted, the delivery is %s", got)
 	}
 	sink.Refuse(smtptest.AtRecipient, 550)
 	never := d.sendInvitation(t, acme.Owner, "never@x.example", "USER", 3).text("id")
 	d.emptyQueue(t)
 	if got := delivery(never); got != "failed" {
-		t.Errorf("refused for good: %s", got)
+		t.Errorf("refused with 550, the delivery is %s", got)
 	}
 	for query, want := range map[string][]string{
 		"delivery=failed": {never}, "delivery=failed&status=PENDING": {never}, "delivery=failed&status=ACCEPTED": {},
@@ -422,20 +424,19 @@ func TestDeliveryOfInvitations(t *testing.T) {
 	d.resend(t, acme.Owner.Token(), never).ok(http.StatusOK).is("delivery", "queued")
 	d.emptyQueue(t)
 	if got := delivery(never); got != "sent" {
-		t.Errorf("sent again: %s", got)
+		t.Errorf("sent again, the delivery is %s", got)
 	}
 }
 
-// A mail still queued when the invitation is resent isn't sent with a token that is
-// also valid.
-func TestResendReplacesTheMailThatWaits(t *testing.T) {
+// A mail that is still queued when the invitation is resent brings no second valid token.
+func TestResendReplacesAQueuedMail(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
 	d := start(t, doorwardtest.Mail(sink.URL()))
 	acme := d.Tenant("Acme")
 	sink.Refuse(smtptest.AtRecipient, 451)
 	id := d.sendInvitation(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
-	d.tried(t)
+	d.waitUntilTried(t)
 	d.clock.advance(time.Minute)
 	d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)
 	sink.Behave()

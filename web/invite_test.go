@@ -18,7 +18,7 @@ func TestInvite(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		a := d.send(t, invitePath, m{"email": "Ann.Lee+x@Acme.Example", "role": "USER", "name": "Ann Lee", "expiresInDays": 3, "locale": "de-CH"}, as(acme.Owner.Token()))
-		a.ok(http.StatusCreated).names("", "id", "email", "role", "name", "status", "tenantId", "invitedBy", "createdAt", "expiresAt", "delivery")
+		a.ok(http.StatusCreated).members("", "id", "email", "role", "name", "status", "tenantId", "invitedBy", "createdAt", "expiresAt", "delivery")
 		a.is("email", "ann.lee+x@acme.example").is("role", "USER").is("name", "Ann Lee").is("status", "PENDING")
 		a.is("tenantId", acme.ID).is("invitedBy", acme.Owner.ID).is("delivery", "queued")
 		if id := a.text("id"); !strings.HasPrefix(id, "inv_") || len(id) < 26 {
@@ -194,7 +194,8 @@ func TestInvitationLanguages(t *testing.T) {
 	})
 }
 
-// text delivers all mail and returns the text of the newest one to the address.
+// text delivers all mail and returns the text of the newest one to the address, to which one
+// with a code must have been sent.
 func (s *server) text(t *testing.T, to string) string {
 	t.Helper()
 	s.code(t, to)
@@ -308,11 +309,11 @@ func TestInvitationsToFrozenTenants(t *testing.T) {
 		stranger := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		known := d.invite(t, acme.Owner, globex.Owner.Email, "USER")
 		for status, code := range map[doorward.TenantStatus]string{"frozen": "tenant_frozen", "closing": "tenant_closing"} {
-			d.setTenant(t, acme, status)
+			d.setTenantStatus(t, acme, status)
 			d.complete(t, stranger, password).fails(http.StatusForbidden, code)
 			d.accept(t, known, m{"password": password}).fails(http.StatusForbidden, code)
 		}
-		d.setTenant(t, acme, "active")
+		d.setTenantStatus(t, acme, "active")
 		d.complete(t, stranger, password).ok(http.StatusOK)
 		d.accept(t, known, m{"password": password}).ok(http.StatusOK)
 	})

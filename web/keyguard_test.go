@@ -17,8 +17,8 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// TestKeysOnEndpoints: a key does within its tenant what it has permissions for, is
-// refused with not_for_keys where it is about a person, and as a caller elsewhere.
+// TestKeysOnEndpoints: a key does within its tenant what its permissions allow, up to its
+// rank, and nothing else. Pages don't take it.
 func TestKeysOnEndpoints(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
@@ -70,7 +70,7 @@ func TestNotForKeys(t *testing.T) {
 			d.send(t, route, m{}, bearer(operator)).fails(403, "forbidden")
 		}
 		if tried < 8 {
-			t.Errorf("%d endpoints were tried", tried)
+			t.Errorf("only %d endpoints were tried", tried)
 		}
 	})
 }
@@ -81,7 +81,7 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
 		_, bound := d.newKey(t, acme.Owner, m{"allowedIps": []string{"192.0.2.0/24"}})
-		_, slow := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}, "perSecond": 1})
+		_, rateLimited := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}, "perSecond": 1})
 		_, ofFrozen := d.newKey(t, frozen.Owner, nil)
 		_, ofClosing := d.newKey(t, closing.Owner, nil)
 		d.freeze(t, frozen.ID)
@@ -91,9 +91,9 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 			unknown("GET /api/v2/users").fails(401, "unauthenticated")
 		}
 		limited := func(route string) {
-			a := d.send(t, route, nil, bearer(slow))
+			a := d.send(t, route, nil, bearer(rateLimited))
 			for tries := 0; a.status != http.StatusTooManyRequests && tries < 10; tries++ { // one request a second passes
-				a = d.send(t, route, nil, bearer(slow))
+				a = d.send(t, route, nil, bearer(rateLimited))
 			}
 			a.fails(429, "rate_limited")
 		}
@@ -113,12 +113,13 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 			}
 		}
 		if guarded < 40 {
-			t.Errorf("%d routes were tried", guarded)
+			t.Errorf("only %d routes were tried", guarded)
 		}
 	})
 }
 
-// TestKeyRefusals: what refusals reveal to callers, and what they don't.
+// TestKeyRefusals: a valid key is told that its address or its tenant is refused; disabled,
+// revoked and unknown keys get one answer.
 func TestKeyRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -138,8 +139,8 @@ func TestKeyRefusals(t *testing.T) {
 			id, key := d.newKey(t, acme.Owner, permissions)
 			ask(key).ok(200)
 			end(id)
-			if a := ask(key).fails(401, "unauthenticated"); a.blank() != unknown.blank() {
-				t.Errorf("%s: %s\nunknown: %s", name, a.blank(), unknown.blank())
+			if a := ask(key).fails(401, "unauthenticated"); a.withoutIDs() != unknown.withoutIDs() {
+				t.Errorf("%s: %s\nunknown: %s", name, a.withoutIDs(), unknown.withoutIDs())
 			}
 		}
 		_, key := d.newKey(t, acme.Owner, permissions)
@@ -152,8 +153,8 @@ func TestKeyRefusals(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// TestHandingOverKeys: PATCH and DELETE of a user end the keys or transfer them, and say
-// so beforehand.
+// TestHandingOverKeys: suspending or removing a user ends the keys or transfers them; a dry
+// run says which.
 func TestHandingOverKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -191,7 +192,7 @@ func TestHandingOverKeys(t *testing.T) {
 			d.getKey(t, acme.Owner, id).ok(200).is("status", "revoked")
 			events := d.send(t, "GET /api/v2/audit-events?target="+id+"&action=apikey.revoke", nil, owner).ok(200)
 			if n := len(events.at("items").([]any)); n != 1 {
-				t.Errorf("%d events say that the key was revoked", n)
+				t.Errorf("%d events say that the key was revoked, want 1", n)
 			}
 		}
 	})

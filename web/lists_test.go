@@ -72,19 +72,19 @@ func TestListsSearchAndSort(t *testing.T) {
 		d.send(t, "GET /api/v2/users?sort=-name&limit=1&cursor="+cursor, nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
 		d.send(t, "GET /api/v2/users?limit=1&cursor="+cursor, nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
 		if got := d.allPages(t, "/api/v2/users", "name", 1, func(int) {}, owner); len(got) != 5 {
-			t.Errorf("%d people in pages of one", len(got))
+			t.Errorf("%d people in pages of one, want 5", len(got))
 		}
 		for query, want := range map[string]int{"role=VIEWER": 2, "q=i3": 1, "q=I3&role=USER": 0, "status=PENDING&sort=email": 4} {
 			if got, _ := d.page(t, "/api/v2/invitations?"+query, "email", owner); len(got) != want {
-				t.Errorf("%s: %v", query, got)
+				t.Errorf("%s finds %v, want %d", query, got, want)
 			}
 		}
 		d.send(t, "GET /api/v2/invitations?role=NONE", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
 	})
 }
 
-// What was invited in one go is listed in its order, from page to page.
-func TestListsKeepTheOrderOfOneGo(t *testing.T) {
+// Invitations of one bulk request are listed in its order, over several pages, too.
+func TestListsKeepTheOrderOfABulkRequest(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := as(d.Tenant("Acme").Owner.Token())
 		var want []string
@@ -97,7 +97,7 @@ func TestListsKeepTheOrderOfOneGo(t *testing.T) {
 		got, next := d.page(t, "/api/v2/invitations?status=PENDING&sort=createdAt&limit=11", "email", owner)
 		rest, _ := d.page(t, "/api/v2/invitations?status=PENDING&sort=createdAt&limit=11&cursor="+next, "email", owner)
 		if diff := cmp.Diff(want, append(got, rest...)); diff != "" {
-			t.Error(diff)
+			t.Errorf("the order of the invitations (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -190,7 +190,7 @@ func TestSessionsOfAPerson(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		bob := acme.Join("bob@acme.example", "USER")
-		d.enrol(t, globex, bob, "USER")
+		d.addMember(t, globex, bob, "USER")
 		admin := as(acme.Join("admin@acme.example", "ADMIN").Token())
 		login := func(tenantID string) string {
 			return d.send(t, loginPath, m{"email": bob.Email, "password": password, "tenantId": tenantID}).ok(http.StatusOK).text("token")
@@ -203,20 +203,20 @@ func TestSessionsOfAPerson(t *testing.T) {
 			t.Fatalf("the sessions are %v", ids)
 		}
 		foreign := d.send(t, "GET /api/v2/auth/session", nil, as(elsewhere)).ok(http.StatusOK).text("session.id")
-		mine := d.send(t, "GET /api/v2/auth/session", nil, as(second)).ok(http.StatusOK).text("session.id")
-		if slices.Contains(ids, foreign) || !slices.Contains(ids, mine) {
+		own := d.send(t, "GET /api/v2/auth/session", nil, as(second)).ok(http.StatusOK).text("session.id")
+		if slices.Contains(ids, foreign) || !slices.Contains(ids, own) {
 			t.Errorf("the sessions are %v", ids)
 		}
 		d.send(t, "DELETE "+path+"/"+foreign, nil, admin).fails(http.StatusNotFound, "not_found")
-		d.send(t, "DELETE "+path+"/"+mine, nil, admin).ok(http.StatusNoContent)
-		d.send(t, "DELETE "+path+"/"+mine, nil, admin).fails(http.StatusNotFound, "not_found")
+		d.send(t, "DELETE "+path+"/"+own, nil, admin).ok(http.StatusNoContent)
+		d.send(t, "DELETE "+path+"/"+own, nil, admin).fails(http.StatusNotFound, "not_found")
 		d.send(t, "GET /api/v2/auth/session", nil, as(second)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "GET /api/v2/auth/session", nil, as(first)).ok(http.StatusOK)
 		d.send(t, "GET /api/v2/users/"+acme.Owner.ID+"/sessions", nil, admin).fails(http.StatusForbidden, "forbidden")
 		d.send(t, "GET /api/v2/users/"+acme.Owner.ID+"/sessions?sort=none", nil, as(acme.Owner.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
 		d.send(t, "GET "+path, nil, as(first)).fails(http.StatusForbidden, "forbidden")
 		if events, _ := d.page(t, "/api/v2/audit-events?action=user.signout", "id", as(acme.Owner.Token())); len(events) != 1 {
-			t.Errorf("%d sign-outs are in the trail", len(events))
+			t.Errorf("%d sign-outs are in the trail, want 1", len(events))
 		}
 	})
 }

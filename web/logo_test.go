@@ -28,8 +28,8 @@ func painted(w, h int, c color.Color) []byte {
 		img.Set(i%w, i/w, c)
 	}
 	var out bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as logos are kept
-	_ = encoder.Encode(&out, img)                                 // into memory
+	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as logos are stored
+	_ = encoder.Encode(&out, img)                                 // a buffer never fails
 	return out.Bytes()
 }
 
@@ -39,12 +39,12 @@ var (
 	dotHash = doorward.HashLogo(dot)
 )
 
-// hanging sets a logo and returns the path of its image.
-func (s *server) hanging(t *testing.T, token, mediaType string, body []byte) string {
+// setLogo sets a logo and returns the path of its image.
+func (s *server) setLogo(t *testing.T, token, mediaType string, body []byte) string {
 	t.Helper()
 	url := s.send(t, logoPath, string(body), as(token), typed(mediaType)).ok(http.StatusOK).text("logo.url")
-	path, ours := strings.CutPrefix(url, s.base)
-	if !ours {
+	path, isBelow := strings.CutPrefix(url, s.base)
+	if !isBelow {
 		t.Fatalf("the logo is at %s, not below %s", url, s.base)
 	}
 	return path
@@ -73,7 +73,7 @@ func TestLogo(t *testing.T) {
 		admin := acme.Join("admin@acme.example", "ADMIN").Token()
 		before := d.send(t, "GET /api/v2/tenant", nil, as(admin)).header.Get("ETag")
 
-		path := d.hanging(t, admin, "image/png", painted(1024, 128, color.NRGBA{30, 40, 200, 255}))
+		path := d.setLogo(t, admin, "image/png", painted(1024, 128, color.NRGBA{30, 40, 200, 255}))
 		shown := d.send(t, "GET /api/v2/tenant", nil, as(admin)).ok(http.StatusOK).is("logo.width", 512.0).is("logo.height", 64.0)
 		if shown.header.Get("ETag") == before {
 			t.Error("the tenant has a logo and the version it had")
@@ -99,7 +99,7 @@ func TestLogo(t *testing.T) {
 		d.send(t, logoPath, string(body), as(admin), typed("image/png"), with("If-Match", before)).ok(http.StatusOK) // no change
 
 		// Another tenant has the same logo and keeps it.
-		d.hanging(t, zeta.Owner.Token(), "image/png", body)
+		d.setLogo(t, zeta.Owner.Token(), "image/png", body)
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin)).ok(http.StatusNoContent)
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin)).ok(http.StatusNoContent)
 		if has := d.send(t, "GET /api/v2/tenant", nil, as(admin)).at("logo"); has != nil {
@@ -120,7 +120,7 @@ func TestLogo(t *testing.T) {
 func TestHostileLogos(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner.Token()
-		path := d.hanging(t, owner, "image/png", dot)
+		path := d.setLogo(t, owner, "image/png", dot)
 		refused := func(mediaType, body, code string) {
 			t.Helper()
 			a := d.send(t, logoPath, body, as(owner), typed(mediaType)).fails(http.StatusUnprocessableEntity, "logo_refused")
@@ -141,8 +141,8 @@ func TestHostileLogos(t *testing.T) {
 		refused("image/png", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`, "svg")
 		refused("image/png", bomb(60000, 60000), "out_of_range")
 
-		for _, typeless := range []string{"image/svg+xml", "image/gif", "application/json", "text/html", "image/png; charset=utf-8", "image/png, image/jpeg", "", "*/*", "multipart/form-data; boundary=x"} {
-			d.send(t, logoPath, string(dot), as(owner), typed(typeless)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+		for _, unsupported := range []string{"image/svg+xml", "image/gif", "application/json", "text/html", "image/png; charset=utf-8", "image/png, image/jpeg", "", "*/*", "multipart/form-data; boundary=x"} {
+			d.send(t, logoPath, string(dot), as(owner), typed(unsupported)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		}
 		if svg := d.send(t, logoPath, "<svg/>", as(owner), typed("image/svg+xml")); !strings.Contains(svg.text("detail"), "export it as a PNG") {
 			t.Errorf("there is no advice in %s", svg.body)
@@ -158,14 +158,14 @@ func TestHostileLogos(t *testing.T) {
 			t.Errorf("after the refusals the logo is %d, %d bytes", res.StatusCode, len(body))
 		}
 		// The largest allowed body; bytes after the image are dropped.
-		again := d.hanging(t, owner, "image/png", []byte(large[:doorward.MaxLogoSent]))
+		again := d.setLogo(t, owner, "image/png", []byte(large[:doorward.MaxLogoSent]))
 		if again != path {
 			t.Errorf("an image with trailing bytes has another address, %s", again)
 		}
 	})
 }
 
-// bomb is a PNG of few bytes that claims to be large.
+// bomb returns the beginning of a PNG that claims to be large.
 func bomb(w, h uint32) string {
 	head := append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("IHDR"), w), h), 8, 6, 0, 0, 0)
 	out := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
@@ -177,7 +177,7 @@ func TestWhoseLogo(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		owner := acme.Owner.Token()
-		path := d.hanging(t, owner, "image/png", dot)
+		path := d.setLogo(t, owner, "image/png", dot)
 		key := d.operatorKey(t)
 		for _, role := range []string{"USER", "VIEWER"} {
 			who := as(acme.Join(strings.ToLower(role)+"@acme.example", role).Token())
@@ -190,7 +190,7 @@ func TestWhoseLogo(t *testing.T) {
 		d.send(t, logoPath, string(dot), typed("image/png"), bearer(key)).fails(http.StatusForbidden, "forbidden")
 		d.send(t, logoPath, string(dot), typed("image/png"), as(owner), with("Sec-Fetch-Site", "cross-site")).fails(http.StatusForbidden, "cross_origin")
 
-		// Another tenant's OWNER can reach only the own logo.
+		// Another tenant's OWNER changes only that tenant's logo, whatever the query.
 		for _, query := range []string{"", "?tenantId=" + acme.ID, "?id=" + acme.ID} {
 			d.send(t, "DELETE /api/v2/tenant/logo"+query, nil, as(zeta.Owner.Token())).ok(http.StatusNoContent)
 			d.send(t, "PUT /api/v2/tenant/logo"+query, string(painted(2, 1, color.Black)), as(zeta.Owner.Token()), typed("image/png")).ok(http.StatusOK).is("id", zeta.ID)
@@ -228,7 +228,7 @@ func TestMailsHaveTheBrand(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner.Token()
-		path := d.hanging(t, owner, "image/png", painted(200, 50, color.NRGBA{200, 30, 40, 255}))
+		path := d.setLogo(t, owner, "image/png", painted(200, 50, color.NRGBA{200, 30, 40, 255}))
 		d.patchTenant(t, owner, m{"name": "Acme & <Sons>", "settings": m{"accent": "#ffd400"}}).ok(http.StatusOK)
 		d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		mail := d.Mails("ann@acme.example")[0]
@@ -252,7 +252,7 @@ func TestMailsHaveTheBrand(t *testing.T) {
 func TestExportOfTheBrand(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		d.hanging(t, acme.Owner.Token(), "image/png", dot)
+		d.setLogo(t, acme.Owner.Token(), "image/png", dot)
 		d.patchTenant(t, acme.Owner.Token(), settings("accent", "#ffd400")).ok(http.StatusOK)
 		var out bytes.Buffer
 		if err := d.Node.App.Tenants.Export(t.Context(), doorward.OperatorAtTerminal(), acme.ID, false, &out); err != nil {
@@ -289,14 +289,14 @@ func TestLogoOfTheInstallation(t *testing.T) {
 	if res, body := d.image(t, "/assets/logos/"+dotHash+".png"); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
 		t.Errorf("the logo is %d, %d bytes", res.StatusCode, len(body))
 	}
-	page := d.asSeen(t, "/login")
+	page := d.pageHTML(t, "/login")
 	if !strings.Contains(page, `src="/assets/logos/`+dotHash+`.png"`) || !strings.Contains(page, "<bdi>Initech</bdi>") || !strings.Contains(page, "/assets/accents/3b4ccf.css") {
 		t.Errorf("the login has another brand:\n%s", page)
 	}
 }
 
-// asSeen returns a page as a browser gets it.
-func (s *server) asSeen(t *testing.T, path string, opts ...opt) string {
+// pageHTML returns a page as a browser gets it.
+func (s *server) pageHTML(t *testing.T, path string, opts ...opt) string {
 	t.Helper()
 	return string(s.send(t, "GET "+path, nil, append(opts, with("Accept", "text/html"))...).ok(http.StatusOK).body)
 }

@@ -88,9 +88,10 @@ func randomCookies(n int) opt {
 	return cookie(strings.Join(pairs, "; "))
 }
 
-// TestLogoutOfNobodyCommitsOnce: PostgreSQL counts the transactions that wrote
-// something. Background work also writes, so the minimum of several runs counts.
-func TestLogoutOfNobodyCommitsOnce(t *testing.T) {
+// TestLogoutOfUnknownSessionsCommitsOnce: a logout with many unknown tokens takes few
+// transactions, as PostgreSQL counts those that write. Background work also writes, so the
+// minimum of several runs counts.
+func TestLogoutOfUnknownSessionsCommitsOnce(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
 	d := start(t, doorwardtest.Database(dsn))

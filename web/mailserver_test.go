@@ -15,12 +15,12 @@ import (
 // it recovers each person gets the mail exactly once.
 func TestMailServerInTrouble(t *testing.T) {
 	for name, trouble := range map[string]func(*smtptest.Server){
-		"down":                      (*smtptest.Server).Stop,
-		"busy":                      func(s *smtptest.Server) { s.Refuse(smtptest.AtConnect, 421) },
-		"full":                      func(s *smtptest.Server) { s.Refuse(smtptest.AtContent, 452) },
-		"silent":                    func(s *smtptest.Server) { s.Stall(smtptest.AtConnect) },
-		"silent in the midst of it": func(s *smtptest.Server) { s.Stall(smtptest.AtContent) },
-		"gone in the midst of it":   func(s *smtptest.Server) { s.HangUp(smtptest.AtContent) },
+		"down":                 (*smtptest.Server).Stop,
+		"busy":                 func(s *smtptest.Server) { s.Refuse(smtptest.AtConnect, 421) },
+		"full":                 func(s *smtptest.Server) { s.Refuse(smtptest.AtContent, 452) },
+		"silent":               func(s *smtptest.Server) { s.Stall(smtptest.AtConnect) },
+		"silent during a mail": func(s *smtptest.Server) { s.Stall(smtptest.AtContent) },
+		"gone during a mail":   func(s *smtptest.Server) { s.HangUp(smtptest.AtContent) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,7 +29,7 @@ func TestMailServerInTrouble(t *testing.T) {
 			owner := d.Tenant("Acme").Owner
 			trouble(sink)
 			var invited []string
-			for i := range 12 { // more than are sent side by side
+			for i := range 12 { // more than are sent at once
 				email := fmt.Sprintf("ann%d@x.example", i)
 				d.sendInvitation(t, owner, email, "USER", 3).is("delivery", "queued")
 				invited = append(invited, email)
@@ -60,7 +60,7 @@ func onlyCode(t *testing.T, sink *smtptest.Server, email, page string) string {
 		}
 	}
 	if len(codes) != 1 {
-		t.Fatalf("%d mails to %s lead to %s", len(codes), email, page)
+		t.Fatalf("%d mails to %s link to %s, want 1", len(codes), email, page)
 	}
 	return codes[0]
 }

@@ -14,15 +14,15 @@ const (
 func TestModelIsReplaced(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		key := d.operatorKey(t)
-		none := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("version", 0.0).names("", "version", "text")
+		none := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("version", 0.0).members("", "version", "text")
 		tag := none.header.Get("ETag")
 		first := d.send(t, "PUT "+modelPath, m{"text": invoices}, bearer(key), with("If-Match", tag)).ok(200).is("version", 1.0).is("text", invoices)
 		if first.header.Get("X-Revocation-Nodes") == "" {
-			t.Errorf("the answer doesn't say where it holds: %v", first.header)
+			t.Errorf("the answer doesn't say on how many nodes it holds: %v", first.header)
 		}
 		now := d.send(t, "GET "+modelPath, nil, bearer(key)).ok(200).is("text", invoices)
 		if now.header.Get("ETag") != first.header.Get("ETag") || now.header.Get("ETag") == tag || now.text("createdAt") != first.text("createdAt") || now.text("createdBy") == "" {
-			t.Errorf("read again: %v %s", now.header, now.body)
+			t.Errorf("the model that was read differs from the answer to PUT: %v %s", now.header, now.body)
 		}
 		d.send(t, "PUT "+modelPath, m{"text": "actions: {}"}, bearer(key), with("If-Match", tag)).fails(412, "precondition_failed")
 		d.send(t, "PUT "+modelPath, m{"text": "actions: {}"}, bearer(key)).fails(428, "precondition_required")
@@ -31,8 +31,8 @@ func TestModelIsReplaced(t *testing.T) {
 	})
 }
 
-// Each fault of a text has its line and column, and the first fault to be found decides:
-// the form of the body, then If-Match, then the text.
+// Each fault of a text has its line and column. The form of the body is checked first, then
+// If-Match, then the text.
 func TestFaultsOfModel(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		key := bearer(d.operatorKey(t))
@@ -108,6 +108,7 @@ func TestModelDecides(t *testing.T) {
 	})
 }
 
+// has reports whether a JSON array has the text.
 func has(list any, want string) bool {
 	all, _ := list.([]any)
 	for _, v := range all {

@@ -79,8 +79,8 @@ func agent(name string) opt { return with("User-Agent", name) }
 // mailTime returns the server's time in the format of mails.
 func (s *server) mailTime() string { return s.clock.now().UTC().Format("2006-01-02 15:04 UTC") }
 
-// A changed password is notified with time, address and browser. A failed attempt and
-// a reset request aren't.
+// A mail about a changed password has time, address and browser. A failed attempt sends none,
+// and a reset request sends only its code.
 func TestPasswordNotice(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -115,8 +115,8 @@ func TestPasswordNotice(t *testing.T) {
 
 func from203(r *http.Request) { from("203.0.113.9")(r) }
 
-// A login with an unknown browser is notified, once a day for similar browsers. The
-// first login and failed ones aren't.
+// A login with an unknown browser sends a mail, once a day for similar browsers. The first
+// login and failed ones send none.
 func TestSignInNotice(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -172,8 +172,8 @@ func TestSignInNotice(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// Only the member is notified of a change that somebody else makes to the
-// membership; refused changes and the member's own aren't notified.
+// A change that somebody else makes to a membership sends a mail to the member only; refused
+// changes and the member's own send none.
 func TestMembershipNotices(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -206,7 +206,7 @@ func TestMembershipNotices(t *testing.T) {
 		edit(ann, owner, m{"status": "active"}).ok(http.StatusOK)
 		wantNoMail(t, newMails())
 		edit(ann, owner, m{"role": "OWNER", "status": "suspended"}).ok(http.StatusOK)
-		if diff := cmp.Diff(map[string]bool{"Your role at Acme has changed": true, "Your access to Acme has been suspended": true}, set(subjects(newMails()))); diff != "" {
+		if diff := cmp.Diff(map[string]bool{"Your role at Acme has changed": true, "Your access to Acme has been suspended": true}, setOf(subjects(newMails()))); diff != "" {
 			t.Errorf("for two changes in one request:\n%s", diff)
 		}
 
@@ -226,7 +226,7 @@ func TestMembershipNotices(t *testing.T) {
 	})
 }
 
-func set(all []string) map[string]bool {
+func setOf(all []string) map[string]bool {
 	members := map[string]bool{}
 	for _, s := range all {
 		members[s] = true
@@ -276,11 +276,11 @@ func TestLanguageOfMails(t *testing.T) {
 }
 
 // A notice whose event is gone is dropped, and a sent one is deleted after a day.
-func TestTheEndOfNotices(t *testing.T) {
+func TestNoticesAreDeleted(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		newMails := d.newMails(t, ann.Email)
-		sent, failed := d.mails(t, doorward.DeliverySent), d.mails(t, doorward.DeliveryFailed) // invitations
+		sent, failed := d.countMails(t, doorward.DeliverySent), d.countMails(t, doorward.DeliveryFailed) // invitations
 		for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailSignedIn, store.MailRoleChanged, store.MailSuspended, store.MailRemoved} {
 			err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error { return tx.QueueMail(t.Context(), kind, ann.Email, "evt_none") })
 			if err != nil {
@@ -288,22 +288,22 @@ func TestTheEndOfNotices(t *testing.T) {
 			}
 		}
 		wantNoMail(t, newMails())
-		if got := d.mails(t, doorward.DeliverySent) + d.mails(t, doorward.DeliveryFailed); got != sent+failed {
+		if got := d.countMails(t, doorward.DeliverySent) + d.countMails(t, doorward.DeliveryFailed); got != sent+failed {
 			t.Errorf("%d mails are finished, want %d as before", got, sent+failed)
 		}
 		d.token(t, ann.Email, agent(firefox))
 		wantOneMail(t, newMails(), signInNotice)
 		for _, left := range []int{sent + 1, sent} {
 			d.Advance(24*time.Hour - time.Minute)
-			d.sweep(t)
-			if got := d.mails(t, doorward.DeliverySent); got != left {
+			d.sweepMails(t)
+			if got := d.countMails(t, doorward.DeliverySent); got != left {
 				t.Errorf("%d mails are left, want %d", got, left)
 			}
 		}
 	})
 }
 
-func (s *server) mails(t *testing.T, state doorward.Delivery) int {
+func (s *server) countMails(t *testing.T, state doorward.Delivery) int {
 	t.Helper()
 	n, err := storetest.CountMails(t.Context(), s.Node.DB.Read(), state)
 	if err != nil {
@@ -312,7 +312,7 @@ func (s *server) mails(t *testing.T, state doorward.Delivery) int {
 	return n
 }
 
-func (s *server) sweep(t *testing.T) {
+func (s *server) sweepMails(t *testing.T) {
 	t.Helper()
 	if err := s.Node.App.Mail.Sweep(t.Context()); err != nil {
 		t.Fatal(err)

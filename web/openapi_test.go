@@ -31,7 +31,7 @@ type spec struct {
 	problem *openapi3.SchemaRef
 
 	mu     sync.Mutex
-	passed map[[sha256.Size]byte]bool // answers that differ from these in ids and times only
+	passed map[[sha256.Size]byte]bool // hashes of answers, but for ids and times, that were checked
 }
 
 // readSpec gets the document from the server, or reuses one that differs only in the
@@ -93,7 +93,7 @@ func parseSpec(text []byte) (*spec, error) {
 // null that this code refuses, so they are validated as those of version 3.1.
 var asVersion30 = &openapi3.T{OpenAPI: "3.0.4"}
 
-// beyond30 finds the keywords that this code ignores.
+// beyond30 finds the keywords that the validator of version 3.0 ignores.
 var beyond30 = regexp.MustCompile(`"(const|contains|prefixItems|patternProperties|propertyNames|dependent\w+|unevaluated\w+|if|\$defs|exclusive\w+)": `)
 
 func TestDocumentIsValid(t *testing.T) {
@@ -111,7 +111,7 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 }
 
-// What the validator would ignore is refused.
+// A document with a keyword that the validator would ignore is refused.
 func TestKeywordsBeyondTheValidatorAreNoticed(t *testing.T) {
 	t.Parallel()
 	text, err := web.Document("http://localhost:8080", front.SessionCookie, "test")
@@ -124,7 +124,7 @@ func TestKeywordsBeyondTheValidatorAreNoticed(t *testing.T) {
 	}
 }
 
-// closeAnswers makes the document as strict as this version of the server keeps it. It
+// closeAnswers makes the document as strict as this version of the server is. For clients it
 // leaves open what later versions may add: members of answers, and codes of problems.
 func closeAnswers(doc *openapi3.T) {
 	closed := map[string]bool{}
@@ -132,7 +132,7 @@ func closeAnswers(doc *openapi3.T) {
 		for _, op := range item.Operations() {
 			for status, res := range op.Responses.Map() {
 				if status == "429" || status == "503" {
-					demand(res.Value, "Retry-After")
+					requireHeader(res.Value, "Retry-After")
 				}
 				for mediaType, media := range res.Value.Content {
 					closeSchema(closed, media.Schema)
@@ -145,8 +145,8 @@ func closeAnswers(doc *openapi3.T) {
 	}
 }
 
-// demand makes a header of a response required, of this response alone.
-func demand(res *openapi3.Response, name string) {
+// requireHeader makes a header of a response required, of this response alone.
+func requireHeader(res *openapi3.Response, name string) {
 	h := *res.Headers[name].Value
 	h.Required = true
 	res.Headers[name] = &openapi3.HeaderRef{Value: &h}
@@ -226,7 +226,7 @@ func (s *spec) check(req *http.Request, base string, a answer) error {
 	return errors.Join(openapi3filter.ValidateResponse(req.Context(), input), checkNoBody(route, req, a), s.checkRequest(req, route, a))
 }
 
-// seenBefore reports whether a validated answer differs in ids and times only.
+// seenBefore reports whether an answer that differs only in ids and times was checked before.
 func (s *spec) seenBefore(route *routers.Route, a answer) bool {
 	h := sha256.New()
 	fmt.Fprintln(h, route.Method, route.Path, a.status, shape(string(a.body)), len(a.cookies()))
@@ -296,19 +296,19 @@ func recordAnswer(route *routers.Route, a answer) {
 	seen.Store(fmt.Sprint(route.Method, " ", route.Path, " ", a.status, " ", a.text("code")), true)
 }
 
-// untested are parts of promises that no test here covers.
+// untested are parts of documented answers that no test here needs to see.
 var untested = []string{
 	" 500 internal_error",                // a defect; none is known
 	"/api/v2/access/",                    // checks have tests of their own, in web/edge
-	"/access/v1/",                        // its guard is that of introspection
+	"/access/v1/",                        // authzen_test.go; its guard is that of introspection
 	"/.well-known/authzen-configuration", // needs no database
 	// The pending invitation is used up in the transaction that adds the
-	// membership; the primary key has the last word.
+	// membership; only the primary key of memberships could still refuse it.
 	"POST /api/v2/auth/accept-invitation 409 already_member",
 	// One place refuses all changes that are paused, most of them once their object is
 	// found. TestEveryChangeIsPaused asks those without one.
 	" 503 maintenance",
-	// The key was there when the webhook was made.
+	// A webhook can't be created without a master key.
 	"POST /api/v2/webhooks/{id}/rotate-secret 409 master_key_missing",
 	"POST /api/v2/webhooks/{id}/test 409 master_key_missing",
 	// It has no member that can be missing or wrong.
@@ -429,13 +429,13 @@ func TestWrongDocumentsAreNoticed(t *testing.T) {
 			t.Errorf("%s: %v", w.what, err)
 			continue
 		}
-		if noticed := notices(t, s, d, acme.Owner.Email); noticed != (i > 0) {
+		if noticed := notices(t, s, d, acme.Owner.Email); noticed != (i > 0) { // the first error concerns no answer
 			t.Errorf("a document that is wrong about %s: noticed is %v", w.what, noticed)
 		}
 	}
 }
 
-// onlyLogin leaves of a document what describes a login, in the same layout.
+// onlyLogin returns the part of a document that describes a login, in the same layout.
 func onlyLogin(t *testing.T, text []byte) []byte {
 	t.Helper()
 	const path = "/api/v2/auth/login"
@@ -450,7 +450,7 @@ func onlyLogin(t *testing.T, text []byte) []byte {
 	read(doc["paths"], &paths)
 	read(doc["components"], &components)
 	needed := map[string]map[string]json.RawMessage{"securitySchemes": components["securitySchemes"]}
-	refer(needed, components, paths[path])
+	addReferred(needed, components, paths[path])
 	for member, value := range map[string]any{"paths": map[string]json.RawMessage{path: paths[path]}, "components": needed} {
 		encoded, err := json.Marshal(value)
 		if err != nil {
@@ -467,18 +467,18 @@ func onlyLogin(t *testing.T, text []byte) []byte {
 
 var reference = regexp.MustCompile(`"#/components/(\w+)/([^"]+)"`)
 
-// refer adds to needed the components that text refers to, and those that these refer to.
-func refer(needed, components map[string]map[string]json.RawMessage, text []byte) {
+// addReferred adds to needed the components that text refers to, and those that these refer to.
+func addReferred(needed, components map[string]map[string]json.RawMessage, text []byte) {
 	for _, ref := range reference.FindAllSubmatch(text, -1) {
 		kind, name := string(ref[1]), string(ref[2])
-		if _, there := needed[kind][name]; there {
+		if _, has := needed[kind][name]; has {
 			continue
 		}
 		if needed[kind] == nil {
 			needed[kind] = map[string]json.RawMessage{}
 		}
 		needed[kind][name] = components[kind][name]
-		refer(needed, components, components[kind][name])
+		addReferred(needed, components, components[kind][name])
 	}
 }
 

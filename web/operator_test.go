@@ -45,7 +45,7 @@ func (s *server) applyModel(t *testing.T, text string) {
 	}
 }
 
-// What a policy of the operator permits or forbids counts in every way to ask.
+// Checks, introspection, evaluation and explanation follow the policies of the operator.
 func TestOperatorPolicies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -56,7 +56,7 @@ func TestOperatorPolicies(t *testing.T) {
 		check := func(credential, action string) answer {
 			return d.send(t, "GET /api/v2/access/check?action="+action, nil, bearer(credential))
 		}
-		introspects := func(credential, action string, context m) any {
+		introspect := func(credential, action string, context m) any {
 			return d.send(t, "POST /api/v2/access/introspect", m{"credential": credential, "action": action, "context": context}, operator).ok(http.StatusOK).at("allowed")
 		}
 		check(bob.Token(), "invoice.approve").ok(http.StatusOK)
@@ -65,19 +65,19 @@ func TestOperatorPolicies(t *testing.T) {
 		check(acme.Owner.Token(), "invoice.void").ok(http.StatusOK)
 		check(key, "invoice.void").ok(http.StatusOK)
 		for credential, want := range map[string]bool{bob.Token(): true, eve.Token(): false, key: false} {
-			if got := introspects(credential, "invoice.approve", m{}); got != want {
+			if got := introspect(credential, "invoice.approve", m{}); got != want {
 				t.Errorf("introspection says %v of invoice.approve", got)
 			}
 		}
-		if got := introspects(key, "invoice.void", m{"ip": "192.0.2.1"}); got != false {
-			t.Errorf("from elsewhere a key may void: %v", got)
+		if got := introspect(key, "invoice.void", m{"ip": "192.0.2.1"}); got != false {
+			t.Errorf("from another address a key may void: %v", got)
 		}
 		e.permits(t, question(entity("user", bob.ID), "invoice.approve", tenant))
 		e.refuses(t, question(entity("user", eve.ID), "invoice.approve", tenant), "The role VIEWER does not grant invoice.approve.")
-		e.refuses(t, question(stating(entity("user", bob.ID), m{"blocked": true}), "invoice.approve", tenant), `The policy "trusted" of the platform refuses it.`)
+		e.refuses(t, question(withProperties(entity("user", bob.ID), m{"blocked": true}), "invoice.approve", tenant), `The policy "trusted" of the platform refuses it.`)
 		void := question(entity("user", acme.Owner.ID), "invoice.void", tenant)
-		d.send(t, evaluationPath, also(void, "context", m{"ip": "192.0.2.1"}), e.key).ok(http.StatusOK).is("decision", false).is("context.policyId", "nobody").is("context.reason", "Invoices are final.")
-		e.permits(t, also(void, "context", m{"ip": "::1"}))
+		d.send(t, evaluationPath, withMember(void, "context", m{"ip": "192.0.2.1"}), e.key).ok(http.StatusOK).is("decision", false).is("context.policyId", "nobody").is("context.reason", "Invoices are final.")
+		e.permits(t, withMember(void, "context", m{"ip": "::1"}))
 
 		for who, want := range map[string]string{
 			bob.ID:        `true [map[id:clerks kind:policy line:1 platform:true]]`,
@@ -90,14 +90,14 @@ func TestOperatorPolicies(t *testing.T) {
 			}
 		}
 
-		// What is read of the resource is what the service says, over what the model says.
+		// Attributes of the resource are those that the service sends, else those of the model.
 		pay := func(invoice m) m { return question(entity("user", bob.ID), "invoice.pay", invoice) }
-		e.permits(t, pay(stating(entity("invoice", "small"), m{"owner": bob.ID})))
-		e.refuses(t, pay(stating(entity("invoice", "small"), m{"owner": eve.ID})), "does not grant")
-		e.refuses(t, pay(stating(entity("invoice", "small"), m{"owner": bob.ID, "amount": 100})), "does not grant")
-		e.refuses(t, pay(stating(entity("invoice", "large"), m{"owner": bob.ID})), "does not grant")
-		if got := e.found(t, "resource", question(entity("user", bob.ID), "invoice.pay", stating(anyInvoice, m{"owner": bob.ID})), 10); len(got) != 1 || got[0] != "small" {
-			t.Errorf("payable are %q", got)
+		e.permits(t, pay(withProperties(entity("invoice", "small"), m{"owner": bob.ID})))
+		e.refuses(t, pay(withProperties(entity("invoice", "small"), m{"owner": eve.ID})), "does not grant")
+		e.refuses(t, pay(withProperties(entity("invoice", "small"), m{"owner": bob.ID, "amount": 100})), "does not grant")
+		e.refuses(t, pay(withProperties(entity("invoice", "large"), m{"owner": bob.ID})), "does not grant")
+		if got := e.found(t, "resource", question(entity("user", bob.ID), "invoice.pay", withProperties(anyInvoice, m{"owner": bob.ID})), 10); len(got) != 1 || got[0] != "small" {
+			t.Errorf("the invoices to pay are %q", got)
 		}
 		// A check knows no resource, unless the service behind the gateway asks again.
 		check(bob.Token(), "invoice.pay").fails(http.StatusForbidden, "forbidden")
@@ -108,9 +108,9 @@ func TestOperatorPolicies(t *testing.T) {
 
 var anyInvoice = m{"type": "invoice"}
 
-// A permit lets nobody in whom the tenant's state, a suspension or a tenant's policy keeps
-// out, and gives no rank.
-func TestOperatorPermitsAreBound(t *testing.T) {
+// A permit of the operator overrules neither the tenant's state, nor a suspension, nor a
+// tenant's policy, and gives no rank.
+func TestOperatorPermitsAreLimited(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
@@ -128,18 +128,19 @@ func TestOperatorPermitsAreBound(t *testing.T) {
 
 		d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"status": "suspended"}, as(acme.Owner.Token())).ok(http.StatusOK)
 		if a := d.send(t, evaluationPath, q, e.key).ok(http.StatusOK); a.at("decision") != false {
-			t.Errorf("of a suspended member: %s", a.body)
+			t.Errorf("a suspended member is answered %s", a.body)
 		}
 		d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"status": "active"}, as(acme.Owner.Token())).ok(http.StatusOK)
 		e.permits(t, q)
 		d.freeze(t, acme.ID)
 		if a := d.send(t, evaluationPath, q, e.key).ok(http.StatusOK); a.at("decision") != false {
-			t.Errorf("in a frozen tenant: %s", a.body)
+			t.Errorf("a member of a frozen tenant is answered %s", a.body)
 		}
 	})
 }
 
-// A tenant can't give a role of its own a name that a policy of the operator permits.
+// Policies of the operator see no roles of tenants, so a tenant can't get a permission by the
+// name of a role.
 func TestOperatorPoliciesSeeNoRolesOfTenants(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		const model = "actions:\n  invoice.approve: {roles: [OWNER]}\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\npolicies: |\n  %s\n"
@@ -163,13 +164,12 @@ func TestOperatorPoliciesSeeNoRolesOfTenants(t *testing.T) {
 func TestWhoSeesTheModelsUsers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		d.applyModel(t, operatorModel+"  - uid: {type: user, id: morty}\n    attrs: {level: 3}\n")
 		d.applyModel(t, strings.Replace(operatorModel, "entities:", `  permit (principal == user::"morty", action, resource) when { principal.level == 3 };`+"\nentities:\n  - uid: {type: user, id: morty}\n    attrs: {level: 3}", 1))
 		e, narrow := newEvaluator(t, d), newEvaluator(t, d, acme.ID)
 		pay := question(entity("user", "morty"), "invoice.pay", entity("invoice", "small"))
 		e.permits(t, pay)
 		narrow.refuses(t, pay, "There is no such subject.")
-		e.refuses(t, question(stating(entity("user", "morty"), m{"level": 4}), "invoice.pay", entity("invoice", "small")), "No policy of the platform permits invoice.pay.")
+		e.refuses(t, question(withProperties(entity("user", "morty"), m{"level": 4}), "invoice.pay", entity("invoice", "small")), "No policy of the platform permits invoice.pay.")
 		e.refuses(t, question(entity("user", "morty"), "invoice.read", entity("tenant", acme.ID)), "not the subject's tenant")
 		e.refuses(t, question(entity("user", "Morty"), "invoice.pay", entity("invoice", "small")), "There is no such subject.")
 		e.refuses(t, question(entity("user", "morty"), "user.invite", entity("tenant", acme.ID)), "not the subject's tenant")
@@ -178,7 +178,7 @@ func TestWhoSeesTheModelsUsers(t *testing.T) {
 			t.Errorf("found %q", got)
 		}
 		if got := narrow.found(t, "subject", search, 10); len(got) != 0 {
-			t.Errorf("a narrow service finds %q", got)
+			t.Errorf("a limited service finds %q", got)
 		}
 	})
 }

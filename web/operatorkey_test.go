@@ -10,7 +10,8 @@ import (
 	"github.com/doorward/doorward/app/key"
 )
 
-// limitedKey creates an operator key.
+// limitedKey creates an operator key that may do only what is listed, or everything if
+// nothing is, and that expires after this time, or never if it is 0.
 func (s *server) limitedKey(t *testing.T, expires time.Duration, may ...string) opt {
 	t.Helper()
 	made, err := s.Node.App.Keys.CreateLimitedOperator(t.Context(), doorward.OperatorAtTerminal(), key.OperatorDraft{Name: "limited", Expires: expires, May: may})
@@ -51,10 +52,10 @@ func TestLimitedOperatorKeys(t *testing.T) {
 		}
 		d.send(t, "PUT /api/v2/model", m{"text": "actions: {}"}, d.limitedKey(t, 0, "model.read"), with("If-Match", `"0"`)).fails(http.StatusForbidden, "forbidden")
 
-		hour := d.limitedKey(t, time.Hour)
-		d.send(t, "GET /api/v2/tenants", nil, hour).ok(http.StatusOK)
+		brief := d.limitedKey(t, time.Hour)
+		d.send(t, "GET /api/v2/tenants", nil, brief).ok(http.StatusOK)
 		d.Advance(time.Hour)
-		d.send(t, "GET /api/v2/tenants", nil, hour).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/v2/tenants", nil, brief).fails(http.StatusUnauthorized, "unauthenticated")
 	})
 }
 
@@ -80,7 +81,7 @@ func TestTrailOfInstallation(t *testing.T) {
 		if lines := bytes.Count(file.body, []byte("\n")); lines != 2 {
 			t.Errorf("the file has %d lines: %s", lines, file.body)
 		}
-		if all := d.send(t, installationTrail, nil, operator, in(acme.ID)).ok(http.StatusOK); bytes.Contains(all.body, []byte(acme.Owner.ID)) {
+		if all := d.send(t, installationTrail, nil, operator, inTenant(acme.ID)).ok(http.StatusOK); bytes.Contains(all.body, []byte(acme.Owner.ID)) {
 			t.Errorf("it shows a tenant's trail: %s", all.body)
 		}
 		d.send(t, installationTrail+"?outcome=perhaps", nil, operator).fails(http.StatusUnprocessableEntity, "validation_failed")

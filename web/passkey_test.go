@@ -24,11 +24,11 @@ const (
 	finishStepUpPath  = "POST /api/v2/auth/step-up/finish"
 )
 
-// hasPasskeys gives the server an address at which browsers have passkeys.
-func hasPasskeys() doorwardtest.Option { return doorwardtest.BaseURL(passkeyOrigin) }
+// withPasskeys gives the server a base URL at which browsers allow passkeys.
+func withPasskeys() doorwardtest.Option { return doorwardtest.BaseURL(passkeyOrigin) }
 
-// options are WebAuthn's options in an answer.
-func options(t *testing.T, in answer) []byte {
+// webauthnOptions returns WebAuthn's options in an answer.
+func webauthnOptions(t *testing.T, in answer) []byte {
 	t.Helper()
 	text, err := json.Marshal(in.at("publicKey"))
 	if err != nil {
@@ -37,20 +37,20 @@ func options(t *testing.T, in answer) []byte {
 	return text
 }
 
-// create makes a passkey for the options of an answer.
-func create(t *testing.T, a *passkeytest.Authenticator, in answer) m {
+// createCredential makes a passkey for the options of an answer.
+func createCredential(t *testing.T, a *passkeytest.Authenticator, in answer) m {
 	t.Helper()
-	made, err := a.Create(options(t, in))
+	made, err := a.Create(webauthnOptions(t, in))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made
 }
 
-// get uses a passkey for the options of an answer.
-func get(t *testing.T, a *passkeytest.Authenticator, in answer) m {
+// getCredential uses a passkey for the options of an answer.
+func getCredential(t *testing.T, a *passkeytest.Authenticator, in answer) m {
 	t.Helper()
-	got, err := a.Get(options(t, in))
+	got, err := a.Get(webauthnOptions(t, in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,24 +60,25 @@ func get(t *testing.T, a *passkeytest.Authenticator, in answer) m {
 // addPasskey sets up a passkey for the person of a session, and returns its factor.
 func (s *server) addPasskey(t *testing.T, token string, a *passkeytest.Authenticator) answer {
 	t.Helper()
-	begun := s.send(t, beginPasskeyPath, nil, as(token)).ok(http.StatusOK).names("", "challenge", "methods", "expiresAt", "publicKey")
-	return s.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": create(t, a, begun)}, as(token)).ok(http.StatusOK)
+	begun := s.send(t, beginPasskeyPath, nil, as(token)).ok(http.StatusOK).members("", "challenge", "methods", "expiresAt", "publicKey")
+	return s.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": createCredential(t, a, begun)}, as(token)).ok(http.StatusOK)
 }
 
-// alone signs in with a passkey alone.
-func (s *server) alone(t *testing.T, a *passkeytest.Authenticator) answer {
+// signInWithPasskey signs in with a passkey alone.
+func (s *server) signInWithPasskey(t *testing.T, a *passkeytest.Authenticator) answer {
 	t.Helper()
-	begun := s.send(t, beginAlonePath, nil).ok(http.StatusOK).names("", "challenge", "methods", "expiresAt", "publicKey")
-	return s.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": get(t, a, begun)})
+	begun := s.send(t, beginAlonePath, nil).ok(http.StatusOK).members("", "challenge", "methods", "expiresAt", "publicKey")
+	return s.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": getCredential(t, a, begun)})
 }
 
-// asksBySecond signs in with the password and returns the answer that asks for more.
-func (s *server) asksBySecond(t *testing.T, p *doorwardtest.Person) answer {
+// askForSecond signs in with the password and returns the answer that asks for the second
+// factor.
+func (s *server) askForSecond(t *testing.T, p *doorwardtest.Person) answer {
 	t.Helper()
 	return s.login(t, p.Email, password).fails(http.StatusForbidden, "mfa_required")
 }
 
-// The way of a passkey through the API: set up, alone, as the second step, for a step-up,
+// A passkey is set up, signs in alone and as a second factor, proves a session again, and is
 // renamed and removed.
 func TestPasskey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -87,12 +88,12 @@ func TestPasskey(t *testing.T) {
 		a := passkeytest.New(passkeyOrigin)
 		done := d.addPasskey(t, ann.Token(), a)
 		if codes := done.at("recoveryCodes").([]any); len(codes) != 10 || done.at("factor.type") != "passkey" || done.at("factor.synced") != false || done.text("factor.name") == "" {
-			t.Errorf("%s", done.body)
+			t.Errorf("a new passkey is answered %s", done.body)
 		}
 		d.send(t, sessionPath, nil, as(ann.Token())).is("session.aal", 2.0)
 		id := done.text("factor.id")
 
-		in := d.alone(t, a).ok(http.StatusOK).names("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0).is("user.email", ann.Email)
+		in := d.signInWithPasskey(t, a).ok(http.StatusOK).members("", "token", "expiresAt", "idleExpiresAt", "user", "aal").is("aal", 2.0).is("user.email", ann.Email)
 		if cookieNamed(in, "JSESSIONID") == "" || cookieNamed(in, "doorward_device") == "" {
 			t.Errorf("the cookies are %q", in.cookies())
 		}
@@ -101,12 +102,12 @@ func TestPasskey(t *testing.T) {
 			t.Errorf("amr is %v", amr)
 		}
 
-		asked := d.asksBySecond(t, ann)
+		asked := d.askForSecond(t, ann)
 		if !has(asked.at("methods"), "passkey") || !has(asked.at("methods"), "recovery") {
 			t.Errorf("the methods are %v", asked.at("methods"))
 		}
-		answered := get(t, a, asked)
-		answered["authenticatorAttachment"] = nil // as extensions of browsers give what is absent
+		answered := getCredential(t, a, asked)
+		answered["authenticatorAttachment"] = nil // some browser extensions send null for what is absent
 		answered["response"].(m)["userHandle"] = nil
 		second := d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": answered}).ok(http.StatusOK).is("aal", 2.0)
 		if amr := d.send(t, sessionPath, nil, as(second.text("token"))).at("session.amr"); !has(amr, "hwk") || !has(amr, "pwd") {
@@ -117,10 +118,10 @@ func TestPasskey(t *testing.T) {
 		token := second.text("token")
 		refused := d.send(t, beginPasskeyPath, nil, as(token)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2").is("maxAge", 600.0)
 		if methods := refused.at("methods").([]any); len(methods) != 1 || methods[0] != "passkey" || refused.instant("expiresAt").IsZero() {
-			t.Errorf("%s", refused.body)
+			t.Errorf("the step-up is asked for with %s", refused.body)
 		}
 		for _, asked := range []answer{refused, d.send(t, beginStepUpPath, nil, as(token)).ok(http.StatusOK)} {
-			up := d.send(t, finishStepUpPath, m{"challenge": asked.text("challenge"), "credential": get(t, a, asked)}, as(token)).ok(http.StatusOK).is("session.aal", 2.0)
+			up := d.send(t, finishStepUpPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked)}, as(token)).ok(http.StatusOK).is("session.aal", 2.0)
 			d.send(t, sessionPath, nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
 			token = up.text("token")
 		}
@@ -129,7 +130,7 @@ func TestPasskey(t *testing.T) {
 		d.send(t, "DELETE /api/v2/auth/factors/"+id, nil, as(token)).fails(http.StatusConflict, "mfa_required_here")
 		d.patchTenant(t, acme.Owner.Login(), m{"settings": m{"mfa": "optional"}}).ok(http.StatusOK)
 		d.send(t, "DELETE /api/v2/auth/factors/"+id, nil, as(token)).ok(http.StatusNoContent)
-		d.alone(t, a).fails(http.StatusUnauthorized, "invalid_code")
+		d.signInWithPasskey(t, a).fails(http.StatusUnauthorized, "invalid_code")
 		d.login(t, ann.Email, password).ok(http.StatusOK)
 		d.deliver(t)
 		var text strings.Builder
@@ -137,9 +138,9 @@ func TestPasskey(t *testing.T) {
 			text.WriteString(mail.Subject + "\n" + mail.Text)
 		}
 		if n := strings.Count(text.String(), "a passkey was"); n != 2 {
-			t.Errorf("%d mails speak of the passkey, want 2:\n%s", n, text.String())
+			t.Errorf("%d mails are about the passkey, want 2:\n%s", n, text.String())
 		}
-	}, masterKey(t), hasPasskeys())
+	}, masterKey(t), withPasskeys())
 }
 
 // An authenticator makes one passkey for an account, and an account takes one passkey once.
@@ -149,16 +150,16 @@ func TestPasskeyTwice(t *testing.T) {
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		a := passkeytest.New(passkeyOrigin)
 		begun := d.send(t, beginPasskeyPath, m{}, as(ann.Token())).ok(http.StatusOK)
-		made := create(t, a, begun)
+		made := createCredential(t, a, begun)
 		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made, "name": "Key"}, as(bob.Token())).fails(http.StatusGone, "challenge_over")
 		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made, "name": "Key"}, as(ann.Token())).ok(http.StatusOK).is("factor.name", "Key")
 		d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": made}, as(ann.Token())).fails(http.StatusGone, "challenge_over")
 		again := d.send(t, beginPasskeyPath, m{}, as(ann.Token())).ok(http.StatusOK)
-		if _, err := a.Create(options(t, again)); err != passkeytest.ErrExcluded {
-			t.Errorf("a second one: %v", err)
+		if _, err := a.Create(webauthnOptions(t, again)); err != passkeytest.ErrExcluded {
+			t.Errorf("a second passkey of the authenticator: %v", err)
 		}
 		other := d.send(t, beginPasskeyPath, m{}, as(ann.Token())).ok(http.StatusOK)
-		credential := create(t, passkeytest.New(passkeyOrigin), other)
+		credential := createCredential(t, passkeytest.New(passkeyOrigin), other)
 		if again := d.addPasskey(t, ann.Token(), passkeytest.New(passkeyOrigin)); again.at("recoveryCodes") != nil {
 			t.Error("the second factor makes recovery codes")
 		}
@@ -166,10 +167,11 @@ func TestPasskeyTwice(t *testing.T) {
 		if items := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).at("items").([]any); len(items) != 2 {
 			t.Errorf("the factors are %v", items)
 		}
-	}, hasPasskeys())
+	}, withPasskeys())
 }
 
-// What an answer must be right about, at each place that takes one.
+// Each endpoint that takes an answer refuses one with a wrong origin, relying party,
+// verification or user handle.
 func TestWrongPasskeyAnswers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -186,37 +188,37 @@ func TestWrongPasskeyAnswers(t *testing.T) {
 			spoilt := a.Copy()
 			spoilt.Counter += 100
 			spoil(spoilt)
-			if got := d.alone(t, spoilt); got.text("code") != "invalid_code" || got.status != http.StatusUnauthorized {
+			if got := d.signInWithPasskey(t, spoilt); got.text("code") != "invalid_code" || got.status != http.StatusUnauthorized {
 				t.Errorf("alone with a wrong %s: %d %s", name, got.status, got.body)
 			}
-			asked := d.asksBySecond(t, ann)
-			d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": get(t, spoilt, asked)}).fails(http.StatusUnauthorized, "invalid_code")
+			asked := d.askForSecond(t, ann)
+			d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, spoilt, asked)}).fails(http.StatusUnauthorized, "invalid_code")
 			up := d.send(t, beginStepUpPath, nil, as(ann.Token())).ok(http.StatusOK)
-			d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "credential": get(t, spoilt, up)}, as(ann.Token())).invalid("/credential", "wrong")
+			d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "credential": getCredential(t, spoilt, up)}, as(ann.Token())).invalid("/credential", "wrong")
 			begun := d.send(t, beginPasskeyPath, nil, as(ann.Token())).ok(http.StatusOK)
-			if name != "user handle" { // an authenticator says it of no new passkey
+			if name != "user handle" { // an answer with a new passkey has none
 				made := passkeytest.New(passkeyOrigin)
 				spoil(made)
-				d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": create(t, made, begun)}, as(ann.Token())).invalid("/credential", "wrong")
+				d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": createCredential(t, made, begun)}, as(ann.Token())).invalid("/credential", "wrong")
 			}
 		}
-		asked := d.asksBySecond(t, ann)
-		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": get(t, other, d.asksBySecond(t, eve))}).fails(http.StatusUnauthorized, "invalid_code")
+		asked := d.askForSecond(t, ann)
+		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, other, d.askForSecond(t, eve))}).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": m{}}).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": m{"id": "AAAA", "rawId": "AAAA", "type": "public-key", "response": m{"userHandle": "AA"}}}).fails(http.StatusUnauthorized, "invalid_code")
-		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": get(t, a, asked), "code": "123456"}).invalid("/code", "invalid")
+		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked), "code": "123456"}).invalid("/code", "invalid")
 		begun := d.send(t, beginAlonePath, nil).ok(http.StatusOK)
-		credential := get(t, a, begun)
+		credential := getCredential(t, a, begun)
 		d.send(t, secondPath, m{"challenge": begun.text("challenge"), "credential": credential}).fails(http.StatusGone, "challenge_over")
-		d.send(t, finishAlonePath, m{"challenge": asked.text("challenge"), "credential": get(t, a, asked)}).fails(http.StatusGone, "challenge_over")
+		d.send(t, finishAlonePath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked)}).fails(http.StatusGone, "challenge_over")
 		d.Advance(5 * time.Minute)
 		d.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": credential}).fails(http.StatusGone, "challenge_over")
-		d.alone(t, a).ok(http.StatusOK)
-	}, hasPasskeys(), doorwardtest.LoginLimits(1000, 1000))
+		d.signInWithPasskey(t, a).ok(http.StatusOK)
+	}, withPasskeys(), doorwardtest.LoginLimits(1000, 1000))
 }
 
-// A counter that went back: the use is refused, the passkey disabled, the person told; and
-// the account goes on to need a second factor.
+// When the counter has not increased, the use is refused, the passkey disabled and the person
+// notified. The account still needs a second factor.
 func TestCopiedPasskey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -226,30 +228,30 @@ func TestCopiedPasskey(t *testing.T) {
 		added := d.addPasskey(t, ann.Token(), a)
 		codes := added.at("recoveryCodes").([]any)
 		stolen := a.Copy()
-		d.alone(t, a).ok(http.StatusOK)
-		d.alone(t, stolen).fails(http.StatusUnauthorized, "invalid_code")
+		d.signInWithPasskey(t, a).ok(http.StatusOK)
+		d.signInWithPasskey(t, stolen).fails(http.StatusUnauthorized, "invalid_code")
 		stolen.Counter += 10
-		d.alone(t, stolen).fails(http.StatusUnauthorized, "invalid_code")
-		d.alone(t, a).fails(http.StatusUnauthorized, "invalid_code")
+		d.signInWithPasskey(t, stolen).fails(http.StatusUnauthorized, "invalid_code")
+		d.signInWithPasskey(t, a).fails(http.StatusUnauthorized, "invalid_code")
 		list := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).ok(http.StatusOK)
 		if one := list.at("items").([]any)[0].(m); one["disabledAt"] == nil {
-			t.Errorf("%v", one)
+			t.Errorf("the copied passkey is listed as %v", one)
 		}
 		d.deliver(t)
-		told := false
+		notified := false
 		for _, mail := range mails() {
-			told = told || strings.Contains(mail.Subject, "there may be a copy")
+			notified = notified || strings.Contains(mail.Subject, "there may be a copy")
 		}
-		if !told {
-			t.Error("the person was not told")
+		if !notified {
+			t.Error("the person was not notified")
 		}
-		asked := d.asksBySecond(t, ann)
+		asked := d.askForSecond(t, ann)
 		if methods := asked.at("methods").([]any); len(methods) != 1 || methods[0] != "recovery" || asked.at("publicKey") != nil {
-			t.Errorf("%s", asked.body)
+			t.Errorf("the login asks for more with %s", asked.body)
 		}
 		in := d.send(t, secondPath, m{"challenge": asked.text("challenge"), "recoveryCode": codes[0]}).ok(http.StatusOK).text("token")
 		d.Advance(11 * time.Minute)
-		for _, token := range []string{in, ann.Token()} { // a session from before that, too
+		for _, token := range []string{in, ann.Token()} { // an older session, too
 			check := d.send(t, "GET /api/v2/access/check?maxAge=600", nil, as(token)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2")
 			if got := fmt.Sprint(check.at("methods")); got != "[recovery]" {
 				t.Errorf("a check names the methods %s", got)
@@ -262,38 +264,38 @@ func TestCopiedPasskey(t *testing.T) {
 		b := passkeytest.New(passkeyOrigin)
 		d.addPasskey(t, in, b)
 		d.send(t, "DELETE /api/v2/auth/factors/"+added.text("factor.id"), nil, as(in)).ok(http.StatusNoContent)
-		d.alone(t, b).ok(http.StatusOK)
+		d.signInWithPasskey(t, b).ok(http.StatusOK)
 		up = d.send(t, beginStepUpPath, nil, as(in)).ok(http.StatusOK)
 		d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "recoveryCode": codes[2]}, as(in)).invalid("/recoveryCode", "wrong")
-	}, hasPasskeys())
+	}, withPasskeys())
 }
 
-// A passkey that becomes synced goes on working, and says so; the way back is refused. One
-// without a counter is never taken for a copy.
+// A passkey that becomes synced still works, and is listed as synced. Once it may be synced, an
+// answer that says it may not is refused. One without a counter is never taken for a copy.
 func TestSyncedPasskey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		a := passkeytest.New(passkeyOrigin)
 		a.Counter = 0
 		d.addPasskey(t, ann.Token(), a)
-		d.alone(t, a).ok(http.StatusOK)
+		d.signInWithPasskey(t, a).ok(http.StatusOK)
 		a.Flags |= passkeytest.BackupEligible | passkeytest.BackedUp
-		in := d.alone(t, a).ok(http.StatusOK).text("token")
+		in := d.signInWithPasskey(t, a).ok(http.StatusOK).text("token")
 		if amr := d.send(t, sessionPath, nil, as(in)).at("session.amr"); !has(amr, "swk") {
 			t.Errorf("amr is %v", amr)
 		}
 		if one := d.send(t, "GET /api/v2/auth/factors", nil, as(in)).at("items").([]any)[0].(m); one["synced"] != true || one["lastUsedAt"] == nil {
-			t.Errorf("%v", one)
+			t.Errorf("the passkey is listed as %v", one)
 		}
 		a.Flags = passkeytest.Present | passkeytest.Verified
-		d.alone(t, a).fails(http.StatusUnauthorized, "invalid_code")
+		d.signInWithPasskey(t, a).fails(http.StatusUnauthorized, "invalid_code")
 		a.Flags |= passkeytest.BackupEligible
-		d.alone(t, a).ok(http.StatusOK)
-	}, hasPasskeys())
+		d.signInWithPasskey(t, a).ok(http.StatusOK)
+	}, withPasskeys())
 }
 
-// The same answer several times at once passes once, over several nodes, and is not taken
-// for a copy.
+// An answer that is sent several times at once is accepted once, and isn't taken for one of a
+// copy.
 func TestPasskeyAnswerAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -302,11 +304,11 @@ func TestPasskeyAnswerAtOnce(t *testing.T) {
 		for name, begin := range map[string]func() (string, m){
 			finishAlonePath: func() (string, m) {
 				begun := d.send(t, beginAlonePath, nil).ok(http.StatusOK)
-				return begun.text("challenge"), get(t, a, begun)
+				return begun.text("challenge"), getCredential(t, a, begun)
 			},
 			secondPath: func() (string, m) {
-				asked := d.asksBySecond(t, ann)
-				return asked.text("challenge"), get(t, a, asked)
+				asked := d.askForSecond(t, ann)
+				return asked.text("challenge"), getCredential(t, a, asked)
 			},
 		} {
 			for range 4 {
@@ -329,15 +331,15 @@ func TestPasskeyAnswerAtOnce(t *testing.T) {
 					}
 				}
 				if passed != 1 {
-					t.Errorf("%s: %d passed", name, passed)
+					t.Errorf("%s: %d were accepted, want 1", name, passed)
 				}
 			}
 		}
 		if one := d.send(t, "GET /api/v2/auth/factors", nil, as(ann.Token())).at("items").([]any)[0].(m); one["disabledAt"] != nil {
 			t.Errorf("it was taken for a copy: %v", one)
 		}
-		d.alone(t, a).ok(http.StatusOK)
-	}, hasPasskeys(), doorwardtest.LoginLimits(1000, 1000))
+		d.signInWithPasskey(t, a).ok(http.StatusOK)
+	}, withPasskeys(), doorwardtest.LoginLimits(1000, 1000))
 }
 
 // Where a tenant demands a factor, a passkey can be the first one, between the password and
@@ -349,62 +351,64 @@ func TestFirstPasskey(t *testing.T) {
 		d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
 		asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required")
 		if !has(asked.at("methods"), "passkey") || asked.at("publicKey") != nil {
-			t.Errorf("%s", asked.body)
+			t.Errorf("the login asks for more with %s", asked.body)
 		}
 		challenge := asked.text("challenge")
 		a := passkeytest.New(passkeyOrigin)
 		begun := d.send(t, beginPasskeyPath, m{"challenge": challenge}).ok(http.StatusOK).is("challenge", challenge)
 		wrong := passkeytest.New("http://localhost:1")
-		d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": create(t, wrong, begun)}).fails(http.StatusUnauthorized, "invalid_code")
-		in := d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": create(t, a, begun)}).ok(http.StatusOK).is("aal", 2.0).is("user.email", ann.Email)
+		d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": createCredential(t, wrong, begun)}).fails(http.StatusUnauthorized, "invalid_code")
+		in := d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": createCredential(t, a, begun)}).ok(http.StatusOK).is("aal", 2.0).is("user.email", ann.Email)
 		if len(in.cookies()) == 0 || len(in.at("recoveryCodes").([]any)) != 10 {
-			t.Errorf("%s", in.body)
+			t.Errorf("the first passkey is answered with the cookies %q: %s", in.cookies(), in.body)
 		}
 		d.send(t, sessionPath, nil, as(in.text("token"))).is("session.aal", 2.0)
-		d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": create(t, passkeytest.New(passkeyOrigin), begun)}).fails(http.StatusGone, "challenge_over")
+		d.send(t, finishPasskeyPath, m{"challenge": challenge, "credential": createCredential(t, passkeytest.New(passkeyOrigin), begun)}).fails(http.StatusGone, "challenge_over")
 		d.send(t, beginPasskeyPath, m{"challenge": challenge}).fails(http.StatusGone, "challenge_over")
-		d.alone(t, a).ok(http.StatusOK)
-	}, masterKey(t), hasPasskeys())
+		d.signInWithPasskey(t, a).ok(http.StatusOK)
+	}, masterKey(t), withPasskeys())
 }
 
-// What stands in the way of a login with a passkey alone, besides the passkey.
+// A valid passkey signs in to no unknown, frozen or closing tenant, and to none where the
+// membership is suspended.
 func TestPasskeyLoginIsRefused(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		a := passkeytest.New(passkeyOrigin)
 		d.addPasskey(t, ann.Token(), a)
-		d.enrol(t, globex, ann, "VIEWER")
+		d.addMember(t, globex, ann, "VIEWER")
 		to := func(tenantID string) answer {
 			begun := d.send(t, beginAlonePath, nil).ok(http.StatusOK)
-			return d.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": get(t, a, begun), "tenantId": tenantID})
+			return d.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": getCredential(t, a, begun), "tenantId": tenantID})
 		}
 		to(globex.ID).ok(http.StatusOK).is("user.tenantId", globex.ID)
 		to(acme.ID).ok(http.StatusOK).is("user.tenantId", acme.ID)
 		to("tnt_absent").fails(http.StatusUnauthorized, "invalid_credentials")
 		d.suspend(t, acme.ID, ann.ID)
 		to(acme.ID).fails(http.StatusForbidden, "membership_suspended")
-		d.setTenant(t, globex, "frozen")
+		d.setTenantStatus(t, globex, "frozen")
 		to(globex.ID).fails(http.StatusForbidden, "tenant_frozen")
-		d.setTenant(t, globex, "closing")
+		d.setTenantStatus(t, globex, "closing")
 		to(globex.ID).fails(http.StatusForbidden, "tenant_closing")
-	}, hasPasskeys())
+	}, withPasskeys())
 }
 
-// What stands in the way of setting a passkey up, besides the passkey.
+// A valid new passkey is refused from another session, after the recent proof has expired,
+// beyond 20 factors, in a frozen or closing tenant, and over the limit of attempts.
 func TestPasskeyIsNotAdded(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, ben := acme.Join("ann@acme.example", "ADMIN"), acme.Join("ben@acme.example", "USER")
 		begun := d.send(t, beginPasskeyPath, nil, as(ann.Token())).ok(http.StatusOK)
-		late := m{"challenge": begun.text("challenge"), "credential": create(t, passkeytest.New(passkeyOrigin), begun)}
+		late := m{"challenge": begun.text("challenge"), "credential": createCredential(t, passkeytest.New(passkeyOrigin), begun)}
 		other := d.login(t, ann.Email, password).ok(http.StatusOK).text("token")
 		d.send(t, finishPasskeyPath, late, as(other)).fails(http.StatusGone, "challenge_over")
 		d.Advance(4*time.Minute + 50*time.Second)
 		fresh := d.send(t, loginPath, m{"email": ann.Email, "password": password}).ok(http.StatusOK).text("token")
 		d.Advance(5*time.Minute + 20*time.Second)
 		begun = d.send(t, beginPasskeyPath, nil, as(fresh)).ok(http.StatusOK)
-		late = m{"challenge": begun.text("challenge"), "credential": create(t, passkeytest.New(passkeyOrigin), begun)}
+		late = m{"challenge": begun.text("challenge"), "credential": createCredential(t, passkeytest.New(passkeyOrigin), begun)}
 		d.Advance(4*time.Minute + 50*time.Second)
 		d.send(t, finishPasskeyPath, late, as(fresh)).fails(http.StatusForbidden, "step_up_required")
 		token := ann.Login()
@@ -416,19 +420,20 @@ func TestPasskeyIsNotAdded(t *testing.T) {
 		d.patchTenant(t, acme.Owner.Login(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}}}).ok(http.StatusOK)
 		challenge := d.login(t, ben.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
 		begun = d.send(t, beginPasskeyPath, m{"challenge": challenge}).ok(http.StatusOK)
-		first := m{"challenge": challenge, "credential": create(t, passkeytest.New(passkeyOrigin), begun)}
+		first := m{"challenge": challenge, "credential": createCredential(t, passkeytest.New(passkeyOrigin), begun)}
 		for status, code := range map[doorward.TenantStatus]string{doorward.TenantFrozen: "tenant_frozen", doorward.TenantClosing: "tenant_closing"} {
-			d.setTenant(t, acme, status)
+			d.setTenantStatus(t, acme, status)
 			d.send(t, finishPasskeyPath, first).fails(http.StatusForbidden, code)
 		}
-		d.setTenant(t, acme, doorward.TenantActive)
+		d.setTenantStatus(t, acme, doorward.TenantActive)
 		first["credential"] = m{"id": "x"}
 		d.send(t, finishPasskeyPath, first).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, finishPasskeyPath, first).fails(http.StatusTooManyRequests, "too_many_attempts")
-	}, masterKey(t), hasPasskeys(), doorwardtest.LoginLimits(3, 1000))
+	}, masterKey(t), withPasskeys(), doorwardtest.LoginLimits(3, 1000))
 }
 
-// Wrong answers alone count for the client network and lock nobody out; so do beginnings.
+// Wrong answers in a login with a passkey alone, and its beginnings, count only for the client
+// network, so they lock nobody out.
 func TestPasskeyLimits(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -437,21 +442,20 @@ func TestPasskeyLimits(t *testing.T) {
 		spoilt := a.Copy()
 		spoilt.Flags = passkeytest.Present
 		for range 6 {
-			d.alone(t, spoilt).fails(http.StatusUnauthorized, "invalid_code")
+			d.signInWithPasskey(t, spoilt).fails(http.StatusUnauthorized, "invalid_code")
 		}
-		d.alone(t, spoilt).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.signInWithPasskey(t, spoilt).fails(http.StatusTooManyRequests, "too_many_attempts")
 		asked := d.login(t, ann.Email, password, from("192.0.2.7")).fails(http.StatusForbidden, "mfa_required")
-		spoilt.Counter = a.Counter
-		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": get(t, a, asked)}, from("192.0.2.7")).ok(http.StatusOK)
+		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked)}, from("192.0.2.7")).ok(http.StatusOK)
 		for range 1000 {
 			d.send(t, beginAlonePath, nil, from("192.0.2.9")).ok(http.StatusOK)
 		}
 		d.send(t, beginAlonePath, nil, from("192.0.2.9")).fails(http.StatusTooManyRequests, "too_many_attempts")
 		d.send(t, beginAlonePath, nil, from("192.0.2.10")).ok(http.StatusOK)
-	}, hasPasskeys(), doorwardtest.LoginLimits(3, 6), doorwardtest.TrustLoopback())
+	}, withPasskeys(), doorwardtest.LoginLimits(3, 6), doorwardtest.TrustLoopback())
 }
 
-// Browsers have no passkeys at an IP address, or over plain HTTP elsewhere.
+// Browsers allow no passkeys at an IP address, nor over plain HTTP except at localhost.
 func TestNoPasskeys(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"http://127.0.0.1:8080", "http://id.example.com"} {
@@ -464,7 +468,7 @@ func TestNoPasskeys(t *testing.T) {
 				d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required"}}).ok(http.StatusOK)
 				asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required")
 				if has(asked.at("methods"), "passkey") {
-					t.Errorf("%s", asked.body)
+					t.Errorf("the login asks for more with %s", asked.body)
 				}
 				d.send(t, finishPasskeyPath, m{"challenge": asked.text("challenge"), "credential": m{"id": "x"}}).fails(http.StatusConflict, "passkeys_unavailable")
 			}, masterKey(t), doorwardtest.BaseURL(base))

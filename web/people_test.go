@@ -65,7 +65,7 @@ func TestListUsers(t *testing.T) {
 		acme := d.Tenant("Acme")
 		d.Tenant("Globex").Join("else@globex.example", "USER")
 		ann := acme.Join("ann@acme.example", "VIEWER")
-		a := d.send(t, "GET /api/v2/users", nil, as(ann.Token())).ok(http.StatusOK).names("", "items", "total")
+		a := d.send(t, "GET /api/v2/users", nil, as(ann.Token())).ok(http.StatusOK).members("", "items", "total")
 		items, _ := a.at("items").([]any)
 		if len(items) != 2 || items[0].(m)["id"] != acme.Owner.ID || items[1].(m)["id"] != ann.ID {
 			t.Fatalf("the people are %s", a.body)
@@ -82,7 +82,7 @@ func TestListUsers(t *testing.T) {
 			t.Errorf("a person in the list:\n%s", diff)
 		}
 		one := d.getUser(t, ann, acme.Owner.ID).ok(http.StatusOK).is("email", acme.Owner.Email).is("tenantName", "Acme")
-		one.names("", "id", "email", "name", "role", "status", "tenantId", "tenantName", "permissions", "createdAt", "lastLoginAt")
+		one.members("", "id", "email", "name", "role", "status", "tenantId", "tenantName", "permissions", "createdAt", "lastLoginAt")
 	})
 }
 
@@ -95,6 +95,7 @@ func TestUsersAreFiltered(t *testing.T) {
 		}
 		d.patchUser(t, acme.Owner, people["aen"].ID, m{"name": "ÄNNE Strauß"}).ok(http.StatusOK)
 		d.patchUser(t, acme.Owner, people["bob"].ID, m{"name": "Bo\u0308b", "status": "suspended"}).ok(http.StatusOK)
+		const refused = "!" // in place of people: the filter is invalid
 		for query, want := range map[string][]string{
 			"":                           {"owner", "aen", "bob", "zoe"},
 			"role=USER":                  {"bob", "zoe"},
@@ -110,13 +111,13 @@ func TestUsersAreFiltered(t *testing.T) {
 			"q=%2Bx@":                    {"bob"},
 			"q=_":                        {"zoe"},
 			"q=%25":                      nil,
-			"q=else.example&status=none": {"!"},
-			"role=owner":                 {"!"},
-			"role=USER&role=ADMIN":       {"!"},
-			"q=%00":                      {"!"},
-			"q=%FF":                      {"!"},
+			"q=else.example&status=none": {refused},
+			"role=owner":                 {refused},
+			"role=USER&role=ADMIN":       {refused},
+			"q=%00":                      {refused},
+			"q=%FF":                      {refused},
 		} {
-			if slices.Contains(want, "!") {
+			if slices.Contains(want, refused) {
 				d.send(t, "GET /api/v2/users?"+query, nil, as(acme.Owner.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
 				continue
 			}
@@ -259,7 +260,7 @@ func TestCursorsAreBoundToTheirList(t *testing.T) {
 		}
 		for _, good := range []string{"limit=1&status=active", "status=active&limit=200", "q=&status=active&role="} {
 			if ids, _ := d.page(t, "/api/v2/users?"+good+"&cursor="+cursor, "id", owner); len(ids) != 1 {
-				t.Errorf("%s goes on with %q", good, ids)
+				t.Errorf("with the cursor, %s returns %q", good, ids)
 			}
 		}
 		refused("/api/v2/users?status=active&cursor=", cursor, stranger)
@@ -298,7 +299,7 @@ func TestEditUser(t *testing.T) {
 			}
 		}
 		ended(edit(m{}).ok(http.StatusOK).is("user.role", "USER"), none)
-		a := edit(m{"role": "ADMIN"}).ok(http.StatusOK).is("user.role", "ADMIN").names("", "user", "ended")
+		a := edit(m{"role": "ADMIN"}).ok(http.StatusOK).is("user.role", "ADMIN").members("", "user", "ended")
 		ended(a, none)
 		if a.header.Get("X-Revocation-Nodes") != "1" || a.header.Get("X-Revocation-Ms") == "" || len(a.cookies()) > 0 {
 			t.Errorf("a change of role is answered with the headers %v", a.header)
@@ -373,13 +374,13 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "ADMIN")
-		d.enrol(t, globex, ann, "USER")
+		d.addMember(t, globex, ann, "USER")
 		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK)
 		sent := d.invite(t, ann, "sent@x.example", "USER")
 		action := func(path string, want m) answer {
 			t.Helper()
-			a := d.send(t, "DELETE /api/v2/users/"+ann.ID+path, nil, as(acme.Owner.Token())).ok(http.StatusOK).names("", "ended")
+			a := d.send(t, "DELETE /api/v2/users/"+ann.ID+path, nil, as(acme.Owner.Token())).ok(http.StatusOK).members("", "ended")
 			if diff := cmp.Diff(want, a.at("ended")); diff != "" || len(a.cookies()) > 0 || a.header.Get("X-Revocation-Nodes") == "" {
 				t.Errorf("%s has ended, with the headers %v:\n%s", a.route, a.header, diff)
 			}
@@ -394,7 +395,7 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 		d.complete(t, sent, password).fails(http.StatusGone, "invitation_revoked")
 		d.send(t, "GET /api/v2/auth/session", nil, as(there)).ok(http.StatusOK)
 		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).fails(http.StatusUnauthorized, "invalid_credentials")
-		d.enrol(t, acme, ann, "VIEWER") // and can be invited again
+		d.addMember(t, acme, ann, "VIEWER") // and can be invited again
 	})
 }
 
@@ -487,7 +488,7 @@ func TestForeignPeopleAreAbsent(t *testing.T) {
 					a.header.Del("Date")
 					a.header.Del("X-Revocation-Ms") // how long it took
 					a.header.Del("Content-Length")
-					return strings.ReplaceAll(a.blank(), id, "ID"), a.header
+					return strings.ReplaceAll(a.withoutIDs(), id, "ID"), a.header
 				}
 				text, header := same("usr_aaaaaaaaaaaaaaaaaaaaaaaaaa")
 				for _, id := range []string{bob.ID, "usr_x", "x", "inv_x", "usr_%00"} {
@@ -520,7 +521,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 		actions := []struct {
 			method, path string
 			body         m
-			granted      string
+			granted      string // with "!" if the name is invalid, too
 		}{
 			{"PATCH", "", m{"name": "x"}, ""},
 			{"PATCH", "", m{}, ""},
@@ -539,7 +540,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 		for _, who := range roles {
 			for _, held := range roles {
 				if who == "USER" || who == "VIEWER" {
-					held = who // the guard refuses any body
+					held = who // one role is enough: the guard refuses them all
 				}
 				made++
 				target := acme.Join(fmt.Sprintf("t%d@acme.example", made), held)
@@ -569,7 +570,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 	})
 }
 
-// setRole restores the role as the operator, if the person is still a member.
+// setRole sets the role of a member as the operator.
 func (s *server) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role string) {
 	t.Helper()
 	target := doorward.User{ID: userID, TenantID: in.ID}
@@ -615,7 +616,7 @@ func TestAdministrationHoldsOnTheOtherNode(t *testing.T) {
 		return there.send(t, "GET /api/v2/access/check?action="+action, nil, as(ann.Token())).status
 	}
 	for range 5 {
-		check("message.read") // loads the cache
+		check("message.read") // caches the session on the other node
 		a := here.patchUser(t, acme.Owner, ann.ID, m{"role": "USER"}).ok(http.StatusOK)
 		if nodes := a.header.Get("X-Revocation-Nodes"); nodes != "2" {
 			t.Fatalf("X-Revocation-Nodes is %q", nodes)

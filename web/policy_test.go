@@ -25,7 +25,7 @@ func TestPolicyDecides(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		owner, user := as(acme.Owner.Token()), acme.Join("user@acme.example", "USER")
-		none := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").names("", "version", "text", "mode")
+		none := d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0).is("text", "").members("", "version", "text", "mode")
 		tag := none.header.Get("ETag")
 		put := func(text string) answer {
 			return d.send(t, "PUT "+policyPath, m{"text": text, "mode": "enforce"}, owner, with("If-Match", "*")).ok(200).is("text", text)
@@ -91,8 +91,8 @@ func TestPolicyDecides(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// What a trusted gateway states of the request decides, with dot segments resolved, and
-// what can't be read refuses.
+// Policies read what a trusted gateway states of the request, with dot segments resolved. What
+// can't be read is refused.
 func TestPolicyReadsWhatTheGatewayStates(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -175,7 +175,7 @@ func TestPolicyObserves(t *testing.T) {
 		if diff := cmp.Diff(want, d.send(t, "GET "+policyPath, nil, owner).ok(200).is("enforcedVersion", 1.0).at("observed")); diff != "" {
 			t.Errorf("observed (-want +got):\n%s", diff)
 		}
-		put(inside, "enforce").names("", "version", "text", "mode", "updatedAt", "updatedBy")
+		put(inside, "enforce").members("", "version", "text", "mode", "updatedAt", "updatedBy")
 		d.send(t, "GET /api/v2/access/check?action=message.send", nil, as(user.Token()), from("198.51.100.7")).fails(403, "denied_by_policy")
 		d.send(t, "GET /api/v2/access/check?action=message.read", nil, as(user.Token())).ok(200)
 		d.send(t, "PUT "+policyPath, m{"text": "", "mode": "watch"}, owner, with("If-Match", "*")).fails(422, "validation_failed")
@@ -227,7 +227,7 @@ func TestFaultsOfPolicy(t *testing.T) {
 	})
 }
 
-// The example of docs/policies.md is accepted, and refuses what it says.
+// The example of docs/policies.md is accepted, and refuses what the page says.
 func TestPolicyOfTheDocument(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		page, err := os.ReadFile("../docs/policies.md")
@@ -251,8 +251,8 @@ func TestPolicyOfTheDocument(t *testing.T) {
 	})
 }
 
-// A plan shows whom a text would hit, and what it would have made of requests to any way
-// of asking.
+// A plan shows what a text would change for each role, and in the decisions kept of checks,
+// introspection and requests to Doorward itself.
 func TestPlanPolicy(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))
@@ -262,7 +262,7 @@ func TestPlanPolicy(t *testing.T) {
 		d.send(t, "POST /api/v2/access/introspect", m{"credential": user.Token(), "action": "message.send", "context": m{"ip": "198.51.100.7"}}, operator).ok(200).is("allowed", false)
 		d.send(t, "GET "+policyPath, nil, as(user.Token())).fails(403, "forbidden")
 
-		plan := d.send(t, "POST "+planPath, m{"text": policyText("far", `context.ip.isInRange(ip("198.51.100.0/24"))`), "hours": 1}, owner).ok(200).names("", "matrix", "decisions")
+		plan := d.send(t, "POST "+planPath, m{"text": policyText("far", `context.ip.isInRange(ip("198.51.100.0/24"))`), "hours": 1}, owner).ok(200).members("", "matrix", "decisions")
 		decisions := plan.at("decisions").(m)
 		changed := decisions["changed"].([]any)
 		if len(changed) != 1 || decisions["checked"] != 3.0 {

@@ -21,8 +21,8 @@ func (s *server) setQuotas(t *testing.T, tenantID string, quotas m) {
 	}
 }
 
-// The operator limits what a tenant may have. Who is invited counts, and who accepts an
-// older invitation is refused only by the members that there are.
+// The operator limits what a tenant may have. When somebody is invited, members and pending
+// invitations count; when somebody accepts, only members do.
 func TestQuotas(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -62,7 +62,7 @@ func TestQuotas(t *testing.T) {
 }
 
 // Of 32 who accept at once, exactly as many become members as the quota allows.
-func TestQuotaAtTheEdge(t *testing.T) {
+func TestQuotaUnderConcurrency(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		const invited, quota = 32, 5
 		acme := d.Tenant("Acme")
@@ -75,7 +75,7 @@ func TestQuotaAtTheEdge(t *testing.T) {
 		var all sync.WaitGroup
 		for _, token := range tokens {
 			all.Go(func() {
-				switch retryUnavailable(func() answer { // too many hashes may wait
+				switch retryUnavailable(func() answer { // 503 if too many passwords wait to be hashed
 					return d.send(t, "POST /api/v2/auth/complete-registration", m{"token": token, "password": "four quiet green llamas", "confirmPassword": "four quiet green llamas"})
 				}).status {
 				case http.StatusOK:

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// What docs/asvs.md promises and no other test covers.
+// What docs/asvs.md says and no other test covers.
 
-func TestNobodyIsThereFromTheStart(t *testing.T) {
+func TestNoDefaultAccounts(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		people, err := d.Node.App.Users.All(t.Context(), "")
 		if err != nil || len(people) > 0 {
@@ -45,7 +45,7 @@ func TestAdministratorsEndSessions(t *testing.T) {
 			},
 		} {
 			person := acme.Join(name+"@acme.example", "USER")
-			d.enrol(t, globex, person, "USER")
+			d.addMember(t, globex, person, "USER")
 			there := d.send(t, loginPath, m{"email": person.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 			second := d.send(t, loginPath, m{"email": person.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
 			end(person.ID).ok(http.StatusOK).is("ended.sessions", 2.0)

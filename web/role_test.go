@@ -25,12 +25,12 @@ func TestRoles(t *testing.T) {
 		d.send(t, "GET "+rolesPath+"/"+id, nil, owner).ok(http.StatusOK).is("rank", "VIEWER").is("members", 0.0).is("builtin", false)
 		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"role": "DESK"}, owner).ok(http.StatusOK).is("user.role", "DESK")
 		if items := d.send(t, "GET "+rolesPath, nil, owner).ok(http.StatusOK).at("items").([]any); len(items) != 5 {
-			t.Errorf("%d roles are listed", len(items))
+			t.Errorf("%d roles are listed, want 5", len(items))
 		}
 		check := func(action string, status int) {
 			t.Helper()
 			if a := d.send(t, "GET /api/v2/access/check?action="+action, nil, as(ann.Token())); a.status != status {
-				t.Errorf("%s is answered %d, want %d", action, a.status, status)
+				t.Errorf("a check of %s is answered %d, want %d", action, a.status, status)
 			}
 		}
 		check("message.send", http.StatusForbidden)
@@ -52,8 +52,8 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// Nobody gets, by way of the roles of a tenant, what their own role does not have.
-func TestRolesAreNoWayUp(t *testing.T) {
+// Nobody can use the roles of a tenant to get, or to give, more than their own role has.
+func TestRolesRaiseNobody(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner, admin := as(acme.Owner.Token()), acme.Join("admin@acme.example", "ADMIN")
@@ -86,7 +86,7 @@ func TestRolesAreNoWayUp(t *testing.T) {
 				refuse(who, invitePath, m{"email": "new@x.example", "role": role})
 				row := d.send(t, bulkPath, m{"invitations": []m{{"email": "new@x.example", "role": role}}}, as(who.Token())).ok(http.StatusOK).at("items").([]any)[0].(m)
 				if row["status"] != 403.0 {
-					t.Errorf("%s is invited into %s by many: %v", who.Email, role, row)
+					t.Errorf("%s can invite to %s in bulk: %v", who.Email, role, row)
 				}
 				refuse(who, "PATCH /api/v2/users/"+bob.ID, m{"role": role})
 				refuse(who, "PATCH /api/v2/users/"+who.ID, m{"role": role})
@@ -108,11 +108,11 @@ func TestRolesAreNoWayUp(t *testing.T) {
 				d.send(t, "PATCH "+rolesPath+"/"+ids["LOW"], m{"name": name}, as(who.Token())).invalid("/name", "taken")
 			}
 		}
-		// Its own role, too, is out of reach of one whose role has a higher rank.
+		// People can't change their own role if its rank is above the one that they act with.
 		give(eve, "BURSAR")
 		refuse(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"permissions": adminsPermissions("billing.read", "billing.manage")})
 		refuse(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"about": "mine"})
-		// What was renamed keeps its role: a new one of the old name gets nothing.
+		// Those who have a renamed role keep it: a new role with the old name isn't theirs.
 		give(bob, "LOW")
 		d.send(t, "PATCH "+rolesPath+"/"+ids["LOW"], m{"name": "LOWER"}, owner).ok(http.StatusOK)
 		create("LOW", "tenant.destroy")
@@ -121,7 +121,7 @@ func TestRolesAreNoWayUp(t *testing.T) {
 	})
 }
 
-// adminsPermissions are those of an ADMIN and more.
+// adminsPermissions returns those of an ADMIN, and more.
 func adminsPermissions(more ...string) []string {
 	for _, a := range (doorward.User{Role: doorward.RoleAdmin}).Permissions() {
 		more = append(more, string(a))
@@ -148,8 +148,8 @@ func TestLastOwnerBesideEqualRoles(t *testing.T) {
 	})
 }
 
-// A policy that forbids everything is in the way of each endpoint of a tenant, but for
-// what ends sessions and restores the tenant.
+// A policy that forbids everything refuses each endpoint of a tenant except those that end
+// sessions or restore the tenant.
 func TestPoliciesRefuseEverywhere(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

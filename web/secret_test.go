@@ -32,7 +32,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	log := &logtest.Journal{}
 	path := filepath.Join(t.TempDir(), "doorward.db")
 	collector := tracetest.Start(t)
-	d := start(t, doorwardtest.Database("sqlite:"+path), hasPasskeys(), func(c *node.Config) {
+	d := start(t, doorwardtest.Database("sqlite:"+path), withPasskeys(), func(c *node.Config) {
 		c.Trace = trace.Options{Collector: collector.URL, Sample: 1}
 		c.Audiences = []string{"https://messages.example"}
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -41,11 +41,11 @@ func TestSecretsStaySecret(t *testing.T) {
 	secrets := append(d.callOperationsWithSecrets(t, acme), masterKeyOf(t, path))
 	secrets = append(secrets, d.signingKeys(t)...)
 	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
-	file := stored(t, path)
+	database := stored(t, path)
 	if err := d.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d.unavailable(t, "database closed", databaseRequests(acme.Owner.Email), acme.Owner.Token(), answersWithin)
+	d.requireUnavailable(t, "database closed", databaseRequests(acme.Owner.Email), acme.Owner.Token(), answersWithin)
 	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
 	d.Stop() // flushes the last spans
 	traces := collector.Raw()
@@ -53,7 +53,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		if at := strings.Index(log.String(), secret); at >= 0 {
 			t.Errorf("the log has %q in %q", secret, log.String()[max(0, at-300):at+len(secret)])
 		}
-		if strings.Contains(file, secret) {
+		if strings.Contains(database, secret) {
 			t.Errorf("the database has %q", secret)
 		}
 		if strings.Contains(traces, secret) {
@@ -68,12 +68,12 @@ func TestSecretsStaySecret(t *testing.T) {
 	if !strings.Contains(traces, "/api/v2/auth/login") {
 		t.Error("looked in the wrong place: no login in the traces")
 	}
-	if !strings.Contains(log.String(), `"/api/v2/auth/login"`) || !strings.Contains(file, acme.Owner.Email) {
+	if !strings.Contains(log.String(), `"/api/v2/auth/login"`) || !strings.Contains(database, acme.Owner.Email) {
 		t.Error("looked in the wrong place: no login in the log, or no OWNER in the database")
 	}
 }
 
-// signingKeys returns what only the seal hides: the private keys, as they are sealed.
+// signingKeys returns the private keys that are stored sealed, in each form that might leak.
 func (s *server) signingKeys(t *testing.T) (all []string) {
 	t.Helper()
 	rows, err := s.Node.DB.Read().SigningKeys(t.Context())
@@ -85,7 +85,7 @@ func (s *server) signingKeys(t *testing.T) (all []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		private := plain[36:68] // of the PKCS #8 form: the number itself
+		private := plain[36:68] // the private number in the PKCS #8 form
 		all = append(all, string(plain), string(private), base64.RawURLEncoding.EncodeToString(private))
 	}
 	return all

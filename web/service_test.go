@@ -44,33 +44,33 @@ func (s *server) revokeServices(t *testing.T) (invitations int64) {
 	return invitations
 }
 
-// in names the tenant in which a service key acts.
-func in(tenantID string) opt { return with(front.TenantHeader, tenantID) }
+// inTenant names the tenant in which a service key acts.
+func inTenant(tenantID string) opt { return with(front.TenantHeader, tenantID) }
 
-var allOfServices = doorward.ServicePermissions()
+var allServicePermissions = doorward.ServicePermissions()
 
 // Each route refuses a service key that may not use it, or that names no tenant where one
 // is needed, before it looks at the body.
 func TestServiceKeyOnEachRoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
-		d.setTenant(t, frozen, doorward.TenantFrozen)
-		d.setTenant(t, closing, doorward.TenantClosing)
-		full := bearer(d.serviceKey(t, allOfServices))
-		narrow := bearer(d.serviceKey(t, allOfServices, frozen.ID))
+		d.setTenantStatus(t, frozen, doorward.TenantFrozen)
+		d.setTenantStatus(t, closing, doorward.TenantClosing)
+		full := bearer(d.serviceKey(t, allServicePermissions))
+		narrow := bearer(d.serviceKey(t, allServicePermissions, frozen.ID))
 		for _, r := range api.Routes(nil) {
 			route := r.Method + " " + strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", absentID(r.Path)).Replace(r.Path)
-			lacking := bearer(d.serviceKey(t, slices.DeleteFunc(slices.Clone(allOfServices), func(a doorward.Action) bool { return a == r.Guard.Service() })))
+			lacking := bearer(d.serviceKey(t, slices.DeleteFunc(slices.Clone(allServicePermissions), func(a doorward.Action) bool { return a == r.Guard.Service() })))
 			switch name := r.Guard.Name(); {
 			case name == front.Public().Name() || name == front.Optional().Name():
 			case name == front.SignedIn().Name():
-				d.send(t, route, nil, full, in(acme.ID)).fails(http.StatusForbidden, "not_for_keys")
+				d.send(t, route, nil, full, inTenant(acme.ID)).fails(http.StatusForbidden, "not_for_keys")
 			case r.Guard.Service() == "":
-				d.send(t, route, nil, full, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
+				d.send(t, route, nil, full, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden")
 			case !r.Guard.InTenant():
 				d.send(t, route, nil, lacking).fails(http.StatusForbidden, "forbidden")
 			default:
-				d.send(t, route, nil, lacking, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
+				d.send(t, route, nil, lacking, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden")
 				switch {
 				case r.Guard.OfInstallation():
 					d.send(t, route, nil, lacking).fails(http.StatusForbidden, "forbidden")
@@ -80,17 +80,18 @@ func TestServiceKeyOnEachRoute(t *testing.T) {
 				default:
 					d.send(t, route, nil, full).ok(http.StatusOK)
 				}
-				d.send(t, route, nil, full, in("")).fails(http.StatusBadRequest, "tenant_required")
-				d.send(t, route, nil, full, in(acme.ID), in(acme.ID)).fails(http.StatusBadRequest, "tenant_required")
-				d.send(t, route, nil, full, in("tnt_absent")).fails(http.StatusNotFound, "not_found")
-				d.send(t, route, nil, narrow, in(acme.ID)).fails(http.StatusNotFound, "not_found")
-				d.send(t, route, nil, full, in(frozen.ID)).fails(http.StatusForbidden, "tenant_frozen")
-				d.send(t, route, nil, full, in(closing.ID)).fails(http.StatusForbidden, "tenant_closing")
+				d.send(t, route, nil, full, inTenant("")).fails(http.StatusBadRequest, "tenant_required")
+				d.send(t, route, nil, full, inTenant(acme.ID), inTenant(acme.ID)).fails(http.StatusBadRequest, "tenant_required")
+				d.send(t, route, nil, full, inTenant("tnt_absent")).fails(http.StatusNotFound, "not_found")
+				d.send(t, route, nil, narrow, inTenant(acme.ID)).fails(http.StatusNotFound, "not_found")
+				d.send(t, route, nil, full, inTenant(frozen.ID)).fails(http.StatusForbidden, "tenant_frozen")
+				d.send(t, route, nil, full, inTenant(closing.ID)).fails(http.StatusForbidden, "tenant_closing")
 			}
 		}
 	})
 }
 
+// absentID returns an id of the kind that the path takes.
 func absentID(path string) string {
 	for part, id := range map[string]string{"/users/": "usr_absent", "/invitations/": "inv_absent", "/tenants/": "tnt_absent", "/api-keys/": "key_absent", "/deliveries/": "whd_absent"} {
 		if strings.Contains(path, part) {
@@ -106,31 +107,31 @@ func TestServiceInATenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		admin, ann := acme.Join("admin@acme.example", "ADMIN"), acme.Join("ann@acme.example", "USER")
-		service := bearer(d.serviceKey(t, allOfServices))
+		service := bearer(d.serviceKey(t, allServicePermissions))
 		bob := m{"email": "bob@x.example", "role": "ADMIN"}
 		for _, tenant := range []*doorwardtest.Tenant{acme, globex} {
-			d.send(t, invitePath, bob, service, in(tenant.ID), once("one-key")).isFirst(http.StatusCreated).is("invitedBy", nil).is("tenantId", tenant.ID)
+			d.send(t, invitePath, bob, service, inTenant(tenant.ID), idempotencyKey("one-key")).okFirst(http.StatusCreated).is("invitedBy", nil).is("tenantId", tenant.ID)
 		}
-		d.send(t, invitePath, m{"email": "eve@x.example", "role": "OWNER"}, service, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
+		d.send(t, invitePath, m{"email": "eve@x.example", "role": "OWNER"}, service, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden")
 		d.patchUser(t, acme.Owner, ann.ID, m{"name": "Ann"}).ok(http.StatusOK)
-		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"status": "suspended"}, service, in(acme.ID)).ok(http.StatusOK)
+		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"status": "suspended"}, service, inTenant(acme.ID)).ok(http.StatusOK)
 		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
-		d.send(t, "PATCH /api/v2/users/"+admin.ID, m{"role": "USER"}, service, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
-		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"status": "active"}, service, in(globex.ID)).fails(http.StatusNotFound, "not_found")
-		d.send(t, "GET /api/v2/tenant", nil, service, in(globex.ID)).ok(http.StatusOK).is("id", globex.ID)
+		d.send(t, "PATCH /api/v2/users/"+admin.ID, m{"role": "USER"}, service, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden")
+		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"status": "active"}, service, inTenant(globex.ID)).fails(http.StatusNotFound, "not_found")
+		d.send(t, "GET /api/v2/tenant", nil, service, inTenant(globex.ID)).ok(http.StatusOK).is("id", globex.ID)
 		for _, none := range []string{"tnt_\xff", acme.ID + "\xc3", "tnt_", strings.Repeat("t", 4000)} {
-			d.send(t, "GET /api/v2/tenant", nil, service, in(none)).fails(http.StatusNotFound, "not_found")
+			d.send(t, "GET /api/v2/tenant", nil, service, inTenant(none)).fails(http.StatusNotFound, "not_found")
 		}
-		if people, _ := d.page(t, "/api/v2/users", "id", service, in(acme.ID)); len(people) != 3 {
+		if people, _ := d.page(t, "/api/v2/users", "id", service, inTenant(acme.ID)); len(people) != 3 {
 			t.Errorf("a service finds %q", people)
 		}
-		d.send(t, "GET /api/v2/tenant", nil, as(acme.Owner.Token()), in(globex.ID)).ok(http.StatusOK).is("id", acme.ID) // no effect
+		d.send(t, "GET /api/v2/tenant", nil, as(acme.Owner.Token()), inTenant(globex.ID)).ok(http.StatusOK).is("id", acme.ID) // no effect
 
 		events := d.trail(t, acme.Owner, "?action=user.suspend")
 		if len(events) != 1 || events[0]["actor"].(m)["type"] != "service" || !strings.HasPrefix(events[0]["actor"].(m)["id"].(string), "key_") {
 			t.Errorf("the trail has %v", events)
 		}
-		d.send(t, "GET /api/v2/audit-events", nil, service, in(acme.ID)).ok(http.StatusOK)
+		d.send(t, "GET /api/v2/audit-events", nil, service, inTenant(acme.ID)).ok(http.StatusOK)
 		d.complete(t, d.code(t, "bob@x.example"), password).ok(http.StatusOK) // of the newest mail, Globex's
 	})
 }
@@ -139,7 +140,7 @@ func TestServiceInATenant(t *testing.T) {
 func TestServiceAcrossTenants(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		full, narrow := bearer(d.serviceKey(t, allOfServices)), bearer(d.serviceKey(t, allOfServices, acme.ID))
+		full, narrow := bearer(d.serviceKey(t, allServicePermissions)), bearer(d.serviceKey(t, allServicePermissions, acme.ID))
 		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, full).ok(http.StatusCreated)
 		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, narrow).fails(http.StatusForbidden, "forbidden")
 		if all, _ := d.page(t, "/api/v2/tenants", "id", full); len(all) != 3 {
@@ -160,17 +161,16 @@ func TestServiceAcrossTenants(t *testing.T) {
 	})
 }
 
-// Revoking a service key also revokes the pending invitations sent with it, on every node
-// at once.
+// Revoking a service key also revokes the pending invitations sent with it.
 func TestServiceKeyIsRevoked(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		text := d.serviceKey(t, allOfServices)
+		text := d.serviceKey(t, allServicePermissions)
 		service := bearer(text)
 		var codes []string
 		for _, tenant := range []*doorwardtest.Tenant{acme, globex} {
 			email := "bob@" + tenant.ID[4:20] + ".example"
-			d.send(t, invitePath, m{"email": email, "role": "USER"}, service, in(tenant.ID)).ok(http.StatusCreated)
+			d.send(t, invitePath, m{"email": email, "role": "USER"}, service, inTenant(tenant.ID)).ok(http.StatusCreated)
 			codes = append(codes, d.code(t, email))
 		}
 		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, service).ok(http.StatusCreated)
@@ -183,7 +183,7 @@ func TestServiceKeyIsRevoked(t *testing.T) {
 			t.Errorf("%d invitations were revoked with the key, want 3", n)
 		}
 		d.send(t, "GET /api/v2/tenants", nil, service).fails(http.StatusUnauthorized, "unauthenticated")
-		d.send(t, "GET /api/v2/users", nil, service, in(acme.ID)).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/v2/users", nil, service, inTenant(acme.ID)).fails(http.StatusUnauthorized, "unauthenticated")
 		for _, code := range codes {
 			d.complete(t, code, password).fails(http.StatusGone, "invitation_revoked")
 		}
@@ -198,8 +198,8 @@ func TestServiceKeyIsRevoked(t *testing.T) {
 // A report of a leaked service key revokes it, with the invitations sent with it.
 func TestReportServiceKey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, key := d.Tenant("Acme"), d.serviceKey(t, allOfServices)
-		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, bearer(key), in(acme.ID)).ok(http.StatusCreated)
+		acme, key := d.Tenant("Acme"), d.serviceKey(t, allServicePermissions)
+		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, bearer(key), inTenant(acme.ID)).ok(http.StatusCreated)
 		code, newMails := d.code(t, "bob@x.example"), d.newMails(t, doorwardtest.OperatorAddress)
 		for range 2 {
 			d.send(t, "POST "+reportPath, m{"key": key}, from203).ok(http.StatusNoContent)
@@ -215,7 +215,7 @@ func TestReportServiceKey(t *testing.T) {
 // What looks like a service key but isn't valid is unauthenticated.
 func TestNoServiceKey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		valid := d.serviceKey(t, allOfServices)
+		valid := d.serviceKey(t, allServicePermissions)
 		wrong := []byte(valid)
 		if wrong[10]++; wrong[10] == '9'+1 || wrong[10] == 'z'+1 || wrong[10] == 'Z'+1 {
 			wrong[10] = '0'

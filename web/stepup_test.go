@@ -16,8 +16,8 @@ func (s *server) stepUp(t *testing.T, token string) string {
 	return s.send(t, "POST /api/v2/auth/step-up/finish", m{"challenge": begun.text("challenge"), "password": password}, as(token)).ok(http.StatusOK).text("token")
 }
 
-// TestStepUp: ten minutes after the login sensitive actions are refused, until the session
-// is proved again; all others go on.
+// TestStepUp: from ten minutes after the login, sensitive actions are refused until the session
+// is proved again; all others still work.
 func TestStepUp(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -41,7 +41,7 @@ func TestStepUp(t *testing.T) {
 			{"DELETE /api/v2/roles/" + role, nil},
 			{"PUT /api/v2/policy", m{"text": "", "mode": "enforce"}},
 			{"POST /api/v2/auth/factors/totp", m{}},
-			{"POST /api/v2/auth/factors/totp", m{"name": strings.Repeat("x", 101)}}, // the refusal comes before the meaning
+			{"POST /api/v2/auth/factors/totp", m{"name": strings.Repeat("x", 101)}}, // before the name is checked
 			{"POST /api/v2/auth/change-email", m{"email": "new@acme.example"}},
 			{"POST /api/v2/auth/change-email", m{"email": "nowhere"}},
 			{"POST " + hooksPath, m{"url": "http://localhost:9/", "events": []string{"*"}}},
@@ -58,7 +58,7 @@ func TestStepUp(t *testing.T) {
 			{"PATCH " + keysPath + "/" + keyID, m{"perSecond": 9}},
 			{"PATCH " + keysPath + "/" + keyID, m{"status": "disabled"}},
 			{"DELETE " + keysPath + "/" + keyID + "/previous", nil},
-			{"POST /api/v2/auth/invite", m{"email": "ann@acme.example", "role": "ADMIN"}}, // as it always was, without factors
+			{"POST /api/v2/auth/invite", m{"email": "ann@acme.example", "role": "ADMIN"}}, // sensitive only for people with a factor
 			{"PATCH /api/v2/users/" + bob.ID, m{"role": "ADMIN"}},
 			{"DELETE /api/v2/sessions", nil},
 		}
@@ -89,7 +89,8 @@ func TestStepUp(t *testing.T) {
 	}, masterKey(t))
 }
 
-// TestCheckAsksForAProof: by age, by level, and by the model for its own actions.
+// TestCheckAsksForAProof: an access check asks for a recent proof by maxAge, by aal, and for
+// actions of the model with stepUp.
 func TestCheckAsksForAProof(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -108,7 +109,7 @@ func TestCheckAsksForAProof(t *testing.T) {
 			}
 		}
 		owner := as(acme.Owner.Token())
-		d.send(t, "GET /api/v2/access/check?aal=2", nil, owner).fails(http.StatusForbidden, "step_up_required").names("", "type", "title", "status", "detail", "instance", "code", "requestId", "acr", "methods").is("acr", "aal2")
+		d.send(t, "GET /api/v2/access/check?aal=2", nil, owner).fails(http.StatusForbidden, "step_up_required").members("", "type", "title", "status", "detail", "instance", "code", "requestId", "acr", "methods").is("acr", "aal2")
 		check("?action=invoice.pay", owner, "200 1")
 		check("?maxAge=600", owner, "200 1")
 		check("?action=invoice.read&maxAge=600&aal=1", owner, "200 1")
@@ -135,25 +136,25 @@ func TestCheckAsksForAProof(t *testing.T) {
 	})
 }
 
-// TestStepUpFaults: a wrong proof is a fault of the form, never a 401.
+// TestStepUpFaults: a wrong proof is 422, never 401, since the session is valid.
 func TestStepUpFaults(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
-		begun := func(p *doorwardtest.Person) string {
+		begin := func(p *doorwardtest.Person) string {
 			return d.send(t, "POST /api/v2/auth/step-up/begin", nil, as(p.Token())).ok(200).text("challenge")
 		}
 		finish := func(p *doorwardtest.Person, body m) answer {
 			return d.send(t, "POST /api/v2/auth/step-up/finish", body, as(p.Token()))
 		}
-		token := begun(acme.Owner)
-		finish(acme.Owner, m{"challenge": token, "password": "two green trees"}).invalid("/password", "wrong")
-		finish(acme.Owner, m{"challenge": token, "code": "123456"}).invalid("/code", "wrong")
-		finish(bob, m{"challenge": token, "password": password}).fails(http.StatusGone, "challenge_over")
-		finish(acme.Owner, m{"challenge": token, "password": password}).ok(200)
+		challenge := begin(acme.Owner)
+		finish(acme.Owner, m{"challenge": challenge, "password": "two green trees"}).invalid("/password", "wrong")
+		finish(acme.Owner, m{"challenge": challenge, "code": "123456"}).invalid("/code", "wrong")
+		finish(bob, m{"challenge": challenge, "password": password}).fails(http.StatusGone, "challenge_over")
+		finish(acme.Owner, m{"challenge": challenge, "password": password}).ok(200)
 		acme.Owner.Login()
-		finish(acme.Owner, m{"challenge": token, "password": password}).fails(http.StatusGone, "challenge_over")
-		late := begun(acme.Owner)
+		finish(acme.Owner, m{"challenge": challenge, "password": password}).fails(http.StatusGone, "challenge_over")
+		late := begin(acme.Owner)
 		d.Advance(5 * time.Minute)
 		finish(acme.Owner, m{"challenge": late, "password": password}).fails(http.StatusGone, "challenge_over")
 	})

@@ -31,7 +31,7 @@ func TestTenantShowsWhatIsInForce(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		viewer := acme.Join("viewer@acme.example", "VIEWER")
-		a := d.send(t, "GET /api/v2/tenant", nil, as(viewer.Token())).ok(http.StatusOK).names("", "id", "name", "status", "createdAt", "settings")
+		a := d.send(t, "GET /api/v2/tenant", nil, as(viewer.Token())).ok(http.StatusOK).members("", "id", "name", "status", "createdAt", "settings")
 		a.is("id", acme.ID).is("name", "Acme").is("status", "active")
 		want := m{
 			"sessionIdleMinutes": 60.0, "sessionAbsoluteMinutes": 1440.0, "invitationDays": 30.0, "allowedEmailDomains": []any{}, "accent": "",
@@ -81,7 +81,7 @@ func TestEditTenant(t *testing.T) {
 		}
 		other := d.Tenant("Globex").Owner.Token()
 		d.patchTenant(t, other, both(31, 30)).invalid("/settings/sessionIdleMinutes", "out_of_range")
-		d.patchTenant(t, other, settings("sessionAbsoluteMinutes", 30)).ok(http.StatusOK) // cuts the other one short
+		d.patchTenant(t, other, settings("sessionAbsoluteMinutes", 30)).ok(http.StatusOK) // bounds the idle limit, too
 		d.patchTenant(t, other, settings("sessionIdleMinutes", 31)).invalid("/settings/sessionIdleMinutes", "out_of_range")
 		d.patchTenant(t, other, settings("sessionIdleMinutes", 30)).ok(http.StatusOK)
 		d.patchTenant(t, other, settings("sessionAbsoluteMinutes", 29)).ok(http.StatusOK)
@@ -151,7 +151,7 @@ func TestAllowedEmailDomains(t *testing.T) {
 				a.invalid("/email", "domain_not_allowed")
 			}
 		}
-		// Current settings apply to earlier invitations.
+		// The settings of now apply to earlier invitations, too.
 		d.complete(t, pending, password).fails(http.StatusGone, "invitation_revoked")
 		ids, _ := d.page(t, "/api/v2/invitations?limit=200", "id", as(owner))
 		d.Advance(time.Minute)
@@ -198,7 +198,7 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	there := start(t, doorwardtest.Beside(here.Server))
 	acme, globex := here.Tenant("Acme"), here.Tenant("Globex")
 	ann := acme.Join("ann@acme.example", "USER")
-	here.enrol(t, globex, ann, "USER")
+	here.addMember(t, globex, ann, "USER")
 	elsewhere := here.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 	check := func(d *server, token string, want int) {
 		t.Helper()
@@ -267,7 +267,7 @@ func TestSessionsExpiredByTenantLimitsAreNotCounted(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := globex.Join("ann@x.example", "USER")
-		d.enrol(t, acme, ann, "USER")
+		d.addMember(t, acme, ann, "USER")
 		d.patchTenant(t, acme.Owner.Token(), settings("sessionAbsoluteMinutes", 15)).ok(http.StatusOK)
 		in := m{"email": ann.Email, "password": password, "tenantId": acme.ID}
 		for range 9 {
@@ -289,7 +289,7 @@ func TestCloseTenant(t *testing.T) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		owner, second := acme.Owner, acme.Join("second@acme.example", "OWNER")
 		admin, ann := acme.Join("admin@acme.example", "ADMIN"), acme.Join("ann@acme.example", "USER")
-		d.enrol(t, globex, ann, "USER")
+		d.addMember(t, globex, ann, "USER")
 		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		pending := d.invite(t, owner, "pending@x.example", "USER")
 		key := d.operatorKey(t)
@@ -305,7 +305,7 @@ func TestCloseTenant(t *testing.T) {
 		d.send(t, sessionPath, nil, as(ann.Token())).ok(http.StatusOK)
 
 		a := closing(owner, "Acme").ok(http.StatusAccepted).is("status", "closing").is("id", acme.ID)
-		a.names("", "id", "name", "status", "createdAt", "destroyedAt", "settings", "ended")
+		a.members("", "id", "name", "status", "createdAt", "destroyedAt", "settings", "ended")
 		if diff := cmp.Diff(m{"sessions": 4.0, "apiKeys": 0.0, "invitations": 0.0}, a.at("ended")); diff != "" {
 			t.Errorf("has ended:\n%s", diff)
 		}
@@ -326,11 +326,11 @@ func TestCloseTenant(t *testing.T) {
 		d.send(t, switchPath, m{"tenantId": acme.ID}, as(there)).fails(http.StatusForbidden, "tenant_closing")
 		d.complete(t, pending, password).fails(http.StatusForbidden, "tenant_closing")
 		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, bearer(key)).fails(http.StatusForbidden, "tenant_closing")
-		d.whileFrozenToo(t, acme, second, key)
+		d.checkFrozenWhileClosing(t, acme, second, key)
 
 		token := second.Login()
-		d.whileClosing(t, token, key)
-		restored := d.send(t, "POST /api/v2/tenant/restore", nil, as(token)).ok(http.StatusOK).is("status", "active").names("", "id", "name", "status", "createdAt", "settings")
+		d.checkWhileClosing(t, token, key)
+		restored := d.send(t, "POST /api/v2/tenant/restore", nil, as(token)).ok(http.StatusOK).is("status", "active").members("", "id", "name", "status", "createdAt", "settings")
 		if len(restored.cookies()) > 0 {
 			t.Errorf("restoring sets %q", restored.cookies())
 		}
@@ -345,9 +345,9 @@ func TestCloseTenant(t *testing.T) {
 	})
 }
 
-// whileFrozenToo: the operator freezes the closing tenant, so nobody can restore it,
-// and unfreezes it again, which restores nothing.
-func (s *server) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *doorwardtest.Person, key string) {
+// checkFrozenWhileClosing requires that nobody can restore a closing tenant while the operator
+// has frozen it, and that thawing it doesn't restore it.
+func (s *server) checkFrozenWhileClosing(t *testing.T, acme *doorwardtest.Tenant, owner *doorwardtest.Person, key string) {
 	t.Helper()
 	status := func(to string) answer {
 		t.Helper()
@@ -365,8 +365,8 @@ func (s *server) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *
 	s.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, bearer(key)).fails(http.StatusForbidden, "tenant_closing")
 }
 
-// whileClosing tries all that an OWNER may do in a closing tenant, and the rest.
-func (s *server) whileClosing(t *testing.T, token, key string) {
+// checkWhileClosing requires that an OWNER may do in a closing tenant only what is allowed.
+func (s *server) checkWhileClosing(t *testing.T, token, key string) {
 	t.Helper()
 	s.send(t, sessionPath, nil, as(token)).ok(http.StatusOK)
 	s.send(t, "HEAD /api/v2/auth/session", nil, as(token)).ok(http.StatusOK)
@@ -394,23 +394,23 @@ func (s *server) whileClosing(t *testing.T, token, key string) {
 			t.Errorf("a refused check has the headers %v", a.header)
 		}
 	}
-	s.send(t, "POST /api/v2/access/introspect", m{"credential": token}, bearer(key)).ok(http.StatusOK).names("", "active").is("active", false)
-	out := s.send(t, "POST /api/v2/auth/login", m{"email": "owner@acme.example", "password": password}).ok(http.StatusOK).text("token")
-	s.send(t, "POST /api/v2/auth/logout", nil, as(out)).ok(http.StatusNoContent)
-	s.send(t, sessionPath, nil, as(out)).fails(http.StatusUnauthorized, "unauthenticated")
+	s.send(t, "POST /api/v2/access/introspect", m{"credential": token}, bearer(key)).ok(http.StatusOK).members("", "active").is("active", false)
+	another := s.send(t, "POST /api/v2/auth/login", m{"email": "owner@acme.example", "password": password}).ok(http.StatusOK).text("token")
+	s.send(t, "POST /api/v2/auth/logout", nil, as(another)).ok(http.StatusNoContent)
+	s.send(t, sessionPath, nil, as(another)).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
 func TestRestoreAfterTheHold(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
-		shut := func() {
+		closeAcme := func() {
 			t.Helper()
 			d.send(t, "DELETE /api/v2/tenant", m{"confirm": "Acme"}, as(acme.Owner.Token())).ok(http.StatusAccepted)
 		}
-		shut()
+		closeAcme()
 		d.Advance(14*24*time.Hour - time.Second)
 		d.send(t, "POST /api/v2/tenant/restore", nil, as(acme.Owner.Login())).ok(http.StatusOK)
-		shut()
+		closeAcme()
 		d.Advance(14 * 24 * time.Hour)
 		d.send(t, "POST /api/v2/tenant/restore", nil, as(acme.Owner.Login())).fails(http.StatusConflict, "tenant_not_closing")
 	})
@@ -419,7 +419,7 @@ func TestRestoreAfterTheHold(t *testing.T) {
 func TestOperatorsManageTenants(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		key := bearer(d.operatorKey(t))
-		a := d.send(t, "POST /api/v2/tenants", m{"name": "Acme", "ownerEmail": "Ann@Acme.example"}, key).ok(http.StatusCreated).names("", "tenant", "invitation")
+		a := d.send(t, "POST /api/v2/tenants", m{"name": "Acme", "ownerEmail": "Ann@Acme.example"}, key).ok(http.StatusCreated).members("", "tenant", "invitation")
 		a.is("tenant.name", "Acme").is("tenant.status", "active").is("invitation.email", "ann@acme.example").is("invitation.role", "OWNER")
 		a.is("invitation.invitedBy", nil).is("invitation.delivery", "queued").is("invitation.tenantId", a.text("tenant.id"))
 		id := a.text("tenant.id")
@@ -428,7 +428,7 @@ func TestOperatorsManageTenants(t *testing.T) {
 		d.send(t, "POST /api/v2/tenants", m{"name": "\u200b", "ownerEmail": "none"}, key).invalid("/name", "required", "/ownerEmail", "invalid")
 
 		globex := d.Tenant("Globex")
-		list := d.send(t, "GET /api/v2/tenants", nil, key).ok(http.StatusOK).names("", "items", "total")
+		list := d.send(t, "GET /api/v2/tenants", nil, key).ok(http.StatusOK).members("", "items", "total")
 		items := list.at("items").([]any)
 		if len(items) != 2 || items[0].(m)["id"] != id || items[1].(m)["id"] != globex.ID {
 			t.Errorf("the tenants are %s", list.body)
@@ -488,7 +488,7 @@ func TestDestroyedWhenANodeStarts(t *testing.T) {
 			return
 		}
 		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("the tenant is there still: %v", err)
+			t.Fatalf("the tenant still exists: %v", err)
 		}
 	}
 }

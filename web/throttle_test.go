@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// limited are the options of a server with production limits, on which a test can
-// simulate several clients.
+// limited are the options of a server with the default limits, on which a test can simulate
+// several clients.
 var limited = []doorwardtest.Option{doorwardtest.LoginLimits(5, 30), doorwardtest.TrustLoopback()}
 
 // wait returns the duration of Retry-After.
@@ -93,21 +93,21 @@ func TestClosedUntilReset(t *testing.T) {
 	}, limited...)
 }
 
-// Only a request with the cookie of a known browser is told that browser's remaining
+// Only the answer to a request with the cookie of a known browser has that browser's remaining
 // attempts.
-func TestAllowanceIsToldToItsOwner(t *testing.T) {
+func TestAllowanceIsShownToItsBrowserOnly(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		first := d.login(t, owner.Email, password)
 		device, _, _ := strings.Cut(cookieNamed(first, "doorward_device"), ";")
-		told := func(a answer) string { return a.header.Get("RateLimit-Policy") + " " + a.header.Get("RateLimit") }
+		rateLimit := func(a answer) string { return a.header.Get("RateLimit-Policy") + " " + a.header.Get("RateLimit") }
 		const policy = `"device";q=10;w=3600 `
 		wants := []struct{ got, want string }{
-			{told(first), " "},
-			{told(d.login(t, owner.Email, "wrong password")), " "},
-			{told(d.login(t, "nobody@acme.example", "wrong password", cookie(device))), " "},
-			{told(d.login(t, owner.Email, "wrong password", cookie(device))), policy + `"device";r=9;t=3600`},
-			{told(d.login(t, owner.Email, password, cookie(device))), policy + `"device";r=10;t=3600`},
+			{rateLimit(first), " "},
+			{rateLimit(d.login(t, owner.Email, "wrong password")), " "},
+			{rateLimit(d.login(t, "nobody@acme.example", "wrong password", cookie(device))), " "},
+			{rateLimit(d.login(t, owner.Email, "wrong password", cookie(device))), policy + `"device";r=9;t=3600`},
+			{rateLimit(d.login(t, owner.Email, password, cookie(device))), policy + `"device";r=10;t=3600`},
 		}
 		for i, w := range wants {
 			if w.got != w.want {
@@ -117,8 +117,8 @@ func TestAllowanceIsToldToItsOwner(t *testing.T) {
 		for range 10 {
 			d.login(t, owner.Email, "wrong password", cookie(device))
 		}
-		if got := told(d.login(t, owner.Email, password, cookie(device)).fails(http.StatusTooManyRequests, "too_many_attempts")); !strings.HasPrefix(got, policy+`"device";r=0;t=3`) {
-			t.Errorf("a device with nothing left is told %q", got)
+		if got := rateLimit(d.login(t, owner.Email, password, cookie(device)).fails(http.StatusTooManyRequests, "too_many_attempts")); !strings.HasPrefix(got, policy+`"device";r=0;t=3`) {
+			t.Errorf("a device with nothing left gets %q", got)
 		}
 	}, limited...)
 }
@@ -146,7 +146,7 @@ func TestSuccessClearsTheDelay(t *testing.T) {
 
 // All operations that check a password, and all spellings of an address, share one
 // counter.
-func TestOneCounterForAllWays(t *testing.T) {
+func TestOneCounterForAllPasswordChecks(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
@@ -167,7 +167,7 @@ func TestOneCounterForAllWays(t *testing.T) {
 			a.fails(http.StatusTooManyRequests, "too_many_attempts")
 		}
 		login("ann+tag@acme.example").fails(http.StatusUnauthorized, "invalid_credentials") // another address
-		d.accept(t, code, m{}, as(ann.Token())).ok(http.StatusOK)                           // no password is checked
+		d.accept(t, code, m{}, as(ann.Token())).ok(http.StatusOK)                           // by the session, without a password
 	}, limited...)
 }
 
@@ -208,7 +208,7 @@ func TestKnownDevices(t *testing.T) {
 		for range 9 {
 			d.login(t, owner.Email, "wrong password", home...).fails(http.StatusUnauthorized, "invalid_credentials")
 		}
-		d.login(t, owner.Email, password, home...).ok(http.StatusOK) // and resets its own allowance
+		d.login(t, owner.Email, password, home...).ok(http.StatusOK) // resets its own allowance
 		for range 10 {
 			d.login(t, owner.Email, "wrong password", home...).fails(http.StatusUnauthorized, "invalid_credentials")
 		}
@@ -293,7 +293,7 @@ func TestKnownDeviceWithoutAnAllowance(t *testing.T) {
 }
 
 // Invalid addresses share one counter per client.
-func TestAddressesThatAreNoneShareACounter(t *testing.T) {
+func TestInvalidAddressesShareACounter(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for n := range 5 {

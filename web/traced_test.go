@@ -55,9 +55,9 @@ func outline(spans []tracetest.Span, root tracetest.Span) (lines []string) {
 	return lines
 }
 
-// newest returns the outline of the last trace whose root span has the name. Traces
-// of a worker whose mail another one had claimed are skipped.
-func newest(t *testing.T, c *tracetest.Collector, name string) []string {
+// lastTrace returns the outline of the last trace whose root span has the name. It skips
+// those of a worker whose mail another one had claimed.
+func lastTrace(t *testing.T, c *tracetest.Collector, name string) []string {
 	t.Helper()
 	for _, root := range slices.Backward(c.Named(name)) {
 		lines := outline(c.Spans(), root)
@@ -99,7 +99,7 @@ func TestTraces(t *testing.T) {
 				for i := range want {
 					want[i] = strings.ReplaceAll(want[i], "SYSTEM", system)
 				}
-				if diff := cmp.Diff(want, newest(t, collector, name)); diff != "" {
+				if diff := cmp.Diff(want, lastTrace(t, collector, name)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
 			}
@@ -108,7 +108,7 @@ func TestTraces(t *testing.T) {
 					t.Errorf("a span has an error although nothing failed: %+v", s)
 				}
 			}
-			inLog(t, log, collector.Spans())
+			checkLog(t, log, collector.Spans())
 		})
 	}
 }
@@ -149,7 +149,7 @@ func TestRefusedLoginsTakeTheSameTransactions(t *testing.T) {
 			}
 		}
 		if seen != 3 || transactions != 2 {
-			t.Errorf("%d refused logins, of %d transactions, want 3 of 2:\n%s", seen, transactions, strings.Join(want, "\n"))
+			t.Errorf("%d refused logins with %d transactions each, want 3 with 2:\n%s", seen, transactions, strings.Join(want, "\n"))
 		}
 	}
 }
@@ -187,8 +187,8 @@ func (s *server) awaitWorker(t *testing.T) {
 	}
 }
 
-// inLog requires that each logged request has the id of its trace.
-func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
+// checkLog requires that each logged request has the id of its trace.
+func checkLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 	t.Helper()
 	byRequest := map[string]string{}
 	for _, s := range spans {
@@ -201,17 +201,17 @@ func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 	}
 	found := 0
 	for line := range strings.Lines(log.String()) {
-		var says struct{ Msg, Path, RequestID, TraceID string }
-		if err := json.Unmarshal([]byte(line), &says); err != nil {
+		var entry struct{ Msg, Path, RequestID, TraceID string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatal(err)
 		}
 		switch {
-		case says.Msg != "request":
-		case says.TraceID != byRequest[says.RequestID]:
-			t.Errorf("%s is in the trace %q: %s", says.RequestID, byRequest[says.RequestID], line)
-		case says.TraceID != "":
+		case entry.Msg != "request":
+		case entry.TraceID != byRequest[entry.RequestID]:
+			t.Errorf("%s is in the trace %q: %s", entry.RequestID, byRequest[entry.RequestID], line)
+		case entry.TraceID != "":
 			found++
-		case says.Path != "/no/such/path":
+		case entry.Path != "/no/such/path":
 			t.Errorf("not traced: %s", line)
 		}
 	}
@@ -220,8 +220,8 @@ func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 	}
 }
 
-// TestLogOfRequests: a request that changes something or fails is one log line, a
-// request that only reads is none, with any method.
+// TestLogOfRequests: a request that changes something or fails has one log line, and one that
+// only reads has none, whatever its method.
 func TestLogOfRequests(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
@@ -230,11 +230,11 @@ func TestLogOfRequests(t *testing.T) {
 	person := acme.Owner.ID + " in " + acme.ID
 	token, key := d.token(t, acme.Owner.Email), d.operatorKey(t)
 	for _, c := range []struct {
-		route string
-		body  any
-		as    opt
-		lines int
-		knows string // the caller in the log line
+		route  string
+		body   any
+		as     opt
+		lines  int
+		caller string // in the log line
 	}{
 		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1, person},
 		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1, person}, // 409
@@ -258,8 +258,8 @@ func TestLogOfRequests(t *testing.T) {
 		if got := strings.Count(log.String(), `"msg":"request"`) - before; got != c.lines {
 			t.Errorf("%s, %d: %d lines, want %d", c.route, a.status, got, c.lines)
 		}
-		if who := callerOf(t, log); c.lines > 0 && who != c.knows {
-			t.Errorf("%s, %d: the line says %q is calling, want %q", c.route, a.status, who, c.knows)
+		if got := callerOf(t, log); c.lines > 0 && got != c.caller {
+			t.Errorf("%s, %d: the line names the caller %q, want %q", c.route, a.status, got, c.caller)
 		}
 	}
 	clients := map[string]bool{}
@@ -267,23 +267,23 @@ func TestLogOfRequests(t *testing.T) {
 		if strings.Contains(line, "@acme.example") && strings.Contains(line, `"msg":"request"`) {
 			t.Errorf("the log has a person's e-mail address: %s", line)
 		}
-		var says map[string]any
-		if err := json.Unmarshal([]byte(line), &says); err != nil {
+		var entry map[string]any
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatal(err)
 		}
-		if says["msg"] != "request" {
+		if entry["msg"] != "request" {
 			continue
 		}
-		clients[fmt.Sprint(says["client"])] = true
+		clients[fmt.Sprint(entry["client"])] = true
 		members := []string{"client", "level", "method", "msg", "path", "requestId", "status", "time", "took"}
 		for _, of := range []string{"key", "tenant", "user"} {
-			if _, has := says[of]; has {
+			if _, has := entry[of]; has {
 				members = append(members, of)
 			}
 		}
 		slices.Sort(members)
-		if !slices.Equal(sorted(says), members) {
-			t.Errorf("a line has the members %v, want %v", sorted(says), members)
+		if !slices.Equal(sortedNames(entry), members) {
+			t.Errorf("a line has the members %v, want %v", sortedNames(entry), members)
 		}
 	}
 	for _, client := range []string{"127.0.0.1", "203.0.113.9", "2001:db8:1:2::/64"} {
@@ -302,20 +302,20 @@ func callerOf(t *testing.T, log *logtest.Journal) string {
 			newest = line
 		}
 	}
-	var says struct{ User, Tenant, Key string }
-	if err := json.Unmarshal([]byte(newest), &says); err != nil {
+	var entry struct{ User, Tenant, Key string }
+	if err := json.Unmarshal([]byte(newest), &entry); err != nil {
 		t.Fatal(err)
 	}
 	switch {
-	case strings.HasPrefix(says.Key, "key_"):
+	case strings.HasPrefix(entry.Key, "key_"):
 		return "key"
-	case says.User+says.Tenant == "":
+	case entry.User+entry.Tenant == "":
 		return ""
 	}
-	return says.User + " in " + says.Tenant
+	return entry.User + " in " + entry.Tenant
 }
 
-func sorted(object map[string]any) (names []string) {
+func sortedNames(object map[string]any) (names []string) {
 	for name := range object {
 		names = append(names, fmt.Sprint(name))
 	}

@@ -21,13 +21,13 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// recorder reads every trail of an installation and remembers its position.
+// recorder reads every trail of an installation, each event once.
 type recorder struct {
 	*server
 	t     *testing.T
-	read  map[string]int
+	read  map[string]int    // how many events were read, by trail
 	names map[string]string // of tenants and users, by id
-	every []doorward.Event
+	every []doorward.Event  // all that were read
 
 	acme, zeta             *doorwardtest.Tenant
 	owner, other, ann, bob *doorwardtest.Person
@@ -38,42 +38,42 @@ type recorder struct {
 	key, pending, code, session, token string
 }
 
-// news returns the events since the last call, in short form and by trail.
-func (h *recorder) news() (all []string) {
-	h.t.Helper()
-	h.Node.App.Inbox.RecordPending(h.t.Context())
-	ids, err := h.Node.DB.Read().ChainIDs(h.t.Context())
-	slices.SortStableFunc(ids, func(a, b string) int { return strings.Compare(h.name(a), h.name(b)) })
+// newEvents returns the events since the last call, in short form and by trail.
+func (r *recorder) newEvents() (all []string) {
+	r.t.Helper()
+	r.Node.App.Inbox.RecordPending(r.t.Context())
+	ids, err := r.Node.DB.Read().ChainIDs(r.t.Context())
+	slices.SortStableFunc(ids, func(a, b string) int { return strings.Compare(r.name(a), r.name(b)) })
 	for _, id := range ids {
 		var events []doorward.Event
 		if err == nil {
-			events, err = storetest.Events(h.t.Context(), h.Node.DB.Read(), id)
+			events, err = storetest.Events(r.t.Context(), r.Node.DB.Read(), id)
 		}
 		// Refusals are recorded asynchronously.
-		slices.SortStableFunc(events[h.read[id]:], func(a, b doorward.Event) int { return a.At.Compare(b.At) })
-		for _, e := range events[h.read[id]:] {
-			h.every = append(h.every, e)
-			all = append(all, h.line(e))
+		slices.SortStableFunc(events[r.read[id]:], func(a, b doorward.Event) int { return a.At.Compare(b.At) })
+		for _, e := range events[r.read[id]:] {
+			r.every = append(r.every, e)
+			all = append(all, r.line(e))
 		}
-		h.read[id] = len(events)
+		r.read[id] = len(events)
 	}
 	if err != nil {
-		h.t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	return all
 }
 
 // line returns an event in short form.
-func (h *recorder) line(e doorward.Event) string {
+func (r *recorder) line(e doorward.Event) string {
 	actor := string(e.ActorType)
 	if e.ActorEmail != "" {
-		actor = h.name(e.ActorID)
+		actor = r.name(e.ActorID)
 	}
-	text := fmt.Sprintf("%s: %s %s %s %s %s", h.name(e.Target.TenantID), actor, e.Outcome, e.Action, e.Target.Type, h.name(e.Target.ID))
+	text := fmt.Sprintf("%s: %s %s %s %s %s", r.name(e.Target.TenantID), actor, e.Outcome, e.Action, e.Target.Type, r.name(e.Target.ID))
 	for _, c := range e.Changes {
 		text += fmt.Sprintf(", %s %q %q", c.Field, c.From, c.To)
 	}
-	text = hints.ReplaceAllString(ids.ReplaceAllStringFunc(text, h.name), "HINT")
+	text = hints.ReplaceAllString(ids.ReplaceAllStringFunc(text, r.name), "HINT")
 	return strings.TrimSpace(times.ReplaceAllString(text, "TIME"))
 }
 
@@ -84,11 +84,11 @@ var (
 )
 
 // name returns the test's name for the object, or the prefix of its id.
-func (h *recorder) name(id string) string {
+func (r *recorder) name(id string) string {
 	if id == "" {
 		return "-"
 	}
-	if name, has := h.names[id]; has {
+	if name, has := r.names[id]; has {
 		return name
 	}
 	if ids.MatchString(id) {
@@ -107,109 +107,110 @@ type step struct {
 // Every change and every refusal records one event in the trail of the tenant
 // concerned, with actor, action and the values before and after. Nothing else is
 // recorded.
-func TestOneEventForEachAct(t *testing.T) {
+func TestOneEventForEachOperation(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
-		h := settle(t, d)
-		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withWebhooks(), h.withAcceptances(), h.withSessions(), h.withFactors(),
-			h.withPasswords(), h.withMembers(), h.withErasures(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {
+		r := newRecorder(t, d)
+		for _, s := range slices.Concat(r.operatorSteps(), r.invitationSteps(), r.keySteps(), r.webhookSteps(), r.acceptanceSteps(), r.sessionSteps(), r.factorSteps(),
+			r.passwordSteps(), r.memberSteps(), r.erasureSteps(), r.ownerSteps(), r.tenantSteps(), r.keyExpirySteps()) {
 			s.do()
-			if diff := cmp.Diff(s.want, h.news()); diff != "" {
+			if diff := cmp.Diff(s.want, r.newEvents()); diff != "" {
 				t.Errorf("%s leaves (-want +got):\n%s", s.what, diff)
 			}
 		}
-		h.keepsSecrets()
-		h.keepsTenantsApart()
-		h.knowsAllActs()
-	}, masterKey(t), hasPasskeys())
+		r.checkNoSecrets()
+		r.checkTenantsApart()
+		r.checkAllVerbsRecorded()
+	}, masterKey(t), withPasskeys())
 }
 
-// settle creates two tenants with people who are signed in.
-func settle(t *testing.T, d *server) *recorder {
+// newRecorder creates two tenants with people who are signed in, and reads their trails.
+func newRecorder(t *testing.T, d *server) *recorder {
 	t.Helper()
-	h := &recorder{server: d, t: t, read: map[string]int{}, tokens: map[string]string{}, secrets: []string{password}}
-	h.acme, h.zeta = d.Tenant("Acme"), d.Tenant("Zeta")
-	h.owner, h.other = h.acme.Owner, h.zeta.Owner
-	h.ann, h.bob = h.acme.Join("ann@acme.example", "ADMIN"), h.acme.Join("bob@acme.example", "USER")
-	h.signIn(h.owner, h.other, h.ann, h.bob)
-	h.names = map[string]string{
-		h.acme.ID: "Acme", h.zeta.ID: "Zeta", h.owner.ID: "OWNER", h.other.ID: "other", h.ann.ID: "ann", h.bob.ID: "bob",
+	r := &recorder{server: d, t: t, read: map[string]int{}, tokens: map[string]string{}, secrets: []string{password}}
+	r.acme, r.zeta = d.Tenant("Acme"), d.Tenant("Zeta")
+	r.owner, r.other = r.acme.Owner, r.zeta.Owner
+	r.ann, r.bob = r.acme.Join("ann@acme.example", "ADMIN"), r.acme.Join("bob@acme.example", "USER")
+	r.signIn(r.owner, r.other, r.ann, r.bob)
+	r.names = map[string]string{
+		r.acme.ID: "Acme", r.zeta.ID: "Zeta", r.owner.ID: "OWNER", r.other.ID: "other", r.ann.ID: "ann", r.bob.ID: "bob",
 	}
-	h.news()
-	return h
+	r.newEvents()
+	return r
 }
 
-func (h *recorder) signIn(all ...*doorwardtest.Person) {
-	h.t.Helper()
+func (r *recorder) signIn(all ...*doorwardtest.Person) {
+	r.t.Helper()
 	for _, p := range all {
-		h.tokens[p.ID] = h.keep(h.server.token(h.t, p.Email))
+		r.tokens[p.ID] = r.keep(r.server.token(r.t, p.Email))
 	}
 }
 
-func (h *recorder) as(p *doorwardtest.Person) opt { return as(h.tokens[p.ID]) }
+func (r *recorder) as(p *doorwardtest.Person) opt { return as(r.tokens[p.ID]) }
 
 // keep records a secret, to be searched for later.
-func (h *recorder) keep(secret string) string {
-	h.secrets = append(h.secrets, secret)
+func (r *recorder) keep(secret string) string {
+	r.secrets = append(r.secrets, secret)
 	return secret
 }
 
-func (h *recorder) ask(route string, body any, opts ...opt) answer {
-	h.t.Helper()
-	return h.send(h.t, route, body, opts...)
+func (r *recorder) ask(route string, body any, opts ...opt) answer {
+	r.t.Helper()
+	return r.send(r.t, route, body, opts...)
 }
 
 // invited returns the id of a new invitation by the OWNER.
-func (h *recorder) invited(email string) string {
-	h.t.Helper()
-	return h.ask("POST /api/v2/auth/invite", m{"email": email, "role": "USER"}, h.as(h.owner)).ok(http.StatusCreated).text("id")
+func (r *recorder) invited(email string) string {
+	r.t.Helper()
+	return r.ask("POST /api/v2/auth/invite", m{"email": email, "role": "USER"}, r.as(r.owner)).ok(http.StatusCreated).text("id")
 }
 
-// operatorPageComesAndGoes opens the operator's page, is refused another one, and leaves.
-func (h *recorder) operatorPageComesAndGoes() {
-	installation := h.Node.App.Installation
+// useOperatorPage opens the operator's page, uses its link a second time, and closes the page.
+func (r *recorder) useOperatorPage() {
+	installation := r.Node.App.Installation
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "127.0.0.1", UserAgent: "Go-http-client", RequestID: doorward.NewID(doorward.PrefixRequest)}
-	link, _, err := installation.MakeLink(h.t.Context(), doorward.OperatorAtTerminal())
+	link, _, err := installation.MakeLink(r.t.Context(), doorward.OperatorAtTerminal())
 	if err != nil {
-		h.t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	page, err := installation.OpenPage(h.t.Context(), by, h.keep(link.Reveal()))
+	page, err := installation.OpenPage(r.t.Context(), by, r.keep(link.Reveal()))
 	if err != nil {
-		h.t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	h.keep(page.Reveal())
-	if _, err := installation.OpenPage(h.t.Context(), by, link.Reveal()); !doorward.HasCode(err, doorward.CodeInvalidCode) {
-		h.t.Errorf("the link opens the page again: %v", err)
+	r.keep(page.Reveal())
+	if _, err := installation.OpenPage(r.t.Context(), by, link.Reveal()); !doorward.HasCode(err, doorward.CodeInvalidCode) {
+		r.t.Errorf("the link opens the page again: %v", err)
 	}
 	for range 2 {
-		if err := installation.LeavePage(h.t.Context(), by, page); err != nil {
-			h.t.Fatal(err)
+		if err := installation.LeavePage(r.t.Context(), by, page); err != nil {
+			r.t.Fatal(err)
 		}
 	}
 }
 
-func (h *recorder) atTheDoor() []step {
+// operatorSteps are of the operator and its services, and of roles and policies.
+func (r *recorder) operatorSteps() []step {
 	return []step{
 		{"reading", func() {
-			for _, path := range []string{"users", "users/" + h.ann.ID, "invitations", "tenant", "sessions", "auth/memberships", "audit-events"} {
-				h.ask("GET /api/v2/"+path, nil, h.as(h.owner)).ok(200)
+			for _, path := range []string{"users", "users/" + r.ann.ID, "invitations", "tenant", "sessions", "auth/memberships", "audit-events"} {
+				r.ask("GET /api/v2/"+path, nil, r.as(r.owner)).ok(200)
 			}
 		}, nil},
-		{"an operator key", func() { h.key = h.keep(h.operatorKey(h.t)) }, []string{
+		{"an operator key", func() { r.key = r.keep(r.operatorKey(r.t)) }, []string{
 			`-: operator done key.create key key, name "" "test 1"`,
 		}},
-		{"an operator key taken back", func() {
-			spare := h.keep(h.operatorKey(h.t))
-			keys := h.Node.App.Keys
-			found, err := keys.FindOperators(h.t.Context(), "test 2")
+		{"an operator key revoked", func() {
+			spare := r.keep(r.operatorKey(r.t))
+			keys := r.Node.App.Keys
+			found, err := keys.FindOperators(r.t.Context(), "test 2")
 			if err == nil {
-				err = keys.RevokeOperator(h.t.Context(), doorward.OperatorAtTerminal(), found[0])
+				err = keys.RevokeOperator(r.t.Context(), doorward.OperatorAtTerminal(), found[0])
 			}
 			if err != nil {
-				h.t.Fatal(err)
+				r.t.Fatal(err)
 			}
-			h.ask("GET /api/v2/tenants", nil, bearer(spare)).fails(401, "unauthenticated")
-			if err := keys.RevokeOperator(h.t.Context(), doorward.OperatorAtTerminal(), found[0]); !doorward.HasCode(err, doorward.CodeNotFound) {
-				h.t.Errorf("revoked once more: %v", err)
+			r.ask("GET /api/v2/tenants", nil, bearer(spare)).fails(401, "unauthenticated")
+			if err := keys.RevokeOperator(r.t.Context(), doorward.OperatorAtTerminal(), found[0]); !doorward.HasCode(err, doorward.CodeNotFound) {
+				r.t.Errorf("revoked once more: %v", err)
 			}
 		}, []string{
 			`-: operator done key.create key key, name "" "test 2"`,
@@ -217,51 +218,51 @@ func (h *recorder) atTheDoor() []step {
 		}},
 		{"a quota", func() {
 			for range 2 {
-				h.setQuotas(h.t, h.zeta.ID, m{"people": 50, "apiKeys": 20, "webhooks": 10, "eventsPerDay": 5000})
+				r.setQuotas(r.t, r.zeta.ID, m{"people": 50, "apiKeys": 20, "webhooks": 10, "eventsPerDay": 5000})
 			}
 		}, []string{`Zeta: operator done tenant.quota tenant Zeta, quota.people "" "50", quota.apiKeys "" "20", quota.webhooks "" "10", quota.eventsPerDay "" "5000"`}},
 		{"a pause of changes", func() {
-			h.pauseChanges(h.t, "We move.")
-			h.pauseChanges(h.t, "We move.")
+			r.pauseChanges(r.t, "We move.")
+			r.pauseChanges(r.t, "We move.")
 			for range 2 {
-				h.resumeChanges(h.t)
+				r.resumeChanges(r.t)
 			}
 		}, []string{
 			`-: operator done installation.maintenance installation -, maintenance "off" "on", pauseReason "" "We move."`,
 			`-: operator done installation.maintenance installation -, maintenance "on" "off"`,
 		}},
-		{"the operator's page", h.operatorPageComesAndGoes, []string{
+		{"the operator's page", r.useOperatorPage, []string{
 			`-: operator done audit.link page opg`,
 			`-: anonymous done audit.open page opg, userAgent "" "Go-http-client"`,
 			`-: anonymous refused audit.open page -, reason "" "invalid_code"`,
 			`-: anonymous done audit.end page opg`,
 		}},
 		{"a tenant by API", func() {
-			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(h.key)).ok(201)
+			r.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(r.key)).ok(201)
 		}, []string{
 			`tnt: operator done tenant.create tenant tnt, name "" "Globex", ownerEmail "" "g@globex.example"`,
 		}},
 		{"a tenant by a session", func() {
-			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, h.as(h.owner)).fails(403, "forbidden")
+			r.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, r.as(r.owner)).fails(403, "forbidden")
 		}, []string{
 			`Acme: OWNER refused request.refuse endpoint POST /api/v2/tenants, reason "" "forbidden"`,
 		}},
-		{"people by a key", func() { h.ask("GET /api/v2/users", nil, bearer(h.key)).fails(403, "forbidden") }, []string{
+		{"people by a key", func() { r.ask("GET /api/v2/users", nil, bearer(r.key)).fails(403, "forbidden") }, []string{
 			`-: operator refused request.refuse endpoint GET /api/v2/users, reason "" "forbidden"`,
 		}},
-		{"models", h.modelsComeAndGo, []string{
+		{"models", r.changeModel, []string{
 			`-: operator done model.apply model -, version "0" "1", actionsAdded "" "invoice.read"`,
 			`-: operator done model.apply model -, version "1" "2", actionsChanged "" "invoice.read"`,
 			`-: operator done model.apply model -, version "2" "3", actionsRemoved "" "invoice.read"`,
 			`-: operator done model.apply model -, version "3" "4", policiesChanged "" "\"a\"", entitiesChanged "" "team::\"b\""`,
 			`-: operator done model.apply model -, version "4" "5", policiesChanged "" "\"a\"", entitiesChanged "" "team::\"b\""`,
 		}},
-		{"roles", h.rolesComeAndGo, []string{
+		{"roles", r.changeRoles, []string{
 			`Acme: OWNER done role.create role rol, name "" "DESK", permissions "" "user.read"`,
 			`Acme: OWNER done role.update role rol, about "" "answers", permissions "user.read" "tenant.read"`,
 			`Acme: OWNER done role.delete role rol, name "DESK" ""`,
 		}},
-		{"policies", h.policiesComeAndGo, []string{
+		{"policies", r.changePolicies, []string{
 			`Acme: OWNER done policy.update policy -, version "0" "1", confirmUntil "" "TIME"`,
 			`Acme: OWNER done policy.confirm policy -, version "" "1"`,
 			`Acme: OWNER refused audit.read tenant Acme, reason "" "denied_by_policy", policy "" "a"`,
@@ -269,7 +270,7 @@ func (h *recorder) atTheDoor() []step {
 			`Acme: OWNER done policy.restore policy -, restored "" "1", version "2" "3"`,
 			`Acme: OWNER done policy.update policy -, version "3" "4"`,
 		}},
-		{"a service key", h.serviceComesAndGoes, []string{
+		{"a service key", r.useServiceKeys, []string{
 			`-: operator done key.create key key, name "" "router", may "" "tenant.status user.invite"`,
 			`-: service refused request.refuse endpoint GET /api/v2/sessions, reason "" "not_for_keys"`,
 			`-: operator done key.enable key key, name "router" "router"`,
@@ -282,10 +283,10 @@ func (h *recorder) atTheDoor() []step {
 	}
 }
 
-func (h *recorder) modelsComeAndGo() {
-	first := h.ask("GET /api/v2/model", nil, bearer(h.key)).ok(200)
+func (r *recorder) changeModel() {
+	first := r.ask("GET /api/v2/model", nil, bearer(r.key)).ok(200)
 	apply := func(add string) {
-		h.ask("PUT /api/v2/model", m{"text": first.text("text") + add}, bearer(h.key), with("If-Match", "*")).ok(200)
+		r.ask("PUT /api/v2/model", m{"text": first.text("text") + add}, bearer(r.key), with("If-Match", "*")).ok(200)
 	}
 	apply("  invoice.read: {roles: [OWNER]}\n")
 	apply("  invoice.read: {roles: [OWNER]}\n") // changes nothing
@@ -295,105 +296,105 @@ func (h *recorder) modelsComeAndGo() {
 	apply("")
 }
 
-func (h *recorder) rolesComeAndGo() {
-	id := h.ask("POST /api/v2/roles", m{"name": "DESK", "permissions": []string{"user.read"}}, h.as(h.owner)).ok(201).text("id")
-	h.ask("PATCH /api/v2/roles/"+id, m{"about": "answers", "permissions": []string{"tenant.read"}}, h.as(h.owner)).ok(200)
-	h.ask("PATCH /api/v2/roles/"+id, m{"about": "answers"}, h.as(h.owner)).ok(200) // changes nothing
-	h.ask("DELETE /api/v2/roles/"+id, nil, h.as(h.owner)).ok(204)
+func (r *recorder) changeRoles() {
+	id := r.ask("POST /api/v2/roles", m{"name": "DESK", "permissions": []string{"user.read"}}, r.as(r.owner)).ok(201).text("id")
+	r.ask("PATCH /api/v2/roles/"+id, m{"about": "answers", "permissions": []string{"tenant.read"}}, r.as(r.owner)).ok(200)
+	r.ask("PATCH /api/v2/roles/"+id, m{"about": "answers"}, r.as(r.owner)).ok(200) // changes nothing
+	r.ask("DELETE /api/v2/roles/"+id, nil, r.as(r.owner)).ok(204)
 }
 
-func (h *recorder) policiesComeAndGo() {
+func (r *recorder) changePolicies() {
 	put := func(text string, more m) {
 		more["text"] = text
-		h.ask("PUT /api/v2/policy", more, h.as(h.owner), with("If-Match", "*")).ok(200)
+		r.ask("PUT /api/v2/policy", more, r.as(r.owner), with("If-Match", "*")).ok(200)
 	}
 	put(`@id("a") forbid(principal, action == Action::"audit.read", resource);`, m{"confirmMinutes": 1})
-	h.ask("POST /api/v2/policy/confirm", nil, h.as(h.owner)).ok(200)
-	h.ask("GET /api/v2/audit-events", nil, h.as(h.owner)).fails(403, "denied_by_policy")
+	r.ask("POST /api/v2/policy/confirm", nil, r.as(r.owner)).ok(200)
+	r.ask("GET /api/v2/audit-events", nil, r.as(r.owner)).fails(403, "denied_by_policy")
 	put("", m{})
 	put("", m{}) // changes nothing
-	h.ask("POST /api/v2/policy/versions/1/restore", nil, h.as(h.owner)).ok(200)
+	r.ask("POST /api/v2/policy/versions/1/restore", nil, r.as(r.owner)).ok(200)
 	put("", m{})
 }
 
-func (h *recorder) serviceComesAndGoes() {
-	key := h.keep(h.serviceKey(h.t, []doorward.Action{doorward.UserInvite, doorward.ServiceTenantStatus}))
-	h.ask("POST /api/v2/auth/invite", m{"email": "of.service@acme.example", "role": "USER"}, bearer(key), in(h.acme.ID)).ok(201)
-	h.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, bearer(key), in(h.acme.ID)).fails(403, "forbidden")
-	h.ask("GET /api/v2/sessions", nil, bearer(key)).fails(403, "not_for_keys")
-	err := h.Node.App.Access.Upkeep(h.t.Context(), func(tx *store.Tx) error {
-		_, err := tx.DisableAllServiceKeys(h.t.Context())
+func (r *recorder) useServiceKeys() {
+	key := r.keep(r.serviceKey(r.t, []doorward.Action{doorward.UserInvite, doorward.ServiceTenantStatus}))
+	r.ask("POST /api/v2/auth/invite", m{"email": "of.service@acme.example", "role": "USER"}, bearer(key), inTenant(r.acme.ID)).ok(201)
+	r.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, bearer(key), inTenant(r.acme.ID)).fails(403, "forbidden")
+	r.ask("GET /api/v2/sessions", nil, bearer(key)).fails(403, "not_for_keys")
+	err := r.Node.App.Access.Upkeep(r.t.Context(), func(tx *store.Tx) error {
+		_, err := tx.DisableAllServiceKeys(r.t.Context())
 		return err
 	})
 	if err != nil {
-		h.t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	h.ask("GET /api/v2/users", nil, bearer(key), in(h.acme.ID)).fails(401, "unauthenticated")
-	all, err := h.Node.App.Keys.Services(h.t.Context())
+	r.ask("GET /api/v2/users", nil, bearer(key), inTenant(r.acme.ID)).fails(401, "unauthenticated")
+	all, err := r.Node.App.Keys.Services(r.t.Context())
 	if err == nil {
-		err = h.Node.App.Keys.EnableService(h.t.Context(), doorward.OperatorAtTerminal(), all[0])
+		err = r.Node.App.Keys.EnableService(r.t.Context(), doorward.OperatorAtTerminal(), all[0])
 	}
 	if err != nil {
-		h.t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	h.revokeServices(h.t)
-	h.ask("GET /api/v2/users", nil, bearer(key), in(h.acme.ID)).fails(401, "unauthenticated")
-	globex := h.ask("GET /api/v2/tenants?limit=200", nil, bearer(h.key)).ok(200).at("items").([]any)
-	h.keep(h.serviceKey(h.t, []doorward.Action{doorward.UserRead}, globex[len(globex)-1].(m)["id"].(string)))
+	r.revokeServices(r.t)
+	r.ask("GET /api/v2/users", nil, bearer(key), inTenant(r.acme.ID)).fails(401, "unauthenticated")
+	globex := r.ask("GET /api/v2/tenants?limit=200", nil, bearer(r.key)).ok(200).at("items").([]any)
+	r.keep(r.serviceKey(r.t, []doorward.Action{doorward.UserRead}, globex[len(globex)-1].(m)["id"].(string)))
 }
 
-func (h *recorder) withInvitations() []step {
+func (r *recorder) invitationSteps() []step {
 	return []step{
-		{"an invitation", func() { h.pending = h.invited("cat@acme.example") }, []string{
+		{"an invitation", func() { r.pending = r.invited("cat@acme.example") }, []string{
 			`Acme: OWNER done user.invite invitation inv, email "" "cat@acme.example", role "" "USER"`,
 		}},
 		{"an invitation by a USER", func() {
-			h.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, h.as(h.bob)).fails(403, "forbidden")
+			r.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, r.as(r.bob)).fails(403, "forbidden")
 		}, []string{
 			`Acme: bob refused user.invite tenant Acme, reason "" "forbidden"`,
 		}},
 		{"an invitation to a role above", func() {
-			h.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, h.as(h.ann)).fails(403, "forbidden")
+			r.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, r.as(r.ann)).fails(403, "forbidden")
 		}, []string{
 			`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
 		}},
 		{"an invitation that is there already", func() {
-			h.ask("POST /api/v2/auth/invite", m{"email": "cat@acme.example", "role": "USER"}, h.as(h.ann)).fails(409, "invitation_pending")
+			r.ask("POST /api/v2/auth/invite", m{"email": "cat@acme.example", "role": "USER"}, r.as(r.ann)).fails(409, "invitation_pending")
 		}, nil},
 		{"invitations in bulk", func() {
-			h.ask("POST /api/v2/auth/invite/bulk", m{"invitations": []m{
+			r.ask("POST /api/v2/auth/invite/bulk", m{"invitations": []m{
 				{"email": "dan@acme.example", "role": "USER"}, {"email": "eve@acme.example", "role": "OWNER"}, {"email": "x", "role": "USER"},
-			}}, h.as(h.ann)).ok(200)
+			}}, r.as(r.ann)).ok(200)
 		}, []string{
 			`Acme: ann done user.invite invitation inv, email "" "dan@acme.example", role "" "USER"`,
 			`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
 		}},
 		{"sent again", func() {
-			h.Advance(2 * time.Minute)
-			h.ask("POST /api/v2/invitations/"+h.pending+"/resend", nil, h.as(h.ann)).ok(200)
-			h.code = h.keep(h.server.code(h.t, "cat@acme.example"))
+			r.Advance(2 * time.Minute)
+			r.ask("POST /api/v2/invitations/"+r.pending+"/resend", nil, r.as(r.ann)).ok(200)
+			r.code = r.keep(r.server.code(r.t, "cat@acme.example"))
 		}, []string{
 			`Acme: ann done invitation.resend invitation inv, expiresAt "TIME" "TIME"`,
 		}},
 		{"sent again too soon", func() {
-			h.ask("POST /api/v2/invitations/"+h.pending+"/resend", nil, h.as(h.ann)).fails(429, "resend_too_soon")
+			r.ask("POST /api/v2/invitations/"+r.pending+"/resend", nil, r.as(r.ann)).fails(429, "resend_too_soon")
 		}, nil},
 	}
 }
 
-func (h *recorder) withAcceptances() []step {
+func (r *recorder) acceptanceSteps() []step {
 	return []step{
 		{"accepted by somebody else", func() {
-			h.ask("POST /api/v2/auth/accept-invitation", m{"token": h.code}, h.as(h.bob)).fails(403, "wrong_account")
+			r.ask("POST /api/v2/auth/accept-invitation", m{"token": r.code}, r.as(r.bob)).fails(403, "wrong_account")
 		}, []string{
 			`Acme: bob refused invitation.accept invitation inv, reason "" "wrong_account", role "" "USER"`,
 		}},
 		{"accepted in a frozen tenant", func() {
-			h.freeze(h.t, h.acme.ID)
-			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": h.keep(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
-			h.login(h.t, h.bob.Email, password).fails(403, "tenant_frozen")
-			if _, err := h.Node.App.Tenants.Thaw(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID); err != nil {
-				h.t.Fatal(err)
+			r.freeze(r.t, r.acme.ID)
+			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.code, "password": r.keep(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
+			r.login(r.t, r.bob.Email, password).fails(403, "tenant_frozen")
+			if _, err := r.Node.App.Tenants.Thaw(r.t.Context(), doorward.OperatorAtTerminal(), r.acme.ID); err != nil {
+				r.t.Fatal(err)
 			}
 		}, []string{
 			`Acme: operator done tenant.freeze tenant Acme, status "active" "frozen", sessionsEnded "" "6"`,
@@ -402,9 +403,9 @@ func (h *recorder) withAcceptances() []step {
 			`Acme: operator done tenant.thaw tenant Acme, status "frozen" "active"`,
 		}},
 		{"named by oneself", func() {
-			by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test"}.As(doorward.User{ID: h.ann.ID, Email: h.ann.Email, TenantID: h.acme.ID})
-			if err := h.Node.App.Users.NameOneself(h.t.Context(), by, "Ann"); err != nil {
-				h.t.Fatal(err)
+			by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test"}.As(doorward.User{ID: r.ann.ID, Email: r.ann.Email, TenantID: r.acme.ID})
+			if err := r.Node.App.Users.NameOneself(r.t.Context(), by, "Ann"); err != nil {
+				r.t.Fatal(err)
 			}
 		}, []string{
 			`Acme: ann done user.profile user ann, name "" "Ann"`,
@@ -412,40 +413,40 @@ func (h *recorder) withAcceptances() []step {
 		{"imported", func() {
 			list, err := roster.Read(strings.NewReader("email,role\ndan@acme.example,VIEWER\n"), roster.CSV)
 			if err == nil {
-				_, err = h.Node.App.Users.Import(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID, list, false)
+				_, err = r.Node.App.Users.Import(r.t.Context(), doorward.OperatorAtTerminal(), r.acme.ID, list, false)
 			}
 			if err != nil {
-				h.t.Fatal(err)
+				r.t.Fatal(err)
 			}
 		}, []string{
 			`Acme: operator done user.import user usr, role "" "VIEWER"`,
 			`Acme: operator done user.import tenant Acme, people "" "1"`,
 		}},
 		{"exported", func() {
-			if err := h.Node.App.Tenants.Export(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID, false, io.Discard); err != nil {
-				h.t.Fatal(err)
+			if err := r.Node.App.Tenants.Export(r.t.Context(), doorward.OperatorAtTerminal(), r.acme.ID, false, io.Discard); err != nil {
+				r.t.Fatal(err)
 			}
 		}, []string{
 			"Acme: operator done tenant.export tenant Acme",
 		}},
-		{"signed in again", func() { h.signIn(h.owner, h.ann, h.bob); h.news() }, nil},
+		{"signed in again", func() { r.signIn(r.owner, r.ann, r.bob); r.newEvents() }, nil},
 		{"registered", func() {
-			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": canary("cat"), "confirmPassword": canary("cat")}).ok(200)
+			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.code, "password": canary("cat"), "confirmPassword": canary("cat")}).ok(200)
 		}, []string{
 			`Acme: usr done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "USER"`,
 		}},
 		{"registered again", func() {
-			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": canary("cat"), "confirmPassword": canary("cat")}).fails(410, "invitation_used")
+			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.code, "password": canary("cat"), "confirmPassword": canary("cat")}).fails(410, "invitation_used")
 		}, nil},
 		{"an account accepts", func() {
-			h.ask("POST /api/v2/auth/invite", m{"email": h.bob.Email, "role": "VIEWER"}, h.as(h.other)).ok(201)
-			h.ask("POST /api/v2/auth/accept-invitation", m{"token": h.keep(h.server.code(h.t, h.bob.Email)), "password": password}).ok(200)
+			r.ask("POST /api/v2/auth/invite", m{"email": r.bob.Email, "role": "VIEWER"}, r.as(r.other)).ok(201)
+			r.ask("POST /api/v2/auth/accept-invitation", m{"token": r.keep(r.server.code(r.t, r.bob.Email)), "password": password}).ok(200)
 		}, []string{
 			`Zeta: other done user.invite invitation inv, email "" "bob@acme.example", role "" "VIEWER"`,
 			`Zeta: bob done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "VIEWER"`,
 		}},
 		{"withdrawn", func() {
-			h.ask("DELETE /api/v2/invitations/"+h.invited("fay@acme.example"), nil, h.as(h.ann)).ok(204)
+			r.ask("DELETE /api/v2/invitations/"+r.invited("fay@acme.example"), nil, r.as(r.ann)).ok(204)
 		}, []string{
 			`Acme: OWNER done user.invite invitation inv, email "" "fay@acme.example", role "" "USER"`,
 			`Acme: ann done invitation.revoke invitation inv, status "PENDING" "REVOKED"`,
@@ -453,53 +454,53 @@ func (h *recorder) withAcceptances() []step {
 	}
 }
 
-func (h *recorder) withSessions() []step {
+func (r *recorder) sessionSteps() []step {
 	return []step{
 		{"a login", func() {
-			h.token = h.keep(h.server.token(h.t, h.bob.Email))
-			h.session = h.ask("GET /api/v2/auth/session", nil, as(h.token)).text("session.id")
+			r.token = r.keep(r.server.token(r.t, r.bob.Email))
+			r.session = r.ask("GET /api/v2/auth/session", nil, as(r.token)).text("session.id")
 		}, []string{
 			`Acme: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a step-up", func() {
-			begun := h.ask("POST /api/v2/auth/step-up/begin", nil, as(h.token)).ok(200)
-			h.token = h.keep(h.ask("POST /api/v2/auth/step-up/finish", m{"challenge": h.keep(begun.text("challenge")), "password": password}, as(h.token)).ok(200).text("token"))
+			begun := r.ask("POST /api/v2/auth/step-up/begin", nil, as(r.token)).ok(200)
+			r.token = r.keep(r.ask("POST /api/v2/auth/step-up/finish", m{"challenge": r.keep(begun.text("challenge")), "password": password}, as(r.token)).ok(200).text("token"))
 		}, []string{
 			"Acme: bob done mfa.challenge session ses",
 			`Acme: bob done session.step_up session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"a wrong password", func() { h.login(h.t, h.bob.Email, h.keep(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
+		{"a wrong password", func() { r.login(r.t, r.bob.Email, r.keep(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
 			`Acme: anonymous refused session.refuse user bob, reason "" "invalid_credentials"`,
 		}},
 		{"no such account", func() {
-			h.login(h.t, h.keep("nobody-at-all@acme.example"), canary("wrong")).fails(401, "invalid_credentials")
+			r.login(r.t, r.keep("nobody-at-all@acme.example"), canary("wrong")).fails(401, "invalid_credentials")
 		}, []string{
 			`-: anonymous refused session.refuse user -, reason "" "invalid_credentials"`,
 		}},
 		{"another tenant", func() {
-			h.token = h.keep(h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, as(h.token)).ok(200).text("token"))
+			r.token = r.keep(r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, as(r.token)).ok(200).text("token"))
 		}, []string{
 			"Acme: bob done session.end session ses",
 			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a tenant of others", func() {
-			h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, h.as(h.owner)).fails(404, "not_found")
+			r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, r.as(r.owner)).fails(404, "not_found")
 		}, nil},
 		{"a session of one's own", func() {
-			h.session = h.ask("GET /api/v2/auth/session", nil, as(h.token)).text("session.id")
-			bob2 := h.keep(h.server.token(h.t, h.bob.Email))
-			h.ask("DELETE /api/v2/sessions/"+h.session, nil, as(bob2)).ok(204)
-			h.token = bob2
+			r.session = r.ask("GET /api/v2/auth/session", nil, as(r.token)).text("session.id")
+			bob2 := r.keep(r.server.token(r.t, r.bob.Email))
+			r.ask("DELETE /api/v2/sessions/"+r.session, nil, as(bob2)).ok(204)
+			r.token = bob2
 		}, []string{
 			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			"Zeta: bob done session.end session ses",
 		}},
-		{"all other sessions", func() { h.ask("DELETE /api/v2/sessions", nil, as(h.token)).ok(204) }, []string{
+		{"all other sessions", func() { r.ask("DELETE /api/v2/sessions", nil, as(r.token)).ok(204) }, []string{
 			`Acme: bob done session.end user bob, sessionsEnded "" "1"`,
 			"Zeta: bob done session.end user bob",
 		}},
 		{"the same tenant again", func() {
-			h.token = h.keep(h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, as(h.token)).ok(200).text("token"))
+			r.token = r.keep(r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, as(r.token)).ok(200).text("token"))
 		}, []string{
 			"Zeta: bob done session.end session ses",
 			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
@@ -507,85 +508,85 @@ func (h *recorder) withSessions() []step {
 	}
 }
 
-// enter signs a person in to a tenant; the next step's events don't include this.
-func (h *recorder) enter(who *doorwardtest.Person, password string, in *doorwardtest.Tenant) string {
-	h.t.Helper()
-	token := h.keep(h.ask(loginPath, m{"email": who.Email, "password": password, "tenantId": in.ID}).ok(200).text("token"))
-	h.news()
+// signInTo signs a person in to a tenant; the events of the step don't include this.
+func (r *recorder) signInTo(who *doorwardtest.Person, password string, in *doorwardtest.Tenant) string {
+	r.t.Helper()
+	token := r.keep(r.ask(loginPath, m{"email": who.Email, "password": password, "tenantId": in.ID}).ok(200).text("token"))
+	r.newEvents()
 	return token
 }
 
-func (h *recorder) withFactors() []step {
+func (r *recorder) factorSteps() []step {
 	var a *authenticator
 	var begun, reset string
 	key := passkeytest.New(passkeyOrigin)
 	return []step{
 		{"a second factor", func() {
-			a = h.enrolTOTP(h.t, h.tokens[h.ann.ID])
-			h.secrets = append(append(h.secrets, a.secret), a.recovery...)
-			h.ask("PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, h.as(h.ann)).ok(200)
-			h.ask("PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, h.as(h.ann)).ok(200)
+			a = r.enrolTOTP(r.t, r.tokens[r.ann.ID])
+			r.secrets = append(append(r.secrets, a.secret), a.recovery...)
+			r.ask("PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, r.as(r.ann)).ok(200)
+			r.ask("PATCH /api/v2/auth/factors/"+a.id, m{"name": "Phone"}, r.as(r.ann)).ok(200)
 		}, []string{
 			`Acme: ann done mfa.enrol user ann, factor "" "totp", recoveryCodes "" "10", userAgent "" "Go-http-client/1.1"`,
 			`Acme: ann done mfa.enrol user ann, factorRenamed "" "totp", userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"the password alone", func() {
-			begun = h.keep(h.login(h.t, h.ann.Email, password).fails(403, "mfa_required").text("challenge"))
+			begun = r.keep(r.login(r.t, r.ann.Email, password).fails(403, "mfa_required").text("challenge"))
 		}, []string{"Acme: ann done mfa.challenge user ann"}},
 		{"a wrong code", func() {
-			h.ask(secondPath, m{"challenge": begun, "code": "000000"}).fails(401, "invalid_code")
+			r.ask(secondPath, m{"challenge": begun, "code": "000000"}).fails(401, "invalid_code")
 		}, []string{`Acme: anonymous refused mfa.refuse user ann, reason "" "invalid_code", userAgent "" "Go-http-client/1.1"`}},
 		{"a recovery code", func() {
-			h.tokens[h.ann.ID] = h.keep(h.ask(secondPath, m{"challenge": begun, "recoveryCode": a.recovery[0]}).ok(200).text("token"))
+			r.tokens[r.ann.ID] = r.keep(r.ask(secondPath, m{"challenge": begun, "recoveryCode": a.recovery[0]}).ok(200).text("token"))
 		}, []string{
 			`Acme: ann done mfa.recover user ann, recoveryCodes "10" "9", userAgent "" "Go-http-client/1.1"`,
 			`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a browser that isn't asked, and is again", func() {
-			by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.ByUser, ID: h.ann.ID, Email: h.ann.Email, TenantID: h.acme.ID}, IP: "192.0.2.1", RequestID: "req_here"}
-			_, err := h.Node.DB.Write(h.t.Context(), func(tx *store.Tx) error {
-				if _, err := tx.InsertDevice(h.t.Context(), []byte("a browser"), by.ID, 20, time.Time{}); err != nil {
+			by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.ByUser, ID: r.ann.ID, Email: r.ann.Email, TenantID: r.acme.ID}, IP: "192.0.2.1", RequestID: "req_here"}
+			_, err := r.Node.DB.Write(r.t.Context(), func(tx *store.Tx) error {
+				if _, err := tx.InsertDevice(r.t.Context(), []byte("a browser"), by.ID, 20, time.Time{}); err != nil {
 					return err
 				}
-				return tx.RememberBrowser(h.t.Context(), []byte("a browser"), "", "")
+				return tx.RememberBrowser(r.t.Context(), []byte("a browser"), "", "")
 			})
 			if err == nil {
-				err = h.Node.App.Factors.Forget(h.t.Context(), by, "")
+				err = r.Node.App.Factors.Forget(r.t.Context(), by, "")
 			}
 			if err != nil {
-				h.t.Error(err)
+				r.t.Error(err)
 			}
 		}, []string{`Acme: ann done session.end user ann, rememberedBrowsers "1" "0"`}},
 		{"a reset", func() {
-			h.ask("POST /api/v2/users/"+h.ann.ID+"/mfa/reset", nil, h.as(h.owner)).ok(202)
-			reset = h.keep(h.server.code(h.t, h.ann.Email))
-			h.ask("POST /api/v2/users/"+h.owner.ID+"/mfa/reset", nil, h.as(h.owner)).fails(403, "forbidden")
+			r.ask("POST /api/v2/users/"+r.ann.ID+"/mfa/reset", nil, r.as(r.owner)).ok(202)
+			reset = r.keep(r.server.code(r.t, r.ann.Email))
+			r.ask("POST /api/v2/users/"+r.owner.ID+"/mfa/reset", nil, r.as(r.owner)).fails(403, "forbidden")
 		}, []string{
 			`Acme: OWNER done mfa.reset user ann, sessionsEnded "" "2"`,
 			`Acme: OWNER refused mfa.reset user OWNER, reason "" "forbidden"`,
 		}},
-		{"its code", func() { h.ask(resetFactorsPath, m{"token": reset, "password": password}).ok(204) }, []string{
+		{"its code", func() { r.ask(resetFactorsPath, m{"token": reset, "password": password}).ok(204) }, []string{
 			`Acme: ann done mfa.recover user ann, userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"and a factor taken back", func() {
-			h.tokens[h.ann.ID] = h.keep(h.server.token(h.t, h.ann.Email))
-			a = h.enrolTOTP(h.t, h.tokens[h.ann.ID])
-			h.news()
-			h.ask("DELETE /api/v2/auth/factors/"+a.id, nil, h.as(h.ann)).ok(204)
+		{"and a factor removed", func() {
+			r.tokens[r.ann.ID] = r.keep(r.server.token(r.t, r.ann.Email))
+			a = r.enrolTOTP(r.t, r.tokens[r.ann.ID])
+			r.newEvents()
+			r.ask("DELETE /api/v2/auth/factors/"+a.id, nil, r.as(r.ann)).ok(204)
 		}, []string{`Acme: ann done mfa.remove user ann, factor "totp" "", userAgent "" "Go-http-client/1.1"`}},
 		{"a passkey", func() {
-			h.ask(beginPasskeyPath, nil, h.as(h.ann)).ok(200)
-			h.addPasskey(h.t, h.tokens[h.ann.ID], key)
+			r.ask(beginPasskeyPath, nil, r.as(r.ann)).ok(200)
+			r.addPasskey(r.t, r.tokens[r.ann.ID], key)
 		}, []string{`Acme: ann done mfa.enrol user ann, factor "" "passkey", recoveryCodes "" "10", userAgent "" "Go-http-client/1.1"`}},
 		{"a passkey of nobody", func() {
-			begun := h.ask(beginAlonePath, nil).ok(200)
-			h.ask(finishAlonePath, m{"challenge": begun.text("challenge"), "credential": m{"id": "x"}}).fails(401, "invalid_code")
+			begun := r.ask(beginAlonePath, nil).ok(200)
+			r.ask(finishAlonePath, m{"challenge": begun.text("challenge"), "credential": m{"id": "x"}}).fails(401, "invalid_code")
 		}, []string{`-: anonymous refused mfa.refuse user -, reason "" "invalid_code", userAgent "" "Go-http-client/1.1"`}},
-		{"the passkey alone", func() { h.tokens[h.ann.ID] = h.keep(h.alone(h.t, key).ok(200).text("token")) }, []string{`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`}},
+		{"the passkey alone", func() { r.tokens[r.ann.ID] = r.keep(r.signInWithPasskey(r.t, key).ok(200).text("token")) }, []string{`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`}},
 		{"a copy of it", func() {
 			stolen := key.Copy()
 			stolen.Counter--
-			h.alone(h.t, stolen).fails(401, "invalid_code")
+			r.signInWithPasskey(r.t, stolen).fails(401, "invalid_code")
 		}, []string{
 			`Acme: anonymous refused mfa.refuse user ann, reason "" "invalid_code", userAgent "" "Go-http-client/1.1"`,
 			`Acme: ann done mfa.clone user ann, factor "passkey" "", userAgent "" "Go-http-client/1.1"`,
@@ -593,51 +594,51 @@ func (h *recorder) withFactors() []step {
 	}
 }
 
-func (h *recorder) withPasswords() []step {
+func (r *recorder) passwordSteps() []step {
 	return []step{
 		{"a wrong password on changing it", func() {
-			h.ask(changePath, m{"currentPassword": canary("wrong"), "password": h.keep(canary("bob")), "confirmPassword": canary("bob")}, as(h.token)).ok(422)
+			r.ask(changePath, m{"currentPassword": canary("wrong"), "password": r.keep(canary("bob")), "confirmPassword": canary("bob")}, as(r.token)).ok(422)
 		}, []string{
 			`Zeta: bob refused session.refuse user bob, reason "" "invalid_credentials"`,
 		}},
 		{"another password", func() {
-			h.enter(h.bob, password, h.acme)
-			h.ask(changePath, m{"currentPassword": password, "password": canary("bob"), "confirmPassword": canary("bob")}, as(h.token)).ok(204)
+			r.signInTo(r.bob, password, r.acme)
+			r.ask(changePath, m{"currentPassword": password, "password": canary("bob"), "confirmPassword": canary("bob")}, as(r.token)).ok(204)
 		}, []string{
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.change"`,
 			`Zeta: bob done password.change user bob, userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"forgotten", func() { h.code = h.keep(h.forgot(h.t, h.bob.Email)) }, []string{
+		{"forgotten", func() { r.code = r.keep(r.forgot(r.t, r.bob.Email)) }, []string{
 			"Acme: anonymous done password.forgot user bob",
 		}},
 		{"reset", func() {
-			h.enter(h.bob, canary("bob"), h.acme)
-			h.enter(h.bob, canary("bob"), h.zeta)
-			h.reset(h.t, h.code, h.keep(canary("reset"))).ok(204)
+			r.signInTo(r.bob, canary("bob"), r.acme)
+			r.signInTo(r.bob, canary("bob"), r.zeta)
+			r.reset(r.t, r.code, r.keep(canary("reset"))).ok(204)
 		}, []string{
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.reset"`,
 			`Zeta: bob done password.reset user bob, sessionsEnded "" "2", userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"another address", func() {
-			h.token = h.enter(h.bob, canary("reset"), h.zeta)
-			h.ask(emailPath, m{"email": "robert@acme.example"}, as(h.token)).ok(202)
-			h.code = h.keep(h.server.code(h.t, h.bob.Email))
-			h.ask(confirmEmailPath, m{"token": h.keep(h.server.code(h.t, "robert@acme.example"))}).ok(204)
+			r.token = r.signInTo(r.bob, canary("reset"), r.zeta)
+			r.ask(emailPath, m{"email": "robert@acme.example"}, as(r.token)).ok(202)
+			r.code = r.keep(r.server.code(r.t, r.bob.Email))
+			r.ask(confirmEmailPath, m{"token": r.keep(r.server.code(r.t, "robert@acme.example"))}).ok(204)
 		}, []string{
 			`Acme: bob done account.email user bob, email "bob@acme.example" "robert@acme.example"`,
 			`Zeta: bob done account.email user bob, requestedEmail "" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,
 			`Zeta: bob done account.email user bob, email "bob@acme.example" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"the old address again", func() {
-			h.ask(undoPath, m{"token": h.code}).ok(204)
+			r.ask(undoPath, m{"token": r.code}).ok(204)
 		}, []string{
 			`Acme: bob done account.email user bob, email "robert@acme.example" "bob@acme.example"`,
 			`Zeta: bob done account.email user bob, email "robert@acme.example" "bob@acme.example", userAgent "" "Go-http-client/1.1", sessionsEnded "" "1"`,
 		}},
 		{"a logout", func() {
-			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
-			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)
-			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)
+			r.token = r.keep(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
+			r.ask("POST /api/v2/auth/logout", nil, as(r.token)).ok(204)
+			r.ask("POST /api/v2/auth/logout", nil, as(r.token)).ok(204)
 		}, []string{
 			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`, // after a new password
 			"Zeta: bob done session.end session ses",
@@ -645,40 +646,40 @@ func (h *recorder) withPasswords() []step {
 	}
 }
 
-func (h *recorder) withMembers() []step {
+func (r *recorder) memberSteps() []step {
 	return []step{
 		{"role, status and name", func() {
-			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
-			h.news()
-			h.ask("PATCH /api/v2/users/"+h.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, h.as(h.ann)).ok(200)
-			h.ask("PATCH /api/v2/users/"+h.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, h.as(h.ann)).ok(200)
+			r.token = r.keep(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
+			r.newEvents()
+			r.ask("PATCH /api/v2/users/"+r.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, r.as(r.ann)).ok(200)
+			r.ask("PATCH /api/v2/users/"+r.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, r.as(r.ann)).ok(200)
 		}, []string{
 			`Acme: ann done user.role user bob, role "USER" "VIEWER"`,
 			`Acme: ann done user.suspend user bob, status "active" "suspended"`,
 			`Acme: ann done user.rename user bob, name "" "Bob"`,
 		}},
 		{"a login of somebody suspended", func() {
-			h.ask("POST /api/v2/auth/login", m{"email": h.bob.Email, "password": canary("reset"), "tenantId": h.acme.ID}).fails(403, "membership_suspended")
+			r.ask("POST /api/v2/auth/login", m{"email": r.bob.Email, "password": canary("reset"), "tenantId": r.acme.ID}).fails(403, "membership_suspended")
 		}, []string{
 			`Acme: anonymous refused session.refuse user bob, reason "" "membership_suspended"`,
 		}},
 		{"resumed", func() {
-			h.ask("PATCH /api/v2/users/"+h.bob.ID, m{"status": "active"}, h.as(h.ann)).ok(200)
+			r.ask("PATCH /api/v2/users/"+r.bob.ID, m{"status": "active"}, r.as(r.ann)).ok(200)
 		}, []string{
 			`Acme: ann done user.resume user bob, status "suspended" "active"`,
 		}},
 	}
 }
 
-func (h *recorder) withErasures() []step {
+func (r *recorder) erasureSteps() []step {
 	return []step{
 		{"an account erased", func() {
 			const eve = "eve@acme.example"
-			h.invited(eve)
-			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.keep(h.server.code(h.t, eve)), "password": password, "confirmPassword": password}).ok(200)
-			h.token = h.keep(h.server.token(h.t, eve))
-			h.news()
-			h.ask(erasePath, m{"confirm": eve}, as(h.token)).ok(204)
+			r.invited(eve)
+			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.keep(r.server.code(r.t, eve)), "password": password, "confirmPassword": password}).ok(200)
+			r.token = r.keep(r.server.token(r.t, eve))
+			r.newEvents()
+			r.ask(erasePath, m{"confirm": eve}, as(r.token)).ok(204)
 		}, []string{
 			"-: user done account.erase user usr",
 			`Acme: user done account.erase user usr, role "USER" "", sessionsEnded "" "1", blankedInvitation "" "inv"`,
@@ -686,61 +687,61 @@ func (h *recorder) withErasures() []step {
 	}
 }
 
-func (h *recorder) withOwners() []step {
+func (r *recorder) ownerSteps() []step {
 	return []step{
 		{"an OWNER by an ADMIN", func() {
-			h.ask("PATCH /api/v2/users/"+h.owner.ID, m{"role": "USER"}, h.as(h.ann)).fails(403, "forbidden")
-			h.ask("DELETE /api/v2/users/"+h.owner.ID, nil, h.as(h.ann)).fails(403, "forbidden")
+			r.ask("PATCH /api/v2/users/"+r.owner.ID, m{"role": "USER"}, r.as(r.ann)).fails(403, "forbidden")
+			r.ask("DELETE /api/v2/users/"+r.owner.ID, nil, r.as(r.ann)).fails(403, "forbidden")
 		}, []string{
 			`Acme: ann refused user.manage user OWNER, reason "" "forbidden", role "OWNER" "USER"`,
 			`Acme: ann refused user.remove user OWNER, reason "" "forbidden"`,
 		}},
 		{"the last OWNER", func() {
-			h.ask("PATCH /api/v2/users/"+h.owner.ID, m{"role": "USER"}, h.as(h.owner)).fails(409, "last_owner")
-			h.ask("DELETE /api/v2/auth/memberships/"+h.acme.ID, nil, h.as(h.owner)).fails(409, "last_owner")
+			r.ask("PATCH /api/v2/users/"+r.owner.ID, m{"role": "USER"}, r.as(r.owner)).fails(409, "last_owner")
+			r.ask("DELETE /api/v2/auth/memberships/"+r.acme.ID, nil, r.as(r.owner)).fails(409, "last_owner")
 		}, []string{
 			`Acme: OWNER refused user.role user OWNER, reason "" "last_owner", role "OWNER" "USER"`,
 			`Acme: OWNER refused user.leave user OWNER, reason "" "last_owner"`,
 		}},
 		{"somebody of another tenant", func() {
-			h.ask("PATCH /api/v2/users/"+h.other.ID, m{"role": "USER"}, h.as(h.owner)).fails(404, "not_found")
+			r.ask("PATCH /api/v2/users/"+r.other.ID, m{"role": "USER"}, r.as(r.owner)).fails(404, "not_found")
 		}, nil},
 		{"signed out", func() {
-			h.ask("POST /api/v2/auth/login", m{"email": h.bob.Email, "password": canary("reset"), "tenantId": h.acme.ID}).ok(200)
-			h.news()
-			h.ask("DELETE /api/v2/users/"+h.bob.ID+"/sessions", nil, h.as(h.ann)).ok(200)
+			r.ask("POST /api/v2/auth/login", m{"email": r.bob.Email, "password": canary("reset"), "tenantId": r.acme.ID}).ok(200)
+			r.newEvents()
+			r.ask("DELETE /api/v2/users/"+r.bob.ID+"/sessions", nil, r.as(r.ann)).ok(200)
 		}, []string{
 			`Acme: ann done user.signout user bob, sessionsEnded "" "1"`,
 		}},
-		{"removed", func() { h.ask("DELETE /api/v2/users/"+h.bob.ID, nil, h.as(h.ann)).ok(200) }, []string{
+		{"removed", func() { r.ask("DELETE /api/v2/users/"+r.bob.ID, nil, r.as(r.ann)).ok(200) }, []string{
 			`Acme: ann done user.remove user bob, email "bob@acme.example" "", name "Bob" "", role "VIEWER" ""`,
 		}},
 		{"gone", func() {
-			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
-			h.news()
-			h.ask("DELETE /api/v2/auth/memberships/"+h.zeta.ID, nil, as(h.token)).ok(204)
+			r.token = r.keep(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
+			r.newEvents()
+			r.ask("DELETE /api/v2/auth/memberships/"+r.zeta.ID, nil, as(r.token)).ok(204)
 		}, []string{
 			`Zeta: bob done user.leave user bob, role "VIEWER" "", sessionsEnded "" "2"`,
 		}},
 	}
 }
 
-func (h *recorder) withTheTenant() []step {
+func (r *recorder) tenantSteps() []step {
 	return []step{
 		{"settings", func() {
-			h.ask("PATCH /api/v2/tenant", m{"name": "Acme II", "settings": m{"invitationDays": 3}}, h.as(h.owner)).ok(200)
-			h.ask("PATCH /api/v2/tenant", m{"name": "Acme II"}, h.as(h.owner)).ok(200)
+			r.ask("PATCH /api/v2/tenant", m{"name": "Acme II", "settings": m{"invitationDays": 3}}, r.as(r.owner)).ok(200)
+			r.ask("PATCH /api/v2/tenant", m{"name": "Acme II"}, r.as(r.owner)).ok(200)
 		}, []string{
 			`Acme: OWNER done tenant.update tenant Acme, name "Acme" "Acme II", invitationDays "30" "3"`,
 		}},
 		{"a colour and a logo", func() {
-			h.ask("PATCH /api/v2/tenant", m{"settings": m{"accent": "#FFD400"}}, h.as(h.ann)).ok(200)
-			h.ask("PATCH /api/v2/tenant", m{"settings": m{"accent": "#ffd400"}}, h.as(h.ann)).ok(200)
+			r.ask("PATCH /api/v2/tenant", m{"settings": m{"accent": "#FFD400"}}, r.as(r.ann)).ok(200)
+			r.ask("PATCH /api/v2/tenant", m{"settings": m{"accent": "#ffd400"}}, r.as(r.ann)).ok(200)
 			for range 2 {
-				h.ask("PUT /api/v2/tenant/logo", string(dot), h.as(h.ann), typed("image/png")).ok(200)
+				r.ask("PUT /api/v2/tenant/logo", string(dot), r.as(r.ann), typed("image/png")).ok(200)
 			}
 			for range 2 {
-				h.ask("DELETE /api/v2/tenant/logo", nil, h.as(h.ann)).ok(204)
+				r.ask("DELETE /api/v2/tenant/logo", nil, r.as(r.ann)).ok(204)
 			}
 		}, []string{
 			`Acme: ann done tenant.update tenant Acme, accent "" "#ffd400"`,
@@ -748,30 +749,30 @@ func (h *recorder) withTheTenant() []step {
 			`Acme: ann done tenant.update tenant Acme, logo "` + dotHash + `" ""`,
 		}},
 		{"closed", func() {
-			h.ask("DELETE /api/v2/tenant", m{"confirm": "Acme II"}, h.as(h.ann)).fails(403, "forbidden")
-			h.ask("DELETE /api/v2/tenant", m{"confirm": "Acme"}, h.as(h.owner)).ok(422)
-			h.closeTenant(h.t, h.owner, h.acme.ID, "Acme II")
+			r.ask("DELETE /api/v2/tenant", m{"confirm": "Acme II"}, r.as(r.ann)).fails(403, "forbidden")
+			r.ask("DELETE /api/v2/tenant", m{"confirm": "Acme"}, r.as(r.owner)).ok(422)
+			r.closeTenant(r.t, r.owner, r.acme.ID, "Acme II")
 		}, []string{
 			`Acme: ann refused tenant.destroy tenant Acme, reason "" "forbidden"`,
 			`Acme: OWNER done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "4"`,
 		}},
 		{"while it is closing", func() {
-			h.token = h.keep(h.server.token(h.t, h.owner.Email))
-			if status := h.status(h.t, "/api/v2/users", h.token); status != 403 {
-				h.t.Errorf("answered %d while the tenant is closing", status)
+			r.token = r.keep(r.server.token(r.t, r.owner.Email))
+			if status := r.status(r.t, "/api/v2/users", r.token); status != 403 {
+				r.t.Errorf("answered %d while the tenant is closing", status)
 			}
 		}, []string{
 			`Acme: OWNER done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			`Acme: OWNER refused request.refuse endpoint GET /api/v2/users, reason "" "tenant_closing"`,
 		}},
-		{"restored", func() { h.ask("POST /api/v2/tenant/restore", nil, as(h.token)).ok(200) }, []string{
+		{"restored", func() { r.ask("POST /api/v2/tenant/restore", nil, as(r.token)).ok(200) }, []string{
 			`Acme: OWNER done tenant.restore tenant Acme, status "closing" "active"`,
 		}},
 	}
 }
 
-// closeTenant signs the person in and closes the tenant.
+// closeTenant signs the person in and closes the tenant, without the API.
 func (s *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, name string) {
 	t.Helper()
 	token, err := secret.Parse(s.token(t, who.Email))
@@ -788,7 +789,7 @@ func (s *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, n
 	}
 }
 
-// status returns the status without checking the answer.
+// status returns the status of a GET without checking the answer.
 func (s *server) status(t *testing.T, path, token string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+path, nil)
@@ -804,46 +805,47 @@ func (s *server) status(t *testing.T, path, token string) int {
 	return res.StatusCode
 }
 
-// keepsTenantsApart requires that no trail has the id of another tenant or of a
+// checkTenantsApart requires that no trail has the id of another tenant or of a
 // session there: a tenant must not learn of other memberships.
-func (h *recorder) keepsTenantsApart() {
-	h.t.Helper()
-	home := map[string]string{h.acme.ID: h.acme.ID, h.zeta.ID: h.zeta.ID}
-	for _, e := range h.every {
+func (r *recorder) checkTenantsApart() {
+	r.t.Helper()
+	home := map[string]string{r.acme.ID: r.acme.ID, r.zeta.ID: r.zeta.ID}
+	for _, e := range r.every {
 		if e.Action == doorward.SessionOpen {
 			home[e.Target.ID] = e.Target.TenantID
 		}
 	}
-	for _, e := range h.every {
+	for _, e := range r.every {
 		for _, id := range ids.FindAllString(fmt.Sprintf("%+v", e), -1) {
 			if in, known := home[id]; known && in != e.Target.TenantID {
-				h.t.Errorf("%s has %s of %s", h.line(e), id, h.name(in))
+				r.t.Errorf("%s has %s of %s", r.line(e), id, r.name(in))
 			}
 		}
 	}
 }
 
-// keepsSecrets requires that no event has a secret or text typed by a stranger.
-func (h *recorder) keepsSecrets() {
-	h.t.Helper()
-	for _, e := range h.every {
-		for _, secret := range h.secrets {
+// checkNoSecrets requires that no event has a secret or a text typed by a stranger, and that
+// each one of a request has its address and id.
+func (r *recorder) checkNoSecrets() {
+	r.t.Helper()
+	for _, e := range r.every {
+		for _, secret := range r.secrets {
 			if strings.Contains(fmt.Sprintf("%+v", e), secret) {
-				h.t.Errorf("%+v has %q", e, secret)
+				r.t.Errorf("%+v has %q", e, secret)
 			}
 		}
 		if e.Action != doorward.AccountErase && e.ActorType != doorward.Operator && e.ActorType != doorward.System && (e.IP == "" || e.RequestID == "") {
-			h.t.Errorf("%+v has no client address or no request id", e)
+			r.t.Errorf("%+v has no client address or no request id", e)
 		}
 	}
 }
 
-// knowsAllActs requires an event for each verb that is recorded under its own name,
-// so that a new verb is added to the steps above.
-func (h *recorder) knowsAllActs() {
-	h.t.Helper()
+// checkAllVerbsRecorded requires an event for each verb that isn't a permission, so that a step
+// is added for each new one.
+func (r *recorder) checkAllVerbsRecorded() {
+	r.t.Helper()
 	seen := map[doorward.Action]bool{}
-	for _, e := range h.every {
+	for _, e := range r.every {
 		seen[e.Action] = true
 	}
 	// Operations on a database have their own tests in cmd/doorward/testdata.
@@ -852,7 +854,7 @@ func (h *recorder) knowsAllActs() {
 	seen[doorward.WebhookFailing], seen[doorward.WebhookDisable] = true, true // tested in app/webhook
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {
-			h.t.Errorf("no step records %s: add one", verb.Action)
+			r.t.Errorf("no step records %s: add one", verb.Action)
 		}
 	}
 }

@@ -16,9 +16,9 @@ func deviceOf(a answer) string {
 	return pair
 }
 
-// evaluated sends guesses with each cookie from one address, and returns how many
-// were evaluated.
-func (s *server) evaluated(t *testing.T, email string, cookies []string, each int) (n int) {
+// countEvaluated sends guesses with each cookie from one address, and returns for how many the
+// password was checked.
+func (s *server) countEvaluated(t *testing.T, email string, cookies []string, each int) (n int) {
 	t.Helper()
 	for _, c := range cookies {
 		for range each {
@@ -30,7 +30,7 @@ func (s *server) evaluated(t *testing.T, email string, cookies []string, each in
 	return n
 }
 
-// steal signs in with a stolen password until it has that many device cookies.
+// steal signs in that many times with a stolen password, and returns the device cookies.
 func (s *server) steal(t *testing.T, email string, many int) (cookies []string) {
 	t.Helper()
 	for n := range many {
@@ -54,7 +54,7 @@ func TestTrustEndsWithAReset(t *testing.T) {
 		reset := d.forgot(t, ann.Email)
 		// The browser that resets may belong to anybody.
 		d.send(t, resetPath, m{"token": reset, "password": next, "confirmPassword": next}, cookie(home)).ok(http.StatusNoContent)
-		if n := d.evaluated(t, ann.Email, stolen, 10); n > 5 {
+		if n := d.countEvaluated(t, ann.Email, stolen, 10); n > 5 {
 			t.Errorf("%d guesses were evaluated, want 5 as for an unknown browser", n)
 		}
 		d.Advance(time.Hour)
@@ -70,8 +70,9 @@ func TestTrustEndsWithAReset(t *testing.T) {
 	}, limited...)
 }
 
-// A browser notified on the day of a new password is notified again after it.
-func TestNewsAfterANewPassword(t *testing.T) {
+// After a new password a sign-in sends a mail, although the browser had one that day, and the
+// account all ten.
+func TestNoticeAfterANewPassword(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
@@ -135,7 +136,7 @@ func TestAllowanceOfAllDevices(t *testing.T) {
 		stolen := d.steal(t, ann.Email, 6)
 		his := deviceOf(d.login(t, bob.Email, password, from("192.0.2.1")))
 		d.login(t, ann.Email, password, cookie(stolen[5]), from("192.0.2.1")).ok(http.StatusOK)
-		if n := d.evaluated(t, ann.Email, stolen, 10); n != 30 {
+		if n := d.countEvaluated(t, ann.Email, stolen, 10); n != 30 {
 			t.Errorf("%d guesses were evaluated, want 30", n)
 		}
 		a := d.login(t, ann.Email, password, cookie(stolen[5])).fails(http.StatusTooManyRequests, "too_many_attempts")
@@ -233,7 +234,7 @@ func TestSeveralDeviceCookies(t *testing.T) {
 
 // A correct password without access counts as a failure: otherwise the counter would
 // reveal that it is correct.
-func TestRightPasswordThatOpensNothing(t *testing.T) {
+func TestCorrectPasswordWithoutAccess(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		gone, suspended, elsewhere := acme.Join("gone@acme.example", "USER"), acme.Join("suspended@acme.example", "USER"), acme.Join("elsewhere@acme.example", "USER")
@@ -266,8 +267,9 @@ func TestRightPasswordThatOpensNothing(t *testing.T) {
 	}, limited...)
 }
 
-// Other operations that check a password also count as a success when they succeed.
-func TestRightPasswordsForOtherThings(t *testing.T) {
+// A correct password clears the counter also when it is changed, or when an invitation is
+// accepted with it.
+func TestEveryCorrectPasswordClearsTheCounter(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")

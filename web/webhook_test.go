@@ -66,8 +66,8 @@ func (e *endpoint) answers(status int, body string, header ...string) {
 	}
 }
 
-// news returns what has come since the last call.
-func (e *endpoint) news() []received {
+// take returns the messages since the last call.
+func (e *endpoint) take() []received {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	got := e.got
@@ -95,23 +95,23 @@ func (s *server) deliveriesOf(t *testing.T, id, query string, who opt) (all []m)
 	return all
 }
 
-// until waits for what the node does by itself.
-func until(t *testing.T, what string, is func() bool) {
+// waitUntil waits up to 20 s for something that the node does in the background.
+func waitUntil(t *testing.T, what string, isDone func() bool) {
 	t.Helper()
-	for began := time.Now(); !is(); <-time.After(5 * time.Millisecond) {
+	for began := time.Now(); !isDone(); <-time.After(5 * time.Millisecond) {
 		if time.Since(began) > 20*time.Second {
 			t.Fatalf("timeout: %s", what)
 		}
 	}
 }
 
-// verify judges a message with the reference library, and its signature v1a with the public
+// verify checks a message with the reference library, and its signature v1a with the public
 // key.
 func verify(t *testing.T, got received, secret, publicKey string) {
 	t.Helper()
-	judge, err := standardwebhooks.NewWebhook(secret)
+	verifier, err := standardwebhooks.NewWebhook(secret)
 	if err == nil {
-		err = judge.Verify(got.body, got.header)
+		err = verifier.Verify(got.body, got.header)
 	}
 	if err != nil {
 		t.Errorf("the reference library refuses it: %v\n%v", err, got.header)
@@ -122,7 +122,7 @@ func verify(t *testing.T, got received, secret, publicKey string) {
 	}
 	content := fmt.Sprintf("%s.%s.%s", got.header.Get("Webhook-Id"), got.header.Get("Webhook-Timestamp"), got.body)
 	for signature := range strings.FieldsSeq(got.header.Get("Webhook-Signature")) {
-		if text, is := strings.CutPrefix(signature, "v1a,"); is {
+		if text, isV1a := strings.CutPrefix(signature, "v1a,"); isV1a {
 			sum, err := base64.StdEncoding.DecodeString(text)
 			if err != nil || !ed25519.Verify(key, []byte(content), sum) {
 				t.Error("the signature v1a is wrong")
@@ -142,8 +142,8 @@ func TestWebhook(t *testing.T) {
 		made := d.send(t, "POST "+hooksPath, m{"url": to.URL, "events": []string{"user.*"}}, owner).ok(http.StatusCreated)
 		id, secret, public := made.text("webhook.id"), made.text("secret"), made.text("webhook.publicKey")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
-		until(t, "the event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 1 })
-		got := to.news()
+		waitUntil(t, "the event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 1 })
+		got := to.take()
 		if len(got) != 1 {
 			t.Fatalf("%d messages came", len(got))
 		}
@@ -162,9 +162,9 @@ func TestWebhook(t *testing.T) {
 		}
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"include": []string{"email"}}, owner).ok(200)
 		d.invite(t, acme.Owner, "eve@acme.example", "USER")
-		until(t, "the second is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 2 })
-		if got := to.news(); len(got) != 1 || !strings.Contains(string(got[0].body), "eve@acme.example") || !strings.Contains(string(got[0].body), acme.Owner.Email) {
-			t.Errorf("with addresses there came %q", got)
+		waitUntil(t, "the second is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 2 })
+		if got := to.take(); len(got) != 1 || !strings.Contains(string(got[0].body), "eve@acme.example") || !strings.Contains(string(got[0].body), acme.Owner.Email) {
+			t.Errorf("with include email, the messages are %q", got)
 		}
 		d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).is("failingSince", nil)
 		d.send(t, "GET "+hooksPath+"?cursor=x", nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
@@ -184,7 +184,7 @@ func TestWebhook(t *testing.T) {
 }
 
 // TestOneJSONOfEvents: the API, webhooks and both exports write an event alike; only the list
-// leaves out its number.
+// leaves out seq.
 func TestOneJSONOfEvents(t *testing.T) {
 	d := start(t, masterKey(t))
 	acme, to := d.Tenant("Acme"), newEndpoint(t)
@@ -192,14 +192,14 @@ func TestOneJSONOfEvents(t *testing.T) {
 	d.hook(t, to.URL, owner, m{"include": []string{"email"}})
 	d.invite(t, acme.Owner, "bob@acme.example", "USER")
 	var got []received
-	until(t, "the event is delivered", func() bool { got = append(got, to.news()...); return len(got) == 1 })
+	waitUntil(t, "the event is delivered", func() bool { got = append(got, to.take()...); return len(got) == 1 })
 	var sent, line m
 	if err := json.Unmarshal(got[0].body, &sent); err != nil {
 		t.Fatal(err)
 	}
-	ways := map[string]any{"the webhook": sent["data"]}
+	forms := map[string]any{"the webhook": sent["data"]}
 	feed := d.send(t, "GET /api/v2/events?types=user.invite", nil, owner).ok(200).at("items").([]any)
-	ways["the feed"] = feed[0]
+	forms["the feed"] = feed[0]
 	events, _, err := d.Node.App.Audit.Export(t.Context(), audit.Scope{TenantID: acme.ID}, "")
 	if err != nil {
 		t.Fatal(err)
@@ -209,15 +209,15 @@ func TestOneJSONOfEvents(t *testing.T) {
 			t.Fatal(err, string(text))
 		}
 	}
-	ways["the export of the trail"] = line
-	ways["the export of the tenant"] = exportedInvite(t, d, acme.ID)
+	forms["the export of the trail"] = line
+	forms["the export of the tenant"] = exportedInvite(t, d, acme.ID)
 	want := d.trail(t, acme.Owner, "?action=user.invite")[0]
 	if _, numbered := want["seq"]; numbered {
-		t.Error("the list has numbers")
+		t.Error("the list has seq")
 	}
 	want["seq"] = line["seq"]
-	for name, way := range ways {
-		if diff := cmp.Diff(any(want), way); diff != "" {
+	for name, event := range forms {
+		if diff := cmp.Diff(any(want), event); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
@@ -253,7 +253,7 @@ func TestWebhookSecret(t *testing.T) {
 		second := d.send(t, "POST "+hooksPath+"/"+id+"/rotate-secret", m{"graceHours": 2}, owner).ok(http.StatusCreated).text("secret")
 		test := func() received {
 			d.send(t, "POST "+hooksPath+"/"+id+"/test", nil, owner).ok(200).is("status", 204.0)
-			return to.news()[0]
+			return to.take()[0]
 		}
 		message := test()
 		verify(t, message, first, public)
@@ -268,7 +268,7 @@ func TestWebhookSecret(t *testing.T) {
 }
 
 // TestWebhookRetries: what isn't 2xx is tried again by the schedule, with the same id, and a
-// longer Retry-After is heeded; 410 disables; the first KiB of answers is kept.
+// longer Retry-After is followed; 410 disables; the first KiB of answers is kept.
 func TestWebhookRetries(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, to := d.Tenant("Acme"), newEndpoint(t)
@@ -278,31 +278,31 @@ func TestWebhookRetries(t *testing.T) {
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
 		last := func() m { return d.deliveriesOf(t, id, "", owner)[0] }
 		attempts := func() []any { return last()["attempts"].([]any) }
-		until(t, "the first attempt", func() bool { return len(attempts()) == 1 })
+		waitUntil(t, "the first attempt", func() bool { return len(attempts()) == 1 })
 		first := attempts()[0].(m)
 		if first["status"] != 302.0 || len(first["answer"].(string)) != 1024 {
 			t.Errorf("the attempt is %v", first)
 		}
-		if n := len(to.news()); n != 1 {
-			t.Errorf("%d requests: redirects are not followed", n)
+		if n := len(to.take()); n != 1 {
+			t.Errorf("%d requests, want 1: redirects are not followed", n)
 		}
 		to.answers(503, "", "Retry-After", "7200")
 		d.Advance(6 * time.Second)
-		until(t, "the second attempt", func() bool { return len(attempts()) == 2 })
+		waitUntil(t, "the second attempt", func() bool { return len(attempts()) == 2 })
 		next, err := time.Parse(time.RFC3339, last()["nextAt"].(string))
 		if wait := next.Sub(d.Node.App.Now()); err != nil || wait < 2*time.Hour-time.Minute || wait > 2*time.Hour {
 			t.Errorf("the next attempt is in %v", wait)
 		}
 		to.answers(200, "")
 		d.send(t, "POST "+hooksPath+"/deliveries/"+last()["id"].(string)+"/retry", nil, owner).ok(http.StatusAccepted)
-		until(t, "the third attempt", func() bool { return last()["state"] == "delivered" })
-		got := to.news()
+		waitUntil(t, "the third attempt", func() bool { return last()["state"] == "delivered" })
+		got := to.take()
 		if len(got) != 2 || got[0].header.Get("Webhook-Id") != got[1].header.Get("Webhook-Id") {
-			t.Errorf("%d messages came, with other ids", len(got))
+			t.Errorf("%d messages came, want 2 with one id", len(got))
 		}
 		to.answers(410, "")
 		d.invite(t, acme.Owner, "eve@acme.example", "USER")
-		until(t, "it is disabled", func() bool {
+		waitUntil(t, "it is disabled", func() bool {
 			return d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).at("disabledReason") == "gone"
 		})
 		if last()["state"] != "dropped" {
@@ -313,29 +313,30 @@ func TestWebhookRetries(t *testing.T) {
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"enabled": true}, owner).ok(200).is("disabledReason", nil)
 		to.answers(204, "")
 		d.send(t, "POST "+hooksPath+"/"+id+"/replay", m{"events": []string{"user.invite"}}, owner).ok(http.StatusAccepted).is("queued", 2.0)
-		until(t, "both are sent again", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 3 })
+		waitUntil(t, "both are sent again", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 3 })
 	}, masterKey(t))
 }
 
-// TestWebhooksOfOthers: a tenant's webhooks are its own, those of the installation get the
-// events of all, and services have what their header says.
+// TestWebhooksOfOthers: webhooks of a tenant are hidden from others, and those of the
+// installation get the events of all tenants. A service key has those of the tenant in its
+// header, or without it the installation's.
 func TestWebhooksOfOthers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta, to := d.Tenant("Acme"), d.Tenant("Zeta"), newEndpoint(t)
 		operator := bearer(d.operatorKey(t))
-		service := bearer(d.serviceKey(t, allOfServices))
+		service := bearer(d.serviceKey(t, allServicePermissions))
 		id, _ := d.hook(t, to.URL, as(acme.Owner.Token()), nil)
 		for _, who := range []opt{as(zeta.Owner.Token()), operator, service} {
 			d.send(t, "GET "+hooksPath+"/"+id, nil, who).fails(404, "not_found")
 			d.send(t, "DELETE "+hooksPath+"/"+id, nil, who).fails(404, "not_found")
 		}
-		d.send(t, "GET "+hooksPath+"/"+id, nil, service, in(acme.ID)).ok(200)
+		d.send(t, "GET "+hooksPath+"/"+id, nil, service, inTenant(acme.ID)).ok(200)
 		all, _ := d.hook(t, to.URL, service, m{"events": []string{"*"}})
 		d.send(t, "GET "+hooksPath+"/"+all, nil, operator).ok(200)
 		d.send(t, "GET "+hooksPath+"/"+all, nil, as(acme.Owner.Token())).fails(404, "not_found")
 		d.invite(t, zeta.Owner, "bob@zeta.example", "USER")
-		until(t, "the installation gets Zeta's event", func() bool {
-			for _, got := range to.news() {
+		waitUntil(t, "the installation gets Zeta's event", func() bool {
+			for _, got := range to.take() {
 				if strings.Contains(string(got.body), `"type":"user.invite"`) && strings.Contains(string(got.body), zeta.ID) {
 					return true
 				}
@@ -360,7 +361,7 @@ func TestFrozenTenantGetsNothing(t *testing.T) {
 		id, _ := d.hook(t, to.URL, as(acme.Owner.Token()), m{"events": []string{"*"}})
 		to.answers(500, "")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
-		until(t, "an attempt fails", func() bool {
+		waitUntil(t, "an attempt fails", func() bool {
 			for _, one := range d.deliveriesOf(t, id, "", as(acme.Owner.Token())) {
 				if one["type"] == "user.invite" && len(one["attempts"].([]any)) > 0 {
 					return true
@@ -369,49 +370,49 @@ func TestFrozenTenantGetsNothing(t *testing.T) {
 			return false
 		})
 		d.freeze(t, acme.ID)
-		service := []opt{bearer(d.serviceKey(t, allOfServices))}
-		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, service...).ok(200)
+		service := bearer(d.serviceKey(t, allServicePermissions))
+		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, service).ok(200)
 		owner := as(d.token(t, acme.Owner.Email))
 		for _, one := range d.deliveriesOf(t, id, "", owner) {
 			if one["type"] == "tenant.freeze" || one["type"] == "user.invite" && one["state"] != "dropped" {
-				t.Errorf("of the time of the freeze there is %v", one)
+				t.Errorf("after the freeze there is the delivery %v", one)
 			}
 		}
 	}, masterKey(t))
 }
 
-func (h *recorder) withWebhooks() []step {
-	to := newEndpoint(h.t)
+func (r *recorder) webhookSteps() []step {
+	to := newEndpoint(r.t)
 	id := ""
 	return []step{
 		{"a webhook", func() {
-			a := h.ask("POST "+hooksPath, m{"url": to.URL + "/in?token=x", "events": []string{"policy.*"}, "about": "Sync"}, h.as(h.ann)).ok(201)
+			a := r.ask("POST "+hooksPath, m{"url": to.URL + "/in?token=x", "events": []string{"policy.*"}, "about": "Sync"}, r.as(r.ann)).ok(201)
 			id = a.text("webhook.id")
-			h.keep(a.text("secret"))
-			h.names[id] = "HOOK"
+			r.keep(a.text("secret"))
+			r.names[id] = "HOOK"
 		}, []string{
 			`Acme: ann done webhook.create webhook HOOK, url "" "` + to.URL + `/in?…", events "" "policy.*", about "" "Sync", enabled "" "true"`,
 		}},
 		{"a webhook by a USER", func() {
-			h.ask("POST "+hooksPath, m{"url": to.URL, "events": []string{"*"}}, h.as(h.bob)).fails(403, "forbidden")
+			r.ask("POST "+hooksPath, m{"url": to.URL, "events": []string{"*"}}, r.as(r.bob)).fails(403, "forbidden")
 		}, []string{
 			`Acme: bob refused webhook.manage tenant Acme, reason "" "forbidden"`,
 		}},
 		{"a webhook changed", func() {
 			for range 2 {
-				h.ask("PATCH "+hooksPath+"/"+id, m{"events": []string{"role.*"}, "include": []string{"email"}}, h.as(h.ann)).ok(200)
+				r.ask("PATCH "+hooksPath+"/"+id, m{"events": []string{"role.*"}, "include": []string{"email"}}, r.as(r.ann)).ok(200)
 			}
 		}, []string{
 			`Acme: ann done webhook.update webhook HOOK, events "policy.*" "role.*", include "" "email"`,
 		}},
 		{"a webhook used", func() {
-			h.keep(h.ask("POST "+hooksPath+"/"+id+"/rotate-secret", m{}, h.as(h.ann)).ok(201).text("secret"))
-			h.ask("POST "+hooksPath+"/"+id+"/test", nil, h.as(h.ann)).ok(200)
-			h.ask("PATCH "+hooksPath+"/"+id, m{"events": []string{"webhook.rotate"}}, h.as(h.ann)).ok(200)
-			h.ask("POST "+hooksPath+"/"+id+"/replay", nil, h.as(h.ann)).ok(202).is("queued", 1.0)
-			delivery := h.server.deliveriesOf(h.t, id, "", h.as(h.ann))[0]["id"].(string)
-			h.names[delivery] = "DELIVERY"
-			h.ask("POST "+hooksPath+"/deliveries/"+delivery+"/retry", nil, h.as(h.ann)).ok(202)
+			r.keep(r.ask("POST "+hooksPath+"/"+id+"/rotate-secret", m{}, r.as(r.ann)).ok(201).text("secret"))
+			r.ask("POST "+hooksPath+"/"+id+"/test", nil, r.as(r.ann)).ok(200)
+			r.ask("PATCH "+hooksPath+"/"+id, m{"events": []string{"webhook.rotate"}}, r.as(r.ann)).ok(200)
+			r.ask("POST "+hooksPath+"/"+id+"/replay", nil, r.as(r.ann)).ok(202).is("queued", 1.0)
+			delivery := r.server.deliveriesOf(r.t, id, "", r.as(r.ann))[0]["id"].(string)
+			r.names[delivery] = "DELIVERY"
+			r.ask("POST "+hooksPath+"/deliveries/"+delivery+"/retry", nil, r.as(r.ann)).ok(202)
 		}, []string{
 			`Acme: ann done webhook.rotate webhook HOOK, previousEndsAt "" "TIME"`,
 			`Acme: ann done webhook.test webhook HOOK, status "" "204"`,
@@ -420,7 +421,7 @@ func (h *recorder) withWebhooks() []step {
 			`Acme: ann done webhook.retry webhook HOOK, deliveryId "" "DELIVERY"`,
 		}},
 		{"a webhook deleted", func() {
-			h.ask("DELETE "+hooksPath+"/"+id, nil, h.as(h.ann)).ok(204)
+			r.ask("DELETE "+hooksPath+"/"+id, nil, r.as(r.ann)).ok(204)
 		}, []string{
 			`Acme: ann done webhook.delete webhook HOOK, url "` + to.URL + `/in?…" ""`,
 		}},

@@ -23,10 +23,10 @@ func setHash(f *apptest.Fixture, p apptest.Person, hash string) {
 	f.NoError(err)
 }
 
-// busy starts a wrong guess at an account with a slow hash and occupies all other
-// workers of node 0. It returns once hashing has begun; the channel gets the
-// guess's error.
-func busy(f *apptest.Fixture, ctx context.Context, passes uint32) (apptest.Person, <-chan error) {
+// occupyWorkers starts a wrong guess at an account whose hash takes more memory than the
+// pool of node 0 is built for, so that it takes all workers. It returns once hashing has
+// begun; the channel gets the guess's error.
+func occupyWorkers(f *apptest.Fixture, ctx context.Context, passes uint32) (apptest.Person, <-chan error) {
 	f.Helper()
 	_, slow := f.Tenant()
 	digest := strings.Repeat("A", 43) // of no password: the guess fails after all passes
@@ -140,8 +140,8 @@ func TestAttemptsThatCantBeJudged(t *testing.T) {
 	})
 }
 
-// TestHangingUp: a client that disconnects before its password is checked isn't
-// charged for the attempt; one that disconnects afterwards is.
+// TestHangingUp: an attempt whose client disconnects before hashing has begun doesn't
+// count. If the client disconnects while it is hashed, a wrong password counts.
 func TestHangingUp(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestHangingUp(t *testing.T) {
 			f := apptest.New(t, e, apptest.ProductionLimits, time.Now)
 			_, ann := f.Tenant()
 			guessing, stop := context.WithCancel(t.Context())
-			slow, guess := busy(f, guessing, 32)
+			slow, guess := occupyWorkers(f, guessing, 32)
 			for range apptest.ProductionLimits.PerAccount + 1 {
 				ctx, hangUp := context.WithCancel(t.Context())
 				waiting := make(chan error)
@@ -166,9 +166,9 @@ func TestHangingUp(t *testing.T) {
 			}
 			stop() // while it is being hashed
 			if err := <-guess; apptest.Code(err) != doorward.CodeUnavailable {
-				t.Fatalf("hanging up after the hash ends with %v", err)
+				t.Fatalf("hanging up during the hash ends with %v", err)
 			}
-			f.Until("the wrong one is counted", func() bool { return inFlight(f) == 0 })
+			f.Until("the wrong password is counted", func() bool { return inFlight(f) == 0 })
 			if got := f.CountFailures("account:" + slow.User.Email); got != 1 {
 				t.Errorf("%d failures are counted, want that of the wrong password", got)
 			}
@@ -221,28 +221,28 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 			devices = append(devices, hash[:])
 		}
 		for _, c := range []struct {
-			name string
-			of   func(i int) [][]byte
-			most int
+			name    string
+			devices func(i int) [][]byte
+			left    int // tries that the limits of the devices, 10 each and 30 in all, still allow
 		}{
 			{"one device", func(int) [][]byte { return devices[:1] }, 10},
 			{"two, in any order", func(i int) [][]byte { return [][]byte{devices[1+i%2], devices[2-i%2]} }, 20},
 			{"all", func(i int) [][]byte { return devices[i%6:][:1] }, 0},
 		} {
-			for round := range 4 { // those in flight delay others
+			for round := range 4 { // in one alone, attempts beside those in flight are refused before the limit is reached
 				got := apptest.CountCodes(apptest.Concurrently(60, func(i int) error {
 					by := apptest.Anonymous(i)
-					by.Devices = c.of(i)
+					by.Devices = c.devices(i)
 					_, err := f.Node(i).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.Password(1), "")
 					return err
 				}))
-				c.most -= got[doorward.CodeInvalidCredentials]
-				if c.most < 0 || got[doorward.CodeInvalidCredentials]+got[doorward.CodeTooManyAttempts] != 60 {
+				c.left -= got[doorward.CodeInvalidCredentials]
+				if c.left < 0 || got[doorward.CodeInvalidCredentials]+got[doorward.CodeTooManyAttempts] != 60 {
 					f.Errorf("%s, round %d: %v", c.name, round, got)
 				}
 			}
-			if c.most != 0 {
-				f.Errorf("%s: %d tries of the allowance are left", c.name, c.most)
+			if c.left != 0 {
+				f.Errorf("%s: %d tries of the allowance are left", c.name, c.left)
 			}
 		}
 		clock.Move(time.Hour)
@@ -255,7 +255,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 }
 
 // TestDevicesAtOnce: however many browsers are remembered at once, an account
-// keeps twenty, including the one that was used.
+// keeps twenty, including the one that was used before.
 func TestDevicesAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()

@@ -90,10 +90,9 @@ func hashes(f *apptest.Fixture) (n uint64) {
 	return n
 }
 
-// TestHonestLoginsDontWaitForEachOther: logins of one person update two counters,
-// on two nodes. If they locked them in different orders, PostgreSQL would take a
-// second to detect the deadlock.
-func TestHonestLoginsDontWaitForEachOther(t *testing.T) {
+// TestLoginsAtOnceDontDeadlock: logins of one person update two counters, on two
+// nodes, and lock them in the same order.
+func TestLoginsAtOnceDontDeadlock(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
 	_, ann := f.Tenant()
 	for range 5 {

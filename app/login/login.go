@@ -1,11 +1,11 @@
 // Package login turns a proof of identity into a session.
 //
 // A sign-in has three steps: a proof (the password, in WithPassword), the choice of a
-// tenant, and complete, which opens the session. A valid proof ends in an [Outcome],
-// which callers switch on: a session, or a challenge for the second factor, which
-// WithSecond answers (second.go), or FirstFactor where the tenant demands one and the
-// account has none. A challenge settles nothing: the password has cleared no counter and
-// made no browser a known one.
+// tenant, and complete, which opens the session. A valid proof ends in an [Outcome]: a
+// session; or a challenge for the second factor, which WithSecond answers (second.go); or,
+// where the tenant demands a factor and the account has none, a challenge to set up the
+// first one, which WithFirst or WithFirstPasskey completes. Until a challenge is answered,
+// the password has cleared no counter and made no browser a known one.
 package login
 
 import (
@@ -60,6 +60,3 @@ type EnrolmentNeeded struct{ factor.NewChallenge }
 func (SignedIn) isOutcome()        {}
 func (SecondNeeded) isOutcome()    {}
 func (EnrolmentNeeded) isOutcome() {}
-
-// invalid is the one answer for every cause that lies with the caller.
-func invalid() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCredentials, "") }

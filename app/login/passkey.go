@@ -27,7 +27,7 @@ func (l *Login) BeginPasskey(ctx context.Context, by doorward.Caller) (begun fac
 	return begun, err
 }
 
-// WithPasskey signs in with a passkey alone, to the tenant that WithPassword chooses. The
+// WithPasskey signs in with a passkey alone, to the tenant that WithPassword would choose. The
 // session has assurance level 2, since a passkey has verified its user. Errors:
 // challenge_over, invalid_code, too_many_attempts, and only with the right passkey those of
 // WithPassword about the membership and the tenant.
@@ -40,7 +40,7 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 	if err != nil {
 		return nil, err
 	}
-	a := answering{factors: l.factors, by: by, proof: proof, alone: true}
+	a := answering{factors: l.factors, by: by, proof: proof, passkeyOnly: true}
 	c, account, match, err := l.factors.TryUsernameless(ctx, by, c, response)
 	a.c, a.proof.Account = c, account
 	if err != nil {
@@ -54,7 +54,7 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, in.tenantID) })
 }
 
-// refusePasskey is refuse for an answer that may be of no account.
+// refusePasskey is refuse for an answer that may belong to no account.
 func (l *Login) refusePasskey(ctx context.Context, a answering, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeInvalidCode {

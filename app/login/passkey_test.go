@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/internal/passkey/passkeytest"
 )
 
-// passkeyAt sets up a passkey for the caller, begun on one node and finished on another.
-func passkeyAt(f *apptest.Fixture, begin, finish int, by doorward.Caller) (*passkeytest.Authenticator, doorward.Factor) {
+// addPasskey sets up a passkey for the caller, begun on one node and finished on another.
+func addPasskey(f *apptest.Fixture, begin, finish int, by doorward.Caller) (*passkeytest.Authenticator, doorward.Factor) {
 	f.Helper()
 	a := passkeytest.New("http://localhost:8080")
 	begun, err := f.Node(begin).Factors.BeginPasskey(f.Context(), by)
@@ -54,14 +54,14 @@ func finishAlone(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answ
 func TestOnePasskeyAnswerAtOnce(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, ann := f.Tenant()
-		a, _ := passkeyAt(f, 1, 2, ann.Caller)
+		a, _ := addPasskey(f, 1, 2, ann.Caller)
 		for range apptest.Rounds(2, 20) {
 			alone := beginAlone(f, 0)
 			answer := answerTo(f, a, alone)
-			once(f, "alone", func(i int) error { return apptest.ErrorOf(finishAlone(f, i, alone, answer)) })
+			wantOnePass(f, "alone", func(i int) error { return apptest.ErrorOf(finishAlone(f, i, alone, answer)) })
 			asked := f.Challenge(apptest.Anonymous(1), ann)
 			answer = answerTo(f, a, asked)
-			once(f, "after the password", func(i int) error { return codeOf(f, i, asked, answer) })
+			wantOnePass(f, "after the password", func(i int) error { return secondErr(f, i, asked, answer) })
 		}
 		if n := f.Int(`SELECT count(*) FROM factors WHERE disabled_at IS NOT NULL`); n > 0 {
 			f.Error("it was taken for a copy")
@@ -70,8 +70,8 @@ func TestOnePasskeyAnswerAtOnce(t *testing.T) {
 	})
 }
 
-// once fails unless one of the calls at once passes.
-func once(f *apptest.Fixture, name string, finish func(i int) error) {
+// wantOnePass calls finish three times at once, and fails unless exactly one call passes.
+func wantOnePass(f *apptest.Fixture, name string, finish func(i int) error) {
 	f.Helper()
 	got := apptest.CountCodes(apptest.Concurrently(3, finish))
 	if got[""] != 1 || got[doorward.CodeChallengeOver]+got[doorward.CodeInvalidCode] != 2 {
@@ -79,8 +79,8 @@ func once(f *apptest.Fixture, name string, finish func(i int) error) {
 	}
 }
 
-func codeOf(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) error {
-	_, err := second(f, i, apptest.Anonymous(i), b, a)
+func secondErr(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) error {
+	_, err := withSecond(f, i, apptest.Anonymous(i), b, a)
 	return err
 }
 
@@ -89,7 +89,7 @@ func codeOf(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) e
 func TestCopyAtAnotherNode(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, ann := f.Tenant()
-		a, _ := passkeyAt(f, 0, 0, ann.Caller)
+		a, _ := addPasskey(f, 0, 0, ann.Caller)
 		stolen := a.Copy()
 		b := beginAlone(f, 0)
 		in, err := finishAlone(f, 1, b, answerTo(f, a, b))
@@ -117,8 +117,8 @@ func TestRemovingAPasskeyEndsChallenges(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		f.EditTenant(ann, func(s *doorward.TenantSettings) { s.SecondFactor.RememberDays = 2 })
-		a, lost := passkeyAt(f, 0, 1, ann.Caller)
-		other, _ := passkeyAt(f, 2, 0, ann.Caller)
+		a, lost := addPasskey(f, 0, 1, ann.Caller)
+		other, _ := addPasskey(f, 2, 0, ann.Caller)
 		challenge := f.Challenge(apptest.Anonymous(1), ann)
 		in, err := apptest.SignedIn(f.Node(2).Login.WithSecond(f.Context(), apptest.Anonymous(1), challenge.Token.Reveal(), answerTo(f, other, challenge), true))
 		f.NoError(err)
@@ -144,7 +144,7 @@ func TestRemovingAPasskeyEndsChallenges(t *testing.T) {
 		f.NoError(err)
 
 		for i := range f.Nodes { // also with the passkey that is left
-			wantCode(f, codeOf(f, i, atLogin, answerTo(f, other, atLogin)), doorward.CodeChallengeOver)
+			wantCode(f, secondErr(f, i, atLogin, answerTo(f, other, atLogin)), doorward.CodeChallengeOver)
 			_, err := stepUp(f, i, by, atStepUp.Token.Reveal(), login.Evidence{Answer: answerTo(f, other, atStepUp)})
 			wantCode(f, err, doorward.CodeChallengeOver)
 			if !isAsked(i) {

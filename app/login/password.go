@@ -30,8 +30,8 @@ func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, pas
 
 // tenantChoice is the tenant to sign in to, and whether there are others.
 type tenantChoice struct {
-	tenantID string
-	others   bool
+	tenantID  string
+	hasOthers bool
 }
 
 // complete opens the session, settles the attempt and stores the browser, in one transaction.
@@ -49,7 +49,7 @@ func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credenti
 	if err != nil {
 		return l.askForMore(ctx, by, proof, in.tenantID, "", err)
 	}
-	done := SignedIn{Opened: opened, Choice: in.others, Allowance: proof.Allowance()}
+	done := SignedIn{Opened: opened, Choice: in.hasOthers, Allowance: proof.Allowance()}
 	if isNew {
 		done.Device = &device
 	}
@@ -72,7 +72,7 @@ func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenant
 // hasOther reports whether a session can be opened in a tenant besides the one.
 func hasOther(memberships []doorward.User, tenantID string) bool {
 	return slices.ContainsFunc(memberships, func(m doorward.User) bool {
-		return m.TenantID != tenantID && session.Usable(m) == nil
+		return m.TenantID != tenantID && session.CheckUsable(m) == nil
 	})
 }
 
@@ -80,7 +80,7 @@ func hasOther(memberships []doorward.User, tenantID string) bool {
 func choose(memberships []doorward.User, tenantID string) (doorward.User, *doorward.Error) {
 	var first *doorward.User
 	for _, m := range preferred(memberships, tenantID) {
-		if session.Usable(m) == nil {
+		if session.CheckUsable(m) == nil {
 			return m, nil
 		}
 		if first == nil {
@@ -88,10 +88,10 @@ func choose(memberships []doorward.User, tenantID string) (doorward.User, *doorw
 		}
 	}
 	if first == nil {
-		return doorward.User{}, invalid()
+		return doorward.User{}, doorward.Fail(doorward.CodeInvalidCredentials, "") // as for a wrong password
 	}
 	var reason *doorward.Error
-	errors.As(session.Usable(*first), &reason)
+	errors.As(session.CheckUsable(*first), &reason)
 	return *first, reason
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// askForMore makes a challenge where a session was refused for want of a second factor,
-// and ends the attempt without an outcome. Other causes end the attempt.
+// askForMore makes a challenge where a session was refused for want of a second factor.
+// The attempt then counts neither as a failure nor as a success; see
+// credential.Proof.Pause. Other causes end the attempt.
 func (l *Login) askForMore(ctx context.Context, by doorward.Caller, proof credential.Proof, tenantID, sessionID string, cause error) (Outcome, error) {
 	purpose := factor.ForLogin
 	switch {
@@ -146,15 +147,15 @@ func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose)
 	return asked, err
 }
 
-// answering is a sign-in that goes on by a challenge.
+// answering is a sign-in or a step-up that a challenge completes.
 type answering struct {
-	factors  *factor.Factors
-	done     factor.Metric // what its end is counted as
-	by       doorward.Caller
-	c        factor.Challenge
-	proof    credential.Proof
-	remember bool
-	alone    bool // with a passkey, without a password
+	factors     *factor.Factors
+	done        factor.Metric // counts its success; the zero value is factor.Passed
+	by          doorward.Caller
+	c           factor.Challenge
+	proof       credential.Proof
+	remember    bool
+	passkeyOnly bool // without a password
 }
 
 // resume opens the challenge and reserves an attempt.
@@ -167,8 +168,8 @@ func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, pu
 	return answering{factors: l.factors, by: by, c: c, proof: proof}, err
 }
 
-// refuse counts a wrong answer as a failure and records it. Other errors end the attempt, and
-// one that was refused unjudged counts nowhere.
+// refuse counts a wrong answer as a failure and records it. After too_many_attempts, when the
+// answer was not checked, the attempt doesn't count. Other errors end the attempt.
 func (a answering) refuse(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	if doorward.HasCode(err, doorward.CodeTooManyAttempts) {
@@ -215,12 +216,12 @@ func (l *Login) finish(ctx context.Context, a answering, methods []string, use f
 	return done, nil
 }
 
-// open opens a session, or one in place of the session that was to switch to the tenant.
+// open opens a session; for a switch, one that replaces the session that asked for it.
 func (l *Login) open(ctx context.Context, a answering, methods []string, also func(*access.Tx) error) (session.Opened, error) {
 	account := a.proof.Account
 	if a.c.SessionID == "" {
 		how := doorward.Assurance{}
-		if !a.alone {
+		if !a.passkeyOnly {
 			how.AMR = []string{doorward.MethodPassword}
 		}
 		how = how.Proved(l.db.Now(), methods...)
@@ -235,8 +236,8 @@ func (l *Login) open(ctx context.Context, a answering, methods []string, also fu
 	return opened, err
 }
 
-// rememberBrowser is rememberBrowser of a sign-in with a password, and makes the browser
-// stand in for the factor if the person wants that and the tenant allows it.
+// rememberBrowser does what the function of this name does for a password, and makes the
+// browser stand in for the factor if the person wants that and the tenant allows it.
 func (a answering) rememberBrowser(ctx context.Context, tx *access.Tx, hash secret.Hash) (isNew bool, err error) {
 	device, isNew, err := rememberBrowser(ctx, tx, a.by, a.proof.Account, hash)
 	if err != nil || !a.remember || device == nil {

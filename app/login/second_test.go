@@ -14,19 +14,19 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// second answers the challenge on node i.
-func second(f *apptest.Fixture, i int, by doorward.Caller, b factor.NewChallenge, a factor.Answer) (login.SignedIn, error) {
+// withSecond answers the challenge on node i.
+func withSecond(f *apptest.Fixture, i int, by doorward.Caller, b factor.NewChallenge, a factor.Answer) (login.SignedIn, error) {
 	return apptest.SignedIn(f.Node(i).Login.WithSecond(f.Context(), by, b.Token.Reveal(), a, false))
 }
 
-func code(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) doorward.Code {
-	return apptest.Code(apptest.ErrorOf(second(f, i, apptest.Anonymous(i), b, a)))
+func secondCode(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) doorward.Code {
+	return apptest.Code(apptest.ErrorOf(withSecond(f, i, apptest.Anonymous(i), b, a)))
 }
 
-// reenter signs in with a code, and returns the caller.
-func reenter(f *apptest.Fixture, p apptest.Person, a *apptest.Authenticator) doorward.Caller {
+// signInByCode signs in with the password and a code, and returns the caller.
+func signInByCode(f *apptest.Fixture, p apptest.Person, a *apptest.Authenticator) doorward.Caller {
 	f.Helper()
-	in, err := second(f, 0, apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), p), factor.Answer{Code: a.Code(f.DB.Now())})
+	in, err := withSecond(f, 0, apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), p), factor.Answer{Code: a.Code(f.DB.Now())})
 	f.NoError(err)
 	by := apptest.Anonymous(1).As(in.User)
 	by.Principal = doorward.PrincipalOf(in.User, in.Session)
@@ -48,7 +48,7 @@ func onThreeNodes(t *testing.T, test func(*apptest.Fixture, *apptest.MovedClock)
 }
 
 // TestSecondStep: after the password a challenge, after the code a session of level 2. The
-// challenge is good once, and a code is, too.
+// challenge works once, and so does a code.
 func TestSecondStep(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, ann := f.Tenant()
@@ -59,7 +59,7 @@ func TestSecondStep(t *testing.T) {
 			f.Errorf("%+v", b)
 		}
 		answer := factor.Answer{Code: a.Code(f.DB.Now())}
-		in, err := second(f, 1, apptest.Anonymous(1), b, answer)
+		in, err := withSecond(f, 1, apptest.Anonymous(1), b, answer)
 		if err != nil || in.Session.AAL != 2 || fmt.Sprint(in.Session.AMR) != "[pwd otp mfa]" || in.Device == nil {
 			f.Fatalf("%+v, %v", in.Session, err)
 		}
@@ -68,10 +68,10 @@ func TestSecondStep(t *testing.T) {
 				f.Errorf("node %d: %+v, %v", i, p, err)
 			}
 		}
-		if got := code(f, 2, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
+		if got := secondCode(f, 2, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
 			f.Errorf("the challenge again: %q", got)
 		}
-		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), ann), answer); got != doorward.CodeInvalidCode {
+		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), ann), answer); got != doorward.CodeInvalidCode {
 			f.Errorf("the code again: %q", got)
 		}
 		f.RecordDue()
@@ -108,7 +108,7 @@ func TestOneCodeAtOnce(t *testing.T) {
 			}
 			for name, answer := range map[string]factor.Answer{"code": {Code: a.Code(f.DB.Now())}, "recovery code": {RecoveryCode: a.Recovery[0]}} {
 				got := apptest.CountCodes(apptest.Concurrently(32, func(i int) error {
-					return apptest.ErrorOf(second(f, i, apptest.Anonymous(i), challenges[i], answer))
+					return apptest.ErrorOf(withSecond(f, i, apptest.Anonymous(i), challenges[i], answer))
 				}))
 				if got[""] != 1 || got[doorward.CodeInvalidCode]+got[doorward.CodeChallengeOver] != 31 {
 					f.Errorf("%s: %v", name, got)
@@ -116,7 +116,7 @@ func TestOneCodeAtOnce(t *testing.T) {
 			}
 			one := f.Challenge(apptest.Anonymous(1), ann)
 			got := apptest.CountCodes(apptest.Concurrently(32, func(i int) error {
-				return apptest.ErrorOf(second(f, i, apptest.Anonymous(i), one, factor.Answer{RecoveryCode: a.Recovery[1+i%9]}))
+				return apptest.ErrorOf(withSecond(f, i, apptest.Anonymous(i), one, factor.Answer{RecoveryCode: a.Recovery[1+i%9]}))
 			}))
 			if got[""] != 1 || got[doorward.CodeChallengeOver] != 31 {
 				f.Errorf("one challenge: %v", got)
@@ -129,8 +129,9 @@ func TestOneCodeAtOnce(t *testing.T) {
 	}
 }
 
-// TestOneCodeForAllUses: the code that has confirmed an app at once in many requests is good
-// for nothing else, and of logins and step-ups with the next one at once one passes.
+// TestOneCodeForAllUses: of 16 concurrent confirmations of an app with one code, one passes,
+// and no login accepts this code. Of 16 concurrent logins and step-ups with the next code,
+// one passes.
 func TestOneCodeForAllUses(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -145,14 +146,14 @@ func TestOneCodeForAllUses(t *testing.T) {
 		if n := f.CountRows("recovery_codes"); got[""] != 1 || got[doorward.CodeNotFound] != 15 || n != doorward.RecoveryCodes {
 			f.Errorf("confirming: %v, %d recovery codes", got, n)
 		}
-		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: first}); got != doorward.CodeInvalidCode {
+		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: first}); got != doorward.CodeInvalidCode {
 			f.Errorf("the code that has confirmed: %q", got)
 		}
 		next := a.Code(f.DB.Now())
 		var uses []func() error
 		for i := range 8 {
 			b, up := f.Challenge(apptest.Anonymous(1), ann), beginStepUp(f, ann.Caller)
-			uses = append(uses, func() error { return codeOf(f, i, b, factor.Answer{Code: next}) }, func() error {
+			uses = append(uses, func() error { return secondErr(f, i, b, factor.Answer{Code: next}) }, func() error {
 				return apptest.ErrorOf(stepUp(f, i, ann.Caller, up, byCode(next)))
 			})
 		}
@@ -172,11 +173,11 @@ func TestFiveTries(t *testing.T) {
 		a := f.Enrol(ann)
 		b := f.Challenge(apptest.Anonymous(1), ann)
 		for i := range doorward.ChallengeTries {
-			if got := code(f, i, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
+			if got := secondCode(f, i, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
 				f.Fatalf("try %d: %q", i, got)
 			}
 		}
-		if got := code(f, 0, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
+		if got := secondCode(f, 0, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
 			f.Errorf("the sixth try: %q", got)
 		}
 		if n := f.CountFailures("account:" + ann.User.Email); n != doorward.ChallengeTries {
@@ -187,14 +188,14 @@ func TestFiveTries(t *testing.T) {
 		if n := f.CountFailures("account:" + ann.User.Email); n != doorward.ChallengeTries {
 			f.Errorf("after the right password %d failures are counted", n)
 		}
-		if got := code(f, 1, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
+		if got := secondCode(f, 1, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
 			f.Errorf("%q", got)
 		}
 		if got := f.TryLogin(ann.User.Email, apptest.FirstPassword); got != doorward.CodeTooManyAttempts {
 			f.Errorf("a password right after too many wrong codes: %q", got)
 		}
 		clock.Move(time.Hour)
-		if got := code(f, 2, f.Challenge(apptest.Anonymous(2), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
+		if got := secondCode(f, 2, f.Challenge(apptest.Anonymous(2), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
 			f.Errorf("the right code: %q", got)
 		}
 		if n := f.CountFailures("account:" + ann.User.Email); n != 0 {
@@ -203,9 +204,9 @@ func TestFiveTries(t *testing.T) {
 	})
 }
 
-// TestCodesAreNotGuessedForEver: after 100 wrong codes none is right any more, whatever the
-// mailbox resets; a recovery code still is, and lets codes be used again.
-func TestCodesAreNotGuessedForEver(t *testing.T) {
+// TestHundredWrongCodes: after 100 wrong codes even the right one is refused, also after a
+// password reset by mail. A recovery code is accepted, and so are codes afterwards.
+func TestHundredWrongCodes(t *testing.T) {
 	limits := credential.Limits{PerAccount: 1000, PerIP: 1000}
 	f := apptest.New(t, apptest.SQLite, limits, time.Now)
 	_, ann := f.Tenant()
@@ -213,7 +214,7 @@ func TestCodesAreNotGuessedForEver(t *testing.T) {
 	for range 100 / doorward.ChallengeTries {
 		b := f.Challenge(apptest.Anonymous(1), ann)
 		for range doorward.ChallengeTries {
-			if got := code(f, 0, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
+			if got := secondCode(f, 0, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
 				f.Fatalf("a wrong code: %q", got)
 			}
 		}
@@ -221,7 +222,7 @@ func TestCodesAreNotGuessedForEver(t *testing.T) {
 	f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.ResetToken(ann), apptest.FirstPassword, apptest.FirstPassword)))
 	answer := func(a factor.Answer, want doorward.Code) {
 		f.Helper()
-		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), ann), a); got != want {
+		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), ann), a); got != want {
 			f.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -230,7 +231,7 @@ func TestCodesAreNotGuessedForEver(t *testing.T) {
 	var refused *doorward.Error
 	_, err := f.Node(0).Login.WithSecond(f.Context(), apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), ann).Token.Reveal(), factor.Answer{Code: right}, false)
 	if !errors.As(err, &refused) || len(refused.Fields) != 1 || refused.Fields[0].Pointer != "/code" || refused.Fields[0].Code != "closed" {
-		f.Errorf("%v with %v: a page would tell the person to wait", err, refused)
+		f.Errorf("%v with %v, want /code closed, or a page tells the person to wait", err, refused)
 	}
 	if n := f.CountFailures("account:" + ann.User.Email); n != 0 {
 		f.Errorf("a code that was not judged counts: %d", n)
@@ -250,8 +251,8 @@ func TestCodesAreNotGuessedForEver(t *testing.T) {
 	}
 }
 
-// TestFalseChallenges: a challenge is good for its purpose, its account and its time, and
-// not beyond a change of the password or of the factors.
+// TestFalseChallenges: a challenge works for its purpose, for its account and until its end,
+// and not after a change of the password or of the factors.
 func TestFalseChallenges(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -260,11 +261,11 @@ func TestFalseChallenges(t *testing.T) {
 		f.Enrol(bob)
 		over := func(why string, b factor.NewChallenge) {
 			f.Helper()
-			if got := code(f, 1, b, factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeChallengeOver {
+			if got := secondCode(f, 1, b, factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeChallengeOver {
 				f.Errorf("%s: %q", why, got)
 			}
 		}
-		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), bob), factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeInvalidCode {
+		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), bob), factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeInvalidCode {
 			f.Errorf("another account's challenge: %q", got)
 		}
 		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.Since = f.DB.Now().Add(-time.Second) })
@@ -330,7 +331,7 @@ func TestRememberedBrowser(t *testing.T) {
 		enters(by, false)
 		days(30)
 		enters(by, true)
-		_, err := f.Node(0).Factors.NewRecoveryCodes(f.Context(), reenter(f, ann, a))
+		_, err := f.Node(0).Factors.NewRecoveryCodes(f.Context(), signInByCode(f, ann, a))
 		f.NoError(err)
 		enters(by, false)
 	})
@@ -375,7 +376,7 @@ func TestEnrolmentAtLogin(t *testing.T) {
 		if _, err := f.Node(0).Factors.EnrolBy(f.Context(), apptest.Anonymous(2), other.Token.Reveal(), ""); apptest.Code(err) != doorward.CodeChallengeOver {
 			f.Errorf("a second factor by the password alone: %v", err)
 		}
-		if got := code(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
+		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
 			f.Errorf("the next login: %q", got)
 		}
 	})
@@ -391,7 +392,7 @@ func TestGraceEnds(t *testing.T) {
 			s.SecondFactor = doorward.SecondFactor{Since: f.DB.Now(), Roles: []doorward.Role{doorward.RoleUser, doorward.RoleOwner}, GraceDays: 1}
 		})
 		clock.Move(23*time.Hour + 30*time.Minute)
-		in, err := second(f, 0, apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), owner), factor.Answer{Code: a.Code(f.DB.Now())})
+		in, err := withSecond(f, 0, apptest.Anonymous(1), f.Challenge(apptest.Anonymous(1), owner), factor.Answer{Code: a.Code(f.DB.Now())})
 		f.NoError(err)
 		covered, spared := f.SignIn(ann.User.Email, apptest.FirstPassword), f.SignIn(bob.User.Email, apptest.FirstPassword)
 		want := func(left int) {
@@ -443,7 +444,7 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 		if err != nil || !ok || !f.IsValid(weak.Token) {
 			f.Fatalf("%T, %v", o, err)
 		}
-		done, err := second(f, 2, apptest.Anonymous(1), needed.NewChallenge, factor.Answer{RecoveryCode: a.Recovery[0]})
+		done, err := withSecond(f, 2, apptest.Anonymous(1), needed.NewChallenge, factor.Answer{RecoveryCode: a.Recovery[0]})
 		if err != nil || done.Session.TenantID != boss.User.TenantID || done.Session.AAL != 2 || !done.Session.CreatedAt.Equal(weak.Session.CreatedAt) {
 			f.Fatalf("%+v, %v", done.Session, err)
 		}
@@ -459,21 +460,22 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 	})
 }
 
-// TestTallies: what is counted for metrics, on the node that has done it.
+// TestTallies: a node counts, for metrics, the challenges that it has made and the answers to
+// them.
 func TestTallies(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
 		a := f.Enrol(ann)
 		n := f.Node(0)
 		before := map[factor.Metric]uint64{}
-		want := func(h factor.Metric, times uint64) {
+		want := func(m factor.Metric, times uint64) {
 			f.Helper()
-			if got := n.Factors.Tallied(h) - before[h]; got != times {
-				f.Errorf("%d is counted %d times, want %d", h, got, times)
+			if got := n.Factors.Tallied(m) - before[m]; got != times {
+				f.Errorf("metric %d is counted %d times, want %d", m, got, times)
 			}
 		}
-		for h := factor.Passed; h <= factor.Refused; h++ {
-			before[h] = n.Factors.Tallied(h)
+		for m := factor.Passed; m <= factor.Refused; m++ {
+			before[m] = n.Factors.Tallied(m)
 		}
 		answer := func(a factor.Answer) {
 			f.Helper()
@@ -485,7 +487,7 @@ func TestTallies(t *testing.T) {
 		answer(factor.Answer{RecoveryCode: a.Recovery[0]})
 		answer(factor.Answer{Code: a.Code(f.DB.Now())})
 		clock.Move(time.Minute)
-		by := reenter(f, ann, a)
+		by := signInByCode(f, ann, a)
 		clock.Move(time.Minute)
 		begun, err := n.Login.BeginStepUp(f.Context(), by)
 		f.NoError(err)

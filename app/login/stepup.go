@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/app/session"
 )
 
-// BeginStepUp makes a challenge by which the caller proves their session again: with a
-// second factor if the account has one, else with the password.
+// BeginStepUp makes a challenge by which the caller proves again who they are, for this
+// session: with a second factor if the account has one, else with the password.
 func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
 	return l.beginStepUp(ctx, by, func(*access.Tx) {})
 }
@@ -28,7 +28,7 @@ func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(
 	if err != nil {
 		return begun, err
 	}
-	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, ofSession(by), func(tx *access.Tx) (err error) {
+	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, sessionObject(by), func(tx *access.Tx) (err error) {
 		event(tx)
 		begun, err = l.factors.Begin(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)
 		return err
@@ -39,7 +39,7 @@ func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(
 	return begun, err
 }
 
-// StepUpMethods are those by which the caller can prove their session again.
+// StepUpMethods returns the methods that can answer a challenge of BeginStepUp.
 func (l *Login) StepUpMethods(ctx context.Context, by doorward.Caller) ([]string, error) {
 	account, err := access.OwnAccount(ctx, l.db.Read(), by)
 	if err != nil {
@@ -48,20 +48,21 @@ func (l *Login) StepUpMethods(ctx context.Context, by doorward.Caller) ([]string
 	return l.factors.Offered(ctx, factor.ForStepUp, account)
 }
 
-func ofSession(by doorward.Caller) doorward.Object {
+func sessionObject(by doorward.Caller) doorward.Object {
 	return doorward.Object{Type: "session", ID: by.SessionID, TenantID: by.TenantID}
 }
 
-// Evidence is what a person proves a session again with: one of these.
+// Evidence is the answer to a challenge of BeginStepUp: one of these.
 type Evidence struct {
 	Password string // of an account without a second factor
 	factor.Answer
 }
 
-// StepUp proves the caller's session again by the answer to its challenge: the session goes
-// on under a new token, and the old one ends on all nodes. No other session changes. Errors:
-// challenge_over, validation_failed (wrong, at /password, /code, /recoveryCode or
-// /credential), too_many_attempts, unauthenticated when the session has ended.
+// StepUp takes the answer to the challenge of the caller's session: the session goes on under
+// a new token with a new time of proof, and the old token ends on all nodes. No other session
+// changes. Errors: challenge_over, validation_failed (wrong, at /password, /code,
+// /recoveryCode or /credential), too_many_attempts, unauthenticated when the session has
+// ended.
 func (l *Login) StepUp(ctx context.Context, by doorward.Caller, token string, with Evidence) (session.Opened, error) {
 	c, account, err := l.factors.Open(ctx, token, factor.ForStepUp)
 	if err == nil && (c.SessionID != by.SessionID || c.UserID != by.ID) {
@@ -153,7 +154,7 @@ func wrongAnswer(a factor.Answer) *doorward.Error {
 	case doorward.ByPasskey:
 		return wrong("/credential", "This passkey doesn't answer the challenge. Begin again.")
 	case doorward.ByRecovery:
-		return wrong("/recoveryCode", "This is no recovery code that is left, or the account has a factor to prove: prove that.")
+		return wrong("/recoveryCode", "This is not one of the recovery codes that are left. If the account has a second factor that works, prove that instead.")
 	}
 	return wrong("/code", "This is not a code that the app shows now, or it was used before. Type the next one.")
 }

@@ -44,8 +44,8 @@ func signedIn(f *apptest.Fixture, p apptest.Person) (doorward.Caller, secret.Tok
 	return by, r.Token
 }
 
-// TestStepUpByPassword: a proof raises one session, under a new token; the old token is
-// dead on every node when the call returns.
+// TestStepUpByPassword: a proof renews one session, under a new token. No node accepts the
+// old token once the call has returned.
 func TestStepUpByPassword(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
@@ -71,15 +71,15 @@ func TestStepUpByPassword(t *testing.T) {
 				p, err = f.Node(i).Sessions.Check(f.Context(), other)
 				f.NoError(err)
 				if !p.AuthAt.Before(before.AuthAt.Add(time.Minute)) {
-					f.Errorf("the other session was raised, too: %v", p.AuthAt)
+					f.Errorf("the other session was renewed, too: %v", p.AuthAt)
 				}
 			}
 		}
 	})
 }
 
-// TestStepUpIsRefused: a wrong answer is a fault of the form, never a 401; challenges are
-// good once, for their session.
+// TestStepUpIsRefused: a wrong answer is a fault of the form, never a 401. A challenge works
+// once, and only for its session.
 func TestStepUpIsRefused(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -116,6 +116,7 @@ func TestStepUpIsRefused(t *testing.T) {
 }
 
 // TestStepUpByCode: a person with a second factor must prove it; the password is not enough.
+// Of 32 concurrent answers with one code, one passes.
 func TestStepUpByCode(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()

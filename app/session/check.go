@@ -153,7 +153,7 @@ func entryOf(c store.Credential, l doorward.SessionLimits, mark uint64) *registr
 	return registry.NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.CreatedAt, life, c.Session.LastSeenAt, mark)
 }
 
-func usable(c store.Credential) bool { return Usable(c.User) == nil }
+func usable(c store.Credential) bool { return CheckUsable(c.User) == nil }
 
 // looksIdle reports whether the session has idled out as far as this node knows.
 func (s *Sessions) looksIdle(session doorward.Session) bool {

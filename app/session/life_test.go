@@ -16,8 +16,8 @@ func limits(idle, absolute time.Duration) doorwardtest.Option {
 	return doorwardtest.SessionLimits(doorward.SessionLimits{Idle: idle, Absolute: absolute, PerUser: 10})
 }
 
-// live reports whether the session is valid, by a check in memory.
-func live(t *testing.T, p *doorwardtest.Person) bool {
+// isLive reports whether the session is valid, by a check in memory.
+func isLive(t *testing.T, p *doorwardtest.Person) bool {
 	t.Helper()
 	status, body := p.Get("/api/v2/access/check")
 	if status != http.StatusOK && status != http.StatusUnauthorized {
@@ -34,12 +34,12 @@ func TestIdleIsExact(t *testing.T) {
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	for range 5 {
 		c.Move(time.Hour - time.Microsecond)
-		if !live(t, ann) {
+		if !isLive(t, ann) {
 			t.Fatal("a session ended before its idle time")
 		}
 	}
 	c.Move(time.Hour)
-	if live(t, ann) {
+	if isLive(t, ann) {
 		t.Error("a session is valid after its idle time")
 	}
 }
@@ -51,19 +51,19 @@ func TestAbsoluteIsExact(t *testing.T) {
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	for _, d := range []time.Duration{time.Hour, time.Hour, time.Hour, 2 * time.Microsecond} {
 		c.Move(d - time.Microsecond)
-		if !live(t, ann) {
+		if !isLive(t, ann) {
 			t.Fatal("a session in use ended before its absolute time")
 		}
 	}
 	c.Move(2 * time.Microsecond)
-	if live(t, ann) {
+	if isLive(t, ann) {
 		t.Error("a session is valid after its absolute time")
 	}
 }
 
-// TestTouchRevivesNothing: uses in flight while the session ends, and written
-// right afterwards, don't revive it, 500 times out of 500.
-func TestTouchRevivesNothing(t *testing.T) {
+// TestUseRevivesNothing: uses in flight while the session ends, and written
+// right afterwards, don't revive it.
+func TestUseRevivesNothing(t *testing.T) {
 	server := doorwardtest.Start(t)
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	sessions := server.Node.App.Sessions
@@ -115,13 +115,13 @@ func TestUseIsWritten(t *testing.T) {
 	first := written()
 	for range 5 {
 		server.Advance(10 * time.Second)
-		live(t, ann)
+		isLive(t, ann)
 	}
 	if got := written(); !got.Equal(first) {
 		t.Errorf("a use was written %v after the last one", got.Sub(first))
 	}
 	server.Advance(11 * time.Second)
-	live(t, ann)
+	isLive(t, ann)
 	if got := written(); got.Sub(first) < time.Minute {
 		t.Errorf("a use a minute later was not written: %v", got.Sub(first))
 	}
@@ -135,7 +135,7 @@ func TestRememberedDoesNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !live(t, ann) {
+	if !isLive(t, ann) {
 		t.Fatal("the session is invalid")
 	}
 	sessions, found := server.Node.App.Sessions, 0

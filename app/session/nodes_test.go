@@ -88,44 +88,44 @@ func check(t *testing.T, on *doorwardtest.Server, token secret.Token) doorward.C
 	return ""
 }
 
-func (p *pair) is(on *doorwardtest.Server, token secret.Token, want doorward.Code, when string) {
+func (p *pair) want(on *doorwardtest.Server, token secret.Token, want doorward.Code, when string) {
 	p.Helper()
 	if got := check(p.T, on, token); got != want {
 		p.Errorf("%s: %q, want %q", when, got, want)
 	}
 }
 
-// TestOtherNodeSawItUsed: a node that finds a session idle, whose use on another
+// TestUseOnAnotherNodeCounts: a node that finds a session idle, whose use on another
 // node isn't written yet, asks for that use: it ends the session neither too early
 // nor too late.
-func TestOtherNodeSawItUsed(t *testing.T) {
+func TestUseOnAnotherNodeCounts(t *testing.T) {
 	p := newPair(t)
 	for range 5 { // the use waits to be written
 		token := login(t, p.a, p.ann)
 		p.Move(59 * time.Minute)
-		p.is(p.a, token, "", "in use")
+		p.want(p.a, token, "", "in use")
 		p.Move(time.Minute + time.Second)
-		p.is(p.b, token, "", "a minute after a use that waits to be written")
+		p.want(p.b, token, "", "a minute after a use that waits to be written")
 	}
 
 	token := login(t, p.a, p.ann)
 	p.Move(58 * time.Minute)
-	p.is(p.a, token, "", "in use")
+	p.want(p.a, token, "", "in use")
 	if err := p.a.Node.App.Sessions.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p.Move(30 * time.Second) // too soon after the last write
-	p.is(p.a, token, "", "in use")
+	p.want(p.a, token, "", "in use")
 	p.Move(time.Hour - time.Microsecond)
-	p.is(p.b, token, "", "an hour less a microsecond after the last use, of which one node knows")
+	p.want(p.b, token, "", "an hour less a microsecond after the last use, of which one node knows")
 	p.Move(time.Hour)
-	p.is(p.a, token, doorward.CodeUnauthenticated, "an hour after the last use")
-	p.is(p.b, token, doorward.CodeUnauthenticated, "an hour after the last use")
+	p.want(p.a, token, doorward.CodeUnauthenticated, "an hour after the last use")
+	p.want(p.b, token, doorward.CodeUnauthenticated, "an hour after the last use")
 }
 
-// TestSilentNodeLeavesItOpen: while a node doesn't report its last use of a
+// TestIdleIsUnknownWhileANodeIsSilent: while a node doesn't report its last use of a
 // session, a check answers neither that the session is over nor that it is valid.
-func TestSilentNodeLeavesItOpen(t *testing.T) {
+func TestIdleIsUnknownWhileANodeIsSilent(t *testing.T) {
 	p := newPair(t)
 	token := login(t, p.a, p.ann)
 	gate, heard := make(chan struct{}), make(chan struct{})
@@ -145,12 +145,12 @@ func TestSilentNodeLeavesItOpen(t *testing.T) {
 		<-time.After(time.Millisecond)
 	}
 	p.Move(time.Hour)
-	p.is(p.b, token, doorward.CodeUnavailable, "idle, as far as is known")
+	p.want(p.b, token, doorward.CodeUnavailable, "idle, unless the silent node has seen it")
 	<-heard
 	close(gate)
 	leave()
 	running.Wait()
-	p.is(p.b, token, doorward.CodeUnauthenticated, "idle, as everybody knows")
+	p.want(p.b, token, doorward.CodeUnauthenticated, "idle, after the silent node has left")
 }
 
 // TestSessionLimitHoldsInMemory: the session beyond the limit is gone from the
@@ -168,43 +168,43 @@ func TestSessionLimitHoldsInMemory(t *testing.T) {
 				want = doorward.CodeUnauthenticated
 			}
 			for range 2 { // the second time from memory
-				p.is(p.a, token, want, "on the first node")
-				p.is(p.b, token, want, "on the second node")
+				p.want(p.a, token, want, "on the first node")
+				p.want(p.b, token, want, "on the second node")
 			}
 		}
 	}
 }
 
-// TestLimitsAreExact, to the microsecond, in memory and on a node that must ask
-// the database.
+// TestLimitsAreExact: the limits are exact to the microsecond, in memory and on a node that
+// must ask the database.
 func TestLimitsAreExact(t *testing.T) {
 	p := newPair(t, doorwardtest.SessionLimits(doorward.SessionLimits{Idle: time.Hour, Absolute: 3 * time.Hour, PerUser: 10}))
 	for _, second := range []*doorwardtest.Server{p.a, p.b} {
 		idle := login(t, p.a, p.ann)
 		for range 2 {
 			p.Move(time.Hour - time.Microsecond)
-			p.is(p.a, idle, "", "a microsecond before it idles out")
+			p.want(p.a, idle, "", "a microsecond before it idles out")
 		}
 		p.Move(time.Hour)
-		p.is(second, idle, doorward.CodeUnauthenticated, "when it idles out")
+		p.want(second, idle, doorward.CodeUnauthenticated, "when it idles out")
 
 		absolute := login(t, p.a, p.ann)
 		for range 5 {
 			p.Move(30 * time.Minute)
-			p.is(p.a, absolute, "", "in use")
+			p.want(p.a, absolute, "", "in use")
 		}
 		p.Move(30*time.Minute - time.Microsecond)
-		p.is(second, absolute, "", "a microsecond before its absolute end")
+		p.want(second, absolute, "", "a microsecond before its absolute end")
 		p.Move(time.Microsecond)
-		p.is(p.a, absolute, doorward.CodeUnauthenticated, "at its absolute end")
-		p.is(p.b, absolute, doorward.CodeUnauthenticated, "at its absolute end")
+		p.want(p.a, absolute, doorward.CodeUnauthenticated, "at its absolute end")
+		p.want(p.b, absolute, doorward.CodeUnauthenticated, "at its absolute end")
 	}
 }
 
 // TestMemoryIsBounded: sessions that don't fit in memory stay valid, their uses
 // count, and they can be ended.
 func TestMemoryIsBounded(t *testing.T) {
-	const places, sessions = 256, 160 // the places are one for each of 256 hashes
+	const places, sessions = 256, 160 // one place in each of the 256 shards of the registry
 	c := newClock()
 	server := doorwardtest.Start(t, withClock(c), func(cfg *node.Config) {
 		cfg.SessionsInMemory = places
@@ -239,7 +239,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestUsesAreWrittenAtTheEnd of the process, including those that came too soon
+// TestUsesAreWrittenAtTheEnd: when the process ends, it also writes uses that came too soon
 // after others to be written at once.
 func TestUsesAreWrittenAtTheEnd(t *testing.T) {
 	c, dsn := newClock(), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db")

@@ -26,7 +26,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 	opened.Session.Assurance = how
 	who := doorward.User{ID: account.ID, Email: account.Email}
 	revocation, err := s.writer.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
-		if err := unchanged(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
+		if err := lockUnchanged(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
 		if err := also(tx); err != nil {
@@ -89,8 +89,8 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err != nil {
 			return err
 		}
-		if err := unchanged(ctx, tx, account, endedError()); err != nil {
-			return notMember(err)
+		if err := lockUnchanged(ctx, tx, account, endedError()); err != nil {
+			return hideMembership(err)
 		}
 		if err := also(tx); err != nil {
 			return err
@@ -100,7 +100,7 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 			return err
 		}
 		if err := opened.admit(ctx, tx); err != nil {
-			return notMember(err)
+			return hideMembership(err)
 		}
 		tx.RecordUserAgent()
 		if err := s.replace(ctx, tx, opened.Session, old); err != nil {
@@ -112,9 +112,9 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 	return opened, s.keep(opened, hash, mark, err)
 }
 
-// notMember hides the difference between a suspended membership and none: to the
+// hideMembership hides the difference between a suspended membership and none: to the
 // caller both are an absent tenant.
-func notMember(err error) error {
+func hideMembership(err error) error {
 	if doorward.HasCode(err, doorward.CodeInvalidCredentials) || doorward.HasCode(err, doorward.CodeMembershipSuspended) {
 		return doorward.Fail(doorward.CodeNotFound, "")
 	}
@@ -167,10 +167,9 @@ func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, s
 	}}, token.Hash()
 }
 
-// unchanged locks the account if it still has the password; otherwise the error is
-// changed. Every action that ends sessions locks in this order: account,
-// membership.
-func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account, changed error) error {
+// lockUnchanged locks the account if it still has the password; otherwise it returns the
+// error changed. Every action that ends sessions locks in this order: account, membership.
+func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account, changed error) error {
 	same, err := tx.LockAccountWithHash(ctx, account.ID, account.PasswordHash)
 	if err == nil && !same {
 		err = changed
@@ -193,7 +192,7 @@ func (o *Opened) admit(ctx context.Context, tx *access.Tx) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.assured(ctx, tx)
+	return o.requireFactor(ctx, tx)
 }
 
 // begin makes now the time of the login and of its proofs.
@@ -208,15 +207,15 @@ func (o *Opened) begin(now time.Time) {
 	}
 }
 
-// assured is nil if the session has the second factor that the account has, or that the
-// tenant demands by now. A browser in which a factor was proved stands in for it, for as
-// long as the tenant allows.
-func (o *Opened) assured(ctx context.Context, tx *access.Tx) (err error) {
+// requireFactor returns nil if the session has the second factor that the account has, or that
+// the tenant demands by now. A browser in which a factor was proved stands in for it, for as
+// long as the tenant allows. Errors: mfa_required, mfa_enrolment_required.
+func (o *Opened) requireFactor(ctx context.Context, tx *access.Tx) (err error) {
 	if o.Session.Remembered = false; o.Session.AAL > 1 {
 		return nil
 	}
 	if o.User.Factors > 0 {
-		if o.Session.Remembered, err = remembered(ctx, tx, o.Session.Tenant.SecondFactor, o.User.Email); err == nil && !o.Session.Remembered {
+		if o.Session.Remembered, err = isRemembered(ctx, tx, o.Session.Tenant.SecondFactor, o.User.Email); err == nil && !o.Session.Remembered {
 			err = doorward.Fail(doorward.CodeMFARequired, "")
 		}
 		return err
@@ -228,8 +227,8 @@ func (o *Opened) assured(ctx context.Context, tx *access.Tx) (err error) {
 	return nil
 }
 
-// remembered reports whether the caller's browser stands in for the second factor.
-func remembered(ctx context.Context, tx *access.Tx, demand doorward.SecondFactor, email string) (bool, error) {
+// isRemembered reports whether the caller's browser stands in for the second factor.
+func isRemembered(ctx context.Context, tx *access.Tx, demand doorward.SecondFactor, email string) (bool, error) {
 	if demand.RememberDays == 0 {
 		return false, nil
 	}
@@ -254,7 +253,7 @@ func membership(ctx context.Context, tx *access.Tx, session doorward.Session) (d
 	if !active { // resumed since RecordLogin, so not locked: refuse
 		user.Status = doorward.UserSuspended
 	}
-	return user, Usable(user)
+	return user, CheckUsable(user)
 }
 
 // insert writes the session and enforces the limit of sessions per user.
@@ -268,9 +267,9 @@ func (s *Sessions) insert(ctx context.Context, tx *access.Tx, session doorward.S
 	return s.endOldest(ctx, tx, session)
 }
 
-// Usable returns nil when a session may be opened in the membership; see
+// CheckUsable returns nil when a session may be opened in the membership; see
 // access.CanSignIn.
-func Usable(u doorward.User) error { return access.CanSignIn(u).Err() }
+func CheckUsable(u doorward.User) error { return access.CanSignIn(u).Err() }
 
 // endOldest ends the user's oldest sessions beyond the limit.
 func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, opened doorward.Session) error {

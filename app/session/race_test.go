@@ -58,13 +58,13 @@ func TestOneSwitch(t *testing.T) {
 		if f.IsValid(guest.Token) || f.CountValid(&o) != 1 {
 			f.Errorf("the old session is valid: %v; %d new ones are", f.IsValid(guest.Token), f.CountValid(&o))
 		}
-		switchesCross(f, owner, guest, joined.TenantID, zeta.ID)
+		switchInBothDirections(f, owner, guest, joined.TenantID, zeta.ID)
 	})
 }
 
-// switchesCross: people who switch between two tenants write to both trails.
-// Switches in opposite directions don't deadlock.
-func switchesCross(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta string) {
+// switchInBothDirections fails if switches in opposite directions deadlock: a switch between
+// two tenants writes to both trails.
+func switchInBothDirections(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta string) {
 	f.Helper()
 	guest = f.SignIn(guest.User.Email, apptest.FirstPassword)
 	_, token := f.Invite(moved(f, guest, zeta), owner.User.Email, doorward.RoleViewer)

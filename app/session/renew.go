@@ -20,7 +20,7 @@ func (s *Sessions) Renew(ctx context.Context, by doorward.Caller, account doorwa
 	hash := opened.Token.Hash()
 	on := doorward.Object{Type: "session", ID: by.SessionID, TenantID: by.TenantID}
 	revocation, err := s.writer.Do(ctx, by, doorward.SessionStepUp, on, func(tx *access.Tx) error {
-		if err := unchanged(ctx, tx, account, endedError()); err != nil {
+		if err := lockUnchanged(ctx, tx, account, endedError()); err != nil {
 			return err
 		}
 		if err := also(tx); err != nil {

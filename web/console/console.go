@@ -282,7 +282,7 @@ func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
 func (h *console) otherTenants(ctx context.Context, c *ui.Call) ([]doorward.User, error) {
 	all, err := h.app.Users.Memberships(ctx, c.Caller)
 	return slices.DeleteFunc(all, func(m doorward.User) bool {
-		return m.TenantID == c.Caller.TenantID || session.Usable(m) != nil
+		return m.TenantID == c.Caller.TenantID || session.CheckUsable(m) != nil
 	}), err
 }
 

@@ -116,7 +116,7 @@ func required(c *ui.Call, names ...string) error {
 func usable(memberships []doorward.User) []doorward.User {
 	var all []doorward.User
 	for _, m := range memberships {
-		if session.Usable(m) == nil {
+		if session.CheckUsable(m) == nil {
 			all = append(all, m)
 		}
 	}

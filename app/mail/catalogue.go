@@ -50,7 +50,7 @@ type message struct {
 	Note       *sentence
 }
 
-// sentence is text with variables, the fields of words.
+// sentence is a template over variables.
 type sentence struct{ *template.Template }
 
 // UnmarshalYAML is for package yaml.
@@ -69,12 +69,12 @@ func (s *sentence) UnmarshalYAML(node *yaml.Node) error {
 
 // fill returns the sentence with the variables filled in. An error is a defect of
 // a catalogue, which the tests of this package find.
-func (s *sentence) fill(w variables) (text, error) {
+func (s *sentence) fill(v variables) (text, error) {
 	if s == nil {
 		return "", nil
 	}
 	var out bytes.Buffer
-	err := s.Execute(&out, w)
+	err := s.Execute(&out, v)
 	return text(strings.Join(strings.Fields(out.String()), " ")), err
 }
 
@@ -115,8 +115,8 @@ func readCatalogue(source []byte) (c catalogue, err error) {
 	return c, err
 }
 
-// language is the catalogue for a BCP 47 tag, found by removing subtags from the
-// end (RFC 4647, section 3.4).
+// language returns the tag of the catalogue for a BCP 47 tag, found by removing subtags
+// from the end (RFC 4647, section 3.4).
 func language(locale string) string {
 	for tag := strings.ToLower(locale); tag != ""; {
 		if _, ok := catalogues()[tag]; ok {

@@ -54,7 +54,10 @@ func (m *Mail) composeEmailUndo(ctx context.Context, tx *store.Tx, row store.Mai
 // composeEmailRestored makes the notice to the new address, after the change was undone.
 func (m *Mail) composeEmailRestored(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	c, locale, err := emailChange(ctx, tx, row)
-	if err != nil || c.UndoneAt == nil {
+	if err == nil && c.UndoneAt == nil {
+		err = store.ErrNone
+	}
+	if err != nil {
 		return nil, err
 	}
 	return renderMail(row.Kind, locale, variables{Email: row.Recipient, Site: m.site(), At: minute(*c.UndoneAt)}), nil

@@ -6,12 +6,12 @@
 // delays only mails, and the database never holds a usable token: it is made when
 // the mail is sent, and only its hash is stored.
 //
-//	mail.go       the queue, the mails with a link
+//	mail.go       the queue, invitations and password resets
+//	email.go      the mails about a change of address
 //	notice.go     kinds of mails; the notices of what has happened
 //	render.go     the variables filled in, as plain text and as HTML
 //	style.go      colour and logo of the HTML
 //	catalogue.go  texts by language, from text/*.yaml
-//	browser.go    names of browsers and systems
 //
 // Package outbox decides when and in what order mails are tried. Several workers,
 // in several processes, may serve one queue. If a worker dies after the mail
@@ -103,9 +103,9 @@ func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
 // failed mail is recorded in its row.
 func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 
-// DeliverForSubject tries the due mails about a subject once, each for at most within. All
-// others are left to Run: there may be many, to hosts that don't answer. The error
-// is as in Deliver.
+// DeliverForSubject tries the due mails about a subject once, and ends each try after the
+// time within. All others are left to Run: there may be many, to hosts that don't answer.
+// The error is as in Deliver.
 func (m *Mail) DeliverForSubject(ctx context.Context, subjectID string, within time.Duration) error {
 	only := outbox.Queue[store.Mail]{
 		Fetch: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
@@ -136,7 +136,8 @@ func (m *Mail) due(ctx context.Context, urgent bool, after outbox.Job, limit int
 	return due(ctx, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
 }
 
-// job: a mail goes to the mail server for the domain of its recipient.
+// job takes the domain of the recipient as the host, so that a slow mail server delays only
+// the mails to its own domain.
 func job(row store.Mail) outbox.Job {
 	domain := mailaddr.Domain(row.Recipient)
 	return outbox.Job{ID: row.ID, Due: row.NextAt, Urgent: row.Kind.Urgent(), Share: row.Share, Host: domain}
@@ -218,11 +219,11 @@ func (m *Mail) report(row store.Mail, state outbox.State, sendErr error) {
 	}
 }
 
-// keepFor is how long finished mails are kept if their state is not shown, and
-// else the addresses in them.
+// keepFor is how long finished mails are kept. Those of invitations stay beyond that, since
+// the API shows their state, but without addresses.
 const keepFor = 24 * time.Hour
 
-// Sweep deletes finished mails.
+// Sweep deletes finished mails, or removes the addresses in them, after keepFor.
 func (m *Mail) Sweep(ctx context.Context) error {
 	return errors.Join(m.sweep(ctx, (*store.Tx).DeleteOldMails), m.sweep(ctx, (*store.Tx).BlankOldMails))
 }
@@ -245,11 +246,11 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 	if state := inv.StateAt(tx.Now); state != doorward.InvitationPending {
 		return nil, tx.MailFailed(ctx, row.ID, "not sent: the invitation is "+string(state))
 	}
-	late, err := replaced(ctx, tx, inv, row)
+	resent, err := isResent(ctx, tx, inv, row)
 	if err != nil {
 		return nil, err
 	}
-	if late {
+	if resent {
 		return nil, tx.MailFailed(ctx, row.ID, "not sent: a newer mail replaces it")
 	}
 	tenant, err := tx.Tenant(ctx, inv.TenantID)
@@ -271,10 +272,10 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 	}).withStyle(m.styleOf(tenant)), err
 }
 
-// replaced reports whether the invitation was sent again since the mail was
-// queued: its token must not outlive those that were retired then. The lock on the
-// tenant keeps the two apart.
-func replaced(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row store.Mail) (bool, error) {
+// isResent reports whether the invitation was sent again since the mail was queued. That
+// has retired all earlier tokens, so the mail must not make another one. Under the lock on
+// the tenant nobody sends it again before the token is stored.
+func isResent(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row store.Mail) (bool, error) {
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return false, err
 	}

@@ -14,18 +14,18 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// compose makes the letter of a row inside the transaction that claims it: nil
-// when the mail is obsolete.
+// compose makes the mail of a row inside the transaction that claims it: nil when the
+// mail is obsolete.
 func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
-	l, err := composers[row.Kind](m, ctx, tx, row)
-	if errors.Is(err, store.ErrNone) { // its subject was deleted
+	rendered, err := composers[row.Kind](m, ctx, tx, row)
+	if errors.Is(err, store.ErrNone) {
 		return nil, tx.DeleteMail(ctx, row.ID)
 	}
-	return l, err
+	return rendered, err
 }
 
-// composers has one for each of store.MailKinds. It returns store.ErrNone when the
-// subject of the mail was deleted, and no letter when the mail is obsolete.
+// composers has one for each of store.MailKinds. It returns store.ErrNone when the mail is
+// obsolete or its subject was deleted, and nil when it has finished the row itself.
 var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store.Mail) (*renderedMail, error){
 	store.MailInvitation:      (*Mail).composeInvitation,
 	store.MailReset:           (*Mail).composeReset,
@@ -75,8 +75,8 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	}), err
 }
 
-// composeWebhook makes notices of a webhook that fails. It is obsolete once the webhook is
-// deleted. The operator hears of the installation's own.
+// composeWebhook makes notices of a webhook that fails. They are obsolete once the webhook
+// is deleted. A webhook of the installation has no tenant and no style.
 func (m *Mail) composeWebhook(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -183,11 +183,11 @@ func aboutAPIKey(ctx context.Context, tx *store.Tx, e doorward.Event) (doorward.
 		return key, variables{}, err
 	}
 	owner, err := nameIn(ctx, tx, key.TenantID, key.OwnerID)
-	w := variables{Tenant: tenant.Name, Key: key.Name, Hint: key.Hint, Owner: owner, At: minute(e.At), IP: e.IP}
+	v := variables{Tenant: tenant.Name, Key: key.Name, Hint: key.Hint, Owner: owner, At: minute(e.At), IP: e.IP}
 	if key.LastUsedAt != nil {
-		w.LastUsed = minute(*key.LastUsedAt)
+		v.LastUsed = minute(*key.LastUsedAt)
 	}
-	return key, w, err
+	return key, v, err
 }
 
 // composeExpiring makes the notice to the owner of a key that ends soon. It is obsolete
@@ -197,7 +197,7 @@ func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail
 	if err != nil {
 		return nil, err
 	}
-	key, w, err := aboutAPIKey(ctx, tx, e)
+	key, v, err := aboutAPIKey(ctx, tx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -213,10 +213,10 @@ func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail
 	if err != nil {
 		return nil, err
 	}
-	w.Name, w.Until, w.RotateBy = owner.Name, minute(ends), ends.Before(key.ExpiresAt)
-	w.Link = m.baseURL + "/console/keys/" + key.ID
+	v.Name, v.Until, v.RotateBy = owner.Name, minute(ends), ends.Before(key.ExpiresAt)
+	v.Link = m.baseURL + "/console/keys/" + key.ID
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return renderMail(row.Kind, locale, w).withStyle(m.styleOf(tenant)), err
+	return renderMail(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
 }
 
 // composeLeak makes the notice of an API key that somebody has found. Like other security
@@ -226,16 +226,16 @@ func (m *Mail) composeLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*
 	if err != nil {
 		return nil, err
 	}
-	_, w, err := aboutAPIKey(ctx, tx, e)
+	_, v, err := aboutAPIKey(ctx, tx, e)
 	if err != nil {
 		return nil, err
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return renderMail(row.Kind, locale, w), err
+	return renderMail(row.Kind, locale, v), err
 }
 
-// composeOperatorLeak makes the notice of an operator key that somebody has found. The
-// key is deleted, so the event has its name.
+// composeOperatorLeak makes the notice of an operator key or service key that somebody has
+// found. The key is deleted, so its name is taken from the event.
 func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {

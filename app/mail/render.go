@@ -31,16 +31,16 @@ type variables struct {
 	Browser    string
 	System     string
 	ByMail     bool   // the password was changed with the link of a mail
-	Key        string // name of an API key or operator key
+	Key        string // name of an API key, operator key or service key
 	Hint       string // first and last characters of its secret
 	Owner      string // of the key, by name and address; empty for somebody who has left
 	LastUsed   string // empty: never
 	RotateBy   bool   // the key ends because its owner has changed
 	Factor     string // totp or passkey; empty for other mails
 	CodesLeft  string // recovery codes that can still be used
-	Webhook    string // where it goes, without the scheme so that it is no link
-	Since      string // the first failure
-	Gone       bool   // the endpoint has said so
+	Webhook    string // its URL, without the scheme so that it is no link
+	Since      string // time of the first failure
+	Gone       bool   // the endpoint has answered 410
 }
 
 // sanitized returns the variables, each safe in one line.
@@ -97,59 +97,59 @@ type renderedMail struct {
 // renderMail fills in the texts in the language of a BCP 47 tag. The catalogues are
 // embedded and tested with all variables, so a failure is a defect of this
 // package.
-func renderMail(kind store.MailKind, locale string, w variables) *renderedMail {
+func renderMail(kind store.MailKind, locale string, v variables) *renderedMail {
 	tag := language(locale)
 	c := catalogues()[tag]
-	w.Role, w.FormerRole = c.roleName(w.Role), c.roleName(w.FormerRole)
-	l, err := c.Mails[string(kind)].fill(w.sanitized())
+	v.Role, v.FormerRole = c.roleName(v.Role), c.roleName(v.FormerRole)
+	r, err := c.Mails[string(kind)].fill(v.sanitized())
 	if err != nil {
 		panic(fmt.Sprintf("mail: %s in %s: %v", kind, tag, err))
 	}
-	l.Language, l.Direction, l.Style = tag, c.Direction, defaultStyle
-	return &l
+	r.Language, r.Direction, r.Style = tag, c.Direction, defaultStyle
+	return &r
 }
 
 // withStyle sets the style of the HTML.
-func (l *renderedMail) withStyle(s style) *renderedMail {
-	l.Style = s
-	return l
+func (r *renderedMail) withStyle(s style) *renderedMail {
+	r.Style = s
+	return r
 }
 
 // fill requires sanitized variables.
-func (m message) fill(w variables) (l renderedMail, err error) {
-	say := func(s *sentence) (said text) {
+func (m message) fill(v variables) (r renderedMail, err error) {
+	fill := func(s *sentence) (t text) {
 		if err == nil {
-			said, err = s.fill(w)
+			t, err = s.fill(v)
 		}
-		return said
+		return t
 	}
-	sayAll := func(all []*sentence) (said []text) {
+	fillAll := func(all []*sentence) (filled []text) {
 		for _, s := range all {
-			if t := say(s); t != "" {
-				said = append(said, t)
+			if t := fill(s); t != "" {
+				filled = append(filled, t)
 			}
 		}
-		return said
+		return filled
 	}
-	l = renderedMail{
-		Subject: say(m.Subject), Greeting: say(m.Greeting),
-		Paragraphs: sayAll(m.Paragraphs), Details: sayAll(m.Details), Advice: sayAll(m.Advice),
-		OpenLink: say(m.OpenLink), Button: say(m.Button), Link: w.Link,
-		EnterCode: say(m.EnterCode), Code: w.Code, Note: say(m.Note),
+	r = renderedMail{
+		Subject: fill(m.Subject), Greeting: fill(m.Greeting),
+		Paragraphs: fillAll(m.Paragraphs), Details: fillAll(m.Details), Advice: fillAll(m.Advice),
+		OpenLink: fill(m.OpenLink), Button: fill(m.Button), Link: v.Link,
+		EnterCode: fill(m.EnterCode), Code: v.Code, Note: fill(m.Note),
 	}
-	return l, err
+	return r, err
 }
 
-func (l *renderedMail) message(row store.Mail) smtp.Message {
-	return smtp.Message{ID: row.ID, To: row.Recipient, Subject: l.subject(), Text: l.text(), HTML: l.html()}
+func (r *renderedMail) message(row store.Mail) smtp.Message {
+	return smtp.Message{ID: row.ID, To: row.Recipient, Subject: r.subject(), Text: r.text(), HTML: r.html()}
 }
 
-// maxSubject keeps long names from filling a mailbox's list, in characters. In
-// bytes it is within what internal/smtp sends.
+// maxSubject, in characters, keeps long names from filling the list of a mailbox. In bytes
+// it is within what internal/smtp sends.
 const maxSubject = 150
 
-func (l *renderedMail) subject() string {
-	s := []rune(l.Subject.Plain())
+func (r *renderedMail) subject() string {
+	s := []rune(r.Subject.Plain())
 	if len(s) <= maxSubject {
 		return string(s)
 	}
@@ -157,27 +157,27 @@ func (l *renderedMail) subject() string {
 }
 
 // text is the plain text: wrapped paragraphs, links and codes on their own lines.
-func (l *renderedMail) text() string {
-	blocks := []string{wrap(l.Greeting)}
-	for _, p := range l.Paragraphs {
+func (r *renderedMail) text() string {
+	blocks := []string{wrap(r.Greeting)}
+	for _, p := range r.Paragraphs {
 		blocks = append(blocks, wrap(p))
 	}
 	var details []string
-	for _, d := range l.Details {
+	for _, d := range r.Details {
 		details = append(details, wrap(d))
 	}
 	blocks = append(blocks, strings.Join(details, "\n"))
-	for _, p := range l.Advice {
+	for _, p := range r.Advice {
 		blocks = append(blocks, wrap(p))
 	}
-	if l.Link != "" {
-		blocks = append(blocks, wrap(l.OpenLink), l.Link, wrap(l.EnterCode), l.Code) // no code: both are empty
+	if r.Link != "" {
+		blocks = append(blocks, wrap(r.OpenLink), r.Link, wrap(r.EnterCode), r.Code) // no code: both are empty
 	}
-	blocks = append(blocks, wrap(l.Note))
-	return strings.Join(present(blocks), "\n\n") + "\n"
+	blocks = append(blocks, wrap(r.Note))
+	return strings.Join(nonEmpty(blocks), "\n\n") + "\n"
 }
 
-func present(blocks []string) (all []string) {
+func nonEmpty(blocks []string) (all []string) {
 	for _, b := range blocks {
 		if b != "" {
 			all = append(all, b)
@@ -204,7 +204,7 @@ func wrap(t text) string {
 		lines[last] = append(lines[last], word)
 		width += n
 	}
-	return joined(avoidWidow(lines))
+	return joinLines(avoidWidow(lines))
 }
 
 // avoidWidow moves a word to a last line that has only one.
@@ -222,7 +222,7 @@ func avoidWidow(lines [][]string) [][]string {
 	return lines[:last]
 }
 
-func joined(lines [][]string) string {
+func joinLines(lines [][]string) string {
 	var all []string
 	for _, words := range lines {
 		all = append(all, strings.Join(words, " "))
@@ -233,9 +233,9 @@ func joined(lines [][]string) string {
 // layout is the HTML of every mail. html/template escapes all its values.
 var layout = template.Must(template.ParseFS(texts, "text/layout.html"))
 
-func (l *renderedMail) html() string {
+func (r *renderedMail) html() string {
 	var out bytes.Buffer
-	if err := layout.Execute(&out, l); err != nil {
+	if err := layout.Execute(&out, r); err != nil {
 		panic(fmt.Sprintf("mail: layout: %v", err))
 	}
 	return out.String()

@@ -21,34 +21,34 @@ const (
 	code = "hK3_xw-0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 )
 
-// chosen returns variables in which every text is the value; Doorward itself
-// chooses link and code.
+// chosen returns variables with the value in every text but Link and Code, which users
+// can't choose.
 func chosen(value string) variables {
-	w := variables{ByMail: true}
-	v := reflect.ValueOf(&w).Elem()
-	for i := range v.NumField() {
-		if v.Field(i).Kind() == reflect.String {
-			v.Field(i).SetString(value)
+	v := variables{ByMail: true}
+	fields := reflect.ValueOf(&v).Elem()
+	for i := range fields.NumField() {
+		if fields.Field(i).Kind() == reflect.String {
+			fields.Field(i).SetString(value)
 		}
 	}
-	w.Link, w.Code = "", ""
-	return w
+	v.Link, v.Code = "", ""
+	return v
 }
 
 // values are names of people and tenants, some of them hostile.
 var values = map[string]string{
-	"usual":           "Ann Lee",
-	"empty":           "",
-	"long":            strings.Repeat("ä", 100),
-	"long words":      strings.Repeat("Donaudampfschifffahrt ", 30),
-	"right to left":   "שלום עליכם",
-	"turned around":   "Ann \u202eeeL\u202c \u2067x",
-	"markup":          `<script>alert(1)</script>"><img src=x onerror=alert(1)>`,
-	"a template":      `{{.Code}}{{template "text" .}}`,
-	"lines":           "Ann\r\nBcc: eve@evil.example\n\nhttps://evil.example\n\u2028Lee\x00\x02\x03",
-	"no text":         "\xff\xfe",
-	"a code":          strings.Repeat("A", 43),
-	"address of evil": "javascript:alert(1)",
+	"usual":         "Ann Lee",
+	"empty":         "",
+	"long":          strings.Repeat("ä", 100),
+	"long words":    strings.Repeat("Donaudampfschifffahrt ", 30),
+	"right to left": "שלום עליכם",
+	"turned around": "Ann \u202eeeL\u202c \u2067x",
+	"markup":        `<script>alert(1)</script>"><img src=x onerror=alert(1)>`,
+	"a template":    `{{.Code}}{{template "text" .}}`,
+	"lines":         "Ann\r\nBcc: eve@evil.example\n\nhttps://evil.example\n\u2028Lee\x00\x02\x03",
+	"no text":       "\xff\xfe",
+	"a code":        strings.Repeat("A", 43),
+	"a script":      "javascript:alert(1)",
 }
 
 // eachMail renders every mail in every language with every value.
@@ -57,15 +57,15 @@ func eachMail(t *testing.T, check func(t *testing.T, kind store.MailKind, value 
 		for language := range catalogues() {
 			for name, value := range values {
 				t.Run(strings.Join([]string{kind, language, name}, "/"), func(t *testing.T) {
-					w := chosen(value)
+					v := chosen(value)
 					if linked[store.MailKind(kind)] {
-						w.Link = link
+						v.Link = link
 					}
 					if coded[store.MailKind(kind)] {
-						w.Code = code
+						v.Code = code
 					}
-					l := renderMail(store.MailKind(kind), language, w)
-					check(t, store.MailKind(kind), value, l.message(store.Mail{ID: "msg_1", Recipient: "ann@acme.example"}))
+					r := renderMail(store.MailKind(kind), language, v)
+					check(t, store.MailKind(kind), value, r.message(store.Mail{ID: "msg_1", Recipient: "ann@acme.example"}))
 				})
 			}
 		}
@@ -74,8 +74,8 @@ func eachMail(t *testing.T, check func(t *testing.T, kind store.MailKind, value 
 
 // linked are the mails with a link, and coded those that have a code, too.
 var (
-	linked = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailAPIKeyExpiring: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true}
-	coded  = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true}
+	linked = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailAPIKeyExpiring: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
+	coded  = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
 )
 
 // Whatever the values are, mail servers accept the mail, and its subject is one
@@ -169,9 +169,13 @@ func TestTheHTML(t *testing.T) {
 	})
 }
 
-// Security notices have no link in either part.
-func TestSecurityNoticesHaveNoLink(t *testing.T) {
-	for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailSignedIn, store.MailAPIKeyLeaked, store.MailOperatorKeyLeaked} {
+// Mails without a link of Doorward's own, such as security notices, have none in either
+// part.
+func TestNoticesHaveNoLink(t *testing.T) {
+	for kind := range composers {
+		if linked[kind] {
+			continue
+		}
 		for language := range catalogues() {
 			m := renderMail(kind, language, chosen("x")).message(store.Mail{})
 			for _, bad := range []string{"://", "<a ", "href", "www."} {
@@ -185,7 +189,7 @@ func TestSecurityNoticesHaveNoLink(t *testing.T) {
 
 // The text of the invitation hasn't changed since the first version.
 func TestTheInvitation(t *testing.T) {
-	w := variables{Name: "Bob", Tenant: "Acme", Role: "USER", Actor: "Ann Lee (ann@acme.example)", Link: link, Code: code, Until: "2031-05-06 12:00 UTC"}
+	v := variables{Name: "Bob", Tenant: "Acme", Role: "USER", Actor: "Ann Lee (ann@acme.example)", Link: link, Code: code, Until: "2031-05-06 12:00 UTC"}
 	want := `Hello Bob,
 
 Ann Lee (ann@acme.example) invites you to join Acme with the role User.
@@ -201,28 +205,27 @@ Or enter this code where you are asked for it:
 The invitation is valid until 2031-05-06 12:00 UTC and can be used once. If
 you don't expect it, ignore this mail; nothing happens without you.
 `
-	l := renderMail(store.MailInvitation, "", w)
-	if got := l.text(); got != want {
+	r := renderMail(store.MailInvitation, "", v)
+	if got := r.text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got, want := l.subject(), "Ann Lee (ann@acme.example) invites you to Acme"; got != want {
+	if got, want := r.subject(), "Ann Lee (ann@acme.example) invites you to Acme"; got != want {
 		t.Errorf("the subject is %q, want %q", got, want)
 	}
-	if !strings.Contains(l.html(), "to join <strong>Acme</strong> with the role User.") {
-		t.Errorf("the HTML is\n%s", l.html())
+	if !strings.Contains(r.html(), "to join <strong>Acme</strong> with the role User.") {
+		t.Errorf("the HTML is\n%s", r.html())
 	}
-	if strings.Contains(l.html(), "<strong></strong>") {
-		t.Errorf("an empty value is set in bold in the HTML\n%s", l.html())
+	if strings.Contains(r.html(), "<strong></strong>") {
+		t.Errorf("an empty value is set in bold in the HTML\n%s", r.html())
 	}
 }
 
 // Every string variable is sanitised, including those added later.
 func TestEveryVariableIsSanitized(t *testing.T) {
-	w := reflect.ValueOf(chosen("a\nb"))
-	tidied := reflect.ValueOf(chosen("a\nb").sanitized())
-	for i := range w.NumField() {
-		if got := fmt.Sprint(tidied.Field(i)); strings.Contains(got, "\n") {
-			t.Errorf("%s is unchanged: %q", w.Type().Field(i).Name, got)
+	sanitized := reflect.ValueOf(chosen("a\nb").sanitized())
+	for i := range sanitized.NumField() {
+		if got := fmt.Sprint(sanitized.Field(i)); strings.Contains(got, "\n") {
+			t.Errorf("%s is unchanged: %q", sanitized.Type().Field(i).Name, got)
 		}
 	}
 	linked := variables{Link: "a\nb", Code: "a\nb"}.sanitized()

@@ -59,16 +59,16 @@ func onBoth(t *testing.T, test func(*fixture)) {
 func (f *fixture) newNode() node {
 	f.Helper()
 	db, err := store.Open(f.Context(), f.dsn, func() time.Time { return f.now() })
-	f.must(err)
+	f.noError(err)
 	f.Cleanup(func() { db.Close() })
 	writer := access.New(db, lease.New(db, lease.MinLease))
 	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", slog.New(slog.DiscardHandler))
-	f.must(err)
+	f.noError(err)
 	l := &load{Transport: transport, now: map[string]int{}, most: map[string]int{}}
 	return node{mail.New(writer, db, l, "http://localhost:8080", doorward.Brand{}, slog.New(slog.DiscardHandler)), db, writer, l}
 }
 
-func (f *fixture) must(err error) {
+func (f *fixture) noError(err error) {
 	f.Helper()
 	if err != nil {
 		f.Fatal(err)
@@ -87,10 +87,10 @@ func (f *fixture) run(n node) (stop func()) {
 
 func (f *fixture) write(fn func(tx *store.Tx) error) {
 	f.Helper()
-	f.must(f.access.Upkeep(f.Context(), fn))
+	f.noError(f.access.Upkeep(f.Context(), fn))
 }
 
-// invite queues one mail of a tenant to ann.TENANT at each of the hosts.
+// invite makes a tenant, and queues its invitation to annN.TENANT at the Nth host.
 func (f *fixture) invite(tenant string, hosts ...string) {
 	f.Helper()
 	f.write(func(tx *store.Tx) error {
@@ -114,7 +114,8 @@ func (f *fixture) invite(tenant string, hosts ...string) {
 	})
 }
 
-// reset queues the mail for a forgotten password.
+// reset makes an account, and queues a mail for its forgotten password that the network
+// asks for.
 func (f *fixture) reset(network, email string) {
 	f.Helper()
 	f.write(func(tx *store.Tx) error {
@@ -140,12 +141,12 @@ func (f *fixture) until(what string, holds func() bool) {
 func (f *fixture) count(state doorward.Delivery) int {
 	f.Helper()
 	n, err := storetest.CountMails(f.Context(), f.db.Read(), state)
-	f.must(err)
+	f.noError(err)
 	return n
 }
 
-// dead reports whether the server of an address never answers.
-func dead(address string) bool { return strings.Contains(address, "@dead") }
+// isDead reports whether the server of an address never answers.
+func isDead(address string) bool { return strings.Contains(address, "@dead") }
 
 // hosts returns n host names.
 func hosts(n int, name string) (all []string) {
@@ -180,8 +181,8 @@ func (l *load) count(by int, names ...string) {
 	}
 }
 
-// within fails if there were ever more concurrent deliveries than allowed.
-func (l *load) within(t *testing.T, all, host, tenant int) {
+// wantAtMost fails if there were ever more concurrent deliveries than allowed.
+func (l *load) wantAtMost(t *testing.T, all, host, tenant int) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +198,7 @@ func (l *load) within(t *testing.T, all, host, tenant int) {
 // and of the same tenant to another host, is sent in the meantime.
 func TestSlowHostDelaysNobody(t *testing.T) {
 	onBoth(t, func(f *fixture) {
-		f.sink.StallTo(dead)
+		f.sink.StallTo(isDead)
 		f.invite("acme", append(slices.Repeat([]string{"dead.example"}, 30), "good.example")...)
 		f.run(f.node)
 		f.until("the host is tried", func() bool { return f.sink.Stalled() > 0 })
@@ -207,7 +208,7 @@ func TestSlowHostDelaysNobody(t *testing.T) {
 		if len(f.sink.Mails()) != 2 {
 			t.Errorf("%d mails have arrived", len(f.sink.Mails()))
 		}
-		f.load.within(f.T, 32, 4, 12)
+		f.load.wantAtMost(f.T, 32, 4, 12)
 	})
 }
 
@@ -216,17 +217,17 @@ func TestSlowHostDelaysNobody(t *testing.T) {
 func TestThousandDeadHosts(t *testing.T) {
 	queuedBy := []int{1, 20} // tenants
 	if testing.Short() {
-		queuedBy = queuedBy[1:] // TestTenantsTakeTurns has one that queues much
+		queuedBy = queuedBy[1:] // in TestTenantsTakeTurns one tenant queues many mails
 	}
 	for _, tenants := range queuedBy {
 		t.Run(fmt.Sprint(tenants), func(t *testing.T) {
 			onBoth(t, func(f *fixture) {
-				f.sink.StallTo(dead)
+				f.sink.StallTo(isDead)
 				for i := range tenants {
 					f.invite(fmt.Sprintf("tnt%d", i), hosts(1000/tenants, fmt.Sprintf("dead%d-", i))...)
 				}
 				f.run(f.node)
-				f.until("all that may be are tried", func() bool { return f.sink.Stalled() >= min(8*tenants, 16) })
+				f.until("as many as allowed are tried", func() bool { return f.sink.Stalled() >= min(8*tenants, 16) })
 				asked := time.Now()
 				f.reset("192.0.2.1", "bob@good.example")
 				f.sink.Wait(f, "bob@good.example", 1)
@@ -241,7 +242,7 @@ func TestThousandDeadHosts(t *testing.T) {
 				if n := f.sink.Stalled(); n == 0 {
 					t.Error("no delivery hangs: the test proves nothing")
 				}
-				f.load.within(f.T, 32, 4, 12)
+				f.load.wantAtMost(f.T, 32, 4, 12)
 			})
 		})
 	}
@@ -251,15 +252,15 @@ func TestThousandDeadHosts(t *testing.T) {
 // delay the resets of others.
 func TestDeadHostsOfResets(t *testing.T) {
 	onBoth(t, func(f *fixture) {
-		f.sink.StallTo(dead)
+		f.sink.StallTo(isDead)
 		for i := range 100 {
 			f.reset(fmt.Sprint("192.0.2.", i), fmt.Sprintf("eve@dead%d.example", i))
 		}
 		f.run(f.node)
-		f.until("all that may be are tried", func() bool { return f.sink.Stalled() >= 24 })
+		f.until("as many as allowed are tried", func() bool { return f.sink.Stalled() >= 24 })
 		f.reset("192.0.2.1", "bob@good.example") // from a network with earlier requests
 		f.sink.Wait(f, "bob@good.example", 1)
-		f.load.within(f.T, 32, 4, 32)
+		f.load.wantAtMost(f.T, 32, 4, 32)
 	})
 }
 
@@ -280,7 +281,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 		if last > 60 {
 			t.Errorf("the other tenant's mails were all sent by position %d, want them earlier", last)
 		}
-		f.load.within(f.T, 32, 4, 8)
+		f.load.wantAtMost(f.T, 32, 4, 8)
 	})
 }
 
@@ -290,7 +291,7 @@ func TestUrgentMailsGoFirst(t *testing.T) {
 	onBoth(t, func(f *fixture) {
 		f.invite("acme", hosts(300, "good")...)
 		f.reset("192.0.2.1", "bob@good.example")
-		f.must(f.Deliver(f.Context()))
+		f.noError(f.Deliver(f.Context()))
 		at := slices.IndexFunc(f.sink.Mails(), func(m smtptest.Mail) bool { return m.To[0] == "bob@good.example" })
 		if at < 0 || at > 32 {
 			t.Errorf("the reset was number %d of %d", at, len(f.sink.Mails()))
@@ -305,7 +306,7 @@ func TestNodesShareTheQueue(t *testing.T) {
 		other := f.newNode()
 		f.run(f.node)
 		f.run(other)
-		f.until("all are noted", func() bool { return f.count(doorward.DeliverySent) == 200 })
+		f.until("all are recorded as sent", func() bool { return f.count(doorward.DeliverySent) == 200 })
 		seen := map[string]int{}
 		for _, m := range f.sink.Mails() {
 			if seen[m.To[0]]++; seen[m.To[0]] > 1 {
@@ -333,7 +334,7 @@ func TestNodeThatDies(t *testing.T) {
 		stop()
 		f.sink.Behave()
 		other := f.newNode()
-		f.must(other.Deliver(f.Context()))
+		f.noError(other.Deliver(f.Context()))
 		if n := len(f.sink.Mails()); n != 0 {
 			t.Errorf("%d mails were tried twice at once", n)
 		}
@@ -372,16 +373,16 @@ func TestOldMailsKeepNoAddress(t *testing.T) {
 		f.sink.Refuse(smtptest.AtRecipient, 550) // an error that repeats the address
 		f.invite("acme", hosts(600, "good")...)
 		f.reset("192.0.2.1", "bob@good.example")
-		f.must(f.Deliver(f.Context()))
+		f.noError(f.Deliver(f.Context()))
 		f.sink.Behave()
 		f.invite("globex", "good.example")
-		f.must(f.Deliver(f.Context()))
+		f.noError(f.Deliver(f.Context()))
 		for _, step := range []struct {
 			later time.Duration
 			left  int // mails with an address
 		}{{24*time.Hour - time.Minute, 602}, {time.Minute, 0}} {
 			passed += step.later
-			f.must(f.Sweep(f.Context()))
+			f.noError(f.Sweep(f.Context()))
 			if n := f.addresses(); n != step.left {
 				t.Errorf("after %v %d mails have an address, want %d", passed, n, step.left)
 			}
@@ -403,9 +404,9 @@ func (f *fixture) addresses() (n int) {
 		driver, dsn = "sqlite", path
 	}
 	db, err := sql.Open(driver, dsn)
-	f.must(err)
+	f.noError(err)
 	defer db.Close()
-	f.must(db.QueryRowContext(f.Context(), `SELECT count(*) FROM mails WHERE recipient LIKE '%@%' OR last_error LIKE '%@%'`).Scan(&n))
+	f.noError(db.QueryRowContext(f.Context(), `SELECT count(*) FROM mails WHERE recipient LIKE '%@%' OR last_error LIKE '%@%'`).Scan(&n))
 	return n
 }
 
@@ -418,20 +419,20 @@ func TestOneSubjectAlone(t *testing.T) {
 		f.sink.StallTo(func(to string) bool { return !strings.HasSuffix(to, "@good.example") })
 		f.invite("dead", hosts(100, "dead-")...)
 		f.invite("good", "good.example")
-		f.must(f.DeliverForSubject(f.Context(), "inv_good_0", time.Minute))
+		f.noError(f.DeliverForSubject(f.Context(), "inv_good_0", time.Minute))
 		f.sink.Wait(f.T, "ann0.good@good.example", 1)
 		if n := f.sink.Stalled(); n > 0 {
 			f.Errorf("%d mails of others were tried", n)
 		}
 		queued := func() (all []store.Mail) {
 			all, err := f.db.Read().DueMails(f.Context(), store.Mail{}, f.db.Now().Add(time.Minute), 1000)
-			f.must(err)
+			f.noError(err)
 			return all
 		}
 		if n := len(queued()); n != 100 {
 			f.Errorf("%d mails are queued, want those of the others", n)
 		}
-		f.must(f.DeliverForSubject(f.Context(), "inv_dead_7", 50*time.Millisecond))
+		f.noError(f.DeliverForSubject(f.Context(), "inv_dead_7", 50*time.Millisecond))
 		tried := 0
 		for _, m := range queued() {
 			if tried += m.Tries; m.Tries > 0 && (m.SubjectID != "inv_dead_7" || m.LastError == "") {

@@ -1,6 +1,6 @@
-// Package masterkey seals and opens what lies in the database and must be readable
-// again. Features hand plain bytes in and get plain bytes back; the key comes from a
-// file (see package seal), which neither the database nor a backup holds.
+// Package masterkey seals and opens what the database holds and must be readable again.
+// Features hand plain bytes in and get plain bytes back; the key comes from a file (see
+// package seal), which neither the database nor a backup holds.
 //
 //	sealed, err := keys.Seal(ctx, tx, seal.Place{Table: "webhooks", ID: id, Column: "secret_sealed"}, secret)
 //	secret, err := keys.Open(ctx, place, sealed)
@@ -82,14 +82,14 @@ func (k *Keys) Load(ctx context.Context) error {
 	return k.fill(ctx, file, rows)
 }
 
-// fill puts the file's key and those that it opens into the ring.
+// fill puts the file's key, and the current one if it is another, into the ring.
 func (k *Keys) fill(ctx context.Context, file seal.Key, rows []store.MasterKey) (err error) {
 	if len(rows) == 0 {
 		if rows, err = k.adopt(ctx, file); err != nil {
 			return err
 		}
 	}
-	keys, err := opened(file, rows)
+	keys, err := usableKeys(file, rows)
 	if err != nil {
 		return &FileError{k.source.Path, err}
 	}
@@ -110,9 +110,10 @@ func (k *Keys) adopt(ctx context.Context, file seal.Key) (rows []store.MasterKey
 	return rows, err
 }
 
-// opened returns the file's key, if the database knows it, and the current one, if
-// that lies there sealed with the file's.
-func opened(file seal.Key, rows []store.MasterKey) ([]seal.Key, error) {
+// usableKeys returns the file's key, and the current one if the database has it sealed with
+// the file's. Errors: *WrongKeyError if the database doesn't know the file's key, or the
+// current one stays unknown.
+func usableKeys(file seal.Key, rows []store.MasterKey) ([]seal.Key, error) {
 	known, current := false, seal.ID{}
 	keys := []seal.Key{file}
 	for _, row := range rows {
@@ -257,7 +258,7 @@ func (k *Keys) reload(ctx context.Context, read store.Reader) error {
 	if err != nil || file.IsZero() {
 		file = *k.file.Load()
 	}
-	if keys, err := opened(file, rows); err == nil {
+	if keys, err := usableKeys(file, rows); err == nil {
 		k.file.Store(&file)
 		k.ring.Set(keys...)
 	}
@@ -267,7 +268,7 @@ func (k *Keys) reload(ctx context.Context, read store.Reader) error {
 // Refresh reads the file again while the key is being replaced, and adopts a key that
 // could not be adopted at the start, when the database was away. It reports whether the
 // key is being replaced. Errors: as of Load.
-func (k *Keys) Refresh(ctx context.Context) (replaced bool, err error) {
+func (k *Keys) Refresh(ctx context.Context) (isReplacing bool, err error) {
 	rows, err := k.db.Read().MasterKeys(ctx)
 	if err != nil {
 		return false, err

@@ -272,9 +272,9 @@ func TestForgetTheOldKey(t *testing.T) {
 	})
 }
 
-// With an optional file the key is made once, by the first of many starts, and never
-// for a database that has used another.
-func TestMadeAtTheStart(t *testing.T) {
+// An optional file is made once, by the first of several starts, and not for a database
+// that has used another key.
+func TestOptionalFileIsMadeOnce(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	first := newNode(t, dsn, seal.Key{})
 	source := masterkey.File{Path: filepath.Join(t.TempDir(), "doorward.db.key"), Optional: true}
@@ -306,16 +306,16 @@ func TestMadeAtTheStart(t *testing.T) {
 }
 
 func TestFilesThatAreRefused(t *testing.T) {
-	for name, make := range map[string]func(path string) error{
+	for name, prepare := range map[string]func(path string) error{
 		"missing":   func(string) error { return nil },
 		"not a key": func(path string) error { return os.WriteFile(path, []byte("SESAME"), 0o600) },
-		"for others": func(path string) error {
+		"readable by others": func(path string) error {
 			return errors.Join(os.WriteFile(path, []byte(seal.NewKey().Reveal()), 0o600), os.Chmod(path, 0o644))
 		},
 		"a directory": func(path string) error { return os.Mkdir(path, 0o700) },
 	} {
 		f := masterkey.File{Path: filepath.Join(t.TempDir(), "master.key")}
-		check(t, make(f.Path))
+		check(t, prepare(f.Path))
 		var refused *masterkey.FileError
 		if key, err := f.Read(); !errors.As(err, &refused) || !strings.Contains(err.Error(), f.Path) || strings.Contains(err.Error(), "SESAME") {
 			t.Errorf("%s: read as %v, %v", name, key, err)

@@ -38,7 +38,9 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("the last rotation isn't finished: a live node still has the key %s in its file, or values are sealed with it. Put the file of the key %s on each node; if each has it, repeat the last rotation", e.Before, e.Current)
 }
 
-// finish ends an earlier rotation to old. A rotation to next, or back, needs no end.
+// finish ends the earlier rotation that made old the current key, if it isn't finished. There
+// is nothing to end when this rotation is repeated, so that next is current already, or goes
+// back to the key before old.
 func (k *Keys) finish(ctx context.Context, old, next seal.Key, inFiles []string) error {
 	state, err := ReadState(ctx, k.db.Read())
 	if err != nil || state.Before == "" || state.Current != old.ID().String() || state.Before == next.ID().String() {
@@ -160,7 +162,8 @@ func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 
 // Forget removes the key before the current one, once every live node has the current
 // one in its file and nothing is sealed with another, and reports whether that is done.
-// inFiles are the keys in their files; None needs no key. Errors: unavailable.
+// inFiles are the keys in their files; a node without one (None) prevents nothing. Errors:
+// unavailable.
 func (k *Keys) Forget(ctx context.Context, inFiles []string) (done bool, err error) {
 	state, err := ReadState(ctx, k.db.Read())
 	if err != nil || state.Before == "" || state.Left > 0 {
@@ -195,7 +198,7 @@ func Fits(ctx context.Context, read store.Reader, f File) (Fit, error) {
 		return fit, err
 	}
 	fit.Here = file.ID().String()
-	if _, err := opened(file, rows); err != nil {
+	if _, err := usableKeys(file, rows); err != nil {
 		return fit, &FileError{f.Path, err}
 	}
 	return fit, nil

@@ -96,15 +96,15 @@ func (p *Plan) addHolders(ctx context.Context, read store.Reader, now time.Time,
 // result, so call it with the tenants in order.
 func rulesWith(m *doorward.Model, roles map[string][]doorward.CustomRole) func(tenantID string) *doorward.Rules {
 	plain := doorward.NewRules(doorward.RulesVersion{}, m, nil)
-	of, last := "", plain
+	lastTenant, lastRules := "", plain
 	return func(tenantID string) *doorward.Rules {
 		switch {
 		case len(roles[tenantID]) == 0:
 			return plain
-		case of != tenantID:
-			of, last = tenantID, doorward.NewRules(doorward.RulesVersion{}, m, roles[tenantID])
+		case lastTenant != tenantID:
+			lastTenant, lastRules = tenantID, doorward.NewRules(doorward.RulesVersion{}, m, roles[tenantID])
 		}
-		return last
+		return lastRules
 	}
 }
 

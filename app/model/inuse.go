@@ -47,7 +47,7 @@ func brokenPolicies(ctx context.Context, read store.Reader, since Version, next 
 // maxListed bounds the policies in an error.
 const maxListed = 100
 
-func inUse(off []BrokenPolicy) *doorward.Error {
+func inUseError(off []BrokenPolicy) *doorward.Error {
 	e := doorward.Fail(doorward.CodeModelInUse, "%d policies of tenants name what the model takes away.", len(off))
 	for _, p := range off[:min(len(off), maxListed)] {
 		e.Fields = append(e.Fields, doorward.FieldError{Pointer: "/text", Code: "policy", Message: fmt.Sprintf("The policy %q of the tenant %s would be off.", p.ID, p.TenantID)})

@@ -1,8 +1,9 @@
 // Package model shows, compares and applies the model of the platform: its own actions,
 // and which roles grant them.
 //
-// A model is a text of package modelfile. All versions of it are kept; the last one holds,
-// on every node before Apply returns. Without any, that is the built-in one, version 0.
+// A model is a text of package modelfile. All versions of it are kept; the last one is in
+// force, on every node before Apply returns. Until one is applied, that is the built-in one,
+// version 0.
 package model
 
 import (
@@ -55,7 +56,7 @@ func current(ctx context.Context, read store.Reader) (Version, error) {
 	return v, err
 }
 
-// Version returns a version that holds or did. Errors: not_found, unavailable.
+// Version returns a version that is or was in force. Errors: not_found, unavailable.
 func (m *Models) Version(ctx context.Context, number int64) (Version, error) {
 	all, err := m.db.Read().ModelVersions(ctx)
 	if err != nil || number == 0 {
@@ -108,7 +109,7 @@ func invalid(faults modelfile.Faults) *doorward.Error {
 	return doorward.InvalidFields(fields...)
 }
 
-// Applied is a version that holds on every node.
+// Applied is a version that is in force on every node.
 type Applied struct {
 	Model      Version
 	Changes    []modelfile.Change // of actions
@@ -150,7 +151,7 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 			return err
 		}
 		if len(a.Off) > 0 && !force {
-			return inUse(a.Off)
+			return inUseError(a.Off)
 		}
 		a.Model = Version{Version: now.Version + 1, Text: text, CreatedAt: tx.Now, CreatedBy: tx.By.ID}
 		return insert(ctx, tx, now, a)

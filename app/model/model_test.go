@@ -170,8 +170,9 @@ func TestVersionsAreKept(t *testing.T) {
 	})
 }
 
-// One of many who apply at once wins, and nobody undoes what they haven't seen.
-func TestOfSeveralOneApplies(t *testing.T) {
+// Of several who apply a model at once to the same version, one succeeds. The others are
+// refused, since they haven't seen the new version.
+func TestOneOfSeveralApplies(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		errs := apptest.Concurrently(6, func(i int) error {
 			_, err := f.Node(i).Models.Apply(f.Context(), apptest.Operator, shared+"# "+string(rune('a'+i))+"\n", []string{"0"}, false)
@@ -254,7 +255,7 @@ entities: [{uid: {type: team, id: b}, attrs: {y: 2, x: 1}}, {uid: {type: user, i
 	})
 }
 
-// diff says what apply then does.
+// A diff lists the roles and keys that would gain or lose actions, and changes nothing.
 func TestDiffSaysWhoGainsAndLoses(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
@@ -307,7 +308,7 @@ func namesOf(changes []modelfile.Change) (names []string) {
 	return names
 }
 
-// The text of version 0 is the built-in model, so that it can be taken as a beginning.
+// The text of version 0 is the built-in model, so that a new model can start from it.
 func TestBuiltInText(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		none, err := f.Node(0).Models.Current(f.Context())
@@ -360,8 +361,8 @@ func TestModelInUse(t *testing.T) {
 		}
 		p := caller(f, owner).Principal
 		if d := access.CanCheck(&p, "invoice.read"); d.Allowed {
-			t.Error("the policy that holds refuses nothing any more")
+			t.Error("the other policy no longer refuses")
 		}
-		apply(f, 0, "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n")
+		apply(f, 0, "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n") // what is off already stops no other model
 	})
 }

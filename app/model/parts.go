@@ -26,7 +26,8 @@ type PartChange struct {
 	After  string // empty: removed
 }
 
-// partChanges returns what differs from an earlier version, by kind and name.
+// partChanges returns what differs from an earlier version: policies, then entities, each by
+// name.
 func partChanges(since Version, file *modelfile.File, text string) (all []PartChange, err error) {
 	before, err := partsOf(since)
 	if err != nil {

@@ -79,8 +79,9 @@ func (d *dispatcher[T]) hostHasSlot(slow bool) func(host string) bool {
 	return func(host string) bool { return d.limiter.hostHasSlot(host, slow) }
 }
 
-// preempt cancels one slow try for each share whose work for fast hosts could use
-// its slot. Tries that were cancelled before and are still ending count.
+// preempt cancels slow tries that hold slots for fast hosts: at most one for each share with
+// work for fast hosts that has no slot. A try that was cancelled earlier and hasn't ended yet
+// counts as one of them.
 func (d *dispatcher[T]) preempt() {
 	if !d.hasPreemptible() {
 		return
@@ -93,7 +94,7 @@ func (d *dispatcher[T]) preempt() {
 		}
 	}
 	for _, urgent := range []bool{true, false} {
-		d.waiting.shares(laneOf(urgent, false), d.hostHasSlot(false), func(share string) {
+		d.waiting.eachShare(laneOf(urgent, false), d.hostHasSlot(false), func(share string) {
 			if !d.limiter.shareHasSlot(share, false) {
 				if ofShare[share]++; ofShare[share] == 1 {
 					d.preemptOne(func(t *try) bool { return t.Share == share })

@@ -150,7 +150,7 @@ func TestEndpoints(t *testing.T) {
 	}
 	q, wake := b.queue(), make(chan struct{}, 1)
 	q.Endpoints, q.Wake = true, wake
-	addLive := func() { // when the others have all they can get
+	addLive := func() { // once the others have all slots that they can get
 		b.mu.Lock()
 		b.rows = append(b.rows, Job{ID: "job_live", Due: time.Now(), Urgent: true, Share: "0", Host: "live", Proven: true})
 		b.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 
 // hosts scores hosts by their tries: down for a slow one, up for a quick answer. Below
 // zero a host is slow. So one slow answer makes an unknown host slow, but not one that
-// has answered quickly before.
+// has answered quickly before. Of endpoints only the last try counts.
 type hosts struct {
 	endpoints bool // see Queue.Endpoints
 	known     map[string]int

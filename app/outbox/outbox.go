@@ -14,7 +14,7 @@ type Job struct {
 	Share  string    // its owner, such as a tenant; jobs without one are one share
 	Host   string    // where it goes
 	// Proven: the last try to the host succeeded within a second. Only a Queue with
-	// Endpoints asks.
+	// Endpoints reads it.
 	Proven bool
 }
 

@@ -34,8 +34,8 @@ const (
 	overlap = 5 * time.Second
 	// The pause after a recent poll, a batch and a scan, as a multiple of its duration.
 	pauseRecent, pauseBatch, pauseScan = 4, 4, 19
-	// smallPoll is the number of rows after which no pause follows: their duration
-	// depends mostly on the load of the machine.
+	// smallPoll is how many rows a recent poll may read without a pause after it: the
+	// duration of so few says more about the load of the machine than about the queue.
 	smallPoll = 100
 	// lowWater is the number of waiting rows below which a scan fetches those that did not fit.
 	lowWater = 1000
@@ -165,8 +165,8 @@ func (d *dispatcher[T]) fetch(urgent bool, after Job) (n int, last Job, err erro
 	return len(all), last, nil
 }
 
-// pauseUntil returns the end of the pause after work that began then: times its
-// duration.
+// pauseUntil returns the end of the pause after work that began at an instant and has ended
+// now. The pause is a multiple of the work's duration.
 func pauseUntil(began time.Time, times int) time.Time {
 	now := time.Now()
 	return now.Add(time.Duration(times) * now.Sub(began))
@@ -175,7 +175,7 @@ func pauseUntil(began time.Time, times int) time.Time {
 // wake requests a recent poll.
 func (p *poller) wake() { p.urgent.wanted, p.normal.wanted = true, true }
 
-// nextPoll receives when the next poll or batch is due.
+// nextPoll returns a channel that gets a value when the next poll or batch is due.
 func (d *dispatcher[T]) nextPoll() <-chan time.Time {
 	p := &d.poller
 	at := p.nextScanAt

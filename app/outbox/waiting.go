@@ -92,8 +92,8 @@ func (w *waiting[T]) take(lane int, may func(share string) func(host string) boo
 	return e.work, found
 }
 
-// shares calls fn with each share of a lane that has work for an allowed host.
-func (w *waiting[T]) shares(lane int, may func(host string) bool, fn func(share string)) {
+// eachShare calls fn with each share of a lane that has work for an allowed host.
+func (w *waiting[T]) eachShare(lane int, may func(host string) bool, fn func(share string)) {
 	for _, s := range w.lanes[lane].shares.all {
 		if s.has(may) {
 			fn(s.name)

@@ -100,7 +100,7 @@ func TestMemoryIsShared(t *testing.T) {
 
 func TestHostsAreJudgedByTheirTries(t *testing.T) {
 	var h hosts
-	steps := func(host, tries string) bool {
+	steps := func(host, tries string) bool { // q is a quick try, s a slow one
 		for _, try := range tries {
 			h.score(host, try == 'q')
 		}

@@ -16,10 +16,10 @@ import (
 // idle is the idle limit that the tenant sets instead of an hour.
 const idle = 5 * time.Minute
 
-// TestEndedAreTheLive: a tenant tightens its idle limit, which ends sessions
+// TestCountsOfEndedSessions: a tenant tightens its idle limit, which ends sessions
 // without deleting them. The count before an action, the count in its result and the
 // count in the trail all equal the number of valid sessions.
-func TestEndedAreTheLive(t *testing.T) {
+func TestCountsOfEndedSessions(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		users, ctx := f.Node(0).Users, f.Context()
@@ -56,9 +56,9 @@ func TestEndedAreTheLive(t *testing.T) {
 	})
 }
 
-// TestOwnEndedAreTheLive is the same for actions on one's own sessions and for actions
-// of an operator on a tenant.
-func TestOwnEndedAreTheLive(t *testing.T) {
+// TestCountsOfOwnEndedSessions is the same for actions on one's own sessions and for
+// actions of an operator on a tenant.
+func TestCountsOfOwnEndedSessions(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		for range 2 {
@@ -80,9 +80,9 @@ func TestOwnEndedAreTheLive(t *testing.T) {
 	})
 }
 
-// tighten signs every member in twice more, once their earlier sessions exceed the
-// limit that the tenant sets afterwards, and returns the OWNER and the others with
-// a valid session.
+// tighten moves the clock, signs every member in twice, and sets an idle limit that ends
+// their earlier sessions. It returns the OWNER and the others, each with the second of
+// the two valid sessions.
 func tighten(f *apptest.Fixture, acme doorward.Tenant, clock *apptest.MovedClock) (owner apptest.Person, others []apptest.Person) {
 	f.Helper()
 	page, err := f.DB.Read().UserPage(f.Context(), acme.ID, store.UserFilter{}, doorward.Window{Limit: 20})

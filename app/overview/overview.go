@@ -30,15 +30,15 @@ func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, re
 
 // Tenant is the state of a tenant. What the caller may not read stays empty.
 type Tenant struct {
-	Roles     []Role // the highest first, each of the four; user.read
+	Roles     []Role // all of the tenant, the highest rank first; user.read
 	People    int    // all of them, suspended or not
 	Suspended int
 	Pending   int       // invitations that can be accepted; user.invite
 	Failed    int       // those whose mail could not be delivered
 	SignIns   []Day     // one a day, the oldest first; audit.read
-	Refusals  []Refusal // of the last day, the most frequent first; audit.read
-	Since     time.Time // when that day began, to the second
-	Changes   int       // that count in the quota of events of this day of UTC; audit.read
+	Refusals  []Refusal // of the last 24 hours, the most frequent first; audit.read
+	Since     time.Time // when those began, to the second
+	Changes   int       // events of today (UTC) that count in the quota; audit.read
 }
 
 // Role is how many members hold a role.
@@ -125,7 +125,7 @@ func (o *Overviews) signIns(days int) func(context.Context, string, *Tenant) err
 
 func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) error {
 	o.recordPending(ctx)
-	t.Since = o.db.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second) // what a field of a form can say
+	t.Since = o.db.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second) // as exact as a form field for times
 	counts, err := o.db.Read().CountRefusals(ctx, tenantID, t.Since)
 	for _, c := range counts {
 		t.Refusals = append(t.Refusals, Refusal{c.Action, int(c.Times)})

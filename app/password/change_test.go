@@ -8,9 +8,9 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestUnchanged: the password that one has is refused, again and again, without a change,
-// an event or an attempt that counts. A reset by mail may set it again.
-func TestUnchanged(t *testing.T) {
+// TestChangeToTheSamePassword: a change to the present password is refused, however often,
+// without an event or an attempt that counts. A reset by mail may set it again.
+func TestChangeToTheSamePassword(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
@@ -47,9 +47,9 @@ func TestUnchanged(t *testing.T) {
 	})
 }
 
-// TestChangeWithFactor: who has got hold of a session of somebody with a second factor tries
-// no passwords, and doesn't learn which one is right. A factor that was set up since the
-// caller was read counts, too.
+// TestChangeWithFactor: with a stolen session of a person with a second factor nobody can try
+// passwords, or learn which one is right: step_up_required comes first. A factor that was set
+// up after the caller was read counts, too.
 func TestChangeWithFactor(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()

@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// A flood of reset requests, from many networks for many addresses, adds a few
-// rows, and after an hour only events are left.
-func TestFloodOfForgotten(t *testing.T) {
+// Many reset requests, from many networks for many addresses, add a few rows, of
+// which only events are left after an hour.
+func TestManyResetRequests(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		f.RecordPending()
@@ -57,7 +57,7 @@ func TestFloodOfForgotten(t *testing.T) {
 
 // The limits are thirty requests an hour for a network and three for an address. A
 // request beyond them writes nothing.
-func TestForgottenPerNetwork(t *testing.T) {
+func TestLimitsOnResetRequests(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
 		forgot := func(ip, email string) doorward.Code {

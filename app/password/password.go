@@ -63,7 +63,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 		if err != nil {
 			return err
 		}
-		return tx.FileInbox(ctx, newRequest(tx, by, email, nth, linkable(returnTo)), false)
+		return tx.FileInbox(ctx, newRequest(tx, by, email, nth, returnForLink(returnTo)), false)
 	})
 	if err == nil {
 		p.writer.Inbox().CountFiled()
@@ -85,8 +85,8 @@ func newRequest(tx *store.Tx, by doorward.Caller, email string, nth int, returnT
 	}
 }
 
-// linkable returns returnTo if it can be stored and put into a link, else nothing.
-func linkable(returnTo string) string {
+// returnForLink returns returnTo if it can be stored and put into a link, else nothing.
+func returnForLink(returnTo string) string {
 	if len(url.QueryEscape(returnTo)) > maxReturn || !utf8.ValidString(returnTo) {
 		return ""
 	}
@@ -137,8 +137,8 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	return Changed{revocation, proof.Allowance()}, proof.End(ctx, err)
 }
 
-// RequireChange returns nil if the caller can change the password by the current one, or needs no
-// proof of a second factor first. Errors: step_up_required.
+// RequireChange returns nil if the caller may change the password now. Errors:
+// step_up_required if a second factor has to be proved first.
 func (p *Passwords) RequireChange(ctx context.Context, by doorward.Caller) error {
 	return p.writer.Require(ctx, by, doorward.PasswordChange, ofAccount(by.ID, by.TenantID))
 }
@@ -201,6 +201,8 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward
 	})
 }
 
+// endOthers ends the other sessions of the account and its pending resets, and clears its
+// failed attempts.
 func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorward.Account, except string) error {
 	n, err := tx.DeleteUserSessions(ctx, p.sessions, account.ID, except)
 	if err != nil {

@@ -54,7 +54,7 @@ func (p *Passwords) open(ctx context.Context, token string) (store.Reset, doorwa
 	if err != nil {
 		return reset, doorward.Account{}, err
 	}
-	if err := usable(reset, p.db.Now()); err != nil {
+	if err := checkUsable(reset, p.db.Now()); err != nil {
 		return reset, doorward.Account{}, err
 	}
 	account, err := p.db.Read().Account(ctx, reset.UserID)
@@ -64,7 +64,7 @@ func (p *Passwords) open(ctx context.Context, token string) (store.Reset, doorwa
 	return reset, account, err
 }
 
-func usable(r store.Reset, now time.Time) error {
+func checkUsable(r store.Reset, now time.Time) error {
 	switch {
 	case r.UsedAt != nil:
 		return doorward.Fail(doorward.CodeResetUsed, "")

@@ -29,7 +29,7 @@ type Question struct {
 	// Resource is the object of an action of the platform; nil: unknown, as in a check.
 	Resource *doorward.Resource
 	Context  Context
-	// Version is that of the policies, as if it refused; 0: what holds now.
+	// Version of the policies to decide by, as if it were enforced; 0: those in force now.
 	Version int64
 }
 
@@ -87,18 +87,18 @@ func (p *Policies) Explain(ctx context.Context, by doorward.Caller, q Question) 
 		return Explanation{}, doorward.Invalid("/action", "invalid", "There is no such action; the table of permissions lists them.")
 	}
 	if q.Version != 0 {
-		if err := p.under(ctx, &s.p, q.Version); err != nil {
+		if err := p.applyVersion(ctx, &s.p, q.Version); err != nil {
 			return Explanation{}, err
 		}
 	}
 	return s.explain(verb, q, p.db.Now()), nil
 }
 
-// under lets a version of the policies decide about the principal.
-func (p *Policies) under(ctx context.Context, who *doorward.Principal, version int64) error {
+// applyVersion gives the principal a version of the policies in place of those in force.
+func (p *Policies) applyVersion(ctx context.Context, who *doorward.Principal, version int64) error {
 	v, err := p.db.Read().PolicyVersion(ctx, who.TenantID, version)
 	if errors.Is(err, store.ErrNone) {
-		return doorward.Fail(doorward.CodeNotFound, "There is no version %d.", version)
+		return noVersion(version)
 	}
 	if err != nil {
 		return err
@@ -128,13 +128,13 @@ func (p *Policies) subject(ctx context.Context, by doorward.Caller, q Question) 
 	}
 	switch {
 	case q.UserID != "":
-		s, err = p.user(ctx, by.TenantID, q.UserID)
+		s, err = p.userByID(ctx, by.TenantID, q.UserID)
 	case q.KeyID != "":
-		s, err = p.key(ctx, q.KeyID, q.Context.IP)
+		s, err = p.keyByID(ctx, q.KeyID, q.Context.IP)
 	case strings.HasPrefix(q.Credential, apikey.Prefix):
-		s, err = p.keyOf(ctx, q.Credential, q.Context.IP)
+		s, err = p.keyBySecret(ctx, q.Credential, q.Context.IP)
 	default:
-		s, err = p.session(ctx, q.Credential)
+		s, err = p.sessionByToken(ctx, q.Credential)
 	}
 	if errors.Is(err, store.ErrNone) || doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && s.p.TenantID != by.TenantID && by.Kind != doorward.Operator {
 		return subject{}, doorward.Fail(doorward.CodeNotFound, "")
@@ -145,7 +145,7 @@ func (p *Policies) subject(ctx context.Context, by doorward.Caller, q Question) 
 	return s, err
 }
 
-func (p *Policies) user(ctx context.Context, tenantID, id string) (s subject, err error) {
+func (p *Policies) userByID(ctx context.Context, tenantID, id string) (s subject, err error) {
 	u, err := p.db.Read().User(ctx, tenantID, id)
 	if err != nil {
 		return s, err
@@ -157,7 +157,7 @@ func (p *Policies) user(ctx context.Context, tenantID, id string) (s subject, er
 	return s, nil
 }
 
-func (p *Policies) session(ctx context.Context, token string) (s subject, err error) {
+func (p *Policies) sessionByToken(ctx context.Context, token string) (s subject, err error) {
 	t, err := secret.Parse(token)
 	if err != nil {
 		return s, store.ErrNone
@@ -167,23 +167,23 @@ func (p *Policies) session(ctx context.Context, token string) (s subject, err er
 	return s, err
 }
 
-func (p *Policies) key(ctx context.Context, id, ip string) (s subject, err error) {
+func (p *Policies) keyByID(ctx context.Context, id, ip string) (s subject, err error) {
 	k, err := p.db.Read().APIKey(ctx, id, p.db.Now())
 	if err != nil {
 		return s, err
 	}
 	t, err := p.db.Read().Tenant(ctx, k.TenantID)
-	return p.ofKey(k, nil, t.Status, ip), err
+	return p.subjectOfKey(k, nil, t.Status, ip), err
 }
 
-func (p *Policies) keyOf(ctx context.Context, text, ip string) (s subject, err error) {
+func (p *Policies) keyBySecret(ctx context.Context, text, ip string) (s subject, err error) {
 	key, err := secret.ParseKey(text)
 	if err != nil {
 		return s, store.ErrNone
 	}
 	hash := key.Hash()
 	c, err := p.db.Read().APIKeyBySecret(ctx, hash[:], p.db.Now())
-	return p.ofKey(c.Key, c.SecretEndsAt, c.Tenant, ip), err
+	return p.subjectOfKey(c.Key, c.SecretEndsAt, c.Tenant, ip), err
 }
 
 // whyKeys says why a secret of a key is not valid.
@@ -195,7 +195,7 @@ var whyKeys = map[access.KeyCause]string{
 	access.KeyOwner:    "The owner of the API key is no active member.",
 }
 
-func (p *Policies) ofKey(k doorward.APIKey, secretEndsAt *time.Time, tenant doorward.TenantStatus, ip string) subject {
+func (p *Policies) subjectOfKey(k doorward.APIKey, secretEndsAt *time.Time, tenant doorward.TenantStatus, ip string) subject {
 	s := subject{p: doorward.PrincipalOfKey(k, tenant)}
 	if cause := access.KeyRefusal(&k, secretEndsAt, p.db.Now()); cause != "" {
 		s.refused = append(s.refused, Because{Kind: ByKey, ID: k.ID, Reason: whyKeys[cause]})
@@ -221,7 +221,7 @@ func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explan
 	case q.Resource != nil && verb.Resource == "" && q.Resource.ID != s.p.TenantID:
 		e.Because = []Because{{Kind: ByTenant, ID: s.p.TenantID, Reason: "The resource is not the tenant of who asks."}}
 	case d.Policy() != nil:
-		e.Because = s.policies(verb, r)
+		e.Because = s.refusingPolicies(verb, r)
 	case !d.Allowed:
 		e.Because = []Because{s.because(d)}
 	default:
@@ -259,9 +259,9 @@ func (s *subject) because(d access.Decision) Because {
 	return b
 }
 
-// policies are all that refuse: those of the platform, then those of the tenant, each in the
-// order of the text.
-func (s *subject) policies(verb *doorward.Verb, r *doorward.Request) (all []Because) {
+// refusingPolicies returns all policies that refuse: those of the platform, then those of the
+// tenant, each in the order of the text.
+func (s *subject) refusingPolicies(verb *doorward.Verb, r *doorward.Request) (all []Because) {
 	found := s.p.Policy.Refusals(verb.Through, r)
 	if verb.Action != verb.Through {
 		found = append(found, s.p.Policy.Refusals(verb.Action, r)...)
@@ -271,13 +271,13 @@ func (s *subject) policies(verb *doorward.Verb, r *doorward.Request) (all []Beca
 	})
 	for i, f := range found {
 		if i == 0 || f.PolicyID != found[i-1].PolicyID || f.Version != found[i-1].Version {
-			all = append(all, ofPolicy(&f))
+			all = append(all, becauseOfPolicy(&f))
 		}
 	}
 	return all
 }
 
-func ofPolicy(f *doorward.PolicyRefusal) Because {
+func becauseOfPolicy(f *doorward.PolicyRefusal) Because {
 	b := Because{Kind: ByPolicy, ID: f.PolicyID, Line: f.Line, Reason: f.Reason, Platform: f.ByOperator}
 	if b.Reason == "" && f.Needs != "" {
 		b.Reason = "It reads " + f.Needs + ", which the request lacks."
@@ -285,7 +285,7 @@ func ofPolicy(f *doorward.PolicyRefusal) Because {
 	return b
 }
 
-// request is what policies know.
+// request is what policies know of the request that is asked about.
 func (q Question) request(now time.Time) *doorward.Request {
 	ip, _ := netip.ParseAddr(q.Context.IP)
 	r := &doorward.Request{At: now, Now: now, IP: ip.Unmap().WithZone("")}

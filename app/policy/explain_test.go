@@ -3,6 +3,7 @@ package policy_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apikey"
@@ -116,7 +117,7 @@ func TestExplainsOwnTenantOnly(t *testing.T) {
 
 // A version is explained as if it refused, in whatever mode and time it is kept, and the
 // same question always has the same answer. It leaves no trace in the database.
-func TestExplainIsPure(t *testing.T) {
+func TestExplainWritesNothing(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		ctx := f.Context()
 		_, owner := f.Tenant()
@@ -131,7 +132,7 @@ func TestExplainIsPure(t *testing.T) {
 				"true USER [USER] | role USER":                                              {},
 				"false USER [USER] | policy no-messages:1 Closed for the audit.":            {Version: 1},
 				"false USER [USER] | policy later:1":                                        {Version: 2},
-				"true USER [USER] | role USER ":                                             {Version: 2, Context: policy.Context{Time: "2025-06-01T00:00:00Z"}},
+				"true USER [USER] | role USER ":                                             {Version: 2, Context: policy.Context{Time: "2025-06-01T00:00:00Z"}}, // the space makes it another key
 				"false USER [USER] | policy later:1 It reads now, which the request lacks.": {Version: 2, Context: policy.Context{Time: "soon"}},
 			} {
 				q.UserID, q.Credential, q.Action = who.UserID, who.Credential, "message.send"
@@ -147,7 +148,7 @@ func TestExplainIsPure(t *testing.T) {
 		if after := f.Written(); fmt.Sprint(before) != fmt.Sprint(after) {
 			t.Error("explaining has written something")
 		}
-		clock.Move(6 * 60e9) // the last version has ended: the one before observes, and the first refuses
+		clock.Move(6 * time.Minute) // the last version has ended: the one before observes, and the first refuses
 		got, err := f.Node(1).Policies.Explain(ctx, owner.Caller, policy.Question{UserID: bob.User.ID, Action: "message.send"})
 		if text := because(got); err != nil || text != "false USER [USER] | policy no-messages:1 Closed for the audit." {
 			t.Errorf("after the end of a version: %s, %v", text, err)

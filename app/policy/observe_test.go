@@ -40,7 +40,7 @@ func sends(f *apptest.Fixture, node int, who apptest.Person, ip string) bool {
 	return f.Node(node).Access.Check(&p, doorward.MessageSend, by.RequestAt(f.Node(node).Now())).Allowed
 }
 
-// observedOn returns what a node says has been observed.
+// observedOn returns what a node shows as observed.
 func observedOn(f *apptest.Fixture, node int, by doorward.Caller) string {
 	f.Helper()
 	now, err := f.Node(node).Policies.Current(f.Context(), by)
@@ -66,9 +66,7 @@ func TestObserve(t *testing.T) {
 				}
 			}
 		}
-		for n := range f.Nodes {
-			f.NoError(f.Node(n).Access.Decisions().Flush(f.Context()))
-		}
+		flushDecisions(f)
 		for n := range f.Nodes {
 			// twice on each of two nodes; an ADMIN and an OWNER from outside
 			if got := observedOn(f, n, owner.Caller); got != "[{users 4} {inside 4}]" {
@@ -86,8 +84,8 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// While one version observes, the one that refused before goes on to refuse; the text that
-// is itself put to observe does not.
+// While one version observes, the one that refused before goes on to refuse, unless its own
+// text is the one that now observes.
 func TestObserveKeepsWhatRefuses(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -99,9 +97,9 @@ func TestObserveKeepsWhatRefuses(t *testing.T) {
 		}{
 			1: {policy.Draft{Text: noMessages}, 0, false},
 			2: {observing(noPeople), 1, false},
-			3: {observing(nothing), 1, false},
+			3: {observing(forbidAll), 1, false},
 			4: {observing(noMessages), 0, true},
-			5: {observing(nothing), 0, true},
+			5: {observing(forbidAll), 0, true},
 			6: {policy.Draft{Text: noMessages}, 0, false},
 			7: {observing(""), 6, false},
 			8: {policy.Draft{Text: ""}, 0, true},
@@ -119,7 +117,7 @@ func TestObserveKeepsWhatRefuses(t *testing.T) {
 		// A version that waits to be confirmed ends with its successor, even one that observes.
 		put(f, 0, owner.Caller, policy.Draft{Text: noPeople})
 		put(f, 0, owner.Caller, policy.Draft{Text: noMessages, ConfirmMinutes: 5})
-		if c := put(f, 0, owner.Caller, policy.Draft{Text: nothing, Mode: store.PolicyObserves, ConfirmMinutes: 5}); c.Enforced != 9 || !sends(f, 1, bob, "") {
+		if c := put(f, 0, owner.Caller, policy.Draft{Text: forbidAll, Mode: store.PolicyObserves, ConfirmMinutes: 5}); c.Enforced != 9 || !sends(f, 1, bob, "") {
 			t.Errorf("after a version that was not confirmed, version %d refuses", c.Enforced)
 		}
 		clock.Move(6 * time.Minute)
@@ -130,7 +128,8 @@ func TestObserveKeepsWhatRefuses(t *testing.T) {
 	})
 }
 
-// The route and the write of one request are one decision. What a page shows is none.
+// The check of the route and that of the write count as one decision of the request. A check
+// for what a page shows counts as none.
 func TestObserveCountsRequestsOnce(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		ctx := f.Context()
@@ -158,7 +157,7 @@ func TestObserveCountsRequestsOnce(t *testing.T) {
 }
 
 // Nothing that was counted is lost, or counted twice, while the database is away and while
-// flushes run side by side; what a destroyed tenant has counted is dropped.
+// flushes run side by side.
 func TestObserveLosesNothing(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -182,9 +181,7 @@ func TestObserveLosesNothing(t *testing.T) {
 			}
 		}
 		all.Wait()
-		for n := range f.Nodes {
-			f.NoError(f.Node(n).Access.Decisions().Flush(f.Context()))
-		}
+		flushDecisions(f)
 		if got, want := observedOn(f, 0, owner.Caller), fmt.Sprintf("[{no-messages %d}]", 2*4*each); got != want {
 			t.Errorf("observed %s, want %s", got, want)
 		}

@@ -21,7 +21,7 @@ const (
 	Conditional Outcome = "conditional"
 )
 
-// Plan is what a text would change, if it refused.
+// Plan is what a text would change, if it were enforced.
 type Plan struct {
 	Matrix  []Cell
 	Checked int // decisions that were decided again
@@ -68,32 +68,33 @@ func (p *Policies) Plan(ctx context.Context, by doorward.Caller, text string, ho
 	if err := p.writer.Decisions().Flush(ctx); err != nil {
 		return Plan{}, err
 	}
-	t, err := p.try(ctx, by.TenantID, text)
+	t, err := p.newTrial(ctx, by.TenantID, text)
 	if err != nil {
 		return Plan{}, err
 	}
 	plan := Plan{Matrix: t.matrix(by.TenantID), Changed: []Change{}}
 	return plan, p.replay(ctx, by.TenantID, hours, func(k *store.KeptDecision) {
 		plan.Checked++
-		if d := access.Replay(k, t.held, t.would); d.Allowed != k.Allowed {
+		if d := access.Replay(k, t.current, t.would); d.Allowed != k.Allowed {
 			plan.Changed = append(plan.Changed, changeOf(k, d))
 		}
 	})
 }
 
-// trial is what holds in a tenant, beside a text.
+// trial has the rules of a tenant, the policies that refuse there now, and a text that would
+// refuse in their place.
 type trial struct {
-	held       *doorward.Rules
+	current    *doorward.Rules
 	was, would *rules.Trial
 }
 
-func (p *Policies) try(ctx context.Context, tenantID, text string) (t trial, err error) {
+func (p *Policies) newTrial(ctx context.Context, tenantID, text string) (t trial, err error) {
 	read := p.db.Read()
 	s, err := stateOf(ctx, read, tenantID, p.db.Now())
 	if err != nil {
 		return t, err
 	}
-	if t.held, err = read.Rules(ctx, tenantID); err != nil {
+	if t.current, err = read.Rules(ctx, tenantID); err != nil {
 		return t, err
 	}
 	model, err := modelOf(ctx, read)
@@ -136,19 +137,21 @@ func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield
 
 // matrix has a cell for each role and each action that roles grant.
 func (t trial) matrix(tenantID string) (all []Cell) {
-	for _, role := range t.held.Roles() {
+	for _, role := range t.current.Roles() {
 		was, would := t.was.OfRole(tenantID, role), t.would.OfRole(tenantID, role)
-		for _, v := range t.held.Model().Verbs() {
+		for _, v := range t.current.Model().Verbs() {
 			if v.By == doorward.ByRole {
-				all = append(all, Cell{role, v.Action, outcome(t.held, role, v, was), outcome(t.held, role, v, would)})
+				all = append(all, Cell{role, v.Action, outcome(t.current, role, v, was), outcome(t.current, role, v, would)})
 			}
 		}
 	}
 	return all
 }
 
-func outcome(held *doorward.Rules, role doorward.Role, v doorward.Verb, of rules.OfRole) Outcome {
-	d := access.CanRole(held, role, v.Action)
+// outcome joins what the role grants with what the policies make of it: those of the
+// operator may permit more, all others only refuse.
+func outcome(current *doorward.Rules, role doorward.Role, v doorward.Verb, of rules.OfRole) Outcome {
+	d := access.CanRole(current, role, v.Action)
 	worst := of.Outcome(v.Through)
 	if v.Action != v.Through {
 		worst = max(worst, of.Outcome(v.Action))
@@ -170,7 +173,7 @@ func changeOf(k *store.KeptDecision, d access.Decision) Change {
 		Was: outcomeOf(k.Allowed), Would: outcomeOf(d.Allowed), Because: []Because{{Kind: ByRole, ID: string(k.Role)}},
 	}
 	if d.Policy() != nil {
-		c.Because = []Because{ofPolicy(d.Policy())}
+		c.Because = []Because{becauseOfPolicy(d.Policy())}
 	}
 	return c
 }

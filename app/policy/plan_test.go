@@ -19,8 +19,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// cellsOf is a row of a plan's matrix that changes, in short.
-func cellsOf(plan policy.Plan) (all []string) {
+// changedCells returns the cells of a plan's matrix that change, each in short.
+func changedCells(plan policy.Plan) (all []string) {
 	for _, c := range plan.Matrix {
 		if c.Was != c.Would {
 			all = append(all, fmt.Sprintf("%s %s %s>%s", c.Role, c.Action, c.Was, c.Would))
@@ -36,8 +36,8 @@ func planned(f *apptest.Fixture, by doorward.Caller, text string, hours int) pol
 	return plan
 }
 
-// keptAll writes what all nodes have kept.
-func keptAll(f *apptest.Fixture) {
+// flushDecisions writes the decisions and counts that the nodes hold in memory.
+func flushDecisions(f *apptest.Fixture) {
 	f.Helper()
 	for n := range f.Nodes {
 		f.NoError(f.Node(n).Access.Decisions().Flush(f.Context()))
@@ -62,12 +62,12 @@ func TestPlan(t *testing.T) {
 		if f.Node(0).Access.Require(f.Context(), admin.Caller, doorward.UserManage, higher) == nil {
 			t.Error("an ADMIN may change an OWNER")
 		}
-		keptAll(f)
+		flushDecisions(f)
 		before := f.Written()
 
 		plan := planned(f, owner.Caller, fromInside, 1)
-		if want := []string{"USER message.send refused>conditional", "ADMIN message.send refused>conditional", "OWNER message.send refused>conditional"}; !slices.Equal(cellsOf(plan), want) {
-			t.Errorf("the matrix has %q", cellsOf(plan))
+		if want := []string{"USER message.send refused>conditional", "ADMIN message.send refused>conditional", "OWNER message.send refused>conditional"}; !slices.Equal(changedCells(plan), want) {
+			t.Errorf("the matrix has %q", changedCells(plan))
 		}
 		if plan.Checked != 5 || len(plan.Changed) != 2 { // what the role or the rank refuses stays so
 			t.Fatalf("of %d decisions %d change: %+v", plan.Checked, len(plan.Changed), plan.Changed)
@@ -81,11 +81,11 @@ func TestPlan(t *testing.T) {
 				t.Error(cmp.Diff(want, got))
 			}
 		}
-		if got := planned(f, owner.Caller, noMessages, policy.PlanHoursMax); got.Checked != 5 || len(got.Changed) != 0 || cellsOf(got) != nil {
-			t.Errorf("the same text changes %+v, %q", got.Changed, cellsOf(got))
+		if got := planned(f, owner.Caller, noMessages, policy.PlanHoursMax); got.Checked != 5 || len(got.Changed) != 0 || changedCells(got) != nil {
+			t.Errorf("the same text changes %+v, %q", got.Changed, changedCells(got))
 		}
 		clock.Move(2 * time.Hour)
-		if got := planned(f, owner.Caller, nothing, 1); got.Checked != 0 {
+		if got := planned(f, owner.Caller, forbidAll, 1); got.Checked != 0 {
 			t.Errorf("%d decisions of the last hour", got.Checked)
 		}
 		if after := f.Written(); !slices.Equal(before, after) {
@@ -154,12 +154,12 @@ func TestReplayIsIdentical(t *testing.T) {
 					pick(`when { context.ip.isLoopback() }`, `unless { context.ip.isInRange(ip("192.0.2.0/24")) }`, `when { context has authAge && context.authAge > 60 }`,
 						`when { context.aal == 2 }`, `when { context.path like "/a*" }`, `when { context.kind == "key" }`, `when { principal has email && principal.email like "*a*" }`,
 						`when { principal has owner && principal.owner == User::"`+owner.User.ID+`" }`, `when { context.now > datetime("2026-01-01") }`, `when { resource in Tenant::"`+tenant.ID+`" }`))
-				if f.Node(0).Policies.Check(ctx, one) == nil { // its condition fits its head
+				if f.Node(0).Policies.Check(ctx, one) == nil { // its condition is valid with its head
 					text, i = text+one, i+1
 				}
 			}
 			version := put(f, 0, owner.Caller, policy.Draft{Text: text})
-			clock.Move(2 * time.Second) // each second takes so many
+			clock.Move(2 * time.Second) // a node keeps a limited number of decisions in a second
 			began := clock.Now()
 			for n := range 6000 {
 				by := principalOf(f, n%2, people, key.Reveal(), r.IntN(len(people)+1))
@@ -168,10 +168,10 @@ func TestReplayIsIdentical(t *testing.T) {
 				f.Node(n%2).Access.Check(&by, doorward.Action(pick("doc.sign", "tenant.read", "user.read", "user.invite")), req)
 				if n%200 == 0 {
 					clock.Move(time.Second)
-					keptAll(f)
+					flushDecisions(f)
 				}
 			}
-			keptAll(f)
+			flushDecisions(f)
 			held, err := f.DB.Read().Rules(ctx, tenant.ID)
 			f.NoError(err)
 			trial, err := rules.Try(version.PolicyVersion, model)

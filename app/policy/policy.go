@@ -4,9 +4,9 @@
 // A version may only observe: it refuses nothing, what it would have refused is counted,
 // and what refused before it goes on to refuse.
 //
-// All versions are kept. A change holds on every node before the call returns. A version
-// that has to be confirmed ends by itself, on every node, when its time is over: the one
-// that was confirmed last then holds again.
+// All versions are kept. A change is in force on every node before the call returns. A
+// version that has to be confirmed ends by itself, on every node, when its time is over: the
+// one that was confirmed last is then in force again.
 package policy
 
 import (
@@ -30,7 +30,7 @@ type Version = store.PolicyVersion
 // Mode says what a version does.
 type Mode = store.PolicyMode
 
-// Now is the version that holds.
+// Now is the version in force.
 type Now struct {
 	store.PolicyVersion
 	// Observed is what a version that only observes would have refused, by the policies of
@@ -65,7 +65,7 @@ func New(writer *access.Writer, db *store.DB, sessions *session.Sessions) *Polic
 	return &Policies{writer, db, sessions}
 }
 
-// Tag is the ETag of a version that holds. It changes when the version is confirmed, and
+// Tag is the ETag of the version in force. It changes when the version is confirmed, and
 // when it ends.
 func Tag(v store.PolicyVersion) string {
 	tag := strconv.FormatInt(v.Version, 10)
@@ -75,7 +75,7 @@ func Tag(v store.PolicyVersion) string {
 	return tag
 }
 
-// Current returns the version that holds in the caller's tenant. Version 0 has no text.
+// Current returns the version in force in the caller's tenant. Version 0 has no text.
 // What it observes is counted to the moment on this node, and to a second before on
 // others. Errors: unavailable.
 func (p *Policies) Current(ctx context.Context, by doorward.Caller) (Now, error) {
@@ -113,7 +113,7 @@ func (p *Policies) observed(ctx context.Context, v store.PolicyVersion) (Now, er
 	return now, nil
 }
 
-// state is what holds in a tenant at an instant.
+// state is what is in force in a tenant at an instant.
 type state struct {
 	store.Policies
 	now  store.PolicyVersion
@@ -132,10 +132,10 @@ func stateOf(ctx context.Context, read store.Reader, tenantID string, at time.Ti
 	return s, nil
 }
 
-// goesOnToRefuse is the version that refuses while a text is observed: the one that does
-// now. One that waits to be confirmed ends with its successor, and the text that is to be
-// observed refuses no longer.
-func (s state) goesOnToRefuse(observed string) int64 {
+// enforcedBeside returns the version that refuses while a text is only observed; 0 for none.
+// It is the one that refuses now, or before that if this one still waits to be confirmed,
+// since that ends with its successor. A text that is to be observed no longer refuses.
+func (s state) enforcedBeside(observed string) int64 {
 	base := &s.now
 	if base.ConfirmUntil != nil {
 		base = s.Confirmed
@@ -197,11 +197,12 @@ func modelOf(ctx context.Context, read store.Reader) (string, error) {
 type Draft struct {
 	Text string
 	Mode store.PolicyMode // empty: enforce
-	// ConfirmMinutes is how long the version holds unless it is confirmed; 0: it needs no
+	// ConfirmMinutes is when the version ends unless it is confirmed; 0: it needs no
 	// confirmation.
 	ConfirmMinutes int
 }
 
+// check sets the mode if there is none. Errors: validation_failed.
 func (d *Draft) check() error {
 	var faults []doorward.FieldError
 	if d.Mode == "" {
@@ -244,14 +245,14 @@ func check(text string, schema *cedar.Schema) error {
 	return doorward.InvalidFields(fields...)
 }
 
-// Changed is a version that holds on every node.
+// Changed is a version that is in force on every node.
 type Changed struct {
 	Now
 	Revocation doorward.Revocation
 }
 
-// Put adds a version, which holds on every node when Put returns. The text and mode that
-// hold already, without time to confirm, make no new version. tags are those of the
+// Put adds a version, which is in force on every node when Put returns. The text and mode
+// that are in force already, without time to confirm, make no new version. tags are those of the
 // versions that the caller has seen; none for any. Errors: validation_failed,
 // precondition_failed, forbidden, unavailable.
 func (p *Policies) Put(ctx context.Context, by doorward.Caller, d Draft, tags []string) (Changed, error) {
@@ -306,16 +307,16 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 		}
 		v = d.version(tx, by, s.last+1)
 		if v.Mode == store.PolicyObserves {
-			v.Enforced = s.goesOnToRefuse(v.Text)
+			v.Enforced = s.enforcedBeside(v.Text)
 		}
 		record(tx, now, v)
 		return tx.InsertPolicy(ctx, v)
 	})
-	return p.changed(ctx, c, v, err)
+	return p.withObserved(ctx, c, v, err)
 }
 
-// changed adds what has been observed to the answer of a change.
-func (p *Policies) changed(ctx context.Context, c Changed, v store.PolicyVersion, err error) (Changed, error) {
+// withObserved adds what has been observed to the answer of a change.
+func (p *Policies) withObserved(ctx context.Context, c Changed, v store.PolicyVersion, err error) (Changed, error) {
 	if err == nil {
 		c.Now, err = p.observed(ctx, v)
 	}
@@ -344,7 +345,7 @@ func record(tx *access.Tx, from, to store.PolicyVersion) {
 	}
 }
 
-// Confirm lets the version that holds now hold for good. The caller's session must still
+// Confirm keeps the version in force from ending. The caller's session must still
 // be allowed to read the tenant and its people, so that a version that locks its author out
 // ends by itself. Tags are as for Put. Errors: not_found if nothing waits to be confirmed,
 // precondition_failed, forbidden, denied_by_policy, unavailable.
@@ -374,7 +375,7 @@ func (p *Policies) Confirm(ctx context.Context, by doorward.Caller, tags []strin
 		tx.Changed("version", "", strconv.FormatInt(now.Version, 10))
 		return nil
 	})
-	return p.changed(ctx, c, v, err)
+	return p.withObserved(ctx, c, v, err)
 }
 
 func object(by doorward.Caller) doorward.Object {

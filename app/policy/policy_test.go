@@ -19,7 +19,7 @@ const (
 	noMessages = `@id("no-messages") @reason("Closed for the audit.") forbid(principal, action == Action::"message.send", resource);`
 	fromInside = `@id("inside") forbid(principal, action == Action::"message.send", resource) unless { context.ip.isInRange(ip("192.0.2.0/24")) };`
 	noPeople   = `@id("no-people") forbid(principal, action == Action::"user.read", resource);`
-	nothing    = `@id("nothing") forbid(principal, action, resource);`
+	forbidAll  = `@id("nothing") forbid(principal, action, resource);`
 )
 
 var inside = doorward.Caller{IP: "192.0.2.7"}
@@ -53,6 +53,8 @@ const (
 	// of a session and a key on each of three nodes
 	yes = "true true true true true true "
 	no  = "false false false false false false "
+	// and on each of two
+	noOnTwo = "false false false false "
 )
 
 // What a version refuses and no longer refuses holds on every node once Put has returned,
@@ -71,7 +73,7 @@ func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
 			t.Fatalf("without policies: %s", got)
 		}
 		for n := range 3 {
-			for text, want := range map[string]string{noMessages: no, fromInside: yes, noPeople: yes, nothing: no, "": yes} {
+			for text, want := range map[string]string{noMessages: no, fromInside: yes, noPeople: yes, forbidAll: no, "": yes} {
 				put(f, n, owner.Caller, policy.Draft{Text: text})
 				if got := sendsOn(ctx, f, bob.Token, key); got != want {
 					t.Errorf("%s: %s", text, got)
@@ -84,7 +86,7 @@ func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
 	})
 }
 
-// A decision that no policy makes depend on the request must not allocate, as without any.
+// A decision must not allocate, unless a policy about its action depends on the request.
 func TestDecisionWithoutConditionsAllocatesNothing(t *testing.T) {
 	f := apptest.New(t, apptest.Engines[0], apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
@@ -108,7 +110,7 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			e.Nodes = 2
-			clock := apptest.NewStoppedClock() // a node has yet to start in the last second
+			clock := apptest.NewStoppedClock() // a node is started below, within the last second
 			f := apptest.New(t, e, apptest.NoLimits, clock.Now)
 			ctx := f.Context()
 			_, owner := f.Tenant()
@@ -116,15 +118,15 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 			_, key, err := f.Node(0).APIKeys.Create(ctx, owner.Caller, apikey.Draft{Name: "sync", Permissions: []string{"message.send"}})
 			f.NoError(err)
 			put(f, 0, owner.Caller, policy.Draft{Text: noPeople})
-			pending := put(f, 1, owner.Caller, policy.Draft{Text: nothing, ConfirmMinutes: 5})
-			if got := sendsOn(ctx, f, bob.Token, key); got != no[:24] {
+			pending := put(f, 1, owner.Caller, policy.Draft{Text: forbidAll, ConfirmMinutes: 5})
+			if got := sendsOn(ctx, f, bob.Token, key); got != noOnTwo {
 				t.Errorf("before its end: %s", got)
 			}
 			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller, nil))); code != doorward.CodeDeniedByPolicy {
 				t.Errorf("confirmed by somebody who is locked out: %s", code)
 			}
 			clock.Move(5*time.Minute - time.Second)
-			if got := sendsOn(ctx, f, bob.Token, key); got != no[:24] {
+			if got := sendsOn(ctx, f, bob.Token, key); got != noOnTwo {
 				t.Errorf("a second before its end: %s", got)
 			}
 			f.AddNode(apptest.NoLimits, clock.Now) // a server that starts in the meantime
@@ -157,8 +159,8 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 	}
 }
 
-// Doorward's own actions are refused by a policy too, those with effects inside of their
-// transaction; what serves to undo a policy is not.
+// A policy refuses Doorward's own actions, too, also those that are decided only within a
+// transaction. It refuses neither the ending of sessions nor, to an OWNER, restoring policies.
 func TestOwnActions(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		ctx := f.Context()
@@ -174,7 +176,7 @@ func TestOwnActions(t *testing.T) {
 		if apptest.Code(err) != doorward.CodeDeniedByPolicy {
 			t.Errorf("an OWNER invites: %v", err)
 		}
-		put(f, 0, owner.Caller, policy.Draft{Text: nothing})
+		put(f, 0, owner.Caller, policy.Draft{Text: forbidAll})
 		if _, err := f.Node(0).Users.SignOut(ctx, admin.Caller, bob.User); err != nil {
 			t.Errorf("ending sessions: %v", err)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/doorward/doorward/internal/modelfile"
 )
 
-// compiledModel is what a model makes.
+// compiledModel is a model, compiled.
 type compiledModel struct {
 	model    *doorward.Model
 	schema   *cedar.Schema // of policies
@@ -22,7 +22,7 @@ func (c compiledModel) operatorText() *text {
 }
 
 // Check returns what is wrong with the policies and entities of a model file that
-// modelfile.Read has accepted, at places of the file.
+// modelfile.Read has accepted, with places in the file.
 func Check(file *modelfile.File) error {
 	_, faults, err := compileFile(file)
 	if len(faults) > 0 {

@@ -44,7 +44,7 @@ func TestUnreadablePoliciesGrantNothing(t *testing.T) {
 	}
 }
 
-// Without policies and entities a principal carries nothing.
+// Without policies and entities a principal carries no policy.
 func TestNoPolicyWithoutText(t *testing.T) {
 	u := doorward.User{ID: "usr_1", Role: doorward.RoleOwner, Status: doorward.UserActive, Rules: rulesOf(t, invoices)}
 	if p := doorward.PrincipalOf(u, doorward.Session{}); p.Policy != nil {

@@ -52,8 +52,8 @@ func PoliciesLost(text string, before, after *cedar.Schema) (ids []string, err e
 	return ids, err
 }
 
-// policy is a doorward.Policy. What holds once the latest version has ended takes its
-// place at an instant, by itself.
+// policy is a doorward.Policy. If the latest version has an end, confirmed takes its place
+// then, by itself.
 type policy struct {
 	operator          *text // of the model; nil: says nothing
 	latest, confirmed inForce
@@ -148,8 +148,8 @@ func (t *text) prepare(who *doorward.Principal) *textFor {
 	})}
 }
 
-// roleOf is the role that the policies see. Those of the operator see none of a tenant's
-// own, which could be given the very name that one of them permits.
+// roleOf is the role that the policies see. The operator's see no role that a tenant has made:
+// the tenant could give it a name that one of them permits.
 func (t *text) roleOf(role doorward.Role) string {
 	if t.operator && !role.IsBuiltIn() {
 		return ""
@@ -165,10 +165,10 @@ type policyOf struct {
 	authAt            time.Time // of a user
 }
 
-// inForceFor is inForce, evaluated for one principal as far as that goes.
+// inForceFor is inForce, evaluated for one principal as far as possible without a request.
 type inForceFor struct{ enforced, observed *textFor }
 
-// textFor is a text, evaluated for one principal as far as that goes.
+// textFor is a text, evaluated in the same way.
 type textFor struct {
 	of *text
 	*cedar.Prepared

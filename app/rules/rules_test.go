@@ -53,7 +53,7 @@ func TestCompilesModelAndRoles(t *testing.T) {
 	}
 }
 
-// A model that can't be read must not become one that grants less or more.
+// A model that can't be read is an error, not a model that grants less or more.
 func TestUnreadableModelIsAnError(t *testing.T) {
 	var c Compiler
 	if r, err := c.Compile(store.RulesSource{Version: doorward.RulesVersion{Model: 1}, Model: "["}); err == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Trial is the text of a version as if it refused, beside the policies of the operator, to
-// see what it would make of decisions. It is a doorward.Policy that remembers what it made
-// for each principal.
+// Trial is the text of a version as if it were enforced, beside the policies of the operator,
+// to see what it would make of decisions. It is a doorward.Policy that keeps what it has
+// made for each principal.
 type Trial struct {
 	policy
 

@@ -4,11 +4,13 @@
 //
 //	mark := r.Mark()
 //	row, err := …                        // read from the database
-//	r.Put(hash, registry.NewEntry(principal, life, lastUse, mark))
+//	r.Put(hash, registry.NewEntry(principal, login, limits, lastUse, mark))
 //
-//	if e := r.Get(hash); e != nil && e.InTime(now) {
-//		r.Use(hash, e, now)
-//		return e.Principal()
+//	if e := r.Get(hash); e != nil {
+//		if principal, _, inTime := e.Check(now); inTime {
+//			r.Use(hash, e, now)
+//			return principal
+//		}
 //	}
 //
 // The last use of a credential is kept in memory and written in batches (uses.go).
@@ -148,7 +150,7 @@ func (r *Registry) valid(h secret.Hash, e *Entry) bool {
 		r.revoked.at[e.subject[1]].Load() <= e.mark
 }
 
-// Known returns the entry, valid or not: its last use is true either way.
+// Known returns the entry, valid or not: its last use counts in both cases.
 func (r *Registry) Known(h secret.Hash) *Entry {
 	s := r.shard(h)
 	s.mu.RLock()
@@ -157,7 +159,8 @@ func (r *Registry) Known(h secret.Hash) *Entry {
 	return e
 }
 
-// Mark must be called before a credential is read from the database, for put.
+// Mark returns the mark for a new entry. Call it before the credential is read from the
+// database.
 func (r *Registry) Mark() uint64 { return r.applied.Load() }
 
 // Put stores an entry that was read after its mark was taken. It keeps the later

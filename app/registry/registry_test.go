@@ -48,11 +48,11 @@ func TestForget(t *testing.T) {
 		}, false, true},
 		{"user", func(r *Registry) { r.Forget(store.Change{Kind: store.ChangeUser, Subject: c1.User.ID}) }, false, true},
 		{"tenant", func(r *Registry) { r.Forget(store.Change{Kind: store.ChangeTenant, Subject: c1.User.TenantID}) }, false, true},
-		{"question", func(r *Registry) {
+		{"request of a flush", func(r *Registry) {
 			r.Forget(store.Change{Kind: store.ChangeFlush, Subject: store.SessionSubject(h1[:])})
 		}, true, true},
 		{"everything", func(r *Registry) { r.Reset() }, false, false},
-		{"something of a newer version", func(r *Registry) {
+		{"kind of a newer version", func(r *Registry) {
 			r.Forget(store.Change{Kind: "device", Subject: "dev_1"})
 		}, false, false},
 	} {
@@ -75,8 +75,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestRule5: a value read before a change is invalid after it, at whatever moment
-// of the reading the change arrives.
+// TestRule5 (docs/lease.md): a value read before a change is invalid after it, at whatever
+// moment of the reading the change arrives.
 func TestRule5(t *testing.T) {
 	h, c := sample(1)
 	for _, change := range []store.Change{
@@ -201,9 +201,9 @@ func TestUsesWaitUntilWritten(t *testing.T) {
 	}
 }
 
-// TestBounded: the registry keeps its limit, evicts only sessions whose last use
+// TestMaxEntries: the registry keeps its limit, evicts only sessions whose last use
 // is written, and keeps a known use over a new read.
-func TestBounded(t *testing.T) {
+func TestMaxEntries(t *testing.T) {
 	const limit = shards * 4
 	r := New(limit)
 	var unwritten []secret.Hash

@@ -26,8 +26,8 @@ const (
 	endWithin = 5 * time.Second
 )
 
-// uses holds the uses to be written. Each stays until it is written, so a use that is
-// in neither uses nor newer than its entry's flushed is in the database.
+// uses holds the uses to be written, each until it is. So the last use of a credential is in
+// the database, unless uses has it or it is newer than flushed of its entry.
 type uses struct {
 	mu sync.Mutex
 	at map[secret.Hash]int64 // Unix microseconds

@@ -73,7 +73,7 @@ func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made R
 	faults = slices.Concat(checkName(d.Name), doorward.CheckAbout("/about", d.About, doorward.RoleAboutMax), faults)
 	c := doorward.CustomRole{ID: doorward.NewID(doorward.PrefixRole), Name: doorward.Role(d.Name), About: d.About, Permissions: permissions}
 	if len(checkName(d.Name)) > 0 {
-		c.Name = ""
+		c.Name = "" // refusals quote the name
 	}
 	on := object(by, c.ID, "")
 	on.Grant = grant(by.Rules, c)
@@ -96,8 +96,8 @@ func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made R
 	return made, err
 }
 
-// objectUnderLock returns what reads the object under the lock on the tenant: the rules may have
-// changed since the first decision.
+// objectUnderLock returns a function that reads the object under the lock on the tenant: the
+// rules may have changed since the first decision.
 func (r *Roles) objectUnderLock(ctx context.Context, by doorward.Caller, on doorward.Object, fill func(*doorward.Rules, *doorward.Object)) func(*store.Tx) (doorward.Object, error) {
 	return func(tx *store.Tx) (doorward.Object, error) {
 		now := on
@@ -134,7 +134,7 @@ func record(tx *access.Tx, was, is doorward.CustomRole) (changed bool) {
 	for _, f := range []struct{ name, was, is string }{
 		{"name", string(was.Name), string(is.Name)},
 		{"about", was.About, is.About},
-		{"permissions", words(was.Permissions), words(is.Permissions)},
+		{"permissions", joinActions(was.Permissions), joinActions(is.Permissions)},
 	} {
 		if f.was != f.is {
 			tx.Changed(f.name, f.was, f.is)
@@ -144,7 +144,7 @@ func record(tx *access.Tx, was, is doorward.CustomRole) (changed bool) {
 	return changed
 }
 
-func words(all []doorward.Action) string {
+func joinActions(all []doorward.Action) string {
 	texts := make([]string, len(all))
 	for i, a := range all {
 		texts[i] = string(a)
@@ -198,6 +198,7 @@ func (e Edit) apply(rules *doorward.Rules, was doorward.CustomRole) (doorward.Cu
 	return is, nil
 }
 
+// change returns the role with the edit, and the faults of the edit.
 func (e Edit) change(m *doorward.Model, c doorward.CustomRole) (_ doorward.CustomRole, faults []doorward.FieldError) {
 	if e.Name != nil {
 		if faults = checkName(*e.Name); len(faults) == 0 {
@@ -320,9 +321,9 @@ func badReplacement(message string) error {
 }
 
 // change runs write on a custom role of the caller's tenant, read again under the lock on
-// the tenant. judge adds to the object what the change would give.
+// the tenant. setGrant adds to the object what the change would give.
 func (r *Roles) change(ctx context.Context, by doorward.Caller, action doorward.Action, id string,
-	write func(*access.Tx, doorward.CustomRole) error, judge func(*doorward.Rules, doorward.CustomRole, *doorward.Object),
+	write func(*access.Tx, doorward.CustomRole) error, setGrant func(*doorward.Rules, doorward.CustomRole, *doorward.Object),
 ) (doorward.Revocation, error) {
 	object := func(read store.Reader) (doorward.Object, error) {
 		c, err := current(ctx, read, by.TenantID, id)
@@ -332,7 +333,7 @@ func (r *Roles) change(ctx context.Context, by doorward.Caller, action doorward.
 		rules, err := read.Rules(ctx, by.TenantID)
 		on := object(by, id, c.Name)
 		if err == nil {
-			judge(rules, c, &on)
+			setGrant(rules, c, &on)
 		}
 		return on, err
 	}

@@ -34,10 +34,10 @@ type Role struct {
 	Members int64
 }
 
-// idOf is the id of one of the four.
+// idOf is the id of a built-in role.
 func idOf(r doorward.Role) string { return doorward.PrefixRole + strings.ToLower(string(r)) }
 
-// isBuiltIn reports whether the id is that of one of the four.
+// isBuiltIn reports whether the id is that of a built-in role.
 func isBuiltIn(id string) bool {
 	return slices.ContainsFunc(doorward.Roles, func(r doorward.Role) bool { return idOf(r) == id })
 }
@@ -106,7 +106,7 @@ func get(ctx context.Context, read store.Reader, tenantID, id string) (Role, err
 	return Role{}, doorward.Fail(doorward.CodeNotFound, "")
 }
 
-// object is the role with the name as the object of an action; empty for a new one.
+// object is the role as the object of an action. A new one holds no name yet.
 func object(by doorward.Caller, id string, held doorward.Role) doorward.Object {
 	return doorward.Object{Type: "role", ID: id, TenantID: by.TenantID, Held: held}
 }
@@ -119,8 +119,8 @@ func grant(rules *doorward.Rules, c doorward.CustomRole) *doorward.Grant {
 	return g
 }
 
-// current returns the custom role as it is now. Errors: not_found, forbidden for one of
-// the four.
+// current returns the custom role as it is now. Errors: not_found, forbidden for a built-in
+// role.
 func current(ctx context.Context, read store.Reader, tenantID, id string) (doorward.CustomRole, error) {
 	if isBuiltIn(id) {
 		return doorward.CustomRole{}, doorward.Fail(doorward.CodeForbidden, "The roles OWNER, ADMIN, USER and VIEWER can't be changed.")

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/app/role"
 )
 
-// now is the person as a node sees a request with the person's session.
-func now(f *apptest.Fixture, node int, p apptest.Person) doorward.Caller {
+// callerOn returns the caller of a request with the person's session, as the node sees it.
+func callerOn(f *apptest.Fixture, node int, p apptest.Person) doorward.Caller {
 	f.Helper()
 	s, err := f.Node(node).Sessions.Check(f.Context(), p.Token)
 	f.NoError(err)
@@ -22,14 +22,14 @@ func now(f *apptest.Fixture, node int, p apptest.Person) doorward.Caller {
 
 func create(f *apptest.Fixture, by apptest.Person, name string, permissions ...string) role.Role {
 	f.Helper()
-	r, err := f.Node(0).Roles.Create(f.Context(), now(f, 0, by), role.Draft{Name: name, Permissions: permissions})
+	r, err := f.Node(0).Roles.Create(f.Context(), callerOn(f, 0, by), role.Draft{Name: name, Permissions: permissions})
 	f.NoError(err)
 	return r
 }
 
 func join(f *apptest.Fixture, by apptest.Person, name doorward.Role) apptest.Person {
 	f.Helper()
-	by.Caller = now(f, 0, by)
+	by.Caller = callerOn(f, 0, by)
 	return f.Join(by, name)
 }
 
@@ -46,10 +46,10 @@ func TestChangeCountsOnEveryNode(t *testing.T) {
 			if want {
 				permissions = append(permissions, "audit.read")
 			}
-			_, _, err := f.Node(round).Roles.Edit(f.Context(), now(f, round, owner), r.ID, role.Edit{Permissions: &permissions})
+			_, _, err := f.Node(round).Roles.Edit(f.Context(), callerOn(f, round, owner), r.ID, role.Edit{Permissions: &permissions})
 			f.NoError(err)
 			for i := range f.Nodes {
-				by := now(f, i, reader)
+				by := callerOn(f, i, reader)
 				if got := access.Can(&by.Principal, doorward.AuditRead, by.Tenant()).Allowed; got != want {
 					t.Fatalf("round %d, node %d allows audit.read: %v, want %v", round, i, got, want)
 				}
@@ -66,7 +66,7 @@ func TestRenameAndReplace(t *testing.T) {
 		r := create(f, owner, "DESK", "message.read")
 		member := join(f, owner, "DESK")
 		by := owner
-		by.Caller = now(f, 0, owner)
+		by.Caller = callerOn(f, 0, owner)
 		email := f.NewEmail("later")
 		_, token := f.Invite(by, email, "DESK")
 		key, _, err := f.Node(0).APIKeys.Create(f.Context(), by.Caller, apikey.Draft{Name: "k", Role: "DESK", Permissions: []string{"message.read"}})
@@ -75,24 +75,24 @@ func TestRenameAndReplace(t *testing.T) {
 			t.Helper()
 			u, err := f.DB.Read().User(f.Context(), member.User.TenantID, member.User.ID)
 			f.NoError(err)
-			k, err := f.Node(1).APIKeys.Get(f.Context(), now(f, 1, owner), key.ID)
+			k, err := f.Node(1).APIKeys.Get(f.Context(), callerOn(f, 1, owner), key.ID)
 			f.NoError(err)
-			if u.Role != name || k.Role != name || now(f, 1, member).Role != name {
-				t.Fatalf("member %s, key %s, in memory %s; want %s", u.Role, k.Role, now(f, 1, member).Role, name)
+			if u.Role != name || k.Role != name || callerOn(f, 1, member).Role != name {
+				t.Fatalf("member %s, key %s, in memory %s; want %s", u.Role, k.Role, callerOn(f, 1, member).Role, name)
 			}
 		}
 		want("DESK")
 		name := "COUNTER"
-		_, _, err = f.Node(0).Roles.Edit(f.Context(), now(f, 0, owner), r.ID, role.Edit{Name: &name})
+		_, _, err = f.Node(0).Roles.Edit(f.Context(), callerOn(f, 0, owner), r.ID, role.Edit{Name: &name})
 		f.NoError(err)
 		want("COUNTER")
-		_, err = f.Node(0).Roles.Delete(f.Context(), now(f, 0, owner), r.ID, "")
+		_, err = f.Node(0).Roles.Delete(f.Context(), callerOn(f, 0, owner), r.ID, "")
 		wantCode(t, err, doorward.CodeRoleInUse)
 		for _, bad := range []doorward.Role{"COUNTER", "NONE", "OWNER"} { // a key can't be OWNER
-			_, err = f.Node(0).Roles.Delete(f.Context(), now(f, 0, owner), r.ID, bad)
+			_, err = f.Node(0).Roles.Delete(f.Context(), callerOn(f, 0, owner), r.ID, bad)
 			wantCode(t, err, doorward.CodeValidationFailed)
 		}
-		_, err = f.Node(0).Roles.Delete(f.Context(), now(f, 0, owner), r.ID, doorward.RoleViewer)
+		_, err = f.Node(0).Roles.Delete(f.Context(), callerOn(f, 0, owner), r.ID, doorward.RoleViewer)
 		f.NoError(err)
 		want(doorward.RoleViewer)
 		_, err = f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.FirstPassword, apptest.FirstPassword)
@@ -122,14 +122,14 @@ func TestDemandFollowsRoles(t *testing.T) {
 			}
 		}
 		remove := func(r role.Role, by doorward.Role) error {
-			return apptest.ErrorOf(f.Node(0).Roles.Delete(f.Context(), now(f, 0, owner), r.ID, by))
+			return apptest.ErrorOf(f.Node(0).Roles.Delete(f.Context(), callerOn(f, 0, owner), r.ID, by))
 		}
 		name := "WINDOW"
-		_, _, err := f.Node(0).Roles.Edit(f.Context(), now(f, 0, owner), desk.ID, role.Edit{Name: &name})
+		_, _, err := f.Node(0).Roles.Edit(f.Context(), callerOn(f, 0, owner), desk.ID, role.Edit{Name: &name})
 		f.NoError(err)
 		want("SHOP WINDOW")
 		for i := range f.Nodes {
-			if !now(f, i, member).DemandsFactor {
+			if !callerOn(f, i, member).DemandsFactor {
 				f.Errorf("node %d demands no second factor under the new name", i)
 			}
 		}
@@ -142,14 +142,15 @@ func TestDemandFollowsRoles(t *testing.T) {
 		})
 		f.NoError(remove(desk, doorward.RoleViewer))
 		want("VIEWER")
-		if !now(f, 1, member).DemandsFactor {
+		if !callerOn(f, 1, member).DemandsFactor {
 			f.Error("a VIEWER is not covered")
 		}
 	})
 }
 
-// TestNobodyRises: nobody makes, widens or gives a role with more than they have.
-func TestNobodyRises(t *testing.T) {
+// TestNobodyGivesMoreThanTheyHave: nobody makes, widens or gives a role with more than they
+// have.
+func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		top := create(f, owner, "PAYER", "billing.read")
@@ -157,21 +158,21 @@ func TestNobodyRises(t *testing.T) {
 		admin, desk := f.Join(owner, doorward.RoleAdmin), join(f, owner, "DESK")
 		roles := f.Node(0).Roles
 		edit := func(p apptest.Person, id string, permissions ...string) error {
-			_, _, err := roles.Edit(f.Context(), now(f, 0, p), id, role.Edit{Permissions: &permissions})
+			_, _, err := roles.Edit(f.Context(), callerOn(f, 0, p), id, role.Edit{Permissions: &permissions})
 			return err
 		}
-		make := func(p apptest.Person, permissions ...string) error {
-			_, err := roles.Create(f.Context(), now(f, 0, p), role.Draft{Name: "MORE", Permissions: permissions})
+		add := func(p apptest.Person, permissions ...string) error {
+			_, err := roles.Create(f.Context(), callerOn(f, 0, p), role.Draft{Name: "MORE", Permissions: permissions})
 			return err
 		}
-		wantCode(t, make(admin, "billing.read"), doorward.CodeForbidden)
-		wantCode(t, make(desk, "audit.read"), doorward.CodeForbidden)
+		wantCode(t, add(admin, "billing.read"), doorward.CodeForbidden)
+		wantCode(t, add(desk, "audit.read"), doorward.CodeForbidden)
 		wantCode(t, edit(admin, top.ID, "message.read"), doorward.CodeForbidden)
 		wantCode(t, edit(desk, own.ID, "audit.read", "role.manage"), doorward.CodeForbidden)
 		wantCode(t, edit(admin, "rol_owner", "message.read"), doorward.CodeForbidden)
-		_, err := roles.Delete(f.Context(), now(f, 0, admin), own.ID, doorward.RoleOwner)
+		_, err := roles.Delete(f.Context(), callerOn(f, 0, admin), own.ID, doorward.RoleOwner)
 		wantCode(t, err, doorward.CodeForbidden)
-		_, err = roles.Create(f.Context(), now(f, 0, owner), role.Draft{Name: "ADMIN", Permissions: []string{"no.such"}})
+		_, err = roles.Create(f.Context(), callerOn(f, 0, owner), role.Draft{Name: "ADMIN", Permissions: []string{"no.such"}})
 		wantCode(t, err, doorward.CodeValidationFailed)
 	})
 }
@@ -188,33 +189,34 @@ func TestVersionWithoutThePermission(t *testing.T) {
 		}
 		apply("actions: {}")
 		name := "COUNTER"
-		seen, err := f.Node(0).Roles.Get(f.Context(), now(f, 0, owner), r.ID)
+		seen, err := f.Node(0).Roles.Get(f.Context(), callerOn(f, 0, owner), r.ID)
 		f.NoError(err)
 		edit := role.Edit{Name: &name, Versions: []string{seen.Version()}}
-		plan, err := f.Node(0).Roles.Plan(f.Context(), now(f, 0, owner), r.ID, edit)
+		plan, err := f.Node(0).Roles.Plan(f.Context(), callerOn(f, 0, owner), r.ID, edit)
 		f.NoError(err)
 		if plan.Was.Name != "DESK" || plan.Is.Name != "COUNTER" || len(plan.Is.Permissions) != 1 {
 			t.Errorf("the plan is %+v", plan)
 		}
-		_, _, err = f.Node(0).Roles.Edit(f.Context(), now(f, 0, owner), r.ID, edit)
+		_, _, err = f.Node(0).Roles.Edit(f.Context(), callerOn(f, 0, owner), r.ID, edit)
 		f.NoError(err)
-		_, _, err = f.Node(0).Roles.Edit(f.Context(), now(f, 0, owner), r.ID, edit)
+		_, _, err = f.Node(0).Roles.Edit(f.Context(), callerOn(f, 0, owner), r.ID, edit)
 		wantCode(t, err, doorward.CodePreconditionFailed)
 		apply("actions:\n  message.read: {roles: [OWNER]}\n")
-		if back, err := f.Node(1).Roles.Get(f.Context(), now(f, 1, owner), r.ID); err != nil || len(back.Permissions) != 2 {
+		if back, err := f.Node(1).Roles.Get(f.Context(), callerOn(f, 1, owner), r.ID); err != nil || len(back.Permissions) != 2 {
 			t.Errorf("the permission is lost: %+v, %v", back, err)
 		}
 	})
 }
 
-// TestNoRoleIsLost: a role is deleted while people are invited into it and given it.
-func TestNoRoleIsLost(t *testing.T) {
+// TestNothingKeepsADeletedRole: a role is deleted while somebody is invited into it, a member
+// is given it, and a key is made with it. None of them has the role afterwards.
+func TestNothingKeepsADeletedRole(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		member := f.Join(owner, doorward.RoleUser)
 		for range apptest.Rounds(5, 50) {
 			r := create(f, owner, "BRIEF", "message.read")
-			callers := []doorward.Caller{now(f, 0, owner), now(f, 1, owner), now(f, 0, owner), now(f, 1, owner)}
+			callers := []doorward.Caller{callerOn(f, 0, owner), callerOn(f, 1, owner), callerOn(f, 0, owner), callerOn(f, 1, owner)}
 			email := f.NewEmail("late")
 			apptest.Concurrently(4, func(i int) (err error) {
 				switch n := f.Node(i); i {
@@ -234,7 +236,7 @@ func TestNoRoleIsLost(t *testing.T) {
 					t.Fatalf("%d %s have a role that was deleted", n, table)
 				}
 			}
-			f.NoError(f.Node(0).Users.SetRole(f.Context(), now(f, 0, owner), member.User, doorward.RoleUser))
+			f.NoError(f.Node(0).Users.SetRole(f.Context(), callerOn(f, 0, owner), member.User, doorward.RoleUser))
 		}
 	})
 }

@@ -31,10 +31,10 @@ func (r *parser) csv(text []byte) {
 	in.FieldsPerRecord = -1 // record checks the number, with a better message
 	header, err := in.Read()
 	if err != nil {
-		r.brokenHeader(err)
+		r.addHeaderFault(err)
 		return
 	}
-	if !r.header(header) {
+	if !r.checkHeader(header) {
 		return
 	}
 	for begin := in.InputOffset(); ; begin = in.InputOffset() {
@@ -43,7 +43,7 @@ func (r *parser) csv(text []byte) {
 			return
 		}
 		line := lineOf(in, fields, err)
-		if r.full(line) {
+		if r.isFull(line) {
 			return
 		}
 		if in.InputOffset()-begin > MaxRow {
@@ -54,7 +54,7 @@ func (r *parser) csv(text []byte) {
 	}
 }
 
-// separator is the first separator in the header; no name contains one.
+// separator is the first separator in the header; no name of a column contains one.
 func separator(text []byte) rune {
 	header, _, _ := bytes.Cut(text, []byte("\n"))
 	if i := bytes.IndexAny(header, ",;\t"); i >= 0 {
@@ -74,7 +74,7 @@ func lineOf(in *csv.Reader, fields []string, err error) int {
 	return line
 }
 
-func (r *parser) brokenHeader(err error) {
+func (r *parser) addHeaderFault(err error) {
 	if err == io.EOF {
 		r.Add(1, "", "required", "The file is empty. Its first line must name the columns. "+columnsHelp)
 		return
@@ -82,8 +82,8 @@ func (r *parser) brokenHeader(err error) {
 	r.Add(1, "", "invalid", "The first line, which names the columns, can't be read. "+columnsHelp)
 }
 
-// header reports whether all columns are known and none is missing.
-func (r *parser) header(names []string) bool {
+// checkHeader reports whether all columns are known and none is missing, and adds the faults.
+func (r *parser) checkHeader(names []string) bool {
 	for i, name := range names {
 		switch {
 		case columns[name] == nil:

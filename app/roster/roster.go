@@ -20,7 +20,7 @@
 // # Columns and members
 //
 //	email         required; the address, which becomes its canonical form
-//	role          required; OWNER, ADMIN, USER or VIEWER
+//	role          required; OWNER, ADMIN, USER, VIEWER, or one that the tenant has made
 //	name          up to 100 characters
 //	status        active (the default) or suspended
 //	passwordHash  what internal/argon verifies; without it: no password
@@ -72,8 +72,8 @@ const (
 	JSONLines Format = "jsonl"
 )
 
-// Person is a valid row: the address is canonical, role and status are known, and
-// the hash can be verified or is empty.
+// Person is a valid row: the address is canonical, the role is not empty, the status is
+// known, and the hash can be verified or is empty. The tenant may lack the role.
 type Person struct {
 	Line         int // where the row begins, the first line being 1
 	Email        string
@@ -169,8 +169,9 @@ type row struct {
 	PasswordHash string `json:"passwordHash"`
 }
 
-// full reports whether there are too many rows, and adds a fault at the first one.
-func (r *parser) full(line int) bool {
+// isFull counts a row, and reports whether there are too many. It adds a fault at the first
+// one.
+func (r *parser) isFull(line int) bool {
 	if r.rows++; r.rows <= MaxPeople {
 		return false
 	}
@@ -185,15 +186,15 @@ func (r *parser) check(line int, in row) {
 		Line: line, Name: in.Name, Role: doorward.Role(in.Role),
 		Status: cmp.Or(doorward.UserStatus(in.Status), doorward.UserActive), PasswordHash: in.PasswordHash,
 	}
-	p.Email = r.email(line, in.Email)
-	r.person(p)
+	p.Email = r.checkEmail(line, in.Email)
+	r.checkOthers(p)
 	if len(r.Faults.Listed)+r.More == before {
 		r.People = append(r.People, p)
 	}
 }
 
-// email returns the canonical address, or adds a fault.
-func (r *parser) email(line int, address string) string {
+// checkEmail returns the canonical address, or adds a fault.
+func (r *parser) checkEmail(line int, address string) string {
 	if address == "" {
 		r.Add(line, "email", "required", "Give the address.")
 		return ""
@@ -211,12 +212,12 @@ func (r *parser) email(line int, address string) string {
 	return email
 }
 
-// person checks everything except the address.
-func (r *parser) person(p Person) {
+// checkOthers checks everything except the address.
+func (r *parser) checkOthers(p Person) {
 	for _, f := range doorward.CheckName("", p.Name) {
 		r.Add(p.Line, "name", f.Code, f.Message)
 	}
-	if p.Role == "" { // whether the tenant has the role, it knows
+	if p.Role == "" { // an import checks whether the tenant has the role
 		r.Add(p.Line, "role", "required", "Give the role: OWNER, ADMIN, USER or VIEWER, or one that the tenant has made.")
 	}
 	if p.Status != doorward.UserActive && p.Status != doorward.UserSuspended {

@@ -37,7 +37,7 @@ const legacyHold = 14 * 24 * time.Hour
 
 // destroyLogged logs before and after, since destruction is final.
 func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) error {
-	if closed.ClosedAt.Unix() != 0 { // else it has begun
+	if closed.ClosedAt.Unix() != 0 { // 0: the destruction has begun before, see MarkDestroyed
 		t.log.Warn("tenant data is being destroyed", "tenant", closed.ID, "closedAt", *closed.ClosedAt, "destroyAt", t.DestroyedAt(closed))
 	}
 	err := t.destroy(ctx, closed.ID)
@@ -164,8 +164,8 @@ func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 	on := doorward.Object{Type: "tenant", ID: id} // in the trail of the installation
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
 	_, err := t.writer.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
-		before, err := tx.DeleteTenant(ctx, id)
-		if !before { // another node has deleted it
+		existed, err := tx.DeleteTenant(ctx, id)
+		if !existed { // another node has deleted it
 			tx.SkipEvent()
 		}
 		if err == nil { // events recorded after the trail was deleted

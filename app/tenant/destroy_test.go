@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// smallestLogo is the smallest logo.
+// smallestLogo returns the smallest image that can be a logo, a PNG.
 func smallestLogo(f *apptest.Fixture) []byte {
 	f.Helper()
 	var out bytes.Buffer
@@ -51,9 +51,9 @@ func checkTrail(f *apptest.Fixture) {
 	}
 }
 
-// dressUp gives the tenant a name, a logo and a role. It returns the name, and all texts by
-// which rows about it are found.
-func dressUp(f *apptest.Fixture, owner apptest.Person) (name string, texts []string) {
+// addLogoAndRole gives the tenant a name, a logo and a role. It returns the name, and all
+// texts by which rows about it are found.
+func addLogoAndRole(f *apptest.Fixture, owner apptest.Person) (name string, texts []string) {
 	f.Helper()
 	name = "Vanishing Ltd"
 	const roleName, about = "VANISHED", "What vanishes"
@@ -64,8 +64,8 @@ func dressUp(f *apptest.Fixture, owner apptest.Person) (name string, texts []str
 	return name, []string{name, roleName, about, string(logo)}
 }
 
-// keepMore leaves a refused decision and a repeatable call in the database.
-func keepMore(f *apptest.Fixture, admin apptest.Person) {
+// leaveDecisionAndCall leaves a refused decision and a repeatable call in the database.
+func leaveDecisionAndCall(f *apptest.Fixture, admin apptest.Person) {
 	f.Helper()
 	tenantID := admin.User.TenantID
 	if f.Node(0).Access.Require(f.Context(), admin.Caller, doorward.TenantClose, doorward.Object{TenantID: tenantID}) == nil {
@@ -125,7 +125,7 @@ func TestClosedTenantIsGone(t *testing.T) {
 	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		staying, stayer := f.Tenant()
 		gone, owner := f.Tenant()
-		name, texts := dressUp(f, owner)
+		name, texts := addLogoAndRole(f, owner)
 		alone, both := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser)
 		vera := "Vera Vanish"
 		_, _, err := f.Node(0).Users.Edit(f.Context(), owner.Caller, alone.User, user.Edit{Name: &vera})
@@ -134,7 +134,7 @@ func TestClosedTenantIsGone(t *testing.T) {
 		f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), both.Caller, token, "")))
 		f.Invite(alone, "pending.vanish@example.com", doorward.RoleUser)
 		leaveTraces(f, alone)
-		keepMore(f, alone)
+		leaveDecisionAndCall(f, alone)
 
 		closeForGood(f, clock, name, owner, alone)
 		texts = append(texts, vera, owner.User.Email, alone.User.Email, "pending.vanish@example.com")

@@ -128,11 +128,11 @@ func items(d *document, name string, each func(add func(any) error) error) {
 		return
 	}
 	d.text(",\n\"" + name + "\": [")
-	before := "\n"
+	separator := "\n"
 	err := each(func(item any) error {
-		d.text(before)
+		d.text(separator)
 		d.value(item)
-		before = ",\n"
+		separator = ",\n"
 		return d.err
 	})
 	if d.err == nil {

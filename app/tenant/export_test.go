@@ -18,8 +18,9 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 )
 
-// TestExportedPeopleComeIn into another installation, with their passwords.
-func TestExportedPeopleComeIn(t *testing.T) {
+// TestExportedPeopleAreImported: exported people can be imported into another installation,
+// with their passwords.
+func TestExportedPeopleAreImported(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleViewer)
@@ -78,7 +79,7 @@ func TestExport(t *testing.T) {
 					f.Errorf("the export contains %q", secret)
 				}
 			}
-			whole(f, file.Bytes(), hashes)
+			wantWhole(f, file.Bytes(), hashes)
 		}
 		err = f.Node(0).Tenants.Export(f.Context(), apptest.Operator, "tnt_none", false, &bytes.Buffer{})
 		if apptest.Code(err) != doorward.CodeNotFound {
@@ -114,8 +115,8 @@ type exportedRole struct {
 	Permissions     []string
 }
 
-// whole fails unless the document has all parts, including the record of the export.
-func whole(f *apptest.Fixture, text []byte, hashes bool) {
+// wantWhole fails unless the document has all parts, including the record of the export.
+func wantWhole(f *apptest.Fixture, text []byte, hashes bool) {
 	f.Helper()
 	var doc struct {
 		Format int

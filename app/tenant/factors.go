@@ -24,10 +24,10 @@ func Demand(f doorward.SecondFactor) string {
 	return Required
 }
 
-// demand applies what the edit says about second factors. The days of grace begin again
+// applyDemand applies what the edit says about second factors. The days of grace begin again
 // where roles are covered that were not. Errors: validation_failed, master_key_missing when
 // people could set up no factor.
-func (t *Tenants) demand(e Edit, before doorward.Tenant, after *doorward.Tenant, now time.Time) error {
+func (t *Tenants) applyDemand(e Edit, before doorward.Tenant, after *doorward.Tenant, now time.Time) error {
 	was, f := before.Settings.SecondFactor, &after.Settings.SecondFactor
 	if e.MFARoles != nil {
 		roles, faults := checkRoles(*e.MFARoles, before.Rules)
@@ -83,7 +83,7 @@ func endUnproved(ctx context.Context, tx *access.Tx, tenantID string, f doorward
 	return tx.DeleteUnprovedSessions(ctx, tenantID, f.Roles, tx.Now.Add(-grace))
 }
 
-// demanded is the setting mfa in an export, which leaves out what is optional.
+// demanded is the setting mfa in an export, which leaves out the default.
 func demanded(f doorward.SecondFactor) string {
 	if f.Since.IsZero() {
 		return ""

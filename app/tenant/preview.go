@@ -16,7 +16,8 @@ type DemandPreview struct {
 	People   []doorward.User   // the first of them
 	Count    int               // all of them
 	Sessions int               // without a second factor, which end then
-	// At is when they end, for members of today: in the past or now, at once.
+	// At is when they end, for those who are members today. A time that is not in the future
+	// means at once.
 	At time.Time
 }
 
@@ -39,7 +40,7 @@ func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit)
 		return DemandPreview{}, err
 	}
 	after := t.apply(e, before)
-	if err := t.demand(e, before, &after, now); err != nil {
+	if err := t.applyDemand(e, before, &after, now); err != nil {
 		return DemandPreview{}, err
 	}
 	was, next := before.Settings.SecondFactor, after.Settings.SecondFactor
@@ -49,20 +50,20 @@ func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit)
 	return previewOf(ctx, read, by, next)
 }
 
-func previewOf(ctx context.Context, read store.Reader, by doorward.Caller, f doorward.SecondFactor) (h DemandPreview, err error) {
-	h.At = f.Since.AddDate(0, 0, f.GraceDays)
-	if h.ByRole, err = read.CountWithoutFactor(ctx, by.TenantID, f.Roles); err != nil {
-		return h, err
+func previewOf(ctx context.Context, read store.Reader, by doorward.Caller, f doorward.SecondFactor) (p DemandPreview, err error) {
+	p.At = f.Since.AddDate(0, 0, f.GraceDays)
+	if p.ByRole, err = read.CountWithoutFactor(ctx, by.TenantID, f.Roles); err != nil {
+		return p, err
 	}
 	order := by.Rules.Roles()
-	slices.SortFunc(h.ByRole, func(a, b store.RoleCount) int { return slices.Index(order, b.Role) - slices.Index(order, a.Role) })
-	for _, c := range h.ByRole {
-		h.Count += c.Count
+	slices.SortFunc(p.ByRole, func(a, b store.RoleCount) int { return slices.Index(order, b.Role) - slices.Index(order, a.Role) })
+	for _, c := range p.ByRole {
+		p.Count += c.Count
 	}
-	if h.People, err = read.MembersWithoutFactor(ctx, by.TenantID, f.Roles, shownPeople); err != nil {
-		return h, err
+	if p.People, err = read.MembersWithoutFactor(ctx, by.TenantID, f.Roles, shownPeople); err != nil {
+		return p, err
 	}
-	slices.SortStableFunc(h.People, func(a, b doorward.User) int { return strings.Compare(a.Email, b.Email) })
-	h.Sessions, err = read.CountUnprovedSessions(ctx, by.TenantID, f.Roles)
-	return h, err
+	slices.SortStableFunc(p.People, func(a, b doorward.User) int { return strings.Compare(a.Email, b.Email) })
+	p.Sessions, err = read.CountUnprovedSessions(ctx, by.TenantID, f.Roles)
+	return p, err
 }

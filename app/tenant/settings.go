@@ -127,7 +127,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 		if err != nil {
 			return err
 		}
-		if err := unchanged(before, e.Versions); err != nil {
+		if err := checkVersion(before, e.Versions); err != nil {
 			return err
 		}
 		asked := e
@@ -135,7 +135,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 			asked = t.withoutEffective(e, before)
 		}
 		after = t.apply(asked, before)
-		if err := t.demand(asked, before, &after, tx.Now); err != nil {
+		if err := t.applyDemand(asked, before, &after, tx.Now); err != nil {
 			return err
 		}
 		if err := t.checkIdle(asked, after); err != nil {
@@ -162,9 +162,9 @@ func (t *Tenants) checkIdle(e Edit, after doorward.Tenant) error {
 		fmt.Sprintf("A session ends after %d minutes in any case, so the idle limit can't be longer.", Minutes(limits.Absolute)))
 }
 
-// unchanged is precondition_failed unless the tenant has one of the versions, or
-// none are given.
-func unchanged(now doorward.Tenant, versions []string) error {
+// checkVersion returns precondition_failed unless the tenant has one of the versions, or none
+// are given.
+func checkVersion(now doorward.Tenant, versions []string) error {
 	if len(versions) > 0 && !slices.Contains(versions, now.Version()) {
 		return doorward.Fail(doorward.CodePreconditionFailed, "")
 	}
@@ -263,7 +263,7 @@ func (t *Tenants) withoutEffective(e Edit, of doorward.Tenant) Edit {
 	return e
 }
 
-// recordChanges reports whether there are any.
+// recordChanges adds the changes to the event, and reports whether there are any.
 func (t *Tenants) recordChanges(tx *access.Tx, before, after doorward.Tenant) bool {
 	changed := false
 	record := func(field, from, to string) {

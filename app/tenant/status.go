@@ -117,7 +117,7 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 		if err != nil {
 			return err
 		}
-		if err := confirmed(before, confirm); err != nil {
+		if err := checkConfirmation(before, confirm); err != nil {
 			return err
 		}
 		tx.Changed("status", string(before.Status), string(doorward.TenantClosing))
@@ -137,7 +137,7 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 	return closed, ended, nil
 }
 
-func confirmed(t doorward.Tenant, confirm string) error {
+func checkConfirmation(t doorward.Tenant, confirm string) error {
 	switch confirm {
 	case t.Name:
 		return nil
@@ -181,16 +181,16 @@ func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string)
 		return doorward.Revocation{}, err
 	}
 	restore := func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
-		closed, err := tx.RestoreTenant(ctx, id)
-		if err == nil && !closed {
+		wasClosing, err := tx.RestoreTenant(ctx, id)
+		if err == nil && !wasClosing {
 			err = doorward.Fail(doorward.CodeTenantNotClosing, "")
 		}
-		return closed, err
+		return wasClosing, err
 	}
 	return t.setStatus(ctx, by, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
 }
 
-// requireOperator keeps services out, whose role inside a tenant is no matter here.
+// requireOperator refuses services, whatever their keys allow inside a tenant.
 func (t *Tenants) requireOperator(ctx context.Context, by doorward.Caller, action doorward.Action, id string) error {
 	return t.writer.RecordIfRefusal(ctx, by, action, object(id), access.CanOperateWith(&by.Principal, action).Err())
 }
@@ -209,11 +209,11 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Cha
 		if before.Status == doorward.TenantFrozen {
 			return doorward.Fail(doorward.CodeTenantFrozen, "")
 		}
-		closing, err := tx.RestoreTenant(ctx, id)
+		wasClosing, err := tx.RestoreTenant(ctx, id)
 		if err != nil {
 			return err
 		}
-		if !closing {
+		if !wasClosing {
 			return doorward.Fail(doorward.CodeTenantNotClosing, "")
 		}
 		tx.Changed("status", string(before.Status), string(doorward.TenantActive))

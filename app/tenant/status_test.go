@@ -47,8 +47,8 @@ func TestClosingOutrunsLogin(t *testing.T) {
 	})
 }
 
-// TestRestoreBringsNoSessionBack: this includes a session written during the
-// closing.
+// TestRestoreBringsNoSessionBack: a restore revives no session of a USER, not even one that
+// was written during the closing.
 func TestRestoreBringsNoSessionBack(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -74,8 +74,8 @@ func TestRestoreBringsNoSessionBack(t *testing.T) {
 	})
 }
 
-// status returns the tenant as it is stored.
-func status(f *apptest.Fixture, id string) doorward.Tenant {
+// storedTenant returns the tenant as it is stored.
+func storedTenant(f *apptest.Fixture, id string) doorward.Tenant {
 	f.Helper()
 	t, err := f.Node(0).Tenants.Get(f.Context(), id)
 	f.NoError(err)
@@ -103,7 +103,7 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 		if _, err := f.Node(0).Tenants.Restore(f.Context(), owner.Caller); apptest.Code(err) != doorward.CodeUnauthenticated {
 			t.Errorf("restoring with a session that has ended: %v", err)
 		}
-		both := status(f, acme.ID)
+		both := storedTenant(f, acme.ID)
 		if both.Status != doorward.TenantFrozen || both.DestroyAt == nil || !both.DestroyAt.Equal(*closed.DestroyAt) {
 			t.Errorf("the tenant is %s, destroyed at %v, want %v", both.Status, both.DestroyAt, closed.DestroyAt)
 		}
@@ -112,7 +112,7 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 		if err := apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)); apptest.Code(err) != doorward.CodeTenantClosing {
 			t.Errorf("thawing a closed tenant that isn't frozen: %v", err)
 		}
-		if is := status(f, acme.ID); is.Status != doorward.TenantClosing {
+		if is := storedTenant(f, acme.ID); is.Status != doorward.TenantClosing {
 			t.Errorf("the thawed tenant is %s", is.Status)
 		}
 		owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
@@ -128,7 +128,7 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
-		var closedToo, restored int
+		closedToo := 0
 		rounds := apptest.Rounds(10, 25)
 		for range rounds {
 			second := f.SignIn(owner.User.Email, apptest.FirstPassword)
@@ -145,7 +145,7 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 			})
 			f.NoError(errs[0])
 			f.WantOnly(errs[1:], "", doorward.CodeUnauthenticated, doorward.CodeTenantFrozen, doorward.CodeTenantNotClosing)
-			is := status(f, acme.ID)
+			is := storedTenant(f, acme.ID)
 			if is.Status != doorward.TenantFrozen || f.IsValid(owner.Token) || f.IsValid(second.Token) {
 				t.Fatalf("the tenant is %s; sessions are valid: %v %v", is.Status, f.IsValid(owner.Token), f.IsValid(second.Token))
 			}
@@ -156,7 +156,6 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 				owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
 				_, err := f.Node(1).Tenants.Restore(f.Context(), owner.Caller)
 				f.NoError(err)
-				restored++
 			}
 		}
 		t.Logf("of %d freezes %d came with a closing", rounds, closedToo)
@@ -174,7 +173,7 @@ func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
 		f.NoError(err)
 		clock.Move(apptest.TenantHold + time.Hour)
 		f.NoError(f.Node(1).Tenants.Sweep(f.Context()))
-		status(f, acme.ID)
+		storedTenant(f, acme.ID)
 		f.NoError(apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
 		f.NoError(f.Node(1).Tenants.Sweep(f.Context()))
 		clock.Move(23 * time.Hour)
@@ -188,9 +187,9 @@ func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
 	})
 }
 
-// TestDestructionIsAsPromised: neither the hold of another node nor a missing
-// destroy_at from the previous version makes it earlier.
-func TestDestructionIsAsPromised(t *testing.T) {
+// TestDestructionIsNotEarlier: neither a shorter hold of another node nor a missing
+// destroy_at from the previous version makes the destruction earlier.
+func TestDestructionIsNotEarlier(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
 		old, oldOwner := f.Tenant()
@@ -206,8 +205,8 @@ func TestDestructionIsAsPromised(t *testing.T) {
 		hasty := app.New(f.DB, app.Settings{Lease: lease.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
 		for range 2 {
 			f.NoError(hasty.Sweep(f.Context()))
-			status(f, acme.ID)
-			status(f, old.ID)
+			storedTenant(f, acme.ID)
+			storedTenant(f, old.ID)
 			clock.Move(apptest.TenantHold - time.Hour)
 		}
 		clock.Move(2*time.Hour - apptest.TenantHold)

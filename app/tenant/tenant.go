@@ -28,8 +28,8 @@ type Tenants struct {
 }
 
 // New returns the feature. Tenants may tighten the limits of sessions. One that
-// is closed from now on is destroyed after the hold. canSeal is nil when people can set up
-// second factors, which a tenant may demand then.
+// is closed from now on is destroyed after the hold. canSeal returns nil when people can set
+// up second factors; only then a tenant may demand them.
 func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, hold time.Duration, canSeal func() error, log *slog.Logger) *Tenants {
 	return &Tenants{writer, db, sessions, hold, canSeal, log, make(chan struct{}, 1)}
 }

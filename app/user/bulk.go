@@ -11,7 +11,7 @@ import (
 type Outcome struct {
 	ID        string
 	Ended     doorward.Ended
-	Unchanged bool  // the member was so already
+	Unchanged bool  // the member had this role or status already
 	Err       error // as the change of that member alone would return it
 }
 

@@ -109,12 +109,12 @@ func (r *editing) steps() []step {
 func (r *editing) begin(tx *access.Tx, member doorward.User) error {
 	tx.SkipEvent()
 	r.ended = doorward.Ended{}
-	return unchanged(member, r.Versions)
+	return checkVersion(member, r.Versions)
 }
 
-// unchanged is precondition_failed unless the member has one of the versions, or
-// none are given.
-func unchanged(member doorward.User, versions []string) error {
+// checkVersion returns precondition_failed unless the member has one of the versions, or none
+// are given.
+func checkVersion(member doorward.User, versions []string) error {
 	if len(versions) > 0 && !slices.Contains(versions, member.Version()) {
 		return doorward.Fail(doorward.CodePreconditionFailed, "")
 	}
@@ -153,7 +153,7 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	return requireOwner(r.ctx, tx, member.TenantID, member.Role)
 }
 
-// narrows reports whether a role gives nothing that another one doesn't.
+// narrows reports whether everything that the role to gives is also given by from.
 func narrows(rules *doorward.Rules, from, to doorward.Role) bool {
 	was, is := rules.Grant(from), rules.Grant(to)
 	return was != nil && is != nil && !is.Rank.Outranks(was.Rank) && is.Permissions.Within(was.Permissions)

@@ -36,10 +36,9 @@ func TestRemoveAsSeen(t *testing.T) {
 	})
 }
 
-// TestDeedsAreJudgedBeforeTheyAreDone: an edit is authorised by the roles before
-// it, so one request may give up a role and still use it, and may raise its target
-// out of the caller's reach.
-func TestDeedsAreJudgedBeforeTheyAreDone(t *testing.T) {
+// TestEditIsDecidedBeforehand: an edit is authorised by the roles before it, so one request
+// may give up a role and still use it, and may raise its target out of the caller's reach.
+func TestEditIsDecidedBeforehand(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		role, status, name := doorward.RoleViewer, doorward.UserSuspended, "Gone"

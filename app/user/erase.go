@@ -15,9 +15,8 @@ import (
 )
 
 // An erased account leaves its tenants and is deleted, with all that is kept about its
-// address. Audit events stay, with blanks in place of what is personal: the trail of each
-// tenant says, in an event account.erase, whose events are blank. That event names the
-// account by its id alone.
+// address. Audit events stay, with blanks in place of what is personal. In each trail an
+// event account.erase says whose events are blanked; it names the account by its id alone.
 
 // Erasure says what an erasure has ended.
 type Erasure struct {
@@ -32,7 +31,7 @@ func (u *Users) Erase(ctx context.Context, by doorward.Caller, confirm string) (
 		if err := tx.NeedProofNow(ctx); err != nil {
 			return err
 		}
-		return confirmed(account, confirm)
+		return checkConfirmation(account, confirm)
 	})
 	if doorward.HasCode(err, doorward.CodeNotFound) { // it was erased while this request waited, and its sessions with it
 		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
@@ -40,7 +39,7 @@ func (u *Users) Erase(ctx context.Context, by doorward.Caller, confirm string) (
 	return erased, err
 }
 
-func confirmed(account doorward.Account, confirm string) error {
+func checkConfirmation(account doorward.Account, confirm string) error {
 	if confirm == "" {
 		return doorward.Invalid("/confirm", "required", "Type the address of the account to confirm.")
 	}
@@ -76,9 +75,9 @@ func errNoAccount() error {
 	return doorward.Fail(doorward.CodeNotFound, "No account has this address.")
 }
 
-// erase runs in one transaction over all tenants of the account. allowed decides once the
-// account is locked.
-func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, allowed func(*access.Tx, doorward.Account) error) (Erasure, error) {
+// erase runs in one transaction over all tenants of the account. It calls check once the
+// account is locked, and erases nothing if that returns an error.
+func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, check func(*access.Tx, doorward.Account) error) (Erasure, error) {
 	var done Erasure
 	on := doorward.Object{Type: "user", ID: id}
 	revocation, err := u.writer.Do(ctx, by, doorward.AccountErase, on, func(tx *access.Tx) error {
@@ -91,7 +90,7 @@ func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, allowe
 		if err != nil {
 			return err
 		}
-		if err := allowed(tx, account); err != nil {
+		if err := check(tx, account); err != nil {
 			return err
 		}
 		e := erasing{u: u, ctx: ctx, tx: tx, account: account, changes: map[string][]doorward.Change{}}
@@ -108,9 +107,9 @@ func (u *Users) erase(ctx context.Context, by doorward.Caller, id string, allowe
 	return done, nil
 }
 
-// Kept returns the caller's memberships in tenants that would be left without an active
-// OWNER, for a page that says so first. Errors: unavailable.
-func (u *Users) Kept(ctx context.Context, by doorward.Caller) (kept []doorward.User, err error) {
+// LastOwnerOf returns the caller's memberships in tenants that have no other active OWNER, for
+// a page that says so before an erasure. Errors: unavailable.
+func (u *Users) LastOwnerOf(ctx context.Context, by doorward.Caller) (all []doorward.User, err error) {
 	memberships, err := u.db.Read().Memberships(ctx, by.ID)
 	for _, m := range memberships {
 		if err != nil {
@@ -124,10 +123,10 @@ func (u *Users) Kept(ctx context.Context, by doorward.Caller) (kept []doorward.U
 			owners--
 		}
 		if err = failed; err == nil && owners <= 0 {
-			kept = append(kept, m)
+			all = append(all, m)
 		}
 	}
-	return kept, err
+	return all, err
 }
 
 var errJoined = errors.New("user: the account has joined a tenant in the meantime")
@@ -298,8 +297,8 @@ func (u *Users) Sweep(ctx context.Context) error {
 }
 
 func sweep(ctx context.Context, tx *store.Tx, erased store.Erasure) (more bool, err error) {
-	there, err := tx.LockErasure(ctx, erased.UserID)
-	if err != nil || !there {
+	exists, err := tx.LockErasure(ctx, erased.UserID)
+	if err != nil || !exists {
 		return false, err
 	}
 	if err := tx.DeleteLate(ctx, erased.UserID); err != nil {

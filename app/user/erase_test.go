@@ -34,8 +34,8 @@ type traces struct {
 // memory nodes still have to drop.
 var keepIDs = []string{"events", "erasures", "changes", "api_keys", "inbox", "policies"}
 
-// populate leaves rows about somebody in every table: the OWNER of one tenant beside
-// another one, a member of a second, formerly of a third, who has changed the address.
+// populate leaves rows about somebody in every table: the only OWNER of one tenant, a member
+// of a second, formerly of a third, who has changed the address.
 func populate(f *apptest.Fixture) (apptest.Person, traces) {
 	f.Helper()
 	ctx := f.Context()
@@ -105,7 +105,7 @@ func populate(f *apptest.Fixture) (apptest.Person, traces) {
 	return p, left
 }
 
-// ids are those of all rows of a table.
+// ids returns the ids of all rows of a table.
 func ids(f *apptest.Fixture, table string) (all []string) {
 	f.Helper()
 	rows, err := f.SQL().QueryContext(f.Context(), `SELECT id FROM `+table)
@@ -223,7 +223,9 @@ func TestErase(t *testing.T) {
 		wantTraces(f, left)
 		wantExported(f, p)
 		wantIntact(f)
-		f.IsValid(p.Token)
+		if !f.IsValid(p.Token) { // loads it into the memory of every node
+			f.Fatal("the session is not valid before the erasure")
+		}
 
 		_, err := f.Node(0).Users.EraseAddress(f.Context(), apptest.Operator, p.User.Email)
 		if apptest.Code(err) != doorward.CodeLastOwner || !strings.Contains(err.Error(), p.User.TenantID) {
@@ -241,7 +243,9 @@ func TestErase(t *testing.T) {
 		}
 		wantNoTraces(f, left)
 		wantIntact(f)
-		f.IsValid(heir.Token)
+		if !f.IsValid(heir.Token) {
+			f.Error("the session of another member has ended")
+		}
 		if _, err := f.Node(0).Users.EraseAddress(f.Context(), apptest.Operator, p.User.Email); apptest.Code(err) != doorward.CodeNotFound {
 			f.Errorf("erased again: %v", err)
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Memberships returns the caller in every own tenant, the oldest membership
-// first.
+// Memberships returns the caller's memberships, the oldest first.
 func (u *Users) Memberships(ctx context.Context, by doorward.Caller) ([]doorward.User, error) {
 	return u.db.Read().Memberships(ctx, by.ID)
 }

@@ -59,7 +59,7 @@ var errDryRun = errors.New("user: a dry run")
 // compare returns the faults of the list and the conflicts with the tenant as it is. It
 // takes no lock: a list with faults, most of which are found here, blocks nobody.
 func (u *Users) compare(ctx context.Context, tenantID string, list roster.List) error {
-	if err := acceptsMembers(ctx, u.db.Read(), tenantID); err != nil {
+	if err := checkNotClosing(ctx, u.db.Read(), tenantID); err != nil {
 		return err
 	}
 	rules, err := u.db.Read().Rules(ctx, tenantID)
@@ -75,14 +75,14 @@ func (u *Users) compare(ctx context.Context, tenantID string, list roster.List) 
 	}
 	err = u.db.Read().EachMember(ctx, tenantID, func(m store.Member) error {
 		if line, listed := lines[m.Email]; listed {
-			alreadyMember(&faults, line)
+			addAlreadyMember(&faults, line)
 		}
 		return nil
 	})
 	return cmp.Or(err, faults.Err())
 }
 
-func acceptsMembers(ctx context.Context, read store.Reader, tenantID string) error {
+func checkNotClosing(ctx context.Context, read store.Reader, tenantID string) error {
 	t, err := read.Tenant(ctx, tenantID)
 	switch {
 	case errors.Is(err, store.ErrNone):
@@ -93,7 +93,7 @@ func acceptsMembers(ctx context.Context, read store.Reader, tenantID string) err
 	return err
 }
 
-func alreadyMember(faults *roster.Faults, line int) {
+func addAlreadyMember(faults *roster.Faults, line int) {
 	faults.Add(line, "email", string(doorward.CodeAlreadyMember), "This person is in the tenant already. Leave the row out; \"doorward user\" changes role and status.")
 }
 
@@ -110,7 +110,7 @@ type importing struct {
 // importAll adds people in the order of their addresses: two imports of the same
 // people into different tenants would otherwise deadlock.
 func importAll(ctx context.Context, tx *access.Tx, tenantID string, people []roster.Person) (Imported, error) {
-	if err := acceptsMembers(ctx, tx.Reader, tenantID); err != nil {
+	if err := checkNotClosing(ctx, tx.Reader, tenantID); err != nil {
 		return Imported{}, err
 	}
 	r := importing{ctx: ctx, tx: tx, tenantID: tenantID}
@@ -140,7 +140,7 @@ func (r *importing) add(p roster.Person) error {
 		CreatedAt: r.tx.Now.Add(time.Duration(p.Line-r.last) * time.Microsecond), // lists keep the order of the file
 	})
 	if doorward.HasCode(err, doorward.CodeAlreadyMember) { // added since the list was compared with the tenant
-		alreadyMember(&r.faults, p.Line)
+		addAlreadyMember(&r.faults, p.Line)
 		return nil
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ func snapshot(f *apptest.Fixture) (all []any) {
 	return all
 }
 
-func unchanged(f *apptest.Fixture, before []any) {
+func wantUnchanged(f *apptest.Fixture, before []any) {
 	f.Helper()
 	if diff := cmp.Diff(before, snapshot(f)); diff != "" {
 		f.Errorf("the import left changes:\n%s", diff)
@@ -112,13 +112,13 @@ func TestImport(t *testing.T) {
 		if apptest.Code(err) != doorward.CodeInvitationRevoked {
 			f.Errorf("the invitation %s of an imported person: %v", inv.ID, err)
 		}
-		recorded(f, acme.ID, bob.ID, 4)
+		wantRecorded(f, acme.ID, bob.ID, 4)
 	})
 }
 
-// recorded fails unless the trail has one event per imported person and one with
+// wantRecorded fails unless the trail has one event per imported person and one with
 // their number.
-func recorded(f *apptest.Fixture, tenantID, bob string, people int) {
+func wantRecorded(f *apptest.Fixture, tenantID, bob string, people int) {
 	f.Helper()
 	events, err := storetest.Events(f.Context(), f.DB.Read(), tenantID)
 	f.NoError(err)
@@ -159,7 +159,7 @@ func TestImportAllOrNothing(t *testing.T) {
 		if diff := cmp.Diff([]string{"3 email duplicate", "4 email already_member", "5 role invalid"}, faults(f, err)); diff != "" {
 			f.Errorf("faults (-want +got):\n%s", diff)
 		}
-		unchanged(f, before)
+		wantUnchanged(f, before)
 
 		for id, want := range map[string]doorward.Code{"tnt_none": doorward.CodeNotFound, "": doorward.CodeNotFound} {
 			if _, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, id, people(f, "ann@acme.example,USER,,,"), false); apptest.Code(err) != want {
@@ -183,11 +183,12 @@ func TestImportIntoAClosingTenant(t *testing.T) {
 		if apptest.Code(err) != doorward.CodeTenantClosing {
 			f.Errorf("the error is %v", err)
 		}
-		unchanged(f, before)
+		wantUnchanged(f, before)
 	})
 }
 
-// TestDryRunLeavesNothing and returns the same result as the import.
+// TestDryRunLeavesNothing: a dry run writes nothing, and returns the same result as the
+// import.
 func TestDryRunLeavesNothing(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -196,7 +197,7 @@ func TestDryRunLeavesNothing(t *testing.T) {
 		list := people(f, "ann@acme.example,USER,,,"+importedBcrypt, "bob@acme.example,USER,,,")
 		dry, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, true)
 		f.NoError(err)
-		unchanged(f, before)
+		wantUnchanged(f, before)
 		for _, email := range []string{"ann@acme.example", "bob@acme.example"} {
 			if _, err := f.DB.Read().AccountByEmail(f.Context(), email); !errors.Is(err, store.ErrNone) {
 				f.Errorf("%s has an account after a dry run: %v", email, err)
@@ -230,7 +231,7 @@ func TestImportsAtOnce(t *testing.T) {
 			return err
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeAlreadyMember: 1})
-		members(f, acme.ID, size+1)
+		wantMembers(f, acme.ID, size+1)
 
 		fresh := make([]roster.List, 2)
 		for i, list := range lists {
@@ -247,8 +248,8 @@ func TestImportsAtOnce(t *testing.T) {
 			return err
 		})
 		f.WantCodes(errs, apptest.Codes{"": 2})
-		members(f, zeta.ID, size+1)
-		members(f, iota.ID, size+1)
+		wantMembers(f, zeta.ID, size+1)
+		wantMembers(f, iota.ID, size+1)
 		if n := done[0].Accounts + done[1].Accounts; n != size {
 			f.Errorf("%d accounts made for %d people", n, size)
 		}
@@ -256,7 +257,7 @@ func TestImportsAtOnce(t *testing.T) {
 	})
 }
 
-func members(f *apptest.Fixture, tenantID string, want int) {
+func wantMembers(f *apptest.Fixture, tenantID string, want int) {
 	f.Helper()
 	all, err := f.DB.Read().Users(f.Context(), tenantID)
 	f.NoError(err)

@@ -13,7 +13,7 @@ import (
 
 // What is kept of an account without a membership, and how its person returns.
 
-// signInHere is signIn from a browser that is remembered.
+// signInHere signs in, and returns a caller with the browser that is known from then on.
 func signInHere(f *apptest.Fixture, email, password string) apptest.Person {
 	f.Helper()
 	r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), email, password, ""))
@@ -81,7 +81,7 @@ func TestLastMembership(t *testing.T) {
 					t.Errorf("suspended: %s", got)
 				}
 				f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
-				p = signInHere(f, p.User.Email, apptest.FirstPassword) // a third browser; two are counted below
+				p = signInHere(f, p.User.Email, apptest.FirstPassword) // and makes a third browser known
 				f.NoError(end(p))
 				if got := holds(f, p); got != holdsNothing {
 					t.Errorf("%s: %s", how, got)
@@ -124,8 +124,8 @@ func TestLastMembership(t *testing.T) {
 	}
 }
 
-// TestImportOfWhoWasRemoved: the import of a removed person sets the password.
-func TestImportOfWhoWasRemoved(t *testing.T) {
+// TestImportOfARemovedPerson: the import of a removed person sets the password.
+func TestImportOfARemovedPerson(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		p, bare := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)

@@ -24,7 +24,7 @@ func (h *hosted) showErase(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	kept, err := h.app.Users.Kept(ctx, c.Caller)
+	kept, err := h.app.Users.LastOwnerOf(ctx, c.Caller)
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -84,8 +84,8 @@ func (w *Webhooks) find(ctx context.Context, read store.Reader, by doorward.Call
 	return d, hook, err
 }
 
-// Retry tries a delivery again, whatever has become of it, with the whole schedule before
-// it. Errors: not_found, webhook_disabled.
+// Retry tries a delivery again, whatever has become of it, and starts the schedule from the
+// beginning. Errors: not_found, webhook_disabled.
 func (w *Webhooks) Retry(ctx context.Context, by doorward.Caller, id string) error {
 	d, _, err := w.find(ctx, w.db.Read(), by, id)
 	if err != nil {
@@ -119,7 +119,7 @@ func (w *Webhooks) Replay(ctx context.Context, by doorward.Caller, id string, r 
 	var events []string
 	faults := r.check(found)
 	if len(faults) == 0 && found.Enabled {
-		if events, err = w.db.Read().EventsToReplay(ctx, r.chosen(found)); err != nil {
+		if events, err = w.db.Read().EventsToReplay(ctx, r.query(found)); err != nil {
 			return 0, err
 		}
 	}
@@ -139,8 +139,8 @@ func (w *Webhooks) Replay(ctx context.Context, by doorward.Caller, id string, r 
 	return queued, err
 }
 
-// chosen are the events that the webhook wants, and the replay, too.
-func (r Replay) chosen(w doorward.Webhook) store.Replay {
+// query selects the events that both the webhook and the replay want.
+func (r Replay) query(w doorward.Webhook) store.Replay {
 	p := store.Replay{TenantID: w.TenantID, From: r.From, To: r.To, Limit: doorward.WebhookReplayMax}
 	if r.After != nil {
 		p.After = *r.After

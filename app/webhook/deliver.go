@@ -24,7 +24,7 @@ import (
 const (
 	// answerWithin is how long an endpoint has for its answer.
 	answerWithin = 15 * time.Second
-	// claimFor is longer than an attempt and the noting of its result.
+	// claimFor is longer than an attempt and the recording of its result.
 	claimFor = 30 * time.Second
 	// quickWithin is how long the answer of a healthy endpoint takes at most.
 	quickWithin = time.Second
@@ -79,7 +79,7 @@ func (w *Webhooks) due(ctx context.Context, urgent bool, after outbox.Job, limit
 	return w.db.Read().DueDeliveries(ctx, urgent, from, w.db.Now(), limit)
 }
 
-// job: tenants share the slots, and each endpoint is a host.
+// job makes the tenant the share and the endpoint the host.
 func job(d store.QueuedDelivery) outbox.Job {
 	return outbox.Job{ID: d.ID, Due: d.DueAt, Urgent: d.Urgent, Share: d.TenantID, Host: d.WebhookID, Proven: d.Healthy}
 }
@@ -124,7 +124,7 @@ func (w *Webhooks) try(ctx context.Context, d store.QueuedDelivery, send outbox.
 	if ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim expires and it is retried
 	}
-	return w.note(ctx, c, made, wait)
+	return w.record(ctx, c, made, wait)
 }
 
 // claim prepares the message, or returns nil when another worker has the delivery or nobody
@@ -143,7 +143,7 @@ func (w *Webhooks) claim(ctx context.Context, d store.QueuedDelivery) (c *claime
 			return err
 		}
 		d.WebhookDelivery = now
-		open, err := w.isOpen(ctx, tx, d)
+		open, err := w.dropUnlessOpen(ctx, tx, d)
 		if err != nil || !open {
 			return err
 		}
@@ -151,18 +151,18 @@ func (w *Webhooks) claim(ctx context.Context, d store.QueuedDelivery) (c *claime
 		return err
 	})
 	if errors.Is(err, store.ErrNone) {
-		return nil, nil //nolint:nilnil // it was deleted since
+		return nil, nil //nolint:nilnil // it has since been deleted
 	}
 	return c, err
 }
 
-// isOpen reports whether the webhook still gets events; else the delivery is dropped.
-func (w *Webhooks) isOpen(ctx context.Context, tx *store.Tx, d store.QueuedDelivery) (bool, error) {
+// dropUnlessOpen reports whether the webhook still gets events; else it drops the delivery.
+func (w *Webhooks) dropUnlessOpen(ctx context.Context, tx *store.Tx, d store.QueuedDelivery) (open bool, err error) {
 	hook, err := tx.Webhook(ctx, d.WebhookID)
 	if err != nil {
 		return false, err
 	}
-	open := hook.Enabled
+	open = hook.Enabled
 	if open && hook.TenantID != "" {
 		tenant, err := tx.Tenant(ctx, hook.TenantID)
 		if err != nil {
@@ -225,7 +225,7 @@ func (w *Webhooks) post(ctx context.Context, to, id string, body []byte, s signe
 	return made, wait
 }
 
-// headers of a message, as Standard Webhooks names them.
+// headers returns the headers of a message, as Standard Webhooks names them.
 func headers(id string, at time.Time, body []byte, s signer) http.Header {
 	h := http.Header{}
 	h.Set("Content-Type", "application/json")
@@ -288,8 +288,8 @@ func failure(a doorward.DeliveryAttempt) error {
 	return errNotDelivered
 }
 
-// note stores the result of an attempt, and what it says of the endpoint.
-func (w *Webhooks) note(ctx context.Context, c *claimed, made doorward.DeliveryAttempt, wait time.Duration) error {
+// record stores the result of an attempt, and what it says of the endpoint.
+func (w *Webhooks) record(ctx context.Context, c *claimed, made doorward.DeliveryAttempt, wait time.Duration) error {
 	d := c.QueuedDelivery
 	d.Attempts = append(d.Attempts, made)
 	d.Attempts = d.Attempts[max(0, len(d.Attempts)-attemptsKept):]

@@ -32,8 +32,8 @@ func fault(pointer, code, message string) doorward.FieldError {
 	return doorward.FieldError{Pointer: pointer, Code: code, Message: message}
 }
 
-// apply changes w by the draft and returns the faults of that. A complete draft has a URL
-// and events. The error is that of the context.
+// apply changes the webhook by the draft and returns the faults. A complete draft must have a
+// URL and events. The error is that of the context.
 func (w *Webhooks) apply(ctx context.Context, to *doorward.Webhook, d Draft, complete bool) (faults []doorward.FieldError, err error) {
 	set(to, d)
 	if complete || d.URL != nil {
@@ -57,19 +57,19 @@ func (w *Webhooks) apply(ctx context.Context, to *doorward.Webhook, d Draft, com
 	return faults, nil
 }
 
-// set changes w by the draft, unchecked. Repeated words count once.
+// set changes w by the draft, unchecked, and drops repeated words.
 func set(w *doorward.Webhook, d Draft) {
 	if d.URL != nil {
 		w.URL = *d.URL
 	}
 	if d.Events != nil {
-		w.Events = once(*d.Events)
+		w.Events = unique(*d.Events)
 	}
 	if d.About != nil {
 		w.About = *d.About
 	}
 	if d.Include != nil {
-		w.Include = once(*d.Include)
+		w.Include = unique(*d.Include)
 	}
 	if d.Enabled != nil {
 		w.Enabled = *d.Enabled
@@ -79,7 +79,7 @@ func set(w *doorward.Webhook, d Draft) {
 	}
 }
 
-func once(words []string) []string {
+func unique(words []string) []string {
 	all := []string{}
 	for _, word := range words {
 		if !slices.Contains(all, word) {

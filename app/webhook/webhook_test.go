@@ -135,8 +135,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestFailingForDays: mails after an hour and a day, and with the disabling after five days,
-// once each.
+// TestFailingForDays: notices after an hour and a day, and the disabling after five days, once
+// each.
 func TestFailingForDays(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
@@ -204,8 +204,7 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
-// TestNodesShare: three nodes deliver many events, each once, at most four at once to an
-// endpoint and node.
+// TestNodesShare: three nodes deliver many events, each once.
 func TestNodesShare(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	for len(f.Nodes) < 3 {
@@ -271,7 +270,7 @@ func TestManyDeadEndpoints(t *testing.T) {
 		}))
 	}
 	_, err = f.Node(0).Access.Do(f.Context(), apptest.Operator, doorward.KeyCreate, doorward.Object{Type: "key"}, func(*access.Tx) error { return nil })
-	f.NoError(err)
+	f.NoError(err) // the event for all dead endpoints
 	ctx, stop := context.WithCancel(f.Context())
 	var running sync.WaitGroup
 	running.Go(func() { f.Node(0).Webhooks.Run(ctx) })
@@ -302,7 +301,7 @@ func TestManyDeadEndpoints(t *testing.T) {
 	}
 }
 
-// insertDead adds a webhook of the installation that wants an event of its own.
+// insertDead adds a webhook of the installation, for an event that the live one doesn't get.
 func insertDead(f *apptest.Fixture, tx *store.Tx, url string) error {
 	w := doorward.Webhook{ID: doorward.NewID(doorward.PrefixWebhook), URL: url, Events: []string{"key.create"}, Enabled: true, CreatedAt: tx.Now}
 	var s store.WebhookSecrets
@@ -316,7 +315,8 @@ func insertDead(f *apptest.Fixture, tx *store.Tx, url string) error {
 	return tx.InsertWebhook(f.Context(), w, s)
 }
 
-// TestAtMostTwenty: of many that are made at once, twenty are.
+// TestAtMostTwenty: of 26 webhooks that are created at once, for the installation or a tenant,
+// twenty are.
 func TestAtMostTwenty(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
@@ -343,8 +343,8 @@ func TestAtMostTwenty(t *testing.T) {
 	}
 }
 
-// TestDeliveriesGoInBatches: those of a deleted webhook and those that are finished and old,
-// more than fit into one batch; others stay.
+// TestDeliveriesGoInBatches: a sweep deletes the deliveries of a deleted webhook, and those that
+// are finished and old, also when they don't fit into one batch; others stay.
 func TestDeliveriesGoInBatches(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
@@ -369,7 +369,7 @@ func TestDeliveriesGoInBatches(t *testing.T) {
 			t.Errorf("it is still there: %v", err)
 		}
 		f.NoError(f.Node(1).Webhooks.Sweep(f.Context()))
-		if _, err := f.DB.Read().Webhook(f.Context(), gone.ID); !errors.Is(err, store.ErrNone) || len(deliveries(f, gone)) > 0 || len(deliveries(f, stays)) != 200 {
+		if _, err := f.DB.Read().Webhook(f.Context(), gone.ID); !errors.Is(err, store.ErrNone) || len(deliveries(f, gone)) > 0 || len(deliveries(f, stays)) != 200 { // a full page
 			t.Errorf("after the sweep: %v, %d and %d deliveries", err, len(deliveries(f, gone)), len(deliveries(f, stays)))
 		}
 		f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {

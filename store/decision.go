@@ -74,6 +74,7 @@ type KeptDecision struct {
 	OwnerID string                 `json:"owner,omitempty"`
 	Role    doorward.Role          `json:"role"`
 	AuthAt  time.Time              `json:"authAt,omitzero"`
+	AAL     int                    `json:"aal,omitempty"`     // 0 for keys, and where an older version has kept a 1
 	Closing bool                   `json:"closing,omitempty"` // the tenant
 
 	Action  doorward.Action  `json:"action"`

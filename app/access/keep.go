@@ -140,7 +140,7 @@ func (k *kept) row() store.KeptDecision {
 		Action: k.action, Request: k.request, Granted: k.grants(), Allowed: k.decision.Allowed, Refusal: k.decision.policy,
 	}
 	if k.principal.Kind == doorward.ByUser {
-		row.AuthAt = k.principal.AuthAt
+		row.AuthAt, row.AAL = k.principal.AuthAt, k.principal.AAL
 	}
 	return row
 }
@@ -174,7 +174,7 @@ func (d *Decisions) Sweep(ctx context.Context) error {
 func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) Decision {
 	p := doorward.Principal{
 		Kind: k.Kind, ID: k.ActorID, Email: k.Email, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: doorward.TenantActive,
-		Rules: rules, Role: k.Role, AuthAt: k.AuthAt, Permissions: new(doorward.Permissions),
+		Rules: rules, Role: k.Role, AuthAt: k.AuthAt, AAL: k.AAL, Permissions: new(doorward.Permissions),
 	}
 	if k.Closing {
 		p.TenantStatus = doorward.TenantClosing

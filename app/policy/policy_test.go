@@ -189,6 +189,30 @@ func TestOwnActions(t *testing.T) {
 	})
 }
 
+// Policies read the assurance level of the session: 1, or 2 after a second factor. A kept
+// decision is decided again by the level of then.
+func TestAssuranceLevel(t *testing.T) {
+	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		weak, strong := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
+		f.Enrol(strong) // which raises the session to level 2
+		for _, level := range []int{1, 2} {
+			text := fmt.Sprintf(`@id("level") forbid(principal, action == Action::"message.send", resource) when { context has aal && context.aal == %d };`, level)
+			put(f, 0, owner.Caller, policy.Draft{Text: text})
+			for n := range f.Nodes {
+				if byWeak, byStrong := sends(f, n, weak, ""), sends(f, n, strong, ""); byWeak != (level == 2) || byStrong != (level == 1) {
+					t.Errorf("node %d, while level %d is refused: level 1 may send: %v, level 2: %v", n, level, byWeak, byStrong)
+				}
+			}
+			flushDecisions(f)
+			// The refusals of level 1 would be allowed under the second text.
+			if plan := planned(f, owner.Caller, text, 1); plan.Checked < 2*level || len(plan.Changed) != 2*(level-1) {
+				t.Errorf("with the refusal of level %d, %d decisions are checked, and the plan changes %+v", level, plan.Checked, plan.Changed)
+			}
+		}
+	})
+}
+
 func suspended() user.Edit {
 	to := doorward.UserSuspended
 	return user.Edit{Status: &to}

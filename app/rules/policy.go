@@ -112,7 +112,7 @@ func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 func (p *policy) For(who *doorward.Principal) doorward.PolicyOf {
 	of := &policyOf{operator: p.operator.prepare(who), latest: p.latest.prepare(who), confirmed: p.confirmed.prepare(who), until: p.until}
 	if who.Kind == doorward.ByUser {
-		of.authAt = who.AuthAt
+		of.authAt, of.aal = who.AuthAt, max(1, who.AAL) // see store.KeptDecision.AAL
 	}
 	return of
 }
@@ -163,6 +163,7 @@ type policyOf struct {
 	latest, confirmed inForceFor
 	until             time.Time
 	authAt            time.Time // of a user
+	aal               int       // of a user's session
 }
 
 // inForceFor is inForce, evaluated for one principal as far as possible without a request.
@@ -268,13 +269,10 @@ func (t *textFor) refusal(v cedar.Verdict) *doorward.PolicyRefusal {
 	return &doorward.PolicyRefusal{PolicyID: v.PolicyID, Reason: v.Reason, Line: v.Line, Version: t.of.version, ByOperator: t.of.operator, Needs: v.Needs}
 }
 
-// passwordAAL is the assurance level of a session that began with a password.
-const passwordAAL = 1
-
 func (p *policyOf) request(r *doorward.Request) *cedar.Request {
 	asked := &cedar.Request{Now: r.Now, IP: r.IP, Method: r.Method, Host: r.Host, Path: r.Path, Deferred: r.Deferred}
 	if !p.authAt.IsZero() {
-		asked.AAL = passwordAAL
+		asked.AAL = p.aal
 	}
 	if !p.authAt.IsZero() && !r.Now.IsZero() {
 		age := max(0, r.Now.Sub(p.authAt))

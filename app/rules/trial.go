@@ -23,6 +23,7 @@ type principal struct {
 	kind                   doorward.PrincipalKind
 	id, email, owner, role string
 	authAt                 int64
+	aal                    int
 }
 
 // Try compiles a version under the text of a model; empty is the built-in one.
@@ -40,7 +41,7 @@ func Try(v store.PolicyVersion, model string) (*Trial, error) {
 
 // For is part of doorward.Policy.
 func (t *Trial) For(who *doorward.Principal) doorward.PolicyOf {
-	key := principal{who.Kind, who.ID, who.Email, who.OwnerID, string(who.Role), who.AuthAt.UnixNano()}
+	key := principal{who.Kind, who.ID, who.Email, who.OwnerID, string(who.Role), who.AuthAt.UnixNano(), who.AAL}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	of, known := t.made[key]

@@ -40,11 +40,11 @@ type Verifier struct {
 	mu      sync.Mutex
 	keys    map[string]*ecdsa.PublicKey
 	readAt  time.Time
-	triedAt time.Time // also in vain
-	reading *reading  // nil if none
+	triedAt time.Time // of the last attempt, failed or not
+	reading *reading  // under way; nil if none
 }
 
-// reading is one reading of the keys, for all calls that need it.
+// reading is one attempt to read the keys, shared by all calls that wait for it.
 type reading struct {
 	done chan struct{}
 	err  error // after done
@@ -56,7 +56,7 @@ func (c *Client) Verifier(audience string) *Verifier { return &Verifier{client: 
 
 const (
 	keysLife  = 300 * time.Second // as their Cache-Control says
-	keysPause = 5 * time.Second   // between two readings for an unknown key
+	keysPause = 5 * time.Second   // between two attempts, once keys have been read
 )
 
 // Verify returns what the assertion states. The error is an [*Error]:
@@ -98,7 +98,7 @@ func (v *Verifier) Verify(ctx context.Context, assertion string) (Assertion, err
 	return a, nil
 }
 
-// invalid doesn't repeat the assertion.
+// invalid returns the error for an assertion, without repeating it.
 func invalid(why string) *Error {
 	return &Error{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "The assertion isn't valid: " + why + ".", err: errInvalid}
 }
@@ -118,12 +118,12 @@ func decode(part string, to any) bool {
 	return err == nil && json.Unmarshal(text, to) == nil
 }
 
-// key returns the key of that id. Keys that are too old are read again; if that fails
+// key returns the key with this id. Keys that are too old are read again; if that fails
 // they still verify, since Doorward publishes a key for a day after its last use.
 func (v *Verifier) key(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
 	key, r := v.lookUp(ctx, id)
 	if r == nil {
-		return found(key)
+		return keyOrInvalid(key)
 	}
 	select {
 	case <-r.done:
@@ -136,10 +136,10 @@ func (v *Verifier) key(ctx context.Context, id string) (*ecdsa.PublicKey, error)
 	if key == nil && r.err != nil {
 		return nil, r.err
 	}
-	return found(key)
+	return keyOrInvalid(key)
 }
 
-func found(key *ecdsa.PublicKey) (*ecdsa.PublicKey, error) {
+func keyOrInvalid(key *ecdsa.PublicKey) (*ecdsa.PublicKey, error) {
 	if key == nil {
 		return nil, invalid("its key isn't published")
 	}
@@ -147,8 +147,8 @@ func found(key *ecdsa.PublicKey) (*ecdsa.PublicKey, error) {
 }
 
 // lookUp returns the key, if it is known, and the reading to wait for first, if there is
-// one. It begins one when the keys are too old, and at most each five seconds for a key
-// that isn't known.
+// one. It starts one while no keys have ever been read, and at most every five seconds if
+// the keys are too old or the key isn't known.
 func (v *Verifier) lookUp(ctx context.Context, id string) (*ecdsa.PublicKey, *reading) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -176,7 +176,7 @@ func (v *Verifier) read(ctx context.Context, r *reading) {
 	close(r.done)
 }
 
-// keys reads the keys that Doorward publishes. It passes over those of another kind.
+// keys reads the keys that Doorward publishes. It skips those that aren't for ES256.
 func (c *Client) keys(ctx context.Context) (map[string]*ecdsa.PublicKey, error) {
 	a, err := c.send(ctx, call{method: http.MethodGet, path: "/.well-known/jwks.json", header: http.Header{"X-Request-Id": {requestID(nil)}}})
 	if err != nil {

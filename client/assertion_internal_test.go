@@ -13,7 +13,7 @@ import (
 
 // While the keys can't be read again, the known ones stay valid, and many calls cause one
 // read every five seconds.
-func TestOldKeysWhileDoorwardIsAway(t *testing.T) {
+func TestOldKeysWhileDoorwardIsDown(t *testing.T) {
 	var tries atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		tries.Add(1)
@@ -32,11 +32,11 @@ func TestOldKeysWhileDoorwardIsAway(t *testing.T) {
 		}
 	}
 	if n := tries.Load(); n < 1 || n > 3 { // a read that fails is tried again twice
-		t.Errorf("asked %d times, want those of one read", n)
+		t.Errorf("%d requests for the keys, want 1 to 3", n)
 	}
 }
 
-// Many calls wait for one reading, each as long as its context allows, and not in line.
+// Many calls wait for the same reading, each no longer than its own context allows.
 func TestCallsShareAReading(t *testing.T) {
 	var reads atomic.Int32
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -60,10 +60,10 @@ func TestCallsShareAReading(t *testing.T) {
 		}()
 	}
 	<-asked
-	gone, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := v.key(gone, "unknown"); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that has gone: %v", err)
+	if _, err := v.key(cancelled, "unknown"); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("a call with a cancelled context: %v", err)
 	}
 	close(answer)
 	for range 20 {

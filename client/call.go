@@ -44,9 +44,9 @@ func (c *Client) send(ctx context.Context, q call) (answer, error) {
 	defer cancel()
 	for try := 1; ; try++ {
 		a, err := c.doOnce(ctx, q)
-		wait, again := c.retryDelay(a, err, try)
+		wait, canRetry := c.retryDelay(a, err, try)
 		switch {
-		case again && try < maxTries && pause(ctx, wait):
+		case canRetry && try < maxTries && pause(ctx, wait):
 			continue
 		case err != nil:
 			return a, unavailable(q.header.Get("X-Request-Id"), 0, err)
@@ -59,7 +59,7 @@ func (c *Client) send(ctx context.Context, q call) (answer, error) {
 
 // retryDelay reports whether a fault may be retried, and after which wait. Half of each
 // wait is random, so that requests which failed together don't retry together.
-func (c *Client) retryDelay(a answer, err error, try int) (wait time.Duration, again bool) {
+func (c *Client) retryDelay(a answer, err error, try int) (wait time.Duration, canRetry bool) {
 	if err == nil && a.status != http.StatusServiceUnavailable {
 		return 0, false
 	}
@@ -70,7 +70,8 @@ func (c *Client) retryDelay(a answer, err error, try int) (wait time.Duration, a
 	return wait + rand.N(wait/2+1), true
 }
 
-// pause waits. If the remaining time is too short it returns false at once.
+// pause waits, and reports whether ctx lasted that long. If the remaining time is too
+// short it returns false at once.
 func pause(ctx context.Context, wait time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 		return false
@@ -147,7 +148,7 @@ func (a answer) refusal(decisions []int) *Error {
 	}
 	if a.status == http.StatusTooManyRequests {
 		wait, _ := a.retryAfter()
-		e.RetryAfter = within(wait)
+		e.RetryAfter = clampRetryAfter(wait)
 	}
 	return e
 }

@@ -19,28 +19,28 @@ type Request struct {
 	Action string
 	// Method is that of the checked request. Empty counts as an unsafe method.
 	Method string
-	// Header is that of the checked request. Only Cookie (the session's),
-	// Authorization (Bearer of it), Origin, Sec-Fetch-Site, X-Request-Id, X-Forwarded-For
-	// (with IP) and those of a WebSocket's handshake are read; it isn't changed.
+	// Header is that of the checked request. Only the session cookie, bearer credentials,
+	// Origin, Sec-Fetch-Site, X-Request-Id, X-Forwarded-For (with IP) and the headers of a
+	// WebSocket handshake are read; it isn't changed.
 	Header http.Header
-	// IP is the address of the peer, the caller or a gateway. Doorward judges API keys that
-	// are bound to addresses, and policies, by it and by X-Forwarded-For before it if
-	// --trusted-proxies names this service, else by this service's own address.
+	// IP is the address of the peer: the caller, or a gateway. Doorward needs the caller's
+	// address for API keys that are bound to addresses and for policies. If --trusted-proxies
+	// names this service, it finds it in IP and X-Forwarded-For; else it takes this service's.
 	IP string
 	// Proof is how recently and how strongly the person must have proved who they are;
 	// the zero value demands nothing beyond the session. API keys are never asked.
 	Proof Proof
 }
 
-// Proof is a demand on the person's last proof of identity. What doesn't meet it is
-// refused with 403 step_up_required, and [Error.StepUp] says what is needed.
+// Proof is a demand on the person's last proof of identity. A session that doesn't meet it
+// is refused with 403 step_up_required, and [Error.StepUp] says what is needed.
 type Proof struct {
 	MaxAge time.Duration // in whole seconds; 0: any age
 	AAL    int           // 2: by a second factor or a passkey; 0: any
 }
 
-// query are the parameters of a check.
-func (p Proof) query(q url.Values) {
+// setQuery sets the parameters of a check.
+func (p Proof) setQuery(q url.Values) {
 	if p.MaxAge > 0 {
 		q.Set("maxAge", strconv.FormatInt(max(1, int64(p.MaxAge/time.Second)), 10))
 	}
@@ -76,7 +76,7 @@ func checkPath(action string, proof Proof) string {
 	if action != "" {
 		q.Set("action", action)
 	}
-	if proof.query(q); len(q) == 0 {
+	if proof.setQuery(q); len(q) == 0 {
 		return "/api/v2/access/check"
 	}
 	return "/api/v2/access/check?" + q.Encode()
@@ -91,7 +91,7 @@ const maxForwarded = 512
 // session cookie.
 func (q Request) header(cookie string) http.Header {
 	h := http.Header{"X-Request-Id": {requestID(q.Header)}, "X-Forwarded-Method": {q.Method}}
-	if q.Method == "" || upgrades(q.Header) {
+	if q.Method == "" || isUpgrade(q.Header) {
 		h["X-Forwarded-Method"] = []string{http.MethodPost}
 	}
 	if hops := hops(q.Header, q.IP); hops != "" {
@@ -111,9 +111,9 @@ func (q Request) header(cookie string) http.Header {
 	return h
 }
 
-// upgrades reports whether the request is the handshake of a WebSocket: a GET that acts,
-// which a page of any origin can send.
-func upgrades(h http.Header) bool {
+// isUpgrade reports whether the request is the handshake of a WebSocket: a GET, but as
+// unsafe as a POST, since a page of any origin can send it and use the connection.
+func isUpgrade(h http.Header) bool {
 	for _, name := range []string{"Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version", "Sec-Websocket-Protocol"} {
 		if len(h[name]) > 0 {
 			return true
@@ -126,8 +126,8 @@ func upgrades(h http.Header) bool {
 // before can be forged.
 const maxHops = 8
 
-// hops is X-Forwarded-For as a proxy would send it, and empty without the peer's address,
-// since then all of it could be forged.
+// hops returns X-Forwarded-For as a proxy would send it. It is empty without the peer's
+// address, since then all of it could be forged.
 func hops(h http.Header, peer string) string {
 	if _, err := netip.ParseAddr(peer); err != nil {
 		return ""
@@ -145,13 +145,13 @@ func hops(h http.Header, peer string) string {
 func cut(v string) string { return v[:min(len(v), maxForwarded)] }
 
 // sessions returns the distinct session identifiers of a request, at most two, because
-// Doorward refuses two. The rules are Doorward's: a Tomcat beside it uses the same
-// cookie name for other values, and Doorward decides which is valid.
+// Doorward refuses two. Like Doorward it skips malformed values: a Tomcat on the same host
+// uses the same cookie name.
 func sessions(h http.Header, name string) (found []string) {
 	for _, line := range h["Cookie"] {
 		for pair := range strings.SplitSeq(line, ";") {
 			token, ok := strings.CutPrefix(strings.Trim(pair, " \t"), name+"=")
-			if ok && wellFormed(token) && !slices.Contains(found, token) && len(found) < 2 {
+			if ok && isWellFormed(token) && !slices.Contains(found, token) && len(found) < 2 {
 				found = append(found, token)
 			}
 		}
@@ -161,15 +161,15 @@ func sessions(h http.Header, name string) (found []string) {
 
 var strict = base64.RawURLEncoding.Strict()
 
-// wellFormed reports whether a value is 256 bits in canonical base64url.
-func wellFormed(token string) bool {
+// isWellFormed reports whether a value is 256 bits in canonical base64url.
+func isWellFormed(token string) bool {
 	bits, err := strict.DecodeString(token)
 	return err == nil && len(bits) == 32 && len(token) == 43 // DecodeString skips line breaks
 }
 
 // bearers returns the bearer credentials, at most two, because Doorward refuses two.
-// Other schemes are not sent. Doorward refuses one beside a bearer credential, so an
-// empty credential replaces it.
+// Other schemes are not sent. Since Doorward refuses another scheme beside a bearer
+// credential, an empty bearer credential, which it also refuses, is sent in its place.
 func bearers(h http.Header) (found []string) {
 	all := h["Authorization"]
 	for _, v := range all {

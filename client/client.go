@@ -18,7 +18,7 @@
 //	503 ErrUnavailable      no answer now: try again, the session may be valid
 //
 // Every fault between this service and Doorward (it is down, slow, or another program
-// answers at its address) is the last. So a restart of Doorward logs nobody out, and
+// answers at its address) is ErrUnavailable. So a restart of Doorward logs nobody out, and
 // an outage lets nobody in.
 //
 // Doorward receives the session cookie and no other; a bearer credential; the method,
@@ -56,8 +56,8 @@ import (
 // may be called from several goroutines.
 type Client struct {
 	base    string // without a slash at the end
-	public  string // likewise
-	cookie  string // name of the session's
+	public  string // Doorward's address for people, likewise
+	cookie  string // name of the session cookie
 	timeout time.Duration
 	http    *http.Client
 	log     *slog.Logger
@@ -170,12 +170,12 @@ func (c *Client) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) 
 // [A-Za-z0-9._-], else a new one, so that both logs have the same id.
 func requestID(h http.Header) string {
 	id := h.Get("X-Request-Id")
-	if len(id) < 1 || len(id) > 128 || strings.ContainsFunc(id, func(r rune) bool { return !harmless(r) }) {
+	if len(id) < 1 || len(id) > 128 || strings.ContainsFunc(id, func(r rune) bool { return !isIDRune(r) }) {
 		return "req_" + strings.ToLower(rand.Text())
 	}
 	return id
 }
 
-func harmless(r rune) bool {
+func isIDRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
 }

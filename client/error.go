@@ -23,8 +23,9 @@ var (
 
 // Error is why a check did not succeed.
 type Error struct {
-	// Status is the status for your own caller: 401, 403, 429 or 503. Introspection also
-	// has 422, for a wrong request of this program.
+	// Status is the status for your own caller: 401, 403, 429 or 503. A wrong request of
+	// this program also has 422 (Introspect, Follow), 400 (Can, Follow) or 413 (Can), and
+	// Follow has 410, ErrEventsGone.
 	Status int
 	// Code is Doorward's stable name of the error, such as "unauthenticated",
 	// "forbidden", "cross_origin", "unknown_action" or "unavailable".
@@ -98,7 +99,7 @@ const (
 	maxRetryAfter = 5 * time.Minute
 )
 
-func within(retryAfter time.Duration) time.Duration {
+func clampRetryAfter(retryAfter time.Duration) time.Duration {
 	return min(max(retryAfter, minRetryAfter), maxRetryAfter)
 }
 
@@ -107,7 +108,7 @@ func unavailable(requestID string, retryAfter time.Duration, cause error) *Error
 	return &Error{
 		Status: http.StatusServiceUnavailable, Code: "unavailable", RequestID: requestID,
 		Detail:     "The access check is unavailable now. This says nothing about the session. Try again later.",
-		RetryAfter: within(retryAfter), err: cause,
+		RetryAfter: clampRetryAfter(retryAfter), err: cause,
 	}
 }
 
@@ -123,10 +124,10 @@ type problem struct {
 	*StepUp
 }
 
-// WriteError answers r with err as application/problem+json (RFC 9457): an *Error with
-// its status, with WWW-Authenticate for 401 and for a step-up, and Retry-After for 429 and 503; any other
-// error as 503, since it is no decision. Require uses it; handlers that call Check can use it
-// too.
+// WriteError answers r with err as application/problem+json (RFC 9457). An *Error keeps its
+// status, with WWW-Authenticate for 401 and for a step-up, and Retry-After for 429 and 503;
+// any other error is 503, since it is no decision. Require uses it; handlers that call Check
+// can use it too.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	var e *Error
 	if !errors.As(err, &e) {

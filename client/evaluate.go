@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Resource is what an action acts on. The zero Resource is the tenant of who acts, which
-// is the resource of all actions for which the platform's model declares no other.
+// Resource is what an action acts on. The zero Resource is the tenant of the person or key
+// that acts: the resource of all actions for which the platform's model declares no other.
 type Resource struct {
 	Type       string         `json:"type"`
 	ID         string         `json:"id"`
@@ -27,8 +27,8 @@ type Decision struct {
 // Circumstance is something about the request that the service handles.
 type Circumstance func(about map[string]any)
 
-// FromIP is the client's address. Keys that are bound to addresses, and policies that
-// read it, refuse without.
+// FromIP is the client's address. Without it, keys that are bound to addresses and policies
+// that read it refuse.
 func FromIP(ip string) Circumstance { return func(about map[string]any) { about["ip"] = ip } }
 
 // AtTime is the time of the request. Without it the time is now.

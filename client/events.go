@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// ErrEventsGone: events after the place are no longer kept (410). Read the present state
-// from the lists, and begin again with an empty place.
-var ErrEventsGone = errors.New("doorward: events after this place are no longer kept")
+// ErrEventsGone: events after the position are no longer kept (410). Read the present state
+// from the lists, and begin again with an empty position.
+var ErrEventsGone = errors.New("doorward: events after this position are no longer kept")
 
 // Event is an event of the audit trail.
 type Event struct {
@@ -45,12 +45,12 @@ const (
 	followRetryMax = 30 * time.Second // at most between requests while there is no answer
 )
 
-// Follow calls handle with events, the oldest first, and with the place in the feed after
-// them, until ctx ends or handle fails; it returns that error. The events are empty if
-// only other types came before that place. Store the place together with what handle has
-// done, and pass it as after when the program starts again; "" is the oldest event that is
-// kept. No event is missed. If the program stops between handling events and storing the
-// place they come again: recognise them by ID. types selects actions, such as "user.*";
+// Follow calls handle with events, the oldest first, and with the position in the feed after
+// them, until ctx ends or handle fails; it returns that error. The events are empty if only
+// events of other types precede that position. Store the position together with what handle
+// has done, and pass it as after when the program starts again; "" is the oldest event that
+// is kept. No event is missed. If the program stops between handling events and storing the
+// position, they come again: recognise them by ID. types selects actions, such as "user.*";
 // none: all.
 //
 // It needs the option [OperatorKey] with a service key that may events.read, for the
@@ -87,7 +87,7 @@ func (c *Client) Follow(ctx context.Context, after string, types []string, handl
 	}
 }
 
-// events returns one page and the place after it.
+// events returns one page and the position after it.
 func (c *Client) events(ctx context.Context, after string, types []string) ([]Event, string, error) {
 	if c.key == nil || *c.key == "" {
 		return nil, "", errors.New("client: following events needs the option OperatorKey")

@@ -45,10 +45,10 @@ func NewContext(ctx context.Context, id Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
 
-// FromGateway returns the identity in the headers that a gateway sets, X-Auth-User,
-// X-Auth-Tenant, X-Auth-Role, X-Auth-Email, X-Auth-Session and X-Auth-Key, and false if
-// they are those of neither a person nor a server, or one is repeated. It doesn't ask
-// Doorward.
+// FromGateway returns the identity in the headers that a gateway sets: X-Auth-User,
+// X-Auth-Tenant, X-Auth-Role, X-Auth-Email, X-Auth-Session, X-Auth-Key and X-Auth-AAL. It
+// returns false if one is repeated, or if together they are those of neither a person nor
+// a server. It doesn't ask Doorward.
 //
 // DANGER. A client that bypasses the gateway, or a gateway that forwards these
 // headers from outside, can claim any identity. Use it only if both hold, and test
@@ -56,7 +56,8 @@ func NewContext(ctx context.Context, id Identity) context.Context {
 //
 //   - the gateway sets or removes all eight X-Auth-* headers on every request that
 //     it passes on, also those that need no sign-in;
-//   - nobody else reaches the service: it listens on loopback, on a Unix socket or in a network with only the gateway.
+//   - nobody else reaches the service: it listens on loopback, on a Unix socket or in a
+//     network with only the gateway.
 //
 // It also doesn't check that the gateway asked for the right action.
 // [Client.Require] behind the gateway is safe without either condition, at the cost
@@ -98,12 +99,11 @@ func (id Identity) isServer() bool {
 }
 
 // withoutIdentity returns h without identity headers, in every spelling that a
-// program may treat as equal (CGI maps "-" to "_"). It copies h only if there is
-// one.
+// program may treat as equal (CGI maps "-" to "_"). It copies h only if it has one.
 func withoutIdentity(h http.Header) http.Header {
 	clean := h
 	for name := range h {
-		if !saysWho(name) {
+		if !isIdentityHeader(name) {
 			continue
 		}
 		if len(clean) == len(h) {
@@ -114,7 +114,7 @@ func withoutIdentity(h http.Header) http.Header {
 	return clean
 }
 
-func saysWho(name string) bool {
+func isIdentityHeader(name string) bool {
 	switch strings.ToLower(strings.ReplaceAll(name, "_", "-")) {
 	case "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key", "x-auth-assertion", "x-auth-aal":
 		return true

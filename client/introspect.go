@@ -23,7 +23,7 @@ type Question struct {
 // Active.
 type Answer struct {
 	Active   bool
-	Allowed  bool // the role, of a key also its permissions, grants the Action; false when none was asked for
+	Allowed  bool // whether the role, and for a key its permissions, grant the Action; false without an Action
 	Identity Identity
 	// ExpiresAt is when the session or key ends in any case, IdleExpiresAt when a session
 	// ends without use; zero for a key. Either may end earlier, by a logout or revocation.
@@ -129,11 +129,11 @@ type introspected struct {
 }
 
 // answer returns false for an incomplete answer.
-func (in introspected) answer(asked bool) (Answer, bool) {
+func (in introspected) answer(hasAction bool) (Answer, bool) {
 	if !in.Active {
 		return Answer{}, true
 	}
-	allowed, answered := in.Allowed != nil && *in.Allowed, asked == (in.Allowed != nil)
+	allowed, answered := in.Allowed != nil && *in.Allowed, hasAction == (in.Allowed != nil)
 	if k := in.APIKey; k != nil {
 		id := Identity{KeyID: k.ID, TenantID: k.TenantID, Role: k.EffectiveRole}
 		return Answer{Active: true, Allowed: allowed, Identity: id, ExpiresAt: k.ExpiresAt}, answered && id.isServer()

@@ -42,14 +42,14 @@ func (c *Client) RequireProof(action string, proof Proof) func(http.Handler) htt
 	}
 }
 
-// StepUpURL is the page on which a person proves their session again, below Doorward's
+// StepUpURL is the page on which a person proves their identity again, below Doorward's
 // public address, such as "https://platform.example". It leads back to returnTo, a path or
 // an address that Doorward allows; see --return-to.
 func StepUpURL(public, returnTo string) string {
 	return strings.TrimSuffix(public, "/") + "/step-up?return=" + url.QueryEscape(returnTo)
 }
 
-// peer is the address of the connection; empty for one that has none, a Unix socket.
+// peer is the address of the connection; empty for a Unix socket, which has none.
 func peer(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -64,7 +64,7 @@ func withIdentity(r *http.Request, id Identity) *http.Request {
 	return r
 }
 
-// logRefusal doesn't log faults of the caller.
+// logRefusal logs faults and unknown actions. Ordinary refusals aren't logged.
 func (c *Client) logRefusal(ctx context.Context, action string, e *Error) {
 	level := slog.LevelError
 	switch {

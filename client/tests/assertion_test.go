@@ -20,7 +20,7 @@ import (
 
 const messages, reports = "https://messages.example", "https://reports.example"
 
-// assertionFor asks a running Doorward.
+// assertionFor returns an assertion about the person, from a running Doorward.
 func assertionFor(t *testing.T, p *doorwardtest.Person, audience string) string {
 	t.Helper()
 	status, body := p.Post("/api/v2/auth/token", map[string]string{"audience": audience})
@@ -56,12 +56,12 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stolen := strings.Split(foreign, ".")
+	foreignParts := strings.Split(foreign, ".")
 	for name, bad := range map[string]string{
 		"of another audience": assertionFor(t, ann, reports), "of another key": foreign, "without a signature": unsigned,
-		"of another key under the id of ours": parts[0] + "." + stolen[1] + "." + stolen[2],
-		"with other claims":                   parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"usr_root"}`)) + "." + parts[2],
-		"cut":                                 good[:len(good)-4], "empty": "", "dots": "..", "a session": ann.Token(),
+		"of another key under our key's id": parts[0] + "." + foreignParts[1] + "." + foreignParts[2],
+		"with other claims":                 parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"usr_root"}`)) + "." + parts[2],
+		"cut short":                         good[:len(good)-4], "that is empty": "", "of dots": "..", "that is a session": ann.Token(),
 	} {
 		if got, err := v.Verify(t.Context(), bad); !errors.Is(err, client.ErrUnauthenticated) || got != (client.Assertion{}) {
 			t.Errorf("an assertion %s gives %+v, %v", name, got, err)
@@ -69,18 +69,18 @@ func TestVerify(t *testing.T) {
 	}
 	internal := strings.Replace(d.URL, "localhost", "127.0.0.1", 1)
 	if _, err := must(client.New(internal, client.PublicURL(d.URL+"/"))).Verifier(messages).Verify(t.Context(), good); err != nil {
-		t.Errorf("where the service reaches Doorward at another address: %v", err)
+		t.Errorf("with PublicURL, where the service reaches Doorward at another address: %v", err)
 	}
 	if _, err := must(client.New(internal)).Verifier(messages).Verify(t.Context(), good); !errors.Is(err, client.ErrUnauthenticated) {
-		t.Errorf("of another issuer: %v", err)
+		t.Errorf("without PublicURL, where the service reaches Doorward at another address: %v", err)
 	}
 	if _, err := must(client.New(d.URL+"/elsewhere")).Verifier(messages).Verify(t.Context(), good); err == nil {
 		t.Error("an assertion of another issuer is accepted")
 	}
 }
 
-// signer is a JWKS that the test controls, for expired assertions and rotated keys.
-func signer(t *testing.T, keys func() []jwt.Public) (*httptest.Server, *atomic.Int64) {
+// keyServer serves keys that the test controls, and counts how often they are read.
+func keyServer(t *testing.T, keys func() []jwt.Public) (*httptest.Server, *atomic.Int64) {
 	t.Helper()
 	var reads atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -94,7 +94,7 @@ func signer(t *testing.T, keys func() []jwt.Public) (*httptest.Server, *atomic.I
 func TestVerifyExpiredAndUnknownKeys(t *testing.T) {
 	t.Parallel()
 	key := jwt.NewKey()
-	s, reads := signer(t, func() []jwt.Public { return []jwt.Public{key.Public()} })
+	s, reads := keyServer(t, func() []jwt.Public { return []jwt.Public{key.Public()} })
 	v := must(client.New(s.URL)).Verifier(messages)
 	sign := func(k jwt.Key, exp time.Duration) string {
 		token, err := k.Sign("doorward+jwt", map[string]any{"iss": s.URL, "aud": messages, "sub": "usr_1", "exp": time.Now().Add(exp).Unix()})
@@ -107,19 +107,19 @@ func TestVerifyExpiredAndUnknownKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := v.Verify(t.Context(), sign(key, -time.Second)); !errors.Is(err, client.ErrUnauthenticated) {
-		t.Errorf("an expired one gives %v", err)
+		t.Errorf("an expired assertion gives %v", err)
 	}
 	for range 20 {
 		if _, err := v.Verify(t.Context(), sign(jwt.NewKey(), time.Minute)); !errors.Is(err, client.ErrUnauthenticated) {
-			t.Errorf("one of an unknown key gives %v", err)
+			t.Errorf("an assertion of an unknown key gives %v", err)
 		}
 	}
 	if n := reads.Load(); n != 1 {
-		t.Errorf("the keys were read %d times within 5 s, for keys that anybody can make up", n)
+		t.Errorf("the keys were read %d times within 5 s, want once: anybody can invent key ids", n)
 	}
 	s.Close()
 	if _, err := v.Verify(t.Context(), sign(key, 30*time.Second)); err != nil {
-		t.Errorf("while Doorward is away: %v", err)
+		t.Errorf("while Doorward is down: %v", err)
 	}
 	if _, err := must(client.New(s.URL)).Verifier(messages).Verify(context.Background(), sign(key, time.Second)); !errors.Is(err, client.ErrUnavailable) {
 		t.Errorf("without keys: %v", err)
@@ -134,7 +134,7 @@ func must(c *client.Client, err error) *client.Client {
 }
 
 func ExampleClient_Verifier() {
-	d := doorwardtest.Start(whole, doorwardtest.Audiences("https://messages.example"))
+	d := doorwardtest.Start(runTB, doorwardtest.Audiences("https://messages.example"))
 	auth, err := client.New(d.URL)
 	if err != nil {
 		panic(err)

@@ -129,11 +129,11 @@ func TestHandlerLearnsWhoIsCalling(t *testing.T) {
 	want := client.Identity{UserID: ann.ID, TenantID: acme.ID, Role: client.User, Email: ann.Email, SessionID: mine.Session.ID, AAL: 1}
 
 	h := session(ann.Token())
-	lies := http.Header{
+	forged := http.Header{
 		"X-Auth-User": {"usr_root"}, "X-Auth-Tenant": {"tnt_other", "tnt_more"}, "X-Auth-Role": {"OWNER"}, "X-Auth-Key": {"key_1"},
 		"X_Auth_User": {"usr_root"}, "x-auth_email": {"root@acme.example"},
 	}
-	for name, values := range lies {
+	for name, values := range forged {
 		h[name] = values
 	}
 	h.Set("X-Other", "kept")
@@ -232,14 +232,14 @@ func logout(p *doorwardtest.Person) error {
 	return nil
 }
 
-// Doorward alone decides what a credential is: through a service and directly, with the
-// same headers, the answer is the same.
+// Only Doorward decides whether a credential is valid: with the same headers, the answer
+// through a service is that of Doorward itself.
 func TestSameVerdictAsDoorward(t *testing.T) {
 	server, ann := running(), person("USER")
 	first := ann.Token()
 	second := ann.Login()
 	key := newOperatorKey(server)
-	dead, malformed := strings.Repeat("A", 43), first[:42]+"B" // the unused bits of the last character aren't zero
+	unknown, malformed := strings.Repeat("A", 43), first[:42]+"B" // the unused bits of the last character aren't zero
 	s := service(t, newClient(t, server.URL))
 	tests := map[string]struct {
 		header http.Header
@@ -250,17 +250,17 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 		"session twice":              {cookies("JSESSIONID="+first, "JSESSIONID="+first), 200},
 		"on two lines":               {http.Header{"Cookie": {"JSESSIONID=" + first, "JSESSIONID=" + second}}, 401},
 		"two sessions":               {cookies("JSESSIONID="+first, "JSESSIONID="+second), 401},
-		"dead and alive":             {cookies("JSESSIONID="+dead, "JSESSIONID="+first), 401},
+		"unknown and valid":          {cookies("JSESSIONID="+unknown, "JSESSIONID="+first), 401},
 		"beside Tomcat's":            {cookies("JSESSIONID=0A1B2C3D4E5F.node1", "JSESSIONID="+first), 200},
 		"after three malformed ones": {cookies("JSESSIONID="+malformed, "JSESSIONID=x", "JSESSIONID=", "JSESSIONID="+first), 200},
-		"three different":            {cookies("JSESSIONID="+dead, "JSESSIONID="+first, "JSESSIONID="+second), 401},
+		"three different":            {cookies("JSESSIONID="+unknown, "JSESSIONID="+first, "JSESSIONID="+second), 401},
 		"in quotes":                  {cookies(`JSESSIONID="` + first + `"`), 401},
 		"other letter case":          {cookies("jsessionid=" + first), 401},
 		"space inside":               {cookies("JSESSIONID= " + first), 401},
 		"in another cookie":          {cookies("x=JSESSIONID=" + first), 401},
 		"many neighbours":            {cookies(strings.Repeat("a=b; ", 5000), "JSESSIONID="+first), 200},
 		"operator key":               {http.Header{"Authorization": {"Bearer " + key}}, 401},
-		"wrong key":                  {http.Header{"Authorization": {"Bearer dwo_" + dead}}, 401},
+		"wrong key":                  {http.Header{"Authorization": {"Bearer dwo_" + unknown}}, 401},
 		"session and key":            {with(session(first), "Authorization", "Bearer "+key), 401},
 		"session and long key":       {with(session(first), "Authorization", "bearer "+strings.Repeat("x", 60_000)), 401},
 		"session and no key":         {with(session(first), "Authorization", "Bearer"), 401},
@@ -268,7 +268,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 		"session and Basic":          {with(session(first), "Authorization", "Basic YTpi"), 200},
 		"bearer":                     {http.Header{"Authorization": {"Bearer " + first}}, 200},
 		"bearer, other letter case":  {http.Header{"Authorization": {"bEARER " + first}}, 200},
-		"dead bearer":                {http.Header{"Authorization": {"Bearer " + dead}}, 401},
+		"unknown bearer":             {http.Header{"Authorization": {"Bearer " + unknown}}, 401},
 		"malformed bearer":           {http.Header{"Authorization": {"Bearer " + malformed}}, 401},
 		"bearer and session":         {with(session(first), "Authorization", "Bearer "+first), 401},
 		"bearer with a tab":          {with(session(first), "Authorization", "Bearer\t"+first), 401},
@@ -439,7 +439,8 @@ func TestErrorsAreDistinct(t *testing.T) {
 	}
 }
 
-// TestRateLimitedKey: an API key above its requests per second is 429, with the wait.
+// TestRateLimitedKey: an API key above its requests per second is answered 429, with
+// Retry-After.
 func TestRateLimitedKey(t *testing.T) {
 	server := doorwardtest.Start(t)
 	var made struct{ Key string }

@@ -30,8 +30,8 @@ var errEnough = errors.New("enough")
 
 var keepAll = installation.Keep{Sessions: true, Links: true, Keys: true}
 
-// A follower goes on where it was stopped, waits while Doorward doesn't answer, and says
-// when events are gone.
+// Follow continues at the position where it stopped, waits while Doorward doesn't answer,
+// and returns ErrEventsGone when events are no longer kept.
 func TestFollow(t *testing.T) {
 	server := doorwardtest.Start(t)
 	acme := server.Tenant("Acme")
@@ -49,11 +49,11 @@ func TestFollow(t *testing.T) {
 	t.Cleanup(between.Close)
 	c := newClient(t, between.URL, client.OperatorKey(newServiceKey(server, "events.read")))
 
-	seen, place := map[string]bool{}, ""
+	seen, position := map[string]bool{}, ""
 	follow := func(types ...string) (actions []string) {
 		t.Helper()
-		err := c.Follow(t.Context(), place, types, func(events []client.Event, next string) error {
-			place = next
+		err := c.Follow(t.Context(), position, types, func(events []client.Event, next string) error {
+			position = next
 			for _, e := range events {
 				if seen[e.ID] || e.TenantID != acme.ID || e.Seq == 0 {
 					t.Errorf("%+v comes again, or is of another tenant", e)
@@ -77,12 +77,12 @@ func TestFollow(t *testing.T) {
 		t.Errorf("then comes %q", got)
 	}
 	if err := c.Follow(t.Context(), "nonsense", nil, nil); errors.Is(err, client.ErrUnavailable) || err == nil {
-		t.Errorf("a malformed place: %v", err)
+		t.Errorf("a malformed position: %v", err)
 	}
 	if _, err := server.Node.App.Installation.Restored(t.Context(), doorward.OperatorAtTerminal(), keepAll); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Follow(t.Context(), place, nil, nil); !errors.Is(err, client.ErrEventsGone) {
+	if err := c.Follow(t.Context(), position, nil, nil); !errors.Is(err, client.ErrEventsGone) {
 		t.Errorf("after a restore: %v", err)
 	}
 }

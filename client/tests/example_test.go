@@ -83,7 +83,7 @@ func ExampleClient_Check() {
 	// everybody 403
 }
 
-// The three kinds of errors need three reactions.
+// Each kind of error needs another reaction.
 func ExampleError() {
 	auth, err := client.New(running().URL, client.Timeout(2*time.Second))
 	if err != nil {
@@ -101,7 +101,7 @@ func ExampleError() {
 			return "sign in"
 		case errors.Is(err, client.ErrForbidden):
 			return "ask your owner"
-		case errors.As(err, &e): // ErrUnavailable
+		case errors.As(err, &e): // ErrRateLimited or ErrUnavailable
 			return "try again in " + e.RetryAfter.String()
 		}
 		return err.Error()

@@ -58,7 +58,7 @@ func fake(t *testing.T, h http.HandlerFunc) (url string, calls *atomic.Int64) {
 }
 
 func TestFaultsAreNeverRefusals(t *testing.T) {
-	who := func(w http.ResponseWriter) {
+	setIdentity := func(w http.ResponseWriter) {
 		for _, name := range []string{"User", "Tenant", "Role", "Email", "Session"} {
 			w.Header().Set("X-Auth-"+name, "x")
 		}
@@ -77,11 +77,14 @@ func TestFaultsAreNeverRefusals(t *testing.T) {
 		answer http.HandlerFunc
 		calls  int64
 	}{
-		"200 that names nobody":     {func(http.ResponseWriter, *http.Request) {}, 1},
-		"200 without a role":        {func(w http.ResponseWriter, _ *http.Request) { who(w); w.Header().Del("X-Auth-Role") }, 1},
-		"200 that names two":        {func(w http.ResponseWriter, _ *http.Request) { who(w); w.Header().Add("X-Auth-User", "y") }, 1},
-		"204":                       {func(w http.ResponseWriter, _ *http.Request) { who(w); w.WriteHeader(204) }, 1},
-		"redirect to a page":        {func(w http.ResponseWriter, r *http.Request) { who(w); http.Redirect(w, r, "/x", http.StatusFound) }, 1},
+		"200 that names nobody": {func(http.ResponseWriter, *http.Request) {}, 1},
+		"200 without a role":    {func(w http.ResponseWriter, _ *http.Request) { setIdentity(w); w.Header().Del("X-Auth-Role") }, 1},
+		"200 that names two":    {func(w http.ResponseWriter, _ *http.Request) { setIdentity(w); w.Header().Add("X-Auth-User", "y") }, 1},
+		"204":                   {func(w http.ResponseWriter, _ *http.Request) { setIdentity(w); w.WriteHeader(204) }, 1},
+		"redirect to a page": {func(w http.ResponseWriter, r *http.Request) {
+			setIdentity(w)
+			http.Redirect(w, r, "/x", http.StatusFound)
+		}, 1},
 		"401 of a proxy":            {text(401), 1},
 		"403 of a proxy":            {text(403), 1},
 		"404 of another program":    {text(404), 1},

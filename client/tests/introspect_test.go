@@ -18,10 +18,10 @@ import (
 func TestIntrospect(t *testing.T) {
 	server, viewer := running(), person("VIEWER")
 	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
-	dead := strings.Repeat("A", 43)
+	unknown := strings.Repeat("A", 43)
 
 	all, err := c.IntrospectAll(t.Context(), []client.Question{
-		{Credential: viewer.Token(), Action: "report.read"}, {Credential: viewer.Token(), Action: "message.send"}, {Credential: viewer.Token(), Action: ""}, {Credential: dead, Action: "report.read"}, {Credential: "no token"},
+		{Credential: viewer.Token(), Action: "report.read"}, {Credential: viewer.Token(), Action: "message.send"}, {Credential: viewer.Token(), Action: ""}, {Credential: unknown, Action: "report.read"}, {Credential: "no token"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestIntrospect(t *testing.T) {
 func TestIntrospectMoreThanACallTakes(t *testing.T) {
 	server, token := running(), newTenant().Owner.Token()
 	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
-	const every = 90 // so that there are some in each call
+	const every = 90 // so that each call of 100 has at least one
 	questions := slices.Repeat([]client.Question{{Credential: "none"}}, 250)
 	for i := 0; i < len(questions); i += every {
 		questions[i].Credential = token
@@ -104,8 +104,8 @@ func TestWrongQuestionIsNoVerdict(t *testing.T) {
 	}
 }
 
-// TestIntrospectKey: an API key is as in a check, and one that is bound to addresses is
-// active from there only.
+// TestIntrospectKey: introspection and a check name the same API key, and one that is bound
+// to addresses is active from these only.
 func TestIntrospectKey(t *testing.T) {
 	server, owner := running(), newTenant().Owner
 	status, body := owner.Post("/api/v2/api-keys", map[string]any{"name": "Shop", "permissions": []string{"message.send"}, "allowedIps": []string{"127.0.0.0/8", "192.0.2.7"}})
@@ -135,8 +135,8 @@ func TestIntrospectKey(t *testing.T) {
 	}
 }
 
-// A key that is bound to addresses is judged by the caller's, and not by the service's: in a
-// check, too, if Doorward trusts the service. What the caller itself claims counts for nothing.
+// If Doorward trusts the service, a key that is bound to addresses is checked against the
+// caller's address, not the service's. Addresses that the caller itself claims are ignored.
 func TestCheckOfAKeyBoundToAddresses(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.TrustLoopback())
 	status, body := server.Tenant("Acme").Owner.Post("/api/v2/api-keys", map[string]any{"name": "Shop", "permissions": []string{"message.send"}, "allowedIps": []string{"192.0.2.7"}})
@@ -153,7 +153,7 @@ func TestCheckOfAKeyBoundToAddresses(t *testing.T) {
 		{"behind a gateway", "127.0.0.1", "192.0.2.7", nil},
 		{"from another address", "192.0.2.8", "", client.ErrForbidden},
 		{"from another address that claims its own", "192.0.2.8", "192.0.2.7", client.ErrForbidden},
-		{"by a connection without address", "", "192.0.2.7", client.ErrForbidden},
+		{"by a connection without an address", "", "192.0.2.7", client.ErrForbidden},
 	} {
 		h := http.Header{"Authorization": {"Bearer " + made.Key}}
 		if tt.before != "" {

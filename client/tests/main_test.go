@@ -12,33 +12,33 @@ import (
 )
 
 // running is the Doorward of the examples, and of all tests that don't disturb it.
-var running = sync.OnceValue(func() *doorwardtest.Server { return doorwardtest.Start(whole) })
+var running = sync.OnceValue(func() *doorwardtest.Server { return doorwardtest.Start(runTB) })
 
-// whole is the testing.TB of the complete run, for doorwardtest.
-var whole = &wholeRun{}
+// runTB is a testing.TB that lasts for the complete run, for doorwardtest.
+var runTB = &lastingTB{}
 
-type wholeRun struct {
+type lastingTB struct {
 	testing.TB // nil: only the methods below are called
 	folder     string
 	cleanups   []func()
 }
 
-func (*wholeRun) Helper()             {}
-func (w *wholeRun) Cleanup(fn func()) { w.cleanups = append(w.cleanups, fn) }
-func (w *wholeRun) TempDir() string   { return w.folder }
+func (*lastingTB) Helper()             {}
+func (w *lastingTB) Cleanup(fn func()) { w.cleanups = append(w.cleanups, fn) }
+func (w *lastingTB) TempDir() string   { return w.folder }
 
-func (w *wholeRun) Errorf(format string, args ...any) { w.Fatalf(format, args...) }
+func (w *lastingTB) Errorf(format string, args ...any) { w.Fatalf(format, args...) }
 
-func (*wholeRun) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+func (*lastingTB) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
 func TestMain(m *testing.M) {
 	folder, err := os.MkdirTemp("", "client-test-")
 	if err != nil {
 		panic(err)
 	}
-	whole.folder = folder
+	runTB.folder = folder
 	code := m.Run()
-	for _, clean := range whole.cleanups {
+	for _, clean := range runTB.cleanups {
 		clean()
 	}
 	_ = os.RemoveAll(folder)

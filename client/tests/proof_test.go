@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// A service that demands a recent proof refuses an older one with what is needed, and its
-// handler of errors leads browsers to the page for it, and back.
+// A service that demands a recent proof refuses an older one and says what is needed. With
+// OnError it redirects browsers to the step-up page, and back.
 func TestProof(t *testing.T) {
 	s := doorwardtest.Start(t)
 	ann := s.Tenant("Acme").Join("ann@acme.example", "USER")

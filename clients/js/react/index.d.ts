@@ -18,7 +18,7 @@ interface Actions {
 	signIn(to?: string): void;
 	/** Ends the session; rejects when Doorward doesn't confirm that. */
 	signOut(): Promise<void>;
-	/** Leads to the page that proves the session again, and back. */
+	/** Leads to the page on which the person proves their identity again, and back. */
 	stepUp(to?: string): void;
 	/** fetch, which leads to the step-up when the answer asks for one. */
 	request(path: string, options?: RequestInit): Promise<Response>;

@@ -53,7 +53,7 @@ export function createStore({ baseUrl = "", fetch: send = (...args) => globalThi
 		return response;
 	}
 
-	const lead = (page, to) => { // as a handler of clicks it is given an event
+	const lead = (page, to) => { // signIn or stepUp as a click handler gets an event in place of an address
 		location.assign(`${baseUrl}${page}?return=${encodeURIComponent(typeof to === "string" ? to : location.href)}`);
 	};
 	const signIn = (to) => lead("/login", to);
@@ -78,14 +78,14 @@ const Context = createContext(undefined);
 export function DoorwardProvider({ baseUrl, store, children }) {
 	const used = useMemo(() => store ?? createStore({ baseUrl }), [store, baseUrl]);
 	useEffect(() => {
-		const look = () => { if (document.visibilityState === "visible") void used.refresh(); };
-		const back = (event) => { if (event.persisted) look(); }; // from the back/forward cache
-		look();
-		document.addEventListener("visibilitychange", look);
-		window.addEventListener("pageshow", back);
+		const onVisible = () => { if (document.visibilityState === "visible") void used.refresh(); };
+		const onPageShow = (event) => { if (event.persisted) onVisible(); }; // from the back/forward cache
+		onVisible();
+		document.addEventListener("visibilitychange", onVisible);
+		window.addEventListener("pageshow", onPageShow);
 		return () => {
-			document.removeEventListener("visibilitychange", look);
-			window.removeEventListener("pageshow", back);
+			document.removeEventListener("visibilitychange", onVisible);
+			window.removeEventListener("pageshow", onPageShow);
 		};
 	}, [used]);
 	return createElement(Context.Provider, { value: used }, children);

@@ -5,9 +5,9 @@ export interface Assertion {
 	subject: string;
 	tenantId: string;
 	role: string;
-	/** Empty of an API key. */
+	/** Empty for an API key. */
 	sessionId: string;
-	/** Empty of a person. */
+	/** Empty for a person. */
 	keyId: string;
 	aal: number;
 	authTime?: Date;

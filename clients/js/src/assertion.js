@@ -5,10 +5,10 @@ import { createPublicKey, verify } from "node:crypto";
 import { DoorwardError, Unauthenticated, Unavailable } from "./errors.js";
 
 const keysLife = 300_000; // as their Cache-Control says
-const keysPause = 5_000; // between two readings for an unknown key
+const keysPause = 5_000; // between two attempts to read them, once they have been read
 
-/** Verifier verifies assertions for one audience, one of --assertion-audience. What a valid
- * one states was true at most 30 s ago; that an action is allowed it doesn't say. */
+/** Verifier verifies assertions for one audience, one of --assertion-audience. A valid one was
+ * true when it was made, at most 30 s ago. It doesn't say that an action is allowed. */
 export class Verifier {
 	#client; #audience; #now;
 	#keys = new Map();
@@ -74,7 +74,7 @@ export class Verifier {
 	}
 }
 
-/** keyOf returns the id and the key, or nothing of a key of another kind. */
+/** keyOf returns the id and the key, or nothing if it isn't for ES256. */
 function keyOf(jwk) {
 	const { kty, crv, x, y, kid } = jwk ?? {};
 	if (kty !== "EC" || crv !== "P-256" || !kid) return [];

@@ -1,5 +1,5 @@
-/** Identity is who is calling. Of a server with an API key only tenantId, role and keyId
- * are set, of a person all but keyId; the others are empty. */
+/** Identity is who is calling. For a server with an API key only tenantId, role and keyId
+ * are set, for a person all but keyId; the others are empty. */
 export interface Identity {
 	userId: string;
 	/** The tenant whose data the caller may see, and no other. */
@@ -9,7 +9,7 @@ export interface Identity {
 	/** For logs; no credential. */
 	sessionId: string;
 	keyId: string;
-	/** 2 after a second factor or a passkey, else 1; 0 of a server. */
+	/** 2 after a second factor or a passkey, else 1; 0 for a server. */
 	aal: number;
 }
 

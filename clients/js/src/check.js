@@ -1,14 +1,14 @@
-// Who is calling a service, and may the caller do it: what the middleware for Express and
-// Fastify shares.
+// Checks who is calling a service and whether they may do the action, for the middleware of
+// Express and Fastify.
 
 import { DoorwardError, Forbidden, Invalid, RateLimited, Unauthenticated, Unavailable } from "./errors.js";
-import { addressOf, bearerOf, forwarded, fromElsewhere, sessionsOf } from "./incoming.js";
+import { addressOf, bearerOf, forwarded, isCrossOrigin, sessionsOf } from "./incoming.js";
 
 const checkTimeout = 3_000; // Doorward answers a check within 2 s
 const tries = 3;
 
-/** optionsOf returns the options of check that a middleware has been given, and throws for those
- * that check couldn't keep. */
+/** optionsOf returns the options of check that a middleware has been given. It throws TypeError
+ * for an unknown via, and for a proof with introspection, which can't demand one. */
 export function optionsOf({ via = "check", ...options }) {
 	if (via !== "check" && via !== "introspection") throw new TypeError('via must be "check" or "introspection"');
 	if (via === "introspection" && (options.maxAge !== undefined || options.aal !== undefined)) {
@@ -23,15 +23,15 @@ export function optionsOf({ via = "check", ...options }) {
  * with a key of a service; options.ip is the caller's address. */
 export async function check(client, request, action, options = {}) {
 	try {
-		return await (options.via === "introspection" ? introspected : checked)(client, request, action, options);
+		return await (options.via === "introspection" ? introspectCaller : checkCaller)(client, request, action, options);
 	} catch (error) {
-		throw decision(error, action);
+		throw toDecision(error, action);
 	}
 }
 
-/** decision turns what says nothing about the caller, such as a 404 of another program, into
- * Unavailable. */
-function decision(error, action) {
+/** toDecision returns the error for the caller. What says nothing about the caller, such as a
+ * 404 of another program, becomes Unavailable. */
+function toDecision(error, action) {
 	if (!(error instanceof DoorwardError)) return error;
 	if ([Unauthenticated, Forbidden, RateLimited, Unavailable].some((kind) => error instanceof kind)) return error;
 	if (error instanceof Invalid && error.errors.some(({ pointer }) => pointer === "/action")) {
@@ -40,13 +40,13 @@ function decision(error, action) {
 	return new Unavailable({ detail: `Doorward doesn't judge the request: ${error.status} ${error.code}.`, requestId: error.requestId }, { cause: error });
 }
 
-async function checked(client, request, action, { maxAge, aal, ip }) {
+async function checkCaller(client, request, action, { maxAge, aal, ip }) {
 	const headers = forwarded(request, client.cookieName, ip);
-	const answer = await again((timeout) => client.as(undefined).send("GET", "/api/v2/access/check", {
+	const answer = await withRetries((timeout) => client.as(undefined).send("GET", "/api/v2/access/check", {
 		query: { action: action || undefined, maxAge, aal }, headers, timeout,
 	}));
 	const identity = identityOf(answer.headers);
-	if (!identity) throw foreign("The answer to the check names nobody.");
+	if (!identity) throw unusable("The answer to the check names nobody.");
 	return identity;
 }
 
@@ -61,16 +61,16 @@ function identityOf(headers) {
 	return identity.tenantId && identity.role && (person || server) ? identity : undefined;
 }
 
-/** introspected asks with a key of this service, which sees the credential of the request
- * and judges the origin itself. */
-async function introspected(client, request, action, { ip }) {
+/** introspectCaller asks with a key of this service. The credential and the origin of the
+ * request are checked here, since Doorward doesn't see the request. */
+async function introspectCaller(client, request, action, { ip }) {
 	const credential = credentialOf(client, request);
-	const answer = await again((timeout) => client.introspect({ credential, action: action || undefined, ip: addressOf(ip) }, { timeout }));
+	const answer = await withRetries((timeout) => client.introspect({ credential, action: action || undefined, ip: addressOf(ip) }, { timeout }));
 	if (!answer.active) throw unauthenticated("The credential isn't valid.");
 	if (action && answer.allowed !== true) throw new Forbidden({ status: 403, code: "forbidden", detail: `${action} is not allowed.` });
 	const { user, session, apiKey } = answer;
 	if (apiKey) return { userId: "", tenantId: apiKey.tenantId, role: apiKey.effectiveRole, email: "", sessionId: "", keyId: apiKey.id, aal: 0 };
-	if (!user || !session) throw foreign("The answer to the introspection is incomplete.");
+	if (!user || !session) throw unusable("The answer to the introspection is incomplete.");
 	return { userId: user.id, tenantId: user.tenantId, role: user.role, email: user.email, sessionId: session.id, keyId: "", aal: session.aal };
 }
 
@@ -80,14 +80,14 @@ function credentialOf(client, request) {
 	const bearer = bearerOf(request.headers);
 	const [credential, ...more] = bearer === undefined ? sessions : [...sessions, bearer];
 	if (more.length || !/^[!-~]{1,512}$/.test(credential ?? "")) throw unauthenticated("The request has no credential, or several.");
-	if (sessions.length && fromElsewhere(request, new URL(client.publicUrl).origin)) {
+	if (sessions.length && isCrossOrigin(request, new URL(client.publicUrl).origin)) {
 		throw new Forbidden({ status: 403, code: "cross_origin", detail: "A page of another origin sent this request." });
 	}
 	return credential;
 }
 
 /** again repeats a call that is Unavailable while there is time. */
-async function again(call) {
+async function withRetries(call) {
 	const end = Date.now() + checkTimeout;
 	for (let n = 1; ; n++) {
 		try {
@@ -100,5 +100,5 @@ async function again(call) {
 	}
 }
 
-const foreign = (detail) => new Unavailable({ detail });
+const unusable = (detail) => new Unavailable({ detail });
 const unauthenticated = (detail) => new Unauthenticated({ status: 401, code: "unauthenticated", detail });

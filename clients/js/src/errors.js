@@ -22,7 +22,7 @@ export class Malformed extends DoorwardError {}
 export class Unauthenticated extends DoorwardError {}
 /** Forbidden is 403: the caller is known, and may not do it. */
 export class Forbidden extends DoorwardError {}
-/** StepUpRequired is 403 with the code step_up_required: prove the session again. */
+/** StepUpRequired is 403 step_up_required: the person must prove their identity again. */
 export class StepUpRequired extends Forbidden {}
 /** SecondFactorRequired is 403 with the code mfa_required or mfa_enrolment_required. */
 export class SecondFactorRequired extends Forbidden {}
@@ -36,7 +36,7 @@ export class Gone extends DoorwardError {}
 export class Invalid extends DoorwardError {}
 /** RateLimited is 429: retryAfter says after how many seconds to try again. */
 export class RateLimited extends DoorwardError {}
-/** Unavailable is everything else: Doorward is down, slow or can't tell now, or something
+/** Unavailable is everything else: Doorward is down, slow or can't answer now, or something
  * else answers at its address. It says nothing about the credential, so its status is 503
  * whatever came. */
 export class Unavailable extends DoorwardError {

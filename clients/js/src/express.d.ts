@@ -14,8 +14,8 @@ declare module "node:http" {
 type Next = (error?: unknown) => void;
 
 /** Lets a request pass whose caller may do the action; without an action, one that is signed in.
- * Others are answered 401, 403, 429 or 503. Throws TypeError for options that introspection
- * can't keep. */
+ * Others are answered 401, 403, 429 or 503. Throws TypeError for maxAge or aal with via
+ * "introspection". */
 export declare function protect(client: Client, action?: string, options?: CheckOptions & {
 	/** Answers a refused request in place of a problem; it must answer or call next. */
 	onRefused?: (error: DoorwardError, req: IncomingMessage, res: ServerResponse, next: Next) => void;

@@ -2,7 +2,7 @@
 
 import { check, optionsOf } from "./check.js";
 import { DoorwardError } from "./errors.js";
-import { addressFor, withoutIdentity } from "./incoming.js";
+import { addressFor, removeIdentity } from "./incoming.js";
 import { refusal } from "./refusal.js";
 
 /** protect passes requests of callers with the permission for the action; without an action,
@@ -12,7 +12,7 @@ export function protect(client, action, { onRefused = answer, ...given } = {}) {
 	return async (req, res, next) => {
 		try {
 			req.doorward = await check(client, req, action, { ip: addressFor(options, req.ip, req), ...options });
-			withoutIdentity(req);
+			removeIdentity(req);
 		} catch (error) {
 			if (!(error instanceof DoorwardError)) return next(error);
 			try {

@@ -2,7 +2,7 @@
 
 import { check, optionsOf } from "./check.js";
 import { DoorwardError } from "./errors.js";
-import { addressFor, withoutIdentity } from "./incoming.js";
+import { addressFor, removeIdentity } from "./incoming.js";
 import { refusal } from "./refusal.js";
 
 /** protect returns an onRequest hook that lets a request pass whose caller may do the
@@ -13,7 +13,7 @@ export function protect(client, action, { onRefused, ...given } = {}) {
 	return async (request, reply) => {
 		try {
 			request.doorward = await check(client, request.raw, action, { ip: addressFor(options, request.ip, request.raw), ...options });
-			withoutIdentity(request.raw);
+			removeIdentity(request.raw);
 		} catch (error) {
 			if (!(error instanceof DoorwardError)) throw error;
 			if (onRefused) return onRefused(error, request, reply);

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { isIP } from "node:net";
 
-const maxForwarded = 512; // characters; valid values are shorter, so Doorward refuses a cut one, too
+const maxForwarded = 512; // characters; valid values are shorter, so Doorward refuses a truncated one, too
 const maxHops = 8; // of X-Forwarded-For, the last ones: others can be forged
 
 /** forwarded returns the headers that Doorward needs of a request, and no others: no cookie
@@ -12,8 +12,8 @@ const maxHops = 8; // of X-Forwarded-For, the last ones: others can be forged
 export function forwarded({ method, headers }, cookieName, ip) {
 	const id = headers["x-request-id"] ?? "";
 	const sent = {
-		// The handshake of a WebSocket is a GET that acts: pages of other origins are refused.
-		"x-forwarded-method": upgrades(headers) ? "POST" : method,
+		// The handshake of a WebSocket is a GET, but as unsafe as a POST: pages of other origins are refused.
+		"x-forwarded-method": isUpgrade(headers) ? "POST" : method,
 		"x-request-id": /^[A-Za-z0-9._-]{1,128}$/.test(id) ? id : `req_${randomUUID()}`,
 	};
 	const sessions = sessionsOf(headers, cookieName);
@@ -35,18 +35,18 @@ function hopsOf(headers, ip) {
 	return [...before, ip].filter((hop) => hop !== "").slice(-maxHops).join(", ");
 }
 
-/** addressFor returns the address for check: the peer's, since Doorward finds the caller before it
- * by its own --trusted-proxies. An introspection has only what the framework takes for the caller,
- * which with "trust proxy" true is what anybody claims. */
+/** addressFor returns the address for check. For a check it is the peer's: Doorward finds the
+ * caller's by its own --trusted-proxies. For an introspection it is the one that the framework
+ * takes for the caller's; with "trust proxy" set to true anybody can forge that. */
 export function addressFor({ via }, caller, { socket }) {
 	return (via === "introspection" && caller) || socket?.remoteAddress;
 }
 
-/** addressOf returns ip if it is an address: a socket of Unix has none. */
+/** addressOf returns ip if it is an IP address; a Unix socket has none. */
 export const addressOf = (ip) => (isIP(ip ?? "") ? ip : undefined);
 
-/** sessionsOf returns the different values of cookies that may be sessions: a program beside
- * may use the same name for values of another form. Only a space and a tab are trimmed: with
+/** sessionsOf returns the distinct values of cookies that may be sessions. A program on the same
+ * host may use the same name for values of another form. Only spaces and tabs are trimmed: with
  * others a cookie of another name would pass for this one. */
 export function sessionsOf({ cookie = "" }, name) {
 	const pairs = String(cookie).split(";").map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ""));
@@ -54,17 +54,17 @@ export function sessionsOf({ cookie = "" }, name) {
 	return [...new Set(values.filter((value) => /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/.test(value)))];
 }
 
-/** bearerOf returns what follows the scheme Bearer, perhaps nothing; undefined of another scheme. */
+/** bearerOf returns what follows the scheme Bearer, perhaps nothing; undefined for another scheme. */
 export function bearerOf({ authorization = "" }) {
 	return /^[ \t]*bearer(?![^ \t]) *(.*?)[ \t]*$/i.exec(authorization)?.[1];
 }
 
-const upgrades = (headers) => ["upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol"].some((name) => headers[name] !== undefined);
+const isUpgrade = (headers) => ["upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol"].some((name) => headers[name] !== undefined);
 
-/** fromElsewhere reports whether a page of another origin than Doorward's sent a request that
- * acts. origin is Doorward's. */
-export function fromElsewhere({ method, headers }, origin) {
-	if (["GET", "HEAD", "OPTIONS", "TRACE"].includes(method) && !upgrades(headers)) return false;
+/** isCrossOrigin reports whether a page of another origin than Doorward's sent an unsafe request.
+ * origin is Doorward's. */
+export function isCrossOrigin({ method, headers }, origin) {
+	if (["GET", "HEAD", "OPTIONS", "TRACE"].includes(method) && !isUpgrade(headers)) return false;
 	const site = headers["sec-fetch-site"];
 	if (site) return site !== "same-origin" && site !== "none";
 	return headers.origin !== undefined && originOf(headers.origin) !== origin;
@@ -74,9 +74,9 @@ function originOf(text) {
 	return URL.canParse(text) && new URL(text).href === `${new URL(text).origin}/` ? new URL(text).origin : undefined;
 }
 
-/** withoutIdentity removes the headers by which a gateway says who is calling: a client could
+/** removeIdentity removes the headers by which a gateway says who is calling: a client could
  * have sent them. */
-export function withoutIdentity({ headers, rawHeaders = [] }) {
+export function removeIdentity({ headers, rawHeaders = [] }) {
 	for (const name of Object.keys(headers)) {
 		if (isIdentity(name)) delete headers[name];
 	}

@@ -54,7 +54,7 @@ export interface ClientOptions {
 
 /** Client calls one Doorward with one credential, or with none. Calls reject with a
  * DoorwardError, of which there is a class for each kind of refusal, and with Unavailable when
- * nobody can say now. Nothing is repeated, except by protect. */
+ * there is no answer. Calls are not retried, except by protect. */
 export declare class Client {
 	/** Throws TypeError for an address that is not http or https, or has a user or a query. */
 	constructor(options: ClientOptions);
@@ -79,13 +79,14 @@ export declare class Client {
 	/** Rejects with Unauthenticated for a wrong password, and with SecondFactorRequired, whose
 	 * problem has the challenge. */
 	login(input: Schemas["LoginInput"]): Promise<Schemas["SignedIn"]>;
-	/** Who the credential is; rejects with Unauthenticated when it has ended. */
+	/** The person and the session of the credential; rejects with Unauthenticated when it has ended. */
 	session(): Promise<Schemas["Current"]>;
 	/** Ends the session on every node; also when it has ended before. */
 	logout(): Promise<undefined>;
-	/** What a credential is worth, asked with the key of the options, whose refusal is Unavailable. */
+	/** Whether a credential is valid, whose it is, and whether it may do the action, asked with the
+	 * key of the options. If that key is refused, it rejects with Unavailable. */
 	introspect(question: Schemas["IntrospectInput"], options?: Common): Promise<Schemas["Answers"]>;
-	/** Made once, also when it is repeated with the same idempotencyKey; rejects with Conflict for
+	/** Repeated with the same idempotencyKey, it makes one invitation only. Rejects with Conflict for
 	 * somebody who is invited already. */
 	invite(input: Schemas["InviteInput"], options?: Common): Promise<Invitation>;
 }
@@ -107,7 +108,7 @@ export declare class Malformed extends DoorwardError {}
 export declare class Unauthenticated extends DoorwardError {}
 /** 403: the caller is known, and may not do it. */
 export declare class Forbidden extends DoorwardError {}
-/** 403 step_up_required: prove the session again. */
+/** 403 step_up_required: the person must prove their identity again. */
 export declare class StepUpRequired extends Forbidden {}
 /** 403 mfa_required, mfa_enrolment_required: problem has the challenge. */
 export declare class SecondFactorRequired extends Forbidden {}
@@ -121,8 +122,8 @@ export declare class Gone extends DoorwardError {}
 export declare class Invalid extends DoorwardError {}
 /** 429: retryAfter says after how many seconds to try again. */
 export declare class RateLimited extends DoorwardError {}
-/** Doorward is down, slow or can't say now, or something else answers at its address. It says
- * nothing about the credential, so its status is 503 whatever came. */
+/** Doorward is down, slow or can't answer now, or something else answers at its address. It says
+ * nothing about the credential, so its status is always 503. */
 export declare class Unavailable extends DoorwardError {
 	constructor(problem: Partial<Problem>, options?: ErrorOptions & { retryAfter?: number });
 }

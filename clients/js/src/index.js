@@ -61,7 +61,7 @@ export class Client {
 		return given;
 	}
 
-	/** #exchange sends once. signal is the caller's own: what it ends is no fault of Doorward. */
+	/** #exchange sends once. signal is the caller's own: a request that it ends is no fault of Doorward. */
 	async #exchange(address, request, signal) {
 		const send = this.#options.fetch;
 		try {
@@ -78,7 +78,7 @@ export class Client {
 		let cursor;
 		do {
 			const page = await this.get(path, { ...options, query: { ...query, ...(cursor && { cursor }) } });
-			if (!Array.isArray(page?.items)) throw new Unavailable({ detail: "The answer is no list." });
+			if (!Array.isArray(page?.items)) throw new Unavailable({ detail: "The answer is not a list." });
 			yield* page.items;
 			cursor = page.nextCursor;
 		} while (cursor);
@@ -90,9 +90,9 @@ export class Client {
 	session() { return this.get("/api/v2/auth/session"); }
 	logout() { return this.post("/api/v2/auth/logout"); }
 
-	/** introspect resolves to what a credential is worth, asked with the key of the client. It
-	 * rejects with Unavailable when Doorward refuses that key: passed on, the refusal would look
-	 * like one of the credential. */
+	/** introspect resolves to whether a credential is valid, whose it is, and whether it may do the
+	 * action, asked with the key of the client. It rejects with Unavailable when Doorward refuses
+	 * that key: passed on, the refusal would look like one of the credential. */
 	async introspect(question, options) {
 		try {
 			return await this.asService().post("/api/v2/access/introspect", question, options);
@@ -102,7 +102,7 @@ export class Client {
 		}
 	}
 
-	/** invite makes one invitation, also when the request is repeated with the same key. */
+	/** invite invites a person. Repeated with the same idempotencyKey, it makes one invitation only. */
 	invite(input, { idempotencyKey = crypto.randomUUID(), ...options } = {}) {
 		return this.post("/api/v2/auth/invite", input, { ...options, idempotencyKey });
 	}
@@ -116,22 +116,22 @@ function urlOf(name, value) {
 	return url.href.replace(/\/$/, "");
 }
 
-/** bearer is the value of Authorization. Of keys read from a file the line break is dropped;
- * what can't be a credential is refused here as Doorward would, without repeating it. */
+/** bearer returns the value of Authorization, without the line break of a key read from a file.
+ * What can't be a credential is refused here as Doorward would, without repeating it. */
 function bearer(credential) {
 	const text = String(credential).trim();
 	if (!/^[!-~]+$/.test(text)) throw new Unauthenticated({ status: 401, code: "unauthenticated", detail: "The credential has characters that no credential has." });
 	return `Bearer ${text}`;
 }
 
-/** bodyOf returns what a success answers: parsed JSON, the text of a CSV, undefined for nothing.
- * A page of HTML is of another program. */
+/** bodyOf returns the body of a success: parsed JSON, text such as CSV, or undefined if empty.
+ * An HTML page comes from another program. */
 function bodyOf(response, text) {
 	const parsed = parse(text);
 	if (!response.ok) throw errorOf(response, parsed);
 	if (text === "") return undefined;
 	const type = response.headers.get("content-type") ?? "";
-	if (/html/.test(type) || (parsed === undefined && /json/.test(type))) throw new Unavailable({ detail: "The answer is not one of Doorward." });
+	if (/html/.test(type) || (parsed === undefined && /json/.test(type))) throw new Unavailable({ detail: "The answer is not from Doorward." });
 	return parsed ?? text;
 }
 

@@ -25,6 +25,6 @@ function problemOf(status, { problem }) {
 	if (status === 503) {
 		return { type: "about:blank", title, status, detail: "Doorward can't say now who is calling. Try again.", code: "unavailable", requestId: problem.requestId };
 	}
-	const { instance, ...rest } = problem; // the path of the check, and not of the request
+	const { instance, ...rest } = problem; // instance is the path of the check, not of the request
 	return { type: "about:blank", title, ...rest, status };
 }

@@ -58,7 +58,7 @@ test("a value of the path stays one segment", async () => {
 });
 
 // Whatever answers in place of Doorward says nothing about the credential.
-test("only Doorward's own 401 is one", async () => {
+test("only a problem from Doorward is a refusal", async () => {
 	for (const [status, type, body] of [
 		[401, "text/html", "<h1>Who are you?</h1>"], [401, "application/problem+json", "{}"], [403, "application/json", '{"code":"forbidden"}'],
 		[404, "text/plain", "no"], [302, "text/html", ""], [502, "text/html", ""], [200, "application/json", "{"],
@@ -92,10 +92,10 @@ test("assertions verify offline", async () => {
 	await new Verifier(new Client({ baseUrl: internal, publicUrl: `${server.url}/` }), audience).verify(assertion);
 
 	const [header, claims, signature] = assertion.split(".");
-	const with_ = (change) => Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(claims, "base64url")), ...change })).toString("base64url");
+	const withClaims = (change) => Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(claims, "base64url")), ...change })).toString("base64url");
 	const none = Buffer.from('{"alg":"none","typ":"doorward+jwt"}').toString("base64url");
 	for (const bad of [
-		undefined, "", "a.b.c", `${header}.${claims}`, `${header}.${claims}.`, `${none}.${claims}.`, `${header}.${with_({ role: "OWNER ", exp: 9e9 })}.${signature}`,
+		undefined, "", "a.b.c", `${header}.${claims}`, `${header}.${claims}.`, `${none}.${claims}.`, `${header}.${withClaims({ role: "OWNER ", exp: 9e9 })}.${signature}`,
 		`${header}.${claims}.${Buffer.alloc(64).toString("base64url")}`, `${assertion}.x`, `${assertion}=`, header.replace(/^./, "!") + assertion.slice(header.length),
 	]) {
 		await assert.rejects(verifier.verify(bad), Unauthenticated, String(bad));

@@ -21,7 +21,7 @@ async function freePort() {
 	return port;
 }
 
-/** until polls what another process does. */
+/** until polls until answers resolves to true, for 5 s at most. */
 async function until(answers) {
 	for (let tries = 0; tries < 100; tries++) {
 		if (await answers().catch(() => false)) return;
@@ -31,10 +31,10 @@ async function until(answers) {
 }
 
 test("the Express example behind nginx", async (t) => {
-	const [front, board, own] = [await freePort(), await freePort(), await freePort()];
-	const site = `http://127.0.0.1:${front}`;
-	const doorward = `http://127.0.0.1:${own}`;
-	const server = await start("--listen", `127.0.0.1:${own}`, "--base-url", site);
+	const [nginxPort, boardPort, doorwardPort] = [await freePort(), await freePort(), await freePort()];
+	const site = `http://127.0.0.1:${nginxPort}`;
+	const doorward = `http://127.0.0.1:${doorwardPort}`;
+	const server = await start("--listen", `127.0.0.1:${doorwardPort}`, "--base-url", site);
 	let running = true;
 	t.after(() => running && server.stop());
 
@@ -44,11 +44,11 @@ test("the Express example behind nginx", async (t) => {
 	const app = path.resolve(import.meta.dirname, "example-server.mjs");
 	await writeFile(app, await readFile(path.join(example, "server.mjs")));
 	t.after(() => rm(app));
-	const express = spawn(process.execPath, ["--preserve-symlinks", "--preserve-symlinks-main", app], { env: { ...process.env, DOORWARD: doorward, PORT: String(board) }, stdio: "inherit" });
+	const express = spawn(process.execPath, ["--preserve-symlinks", "--preserve-symlinks-main", app], { env: { ...process.env, DOORWARD: doorward, PORT: String(boardPort) }, stdio: "inherit" });
 	t.after(() => express.kill());
 
 	const conf = (await readFile(path.join(example, "nginx.conf"), "utf8"))
-		.replace("127.0.0.1:8000", `127.0.0.1:${front}`).replace("http://127.0.0.1:9000", `http://127.0.0.1:${board}`).replace("http://127.0.0.1:8080", doorward);
+		.replace("127.0.0.1:8000", `127.0.0.1:${nginxPort}`).replace("http://127.0.0.1:9000", `http://127.0.0.1:${boardPort}`).replace("http://127.0.0.1:8080", doorward);
 	const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((n) => `${n}_temp_path ${folder}/${n};`).join(" ");
 	await writeFile(`${folder}/nginx.conf`, `daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {} http { access_log off; ${paths} ${conf} }`);
 	const nginx = spawn("nginx", ["-p", folder, "-c", `${folder}/nginx.conf`], { env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }, stdio: "inherit" });

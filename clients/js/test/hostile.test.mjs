@@ -19,8 +19,8 @@ async function listening(t, handler) {
 	return `http://127.0.0.1:${server.address().port}`;
 }
 
-/** answering is something in Doorward's place, with what it has been asked. */
-async function answering(t, answer) {
+/** startStub starts a server in Doorward's place that records its requests. */
+async function startStub(t, answer) {
 	const asked = [];
 	const url = await listening(t, (req, res) => {
 		asked.push({ ...req.headers, url: req.url });
@@ -29,7 +29,7 @@ async function answering(t, answer) {
 	return { asked, url, doorward: new Client({ baseUrl: url, key: "dws_x" }) };
 }
 
-/** ask sends bytes, since fetch sends no such headers, and resolves to status and body. */
+/** ask sends raw bytes, since fetch refuses such headers, and resolves to status and body. */
 function ask(url, lines) {
 	return new Promise((resolve, reject) => {
 		let text = "";
@@ -40,7 +40,7 @@ function ask(url, lines) {
 }
 
 test("Doorward is sent what it needs of a request, and nothing else", async (t) => {
-	const { asked, doorward } = await answering(t, (res) => res.writeHead(200, identity).end());
+	const { asked, doorward } = await startStub(t, (res) => res.writeHead(200, identity).end());
 	const app = express();
 	app.use(protect(doorward), (req, res) => { res.json([req.headers["x-auth-user"] ?? "none", req.rawHeaders.join()]); });
 	const service = await listening(t, app);
@@ -56,9 +56,9 @@ test("Doorward is sent what it needs of a request, and nothing else", async (t) 
 	assert.match((await sent("X-Request-Id: a b"))["x-request-id"], /^req_/);
 
 	assert.equal((await sent(`Cookie: a=b; JSESSIONID=tomcat; JSESSIONID=${token}`))["cookie"], `JSESSIONID=${token}`);
-	// A browser takes a cookie of this name from a neighbouring host, also where ours is __Host-….
+	// A neighbouring host can set a cookie of such a name, even where ours is named __Host-….
 	for (const name of ["\xa0JSESSIONID", "\x85JSESSIONID", "JSESSIONID ", "jsessionid"]) assert.equal((await sent(`Cookie: ${name}=${token}`)).cookie, undefined, name);
-	// The last character has four bits that count; Doorward passes over other spellings.
+	// Only four bits of the last character count; Doorward ignores other spellings.
 	assert.equal((await sent(`Cookie: JSESSIONID=${"A".repeat(42)}B; JSESSIONID=${token}`)).cookie, `JSESSIONID=${token}`);
 
 	assert.equal((await sent("Authorization: Basic YTpi")).authorization, undefined);
@@ -67,8 +67,8 @@ test("Doorward is sent what it needs of a request, and nothing else", async (t) 
 	app.set("trust proxy", true); // then Express takes the first address for the caller's
 	assert.equal((await sent("X-Forwarded-For: 192.0.2.7"))["x-forwarded-for"], "192.0.2.7, 127.0.0.1");
 	assert.match((await sent(`X-Forwarded-For: ${"192.0.2.7,".repeat(800)}`))["x-forwarded-for"], /^(192\.0\.2\.7, ){7}127\.0\.0\.1$/);
-	const nobodys = await listening(t, (req, res) => protect(doorward, undefined, { ip: "unix" })(req, res, () => res.end()));
-	assert.equal((await ask(nobodys, ["X-Forwarded-For: 192.0.2.7"])).status, 200);
+	const addressless = await listening(t, (req, res) => protect(doorward, undefined, { ip: "unix" })(req, res, () => res.end()));
+	assert.equal((await ask(addressless, ["X-Forwarded-For: 192.0.2.7"])).status, 200);
 	assert.equal(asked.at(-1)["x-forwarded-for"], undefined);
 	assert.equal((await sent("Sec-WebSocket-Key: x", "Origin: https://evil.example"))["x-forwarded-method"], "POST");
 
@@ -77,8 +77,8 @@ test("Doorward is sent what it needs of a request, and nothing else", async (t) 
 	assert.equal(asked.at(-1)["x-auth-user"], undefined);
 });
 
-test("introspection is asked about one credential of a possible form", async (t) => {
-	const { asked, doorward } = await answering(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end('{"active":false}'));
+test("introspection asks only about a single, well-formed credential", async (t) => {
+	const { asked, doorward } = await startStub(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end('{"active":false}'));
 	const service = await listening(t, protect(doorward, undefined, { via: "introspection" }));
 	for (const lines of [
 		["Authorization: Bearer"], ["Authorization: Bearer a b"], ["Authorization: Bearer a\tb"], ["Authorization: Bearer \xe9"], [`Authorization: Bearer ${"x".repeat(9_000)}`],
@@ -91,10 +91,10 @@ test("introspection is asked about one credential of a possible form", async (t)
 	assert.equal(asked.length, 1);
 });
 
-// What isn't a decision about the caller is 503, also where a program replaces the answer.
+// What isn't a decision about the caller is 503, also with onRefused.
 test("other refusals of a check are faults", async (t) => {
 	for (const [status, code] of [[400, "invalid_query"], [404, "not_found"], [409, "conflict"], [410, "gone"], [413, "body_too_large"], [422, "validation_failed"], [500, "internal"]]) {
-		const { doorward } = await answering(t, (res) => res.writeHead(status, { "content-type": "application/problem+json" }).end(JSON.stringify({ status, code })));
+		const { doorward } = await startStub(t, (res) => res.writeHead(status, { "content-type": "application/problem+json" }).end(JSON.stringify({ status, code })));
 		for (const via of ["check", "introspection"]) {
 			const service = await listening(t, protect(doorward, undefined, { via, onRefused: (error, req, res) => res.writeHead(error.status).end(error.constructor.name) }));
 			const response = await fetch(service, { headers: { cookie: `JSESSIONID=${token}` } });
@@ -104,24 +104,24 @@ test("other refusals of a check are faults", async (t) => {
 });
 
 test("a check is tried again after Retry-After, and not before", async (t) => {
-	const { doorward } = await answering(t, (res, n) => (n === 1 ? res.writeHead(503, { "retry-after": "1" }).end() : res.writeHead(200, identity).end()));
+	const { doorward } = await startStub(t, (res, n) => (n === 1 ? res.writeHead(503, { "retry-after": "1" }).end() : res.writeHead(200, identity).end()));
 	const service = await listening(t, express().use(protect(doorward), (req, res) => { res.end(); }));
 	const began = performance.now();
 	assert.equal((await fetch(service)).status, 200);
 	assert.ok(performance.now() - began >= 1_000);
 
-	const { doorward: dated } = await answering(t, (res) => res.writeHead(503, { "retry-after": new Date(Date.now() + 90_000).toUTCString() }).end());
+	const { doorward: dated } = await startStub(t, (res) => res.writeHead(503, { "retry-after": new Date(Date.now() + 90_000).toUTCString() }).end());
 	await assert.rejects(dated.session(), ({ retryAfter }) => retryAfter >= 88 && retryAfter <= 91);
 	for (const retryAfter of ["60", "9".repeat(400), "-1", "soon"]) {
-		const { doorward } = await answering(t, (res) => res.writeHead(503, { "retry-after": retryAfter }).end());
+		const { doorward } = await startStub(t, (res) => res.writeHead(503, { "retry-after": retryAfter }).end());
 		const service = await listening(t, protect(doorward));
 		const response = await fetch(service);
 		assert.deepEqual([response.status, response.headers.get("retry-after")], [503, retryAfter === "60" ? "60" : "1"], retryAfter);
 	}
 });
 
-test("a function that answers in place of a problem may fail", async (t) => {
-	const { doorward } = await answering(t, (res) => res.writeHead(503).end());
+test("an error of onRefused goes to next", async (t) => {
+	const { doorward } = await startStub(t, (res) => res.writeHead(503).end());
 	const broken = protect(doorward, undefined, { onRefused: async () => { throw new Error("broken"); } });
 	const service = await listening(t, (req, res) => broken(req, res, (fault) => res.writeHead(500).end(fault.message)));
 	assert.equal(await (await fetch(service)).text(), "broken");
@@ -129,13 +129,13 @@ test("a function that answers in place of a problem may fail", async (t) => {
 
 test("a page of another program is no answer", async (t) => {
 	for (const [type, body] of [["text/html", "<h1>Welcome</h1>"], ["application/json", "{"], ["application/json", "[]"]]) {
-		const { doorward } = await answering(t, (res) => res.writeHead(200, { "content-type": type }).end(body));
+		const { doorward } = await startStub(t, (res) => res.writeHead(200, { "content-type": type }).end(body));
 		await assert.rejects(doorward.list("/api/v2/users").next(), Unavailable, body);
 	}
 });
 
 test("what can't be a credential is not sent", async (t) => {
-	const { asked, doorward } = await answering(t, (res) => res.writeHead(204).end());
+	const { asked, doorward } = await startStub(t, (res) => res.writeHead(204).end());
 	for (const bad of ["a b", "a\nX-Auth-User: b", "é"]) {
 		await assert.rejects(doorward.as(bad).session(), (error) => error instanceof Unauthenticated && !error.message.includes(bad));
 	}
@@ -146,20 +146,20 @@ test("what can't be a credential is not sent", async (t) => {
 	await assert.rejects(doorward.get(".evil.example/"), TypeError);
 });
 
-test("keys that can't be read say nothing about an assertion", async (t) => {
-	const claims = (header) => [header, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + `.${"A".repeat(86)}`;
-	const assertion = claims({ alg: "ES256", typ: "doorward+jwt", kid: "k" });
+test("unreadable keys are Unavailable, a missing key is Unauthenticated", async (t) => {
+	const unsigned = (header) => [header, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + `.${"A".repeat(86)}`;
+	const assertion = unsigned({ alg: "ES256", typ: "doorward+jwt", kid: "k" });
 	for (const [body, kind] of [["{}", Unavailable], ['{"keys":{}}', Unavailable], ["<html>", Unavailable], ['{"keys":[null,{"kty":"EC","crv":"P-256","kid":"k","x":"!","y":"!"}]}', Unauthenticated]]) {
-		const { doorward, asked } = await answering(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end(body));
+		const { doorward, asked } = await startStub(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end(body));
 		const verifier = new Verifier(doorward, "https://reports.example");
 		await assert.rejects(verifier.verify(assertion), kind, body);
-		for (const alg of ["none", "HS256", "RS256", "es256"]) await assert.rejects(verifier.verify(claims({ alg, typ: "doorward+jwt", kid: "k" })), Unauthenticated);
+		for (const alg of ["none", "HS256", "RS256", "es256"]) await assert.rejects(verifier.verify(unsigned({ alg, typ: "doorward+jwt", kid: "k" })), Unauthenticated);
 		assert.equal(asked.length, 1, body);
 	}
 });
 
 test("keys are read once for many unknown ones, and again after five seconds", async (t) => {
-	const { doorward, asked } = await answering(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end('{"keys":[]}'));
+	const { doorward, asked } = await startStub(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end('{"keys":[]}'));
 	let now = 1_000_000;
 	const verifier = new Verifier(doorward, "https://reports.example", { now: () => now });
 	const unknown = (kid) => [{ alg: "ES256", typ: "doorward+jwt", kid }, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + `.${"A".repeat(86)}`;

@@ -42,14 +42,14 @@ test("what is shown follows the session", async () => {
 	assert.equal((await store.refresh()).status, "signed-out");
 });
 
-test("a permission that the role doesn't grant hides", async () => {
+test("RequirePermission hides what the role doesn't grant", async () => {
 	const store = createStore({ fetch: await signedIn("viewer") });
 	await store.refresh();
 	assert.equal(page(store), "viewer@acme.example<i>no invitations</i>");
 });
 
 // A restart of Doorward signs nobody out.
-test("a fault changes nothing of what is shown", async () => {
+test("a fault leaves the state as it was", async () => {
 	const send = await signedIn("owner");
 	let answer = send;
 	const store = createStore({ fetch: (...args) => answer(...args) });
@@ -70,22 +70,22 @@ test("a fault changes nothing of what is shown", async () => {
 });
 
 test("an answer that asks for a step-up leads to its page and back", async () => {
-	let led;
-	globalThis.location = { href: "https://app.example/keys?page=2", assign: (to) => { led = to; } };
+	let opened;
+	globalThis.location = { href: "https://app.example/keys?page=2", assign: (to) => { opened = to; } };
 	const ask = createStore({ baseUrl: "/platform", fetch: async () => new Response('{"code":"step_up_required"}', { status: 403 }) });
 	assert.equal((await ask.request("/api/v2/api-keys", { method: "POST" })).status, 403);
-	assert.equal(led, "/platform/step-up?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
+	assert.equal(opened, "/platform/step-up?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
 	ask.signIn({ type: "click" });
-	assert.equal(led, "/platform/login?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
+	assert.equal(opened, "/platform/login?return=https%3A%2F%2Fapp.example%2Fkeys%3Fpage%3D2");
 	ask.signIn("/keys");
-	assert.equal(led, "/platform/login?return=%2Fkeys");
-	led = undefined;
+	assert.equal(opened, "/platform/login?return=%2Fkeys");
+	opened = undefined;
 	await createStore({ fetch: async () => new Response('{"code":"forbidden"}', { status: 403 }) }).request("/x");
-	assert.equal(led, undefined);
+	assert.equal(opened, undefined);
 	delete globalThis.location;
 });
 
-test("the kit has at most 4 KB compressed, and reads no token", async () => {
+test("the package has at most 4 KB compressed, and reads no token", async () => {
 	const text = await readFile(new URL("../react/index.js", import.meta.url));
 	const size = gzipSync(text).length;
 	assert.ok(size <= 4096, `${size} bytes`);

@@ -1,4 +1,4 @@
-// The blocks of README.md, of react/README.md and of docs/other-languages.md run as they stand.
+// Runs the code blocks of README.md, react/README.md and docs/other-languages.md.
 
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
@@ -25,7 +25,7 @@ async function block(page, text) {
 		.replaceAll(/https:\/\/auth\.example|http:\/\/localhost:8080/g, server.url).replaceAll("ann@acme.example", "owner@acme.example");
 }
 
-/** run imports a program that is put beside this one, where it finds packages by name. */
+/** run imports a program that is written to this folder, where it finds packages by name. */
 async function run(t, text) {
 	const file = path.resolve(import.meta.dirname, `readme-${process.pid}-${Math.random().toString(36).slice(2)}.mjs`);
 	t.after(() => rm(file));

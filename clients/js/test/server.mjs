@@ -17,10 +17,10 @@ export async function start(...flags) {
 	const cheap = ["--password-memory-kib", "1024", "--password-time", "1", "--log-level", "error"];
 	const server = spawn(program, ["dev", "--listen", "localhost:0", "--assertion-audience", audience, ...cheap, ...flags], { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
 	const url = await new Promise((resolve, reject) => {
-		let said = "";
+		let output = "";
 		server.stdout.on("data", (text) => {
-			said += text;
-			const found = said.match(/is ready at (\S+)/);
+			output += text;
+			const found = output.match(/is ready at (\S+)/);
 			if (found) resolve(found[1]);
 		});
 		server.once("error", reject).once("exit", (code) => reject(new Error(`doorward dev ended with ${code}`)));

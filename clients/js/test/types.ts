@@ -1,4 +1,4 @@
-// Compiled, not run: what the types promise, and what they refuse.
+// Compiled, not run: shows what the types allow and refuse.
 import { Client, Invalid, type User } from "@doorward/client";
 import { Verifier, type Assertion } from "@doorward/client/assertion";
 import { protect } from "@doorward/client/express";

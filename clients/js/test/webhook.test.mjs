@@ -1,6 +1,6 @@
-// The library that Node services verify webhooks with, npm's standardwebhooks, judges what a
-// real server sends: v1, also during the grace of a new secret. It has no v1a, which is
-// verified with Node's own Ed25519 here.
+// Verifies the webhooks of a real server with npm's standardwebhooks, as Node services do: v1,
+// also during the grace period of a new secret. The library has no v1a, which is verified with
+// Node's own Ed25519 here.
 
 import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
@@ -10,13 +10,13 @@ import { Webhook } from "standardwebhooks";
 import { password, start } from "./server.mjs";
 
 let server, endpoint, session;
-const came = [];
+const received = [];
 
 before(async () => {
 	server = await start();
 	endpoint = createServer(async (request, response) => {
 		const body = Buffer.concat(await request.toArray());
-		came.push({ headers: request.headers, body });
+		received.push({ headers: request.headers, body });
 		response.writeHead(204).end();
 	});
 	await new Promise((done) => { endpoint.listen(0, "localhost", done); });
@@ -43,11 +43,11 @@ function signedByKey({ headers, body }, publicKey) {
 	return verify(null, content, key, Buffer.from(signature, "base64"));
 }
 
-test("standardwebhooks verifies what comes, with both secrets during the grace", async () => {
+test("standardwebhooks verifies the webhooks, with both secrets during the grace period", async () => {
 	const { webhook, secret } = await post("/api/v2/webhooks", { url: `http://localhost:${endpoint.address().port}/`, events: ["user.*"] });
 	const send = async () => {
 		assert.equal((await post(`/api/v2/webhooks/${webhook.id}/test`)).status, 204);
-		return came.at(-1);
+		return received.at(-1);
 	};
 	const first = await send();
 	assert.equal(new Webhook(secret).verify(first.body, first.headers).type, "webhook.test");

@@ -21,10 +21,10 @@ def project():
 
 def metadata():
     """Returns the core metadata 2.1: the headers, and README.md."""
-    said = project()
+    table = project()
     headers = {
-        "Metadata-Version": "2.1", "Name": said["name"], "Version": said["version"], "Summary": said["description"],
-        "License": "Apache-2.0", "Requires-Python": said["requires-python"], "Description-Content-Type": "text/markdown",
+        "Metadata-Version": "2.1", "Name": table["name"], "Version": table["version"], "Summary": table["description"],
+        "License": "Apache-2.0", "Requires-Python": table["requires-python"], "Description-Content-Type": "text/markdown",
     }
     lines = "".join(f"{name}: {value}\n" for name, value in headers.items())
     return f"{lines}\n{(HERE / 'README.md').read_text(encoding='utf-8')}".encode()
@@ -36,8 +36,8 @@ def sources():
 
 
 def release():
-    said = project()
-    return f"{said['name']}-{said['version']}"
+    table = project()
+    return f"{table['name']}-{table['version']}"
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

@@ -1,5 +1,5 @@
-"""Who is calling a service, and may the caller do it: what the WSGI and the ASGI middleware
-share."""
+"""Checks who is calling a service and whether they may do the action, for the WSGI and the ASGI
+middleware."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 
 from .client import Client
 from .errors import DoorwardError, Forbidden, Invalid, RateLimited, Unauthenticated, Unavailable
-from .incoming import address_of, bearer_of, forwarded, from_elsewhere, sessions_of
+from .incoming import address_of, bearer_of, forwarded, is_cross_origin, sessions_of
 
 _TIMEOUT = 3.0  # seconds; Doorward answers a check within 2
 _TRIES = 3
@@ -19,8 +19,8 @@ _log = logging.getLogger("doorward")
 
 
 def options_of(via: str, max_age: Optional[int], aal: Optional[int]) -> Dict[str, Any]:
-    """Returns the options of check that a middleware has been given, or raises ValueError for
-    those that check couldn't keep."""
+    """Returns the options of check that a middleware has been given. Raises ValueError for an
+    unknown via, and for a proof with introspection, which can't demand one."""
     if via not in ("check", "introspection"):
         raise ValueError('via must be "check" or "introspection"')
     if via == "introspection" and (max_age is not None or aal is not None):
@@ -29,7 +29,7 @@ def options_of(via: str, max_age: Optional[int], aal: Optional[int]) -> Dict[str
 
 
 class Identity(NamedTuple):
-    """Who is calling. Of a server with an API key only tenant_id, role and key_id are set, of
+    """Who is calling. For a server with an API key only tenant_id, role and key_id are set, for
     a person all but key_id; the others are empty."""
 
     user_id: str
@@ -38,7 +38,7 @@ class Identity(NamedTuple):
     email: str
     session_id: str  # for logs; no credential
     key_id: str
-    aal: int  # 2 after a second factor or a passkey, else 1; 0 of a server
+    aal: int  # 2 after a second factor or a passkey, else 1; 0 for a server
 
 
 def check(client: Client, method: str, headers: Mapping[str, str], action: Optional[str] = None, *, via: str = "check",
@@ -53,15 +53,15 @@ def check(client: Client, method: str, headers: Mapping[str, str], action: Optio
             return _introspected(client, method, headers, action, ip)
         return _checked(client, forwarded(method, headers, client.cookie_name, ip), {"action": action or None, "maxAge": max_age, "aal": aal})
     except DoorwardError as error:
-        decided = _decision(error, action)
+        decided = _to_decision(error, action)
         if isinstance(decided, Unavailable) or decided.code == "unknown_action":
             _log.error("access check of %s failed: %s (cause: %s)", action, decided, decided.__cause__)
         raise decided from decided.__cause__
 
 
-def _decision(error: DoorwardError, action: Optional[str]) -> DoorwardError:
-    """Turns what says nothing about the caller, such as a 404 of another program, into
-    Unavailable."""
+def _to_decision(error: DoorwardError, action: Optional[str]) -> DoorwardError:
+    """Returns the error for the caller. What says nothing about the caller, such as a 404 of
+    another program, becomes Unavailable."""
     if isinstance(error, (Unauthenticated, Forbidden, RateLimited, Unavailable)):
         return error
     decided: DoorwardError
@@ -74,7 +74,7 @@ def _decision(error: DoorwardError, action: Optional[str]) -> DoorwardError:
 
 
 def _checked(client: Client, sent: Mapping[str, str], query: Mapping[str, Any]) -> Identity:
-    answer = _again(lambda timeout: client.as_(None).send("GET", "/api/v2/access/check", query=query, headers=sent, timeout=timeout))
+    answer = _with_retries(lambda timeout: client.as_(None).send("GET", "/api/v2/access/check", query=query, headers=sent, timeout=timeout))
     identity = _identity(answer.headers)
     if identity is None:
         raise Unavailable("The answer to the check names nobody.")
@@ -92,10 +92,10 @@ def _identity(headers: Mapping[str, str]) -> Optional[Identity]:
 
 
 def _introspected(client: Client, method: str, headers: Mapping[str, str], action: Optional[str], ip: Optional[str]) -> Identity:
-    """Asks with a key of this service, which sees the credential of the request and judges the
-    origin itself."""
+    """Asks with a key of this service. The credential and the origin of the request are checked
+    here, since Doorward doesn't see the request."""
     credential = _credential(client, method, headers)
-    answer = _again(lambda timeout: client.introspect(credential, action, address_of(ip), timeout=timeout))
+    answer = _with_retries(lambda timeout: client.introspect(credential, action, address_of(ip), timeout=timeout))
     if not answer.get("active"):
         raise _refused(Unauthenticated, 401, "unauthenticated", "The credential isn't valid.")
     if action and answer.get("allowed") is not True:
@@ -114,7 +114,7 @@ def _credential(client: Client, method: str, headers: Mapping[str, str]) -> str:
     credentials = sessions if bearer is None else [*sessions, bearer]
     if len(credentials) != 1 or not re.fullmatch(r"[!-~]{1,512}", credentials[0]):
         raise _refused(Unauthenticated, 401, "unauthenticated", "The request has no credential, or several.")
-    if sessions and from_elsewhere(method, headers, client.public_url):
+    if sessions and is_cross_origin(method, headers, client.public_url):
         raise _refused(Forbidden, 403, "cross_origin", "A page of another origin sent this request.")
     return credentials[0]
 
@@ -123,7 +123,7 @@ def _refused(kind: Callable[..., DoorwardError], status: int, code: str, detail:
     return kind({"status": status, "code": code, "detail": detail})
 
 
-def _again(call: Callable[[float], Any]) -> Any:
+def _with_retries(call: Callable[[float], Any]) -> Any:
     """Repeats a call that is Unavailable while there is time."""
     end = time.monotonic() + _TIMEOUT
     for attempt in range(1, _TRIES + 1):

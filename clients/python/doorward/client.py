@@ -47,7 +47,7 @@ class Client:
         return other
 
     def as_service(self) -> "Client":
-        """Returns a client with the key that key has been set to."""
+        """Returns a client with the key of this service, the parameter key."""
         return self.as_(self._key)
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ class Client:
         while True:
             page = self.get(path, query=query, **options)
             if not isinstance(page, dict) or "items" not in page:
-                raise Unavailable("The answer is no list.")
+                raise Unavailable("The answer is not a list.")
             yield from page["items"]
             if not page.get("nextCursor"):
                 return
@@ -119,8 +119,9 @@ class Client:
         self.post("/api/v2/auth/logout")
 
     def introspect(self, credential: str, action: Optional[str] = None, ip: Optional[str] = None, *, timeout: Optional[float] = None) -> Any:
-        """Returns what a credential is worth, asked with the key of the client. A refusal of that
-        key is Unavailable: passed on, it would look like one of the credential."""
+        """Returns whether a credential is valid, whose it is, and whether it may do the action,
+        asked with the key of the client. A refusal of that key is Unavailable: passed on, it would
+        look like one of the credential."""
         question = {"credential": credential, **({"action": action} if action else {}), **({"ip": ip} if ip else {})}
         try:
             return self.as_service().post("/api/v2/access/introspect", question, timeout=timeout)
@@ -128,7 +129,7 @@ class Client:
             raise Unavailable("Doorward refuses the key of this service.", "service_key_refused", request_id=error.request_id) from error
 
     def invite(self, email: str, role: str, *, idempotency_key: Optional[str] = None, **more: Any) -> Any:
-        """Makes one invitation, also when it is repeated with the same key."""
+        """Invites a person. Repeated with the same idempotency_key, it makes one invitation only."""
         body = {"email": email, "role": role, **more}
         return self.post("/api/v2/auth/invite", body, idempotency_key=idempotency_key or str(uuid.uuid4()))
 
@@ -141,8 +142,8 @@ def _address(name: str, url: str) -> SplitResult:
 
 
 def _bearer(credential: Optional[str]) -> Optional[str]:
-    """Returns the value of Authorization. Of keys read from a file the line break is dropped;
-    what can't be a credential is refused here as Doorward would, without repeating it."""
+    """Returns the value of Authorization, without the line break of a key read from a file. What
+    can't be a credential is refused here as Doorward would, without repeating it."""
     if not credential:
         return None
     text = credential.strip()
@@ -152,8 +153,8 @@ def _bearer(credential: Optional[str]) -> Optional[str]:
 
 
 def _body(status: int, headers: Mapping[str, str], text: bytes) -> Any:
-    """Returns what a success answers: parsed JSON, the text of a CSV, None for nothing. A page of
-    HTML is of another program."""
+    """Returns the body of a success: parsed JSON, text such as CSV, or None if empty. An HTML page
+    comes from another program."""
     parsed, is_json = _parse(text)
     if not 200 <= status < 300:
         raise error_of(status, headers, parsed)
@@ -161,7 +162,7 @@ def _body(status: int, headers: Mapping[str, str], text: bytes) -> Any:
         return None
     media = headers.get("Content-Type") or ""
     if "html" in media or (not is_json and "json" in media):
-        raise Unavailable("The answer is not one of Doorward.")
+        raise Unavailable("The answer is not from Doorward.")
     return parsed if is_json else text.decode("utf-8", "replace")
 
 

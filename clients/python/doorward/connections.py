@@ -23,9 +23,8 @@ class Answered(NamedTuple):
 
 
 class Connections:
-    """Sends requests, and keeps idle connections for the next ones: for several threads, and in
-    each process for itself. Two processes on one connection, which a fork leaves behind, would
-    get each other's answers."""
+    """Sends requests, and keeps idle connections for the next ones. Threads share them. A forked
+    process opens its own: two processes on one connection would get each other's answers."""
 
     def __init__(self, address: SplitResult, context: Optional[ssl.SSLContext]):
         self._address, self._context = address, context
@@ -33,9 +32,10 @@ class Connections:
         self._process = os.getpid()
 
     def exchange(self, method: str, path: str, body: Optional[bytes], headers: Mapping[str, str], timeout: float, repeatable: bool) -> Answered:
-        """Sends once. A kept connection that the server has closed is replaced, so only requests
-        that may be repeated use one. Neither a proxy nor a redirect is followed: it could see
-        the credential. timeout is in seconds, for all of it."""
+        """Sends a request. If it fails on an idle connection, which the server may have closed, it
+        is sent again on a new one; so only repeatable requests use an idle one. No proxy is used
+        and no redirect followed: either could see the credential. timeout, in seconds, is for both
+        attempts together."""
         end = time.monotonic() + timeout
         kept = self._kept() if repeatable else None
         for connection in (kept, self._connect()) if kept else (self._connect(),):
@@ -102,8 +102,8 @@ def _response(sock: socket.socket, end: float, **more: Any) -> http.client.HTTPR
 
 
 class _Reader(io.RawIOBase):
-    """Reads from a socket until a time. The timeout of a socket is that of each read alone, so an
-    answer that comes byte by byte would take for ever."""
+    """Reads from a socket until the time end. A socket's own timeout is for a single read, so an
+    answer that comes byte by byte could take for ever."""
 
     def __init__(self, raw: Any, sock: socket.socket, end: float):
         self._raw, self._sock, self._end = raw, sock, end

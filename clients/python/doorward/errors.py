@@ -40,7 +40,7 @@ class Forbidden(DoorwardError):
 
 
 class StepUpRequired(Forbidden):
-    """403 step_up_required: prove the session again."""
+    """403 step_up_required: the person must prove their identity again."""
 
 
 class SecondFactorRequired(Forbidden):
@@ -68,8 +68,8 @@ class RateLimited(DoorwardError):
 
 
 class Unavailable(DoorwardError):
-    """Doorward is down, slow or can't tell now, or something else answers at its address. It
-    says nothing about the credential, so its status is 503 whatever came."""
+    """Doorward is down, slow or can't answer now, or something else answers at its address. It
+    says nothing about the credential, so its status is always 503."""
 
     def __init__(self, detail: str, code: str = "unavailable", retry_after: Optional[float] = None, request_id: Optional[str] = None):
         super().__init__({"status": 503, "code": code, "detail": detail, "requestId": request_id}, retry_after)

@@ -9,7 +9,7 @@ import uuid
 from typing import List, Mapping, Optional
 from urllib.parse import urlsplit
 
-_MAX_FORWARDED = 512  # characters; valid values are shorter, so Doorward refuses a cut one, too
+_MAX_FORWARDED = 512  # characters; valid values are shorter, so Doorward refuses a truncated one, too
 _MAX_HOPS = 8  # of X-Forwarded-For, the last ones: others can be forged
 _PORTS = {"http": 80, "https": 443}
 
@@ -20,8 +20,8 @@ def forwarded(method: str, headers: Mapping[str, str], cookie_name: str, ip: Opt
     request_id = headers.get("x-request-id", "")
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,128}", request_id):
         request_id = f"req_{uuid.uuid4().hex}"
-    # The handshake of a WebSocket is a GET that acts: pages of other origins are refused.
-    sent = {"X-Request-Id": request_id, "X-Forwarded-Method": "POST" if _upgrades(headers) else method}
+    # The handshake of a WebSocket is a GET, but as unsafe as a POST: pages of other origins are refused.
+    sent = {"X-Request-Id": request_id, "X-Forwarded-Method": "POST" if _is_upgrade(headers) else method}
     sessions = sessions_of(headers, cookie_name)
     if sessions:
         sent["Cookie"] = "; ".join(f"{cookie_name}={s}" for s in sessions[:2])
@@ -37,7 +37,7 @@ def forwarded(method: str, headers: Mapping[str, str], cookie_name: str, ip: Opt
 
 
 def _one_line(value: str) -> str:
-    """Some servers keep the line breaks of a folded header."""
+    """Removes line breaks, which some servers keep in a folded header, and truncates the value."""
     return re.sub(r"[\r\n]+", " ", value)[:_MAX_FORWARDED]
 
 
@@ -52,7 +52,7 @@ def _hops(headers: Mapping[str, str], ip: Optional[str]) -> Optional[str]:
 
 
 def address_of(ip: Optional[str]) -> Optional[str]:
-    """Returns ip if it is an address: a socket of Unix has none."""
+    """Returns ip if it is an IP address; a Unix socket has none."""
     try:
         return str(ipaddress.ip_address(ip or ""))
     except ValueError:
@@ -60,8 +60,8 @@ def address_of(ip: Optional[str]) -> Optional[str]:
 
 
 def sessions_of(headers: Mapping[str, str], name: str) -> List[str]:
-    """Returns the different values of cookies that may be sessions: a program beside may use the
-    same name for values of another form. Only a space and a tab are trimmed: with others a
+    """Returns the distinct values of cookies that may be sessions. A program on the same host may
+    use the same name for values of another form. Only spaces and tabs are trimmed: with others a
     cookie of another name would pass for this one."""
     pairs = (pair.strip(" \t").partition("=") for pair in headers.get("cookie", "").split(";"))
     found = (value for key, _, value in pairs if key == name and re.fullmatch(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]", value))
@@ -69,18 +69,18 @@ def sessions_of(headers: Mapping[str, str], name: str) -> List[str]:
 
 
 def bearer_of(headers: Mapping[str, str]) -> Optional[str]:
-    """Returns what follows the scheme Bearer, perhaps nothing; None of another scheme."""
+    """Returns what follows the scheme Bearer, perhaps nothing; None for another scheme."""
     found = re.fullmatch(r"[ \t]*bearer(?![^ \t]) *(.*?)[ \t]*", headers.get("authorization", ""), re.IGNORECASE | re.DOTALL)
     return found[1] if found else None
 
 
-def _upgrades(headers: Mapping[str, str]) -> bool:
+def _is_upgrade(headers: Mapping[str, str]) -> bool:
     return any(name in headers for name in ("upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol"))
 
 
-def from_elsewhere(method: str, headers: Mapping[str, str], public_url: str) -> bool:
-    """Reports whether a page of another origin than Doorward's sent a request that acts."""
-    if method in ("GET", "HEAD", "OPTIONS", "TRACE") and not _upgrades(headers):
+def is_cross_origin(method: str, headers: Mapping[str, str], public_url: str) -> bool:
+    """Reports whether a page of another origin than Doorward's sent an unsafe request."""
+    if method in ("GET", "HEAD", "OPTIONS", "TRACE") and not _is_upgrade(headers):
         return False
     site = headers.get("sec-fetch-site")
     if site:

@@ -74,7 +74,7 @@ class ClientTest(WithServer):
                 doorward.Client(address)
 
 
-class Elsewhere(http.server.BaseHTTPRequestHandler):
+class OtherProgram(http.server.BaseHTTPRequestHandler):
     """Something that isn't Doorward."""
 
     answer = (401, "text/html", b"<h1>Who are you?</h1>")
@@ -94,8 +94,8 @@ class Elsewhere(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def elsewhere(test, answer=Elsewhere.answer):
-    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Other", (Elsewhere,), {"answer": answer}))
+def other_program(test, answer=OtherProgram.answer):
+    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Other", (OtherProgram,), {"answer": answer}))
     threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
     test.addCleanup(other.server_close)
     test.addCleanup(other.shutdown)
@@ -103,15 +103,15 @@ def elsewhere(test, answer=Elsewhere.answer):
 
 
 class FaultTest(unittest.TestCase):
-    def test_only_doorwards_own_401_is_one(self):
+    def test_only_a_problem_from_doorward_is_a_refusal(self):
         problem = "application/problem+json"
         for answer in (
-            Elsewhere.answer, (401, problem, b"{}"), (403, "application/json", b'{"code":"forbidden","status":403}'),
+            OtherProgram.answer, (401, problem, b"{}"), (403, "application/json", b'{"code":"forbidden","status":403}'),
             (302, "text/html", b""), (502, "text/html", b""), (200, "application/json", b"{"),
             (401, problem, b'{"status":200,"code":"unauthenticated"}'), (401, problem, b"[]"),
         ):
             with self.subTest(answer), self.assertRaises(doorward.Unavailable) as caught:
-                doorward.Client(elsewhere(self, answer)).session()
+                doorward.Client(other_program(self, answer)).session()
             self.assertEqual(caught.exception.status, 503)
         with self.assertRaises(doorward.Unavailable):
             doorward.Client("http://127.0.0.1:1").session()

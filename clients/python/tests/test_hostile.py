@@ -13,15 +13,15 @@ from email.utils import formatdate
 
 import doorward
 from doorward import check
-from doorward.incoming import forwarded, from_elsewhere
+from doorward.incoming import forwarded, is_cross_origin
 
 TOKEN = "A" * 43
 IDENTITY = {"X-Auth-User": "usr_1", "X-Auth-Tenant": "tnt_1", "X-Auth-Role": "USER", "X-Auth-Email": "ann@acme.example", "X-Auth-Session": "ses_1", "X-Auth-AAL": "1"}
 
 
-class Answering:
-    """Something in Doorward's place, with what it has been asked. answer returns status, headers
-    and body, by the number of the request."""
+class Stub:
+    """A server in Doorward's place that records its requests. answer returns status, headers and
+    body, by the number of the request."""
 
     def __init__(self, test, answer):
         asked = self.asked = []
@@ -67,11 +67,11 @@ class ForwardedTest(unittest.TestCase):
         # wsgiref keeps the line breaks of a folded header.
         self.assertEqual(self.sent(authorization="Bearer a\r\n X-Auth-User: b")["Authorization"], "Bearer a  X-Auth-User: b")
 
-    # A browser takes a cookie of such a name from a neighbouring host, also where ours is __Host-….
+    # A neighbouring host can set a cookie of such a name, even where ours is named __Host-….
     def test_cookies(self):
         for name in ("\xa0JSESSIONID", "\x85JSESSIONID", "\x0cJSESSIONID", "JSESSIONID ", "jsessionid"):
             self.assertNotIn("Cookie", self.sent(cookie=f"{name}={TOKEN}"), name)
-        # The last character has four bits that count; Doorward passes over other spellings.
+        # Only four bits of the last character count; Doorward ignores other spellings.
         self.assertEqual(self.sent(cookie=f"JSESSIONID={'A' * 42}B;\tJSESSIONID={TOKEN}")["Cookie"], f"JSESSIONID={TOKEN}")
 
     def test_the_callers_address(self):
@@ -81,63 +81,63 @@ class ForwardedTest(unittest.TestCase):
         self.assertEqual(self.sent(x_forwarded_for="192.0.2.7," * 800)["X-Forwarded-For"], "192.0.2.7, " * 7 + "127.0.0.1")
 
     def test_origins(self):
-        for origin, elsewhere in (("https://auth.example", False), ("https://auth.example:443", False), ("https://AUTH.example", False), ("null", True),
+        for origin, is_foreign in (("https://auth.example", False), ("https://auth.example:443", False), ("https://AUTH.example", False), ("null", True),
                                   ("http://auth.example", True), ("https://auth.example:444", True), ("https://auth.example:x", True), ("", True)):
-            self.assertEqual(from_elsewhere("POST", {"origin": origin}, "https://Auth.example/platform"), elsewhere, origin)
+            self.assertEqual(is_cross_origin("POST", {"origin": origin}, "https://Auth.example/platform"), is_foreign, origin)
 
 
 class AnswerTest(unittest.TestCase):
     def test_other_refusals_of_a_check_are_faults(self):
         for status, code in ((400, "invalid_query"), (404, "not_found"), (409, "conflict"), (410, "gone"), (413, "body_too_large"), (422, "validation_failed"), (500, "internal")):
             problem = json.dumps({"status": status, "code": code}).encode()
-            client = Answering(self, lambda n, status=status, problem=problem: (status, {"Content-Type": "application/problem+json"}, problem)).client
+            client = Stub(self, lambda n, status=status, problem=problem: (status, {"Content-Type": "application/problem+json"}, problem)).client
             for via in ("check", "introspection"):
                 with self.subTest(code, via=via), self.assertLogs("doorward"), self.assertRaises(doorward.Unavailable):
                     check.check(client, "GET", {"cookie": f"JSESSIONID={TOKEN}"}, via=via)
 
-    def test_introspection_asks_about_one_credential_of_a_possible_form(self):
-        there = Answering(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"active":false}'))
+    def test_introspection_asks_only_about_a_single_well_formed_credential(self):
+        stub = Stub(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"active":false}'))
         for headers in ({"authorization": "Bearer"}, {"authorization": "Bearer a b"}, {"authorization": "Bearer a\tb"}, {"authorization": "Bearer \xe9"},
                         {"authorization": "Bearer " + "x" * 9000}, {"cookie": f"JSESSIONID={TOKEN}", "authorization": "Bearer"}, {"cookie": f"\xa0JSESSIONID={TOKEN}"}):
             with self.subTest(headers), self.assertRaises(doorward.Unauthenticated):
-                check.check(there.client, "GET", headers, via="introspection")
-        self.assertEqual(there.asked, [])
+                check.check(stub.client, "GET", headers, via="introspection")
+        self.assertEqual(stub.asked, [])
 
     def test_retry_after(self):
-        there = Answering(self, lambda n: (503, {"Retry-After": "1"}, b"") if n == 1 else (200, IDENTITY, b""))
+        stub = Stub(self, lambda n: (503, {"Retry-After": "1"}, b"") if n == 1 else (200, IDENTITY, b""))
         began = time.monotonic()
-        self.assertEqual(check.check(there.client, "GET", {}).role, "USER")
+        self.assertEqual(check.check(stub.client, "GET", {}).role, "USER")
         self.assertGreaterEqual(time.monotonic() - began, 1)
-        for said, least, most in ((formatdate(time.time() + 90, usegmt=True), 88, 91), ("60", 60, 60)):
+        for text, least, most in ((formatdate(time.time() + 90, usegmt=True), 88, 91), ("60", 60, 60)):
             with self.assertRaises(doorward.Unavailable) as caught:
-                Answering(self, lambda n, said=said: (503, {"Retry-After": said}, b"")).client.session()
+                Stub(self, lambda n, text=text: (503, {"Retry-After": text}, b"")).client.session()
             self.assertTrue(least <= caught.exception.retry_after <= most, caught.exception.retry_after)
-        for said in ("9" * 400, "-1", "soon", "\xb2"):
+        for text in ("9" * 400, "-1", "soon", "\xb2"):
             with self.assertRaises(doorward.Unavailable) as caught:
-                Answering(self, lambda n, said=said: (503, {"Retry-After": said}, b"")).client.session()
+                Stub(self, lambda n, text=text: (503, {"Retry-After": text}, b"")).client.session()
             self.assertIsNone(caught.exception.retry_after)
 
     def test_a_page_of_another_program_is_no_answer(self):
         for media, body in (("text/html", b"<h1>Welcome</h1>"), ("application/json", b"{"), ("application/json", b"[]")):
             with self.assertRaises(doorward.Unavailable):
-                next(Answering(self, lambda n, media=media, body=body: (200, {"Content-Type": media}, body)).client.list("/api/v2/users"))
+                next(Stub(self, lambda n, media=media, body=body: (200, {"Content-Type": media}, body)).client.list("/api/v2/users"))
 
     def test_what_cannot_be_a_credential_is_not_sent(self):
-        there = Answering(self, lambda n: (200, {"Content-Type": "application/json"}, b"{}"))
+        stub = Stub(self, lambda n: (200, {"Content-Type": "application/json"}, b"{}"))
         for bad in ("a b", "a\nX-Auth-User: b", "\xe9"):
             with self.assertRaises(doorward.Unauthenticated) as caught:
-                there.client.as_(bad).session()
+                stub.client.as_(bad).session()
             self.assertNotIn(bad, str(caught.exception))
         with self.assertRaises(ValueError):
-            there.client.get(".evil.example/")
-        self.assertEqual(there.asked, [])
-        there.client.as_("from-a-file\n").session()
-        self.assertEqual(there.asked[0]["Authorization"], "Bearer from-a-file")
+            stub.client.get(".evil.example/")
+        self.assertEqual(stub.asked, [])
+        stub.client.as_("from-a-file\n").session()
+        self.assertEqual(stub.asked[0]["Authorization"], "Bearer from-a-file")
 
 
 class ConnectionTest(unittest.TestCase):
-    # The timeout of a socket is that of each read.
-    def test_an_answer_byte_by_byte_is_given_up(self):
+    # A socket's own timeout is for a single read.
+    def test_an_answer_byte_by_byte_times_out(self):
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
         ended = threading.Event()
@@ -162,21 +162,21 @@ class ConnectionTest(unittest.TestCase):
 
     # Two processes on one connection would get each other's answers.
     def test_a_forked_process_opens_connections_of_its_own(self):
-        there = Answering(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"n":%d}' % n))
-        there.client.session()
-        kept = there.client._connections._idle[-1].sock.getsockname()
+        stub = Stub(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"n":%d}' % n))
+        stub.client.session()
+        kept = stub.client._connections._idle[-1].sock.getsockname()
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
-            there.client.session()
-            os.write(write, str(there.client._connections._idle[-1].sock.getsockname()).encode())
+            stub.client.session()
+            os.write(write, str(stub.client._connections._idle[-1].sock.getsockname()).encode())
             os._exit(0)
         os.waitpid(child, 0)
         self.assertNotEqual(os.read(read, 100).decode(), str(kept))
         os.close(read)
         os.close(write)
-        self.assertEqual(there.client.session(), {"n": 3})
-        self.assertEqual(there.client._connections._idle[-1].sock.getsockname(), kept)
+        self.assertEqual(stub.client.session(), {"n": 3})
+        self.assertEqual(stub.client._connections._idle[-1].sock.getsockname(), kept)
 
     def test_idle_connections_are_limited(self):
         barrier = threading.Barrier(40)
@@ -185,13 +185,13 @@ class ConnectionTest(unittest.TestCase):
             barrier.wait(10)
             return 200, {"Content-Type": "application/json"}, b"{}"
 
-        there = Answering(self, answer)
-        threads = [threading.Thread(target=there.client.session) for _ in range(40)]
+        stub = Stub(self, answer)
+        threads = [threading.Thread(target=stub.client.session) for _ in range(40)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(len(there.client._connections._idle), 32)
+        self.assertEqual(len(stub.client._connections._idle), 32)
 
 
 class SyntaxTest(unittest.TestCase):

@@ -7,7 +7,7 @@ import wsgiref.util
 import doorward
 from doorward import asgi, wsgi
 from tests.server import PASSWORD
-from tests.test_client import WithServer, elsewhere
+from tests.test_client import WithServer, other_program
 
 
 def shown(identity, claimed):
@@ -51,8 +51,8 @@ class ProtectTest(WithServer):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        said = cls.server.operate("key", "create-service", "--name", "tests", "--may", "access.introspect")
-        cls.client = doorward.Client(cls.server.url, key=said.strip().splitlines()[-1])
+        output = cls.server.operate("key", "create-service", "--name", "tests", "--may", "access.introspect")
+        cls.client = doorward.Client(cls.server.url, key=output.strip().splitlines()[-1])
         cls.addClassCleanup(cls.client.close)
         cls.tokens = {role: cls.client.login(f"{role}@acme.example", PASSWORD)["token"] for role in ("owner", "viewer")}
 
@@ -95,7 +95,7 @@ class ProtectTest(WithServer):
         self.addCleanup(own.close)
         for call in (wsgi_call, asgi_call):
             for client, ways in ((doorward.Client("http://127.0.0.1:1", key="dws_x"), ("check", "introspection")),
-                                 (doorward.Client(elsewhere(self), key="dws_x"), ("check", "introspection")), (own, ("introspection",))):
+                                 (doorward.Client(other_program(self), key="dws_x"), ("check", "introspection")), (own, ("introspection",))):
                 for via in ways:
                     with self.subTest(call=call.__name__, client=client, via=via), self.assertLogs("doorward") as logged:
                         status, body, sent = call(client, "GET", self.cookie("owner"), None, via)
@@ -111,7 +111,7 @@ class ProtectTest(WithServer):
             with self.assertRaises(ValueError):
                 call(self.client, "GET", {}, None, "introspection", aal=2)
 
-    def test_an_answer_of_ones_own(self):
+    def test_on_refused_replaces_the_answer(self):
         def redirect(error, environ, start_response):
             start_response("303 See Other", [("Location", f"/login?{error.code}")])
             return []
@@ -121,12 +121,12 @@ class ProtectTest(WithServer):
             await send({"type": "http.response.body", "body": b"null"})
 
         self.assertEqual(asgi_call(self.client, "GET", {}, None, "check", on_refused=send_redirect)[0], 303)
-        said = []
+        output = []
         environ = {"REQUEST_METHOD": "GET"}
-        self.assertEqual(wsgi.Protect(None, self.client, on_refused=redirect)(environ, lambda *answer: said.append(answer)), [])
-        self.assertEqual(said, [("303 See Other", [("Location", "/login?unauthenticated")])])
+        self.assertEqual(wsgi.Protect(None, self.client, on_refused=redirect)(environ, lambda *answer: output.append(answer)), [])
+        self.assertEqual(output, [("303 See Other", [("Location", "/login?unauthenticated")])])
 
-    def test_what_is_open_to_all_claims_nobody(self):
+    def test_a_public_request_has_no_identity(self):
         seen = {}
 
         def app(environ, start_response):
@@ -157,8 +157,8 @@ class ProtectTest(WithServer):
 
     # A server without the extension answers a close before the handshake with 403.
     def test_a_websocket_in_an_outage(self):
-        away = doorward.Client("http://127.0.0.1:1")
+        unreachable = doorward.Client("http://127.0.0.1:1")
         with self.assertLogs("doorward"):
-            self.assertEqual(self.handshake(away, self.server.url), [{"type": "websocket.accept"}, {"type": "websocket.close", "code": 1013}])
-            start, _ = self.handshake(away, self.server.url, extensions={"websocket.http.response": {}})
+            self.assertEqual(self.handshake(unreachable, self.server.url), [{"type": "websocket.accept"}, {"type": "websocket.close", "code": 1013}])
+            start, _ = self.handshake(unreachable, self.server.url, extensions={"websocket.http.response": {}})
         self.assertEqual(start["status"], 503)

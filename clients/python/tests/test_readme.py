@@ -1,4 +1,4 @@
-"""The blocks of README.md and of docs/other-languages.md run as they stand."""
+"""Runs the code blocks of README.md and docs/other-languages.md."""
 
 import importlib.util
 import pathlib
@@ -16,7 +16,7 @@ HERE = pathlib.Path(backend.HERE)
 
 
 def block(page, text, address):
-    """Returns the block of Python of a page that has the text."""
+    """Returns the Python block of a page that contains the text."""
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     found = next(one for one in blocks if text in one)
     return re.sub(r"https://auth\.example|http://localhost:8080", address, found).replace("ann@acme.example", "owner@acme.example")

@@ -21,8 +21,8 @@ import (
 )
 
 // capacity measures the inputs of docs/capacity.md: the size of sessions and events in
-// PostgreSQL, what an operation writes to the WAL and costs in processor time, and how
-// many operations a second run before they wait for each other.
+// PostgreSQL, the WAL and the processor time of each operation, and how many operations a
+// second run before they wait for each other.
 func (b *bench) capacity() error {
 	n := 100_000
 	if !b.long {
@@ -45,7 +45,7 @@ func (b *bench) capacity() error {
 		return err
 	}
 	defer m.conn.Close(m.ctx)
-	for _, part := range []func(*meter, string, int) error{b.rowSizes, b.rowWork, b.acts} {
+	for _, part := range []func(*meter, string, int) error{b.rowSizes, b.backgroundWork, b.operations} {
 		if err := part(m, dsn, n); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ type reading struct {
 	sizes map[string]int64
 }
 
-// tables are those that grow with people and their operations.
+// tables are the ones that grow with people and their operations.
 var tables = []string{"users", "memberships", "sessions", "events", "devices", "changes", "invitations", "link_tokens", "mails"}
 
 func (m *meter) read() (reading, error) {
@@ -157,9 +157,9 @@ func invite(ctx context.Context, dsn string, n int) error {
 	return err
 }
 
-// measured runs do between two readings and prints a row: the rate, and the WAL and
-// PostgreSQL's processor time per operation.
-func (b *bench) measured(m *meter, what string, do func() (int, error)) error {
+// measure runs do between two readings and prints a row: the rate, and the WAL and
+// PostgreSQL's processor time per operation. do returns the number of operations.
+func (b *bench) measure(m *meter, what string, do func() (int, error)) error {
 	if err := m.checkpoint(); err != nil {
 		return err
 	}
@@ -168,8 +168,11 @@ func (b *bench) measured(m *meter, what string, do func() (int, error)) error {
 		return err
 	}
 	n, err := do()
-	if err != nil || n == 0 {
-		return fmt.Errorf("%s: %d times: %w", what, n, err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if n == 0 {
+		return fmt.Errorf("%s: nothing was done", what)
 	}
 	after, err := m.read()
 	if err != nil {
@@ -186,24 +189,24 @@ func (b *bench) measured(m *meter, what string, do func() (int, error)) error {
 	return nil
 }
 
-// rowWork measures the nodes' background work, and reads that can't be served from
+// backgroundWork measures the nodes' background work, and reads that can't be served from
 // memory.
-func (b *bench) rowWork(m *meter, dsn string, n int) error {
+func (b *bench) backgroundWork(m *meter, dsn string, n int) error {
 	db, err := store.Open(m.ctx, dsn, time.Now)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if err := b.measured(m, "uses written, one node's writer", func() (int, error) { return uses(m.ctx, db, n, 200) }); err != nil {
+	if err := b.measure(m, "uses written, one node's writer", func() (int, error) { return writeUses(m.ctx, db, n, 200) }); err != nil {
 		return err
 	}
-	if err := b.measured(m, "sessions read, 16 at once", func() (int, error) { return reads(m.ctx, db, n, b.slice) }); err != nil {
+	if err := b.measure(m, "sessions read, 16 at once", func() (int, error) { return readSessions(m.ctx, db, n, b.slice) }); err != nil {
 		return err
 	}
 	began := time.Now()
 	life := store.SessionLifetime{SessionLimits: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour}}
 	_, err = db.Read().OverdueSessions(m.ctx, life, began, 1000)
-	b.row(fmt.Sprintf("sweep over %d sessions, none over", n), time.Since(began).Round(time.Millisecond).String(), "", "", "")
+	b.row(fmt.Sprintf("sweep over %d sessions, none overdue", n), time.Since(began).Round(time.Millisecond).String(), "", "", "")
 	return err
 }
 
@@ -212,8 +215,8 @@ func hash(n int) [32]byte {
 	return sha256.Sum256(t[:])
 }
 
-// uses writes one use of each session as a node does, in transactions of batch uses.
-func uses(ctx context.Context, db *store.DB, n, batch int) (int, error) {
+// writeUses writes one use of each session as a node does, in transactions of batch uses.
+func writeUses(ctx context.Context, db *store.DB, n, batch int) (int, error) {
 	for from := 0; from < n; from += batch {
 		var all []store.Use
 		for i := from; i < min(from+batch, n); i++ {
@@ -226,7 +229,7 @@ func uses(ctx context.Context, db *store.DB, n, batch int) (int, error) {
 	return n, nil
 }
 
-func reads(ctx context.Context, db *store.DB, n int, during time.Duration) (int, error) {
+func readSessions(ctx context.Context, db *store.DB, n int, during time.Duration) (int, error) {
 	var count atomic.Int64
 	var readers sync.WaitGroup
 	failed := make(chan error, clients)
@@ -268,9 +271,9 @@ func logoutRequest(n int) []byte {
 		base64.RawURLEncoding.EncodeToString(t[:]))
 }
 
-// acts are people's operations at three nodes, with hashes so cheap that the database's
-// share shows.
-func (b *bench) acts(m *meter, dsn string, n int) error {
+// operations measures logins and logouts on three nodes. The hashes are cheap, so that the
+// database's share of the cost is visible.
+func (b *bench) operations(m *meter, dsn string, n int) error {
 	var nodes []*process
 	defer func() {
 		for _, p := range nodes {
@@ -284,13 +287,13 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 		}
 		nodes = append(nodes, p)
 	}
-	if err := b.measured(m, "three nodes at rest, a second of one", func() (int, error) {
+	if err := b.measure(m, "three nodes at rest, a second of one", func() (int, error) {
 		time.Sleep(5 * b.slice)
 		return int(5*b.slice.Seconds()) * len(nodes), nil
 	}); err != nil {
 		return err
 	}
-	for _, act := range []struct {
+	for _, op := range []struct {
 		what    string
 		clients int // per node
 		want    int
@@ -300,8 +303,8 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 		{"logins, cheap hash, one tenant", 2, 200, func(i int) []byte { return browserLogin(i * tenants % n) }},
 		{"logouts, a hundred tenants", 8, 204, func(i int) []byte { return logoutRequest(i % n) }},
 	} {
-		if err := b.measured(m, act.what, func() (int, error) {
-			return everywhere(nodes, act.clients, b.slice*time.Duration(b.turns), act.want, act.next)
+		if err := b.measure(m, op.what, func() (int, error) {
+			return loadAll(nodes, op.clients, b.slice*time.Duration(b.turns), op.want, op.next)
 		}); err != nil {
 			return err
 		}
@@ -309,8 +312,9 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 	return nil
 }
 
-// everywhere has several clients send to each node; each request is sent once only.
-func everywhere(nodes []*process, clients int, during time.Duration, want int, request func(i int) []byte) (int, error) {
+// loadAll runs clients against each node and returns the number of requests; no request is
+// sent twice.
+func loadAll(nodes []*process, clients int, during time.Duration, want int, request func(i int) []byte) (int, error) {
 	var next atomic.Int64
 	sums, errs := make([]result, len(nodes)), make([]error, len(nodes))
 	var all sync.WaitGroup

@@ -28,9 +28,9 @@ func (d discard) Header() http.Header         { return d.h }
 func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
-// BenchmarkCheck is the handler of a check that finds its session in memory:
-// what Doorward adds to net/http; without tracing, with it, within a trace that
-// isn't followed, and in one that is; and with a signed assertion.
+// BenchmarkCheck measures the handler of a check, what Doorward adds to net/http, when the
+// credential is in memory: a cookie (off), a bearer token, an API key, and with a signed
+// assertion; with tracing on, and within a client's trace, unsampled and sampled.
 func BenchmarkCheck(b *testing.B) {
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer sink.Close()
@@ -53,7 +53,7 @@ func BenchmarkCheck(b *testing.B) {
 	bob := signing.Tenant("Acme").Join("bob@acme.example", "USER")
 	b.Run("signed", func(b *testing.B) { check(b, signing, bob, nil, "Cookie: JSESSIONID="+bob.Token()+"\r\n") })
 	for name, addresses := range map[string][]string{"key": {}, "key with addresses": {"127.0.0.0/8"}} {
-		id, key := keyOf(b, acme.Owner, addresses...)
+		id, key := newKey(b, acme.Owner, addresses...)
 		b.Run(name, func(b *testing.B) { checkAs(b, server, "X-Auth-Key", id, nil, "Authorization: Bearer "+key+"\r\n") })
 	}
 	b.Run("on", func(b *testing.B) { check(b, server, ann, tracer, cookie) })
@@ -61,8 +61,8 @@ func BenchmarkCheck(b *testing.B) {
 	b.Run("sampled", func(b *testing.B) { check(b, server, ann, tracer, cookie+parent+"01\r\n") })
 }
 
-// BenchmarkPolicies is a check of a tenant with policies that refuse nothing here: none,
-// 200 for another action, and 5, 50 and 200 whose condition has to be evaluated.
+// BenchmarkPolicies measures a check in a tenant whose policies don't refuse it: none, 200
+// for another action, and 5, 50 and 200 whose condition has to be evaluated.
 func BenchmarkPolicies(b *testing.B) {
 	for _, c := range []struct {
 		name, action string
@@ -100,8 +100,8 @@ func putPolicies(b *testing.B, server *doorwardtest.Server, of *doorwardtest.Ten
 	}
 }
 
-// keyOf makes an API key of the person.
-func keyOf(b *testing.B, of *doorwardtest.Person, addresses ...string) (id, key string) {
+// newKey makes an API key of the person.
+func newKey(b *testing.B, of *doorwardtest.Person, addresses ...string) (id, key string) {
 	b.Helper()
 	status, body := of.Post("/api/v2/api-keys", map[string]any{"name": "bench", "permissions": []string{"message.send"}, "allowedIps": addresses})
 	var made struct {

@@ -35,7 +35,7 @@ func (c *client) ask(request []byte) (status int, body []byte, err error) {
 	}
 	line, err := c.in.ReadSlice('\n')
 	if err != nil || len(line) < 12 {
-		return 0, nil, fmt.Errorf("answer: %w", err)
+		return 0, nil, fmt.Errorf("status line %q: %v", line, err)
 	}
 	status, _ = strconv.Atoi(string(line[9:12]))
 	length := 0

@@ -30,8 +30,8 @@ type bench struct {
 }
 
 func main() {
-	bare := flag.String("bare", "", "serve the bytes of a check by net/http alone on this `address`; the benchmark starts itself so")
-	only := flag.String("only", "", "run the rows whose `name` begins so: check, sessions, storm, login, revoke, start, capacity")
+	bare := flag.String("bare", "", "serve the bytes of a check by net/http alone on this `address`; for the benchmark's own use")
+	only := flag.String("only", "", "run only the parts whose name begins with this `prefix`: check, sessions, storm, login, revoke, start, capacity")
 	short := flag.Bool("short", false, "fewer sessions and shorter slices, to see that it works")
 	flag.Parse()
 	if *bare != "" {

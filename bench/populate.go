@@ -24,7 +24,7 @@ func checkRequest(n int) []byte {
 		base64.RawURLEncoding.EncodeToString(t[:]))
 }
 
-// checkRequests are checks of many sessions, in an order that defeats caches.
+// checkRequests returns checks of many sessions, in an order that defeats caches.
 func checkRequests(sessions, many int) [][]byte {
 	all := make([][]byte, min(sessions, many))
 	for i := range all {
@@ -35,8 +35,8 @@ func checkRequests(sessions, many int) [][]byte {
 
 func email(n int) string { return fmt.Sprintf("user%08d@bench.example", n) }
 
-// populate adds the users and sessions from..to to a database: one session per user, in
-// a hundred tenants.
+// populate adds the users and sessions with the numbers from to to-1 to a database: one
+// session per user, in a hundred tenants.
 func populate(dsn string, from, to int, params argon.Params) error {
 	ctx := context.Background()
 	db, err := store.Open(ctx, dsn, time.Now)

@@ -64,8 +64,8 @@ func (b *bench) revoke(what, dsn string, nodes, n int) error {
 	return nil
 }
 
-// logouts ends sessions one by one. Before, every node has each session in memory;
-// afterwards each is tried on every node.
+// logouts ends sessions one by one and returns how long each took. Before, it loads every
+// session on every node; after each logout, it checks that every node refuses the session.
 func logouts(servers []*process, n int) ([]time.Duration, error) {
 	for _, p := range servers {
 		if err := warm(p, n); err != nil {
@@ -86,11 +86,11 @@ func logouts(servers []*process, n int) ([]time.Duration, error) {
 		took = append(took, time.Since(began))
 		c.conn.Close()
 		if err != nil || status != 204 {
-			return nil, fmt.Errorf("logout: %d %s: %w", status, body, err)
+			return nil, fmt.Errorf("logout: %d %s: %v", status, body, err)
 		}
 		for _, p := range servers {
 			if status, err := askOnce(p, checkRequest(i)); err != nil || status != 401 {
-				return nil, fmt.Errorf("check after logout: %d: %w", status, err)
+				return nil, fmt.Errorf("check after logout: %d: %v", status, err)
 			}
 		}
 	}
@@ -151,12 +151,12 @@ func (b *bench) dataFolder() (string, *syscall.SysProcAttr, error) {
 	if err := os.Mkdir(data, 0o700); err != nil || os.Getuid() != 0 {
 		return data, as, err
 	}
-	nobody, err := user.Lookup("postgres")
+	postgres, err := user.Lookup("postgres")
 	if err != nil {
 		return "", nil, err
 	}
-	uid, _ := strconv.Atoi(nobody.Uid)
-	gid, _ := strconv.Atoi(nobody.Gid)
+	uid, _ := strconv.Atoi(postgres.Uid)
+	gid, _ := strconv.Atoi(postgres.Gid)
 	as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	if err := os.Chmod(b.dir, 0o711); err != nil {
 		return "", nil, err

@@ -41,8 +41,8 @@ func (b *bench) checks() error {
 	return nil
 }
 
-// cheap hashes fast to shorten the filling of databases. Rows that measure hashing use
-// the parameters of production.
+// cheap are parameters that hash fast, to shorten the filling of databases. Rows that
+// measure hashing use the parameters of production.
 var cheap = argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}
 
 // inTurns loads two servers alternately, several times.
@@ -102,15 +102,15 @@ func warm(p *process, n int) error {
 	defer c.conn.Close()
 	for i := range n {
 		if status, body, err := c.ask(checkRequest(i)); err != nil || status != 200 {
-			return fmt.Errorf("session %d: %d %s: %w", i, status, body, err)
+			return fmt.Errorf("session %d: %d %s: %v", i, status, body, err)
 		}
 	}
 	return nil
 }
 
 // compareSizes measures the check on servers with different numbers of sessions in memory,
-// in turns. It first sends each turn's requests once, unmeasured, so that the uses are written
-// to the database: that happens once a minute for each session, and the turns take less.
+// in turns. A first turn, shown in a row of its own, includes writing the uses to the
+// database: that happens once a minute for each session, and the other turns take less.
 func (b *bench) compareSizes(servers []*process, counts []int) error {
 	first, sums := make([]result, len(servers)), make([]result, len(servers))
 	turn := func(i int, sum *result) error {
@@ -170,14 +170,14 @@ func (b *bench) storm() error {
 	defer p.stop()
 	requests := checkRequests(10_000, 10_000)
 	next := func(client, n int) []byte { return requests[(client*len(requests)/clients+n)%len(requests)] }
-	var calm, stormy, logins result
+	var alone, underLogins, logins result
 	highest := p.watchMemory()
 	for range b.turns {
 		r, err := load(p, clients, b.slice, 200, next)
 		if err != nil {
 			return err
 		}
-		calm.add(r)
+		alone.add(r)
 		ended := make(chan error, 1)
 		go func() {
 			l, err := load(p, 8, b.slice+b.slice/4, 200, func(client, n int) []byte { return loginRequest(client*1000 + n%1000) })
@@ -188,15 +188,15 @@ func (b *bench) storm() error {
 		if r, err = load(p, clients, b.slice, 200, next); err != nil {
 			return err
 		}
-		stormy.add(r)
+		underLogins.add(r)
 		if err := <-ended; err != nil {
 			return err
 		}
 	}
-	b.row("check, nothing else", perSecond(calm), "", "", calm.cpuPer().String())
-	b.row("check, 8 clients logging in", perSecond(stormy), "nothing else, rate", fmt.Sprintf("%.2f", stormy.rate()/calm.rate()), "")
-	b.row("  its p50", stormy.percentile(.5).String(), calm.percentile(.5).String(), ratio(stormy.percentile(.5), calm.percentile(.5)), "")
-	b.row("  its p99", stormy.percentile(.99).String(), calm.percentile(.99).String(), ratio(stormy.percentile(.99), calm.percentile(.99)), "")
+	b.row("check, nothing else", perSecond(alone), "", "", alone.cpuPer().String())
+	b.row("check, 8 clients logging in", perSecond(underLogins), "nothing else, rate", fmt.Sprintf("%.2f", underLogins.rate()/alone.rate()), "")
+	b.row("  its p50", underLogins.percentile(.5).String(), alone.percentile(.5).String(), ratio(underLogins.percentile(.5), alone.percentile(.5)), "")
+	b.row("  its p99", underLogins.percentile(.99).String(), alone.percentile(.99).String(), ratio(underLogins.percentile(.99), alone.percentile(.99)), "")
 	b.row("  logins at the same time", perSecond(logins), "", "", "")
 	b.row("memory at its highest, hashing included", fmt.Sprintf("%.0f MB", float64(highest())/1e6), "", "", "")
 	return nil
@@ -262,18 +262,18 @@ func (b *bench) starts() error {
 		return err
 	}
 	var took []time.Duration
-	var rest int64
+	var idleMemory int64
 	for range 11 {
 		p, err := b.doorward(dsn)
 		if err != nil {
 			return err
 		}
-		took, rest = append(took, p.ready), p.memory("VmRSS")
+		took, idleMemory = append(took, p.ready), p.memory("VmRSS")
 		p.stop()
 	}
 	slices.Sort(took)
 	b.row(fmt.Sprintf("start to first answer, %d sessions stored", n), took[len(took)/2].Round(10*time.Microsecond).String(), "", "", "")
-	b.row("memory at rest", fmt.Sprintf("%.1f MB", float64(rest)/1e6), "", "", "")
+	b.row("memory at rest", fmt.Sprintf("%.1f MB", float64(idleMemory)/1e6), "", "", "")
 	info, err := os.Stat(b.binary)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
-// Command timing shows whether the time of an answer reveals if an address has an
-// account, or an account a second factor. It starts a real server with the password
-// parameters of production and asks in pairs, one address that has an account, or one with
-// a factor, and one that has none, in random order, so that other load affects both.
+// Command timing shows whether the time of an answer reveals that an address has an account,
+// or that an account has a second factor. It starts a real server with the password
+// parameters of production. It asks in pairs, about one address with an account (or a factor)
+// and one without, in random order, so that other load affects both.
 //
 // For each question it prints the probability that the first one's answer was the
 // slower one of two (Vargha and Delaney's A; 0.5: time reveals nothing), the z of the
@@ -54,7 +54,7 @@ type question struct {
 	name, path string
 	status     int
 	body       func(email string) map[string]string
-	one, other func(n int) string
+	one, other func(n int) string // nil: known and unknown
 }
 
 func (q question) addresses(n int) (one, other string) {
@@ -71,25 +71,25 @@ var questions = []question{
 	{"login, over-long password", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
 		return map[string]string{"email": email, "password": strings.Repeat("x", 1500)}
 	}, nil, nil},
-	{"login, account or no address", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
+	{"login, account or invalid address", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
 		return map[string]string{"email": strings.Replace(email, "nobody", "no body", 1), "password": "not the password"}
 	}, nil, nil},
 	{"login, with a factor or without", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
 		return map[string]string{"email": email, "password": "not the password"}
-	}, proved, known},
+	}, withFactor, known},
 	{"forgot-password", "/api/v2/auth/forgot-password", http.StatusAccepted, func(email string) map[string]string {
 		return map[string]string{"email": email}
 	}, nil, nil},
 	{"forgot-password, factor or none", "/api/v2/auth/forgot-password", http.StatusAccepted, func(email string) map[string]string {
 		return map[string]string{"email": email}
-	}, proved, alone},
+	}, withFactor, withoutFactor},
 }
 
 // All addresses have the same length, so that all bodies do.
-func known(n int) string   { return fmt.Sprintf("person%06d@acme.example", n) }
-func unknown(n int) string { return fmt.Sprintf("nobody%06d@acme.example", n) }
-func proved(n int) string  { return fmt.Sprintf("proved%06d@acme.example", n) } // has a factor
-func alone(n int) string   { return fmt.Sprintf("sparse%06d@acme.example", n) } // has none; not asked for anything else
+func known(n int) string         { return fmt.Sprintf("person%06d@acme.example", n) }
+func unknown(n int) string       { return fmt.Sprintf("nobody%06d@acme.example", n) }
+func withFactor(n int) string    { return fmt.Sprintf("factor%06d@acme.example", n) }
+func withoutFactor(n int) string { return fmt.Sprintf("single%06d@acme.example", n) } // used in one question only
 
 func run(pairs int, database string, connections int) error {
 	dir, err := os.MkdirTemp("", "doorward-timing-")
@@ -108,8 +108,8 @@ func run(pairs int, database string, connections int) error {
 		return err
 	}
 	defer s.stop()
-	sent, stop := s.flood(connections)
-	defer func() { stop(); fmt.Printf("%d requests of the flood were answered\n", sent.Load()) }()
+	answered, stop := s.flood(connections)
+	defer func() { stop(); fmt.Printf("%d requests of the flood were answered\n", answered.Load()) }()
 	fmt.Printf("%-32s %7s %7s %7s %12s\n", "QUESTION", "PAIRS", "A", "Z", "MEDIAN DIFF")
 	for _, q := range questions {
 		if err := s.measure(q, pairs); err != nil {
@@ -139,8 +139,8 @@ func populate(dsn string, accounts int) error {
 		err := tx.InsertTenant(ctx, tenant)
 		for n := 0; n < accounts && err == nil; n++ {
 			err = cmp.Or(
-				insert(ctx, tx, tenant.ID, known(n), hash, false), insert(ctx, tx, tenant.ID, alone(n), hash, false),
-				insert(ctx, tx, tenant.ID, proved(n), hash, true),
+				insert(ctx, tx, tenant.ID, known(n), hash, false), insert(ctx, tx, tenant.ID, withoutFactor(n), hash, false),
+				insert(ctx, tx, tenant.ID, withFactor(n), hash, true),
 			)
 		}
 		return err
@@ -219,8 +219,8 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// post is a request from its own client address, because one address may ask for only
-// thirty resets an hour.
+// post returns a request with a client address of its own, because one address may ask for
+// only thirty resets an hour.
 func post(ctx context.Context, url, body string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *server) ask(q question, email string) (time.Duration, error) {
 }
 
 func (s *server) measure(q question, pairs int) error {
-	var with, without, differences []time.Duration
+	var ones, others, differences []time.Duration
 	for n := range pairs {
 		one, other := q.addresses(n)
 		order := []string{one, other}
@@ -272,10 +272,10 @@ func (s *server) measure(q question, pairs int) error {
 			}
 			took[email] = t
 		}
-		with, without = append(with, took[one]), append(without, took[other])
+		ones, others = append(ones, took[one]), append(others, took[other])
 		differences = append(differences, took[one]-took[other])
 	}
-	a, z := mannWhitney(with, without)
+	a, z := mannWhitney(ones, others)
 	slices.Sort(differences)
 	fmt.Printf("%-32s %7d %7.3f %7.2f %12v\n", q.name, pairs, a, z, differences[len(differences)/2])
 	return nil
@@ -283,10 +283,10 @@ func (s *server) measure(q question, pairs int) error {
 
 // flood sends forgot-password for random addresses over this many connections until it
 // is stopped, and counts the answers.
-func (s *server) flood(connections int) (sent *atomic.Int64, stop func()) {
+func (s *server) flood(connections int) (answered *atomic.Int64, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
-	sent = &atomic.Int64{}
+	answered = &atomic.Int64{}
 	var all sync.WaitGroup
 	for range connections {
 		all.Go(func() {
@@ -299,12 +299,12 @@ func (s *server) flood(connections int) (sent *atomic.Int64, stop func()) {
 				if res, err := client.Do(req); err == nil {
 					_, _ = io.Copy(io.Discard, res.Body)
 					res.Body.Close()
-					sent.Add(1)
+					answered.Add(1)
 				}
 			}
 		})
 	}
-	return sent, func() { cancel(); all.Wait() }
+	return answered, func() { cancel(); all.Wait() }
 }
 
 // mannWhitney returns the probability that one of xs is greater than one of ys, and how

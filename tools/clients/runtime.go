@@ -1,5 +1,5 @@
-// Package clients pins the versions of the generators in Go that "make clients" runs, and of
-// the packages that the generated code imports.
+// Package clients pins the versions of the Go generators that "make clients" runs, and of the
+// packages that the generated code imports.
 package clients
 
 import (

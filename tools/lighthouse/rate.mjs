@@ -2,9 +2,9 @@
 //
 //	node rate.mjs ADDRESS PASSWORD REPORTS OPERATORLINK
 //
-// Each page is opened by a stranger, by the OWNER of "doorward dev", or by the operator, on a
-// phone. Pages that answer a form are rated as they stand, without performance. ONLY is a
-// regular expression for the paths to rate, and CATEGORIES a list of what to rate.
+// Each page is opened on a phone, without a session, as the OWNER of "doorward dev" or as the
+// operator. Pages that answer a form are rated without performance. ONLY is a regular expression
+// for the names of the pages to rate, and CATEGORIES a list of what to rate.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -17,11 +17,11 @@ const [, , address, password, reports, operatorLink] = process.argv;
 const only = new RegExp(process.env.ONLY ?? "");
 const categories = (process.env.CATEGORIES ?? "performance,accessibility,best-practices,seo").split(",");
 
-const open = [
+const publicPages = [
 	"/", "/login", "/forgot", "/accept", "/reset", "/dev/mail", "/docs", "/docs/tutorial", "/docs/configuration", "/docs/search?q=invite+person",
 	"/docs/api", "/docs/api/invitations", "/docs/api/objects", "/problems", "/problems/forbidden", "/operator", "/confirm-email", "/undo-email", "/factors/reset",
 ];
-const signedIn = [
+const ownerPages = [
 	"/account", "/account/security", "/account/erase", "/step-up", "/console", "/console/people", "/console/people/ID", "/console/people/ID/suspend",
 	"/console/people/ID/reset-factors", "/console/people/ID/remove", "/console/invitations", "/console/invitations/new", "/console/roles", "/console/roles/new",
 	"/console/roles/rol_admin", "/console/policy", "/console/policy/versions", "/console/explain", "/console/keys", "/console/keys/new",
@@ -36,13 +36,13 @@ async function session() {
 	return cookieIn(await fetch(`${address}/api/v2/auth/login`, { method: "POST", headers: json, body }), "JSESSIONID=");
 }
 
-/** viewer is the id of a person whom the owner may change. */
+/** viewer returns the id of a person whom the owner may change. */
 async function viewer(headers) {
 	const { items } = await (await fetch(`${address}/api/v2/users?q=viewer`, { headers })).json();
 	return items[0].id;
 }
 
-/** operator uses the link up, and returns the cookie of the page. */
+/** operator uses the link, which works once, and returns the cookie of the page. */
 async function operator() {
 	const body = new URLSearchParams(new URL(operatorLink).hash.slice(1));
 	return cookieIn(await fetch(`${address}/operator/open`, { method: "POST", redirect: "manual", headers: { Origin: address }, body }), "doorward_operator");
@@ -54,10 +54,10 @@ const chrome = await launch({
 await mkdir(reports, { recursive: true });
 let failed = 0;
 
-/** judge prints the marks of a page, and what lowers one that is too low. */
-async function judge(name, lhr, documented) {
-	// All but the documentation tells search engines to stay away.
-	const skipped = documented ? [] : ["seo"];
+/** judge prints the scores of a page, and for each that is too low the audits that lower it. */
+async function judge(name, lhr, isIndexed) {
+	// Only the documentation and the pages of problems may be indexed by search engines.
+	const skipped = isIndexed ? [] : ["seo"];
 	const scores = Object.values(lhr.categories).filter(({ id, score }) => score !== null && !skipped.includes(id)).map(({ id, score }) => [id, Math.round(score * 100)]);
 	const low = scores.filter(([, score]) => score < least);
 	failed += low.length;
@@ -85,12 +85,12 @@ async function rate(where, headers, name = where) {
 	await judge(name, lhr, /^\/(docs|problems)/.test(where));
 }
 
-/** rateAnswers rates pages that answer a form: the confirmation of a bulk act, its outcomes, the preview of invitations. */
+/** rateAnswers rates pages that answer a form: the confirmation of a bulk action, its outcomes, the preview of invitations. */
 async function rateAnswers(headers) {
 	const browser = await puppeteer.connect({ browserURL: `http://127.0.0.1:${chrome.port}`, defaultViewport: { width: 412, height: 823, isMobile: true, hasTouch: true } });
 	const page = await browser.newPage();
 	await page.setExtraHTTPHeaders(headers);
-	const sent = (selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
+	const send = (selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
 	const judgeAs = async (name) => {
 		if (!only.test(name)) return;
 		const { lhr } = await snapshot(page, { flags: { logLevel: "error", onlyCategories: categories.filter((one) => one !== "performance") } });
@@ -99,23 +99,23 @@ async function rateAnswers(headers) {
 	await page.goto(`${address}/console/people?q=viewer`);
 	await page.click("tbody input[name=id]");
 	await page.select("#act", "suspend");
-	await sent("#chosen [type=submit]");
+	await send("#chosen [type=submit]");
 	await judgeAs("/console/people/chosen");
-	await sent("form[action$='/chosen/do'] [type=submit]");
+	await send("form[action$='/chosen/do'] [type=submit]");
 	await judgeAs("/console/people/chosen/do");
-	await sent("form[action$='/chosen/do'] [type=submit]"); // Undo
+	await send("form[action$='/chosen/do'] [type=submit]"); // Undo
 	await page.goto(`${address}/console/invitations/new`);
 	await page.type("#people", "Ann <ann@acme.example>\nno address");
-	await sent("[formaction$='/preview']");
+	await send("[formaction$='/preview']");
 	await judgeAs("/console/invitations/preview");
 	await browser.disconnect();
 }
 
 try {
-	for (const where of open) await rate(where);
+	for (const where of publicPages) await rate(where);
 	const headers = { Cookie: await session() };
 	const id = await viewer(headers);
-	for (const where of signedIn) await rate(where.replace("ID", id), headers, where);
+	for (const where of ownerPages) await rate(where.replace("ID", id), headers, where);
 	await rateAnswers(headers);
 	await rate("/operator", { Cookie: await operator() }, "/operator opened");
 } finally {

@@ -57,8 +57,8 @@ func lintFile(ctx context.Context, name string) ([]string, error) {
 }
 
 // lint returns a line for every breach of the specification or of a rule in the
-// document read from r. An error means that there is no verdict, as when r holds
-// something that is no OpenAPI document at all.
+// document read from r. An error means that it couldn't be checked, for example because it
+// is no OpenAPI document at all.
 func lint(ctx context.Context, name string, r io.Reader) ([]string, error) {
 	doc, invalid, err := openapi.Unmarshal(ctx, r)
 	if err != nil {
@@ -72,8 +72,7 @@ func lint(ctx context.Context, name string, r io.Reader) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A document that fetches parts of itself from elsewhere is never checked
-	// against the network.
+	// References to other files or hosts are not fetched.
 	offline := &linter.LintOptions{ResolveOptions: &references.ResolveOptions{DisableExternalRefs: true}}
 	out, err := checker.Lint(ctx, linter.NewDocumentInfo(doc, name), invalid, offline)
 	if err != nil {

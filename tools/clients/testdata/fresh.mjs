@@ -1,4 +1,4 @@
-// Uses the packages as they are published, from a folder that has nothing else:
+// Uses the installed packages, from a folder that has nothing else:
 //
 //	node fresh.mjs ADDRESS PASSWORD
 

@@ -9,7 +9,7 @@ address, password = sys.argv[1:]
 client = doorward.Client(address)
 try:
     client.login("owner@acme.example", "wrong")
-    raise SystemExit("a wrong password was taken")
+    raise SystemExit("a wrong password was accepted")
 except doorward.Unauthenticated:
     pass
 owner = client.as_(client.login("owner@acme.example", password)["token"])

@@ -1,5 +1,5 @@
-// A later version of Doorward, as clients of this one see it: every object of an answer has
-// members that they don't know, every answer a header.
+// A proxy that makes a Doorward look like a later version: it adds unknown members to every
+// object of an answer, and an unknown header to every answer.
 //
 //	node future.mjs ADDRESS        prints its own address
 
@@ -7,10 +7,10 @@ import { createServer } from "node:http";
 
 const [, , address] = process.argv;
 
-function grown(value) {
-	if (Array.isArray(value)) return value.map(grown);
+function withNewMembers(value) {
+	if (Array.isArray(value)) return value.map(withNewMembers);
 	if (value === null || typeof value !== "object") return value;
-	const members = Object.entries(value).map(([name, member]) => [name, grown(member)]);
+	const members = Object.entries(value).map(([name, member]) => [name, withNewMembers(member)]);
 	return { aNewMember: "first", ...Object.fromEntries(members), zNewMember: { list: [1, null, {}] } };
 }
 
@@ -24,6 +24,6 @@ const server = createServer(async (request, response) => {
 		if (!/^(connection|content-encoding|content-length|keep-alive|transfer-encoding)$/.test(name)) response.appendHeader(name, value);
 	}
 	response.writeHead(answer.status, { "x-new-header": "1" });
-	response.end(/json/.test(type) ? JSON.stringify(grown(JSON.parse(text))) : text);
+	response.end(/json/.test(type) ? JSON.stringify(withNewMembers(JSON.parse(text))) : text);
 });
 server.listen(0, "127.0.0.1", () => { console.log(`http://127.0.0.1:${server.address().port}`); });

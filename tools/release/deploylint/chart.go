@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// decode knows every kind of the Kubernetes API, and refuses unknown and
-// repeated fields and wrong types. What a field may hold it does not know.
+// decode knows every kind of the Kubernetes API. It refuses unknown and repeated fields and
+// wrong types, but doesn't check the values of fields.
 var decode = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
 func lintChart(folder string, valueFiles []string) (findings []string, err error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-// lintCompose checks the form by Compose's JSON schema, and that what a service
-// refers to is there.
+// lintCompose checks the file by Compose's JSON schema, and that what services refer to
+// exists.
 func lintCompose(ctx context.Context, path string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestWhatIsDeployedHasNoFault(t *testing.T) {
 	}
 }
 
-// Each fault is planted once in what has none.
+// Each fault is put into files that have none.
 func TestFaultsAreFound(t *testing.T) {
 	const chart, workload = "helm", "helm/templates/workload.yaml"
 	for name, c := range map[string]struct {
@@ -29,10 +29,10 @@ func TestFaultsAreFound(t *testing.T) {
 	}{
 		"a misspelt field":            {"chart", chart, workload, "terminationGracePeriodSeconds", "terminationGraceSeconds", "unknown field"},
 		"a wrong type":                {"chart", chart, workload, "automountServiceAccountToken: false", "automountServiceAccountToken: 7", "cannot unmarshal"},
-		"a template that breaks off":  {"chart", chart, workload, "{{- end }}", "{{- if }}", "missing value"},
-		"a value that is not there":   {"chart", chart, workload, ".Values.image.pullPolicy", ".Values.image.pull.policy", "nil pointer"},
+		"an incomplete template":      {"chart", chart, workload, "{{- end }}", "{{- if }}", "missing value"},
+		"a missing value":             {"chart", chart, workload, ".Values.image.pullPolicy", ".Values.image.pull.policy", "nil pointer"},
 		"SQLite with several nodes":   {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replicas: 3", "needs PostgreSQL"},
-		"a setting of the chart's":    {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "listen: ':1'", "has a value of its own"},
+		"a setting that has a value":  {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "listen: ':1'", "has a value of its own"},
 		"a value outside the schema":  {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replica: 1", "replica"},
 		"less memory than by default": {"chart", chart, "helm/values.yaml", "memory: 1Gi", "memory: 512Mi", "resources.limits.memory: 536870912 bytes are less than the 851383552"},
 		"more sessions than memory":   {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "sessions-in-memory: 2000000", "resources.limits.memory"},
@@ -40,16 +40,16 @@ func TestFaultsAreFound(t *testing.T) {
 		"more cores than memory":      {"chart", chart, "helm/values.yaml", "cores: 2", "cores: 16", "16 cores"},
 		"memory that can't be read":   {"chart", chart, "helm/values.yaml", "memory: 1Gi", "memory: much", "write much as a number with Mi or Gi"},
 		"an unknown key of Compose":   {"compose", "compose/compose.yaml", "compose/compose.yaml", "read_only: true", "readonly: true", "readonly"},
-		"a service that is not there": {"compose", "compose/compose.yaml", "compose/compose.yaml", "node1: {condition", "node4: {condition", "node4"},
+		"a missing service":           {"compose", "compose/compose.yaml", "compose/compose.yaml", "node1: {condition", "node4: {condition", "node4"},
 		"an unknown instruction":      {"dockerfile", "container/Dockerfile", "container/Dockerfile", "STOPSIGNAL", "STOPSIG", "unknown instruction"},
-		"an instruction's other form": {"dockerfile", "container/Dockerfile", "container/Dockerfile", "HEALTHCHECK --interval=5s", "HEALTHCHECK --every=5s", "unknown flag"},
+		"an instruction's wrong flag": {"dockerfile", "container/Dockerfile", "container/Dockerfile", "HEALTHCHECK --interval=5s", "HEALTHCHECK --every=5s", "unknown flag"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			if err := os.CopyFS(folder, os.DirFS(deploy)); err != nil {
 				t.Fatal(err)
 			}
-			plant(t, filepath.Join(folder, c.file), c.old, c.new)
+			replaceIn(t, filepath.Join(folder, c.file), c.old, c.new)
 			args := []string{c.kind, filepath.Join(folder, c.path)}
 			if c.kind == "chart" {
 				args = append(args, filepath.Join(folder, "helm/ci/sqlite.yaml"))
@@ -62,7 +62,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-func plant(t *testing.T, path, old, changed string) {
+func replaceIn(t *testing.T, path, old, changed string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -45,7 +45,7 @@ func main() {
 	more(ctx, c, session)
 }
 
-// more calls what was added later: several people at once, webhooks, second factors.
+// more calls further operations: bulk invitations, webhooks, second factors.
 func more(ctx context.Context, c *api.ClientWithResponses, session api.RequestEditorFn) {
 	good, bad := "bulk-oapi@acme.example", "no address"
 	bulk, err := c.InviteBulkWithResponse(ctx, &api.InviteBulkParams{}, api.BulkInput{Invitations: []api.BulkOffer{{Email: &good}, {Email: &bad}}}, session)

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/tools/clients/ogen/api"
 )
 
-// token is the one kind of credential that these calls have.
+// token is the session token, the only kind of credential that these calls use.
 type token string
 
 func (t token) SessionToken(context.Context, api.OperationName) (api.SessionToken, error) {
@@ -44,7 +44,7 @@ func main() {
 
 	wrong, err := c.Login(ctx, &api.LoginInput{Email: "owner@acme.example", Password: "not the password"})
 	check(err)
-	// Its type is named after the first operation with such an answer, which may change.
+	// ogen names the answer's type after the first operation that has it, which may change.
 	if p, ok := wrong.(interface{ GetResponse() api.Problem }); !ok || p.GetResponse().Code != "invalid_credentials" {
 		log.Fatalf("a wrong password: %#v", wrong)
 	}
@@ -72,7 +72,7 @@ func main() {
 	more(ctx, c)
 }
 
-// more calls what was added later: several people at once, webhooks, second factors.
+// more calls further operations: bulk invitations, webhooks, second factors.
 func more(ctx context.Context, c *api.Client) {
 	offer := func(email string) api.BulkOffer { return api.BulkOffer{Email: api.NewOptString(email)} }
 	bulk, err := c.InviteBulk(ctx, &api.BulkInput{Invitations: []api.BulkOffer{offer("bulk-ogen@acme.example"), offer("no address")}}, api.InviteBulkParams{})

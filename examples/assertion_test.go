@@ -65,7 +65,7 @@ func TestVerifiers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stolen := strings.Split(other, ".")
+	otherParts := strings.Split(other, ".")
 	d.Advance(-time.Minute)
 	expired := token(messages)
 	lines := []string{
@@ -73,7 +73,7 @@ func TestVerifiers(t *testing.T) {
 		token(reports),
 		expired,
 		other,
-		parts[0] + "." + stolen[1] + "." + stolen[2],
+		parts[0] + "." + otherParts[1] + "." + otherParts[2],
 		encode([]byte(`{"alg":"none","typ":"doorward+jwt","kid":"x"}`)) + "." + parts[1] + ".",
 		encode([]byte(`{"alg":"HS256","typ":"doorward+jwt","kid":"x"}`)) + "." + parts[1] + "." + parts[2],
 		parts[0] + "." + encode([]byte(strings.Replace(string(text), "USER", "OWNER", 1))) + "." + parts[2],
@@ -120,7 +120,7 @@ func TestVerifiers(t *testing.T) {
 	}
 }
 
-// keySite answers 503 wherever keys are looked for.
+// keySite answers 503 to every request for keys, and counts them.
 type keySite struct {
 	*httptest.Server
 	asked atomic.Int64
@@ -136,7 +136,8 @@ func newKeySite(t *testing.T) *keySite {
 	return k
 }
 
-// python returns a Python that has PyJWT: Debian's own, where another is in front of it.
+// python returns a Python that has PyJWT. Debian's own comes first: another one may precede
+// it in PATH.
 func python(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"/usr/bin/python3", need(t, "python3")} {

@@ -14,14 +14,14 @@ func TestCaddy(t *testing.T) {
 	caddy := needCaddy(t)
 	t.Parallel()
 	testGateway(t, open(t, "caddy", func(t *testing.T, folder string) {
-		// It keeps what it knows in the user's home.
+		// Caddy keeps its state in the user's home.
 		run(t, folder, "env", "HOME="+folder, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", caddy, "run", "--config", "Caddyfile", "--adapter", "caddyfile")
 	}))
 }
 
-// needCaddy returns where Caddy is. Debian's is years old, so it is built from
-// its module, which takes minutes: where gateways aren't required it is used if
-// somebody has built it.
+// needCaddy returns the path of Caddy. Debian's is years old, so it is built from its
+// module, which takes minutes. Where gateways aren't required, the test is skipped unless
+// it has been built before.
 func needCaddy(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -36,11 +36,11 @@ func needCaddy(t *testing.T) string {
 	if installed.Required() {
 		mode = "--build"
 	}
-	said, err := exec.Command("../tools/caddy/build.sh", mode).CombinedOutput()
+	out, err := exec.Command("../tools/caddy/build.sh", mode).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
+		t.Fatalf("%v\n%s", err, out)
 	}
-	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	caddy := lines[len(lines)-1]
 	if _, err := os.Stat(caddy); err != nil {
 		installed.Missing(t, fmt.Errorf("no Caddy here: tools/caddy/build.sh builds it: %w", err))

@@ -19,46 +19,46 @@ func (s *site) probe(t *testing.T, gateway string) gatewayprobe.Probe {
 	t.Helper()
 	return gatewayprobe.Probe{
 		URL:    &url.URL{Scheme: "http", Host: gateway, Path: "/messages"},
-		Cookie: "JSESSIONID", Token: s.people["USER"].Token(), Upstream: free(t),
+		Cookie: "JSESSIONID", Token: s.people["USER"].Token(), Upstream: freeAddress(t),
 	}
 }
 
-// wrongs are the findings that something is wrong, by what was checked.
-func wrongs(t *testing.T, p gatewayprobe.Probe) map[string]string {
+// faults runs the probe and returns what is wrong, by what was checked.
+func faults(t *testing.T, p gatewayprobe.Probe) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, f := range p.Run(t.Context()) {
 		if f.Wrong != "" {
 			if found[f.What] = f.Wrong; f.Remedy == "" {
-				t.Errorf("%s: %q, and not what to do", f.What, f.Wrong)
+				t.Errorf("%s: %q, without a remedy", f.What, f.Wrong)
 			}
 		}
 	}
 	return found
 }
 
-// testDoctor: nothing is wrong with the examples.
+// testDoctor: the doctor finds nothing wrong with the examples.
 func testDoctor(t *testing.T, s *site) {
 	p := s.probe(t, s.gateway)
-	if found := wrongs(t, p); len(found) > 0 {
+	if found := faults(t, p); len(found) > 0 {
 		t.Errorf("%q", found)
 	}
 	if n := len(p.Run(t.Context())); n != 14 {
 		t.Errorf("%d checks, want 14", n)
 	}
-	if p.Token = ""; len(p.Run(t.Context())) != 4 || len(wrongs(t, p)) > 0 {
+	if p.Token = ""; len(p.Run(t.Context())) != 4 || len(faults(t, p)) > 0 {
 		t.Errorf("without a session: %+v", p.Run(t.Context()))
 	}
 	s.reached(t)
 }
 
-// broken is nginx's example with a mistake, and how the doctor says it.
+// broken is nginx's example with a mistake, and a part of what the doctor says about it.
 type broken struct {
 	what, says string
 	edit       []string // old and new text, in turn
 }
 
-const asked = "        proxy_pass http://doorward/api/v2/access/check?action=$action;\n"
+const checkPass = "        proxy_pass http://doorward/api/v2/access/check?action=$action;\n"
 
 var brokenNginx = []broken{
 	{"no session", "without a session reaches the service", []string{"auth_request /_doorward;", ""}},
@@ -66,8 +66,8 @@ var brokenNginx = []broken{
 	{"no session", "without Doorward's body", []string{"default                            /_doorward;", "default @bare;", "location @sign_in {", "location @bare { return 401; }\n    location @sign_in {"}},
 	{"sign-in", "loses a part of its address", []string{"$http_host$request_uri;", "$http_host$uri;"}},
 	{"metrics", "anybody can read /metrics", []string{"        return 404;\n", "proxy_set_header Host localhost; proxy_pass http://doorward;\n"}},
-	{"session", "the cookie is dropped", []string{asked, "proxy_set_header Cookie \"\";\n" + asked}},
-	{"session", "401 as a bearer token", []string{asked, "proxy_set_header Authorization \"\";\n" + asked}},
+	{"session", "the cookie is dropped", []string{checkPass, "proxy_set_header Cookie \"\";\n" + checkPass}},
+	{"session", "401 as a bearer token", []string{checkPass, "proxy_set_header Authorization \"\";\n" + checkPass}},
 	{"session", "doesn't learn who is calling", []string{"X-Auth-User    $auth_user;", "X-Auth-User \"\";"}},
 	{"credential", "in Cookie", []string{"proxy_set_header Cookie \"\";", ""}},
 	{"credential", "in Authorization", []string{"proxy_set_header Authorization \"\";", ""}},
@@ -77,43 +77,43 @@ var brokenNginx = []broken{
 	{"Connection", "gets no identity", []string{"proxy_set_header Connection $connection_header;", "proxy_set_header Connection $http_connection;"}},
 	{"overrides", "X-Rewrite-Url", []string{"proxy_set_header X-Rewrite-URL \"\";", ""}},
 	{"other origins", "a POST from a page of another site", []string{"proxy_set_header X-Original-Method $original_method;", ""}},
-	{"WebSockets", "a page of another site can open", []string{asked, "proxy_set_header Origin \"\";\n" + asked}},
-	{"cookies", "picks one", []string{asked, "proxy_set_header Cookie \"JSESSIONID=$cookie_JSESSIONID\";\n" + asked}},
+	{"WebSockets", "a page of another site can open", []string{checkPass, "proxy_set_header Origin \"\";\n" + checkPass}},
+	{"cookies", "picks one", []string{checkPass, "proxy_set_header Cookie \"JSESSIONID=$cookie_JSESSIONID\";\n" + checkPass}},
 	{"paths", "reaches the service as", []string{"if ($request_uri ~* \"^[^?]*(", "if ($request_uri ~* \"^nothing("}},
 	{"Set-Cookie", "can set JSESSIONID", []string{"proxy_hide_header Set-Cookie;", ""}},
 }
 
-// TestDoctorFindsMistakes: each check fails for an nginx that makes just that mistake.
+// TestDoctorFindsMistakes: each check fails for an nginx with just that mistake.
 func TestDoctorFindsMistakes(t *testing.T) {
 	nginx := need(t, "nginx")
 	t.Parallel()
-	launched := func(t *testing.T, folder string) {
+	launch := func(t *testing.T, folder string) {
 		write(t, filepath.Join(folder, "nginx.conf"), nginxMain)
 		run(t, folder, nginx, "-p", folder, "-c", "nginx.conf", "-g", "daemon off; master_process off;")
 	}
-	s := open(t, "nginx", launched)
-	between := obedient(t, s.service.output.lines()[0])
+	s := open(t, "nginx", launch)
+	proxy := newConnectionProxy(t, s.service.output.lines()[0])
 	checked := map[string]bool{"upstream": true}
 	for _, b := range brokenNginx {
 		checked[b.what] = true
 		t.Run(b.what+" "+b.says, func(t *testing.T) {
-			p := s.probe(t, free(t))
+			p := s.probe(t, freeAddress(t))
 			service := s.service.output.lines()[0]
 			if b.what == "Connection" {
-				service = between
+				service = proxy
 			}
 			folder := configured(t, "nginx", map[string]string{gatewayPort: port(p.URL.Host), doorwardPort: port(s.server.Node.Address()), servicePort: port(service)})
 			damage(t, filepath.Join(folder, "doorward.conf"), b.edit)
-			launched(t, folder)
-			eventually(t, "nginx listens", func() bool { return listens(p.URL.Host) })
-			if found := wrongs(t, p); !strings.Contains(found[b.what], b.says) {
+			launch(t, folder)
+			eventually(t, "nginx listens", func() bool { return isListening(p.URL.Host) })
+			if found := faults(t, p); !strings.Contains(found[b.what], b.says) {
 				t.Errorf("found %q, want %s: %s", found, b.what, b.says)
 			}
 		})
 	}
 	p := s.probe(t, s.gateway)
 	p.Upstream = s.service.output.lines()[0]
-	if found := wrongs(t, p); !strings.Contains(found["upstream"], "answers 200 without the gateway") {
+	if found := faults(t, p); !strings.Contains(found["upstream"], "answers 200 without the gateway") {
 		t.Errorf("a service that anybody reaches: %q", found)
 	}
 	for _, f := range p.Run(t.Context()) {
@@ -123,7 +123,7 @@ func TestDoctorFindsMistakes(t *testing.T) {
 	}
 }
 
-// damage replaces texts that stand in the file.
+// damage replaces texts of the file: old and new in turn.
 func damage(t *testing.T, file string, edit []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -139,24 +139,25 @@ func damage(t *testing.T, file string, edit []string) {
 	write(t, file, string(text))
 }
 
-// obedient is a second proxy before the service, which removes what Connection names.
-func obedient(t *testing.T, service string) string {
+// newConnectionProxy starts a proxy in front of the service that removes the headers that
+// Connection names.
+func newConnectionProxy(t *testing.T, service string) string {
 	t.Helper()
 	proxy := httptest.NewServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: service}))
 	t.Cleanup(proxy.Close)
 	return strings.TrimPrefix(proxy.URL, "http://")
 }
 
-// TestDoctorWithoutAGateway: nobody there, and a service without one.
+// TestDoctorWithoutAGateway: no server listens, or it is another program.
 func TestDoctorWithoutAGateway(t *testing.T) {
-	nobody := gatewayprobe.Probe{URL: &url.URL{Scheme: "http", Host: free(t), Path: "/messages"}, Cookie: "JSESSIONID", Token: "x"}
-	if found := wrongs(t, nobody); !strings.Contains(found["no session"], "refused") || !strings.Contains(found["session"], "refused") {
-		t.Errorf("nobody there: %q", found)
+	nobody := gatewayprobe.Probe{URL: &url.URL{Scheme: "http", Host: freeAddress(t), Path: "/messages"}, Cookie: "JSESSIONID", Token: "x"}
+	if found := faults(t, nobody); !strings.Contains(found["no session"], "refused") || !strings.Contains(found["session"], "refused") {
+		t.Errorf("no server listens: %q", found)
 	}
 	page := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(page.Close)
 	other := gatewayprobe.Probe{URL: &url.URL{Scheme: "http", Host: strings.TrimPrefix(page.URL, "http://"), Path: "/messages"}, Cookie: "JSESSIONID", Token: "x"}
-	if found := wrongs(t, other); !strings.Contains(found["no session"], "404") || !strings.Contains(found["session"], "404") {
+	if found := faults(t, other); !strings.Contains(found["no session"], "404") || !strings.Contains(found["session"], "404") {
 		t.Errorf("another server: %q", found)
 	}
 }

@@ -26,7 +26,7 @@ func TestEnvoy(t *testing.T) {
 
 // TestEnvoyBeforePathOverride replays the same with path_prefix, which is what
 // Envoy before 1.38 and Istio have: they write it in front of the client's own
-// path and query, and change nothing of these.
+// path and query, which they don't change.
 func TestEnvoyBeforePathOverride(t *testing.T) {
 	manager := connectionManager(t)
 	t.Parallel()
@@ -57,8 +57,8 @@ func filter(manager settings, name string) settings {
 	return settings{}
 }
 
-// httpServiceFor is that of the route which needs the action, or of the filter
-// where there is none.
+// httpServiceFor returns the http_service of the route that needs the action, or that of the
+// filter if no route does.
 func httpServiceFor(t *testing.T, manager settings, action string) settings {
 	t.Helper()
 	service := filter(manager, extAuthz).at("http_service")
@@ -68,7 +68,7 @@ func httpServiceFor(t *testing.T, manager settings, action string) settings {
 		}
 	}
 	if service.at("path_override").text() != "/api/v2/access/check?action="+action {
-		t.Fatalf("no route asks for %s", action)
+		t.Fatalf("neither a route nor the filter asks for %s", action)
 	}
 	return service
 }
@@ -77,8 +77,8 @@ func routesOf(manager settings) []settings {
 	return manager.at("route_config", "virtual_hosts").list()[0].at("routes").list()
 }
 
-// envoyAsks returns the question: the request's own method, and of its headers
-// Authorization and those allowed, after header_mutation.
+// envoyAsks returns Envoy's question about a request: with its method, and, after
+// header_mutation, its Authorization and the allowed headers.
 func envoyAsks(t *testing.T, address string, manager settings, r *http.Request) *http.Request {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), r.Method, address, nil)

@@ -16,8 +16,8 @@ func TestHAProxy(t *testing.T) {
 	}))
 }
 
-// TestHAProxyWithABrokenScript: a failed script must not allow the request. HAProxy
-// treats it as completed, and would continue to the service.
+// TestHAProxyWithABrokenScript: a failed script must not allow the request. HAProxy treats
+// a failed script as completed, and would continue to the service.
 func TestHAProxyWithABrokenScript(t *testing.T) {
 	haproxy := need(t, "haproxy")
 	t.Parallel()

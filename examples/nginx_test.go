@@ -30,7 +30,7 @@ func TestNginx(t *testing.T) {
 		write(t, filepath.Join(folder, "nginx.conf"), nginxMain)
 		run(t, folder, nginx, "-p", folder, "-c", "nginx.conf", "-g", "daemon off; master_process off;")
 	})
-	t.Run("the question is nginx's alone", func(t *testing.T) { testNginxQuestion(t, s) })
+	t.Run("only nginx asks Doorward", func(t *testing.T) { testNginxQuestion(t, s) })
 	testGateway(t, s)
 }
 

@@ -19,10 +19,10 @@ import (
 
 // replayed is a gateway simulated from its documentation and its example.
 type replayed struct {
-	// ask returns the question about a request that has reached the gateway, on
-	// a route that needs the action.
+	// ask returns the gateway's question to Doorward about a request, on a route that
+	// needs the action.
 	ask func(t *testing.T, server string, action string, r *http.Request) *http.Request
-	// pass returns the headers that the service then gets.
+	// pass returns the headers that the service gets after an answer of 200.
 	pass func(r *http.Request, answer http.Header) http.Header
 }
 
@@ -167,7 +167,7 @@ func replaySpoofing(t *testing.T, s *site, g replayed, send sender) {
 	passed := g.pass(r, got.header)
 	wantPassed(t, passed, viewer.identity)
 	for name, values := range passed {
-		judgeHeader(t, name, values)
+		checkHeader(t, name, values)
 	}
 }
 
@@ -216,9 +216,9 @@ func (s settings) texts() (all []string) {
 	return all
 }
 
-// identityHeaders are the identity, sorted.
+// identityHeaders returns the names of the identity headers, sorted.
 func identityHeaders() []string {
-	all := strings.Split(everyName, ", ")
+	all := strings.Split(identityNames, ", ")
 	slices.Sort(all)
 	return all
 }

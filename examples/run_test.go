@@ -58,7 +58,7 @@ func run(t *testing.T, folder string, command ...string) *program {
 	t.Cleanup(func() {
 		p.end()
 		if t.Failed() {
-			t.Logf("%s said:\n%s", filepath.Base(command[0]), p.output)
+			t.Logf("output of %s:\n%s", filepath.Base(command[0]), p.output)
 		}
 	})
 	return p
@@ -87,8 +87,8 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// free returns an unused address of loopback.
-func free(t *testing.T) string {
+// freeAddress returns an unused address of loopback.
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -98,7 +98,7 @@ func free(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func listens(address string) bool {
+func isListening(address string) bool {
 	c, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
 		return false
@@ -118,9 +118,9 @@ var upstreamProgram = sync.OnceValues(func() (string, error) {
 	}
 	scratch = folder
 	file := filepath.Join(folder, "upstream")
-	said, err := exec.Command("go", "build", "-o", file, "./upstream").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", file, "./upstream").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build the service: %w\n%s", err, said)
+		return "", fmt.Errorf("build the service: %w\n%s", err, out)
 	}
 	return file, nil
 })
@@ -176,7 +176,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// The helpers need tests: a helper that never ran would look like one that passed.
+// The helpers need tests of their own: one that does nothing would let every test pass.
 
 func TestProgramsEndWithTheTest(t *testing.T) {
 	file, err := upstreamProgram()
@@ -188,11 +188,11 @@ func TestProgramsEndWithTheTest(t *testing.T) {
 		p := run(t, ".", file, "-listen", "127.0.0.1:0")
 		eventually(t, "the service says its address", func() bool { return len(p.output.lines()) > 0 })
 		address = p.output.lines()[0]
-		if !listens(address) {
+		if !isListening(address) {
 			t.Errorf("nobody listens on %s", address)
 		}
 	})
-	if listens(address) {
+	if isListening(address) {
 		t.Errorf("the service still listens on %s", address)
 	}
 }
@@ -218,11 +218,11 @@ func TestProgramsEndWithAKilledTest(t *testing.T) {
 	}
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), killed+"="+file)
-	said, err := child.Output()
-	_, address, found := strings.Cut(string(said), "\nlistens ")
+	out, err := child.Output()
+	_, address, found := strings.Cut(string(out), "\nlistens ")
 	if err == nil || !found {
-		t.Fatalf("the child ended with %v and said %q", err, said)
+		t.Fatalf("the child ended with %v and printed %q", err, out)
 	}
 	address = strings.TrimSpace(address)
-	eventually(t, "nobody listens on "+address, func() bool { return !listens(address) })
+	eventually(t, "nobody listens on "+address, func() bool { return !isListening(address) })
 }

@@ -21,13 +21,13 @@ import (
 // site is a gateway with Doorward and the service behind it. All three run as in
 // production, on free ports of loopback.
 type site struct {
-	test    *testing.T // whose programs they are
+	test    *testing.T // ends the programs when it ends
 	example string     // the folder of the gateway
 	gateway string     // host:port
 	server  *doorwardtest.Server
 	service *program
-	seen    int // lines of the service that were examined
-	looks   int
+	seen    int // lines of the service's log that reached has returned or skipped
+	marks   int // requests that reached has sent
 	people  map[string]person
 }
 
@@ -44,7 +44,8 @@ type identity struct {
 	AAL                                     string
 }
 
-// subject is whom a signed assertion is about. TestVerifiers verifies the signatures.
+// subject is the person or key that a signed assertion is about. TestVerifiers tests the
+// signatures.
 type subject string
 
 // UnmarshalText is for encoding/json.
@@ -84,13 +85,13 @@ func open(t *testing.T, example string, launch func(t *testing.T, folder string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{test: t, example: example, gateway: free(t), service: run(t, ".", file, "-listen", "127.0.0.1:0")}
+	s := &site{test: t, example: example, gateway: freeAddress(t), service: run(t, ".", file, "-listen", "127.0.0.1:0")}
 	s.server = doorwardtest.Start(t, doorwardtest.BaseURL("http://"+s.gateway), doorwardtest.TrustLoopback(), doorwardtest.Audiences("https://service.example"), listenOn("127.0.0.1:0"))
 	eventually(t, "the service says its address", func() bool { return len(s.service.output.lines()) > 0 })
 	launch(t, configured(t, example, map[string]string{
 		gatewayPort: port(s.gateway), doorwardPort: port(s.server.Node.Address()), servicePort: port(s.service.output.lines()[0]),
 	}))
-	eventually(t, "the gateway listens", func() bool { return listens(s.gateway) })
+	eventually(t, "the gateway listens", func() bool { return isListening(s.gateway) })
 	s.seen = 1
 	s.populate(t)
 	return s
@@ -107,13 +108,13 @@ func listenOn(address string) doorwardtest.Option {
 func (s *site) populate(t *testing.T) {
 	t.Helper()
 	acme := s.server.Tenant("Acme")
-	s.people = map[string]person{"OWNER": s.known(t, acme, acme.Owner, "OWNER")}
+	s.people = map[string]person{"OWNER": s.signIn(t, acme, acme.Owner, "OWNER")}
 	for _, role := range roles[1:] {
-		s.people[role] = s.known(t, acme, acme.Join(strings.ToLower(role)+"@acme.example", role), role)
+		s.people[role] = s.signIn(t, acme, acme.Join(strings.ToLower(role)+"@acme.example", role), role)
 	}
 }
 
-func (s *site) known(t *testing.T, in *doorwardtest.Tenant, p *doorwardtest.Person, role string) person {
+func (s *site) signIn(t *testing.T, in *doorwardtest.Tenant, p *doorwardtest.Person, role string) person {
 	t.Helper()
 	p.Login()
 	return person{p, identity{User: p.ID, Tenant: in.ID, Role: role, Email: p.Email, Session: sessionOf(t, p), Assertion: subject(p.ID), AAL: "1"}}
@@ -201,8 +202,8 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// last closes the connection, so that everything before it was answered when the
-// gateway closes it.
+// last asks the gateway to close the connection, which it does after it has answered
+// everything before.
 const last = "GET /healthz HTTP/1.1\r\nHost: last.example\r\nConnection: close\r\n\r\n"
 
 // raw sends arbitrary bytes and returns all answers before the gateway closed the
@@ -224,9 +225,9 @@ func (s *site) raw(t *testing.T, text string) []answer {
 // answers reads the answers that are HTTP: closing the connection on invalid input is
 // also an answer.
 func answers(from io.Reader) (all []answer) {
-	came := bufio.NewReader(from)
+	reader := bufio.NewReader(from)
 	for {
-		res, err := http.ReadResponse(came, nil)
+		res, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			return all
 		}
@@ -235,13 +236,13 @@ func answers(from io.Reader) (all []answer) {
 	}
 }
 
-// reached returns the service's log lines since the last call. Lines of answered
-// requests may be delayed, so it sends a request of its own and waits for its line.
+// reached returns the service's log lines since the last call: the requests that reached it.
+// A line may follow the answer, so it sends a request of its own and waits for its line.
 func (s *site) reached(t *testing.T) []string {
 	t.Helper()
-	s.looks++
-	mark := fmt.Sprintf("GET /look/%d  ", s.looks)
-	res, err := client.Get(fmt.Sprintf("http://%s/look/%d", s.service.output.lines()[0], s.looks))
+	s.marks++
+	mark := fmt.Sprintf("GET /mark/%d  ", s.marks)
+	res, err := client.Get(fmt.Sprintf("http://%s/mark/%d", s.service.output.lines()[0], s.marks))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,22 +11,22 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// testStepUp: where the model demands a recent proof, a browser that opens a page is led to
-// prove its session again and back; everything else gets the 403 of RFC 9470, unchanged.
+// testStepUp: where the model demands a recent proof, a browser that opens a page is sent to
+// the step-up page and back; everything else gets the 403 of RFC 9470, unchanged.
 func testStepUp(t *testing.T, s *site) {
 	const strict = "actions:\n" +
 		"  message.send: {roles: [OWNER, ADMIN, USER]}\n" +
 		"  message.read: {roles: [OWNER, ADMIN, USER, VIEWER]}\n" +
 		"  report.read: {roles: [OWNER, ADMIN, USER, VIEWER], stepUp: %t}\n"
-	demand := func(is bool) {
+	demandProof := func(isDemanded bool) {
 		t.Helper()
 		by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Operator}}
-		if _, err := s.server.Node.App.Models.Apply(t.Context(), by, fmt.Sprintf(strict, is), nil, true); err != nil {
+		if _, err := s.server.Node.App.Models.Apply(t.Context(), by, fmt.Sprintf(strict, isDemanded), nil, true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	demand(true)
-	defer demand(false)
+	demandProof(true)
+	defer demandProof(false)
 	s.server.Advance(doorward.DefaultStepUp + time.Minute)
 	viewer, origin := s.people["VIEWER"], "http://"+s.gateway
 	for _, path := range []string{"/reports/daily?a=b&c=d", "/reports?original=/x"} {
@@ -41,7 +41,7 @@ func testStepUp(t *testing.T, s *site) {
 			}
 		}
 		form := url.Values{"password": {"four quiet green llamas"}}.Encode()
-		back := s.raw(t, head("POST "+to, "Cookie: JSESSIONID="+viewer.Token(), "Content-Type: application/x-www-form-urlencoded", "Content-Length: "+fmt.Sprint(len(form)))+form)
+		back := s.raw(t, viewerRequest("POST "+to, "Cookie: JSESSIONID="+viewer.Token(), "Content-Type: application/x-www-form-urlencoded", "Content-Length: "+fmt.Sprint(len(form)))+form)
 		if len(back) == 0 || back[0].status != http.StatusSeeOther || back[0].header.Get("Location") != path {
 			t.Fatalf("the proof for %s answers %+v", path, back)
 		}
@@ -58,7 +58,7 @@ func testStepUp(t *testing.T, s *site) {
 	}
 	wantProblem(t, s.ask(t, viewer.Token(), "POST /messages", "", page[:2]...), http.StatusForbidden, "forbidden")
 	s.reached(t)
-	for role, p := range s.people { // the tests that follow use sessions of now
+	for role, p := range s.people { // the following tests need fresh sessions
 		p.Login()
 		p.Session = sessionOf(t, p.Person)
 		s.people[role] = p

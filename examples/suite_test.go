@@ -58,10 +58,10 @@ func testRoles(t *testing.T, s *site) {
 				continue
 			}
 			e := got.echo(t)
-			if e.Identity != p.identity || e.Method != method || e.Path != path || !s.named(e.Host) {
+			if e.Identity != p.identity || e.Method != method || e.Path != path || !s.isOwnHost(e.Host) {
 				t.Errorf("%s %s: the service got %+v, want %+v", role, route, e, p.identity)
 			}
-			if e.Headers.Get("X-Forwarded-For") != "127.0.0.1" || e.Headers.Get("X-Forwarded-Proto") != "http" || !s.named(e.Headers.Get("X-Forwarded-Host")) {
+			if e.Headers.Get("X-Forwarded-For") != "127.0.0.1" || e.Headers.Get("X-Forwarded-Proto") != "http" || !s.isOwnHost(e.Headers.Get("X-Forwarded-Host")) {
 				t.Errorf("%s %s: the service gets %v", role, route, e.Headers)
 			}
 		}
@@ -71,10 +71,12 @@ func testRoles(t *testing.T, s *site) {
 	}
 }
 
-// named reports whether the host is the gateway's, with or without its port.
-func (s *site) named(host string) bool { return host == s.gateway || host+port(s.gateway) == s.gateway }
+// isOwnHost reports whether the host is the gateway's, with or without its port.
+func (s *site) isOwnHost(host string) bool {
+	return host == s.gateway || host+port(s.gateway) == s.gateway
+}
 
-// wantProblem checks for a refusal by Doorward, unchanged.
+// wantProblem checks that the answer is this refusal by Doorward, unchanged.
 func wantProblem(t *testing.T, got answer, status int, code string) {
 	t.Helper()
 	if p := got.problem(); got.status != status || p.Code != code || p.Status != status {
@@ -100,7 +102,7 @@ func testRefusals(t *testing.T, s *site) {
 	}
 	for _, route := range []string{"PUT /messages", "DELETE /messages/msg_1", "POST /reports", "OPTIONS /messages", "PROPFIND /reports"} {
 		if got := s.ask(t, s.people["OWNER"].Token(), route, ""); got.status != http.StatusMethodNotAllowed {
-			t.Errorf("%s is in no table of routes, but got %d %s", route, got.status, got.body)
+			t.Errorf("%s isn't in the table of routes, but got %d %s", route, got.status, got.body)
 		}
 	}
 	if lines := s.reached(t); len(lines) > 0 {
@@ -115,7 +117,7 @@ func testBodies(t *testing.T, s *site) {
 	if e := s.ask(t, token, "POST /messages", long, "Content-Type", "text/plain").echo(t); e.BodyBytes != len(long) {
 		t.Errorf("the service got %d bytes of %d", e.BodyBytes, len(long))
 	}
-	got := s.raw(t, strings.ReplaceAll(head("POST /messages", "Transfer-Encoding: chunked"), "{viewer}", token)+chunked("hello"))
+	got := s.raw(t, strings.ReplaceAll(viewerRequest("POST /messages", "Transfer-Encoding: chunked"), "{viewer}", token)+chunked("hello"))
 	if len(got) == 0 || got[0].status != http.StatusOK || got[0].echo(t).BodyBytes != 5 {
 		t.Errorf("a chunked body: %v", got)
 	}
@@ -204,7 +206,7 @@ func testSigningIn(t *testing.T, s *site) {
 	} {
 		to := ""
 		for _, headers := range [][]string{page, page[:2]} { // over plain HTTP browsers send no Sec-Fetch-Mode
-			got := s.raw(t, exact("GET "+path+" HTTP/1.1", append([]string{"Host: " + s.gateway}, lines(headers)...)...))
+			got := s.raw(t, rawRequest("GET "+path+" HTTP/1.1", append([]string{"Host: " + s.gateway}, lines(headers)...)...))
 			if len(got) == 0 || got[0].status != http.StatusFound || got[0].header.Get("Cache-Control") != "no-store" {
 				t.Fatalf("%s: %+v", path, got)
 			}
@@ -213,12 +215,12 @@ func testSigningIn(t *testing.T, s *site) {
 			}
 		}
 		form := url.Values{"email": {"viewer@acme.example"}, "password": {"four quiet green llamas"}}.Encode()
-		back := s.raw(t, head("POST "+to, "Content-Type: application/x-www-form-urlencoded", "Content-Length: "+fmt.Sprint(len(form)))+form)
+		back := s.raw(t, viewerRequest("POST "+to, "Content-Type: application/x-www-form-urlencoded", "Content-Length: "+fmt.Sprint(len(form)))+form)
 		if len(back) == 0 || back[0].status != http.StatusSeeOther || back[0].header.Get("Location") != path {
 			t.Errorf("the login for %s answers %+v", path, back)
 		}
 	}
-	foreign := s.raw(t, exact("GET /reports HTTP/1.1", append([]string{"Host: evil.example"}, lines(page)...)...))
+	foreign := s.raw(t, rawRequest("GET /reports HTTP/1.1", append([]string{"Host: evil.example"}, lines(page)...)...))
 	if to := strings.TrimPrefix(foreign[0].header.Get("Location"), "http://evil.example"); to != "/login?original=http://evil.example/reports" {
 		t.Errorf("another host leads to %q", to)
 	}
@@ -231,7 +233,7 @@ func testSigningIn(t *testing.T, s *site) {
 	viewer := s.people["VIEWER"].Token()
 	wantProblem(t, s.ask(t, viewer, "POST /messages", "", page[:2]...), http.StatusForbidden, "forbidden")
 	if got := s.ask(t, viewer, "GET /reports", "", page...); got.status != http.StatusOK {
-		t.Errorf("who is signed in gets %d", got.status)
+		t.Errorf("a signed-in browser gets %d", got.status)
 	}
 	for _, line := range s.reached(t) {
 		if !strings.HasPrefix(line, "GET /reports usr_") {
@@ -269,7 +271,7 @@ func testCookies(t *testing.T, s *site) {
 		{"in another header", "/reports", []string{"Cookie2: " + mine, "X-Cookie: " + mine}, false},
 		{"in the query", "/reports?JSESSIONID=" + user.Token(), nil, false},
 	} {
-		got := s.raw(t, exact("GET "+test.path+" HTTP/1.1", append([]string{"Host: gateway.example"}, test.headers...)...))
+		got := s.raw(t, rawRequest("GET "+test.path+" HTTP/1.1", append([]string{"Host: gateway.example"}, test.headers...)...))
 		if len(got) == 0 {
 			t.Fatalf("%s: no answer", test.name)
 		}
@@ -285,8 +287,8 @@ func testCookies(t *testing.T, s *site) {
 	}
 }
 
-// testDoorward: the gateway also leads to Doorward, on the same origin, where the
-// browser gets the cookie.
+// testDoorward: Doorward itself is behind the gateway too, on the same origin, so that the
+// browser sends its cookie to both.
 func testDoorward(t *testing.T, s *site) {
 	body := `{"email": "user@acme.example", "password": "four quiet green llamas"}`
 	got := s.ask(
@@ -458,8 +460,8 @@ func testOutage(t *testing.T, s *site) {
 	wantUnavailable(t, s.ask(t, token, "POST /messages", ""))
 	wantUnavailable(t, s.ask(t, token, "GET /reports", ""))
 	wantUnavailable(t, s.ask(t, "", "GET /reports", ""))
-	deaf(t, s.server.Node.Address())
-	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); { // the gateway may first have to notice
+	listenWithoutAnswering(t, s.server.Node.Address())
+	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); { // the gateway may take a while to notice
 		began := time.Now()
 		wantUnavailable(t, s.ask(t, token, "POST /messages", ""))
 		if took := time.Since(began); took > 4*time.Second {
@@ -472,15 +474,15 @@ func testOutage(t *testing.T, s *site) {
 	}
 }
 
-// testTooMany: each check is answered with 429, in place of Doorward, as for a key that
-// is used too often.
+// testTooMany: a server in Doorward's place answers each check with 429, as Doorward does
+// for a key that is used too often.
 func testTooMany(t *testing.T, s *site) {
 	l, err := net.Listen("tcp", s.server.Node.Address())
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/problems/") { // by which gateways see that it is there
+		if strings.HasPrefix(r.URL.Path, "/problems/") { // a gateway's health check
 			return
 		}
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -512,8 +514,8 @@ func wantUnavailable(t *testing.T, got answer) {
 	}
 }
 
-// deaf listens on an address and never answers.
-func deaf(t *testing.T, address string) {
+// listenWithoutAnswering listens on an address and never answers.
+func listenWithoutAnswering(t *testing.T, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {

@@ -32,13 +32,13 @@ func TestTraefik(t *testing.T) {
 			for name := range stripped {
 				h.Del(name)
 			}
-			withoutForwarded(h)
+			removeForwarded(h)
 			return h
 		},
 	})
 }
 
-// forwardAuth is the middleware that asks for the action.
+// forwardAuth returns the middleware that asks for the action.
 func forwardAuth(t *testing.T, routes settings, action string) settings {
 	t.Helper()
 	fa := routes.at("middlewares", strings.ReplaceAll(action, ".", "-"), "forwardAuth")
@@ -48,9 +48,8 @@ func forwardAuth(t *testing.T, routes settings, action string) settings {
 	return fa
 }
 
-// traefikAsks returns the question: GET, with the headers of the request but
-// those of the connection; what the client says with X-Forwarded-* is replaced,
-// unless it is trusted.
+// traefikAsks returns Traefik's question about a request: a GET with its headers, except
+// Connection and Upgrade. The client's X-Forwarded-* are replaced unless they are trusted.
 func traefikAsks(t *testing.T, server string, fa settings, r *http.Request) *http.Request {
 	t.Helper()
 	address, err := url.Parse(fa.at("address").text())
@@ -66,7 +65,7 @@ func traefikAsks(t *testing.T, server string, fa settings, r *http.Request) *htt
 	q.Header.Del("Connection")
 	q.Header.Del("Upgrade")
 	if trusted, _ := fa.at("trustForwardHeader").node.(bool); !trusted {
-		withoutForwarded(q.Header)
+		removeForwarded(q.Header)
 	}
 	ip, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -83,7 +82,7 @@ func traefikAsks(t *testing.T, server string, fa settings, r *http.Request) *htt
 	return q
 }
 
-func withoutForwarded(h http.Header) {
+func removeForwarded(h http.Header) {
 	for name := range h {
 		if strings.HasPrefix(name, "X-Forwarded-") {
 			delete(h, name)

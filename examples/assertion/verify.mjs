@@ -24,7 +24,7 @@ export function verifier(issuer, audience) {
 	}
 
 	// The keys are kept for 300 s, and read again for an unknown one, at most every 5 s. While
-	// they can't be read, those known before go on verifying.
+	// they can't be read, the known ones stay in use.
 	async function keyOf(id) {
 		const age = performance.now() - readAt;
 		if (age > (keys.has(id) ? 300_000 : 5_000) && performance.now() - triedAt > 5_000) {

@@ -24,7 +24,7 @@ class KeysUnavailable(Exception):
 
 class Keys:
     """The published keys. They are kept for 300 s, and read again for an unknown one, at most
-    every 5 s. While they can't be read, those known before go on verifying."""
+    every 5 s. While they can't be read, the known ones stay in use."""
 
     def __init__(self, address):
         self.address, self.known, self.read_at, self.tried_at = address, {}, -math.inf, -math.inf
@@ -48,7 +48,7 @@ class Keys:
                 found = json.load(answer)["keys"]
             self.known, self.read_at = {key["kid"]: jwt.PyJWK(key).key for key in found}, now
         except (OSError, ValueError, KeyError, jwt.PyJWTError):
-            pass  # those known before go on verifying
+            pass  # the known ones stay in use
 
 
 def verifier(issuer, audience):

@@ -11,8 +11,8 @@ const boards = new Map(); // messages by tenant
 const app = express();
 app.set("trust proxy", "loopback");
 
-// A browser that opens the page is led to sign in, and back. Other refusals stay problems,
-// and 503 is one of them: a restart of Doorward signs nobody out.
+// A browser that isn't signed in is sent to the login page, and back. All other refusals stay
+// problems, also 503: a restart of Doorward signs nobody out.
 const page = protect(doorward, "message.read", {
 	onRefused(error, req, res, next) {
 		if (error instanceof Unauthenticated) return res.redirect(303, `/login?return=${encodeURIComponent("/board")}`);
@@ -35,8 +35,8 @@ app.post("/board/messages", protect(doorward, "message.send"), express.text({ li
 	res.sendStatus(201);
 });
 
-// What can't be undone asks for a proof that is at most PROOF_AGE seconds old: without it the
-// answer is 403 step_up_required.
+// Clearing the board can't be undone, so it needs a proof of identity that is at most PROOF_AGE
+// seconds old: without it the answer is 403 step_up_required.
 app.delete("/board/messages", protect(doorward, "settings.manage", { maxAge: Number(PROOF_AGE) }), (req, res) => {
 	boards.delete(req.doorward.tenantId);
 	res.sendStatus(204);

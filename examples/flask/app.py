@@ -11,7 +11,7 @@ client = doorward.Client(os.environ.get("DOORWARD", "http://127.0.0.1:8080"))
 
 
 def action(environ):
-    """What a request needs; False is open to all."""
+    """Returns the action that a request needs, or False if it is open to all."""
     if environ["PATH_INFO"] == "/":
         return False
     return "report.read" if environ["REQUEST_METHOD"] in ("GET", "HEAD") else "settings.manage"

@@ -1,13 +1,14 @@
--- The action "doorward" asks Doorward, at the address given, whether the request
--- may do what the variable txn.action names. On yes it sets the identity headers
--- and the variable txn.allowed; a refusal it answers as Doorward does, but for a browser
--- that opens a page, whose address is then in txn.page, with a redirect: to the login, or
--- to a new proof. When it can do neither, it does nothing, and haproxy.cfg refuses what
--- isn't allowed.
+-- The action "doorward" asks Doorward, at the address given, whether the request may do
+-- the action in the variable txn.action.
+--
+-- If so, it sets the identity headers and the variable txn.allowed. A refusal is answered
+-- as Doorward answers it; only a browser that opens a page, whose address haproxy.cfg has
+-- put into txn.page, is redirected, to the login or to the step-up. Without an answer of
+-- Doorward's it does nothing, and haproxy.cfg refuses the request with 503.
 
--- What Doorward needs to see: credentials, where a browser's request comes from,
+-- The headers that Doorward needs: credentials, where a browser's request comes from,
 -- and whether it would open a WebSocket.
-local asked = {
+local forwarded = {
 	"cookie", "authorization", "origin", "sec-fetch-site", "user-agent", "x-forwarded-for", "x-request-id",
 	"upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol",
 }
@@ -31,7 +32,7 @@ end
 
 local function question(txn)
 	local sent, headers = txn.http:req_get_headers(), {}
-	for _, name in ipairs(asked) do
+	for _, name in ipairs(forwarded) do
 		local all = values(sent, name)
 		if #all > 0 then
 			headers[name] = all
@@ -73,9 +74,9 @@ local function allow(txn, answer)
 	txn:set_var("txn.allowed", true)
 end
 
--- The page for a browser that was refused, if there is one. What needs a recent proof is
--- the 403 of RFC 9470.
-local function way_on(answer)
+-- The page to which a refused browser is redirected, if any. A 403 with the challenge of
+-- RFC 9470 asks for a recent proof of identity.
+local function redirect_target(answer)
 	if answer.status == 401 then
 		return "/login?"
 	end
@@ -93,8 +94,8 @@ core.register_action("doorward", { "http-req" }, function(txn, address)
 	})
 	if answer.status == 200 then
 		allow(txn, answer)
-	elseif txn:get_var("txn.page") and way_on(answer) then
-		redirect(txn, way_on(answer) .. txn:get_var("txn.page"))
+	elseif txn:get_var("txn.page") and redirect_target(answer) then
+		redirect(txn, redirect_target(answer) .. txn:get_var("txn.page"))
 	elseif values(answer.headers, "content-type")[1] == "application/problem+json" then
 		refuse(txn, answer)
 	end

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/client"
 )
 
-// guard returns the middleware in front of a handler that needs action. In the handler,
+// A guard returns the middleware for handlers that need the action. In the handler,
 // client.From returns the caller.
 type guard func(action string) func(http.Handler) http.Handler
 
@@ -25,17 +25,16 @@ func askDoorward(url string) (guard, error) {
 }
 
 // behindGateway saves the second check where a gateway has already checked. It trusts
-// everybody who can connect, so it insists on an address that only programs on this
-// machine reach. The gateway's configuration (nginx.conf) then says which action a
-// request needs.
+// everybody who can connect, so it refuses an address that other machines can reach. The
+// gateway's configuration (nginx.conf) then says which action a request needs.
 func behindGateway(listen string) (guard, error) {
-	if !loopback(listen) {
+	if !isLoopback(listen) {
 		return nil, fmt.Errorf("behind a gateway it listens on loopback only, since it trusts every client that connects; not on %s", listen)
 	}
-	return func(string) func(http.Handler) http.Handler { return believeGateway }, nil
+	return func(string) func(http.Handler) http.Handler { return trustGateway }, nil
 }
 
-func believeGateway(next http.Handler) http.Handler {
+func trustGateway(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, ok := client.FromGateway(r)
 		if !ok {
@@ -47,7 +46,7 @@ func believeGateway(next http.Handler) http.Handler {
 	})
 }
 
-func loopback(listen string) bool {
+func isLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		return false

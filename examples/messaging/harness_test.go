@@ -25,8 +25,8 @@ func messaging(t *testing.T, args ...string) string {
 }
 
 // start runs a program until the test ends in any way: the shell kills it when its own
-// standard input closes. It returns once the program has written a line with ready in
-// it, with the output from that line on.
+// standard input closes. It returns once the program has written a line that contains
+// ready, with that line from ready on.
 func start(t *testing.T, environ []string, ready string, command ...string) string {
 	t.Helper()
 	const keeper = `"$@" </dev/null & read -r _; kill -TERM $!; wait $!`
@@ -55,7 +55,7 @@ func start(t *testing.T, environ []string, ready string, command ...string) stri
 			t.Logf("%s ended with %v", filepath.Base(command[0]), err)
 		}
 		if t.Failed() {
-			t.Logf("%s said:\n%s", filepath.Base(command[0]), output)
+			t.Logf("output of %s:\n%s", filepath.Base(command[0]), output)
 		}
 	})
 	for {
@@ -88,8 +88,8 @@ func nginx(t *testing.T, front, doorward, messaging string) {
 	start(t, nil, "start worker process ", program, "-p", folder, "-c", conf, "-e", "stderr")
 }
 
-// nginxConf returns the configuration with other addresses, and fails unless it has
-// each replaced one once.
+// nginxConf returns the configuration with other addresses, and fails unless each replaced
+// address occurs once.
 func nginxConf(t *testing.T, front, doorward, messaging string) []byte {
 	t.Helper()
 	conf, err := os.ReadFile("nginx.conf")

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("messaging", flag.ExitOnError)
 	listen := flags.String("listen", "localhost:8090", "`address` to serve on, HOST:PORT")
 	doorward := flags.String("doorward", "http://localhost:8080", "`URL` of the Doorward to ask")
-	behind := flags.Bool("behind-gateway", false, "believe the gateway's X-Auth-* headers instead; loopback only")
+	behind := flags.Bool("behind-gateway", false, "trust the gateway's X-Auth-* headers instead; loopback only")
 	_ = flags.Parse(args) // ExitOnError
 
 	guard, err := askDoorward(*doorward)

@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/client"
 )
 
-// alone is the service without Doorward, with who as the caller.
-func alone(s *service, who client.Identity) func(method, path, body string) (int, string) {
+// withCaller returns a function that calls the service as who, without Doorward.
+func withCaller(s *service, who client.Identity) func(method, path, body string) (int, string) {
 	h := handler(s, func(string) func(http.Handler) http.Handler {
 		return func(next http.Handler) http.Handler { return next }
 	})
@@ -24,8 +24,8 @@ func alone(s *service, who client.Identity) func(method, path, body string) (int
 
 func TestTenantsSeeTheirOwn(t *testing.T) {
 	s := newService()
-	ann := alone(s, client.Identity{TenantID: "tnt_acme", Email: "ann@acme.example"})
-	bob := alone(s, client.Identity{TenantID: "tnt_other", Email: "bob@other.example"})
+	ann := withCaller(s, client.Identity{TenantID: "tnt_acme", Email: "ann@acme.example"})
+	bob := withCaller(s, client.Identity{TenantID: "tnt_other", Email: "bob@other.example"})
 	if status, body := ann("POST", "/messages", `{"from":"root@acme.example","to":"x@y.example","text":"hi"}`); status != 201 ||
 		body != `{"from":"ann@acme.example","to":"x@y.example","text":"hi"}` {
 		t.Errorf("sending: %d %s", status, body)
@@ -40,7 +40,7 @@ func TestTenantsSeeTheirOwn(t *testing.T) {
 
 func TestMessagesAreChecked(t *testing.T) {
 	s := newService()
-	ann := alone(s, client.Identity{TenantID: "tnt_acme", Email: "ann@acme.example"})
+	ann := withCaller(s, client.Identity{TenantID: "tnt_acme", Email: "ann@acme.example"})
 	for body, want := range map[string]int{
 		"": 400, "{": 400, `{"to":1}`: 400, `{"to":"a","text":"` + strings.Repeat("x", maxBody) + `"}`: 400,
 		`{}`: 422, `{"to":"a"}`: 422, `{"text":"a"}`: 422,
@@ -54,13 +54,13 @@ func TestMessagesAreChecked(t *testing.T) {
 	}
 }
 
-func TestLoopback(t *testing.T) {
+func TestIsLoopback(t *testing.T) {
 	for listen, want := range map[string]bool{
 		"localhost:8091": true, "127.0.0.1:0": true, "127.9.9.9:1": true, "[::1]:80": true,
 		":8091": false, "0.0.0.0:8091": false, "10.0.0.1:80": false, "[::]:80": false, "example.org:80": false, "localhost": false, "": false,
 	} {
-		if got := loopback(listen); got != want {
-			t.Errorf("loopback(%q) = %t, want %t", listen, got, want)
+		if got := isLoopback(listen); got != want {
+			t.Errorf("isLoopback(%q) = %t, want %t", listen, got, want)
 		}
 	}
 }

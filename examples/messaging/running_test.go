@@ -81,9 +81,9 @@ func checkService(t *testing.T, base string, people map[string]*doorwardtest.Per
 		t.Errorf("the report is %s", body)
 	}
 
-	evil := send(base, people["USER"].Token())
-	evil.header = http.Header{"Origin": {"https://evil.example"}, "X-Forwarded-Method": {"GET"}, "X-Original-Method": {"GET"}}
-	if _, body := wantStatus(t, 403, evil); !strings.Contains(body, `"code":"cross_origin"`) {
+	crossOrigin := send(base, people["USER"].Token())
+	crossOrigin.header = http.Header{"Origin": {"https://evil.example"}, "X-Forwarded-Method": {"GET"}, "X-Original-Method": {"GET"}}
+	if _, body := wantStatus(t, 403, crossOrigin); !strings.Contains(body, `"code":"cross_origin"`) {
 		t.Errorf("a page of another origin: %s", body)
 	}
 

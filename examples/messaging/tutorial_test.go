@@ -16,23 +16,23 @@ import (
 
 const root = "../.."
 
-// The tutorial is followed in a folder that looks like the clone where it needs
-// to, with free ports in place of those on the page.
+// The test follows the tutorial in a folder with the files of the clone that it needs, and
+// with free ports in place of those on the page.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the tutorial builds two programs; make test runs it")
 	}
-	front, doorward, asking, believing := freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1")
+	front, doorward, asking, trusting := freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1")
 	runner := doctest.Runner{
 		Dir:     t.TempDir(),
 		Env:     []string{"DOORWARD_LISTEN=" + doorward, "PATH=" + os.Getenv("PATH") + ":/usr/sbin"},
-		Rewrite: strings.NewReplacer(ports("8000", front, "8080", doorward, "8090", asking, "8091", believing)...).Replace,
+		Rewrite: strings.NewReplacer(ports("8000", front, "8080", doorward, "8090", asking, "8091", trusting)...).Replace,
 	}
 	conf := filepath.Join(runner.Dir, "examples", "messaging", "nginx.conf")
 	if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(conf, nginxConf(t, front, doorward, believing), 0o600); err != nil {
+	if err := os.WriteFile(conf, nginxConf(t, front, doorward, trusting), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	blocks := doctest.Read(t, "../../docs/tutorial.md")
@@ -46,8 +46,8 @@ func TestTutorial(t *testing.T) {
 	largeBody(t, "http://"+front)
 }
 
-// largeBody goes through nginx, which has nowhere to put it when it was started by
-// root: its workers are then somebody who may not look into the folder.
+// largeBody sends a large body through nginx. nginx started by root can't store it in a
+// file, since its workers then run as a user who can't open the folder.
 func largeBody(t *testing.T, base string) {
 	t.Helper()
 	body := `{"email": "owner@acme.example", "password": "` + strings.Repeat("x", 60<<10) + `"}`
@@ -72,8 +72,8 @@ func ports(portsAndAddresses ...string) (pairs []string) {
 	return pairs
 }
 
-// build does what the first block says to this checkout instead of a new clone,
-// and puts the programs into folder.
+// build runs the first block in this checkout instead of a new clone, and puts the programs
+// into folder.
 func build(t *testing.T, b doctest.Block, folder string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(b.Script), "\n")

@@ -1,14 +1,14 @@
 // Command upstream is a service behind a gateway that prints the requests it
 // receives.
 //
-// It takes the caller's identity from the six X-Auth-* headers, as a service may
-// that can be reached only through its gateway. Each answer is JSON:
+// It takes the caller's identity from the eight X-Auth-* headers, as a service may that can
+// be reached only through its gateway. Each answer is JSON:
 //
 //	{
 //	  "method": "POST",
 //	  "path": "/messages",
 //	  "host": "platform.example",
-//	  "identity": {"user": "usr_…", "tenant": "tnt_…", "role": "USER", "email": "…", "session": "ses_…", "key": ""},
+//	  "identity": {"user": "usr_…", "tenant": "tnt_…", "role": "USER", "email": "…", "session": "ses_…", "key": "", "aal": "1", "assertion": ""},
 //	  "headers": {"Accept": ["*/*"], …},
 //	  "bodyBytes": 12,
 //	  "trailers": {}
@@ -65,7 +65,7 @@ type request struct {
 	Trailers  map[string][]string `json:"trailers"` // headers after the body; never identity
 }
 
-// identity is what the gateway vouches for.
+// identity is the caller, as the gateway states it.
 type identity struct {
 	User    string `json:"user"`
 	Tenant  string `json:"tenant"`
@@ -87,7 +87,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	got := request{r.Method, r.RequestURI, r.Host, identityOf(r.Header), r.Header, size, r.Trailer}
 	fmt.Println(got.Method, got.Path, got.Identity.User, got.Identity.Role)
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		sayByWebSocket(w, r, got)
+		answerByWebSocket(w, r, got)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -100,25 +100,25 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_ = encoder.Encode(got) // a client that is gone needs no answer
 }
 
-// sayByWebSocket accepts the handshake (RFC 6455, section 4.2.2) and sends one
-// message of text.
-func sayByWebSocket(w http.ResponseWriter, r *http.Request, got request) {
+// answerByWebSocket accepts the handshake (RFC 6455, section 4.2.2), sends one text message
+// and closes.
+func answerByWebSocket(w http.ResponseWriter, r *http.Request, got request) {
 	text, err := json.Marshal(got)
 	if err != nil {
-		http.Error(w, "not to be said", http.StatusInternalServerError)
+		http.Error(w, "the answer can't be encoded", http.StatusInternalServerError)
 		return
 	}
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		http.Error(w, "no WebSockets here", http.StatusNotImplemented)
+		http.Error(w, "this connection can't become a WebSocket", http.StatusNotImplemented)
 		return
 	}
 	defer conn.Close()
 	accept := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	head := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + base64.StdEncoding.EncodeToString(accept[:]) + "\r\n\r\n"
 	message := binary.BigEndian.AppendUint16([]byte{0x81, 126}, uint16(len(text))) // final, text, 16 bits of length
-	const over = "\x88\x00"
-	_, _ = io.WriteString(conn, head+string(message)+string(text)+over) // a client that is gone needs no answer
+	const closing = "\x88\x00"
+	_, _ = io.WriteString(conn, head+string(message)+string(text)+closing) // a client that is gone needs no answer
 }
 
 func identityOf(h http.Header) identity {

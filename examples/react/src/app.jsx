@@ -58,7 +58,7 @@ function Board() {
 	);
 }
 
-/** explain is what a refusal says to a person. request has begun the step-up by itself. */
+/** explain returns the text about a refusal. request itself has opened the step-up page. */
 async function explain(response) {
 	const { code, detail } = await response.json().catch(() => ({}));
 	return code === "step_up_required" ? "Please confirm that it's you." : detail ?? "That didn't work. Try again.";

@@ -1,5 +1,5 @@
-// Colour and logo: of a tenant, given in the console, seen by people who are invited;
-// and of the installation.
+// Colour and logo: those of a tenant, set in the console and shown to invited people; and those
+// of the installation.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { after, afterEach, before, describe, test } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
 import { Person, Server, everyScreen, once, onScreens, password } from "./harness.mjs";
 
-/** drawing is a PNG of what paint returns for each place: red, green, blue and how far they cover, 0 to 255, or nothing. */
+/** drawing returns a PNG. For each pixel paint returns red, green, blue and alpha, 0 to 255, or null if it is transparent. */
 function drawing(width, height, paint) {
 	const line = 1 + 4 * width;
 	const rows = Buffer.alloc(height * line);
@@ -26,20 +26,20 @@ function drawing(width, height, paint) {
 	return Buffer.concat([sign, chunk("IHDR", head), chunk("IDAT", deflateSync(rows)), chunk("IEND", Buffer.alloc(0))]);
 }
 
-/** A disc and bars as high as letters, in near black: it can't be seen on a dark page. */
+/** A disc, and bars in the place of letters. The bars are almost black, so they can't be seen on a dark page. */
 const wordmark = drawing(720, 160, (x, y) => {
 	if (Math.hypot(x - 80, y - 80) < 72) return [214, 58, 47, 255];
 	return x > 190 && x < 690 && y > 40 && y < 120 && (x - 190) % 88 < 58 ? [24, 26, 34, 255] : null;
 });
 
-/** A square sign, so that the name stands beside it. */
+/** A square sign, beside which the name is shown. */
 const mark = drawing(96, 96, (x, y) => (Math.hypot(x - 48, y - 48) < 46 && Math.hypot(x - 48, y - 48) > 20 ? [20, 130, 110, 255] : null));
 
 const file = (name, mimeType, buffer) => ({ name, mimeType, buffer });
 
 const logo = (p) => p.page.locator("header img.logo");
-/** seen wants the header to have a logo that the browser could show. */
-async function seen(p) {
+/** assertLogo checks that the header has a logo that the browser can show. */
+async function assertLogo(p) {
 	assert.equal(await logo(p).count(), 1);
 	await logo(p).evaluate((image) => image.decode());
 	assert.ok(await logo(p).evaluate((image) => image.naturalWidth > 0 && image.clientHeight > 8));
@@ -49,14 +49,14 @@ const photo = file("photo.png", "image/png", Buffer.alloc(3 << 20)); // larger t
 
 const choose = (p, chosen) => p.page.locator("#logo").setInputFiles(chosen);
 
-/** done sends a form of the settings, which succeeds. */
-async function done(p, action, fields) {
+/** submit sends a form of the settings and waits for its success. */
+async function submit(p, action, fields) {
 	await p.send(action, fields);
 	await p.page.waitForSelector(".notice.good");
 }
 
 onScreens("brand", everyScreen, ({ server, create, journey }) => {
-	/** settings has the owner sign in and open the settings. */
+	/** settings signs the owner in and opens the settings. */
 	const settings = async (options) => {
 		const owner = await create(options);
 		await owner.signIn("owner@acme.example", password);
@@ -65,42 +65,42 @@ onScreens("brand", everyScreen, ({ server, create, journey }) => {
 		return owner;
 	};
 
-	/** invite returns the code of somebody whom the owner invites. */
+	/** invite has the owner invite a person, and returns the code of the invitation. */
 	const invite = async (owner, people) => {
 		await owner.go("/console/invitations/new");
 		await owner.send("/console/invitations/new", { people });
 		return server.code(people);
 	};
 
-	/** welcomed wants the tenant's logo on the page of the invitation. */
-	const welcomed = async (invited) => {
+	/** assertInvitationLogo checks that the page of the invitation has the tenant's logo. */
+	const assertInvitationLogo = async (invited) => {
 		await invited.page.waitForSelector("form[action$='/accept/register']");
-		await seen(invited);
+		await assertLogo(invited);
 		assert.equal(await logo(invited).getAttribute("alt"), "Acme");
 	};
 
 	const remove = async (owner) => {
 		await owner.go("/console/settings");
-		await done(owner, "/settings/logo/remove");
+		await submit(owner, "/settings/logo/remove");
 		assert.equal(await logo(owner).count(), 0);
 	};
 
 	journey("a tenant's colour and logo without scripts", async () => {
 		const owner = await settings({ javaScriptEnabled: false });
-		await done(owner, "/settings/accent", { accent: "", picked: "#d63a2f" });
+		await submit(owner, "/settings/accent", { accent: "", picked: "#d63a2f" });
 		assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f");
 		await choose(owner, photo);
 		await owner.send("/settings/logo");
 		await owner.says("#logo-fault", /256 KiB/);
 		await choose(owner, file("logo.png", "image/png", wordmark));
-		await done(owner, "/settings/logo");
-		await seen(owner);
+		await submit(owner, "/settings/logo");
+		await assertLogo(owner);
 
 		const code = await invite(owner, "yan@acme.example");
 		const yan = await create({ javaScriptEnabled: false });
 		await yan.go("/accept");
 		await yan.send("/accept", { token: code });
-		await welcomed(yan);
+		await assertInvitationLogo(yan);
 		await remove(owner);
 		for (const one of [owner, yan]) one.quiet("brand without scripts");
 	});
@@ -112,7 +112,7 @@ onScreens("brand", everyScreen, ({ server, create, journey }) => {
 		await owner.look("brand-accent-refused");
 		await owner.page.locator("#picked").fill("#d63a2f");
 		assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f", "the picker doesn't fill the field");
-		await done(owner, "/settings/accent");
+		await submit(owner, "/settings/accent");
 		assert.equal(await owner.page.locator("#accent").inputValue(), "#d63a2f");
 
 		await choose(owner, file("logo.svg", "image/svg+xml", Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'/>")));
@@ -123,8 +123,8 @@ onScreens("brand", everyScreen, ({ server, create, journey }) => {
 		await choose(owner, photo);
 		assert.match(await owner.page.locator("#logo").evaluate((input) => input.validationMessage), /256 KiB/);
 		await choose(owner, file("logo.png", "image/png", wordmark));
-		await done(owner, "/settings/logo");
-		await seen(owner);
+		await submit(owner, "/settings/logo");
+		await assertLogo(owner);
 		await owner.look("brand-settings");
 		await owner.go("/console");
 		await owner.look("brand-console");
@@ -132,13 +132,13 @@ onScreens("brand", everyScreen, ({ server, create, journey }) => {
 		const code = await invite(owner, "zoe@acme.example");
 		const zoe = await create();
 		await zoe.go(`/accept#token=${code}`);
-		await welcomed(zoe);
+		await assertInvitationLogo(zoe);
 		await zoe.look("brand-accept");
 		await zoe.go("/login");
-		assert.equal(await logo(zoe).count(), 0, "a login is no tenant's");
+		assert.equal(await logo(zoe).count(), 0, "the login page has a tenant's logo");
 
 		await owner.go("/account");
-		await seen(owner);
+		await assertLogo(owner);
 		await owner.look("brand-account");
 		await remove(owner);
 	});
@@ -165,12 +165,12 @@ describe("the installation's logo", () => {
 			const p = await Person.create(server.url, screen);
 			people.push(p);
 			await p.go("/login");
-			await p.onBoth(() => seen(p));
+			await p.onBoth(() => assertLogo(p));
 			await p.says("header .brand", /Initech/);
 			await p.look("brand-installation-login");
 			await p.signIn("owner@acme.example", password);
 			await p.go("/console");
-			await p.onBoth(() => seen(p));
+			await p.onBoth(() => assertLogo(p));
 			await p.says(".where", /Acme/);
 			await p.look("brand-installation-console");
 		}

@@ -1,6 +1,6 @@
-// Every journey through the console, on the screens of the other pages. Each
-// test signs in again and leaves the four people as they were. The first journey is on
-// a phone even when it is to be quick, and opens the menu.
+// Every journey through the console, on the same screens as the other pages. Each test signs
+// in again and leaves the four people as they were. The first journey is on a phone also in a
+// quick run, and opens the menu.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -40,7 +40,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.page.waitForSelector("#sessions-title");
 		await owner.look("console-person");
 
-		await owner.send("/role"); // as it is
+		await owner.send("/role"); // unchanged
 		await owner.page.waitForSelector(".notice[role=status]:not(.good)");
 		await owner.look("console-role-unchanged");
 		await owner.page.locator("[name=role][value=ADMIN]").check();
@@ -166,13 +166,13 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		const before = owner.page.url();
 		await owner.page.locator("a[href*='/remove']").click();
 		await owner.page.waitForSelector("form[action$='/remove']");
-		const said = await owner.page.locator(".consequences").innerText();
-		assert.match(said, /1 session ends|1 Sitzung endet/);
-		assert.match(said, /1 invitation|1 Einladung/);
+		const text = await owner.page.locator(".consequences").innerText();
+		assert.match(text, /1 session ends|1 Sitzung endet/);
+		assert.match(text, /1 invitation|1 Einladung/);
 		await owner.look("console-remove-asked");
 		await owner.page.locator("form[action$='/remove'] a.plain").click();
 		await owner.page.waitForURL(before);
-		assert.equal((await ann.page.request.get("/api/v2/auth/session")).status(), 200, "asked about, nothing has ended");
+		assert.equal((await ann.page.request.get("/api/v2/auth/session")).status(), 200, "the session has ended before the confirmation");
 
 		await owner.page.locator("a[href*='/remove']").click();
 		await owner.send("/remove");
@@ -205,7 +205,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.page.locator(".drafts [aria-invalid]").fill("dee@acme.example");
 		await admin.send("/preview/send");
 		await admin.page.waitForSelector(".notice[role=status]");
-		assert.equal(await admin.page.locator(".drafts [name=email]").inputValue(), "viewer@acme.example", "who is here already is left");
+		assert.equal(await admin.page.locator(".drafts [name=email]").inputValue(), "viewer@acme.example", "a member stays in the form");
 		await admin.look("console-invite-left");
 		await admin.go("/console/invitations/new"); // as after the end of a session
 		assert.match(await admin.page.locator("#people").inputValue(), /^viewer@acme\.example\t\tUSER$/m);
@@ -384,7 +384,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		assert.equal(await owner.page.locator("main a[href*='/roles/rol_']").count(), 4);
 	});
 
-	journey("the trail is filtered and followed, and a file of it fetched", async () => {
+	journey("the trail is filtered, followed by a request's link, and downloaded", async () => {
 		const owner = await as("owner");
 		await owner.go("/console/audit");
 		await owner.look("console-audit");
@@ -428,7 +428,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await operator.page.waitForSelector("form[action$='/operator/open']");
 		await operator.look("operator-left");
 		await operator.go(link);
-		await operator.page.waitForSelector("[role=alert]"); // a link is good once
+		await operator.page.waitForSelector("[role=alert]"); // a link works only once
 	});
 
 	journey("settings are changed, the tenant is closed and comes back", async () => {
@@ -461,7 +461,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.page.waitForSelector(".tiles");
 	});
 
-	journey("a viewer sees what there is to see, and can send nothing", async () => {
+	journey("a viewer sees people and settings, and can change nothing", async () => {
 		const viewer = await as("viewer");
 		const forms = () => viewer.page.locator("main form[method=post]").count();
 		await viewer.go("/console");
@@ -504,7 +504,7 @@ test("a page keeps itself up to date, and no row moves under the focus", async (
 		assert.equal(await p.page.evaluate(() => document.activeElement.closest("tr")?.id), id, "the focus is lost");
 		await p.look("console-people-live");
 
-		// A fault stops nothing; the end of the session does.
+		// A fault doesn't stop the updates; the end of the session does.
 		await p.context.setOffline(true);
 		await p.page.clock.fastForward(31_000);
 		await p.context.setOffline(false);
@@ -576,12 +576,12 @@ test("a fault of the server is a page that says so, and ends no session", async 
 		const p = await Person.create(server.url, "phone-dark-de");
 		await p.signIn("owner@acme.example", password);
 		await p.at("/account");
-		const mend = await server.breakDatabase();
+		const repair = await server.breakDatabase();
 		const answer = await p.page.goto("/console/people");
 		assert.equal(answer.status(), 503);
 		assert.ok(answer.headers()["retry-after"]);
 		await p.look("unavailable");
-		await mend();
+		await repair();
 		await p.go("/console/people");
 		await p.page.waitForSelector(".people");
 	} finally {

@@ -4,13 +4,13 @@
 import assert from "node:assert/strict";
 import { onScreens } from "./harness.mjs";
 
-/** narrow checks that a long page fits the screen's width. */
-const narrow = (reader) => reader.onBoth(async () => {
+/** checkWidth checks that a long page fits the screen's width. */
+const checkWidth = (reader) => reader.onBoth(async () => {
 	const { scrollWidth, clientWidth } = await reader.page.evaluate(() => ({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth }));
 	assert.ok(scrollWidth <= clientWidth, `${reader.page.url()} is ${scrollWidth} px wide on ${clientWidth}`);
 });
 
-/** toHeading follows the list of headings, which is folded on a phone. */
+/** toHeading follows a link in the list of headings, which is folded on a phone. */
 const toHeading = async ({ page }) => {
 	const fold = page.locator(".fold");
 	if (await fold.isVisible()) await fold.locator("summary").click();
@@ -29,7 +29,7 @@ onScreens("the documentation", ["phone-light-en", "desktop-dark-en"], ({ create,
 		await reader.at("/docs/rotate");
 		await reader.look("docs-rotate");
 		await reader.go("/docs/tutorial");
-		await narrow(reader);
+		await checkWidth(reader);
 		await reader.onBoth(() => toHeading(reader));
 		assert.ok(await reader.page.locator("figure .copy").count() > 10, "examples can't be copied");
 	});
@@ -43,10 +43,10 @@ onScreens("the documentation", ["phone-light-en", "desktop-dark-en"], ({ create,
 		const other = await create();
 		await other.go("/docs/nowhere");
 		await other.says("h1", /No such page/);
-		await narrow(other);
+		await checkWidth(other);
 		await other.page.locator("a[href$='/docs/api']").first().click();
 		await other.at("/docs/api");
-		await narrow(other);
+		await checkWidth(other);
 	});
 
 	journey("without scripts: a search, and an example in another language", async () => {
@@ -61,7 +61,7 @@ onScreens("the documentation", ["phone-light-en", "desktop-dark-en"], ({ create,
 		assert.match(await request.locator("pre:visible").innerText(), /^curl /);
 		await request.getByText("Python").click();
 		assert.match(await request.locator("pre:visible").innerText(), /import doorward/);
-		await narrow(reader);
+		await checkWidth(reader);
 	});
 
 	journey("the language of examples is remembered", async () => {

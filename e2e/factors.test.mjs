@@ -1,5 +1,5 @@
-// Second factors as people meet them: set up from the picture, signed in with, lost,
-// demanded by a tenant, reset by an administrator.
+// Second factors in the browser: set up by the QR code, used at the login, lost, demanded by a
+// tenant, reset by an administrator.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { chosen, everyScreen, onScreens, password } from "./harness.mjs";
 
-/** Phone is an authenticator app (RFC 6238) that scans the picture on the page. */
+/** Phone is an authenticator app (RFC 6238) that scans the QR code on the page. */
 class Phone {
 	static async scan(p) {
 		const folder = await mkdtemp(path.join(tmpdir(), "doorward-qr-"));
@@ -17,16 +17,17 @@ class Phone {
 		await p.page.locator(".qr svg").screenshot({ path: file });
 		const address = execFileSync("zbarimg", ["--quiet", "--raw", file], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 		await rm(folder, { recursive: true });
-		assert.equal(address, await p.page.locator("a[href^='otpauth:']").getAttribute("href"), "the picture is another address than the link");
+		assert.equal(address, await p.page.locator("a[href^='otpauth:']").getAttribute("href"), "the QR code and the link differ");
 		const phone = new Phone();
 		phone.secret = new URL(address).searchParams.get("secret");
-		assert.equal(phone.secret, (await p.page.locator("code.secret").innerText()).replaceAll(/\s/g, ""), "the text is another secret");
+		assert.equal(phone.secret, (await p.page.locator("code.secret").innerText()).replaceAll(/\s/g, ""), "the QR code and the text differ");
 		phone.last = 0;
 		return phone;
 	}
 
-	/** code returns one that was not used: of the step before, of now, and of the next. In the
-	 * last seconds of a step, the one before may be over until the server sees it. */
+	/** code returns a code that was not used yet, beginning with the previous time step. In the
+	 * last 10 s of a step it begins with the current one: the previous one could expire before
+	 * the server sees it. */
 	async code() {
 		const step = (ahead) => Math.floor((Date.now() + ahead) / 30_000);
 		while (this.last > step(0)) await new Promise((done) => setTimeout(done, 250));
@@ -102,7 +103,7 @@ onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 		assert.equal(await p.page.locator("#browsers li").count(), 1);
 		assert.ok(await p.page.locator("#recent li").count() >= 4, "events are missing");
 		await p.look("security-remembered");
-		// A remembered browser stands in for the factor at a login, and never for a proof.
+		// A remembered browser replaces the factor at a login, but never for a step-up.
 		await p.send("/account/security/recovery");
 		await p.page.waitForSelector("a[href*='/step-up']"); // in a new tab, so that nothing typed is lost
 		await p.look("security-unproved");
@@ -143,7 +144,7 @@ onScreens("second factors", everyScreen, ({ server, create, journey }) => {
 		await p.send("/login", { email: "user@acme.example", password: chosen });
 		await p.page.locator("a[href*='with=recovery']").click();
 		await p.send("/login/second", { recoveryCode: codes[0] });
-		await p.page.waitForSelector("[role=alert]"); // each is good once
+		await p.page.waitForSelector("[role=alert]"); // each works only once
 
 		await p.send("/login/second", { recoveryCode: codes[1] });
 		await p.at("/account");

@@ -1,5 +1,5 @@
-// Starts a real "doorward dev" and a real Chromium, and looks at pages: axe,
-// the console, the width, a screenshot.
+// Starts a real "doorward dev" and a real Chromium, and checks pages: by axe, the browser's
+// console, the width, and with a screenshot. With E2E_QUICK it checks less; see scripts/e2e.sh.
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -30,29 +30,29 @@ export const everyScreen = Object.keys(screens);
 
 const quick = Boolean(process.env.E2E_QUICK);
 
-/** once leaves the first of several screens when it is to be quick. */
+/** once returns the screens, but in a quick run only the first one. */
 export const once = (screens) => (quick ? screens.slice(0, 1) : screens);
 
-/** looked are the pages that were looked at, when it is to be quick: once is enough. */
+/** looked are the names of the pages that look has checked. In a quick run each is checked once. */
 const looked = new Set();
 
-/** inTurn leaves the journeys that are made on one of the screens: when it is to be quick, each
- * journey is made on one screen, the next on the next, and look does the rest. */
+/** inTurn returns the journeys to run on a screen. In a quick run each journey runs on one screen
+ * only, with the screens in turn; look then also shows the pages on the opposite screen. */
 function inTurn(journeys, screen, among) {
 	return journeys.filter((_, i) => !quick || i % among.length === among.indexOf(screen));
 }
 
-/** Where axe looks at each page from right to left, too: the narrow ones. */
+/** The screens on which axe also checks each page from right to left: the narrow ones. */
 const mirrored = new Set(["phone-light-en", "phone-dark-de"]);
 
-/** The other size and the other colours, when it is to be quick. */
+/** The screen of the other size and colours, for quick runs. */
 const opposite = {
 	"phone-light-en": "desktop-dark-en", "desktop-dark-en": "phone-light-en",
 	"phone-dark-de": "desktop-light-de", "desktop-light-de": "phone-dark-de",
 };
 
-/** What axe asks about a page, and what it asks again in other colours and at another size,
- * where elements appear that the first had hidden. */
+/** The rules of axe for a page, and those that are checked again in other colours and at another
+ * size, where elements may appear that were hidden. */
 const everyRule = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const rulesOfScreens = ["color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable", "label", "button-name", "link-name"];
 
@@ -61,15 +61,14 @@ let browser;
 before(async () => {
 	browser = await chromium.launch({
 		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-		// Each page loads axe again and is left soon, so optimizing its code costs more than it saves.
+		// axe is loaded again on each page and runs briefly, so optimizing it costs more than it saves.
 		args: ["--js-flags=--no-opt,--no-maglev", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
 	});
 });
 after(() => browser.close());
 
-/** onScreens declares the same tests for each screen, with a server for each. Two screens run
- * at a time, since a machine that runs this has two cores. People from create leave when
- * their test ends. */
+/** onScreens declares the same tests for each screen, with a server for each. Two screens run at
+ * a time, for machines with two cores. The browsers from create are closed when their test ends. */
 export function onScreens(name, screens, declare) {
 	describe(name, { concurrency: 2 }, () => {
 		for (const screen of screens) {
@@ -106,10 +105,10 @@ export class Server {
 		this.log = "";
 		this.process.stderr.on("data", (text) => { this.log += text; });
 		this.url = await new Promise((resolve, reject) => {
-			let said = "";
+			let output = "";
 			this.process.stdout.on("data", (text) => {
-				said += text;
-				const found = said.match(/is ready at (\S+)/);
+				output += text;
+				const found = output.match(/is ready at (\S+)/);
 				if (found) resolve(found[1]);
 			});
 			this.process.on("exit", (code) => reject(new Error(`doorward dev ended with ${code}: ${this.log}`)));
@@ -123,7 +122,7 @@ export class Server {
 		return stdout;
 	}
 
-	/** code is the code in the newest mail to the address, which is sent within 2 s. */
+	/** code returns the code in the newest mail to the address. It waits up to 5 s for a mail. */
 	async code(to) {
 		for (let tries = 0; tries < 50; tries++) {
 			const page = await (await fetch(`${this.url}/dev/mail?to=${encodeURIComponent(to)}`)).text();
@@ -142,9 +141,9 @@ export class Server {
 		return response.status === 204 ? null : response.json();
 	}
 
-	/** breakDatabase makes the files of the database unreadable, and returns what
-	 * brings them back. SQLite reads no page from memory once its index of the
-	 * log, the -shm file, makes no sense. */
+	/** breakDatabase makes the files of the database unreadable, and returns a function that
+	 * restores them. An invalid -shm file, the index of the write-ahead log, makes SQLite read
+	 * pages from the files instead of its memory. */
 	async breakDatabase() {
 		const file = path.join(this.folder, "doorward-dev", "doorward.db");
 		const kept = new Map();
@@ -184,30 +183,30 @@ export class Person {
 		return p;
 	}
 
-	/** look checks what every page must have, and keeps a picture of it. When it is to be quick,
-	 * there is no picture, and the page is shown on the opposite screen, too. */
+	/** look checks what every page must fulfil, and keeps a screenshot. In a quick run it checks
+	 * the page on the opposite screen, too, and keeps none. */
 	async look(name) {
 		const { page, screen } = this;
 		if (quick && looked.has(name)) return this.quiet(name);
 		looked.add(name);
 		await page.evaluate(axe);
-		await this.obeys(name, everyRule);
+		await this.passesAxe(name, everyRule);
 		await this.fitsAt(screen, name);
 		if (quick) {
 			const other = opposite[screen];
 			await this.turnTo(other);
 			await this.fitsAt(other, `${name} as on ${other}`);
-			await this.obeys(`${name} as on ${other} from right to left`, rulesOfScreens, "rtl");
+			await this.passesAxe(`${name} as on ${other} from right to left`, rulesOfScreens, "rtl");
 			await this.turnTo(screen);
 		} else {
 			await mkdir(path.join(shots, screen), { recursive: true });
 			await page.screenshot({ path: path.join(shots, screen, `${name}.png`), fullPage: true });
-			if (mirrored.has(screen)) await this.obeys(`${name} from right to left`, everyRule, "rtl");
+			if (mirrored.has(screen)) await this.passesAxe(`${name} from right to left`, everyRule, "rtl");
 		}
 		return this.quiet(name);
 	}
 
-	/** onBoth makes a check and, when it is to be quick, makes it on the opposite screen, too. */
+	/** onBoth makes a check and, in a quick run, repeats it on the opposite screen. */
 	async onBoth(check) {
 		await check();
 		if (!quick) return;
@@ -216,15 +215,15 @@ export class Person {
 		await this.turnTo(this.screen);
 	}
 
-	/** turnTo gives the page the size and the colours of a screen, and leaves the language. */
+	/** turnTo gives the page the size and the colours of a screen. The language stays. */
 	async turnTo(screen) {
 		const { viewport, colorScheme } = screens[screen];
 		await Promise.all([this.page.setViewportSize(viewport), this.page.emulateMedia({ colorScheme })]);
 	}
 
-	/** obeys runs axe, which is on the page already. It asks for no more than the faults: the
-	 * rest takes as long to send as the rules take. */
-	async obeys(name, runOnly, direction = "ltr") {
+	/** passesAxe runs axe, which look has loaded. It asks for violations only: sending the other
+	 * results would take as long as the rules. */
+	async passesAxe(name, runOnly, direction = "ltr") {
 		const faults = await this.page.evaluate(async ([rules, dir]) => {
 			document.documentElement.dir = dir;
 			const { violations } = await window.axe.run(document, { resultTypes: ["violations"], selectors: false, preload: false, runOnly: rules });
@@ -234,7 +233,8 @@ export class Person {
 		assert.deepEqual(faults, [], `axe on ${name}`);
 	}
 
-	/** fits checks the width, in both directions in one turn: nothing is painted between. */
+	/** fits checks the width in both directions of text. It does so in one call, so that nothing is
+	 * painted in between. */
 	async fits(name) {
 		const over = await this.page.evaluate(() => {
 			const root = document.documentElement;
@@ -252,16 +252,16 @@ export class Person {
 		assert.deepEqual(over, [], `${name} is wider than the screen`);
 	}
 
-	/** fitsAt wants the page to fit the screen that it is on, and a phone with twice the text, too. */
+	/** fitsAt checks that the page fits the screen, and on a phone also with twice the size of text. */
 	async fitsAt(screen, name) {
 		await this.fits(name);
 		await this.fitsWithTwiceTheText(screen, name);
 	}
 
-	/** fitsWithTwiceTheText is WCAG 2.2, 1.4.4, with the size of text that people set in the
-	 * browser, on phones, which have the least room for it. The narrowest screen stands for a
-	 * page that is magnified, so a common phone takes its place. People with a virtual
-	 * authenticator are left out, which would end with this session of DevTools. */
+	/** fitsWithTwiceTheText checks WCAG 2.2, 1.4.4, with the size of text that people set in the
+	 * browser, on phones, which have the least room for it. The screen of 320 px represents a
+	 * magnified page (1.4.10), so it is widened to a common phone's 375 px. It does nothing for
+	 * people with a virtual authenticator, which a second session of DevTools would end. */
 	async fitsWithTwiceTheText(screen, name) {
 		const { viewport } = screens[screen];
 		if (this.hasAuthenticator || viewport.width > 480) return;
@@ -275,13 +275,14 @@ export class Person {
 		await show(viewport.width, 16);
 	}
 
+	/** quiet checks that the browser's console has neither errors nor warnings. */
 	quiet(name) {
 		assert.deepEqual(this.complaints, [], `the console on ${name}`);
 	}
 
 	async go(where) { await this.page.goto(where); }
 
-	/** open goes where the console's header leads; on a phone it opens first. */
+	/** open follows a link of the console's menu, which it opens first on a phone. */
 	async open(where) {
 		if (await this.page.locator(".opener").isVisible()) await this.page.locator(".opener").click();
 		await this.page.locator(`.drawer a[href$="${where}"]`).click();
@@ -306,6 +307,7 @@ export class Person {
 		await this.page.waitForURL((url) => url.pathname === where);
 	}
 
+	/** says checks the text of an element. */
 	async says(selector, pattern) {
 		assert.match(await this.page.locator(selector).first().innerText(), pattern);
 	}

@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { Person, Server, chosen, everyScreen, once, onScreens, password } from "./harness.mjs";
 
 onScreens("journeys", everyScreen, ({ server, create, journey }) => {
-	journey("from the first page to a login of somebody new", async () => {
+	journey("from the first page to the first login of an invited person", async () => {
 		const owner = await create();
 		await owner.go("/");
 		await owner.look("start");
@@ -51,18 +51,18 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await owner.look("account-new");
 	});
 
-	journey("a login that fails tells nothing", async () => {
+	journey("a login that fails doesn't reveal whether there is an account", async () => {
 		const p = await create();
 		await p.go("/account");
 		await p.at("/login");
 		await p.look("login");
-		const said = [];
+		const messages = [];
 		for (const [email, secret] of [["owner@acme.example", "wrong"], ["nobody@acme.example", "wrong"], ["no address", "wrong"]]) {
 			await p.page.locator("form[action$='/login']").evaluate((form) => { form.noValidate = true; });
 			await p.send("/login", { email, password: secret });
-			said.push(await p.page.locator("[role=alert]").innerText());
+			messages.push(await p.page.locator("[role=alert]").innerText());
 		}
-		assert.equal(new Set(said).size, 1, said.join("\n"));
+		assert.equal(new Set(messages).size, 1, messages.join("\n"));
 		await p.look("login-refused");
 		for (let mails = 0; mails < 4; mails++) {
 			await p.go("/forgot");
@@ -77,9 +77,9 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 
 	journey("the account: name, password, sessions", async () => {
 		const p = await create();
-		const elsewhere = await create();
+		const second = await create();
 		const third = await create();
-		for (const one of [p, elsewhere, third]) await one.signIn("viewer@acme.example", password);
+		for (const one of [p, second, third]) await one.signIn("viewer@acme.example", password);
 		await p.go("/account");
 		await p.send("/account/name", { name: "Vera الله" });
 		assert.equal(await p.page.locator("[name=name]").inputValue(), "Vera الله");
@@ -92,12 +92,12 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await p.send("/account/password", { currentPassword: password, password: chosen, confirmPassword: chosen });
 		await p.page.waitForSelector(".notice.good");
 		await p.look("account-password-changed");
-		for (const other of [elsewhere, third]) {
+		for (const other of [second, third]) {
 			await other.go("/account");
 			await other.at("/login");
 		}
-		await elsewhere.send("/login", { email: "viewer@acme.example", password: chosen });
-		await elsewhere.at("/account");
+		await second.send("/login", { email: "viewer@acme.example", password: chosen });
+		await second.at("/account");
 		await p.go("/account");
 		await p.send("/account/sessions/end-others");
 		await p.page.waitForSelector(".notice.good");
@@ -183,7 +183,7 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await p.look("accept-used");
 	});
 
-	journey("what is not there, and what is frozen", async () => {
+	journey("a missing page, and a frozen tenant", async () => {
 		const p = await create();
 		await p.go("/nowhere");
 		await p.look("not-found");
@@ -195,12 +195,12 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 	});
 });
 
-/** requests are the log lines about requests; lines about mail contain codes. */
+/** requests returns the log lines about requests, without those about mails, which contain codes. */
 function requests(server) {
 	return server.log.split("\n").filter((line) => line.includes('"msg":"request"')).join("\n");
 }
 
-describe("without what most people have", () => {
+describe("without JavaScript, without a mouse, with an illegible colour", () => {
 	let server;
 	before(async () => { server = await Server.start("--brand-name", "Initech", "--brand-accent", "#ffd400"); });
 	after(() => server.stop());

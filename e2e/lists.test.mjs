@@ -1,5 +1,5 @@
-// Lists, several at once, previews and conflicts in the console, with the keyboard and
-// with a server that goes away.
+// Lists, bulk actions, previews and conflicts in the console, with the keyboard and with a
+// server that stops.
 
 import assert from "node:assert/strict";
 import { everyScreen, onScreens, password } from "./harness.mjs";
@@ -13,7 +13,7 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 		return owner.page;
 	};
 
-	journey("the keyboard finds a row, opens its menu and suspends; Undo lifts it", async () => {
+	journey("the keyboard finds a row, opens its menu and suspends; Undo resumes", async () => {
 		const page = await signIn();
 		await owner.go("/console/people");
 		await page.waitForSelector(".all:not([hidden])");
@@ -129,7 +129,7 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 		await owner.look("console-trail-local");
 	});
 
-	journey("when the server is gone, the page says since when it is as it is", async () => {
+	journey("when the server is down, the page shows when it was last up to date", async () => {
 		const page = await signIn();
 		await page.clock.install();
 		await owner.go("/console/people");

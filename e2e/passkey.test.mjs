@@ -9,7 +9,7 @@ let server;
 before(async () => { server = await Server.start(); });
 after(() => server.stop());
 
-/** Key is the authenticator of a person's browser. A touch is a person who confirms at once. */
+/** Key is the virtual authenticator of a person's browser. */
 class Key {
 	static async of(person) {
 		person.hasAuthenticator = true;
@@ -21,11 +21,12 @@ class Key {
 		return k;
 	}
 
+	/** touches sets whether the person confirms each request at once, or never. */
 	touches(enabled) { return this.cdp.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId: this.id, enabled }); }
 
 	async credentials() { return (await this.cdp.send("WebAuthn.getCredentials", { authenticatorId: this.id })).credentials; }
 
-	/** rewind sets the counter back, as on a copy. */
+	/** rewind sets the signature counter back, as on a copied authenticator. */
 	async rewind() {
 		const [one] = await this.credentials();
 		await this.cdp.send("WebAuthn.removeCredential", { authenticatorId: this.id, credentialId: one.credentialId });
@@ -38,7 +39,7 @@ class Key {
 	}
 }
 
-/** answer begins a login with a passkey alone, and has the person's browser answer on the
+/** answer begins a login with a passkey, and returns what the person's browser answers on the
  * page that is open. */
 async function answer(p) {
 	const { challenge, publicKey } = await server.api("POST", "/api/v2/auth/passkey/begin", {});
@@ -55,8 +56,9 @@ async function finish(body) {
 	return (await response.json()).code ?? response.status;
 }
 
-/** other is a site at the same host and another port, for whose RP ID the browser answers, too. */
-async function other() {
+/** startOtherSite starts a site on the same host and another port: the browser answers there, too,
+ * because the RP ID is the same. */
+async function startOtherSite() {
 	const site = createServer((_, response) => response.end("<!doctype html><title>Other</title>"));
 	await new Promise((done) => { site.listen(0, "localhost", done); });
 	return { url: `http://localhost:${site.address().port}/`, close: () => new Promise((done) => { site.close(done); site.closeAllConnections(); }) };
@@ -68,7 +70,7 @@ async function signOut(p) {
 	await p.context.clearCookies({ name: "JSESSIONID" });
 }
 
-/** setUp makes a passkey on the page of security, as far as the answer. */
+/** setUp makes a passkey on the security page, up to sending the browser's answer. */
 async function setUp(p, name) {
 	await p.go("/account/security");
 	await p.send("/account/security/passkey");
@@ -96,7 +98,7 @@ describe("passkeys", { concurrency: 2 }, () => {
 			await p.says("#factors", /Laptop/);
 			await p.look("security-passkey");
 
-			// The same authenticator makes no second one.
+			// The same authenticator makes no second passkey.
 			await setUp(p, "Again");
 			await p.page.waitForSelector(`${passkeyForm} [role=alert]:not([hidden])`);
 			assert.equal((await key.credentials()).length, 1);
@@ -120,7 +122,7 @@ describe("passkeys", { concurrency: 2 }, () => {
 			const sent = await answer(p);
 			assert.equal(await finish(sent), 200);
 			assert.equal(await finish(sent), "challenge_over");
-			const site = await other();
+			const site = await startOtherSite();
 			await p.go(site.url);
 			assert.equal(await finish(await answer(p)), "invalid_code");
 			await site.close();
@@ -141,7 +143,7 @@ describe("passkeys", { concurrency: 2 }, () => {
 			await p.page.locator(`${passkeyForm} [type=submit]`).click();
 			await p.at("/account/security");
 
-			// It becomes synced, and goes on working.
+			// The passkey becomes synced, and still works.
 			await key.sync();
 			await signOut(p);
 			await p.go("/login");
@@ -164,13 +166,13 @@ describe("passkeys", { concurrency: 2 }, () => {
 			assert.equal(await p.page.locator("#factors .tag").count(), 3);
 			await p.look("security-copied");
 
-			// Removed, the password alone signs in again.
+			// After its removal the password alone signs in again.
 			await p.send("/account/security/remove");
 			await p.page.waitForSelector("[role=status]");
 			await key.touches(true);
 			await signOut(p);
 			await p.go("/login");
-			await p.page.waitForSelector("#alert"); // nobody knows the passkey
+			await p.page.waitForSelector("#alert"); // the passkey is unknown
 			await key.touches(false);
 			await p.signIn(email, password);
 			await p.at("/account");

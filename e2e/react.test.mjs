@@ -1,5 +1,5 @@
 // The React example: its page, the Express service and Doorward on one host, behind a real
-// nginx. People sign in, see what their role allows, prove who they are again, and sign out.
+// nginx. People sign in, see what their role allows, prove their identity again, and sign out.
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -15,7 +15,7 @@ import { Person, Server, password } from "./harness.mjs";
 const root = path.resolve(import.meta.dirname, "..");
 const example = (name) => path.join(root, "examples", name);
 
-/** freePorts returns different ports, all held until the last one is known. */
+/** freePorts returns distinct free ports: all are held until the last one is known. */
 async function freePorts(count) {
 	const held = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
 	await Promise.all(held.map((server) => once(server, "listening")));
@@ -24,7 +24,7 @@ async function freePorts(count) {
 	return ports;
 }
 
-/** until polls what another process does. */
+/** until polls until answers resolves to true, for 10 s at most. */
 async function until(what, answers) {
 	for (let tries = 0; tries < 200; tries++) {
 		if (await answers().catch(() => false)) return;
@@ -64,26 +64,26 @@ async function buildPage() {
 	await promisify(execFile)("npm", ["run", "build"], { cwd: await install("react") });
 }
 
-async function startNginx(front, service, own) {
+async function startNginx(port, servicePort, doorwardPort) {
 	const conf = (await readFile(path.join(example("react"), "nginx.conf"), "utf8"))
-		.replace("127.0.0.1:8000", `127.0.0.1:${front}`).replace("127.0.0.1:9000", `127.0.0.1:${service}`).replace("127.0.0.1:8080", `127.0.0.1:${own}`)
+		.replace("127.0.0.1:8000", `127.0.0.1:${port}`).replace("127.0.0.1:9000", `127.0.0.1:${servicePort}`).replace("127.0.0.1:8080", `127.0.0.1:${doorwardPort}`)
 		.replace("/srv/board/", `${folder}/react/public/`);
-	const kept = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((n) => `${n}_temp_path ${folder}/${n};`).join(" ");
+	const tempPaths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((n) => `${n}_temp_path ${folder}/${n};`).join(" ");
 	const types = "types { text/html html; text/javascript js; }";
 	const user = process.getuid() === 0 ? "user root;" : ""; // the page is in a folder of our own
-	await writeFile(path.join(folder, "nginx.conf"), `${user} daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {} http { access_log off; ${types} ${kept} ${conf} }`);
+	await writeFile(path.join(folder, "nginx.conf"), `${user} daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {} http { access_log off; ${types} ${tempPaths} ${conf} }`);
 	run("nginx", ["-p", folder, "-c", path.join(folder, "nginx.conf")], { env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` } });
 }
 
 before(async () => {
 	folder = await mkdtemp(path.join(tmpdir(), "doorward-react-"));
-	const [front, service, own] = await freePorts(3);
-	site = `http://127.0.0.1:${front}`;
+	const [port, servicePort, doorwardPort] = await freePorts(3);
+	site = `http://127.0.0.1:${port}`;
 	[server] = await Promise.all([
-		Server.start("--listen", `127.0.0.1:${own}`, "--base-url", site),
-		startService(service, `http://127.0.0.1:${own}`), buildPage(),
+		Server.start("--listen", `127.0.0.1:${doorwardPort}`, "--base-url", site),
+		startService(servicePort, `http://127.0.0.1:${doorwardPort}`), buildPage(),
 	]);
-	await startNginx(front, service, own);
+	await startNginx(port, servicePort, doorwardPort);
 	await until("nginx", async () => (await fetch(`${site}/board`, { redirect: "manual" })).status === 303);
 });
 after(async () => {
@@ -92,7 +92,7 @@ after(async () => {
 	await rm(folder, { recursive: true });
 });
 
-/** open signs a person in, on the way from the page and back to it. */
+/** open opens the page and signs a person in, which leads back to the page. */
 async function open(screen, email) {
 	const p = await Person.create(site, screen);
 	await p.go("/app/");
@@ -104,11 +104,11 @@ async function open(screen, email) {
 	return p;
 }
 
-test("an administrator writes, proves who it is, clears, signs out", async () => {
+test("an administrator writes, proves their identity, clears the board, signs out", async () => {
 	const p = await open("desktop-light-de", "admin@acme.example");
 	assert.equal(await p.page.evaluate(() => document.cookie), "", "a script can read a cookie");
 	const stored = await p.page.evaluate(() => JSON.stringify([localStorage, sessionStorage]));
-	assert.equal(stored, "[{},{}]", "a script keeps something");
+	assert.equal(stored, "[{},{}]", "a script stores something");
 
 	const rows = p.page.getByRole("listitem");
 	const write = async () => {
@@ -116,7 +116,7 @@ test("an administrator writes, proves who it is, clears, signs out", async () =>
 		await p.page.getByRole("button", { name: "Send" }).click();
 		await rows.first().waitFor();
 	};
-	// A proof counts for two seconds: the loop goes on until it was both too old and new enough.
+	// A proof is valid for two seconds: the loop ends when it has been both too old and valid.
 	let proofs = 0;
 	for (let cleared = false; !cleared || proofs === 0;) {
 		await write();
@@ -128,7 +128,7 @@ test("an administrator writes, proves who it is, clears, signs out", async () =>
 		cleared = next === "cleared";
 		if (cleared) continue;
 		proofs++;
-		assert.ok(proofs < 20, "a proof is never new enough");
+		assert.ok(proofs < 20, "20 proofs were already too old");
 		await p.send("/step-up", { password });
 		await p.at("/app/");
 		await p.page.getByText("Signed in as").waitFor();
@@ -136,8 +136,8 @@ test("an administrator writes, proves who it is, clears, signs out", async () =>
 	await p.page.getByRole("button", { name: "Sign out" }).click();
 	await p.page.getByRole("button", { name: "Sign in" }).waitFor();
 	assert.equal((await p.page.request.get(`${site}/api/v2/auth/session`)).status(), 401);
-	const told = p.complaints.filter((text) => !/status of 40[13]/.test(text)); // the console reports refusals, too
-	assert.deepEqual(told, []);
+	const complaints = p.complaints.filter((text) => !/status of 40[13]/.test(text)); // the console reports refusals, too
+	assert.deepEqual(complaints, []);
 	await p.context.close();
 });
 
@@ -146,7 +146,7 @@ test("a VIEWER reads, and isn't offered more", async () => {
 	await p.page.getByText("Your role may read, and not write.").waitFor();
 	assert.equal(await p.page.getByRole("button", { name: "Clear" }).count(), 0);
 	await p.fits("the board");
-	// What is hidden is refused, too.
+	// The service refuses what the page hides.
 	const status = await p.page.evaluate(async () => (await fetch("/board/messages", { method: "POST", body: "x" })).status);
 	assert.equal(status, 403);
 	await p.context.close();
@@ -156,7 +156,7 @@ test("a fault signs nobody out", async () => {
 	const p = await open("desktop-dark-en", "user@acme.example");
 	const repair = await server.breakDatabase();
 	const asked = p.page.waitForResponse((response) => response.url().endsWith("/api/v2/auth/session"));
-	await p.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))); // as when one comes back to the page
+	await p.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))); // as when the person returns to the page
 	assert.equal((await asked).status(), 503);
 	await p.page.getByText("Signed in as user@acme.example").waitFor();
 	assert.equal(await p.page.getByRole("button", { name: "Sign in" }).count(), 0);

@@ -1,15 +1,15 @@
-// An application on another origin: people come from there to sign in, and are
-// redirected back, and nowhere else.
+// An application on another origin: people come from it to sign in, and are redirected
+// back to it, but not to other sites.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { Person, Server, once, password } from "./harness.mjs";
 
-/** Elsewhere is a site for every name below localhost, and keeps its requests. Each page links to the login and back to itself. */
-class Elsewhere {
+/** OtherSite is a site for every name below localhost that records its requests. Each page links to the login and back to itself. */
+class OtherSite {
 	static async start() {
-		const e = new Elsewhere();
+		const e = new OtherSite();
 		e.asked = [];
 		e.server = createServer((request, response) => {
 			e.asked.push(request);
@@ -27,41 +27,41 @@ class Elsewhere {
 	stop() { return new Promise((done) => { this.server.close(done); this.server.closeAllConnections(); }); }
 }
 
-let elsewhere, home, server;
+let otherSite, home, server;
 before(async () => {
-	elsewhere = await Elsewhere.start();
-	home = elsewhere.at("app.localhost", "/inbox/home");
-	server = await Server.start("--return-to", elsewhere.at("app.localhost", "/inbox/"), "--home", home);
-	elsewhere.login = `${server.url}/login?return=`;
+	otherSite = await OtherSite.start();
+	home = otherSite.at("app.localhost", "/inbox/home");
+	server = await Server.start("--return-to", otherSite.at("app.localhost", "/inbox/"), "--home", home);
+	otherSite.login = `${server.url}/login?return=`;
 });
-after(() => Promise.all([server.stop(), elsewhere.stop()]));
+after(() => Promise.all([server.stop(), otherSite.stop()]));
 
-const fresh = "three old paper boats";
+const newPassword = "three old paper boats";
 
-const leading = (to) => `/login?return=${encodeURIComponent(to)}`;
+const loginFor = (to) => `/login?return=${encodeURIComponent(to)}`;
 
-describe("returning to an application elsewhere", { concurrency: 2 }, () => {
+describe("returning to an application on another origin", { concurrency: 2 }, () => {
 	for (const screen of once(["phone-light-en", "desktop-dark-en"])) {
 		test(`on ${screen}`, async () => {
 			const p = await Person.create(server.url, screen);
-			const there = elsewhere.at("app.localhost", `/inbox/${screen}?a=b&c#d`);
-			await p.go(there);
+			const target = otherSite.at("app.localhost", `/inbox/${screen}?a=b&c#d`);
+			await p.go(target);
 			await p.page.locator("a").click();
 			await p.at("/login");
 			await p.send("/login", { email: "owner@acme.example", password: "wrong" });
 			await p.page.waitForSelector("[role=alert]");
 			await p.send("/login", { email: "owner@acme.example", password });
-			await p.page.waitForURL(there);
+			await p.page.waitForURL(target);
 			// A signed-in person is redirected back at once.
-			const led = p.page.waitForResponse((response) => response.url().includes("/login?return="));
+			const redirect = p.page.waitForResponse((response) => response.url().includes("/login?return="));
 			await p.page.locator("a").click();
-			assert.equal((await (await led).allHeaders()).location, there);
-			await p.page.waitForURL(there);
+			assert.equal((await (await redirect).allHeaders()).location, target);
+			await p.page.waitForURL(target);
 
 			const [session] = (await p.context.cookies(server.url)).filter((cookie) => cookie.name === "JSESSIONID");
-			assert.ok(session, "nobody is signed in");
-			for (const { url, headers } of elsewhere.asked) {
-				assert.ok(!url.includes(session.value) && !(headers.cookie ?? "").includes(session.value), `${url} was told the session`);
+			assert.ok(session, "there is no session cookie");
+			for (const { url, headers } of otherSite.asked) {
+				assert.ok(!url.includes(session.value) && !(headers.cookie ?? "").includes(session.value), `${url} has received the session`);
 			}
 			p.quiet("returning");
 			await p.context.close();
@@ -71,23 +71,23 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 	test("a choice of the tenant on the way", async () => {
 		const printed = await server.operate("tenant", "create", "--name", "Globex", "--owner-email", "viewer@acme.example");
 		const p = await Person.create(server.url, "desktop-light-de");
-		const there = elsewhere.at("app.localhost", "/inbox/choice?a=b");
-		await p.go(`/accept?return=${encodeURIComponent(there)}#token=${printed.match(/#token=(\S+)/)[1]}`);
+		const target = otherSite.at("app.localhost", "/inbox/choice?a=b");
+		await p.go(`/accept?return=${encodeURIComponent(target)}#token=${printed.match(/#token=(\S+)/)[1]}`);
 		await p.page.waitForSelector("form[action$='/accept/join']");
 		await p.send("/accept/join", { password });
 		await p.at("/login");
 		await p.send("/login", { email: "viewer@acme.example", password });
 		await p.at("/login/tenant");
 		await p.page.locator("button.choice").nth(1).click();
-		await p.page.waitForURL(there);
+		await p.page.waitForURL(target);
 		p.quiet("the choice");
 		await p.context.close();
 	});
 
 	test("a forgotten password on the way", async () => {
 		const p = await Person.create(server.url, "desktop-light-en");
-		const there = elsewhere.at("app.localhost", "/inbox/forgotten?a=b&c#d");
-		await p.go(leading(there));
+		const target = otherSite.at("app.localhost", "/inbox/forgotten?a=b&c#d");
+		await p.go(loginFor(target));
 		await p.page.locator("a[href*='/forgot']").click();
 		await p.at("/forgot");
 		await p.send("/forgot", { email: "admin@acme.example" });
@@ -98,10 +98,10 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 		await q.go("/dev/mail?to=admin@acme.example");
 		await q.page.locator("a[href*='/reset?return=']").first().click();
 		await q.page.waitForSelector("form[action$='/reset/password']");
-		await q.send("/reset/password", { password: fresh, confirmPassword: fresh });
+		await q.send("/reset/password", { password: newPassword, confirmPassword: newPassword });
 		await q.at("/login");
-		await q.send("/login", { password: fresh });
-		await q.page.waitForURL(there);
+		await q.send("/login", { password: newPassword });
+		await q.page.waitForURL(target);
 		await q.go("/account");
 		await q.look("account-home");
 		await q.page.locator(".back a").click();
@@ -112,27 +112,27 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 		}
 	});
 
-	test("not to a place that isn't named", async () => {
+	test("not to an address that --return-to doesn't allow", async () => {
 		const p = await Person.create(server.url, "desktop-light-de");
-		const app = `app.localhost:${elsewhere.port}`;
-		const before = elsewhere.asked.length;
-		// First during sign-in, and then when signed in.
-		for (const to of [elsewhere.at("other.localhost", "/inbox/"), elsewhere.at("app.localhost", "/inboxes")]) {
+		const app = `app.localhost:${otherSite.port}`;
+		const before = otherSite.asked.length;
+		// First with a sign-in, and then already signed in.
+		for (const to of [otherSite.at("other.localhost", "/inbox/"), otherSite.at("app.localhost", "/inboxes")]) {
 			await p.context.clearCookies();
-			await p.go(leading(to));
+			await p.go(loginFor(to));
 			await p.send("/login", { email: "user@acme.example", password });
 			await p.page.waitForURL(home);
 		}
 		for (const to of [
 			`//${app}/inbox/`, `/\\${app}/inbox/`, `http:/\\${app}/inbox/`, `http:${app}/inbox/`, `\thttp://${app}/inbox/`, `http://${app}\\@other.localhost/`,
-			`http://${app}@other.localhost:${elsewhere.port}/inbox/`, `http://${app}/inbox/../admin`, `http://${app}/inbox/%2E./admin`, `http://${app}/inbox/..\\admin`,
-			`http://${app}./inbox/`, `http://app.localhost.other.localhost:${elsewhere.port}/inbox/`, `https://${app}/inbox/`, "http://app.localhost/inbox/", "javascript:alert(1)",
+			`http://${app}@other.localhost:${otherSite.port}/inbox/`, `http://${app}/inbox/../admin`, `http://${app}/inbox/%2E./admin`, `http://${app}/inbox/..\\admin`,
+			`http://${app}./inbox/`, `http://app.localhost.other.localhost:${otherSite.port}/inbox/`, `https://${app}/inbox/`, "http://app.localhost/inbox/", "javascript:alert(1)",
 		]) {
-			await p.go(leading(to));
+			await p.go(loginFor(to));
 			assert.equal(p.page.url(), home, to);
 		}
-		assert.equal(elsewhere.asked.slice(before).filter(({ headers }) => !headers.host.startsWith("app.localhost")).length, 0);
-		p.quiet("places that aren't named");
+		assert.equal(otherSite.asked.slice(before).filter(({ headers }) => !headers.host.startsWith("app.localhost")).length, 0);
+		p.quiet("addresses that aren't allowed");
 		await p.context.close();
 	});
 });

@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Tries clients that are made from the OpenAPI document: make clients. Each of three
-# generators makes one; it must compile, and then sign in with a wrong and with the right
-# password, invite somebody, list the invitations and more, on a real server whose answers
-# have members that no document names, as those of a later version. After that, the clients
-# of this repository run their own tests, on servers of their own.
+# Tests clients that three generators make from the OpenAPI document: make clients. Each
+# client must compile, and then sign in with a wrong and with the right password, invite
+# somebody, list the invitations and more, on a real server. A proxy adds unknown members to
+# the answers, as a later version may. After that, the clients of this repository run their
+# own tests, on servers of their own.
 #
-# What is installed stays in the user's cache folder, what is generated in
-# artifacts/clients, so that only the first run takes minutes. Clients in Go and the others
-# are tried side by side.
+# Installed packages stay in the user's cache folder, and generated files in
+# artifacts/clients, so that only the first run takes minutes. The Go clients and the others
+# are tested in parallel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/doorward
-made=$root/artifacts/clients
+out=$root/artifacts/clients
 
-mkdir -p "$made/oapi/api" "$made/ogen/api" "$made/typescript"
+mkdir -p "$out/oapi/api" "$out/ogen/api" "$out/typescript"
 go build -o artifacts/doorward ./cmd/doorward
-artifacts/doorward openapi >"$made/openapi.json"
+artifacts/doorward openapi >"$out/openapi.json"
 
 # packages FOLDER prints the folder with the npm packages of a lock file. Exactly those are
-# installed, and nothing of them may run at installation.
+# installed, and their installation scripts don't run.
 packages() {
 	local kept
 	kept=$cache/npm-$(sha256sum "$1/package-lock.json" | cut -c 1-16)
@@ -38,13 +38,13 @@ serve() {
 	folder=$(mktemp -d)
 	trap 'kill "$server" ${proxy:-} 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT
 	(cd "$folder" && exec "$root/artifacts/doorward" dev --listen localhost:0 --log-level error \
-		--password-memory-kib 1024 --password-time 1) >"$folder/said" 2>"$folder/log" &
+		--password-memory-kib 1024 --password-time 1) >"$folder/stdout" 2>"$folder/log" &
 	server=$!
-	until address=$(sed -n 's/.* is ready at //p' "$folder/said") && [ -n "$address" ]; do
+	until address=$(sed -n 's/.* is ready at //p' "$folder/stdout") && [ -n "$address" ]; do
 		kill -0 "$server" || { cat "$folder/log" >&2 && exit 1; }
 		sleep 0.1
 	done
-	password=$(sed -n 's/.*password of all four: //p' "$folder/said")
+	password=$(sed -n 's/.*password of all four: //p' "$folder/stdout")
 	node tools/clients/testdata/future.mjs "$address" >"$folder/later" &
 	proxy=$!
 	until later=$(cat "$folder/later") && [ -n "$later" ]; do
@@ -54,18 +54,18 @@ serve() {
 }
 
 generate_go() { # NAME COMMAND...
-	cp "tools/clients/testdata/$1/main.go" "$made/$1/main.go"
-	(cd "$made" && "${@:2}") >"$made/$1.log" 2>&1 || { cat "$made/$1.log" >&2 && return 1; }
-	go -C "$made" build -o "$made/$1/$1" "./$1"
-	"$made/$1/$1" "$later" "$password"
+	cp "tools/clients/testdata/$1/main.go" "$out/$1/main.go"
+	(cd "$out" && "${@:2}") >"$out/$1.log" 2>&1 || { cat "$out/$1.log" >&2 && return 1; }
+	go -C "$out" build -o "$out/$1/$1" "./$1"
+	"$out/$1/$1" "$later" "$password"
 	echo "$1: its client compiles and works"
 }
 
 typescript() {
-	ln -sfn "$(packages tools/clients)" "$made/typescript/node_modules"
-	cp tools/clients/testdata/calls.ts tools/clients/tsconfig.json tools/clients/package.json "$made/typescript"
+	ln -sfn "$(packages tools/clients)" "$out/typescript/node_modules"
+	cp tools/clients/testdata/calls.ts tools/clients/tsconfig.json tools/clients/package.json "$out/typescript"
 	(
-		cd "$made/typescript"
+		cd "$out/typescript"
 		node_modules/.bin/openapi-typescript ../openapi.json --output api.d.ts >/dev/null 2>&1
 		node_modules/.bin/tsc
 		node calls.js "$later" "$password"
@@ -75,15 +75,15 @@ typescript() {
 
 javascript() {
 	ln -sfn "$(packages clients/js)" clients/js/node_modules
-	cp "$made/typescript/api.d.ts" "$made/api.d.ts"
-	diff -q "$made/api.d.ts" clients/js/src/api.d.ts || {
-		echo "clients/js/src/api.d.ts is not what the document says: cp artifacts/clients/api.d.ts clients/js/src" >&2
+	cp "$out/typescript/api.d.ts" "$out/api.d.ts"
+	diff -q "$out/api.d.ts" clients/js/src/api.d.ts || {
+		echo "clients/js/src/api.d.ts doesn't match the OpenAPI document: cp artifacts/clients/api.d.ts clients/js/src" >&2
 		return 1
 	}
 	(
 		cd clients/js
 		node_modules/.bin/tsc
-		# Node looks for packages beside the real folder of a link.
+		# By default Node resolves packages from the real folder of a link, which lacks them.
 		DOORWARD=$root/artifacts/doorward node --preserve-symlinks --preserve-symlinks-main --test --test-concurrency=4 --test-timeout=60000 test/*.test.mjs
 	)
 }
@@ -95,12 +95,12 @@ fresh() {
 	for package in clients/js clients/js/react clients/python; do
 		cmp LICENSE "$package/LICENSE"
 	done
-	rm -rf "$made/fresh"
-	mkdir -p "$made/fresh/python"
-	cp tools/clients/testdata/fresh.* "$made/fresh"
-	cp -r clients/python "$made/fresh/source" # pip leaves files beside the source
+	rm -rf "$out/fresh"
+	mkdir -p "$out/fresh/python"
+	cp tools/clients/testdata/fresh.* "$out/fresh"
+	cp -r clients/python "$out/fresh/source" # pip leaves files beside the source
 	(
-		cd "$made/fresh"
+		cd "$out/fresh"
 		npm pack --silent "$root/clients/js" "$root/clients/js/react" >/dev/null
 		echo '{"private": true, "type": "module"}' >package.json
 		npm install --offline --legacy-peer-deps --ignore-scripts --no-audit --no-fund --loglevel=error ./*.tgz >/dev/null
@@ -121,18 +121,18 @@ python() {
 	env -C clients/python DOORWARD="$root/artifacts/doorward" python3 -B -m unittest --quiet
 }
 
-in_go() {
+go_clients() {
 	generate_go oapi go tool oapi-codegen -config oapi.yaml openapi.json
 	generate_go ogen go tool ogen -config ogen.yaml -clean -package api -target ogen/api openapi.json
 }
 
 serve
-cp tools/clients/go.mod tools/clients/go.sum tools/clients/*.yaml tools/clients/runtime.go "$made"
-in_go >"$made/go.log" 2>&1 &
-beside=$!
+cp tools/clients/go.mod tools/clients/go.sum tools/clients/*.yaml tools/clients/runtime.go "$out"
+go_clients >"$out/go.log" 2>&1 &
+go_clients_pid=$!
 typescript
 javascript
 python
 fresh
-wait "$beside" || { cat "$made/go.log" >&2 && exit 1; }
-cat "$made/go.log"
+wait "$go_clients_pid" || { cat "$out/go.log" >&2 && exit 1; }
+cat "$out/go.log"

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 mkdir -p artifacts
 rm -rf artifacts/screenshots
 go build -o artifacts/doorward ./cmd/doorward
-# Exactly what the lock file says, and nothing of it may run at installation.
+# Exactly what the lock file names, without running installation scripts.
 npm ci --prefix e2e --prefer-offline --ignore-scripts --no-audit --no-fund --loglevel=error
 export CHROMIUM=${CHROMIUM:-$(command -v chromium-headless-shell || command -v chromium)}
 DOORWARD=$PWD/artifacts/doorward node --test --test-concurrency=2 --test-reporter=spec e2e/*.test.mjs

@@ -4,25 +4,25 @@
 #
 #   scripts/fuzz.sh [TIME]     TIME as go test -fuzztime takes it, 10s by default
 #
-#   FUZZ_QUICK=1    mutate without regard to coverage, with the programs of go test: a
-#                   second of fuzzing is not worth compiling everything again for it
+#   FUZZ_QUICK=1    don't measure coverage, which would need everything to be compiled again:
+#                   not worth it for a second of fuzzing
 #
 # A failing input is written under testdata/fuzz beside the target: fix the code and
 # commit the input, and every later go test tries it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-10s}
-guided=(-fuzz .)
-[ -z "${FUZZ_QUICK:-}" ] || guided=(-vet=off)
+build_flags=(-fuzz .)
+[ -z "${FUZZ_QUICK:-}" ] || build_flags=(-vet=off)
 
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 corpus=$(go env GOCACHE)/fuzz
 
-# package links the tests of a package once, for all its targets.
+# package links the tests of a package once and fuzzes all its targets.
 package() { # FOLDER
 	local program=$built/${1//\//_} failed=0 target
-	go test -c "${guided[@]}" -ldflags='-s -w' -o "$program" "$1" || return
+	go test -c "${build_flags[@]}" -ldflags='-s -w' -o "$program" "$1" || return
 	for target in $(targets "$1"); do
 		fuzz "$1" "$target" "$program" || failed=1
 	done
@@ -43,8 +43,8 @@ fuzz() { # FOLDER TARGET PROGRAM
 	fi
 }
 
-# Go before 1.27 sometimes reports the end of TIME as a failure of the target. A
-# true failure names its input or says why the program died.
+# Go before 1.27 sometimes reports the end of TIME as a failure of the target. A real failure
+# names its input or the reason why the program died.
 out_of_time() {
 	grep -qE '^ +context deadline exceeded$' "$1" &&
 		! grep -qE 'Failing input written|panic:|fuzzing process (hung|terminated)' "$1"

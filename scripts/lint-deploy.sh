@@ -5,9 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The maximum of "systemd-analyze security", in tenths. It is 1.2: the rest is the
-# network (0.5, and 0.2 for any address), being a service at all, and /proc/sys, see
-# the unit.
+# The maximum exposure by "systemd-analyze security", in tenths. What remains is the network
+# (0.5, and 0.2 for any address), being a service at all, and /proc/sys, see the unit.
 exposure=12
 
 work=$(mktemp -d)
@@ -24,7 +23,7 @@ check() { # NAME COMMAND...
 
 deploylint() { scripts/tool.sh deploylint "$@"; }
 
-# With the certificate's files left out, which are not here.
+# Without the certificate's files, which don't exist here.
 accepts() { # FILE
 	env -i "$work/doorward" config check --config "$1" --tls-cert= --tls-key= >/dev/null
 }

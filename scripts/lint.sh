@@ -28,7 +28,7 @@ for module in . client client/tests examples/messaging bench tools; do
 	check "staticcheck in $module" env -C "$module" "$PWD/scripts/tool.sh" staticcheck ./...
 	check "go mod tidy in $module (run it there)" go -C "$module" mod tidy -diff
 done
-check "go mod verify" go mod verify # what the program is built of; the other modules add tools
+check "go mod verify" go mod verify # scripts/verify.sh checks the other modules, too
 check gofumpt formatted
 check OpenAPI scripts/lint-openapi.sh
 exit "$failed"

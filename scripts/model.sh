@@ -3,11 +3,11 @@
 # protocol must hold, and without any one of its rules spin must find a violation.
 #
 #   scripts/model.sh                      all of it
-#   scripts/model.sh lease -DNO_RULE5     one variant of lease.pml, with the story
-#                                         of what it finds
+#   scripts/model.sh lease -DNO_RULE5     one variant of lease.pml, with the steps that
+#                                         lead to the violation
 #   MODEL_QUICK=1                         without the lease of three ticks, which has
-#                                         two thirds of all states and shows what
-#                                         that of two ticks shows
+#                                         two thirds of all states and finds nothing
+#                                         that the lease of two ticks doesn't find
 set -euo pipefail
 models=$(realpath "$(dirname "$0")/../docs/lease")
 
@@ -21,10 +21,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# Compiling takes as long as most searches: -O1 is faster in total than -O2, and for a
-# variant that breaks -O0, for cluster in reverse order, which finds the violation in a third
-# of the states (for lease it takes twice as many). COLLAPSE would save a sixth of the memory
-# and takes half as long again. A search that runs out of depth or memory fails.
+# Compiling takes as long as most searches, so -O1 is faster in total than -O2, and -O0 for
+# variants that break. In reverse order the violations of cluster are found in a third of the
+# states; those of lease would need twice as many. COLLAPSE would save a sixth of the memory
+# and take half as long again. A search that runs out of depth or memory fails.
 compiling=(-O1)
 explore() { # MODEL SWITCH...
 	local model=$1.pml
@@ -35,9 +35,9 @@ explore() { # MODEL SWITCH...
 
 states() { awk '/states, stored/ { print $1; exit }' found; }
 
-whole() { grep -q 'errors: 0' found && ! grep -qE 'max search depth too small|out of memory|Search not completed' found; }
+is_complete() { grep -q 'errors: 0' found && ! grep -qE 'max search depth too small|out of memory|Search not completed' found; }
 
-broken() { grep -q 'pan:1: assertion violated' found; }
+has_violation() { grep -q 'pan:1: assertion violated' found; }
 
 outcome() { # MODEL AND SWITCHES, VERDICT
 	printf '%-30s %9s states  %s\n' "$1" "$(states)" "$2"
@@ -45,7 +45,7 @@ outcome() { # MODEL AND SWITCHES, VERDICT
 
 holds() { # MODEL SWITCH...
 	explore "$@"
-	if whole; then
+	if is_complete; then
 		outcome "$*" "holds"
 	else
 		outcome "$*" "FAILED: a check is answered wrongly; see scripts/model.sh $*"
@@ -57,15 +57,15 @@ breaks() { # MODEL SWITCH
 	compiling=(-O0)
 	[ "$1" != cluster ] || compiling+=(-DREVERSE)
 	explore "$@"
-	if broken; then
+	if has_violation; then
 		outcome "$*" "breaks, as it must"
 	else
-		outcome "$*" "FAILED: found nothing wrong, so the model shows nothing about this piece"
+		outcome "$*" "FAILED: found no violation, so the model doesn't show that this rule is needed"
 		return 1
 	fi
 }
 
-# start runs it in its own folder, in parallel with one other.
+# start runs holds or breaks in a folder of its own, in parallel with one other.
 failed=0 running=0
 start() { # HOLDS OR BREAKS, MODEL, SWITCH...
 	if [ "$running" = 2 ]; then
@@ -83,8 +83,8 @@ if [ $# -gt 0 ]; then
 	exit
 fi
 
-# The switches are read from the models, so that none is forgotten here. One of
-# them, NO_REVOCATION, shows that lease.pml lets checks accept at all.
+# The switches are read from the models, so that none is forgotten. One of them,
+# NO_REVOCATION, shows that in lease.pml checks can succeed at all.
 for model in lease cluster; do
 	[ -n "${MODEL_QUICK:-}" ] || start holds "$model" -DL=3
 	start holds "$model" -DL=2

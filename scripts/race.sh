@@ -4,14 +4,13 @@
 #   scripts/race.sh ./...
 #   scripts/race.sh -run TestRevocation ./node
 #
-# SQLite and its C library are C translated to Go. They are excluded from the
-# detector: watching their memory accesses takes five times as long as everything
-# else and can't find faults of Doorward. The driver, modernc.org/sqlite, is
-# included.
+# SQLite and its C library are C translated to Go. They are excluded: watching their memory
+# accesses takes five times as long as everything else and can't find faults of Doorward. The
+# driver, modernc.org/sqlite, is included.
 #
-# A program under the detector sleeps for a second at its end, for races in the
-# background. That is switched off: our tests run hundreds of commands, and end what
-# they start.
+# By default a program under the detector sleeps for a second before it exits, to catch races in
+# the background. That is switched off: our tests run hundreds of commands, and end what they
+# start.
 set -euo pipefail
 
 unwatched=()

@@ -34,8 +34,9 @@ dist=$(cd "$dist" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# No path of this machine (-trimpath), nothing of its C compiler (CGO_ENABLED),
-# nothing of its git (-buildvcs). "go version -m FILE" shows the version of Go.
+# The binary contains no path of this machine (-trimpath), nothing from its C compiler
+# (CGO_ENABLED) and nothing from its git (-buildvcs). "go version -m FILE" shows the version of
+# Go.
 build() { # OS ARCH
 	GOCACHE=${BUILD_CACHE:-$(go env GOCACHE)} CGO_ENABLED=0 GOOS=$1 GOARCH=$2 GOFLAGS='' GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT='' \
 		go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.release=$version" \
@@ -46,8 +47,8 @@ deb() { # ARCH
 	scripts/deb.sh "$dist/${name}_linux_$1" "$work/doorward.bash" "$1" "$(debian_version)" "$dist/${name}_$1.deb"
 }
 
-# To Debian 1.0~rc1 comes before 1.0, and 1.0+3 after it; a digit stands first,
-# and a bare commit comes before every release.
+# In Debian 1.0~rc1 comes before 1.0, and 1.0+3 after it. A version begins with a digit; that
+# of a bare commit comes before every release.
 debian_version() {
 	case $version in
 	[0-9]*.*) sed -E 's/-(alpha|beta|rc)/~\1/; s/-/+/g' <<<"$version" ;;
@@ -73,7 +74,7 @@ chart() {
 		--mode=u=rwX,go=rX --format=ustar doorward | gzip --no-name -9 >"$dist/doorward-$version.tgz"
 }
 
-# PEP 440 writes 1.0-rc1 as 1.0rc1, and keeps what isn't a version behind a plus.
+# PEP 440 writes 1.0-rc1 as 1.0rc1, and puts what isn't a version after a plus.
 python_version() {
 	case $version in
 	[0-9]*.[0-9]*) sed -E 's/-(alpha|beta|rc)/\1/; s/-/+/; s/-/./g' <<<"$version" ;;
@@ -81,7 +82,7 @@ python_version() {
 	esac
 }
 
-# The clients' packages. Only here have they a version: a checkout has 0.0.0.
+# The clients' packages. They get their version here: in a checkout it is 0.0.0.
 clients() {
 	git ls-files --cached --others --exclude-standard -z clients |
 		tar --create --null --files-from - | tar --extract --directory "$work"
@@ -92,8 +93,8 @@ clients() {
 	env -C "$work/clients/python" python3 -c 'import backend, sys; backend.build_wheel(sys.argv[1])' "$dist" >/dev/null
 }
 
-# The modules that are in the binary, by its own record, with the licenses found
-# in their files, which the build has left here.
+# The modules that are in the binary, as it records them, with the licenses found in the
+# module cache.
 sbom() {
 	scripts/tool.sh cyclonedx-gomod version >/dev/null
 	GOPROXY=off bin/tools/cyclonedx-gomod bin -json -std -licenses -noserial -notimestamp -version "$version" \

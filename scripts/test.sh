@@ -45,7 +45,7 @@ has() { # COMMAND OR PATH...
 missing() {
 	local need
 	for need in "${needs[@]}"; do
-		# Unquoted: the words after the colon are several things, any of which does.
+		# Unquoted: the words after the colon are alternatives, one of which is enough.
 		# shellcheck disable=SC2086
 		(set -f && has ${need#*:}) || echo "${need%%:*}"
 	done
@@ -74,7 +74,7 @@ full_disk() {
 	unshare --mount "${map[@]}" true 2>/dev/null
 }
 
-# The modules that use the client, which Doorward's own doesn't.
+# The other modules: the client, those that use it, and the tools.
 nested() {
 	local module failed=0
 	for module in client client/tests examples/messaging; do
@@ -84,19 +84,20 @@ nested() {
 	return "$failed"
 }
 
-# Where memory is shared: of sessions and keys, the lease, queues, limits, pools. Elsewhere
-# the race detector takes most of the time and finds nothing that these don't show; make
-# race watches everything.
+# Packages that share memory between goroutines: sessions and keys, the lease, queues, limits,
+# pools. Under the race detector the others would take most of the time and show nothing that
+# these don't; make race watches everything.
 shared=(./store/lease ./app/access ./app/credential ./app/outbox ./app/registry
 	./internal/gcra ./internal/guard ./internal/lograte ./internal/smtp ./internal/tlscert
 	./internal/trace ./web/edge ./web/front)
 
-# Here most tests send one request after the other. The detector watches those that don't.
+# In these packages most tests send one request after the other; only the others run under the
+# detector.
 partly=(./store ./app ./app/apikey ./app/assertion ./app/inbox ./app/login ./app/session ./app/webhook
 	./internal/argon)
 concurrent='[.]Go[(]|WaitGroup|go func|Concurrently'
 
-# All other packages, the longest first. That of nodes runs alone.
+# All other packages, the longest first; ./node runs alone.
 plain() {
 	printf '%s\n' ./cmd/doorward ./web
 	go list ./... | grep -vxF "$(go list ./node "${shared[@]}" "${partly[@]}")"
@@ -111,9 +112,9 @@ tests_with() { # REGEXP FOLDER...
 	done | sort -u | paste -sd '|' | sed 's/.*/^(&)$/'
 }
 
-# Temporary files go to memory where eight gigabytes of it are free and programs may run
-# there, what Go links among them, and one new PostgreSQL cluster for all to copy. On ext4,
-# which is slow to make files right after many were removed, ./store took twice the CPU.
+# Temporary files go to /dev/shm if eight gigabytes of it are free and programs may run there:
+# also what Go links, and a PostgreSQL cluster that all tests copy. On ext4, which is slow to
+# make files right after many were removed, ./store took twice the CPU.
 in_memory() {
 	local free folder
 	free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $1 == "tmpfs" { print $4 }')
@@ -123,7 +124,8 @@ in_memory() {
 	export TMPDIR=$memory DOORWARD_TEST_PGDATA=$memory/pgdata
 }
 
-# Built files don't depend on the folder, so that another checkout finds them in the cache.
+# With -trimpath built files don't depend on the folder, so another checkout finds them in the
+# cache.
 GOFLAGS="$(go env GOFLAGS) -trimpath"
 export GOFLAGS
 
@@ -143,8 +145,9 @@ tests() {
 	return "$failed"
 }
 
-# Alone: clusters with deadlines, as many at once as two cores carry. Nodes that are
-# processes of their own aren't watched, so neither is what sends them requests.
+# These run alone: they are clusters with deadlines, as many at once as two cores can run. The
+# race detector can't watch nodes that are processes of their own, so tests of those run without
+# it.
 nodes() {
 	local failed=0 processes
 	local -x GOGC=300
@@ -154,7 +157,7 @@ nodes() {
 	return "$failed"
 }
 
-# Those of web are on SQLite alone: that is what the handlers share, whatever the database.
+# The tests of web run on SQLite only: what handlers share doesn't depend on the database.
 race() {
 	local failed=0
 	local -x GOGC=300
@@ -174,7 +177,7 @@ step() { # NAME COMMAND...
 	printf -- '--- %s %s in %d s\n' "$name" "$outcome" $((SECONDS - began))
 }
 
-# These use what the tests leave of the cores: those of nodes wait much.
+# These steps use the time that the tests leave the cores idle: those of nodes wait a lot.
 lane() {
 	step lint scripts/lint.sh
 	step model env MODEL_QUICK=1 scripts/model.sh
@@ -193,7 +196,7 @@ step setup setup
 ! grep -q FAILED "$results" || exit 1
 step Caddy tools/caddy/build.sh
 step gitleaks tools/gitleaks/build.sh
-set -m # a process group of its own, to end it as a whole
+set -m # a process group of its own, so that finish can end all of it
 (chrt --idle --pid 0 "$BASHPID" && lane) </dev/null >"$lane_log" 2>&1 &
 lane=$!
 set +m
@@ -210,6 +213,6 @@ step pages env E2E_QUICK=1 scripts/e2e.sh
 failed=$(sed -n 's/^FAILED //p' "$results")
 printf '\n%d s in all' "$SECONDS"
 [ -z "$failed" ] || printf '; failed: %s' "${failed//$'\n'/, }"
-full_disk || printf '\nleft out: the tests of a full disk, since name spaces are forbidden here'
+full_disk || printf '\nleft out: the tests of a full disk, since this machine forbids mount namespaces'
 printf '\nsteps: %d passed, %d failed\n' "$(grep -c ^passed "$results")" "$(grep -c ^FAILED "$results")"
 [ -z "$failed" ]

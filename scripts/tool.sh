@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the tools pinned in tools/go.mod, or the one asked for of those in
-# tools/release/go.mod, into bin/tools, then runs one:
+# Builds a tool into bin/tools and runs it. A tool pinned in tools/release/go.mod is built
+# alone; else all tools pinned in tools/go.mod are built:
 #
 #   scripts/tool.sh gofumpt -l .
 #

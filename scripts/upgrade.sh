@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 ref=${1:?which version to come from? make upgrade FROM=v1.4.2}
 commit=$(git rev-parse --verify --quiet "$ref^{commit}") || {
-	echo "upgrade: there is no commit $ref here; git fetch --tags may bring it" >&2
+	echo "upgrade: there is no commit $ref in this clone; run git fetch --tags" >&2
 	exit 2
 }
 

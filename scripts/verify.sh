@@ -20,7 +20,7 @@ generated() {
 	copy generated
 	go -C "$copies/generated" generate ./... || return
 	diff --recursive --brief "$copies/committed" "$copies/generated" || {
-		echo "not what their sources say: run make generate" >&2
+		echo "the generated files don't match their sources: run make generate" >&2
 		return 1
 	}
 }

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities in the code that Doorward calls, in a copy of
-# the Go vulnerability database on this machine, so that the answer depends on
-# nothing that changes from day to day:
+# Looks for known vulnerabilities in the code that Doorward calls. It reads a local copy of the
+# Go vulnerability database, so that the result doesn't change from day to day:
 #
 #   scripts/vuln.sh DATABASE     a folder, or a .tar.gz of one
 set -euo pipefail

@@ -9,7 +9,7 @@ psql --quiet --set ON_ERROR_STOP=1 --username postgres --dbname postgres \
 	CREATE DATABASE doorward OWNER doorward;
 	CREATE ROLE replication LOGIN REPLICATION PASSWORD :'replication';
 	SELECT pg_create_physical_replication_slot('standby');
-	-- Without the standby nothing is committed, and everything is 503. To go on without it:
+	-- While the standby is down nothing is committed, and all requests get 503. To go on without it:
 	-- ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf();
 	ALTER SYSTEM SET synchronous_standby_names = 'standby';
 EOF

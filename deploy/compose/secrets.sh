@@ -6,7 +6,7 @@ set -eu
 umask 077
 cd "$(dirname "$0")"
 [ ! -e secrets ] || {
-	echo "$PWD/secrets is there already; nothing is done." >&2
+	echo "$PWD/secrets exists already; nothing was changed." >&2
 	exit 1
 }
 
@@ -24,7 +24,7 @@ printf 'log:' >secrets/smtp
 chmod 0444 secrets/postgres secrets/doorward secrets/replication
 # Doorward refuses a secret that others may read, so it runs as the owner of its
 # secrets: if root runs this script they get the image's user, else it runs as you.
-# Without root on the host (rootless Docker, Podman) you are root in there: write
+# In rootless Docker or Podman your own user is root inside the container: write
 # DOORWARD_USER=0:0 into .env.
 chmod 0600 secrets/database secrets/smtp
 if [ "$(id -u)" = 0 ]; then

@@ -4,22 +4,22 @@
 #
 #   export HA_HOME=/tmp/ha        where everything is kept; removed by down
 #   deploy/ha/cluster.sh up       starts it, and HAProxy for three nodes of Doorward
-#   deploy/ha/cluster.sh list     what Patroni says
+#   deploy/ha/cluster.sh list     prints the members as Patroni sees them
 #   deploy/ha/cluster.sh url 1 x  creates the database x, prints its URL for node 1
 #   deploy/ha/cluster.sh down     ends it
 #
 #   … leader | standby | healthy         a machine's number; healthy: exit code 0
 #   … kill | stop | cont MACHINE [PART…] SIGKILL, SIGSTOP, SIGCONT; parts: etcd
 #                                        patroni postgres, all of them when none is named
-#   … start MACHINE                      what of it does not run
-#   … switchover                         to the synchronous standby
+#   … start MACHINE                      starts the parts that don't run
+#   … switchover                         makes the synchronous standby the primary
 #   … etcd-leader                        the machine that leads etcd
 #
 # HA_NET=127.77.0 are the addresses; HA_VIA=hosts makes url name the three servers
 # instead of HAProxy, to compare.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")
-home=${HA_HOME:?is to name a folder}
+home=${HA_HOME:?must name a folder}
 net=${HA_NET:-127.77.0}
 machines="1 2 3"
 
@@ -34,7 +34,7 @@ as_user() {
 	if [ "$(id -un)" = "$user" ]; then "$@"; else setpriv --reuid="$user" --regid="$user" --init-groups env HOME="$home" USER="$user" "$@"; fi
 }
 
-# background LOG PIDFILE COMMAND... starts it in a session of its own.
+# background LOG PIDFILE COMMAND... starts a command in a session of its own.
 background() {
 	local log=$1 pidfile=$2
 	shift 2
@@ -93,18 +93,19 @@ start() {
 	start_patroni "$1"
 }
 
-# haproxy NODE is the one on the machine of a node of Doorward.
+# start_haproxy NODE starts the HAProxy on the machine of a node of Doorward.
 start_haproxy() {
 	background "$home/haproxy$1.log" "$home/haproxy$1.pid" env PG1="$(address 1)" PG2="$(address 2)" PG3="$(address 3)" \
 		DATABASE="$net.2$1:5000" haproxy -db -f "$home/database.cfg"
 }
 
-# says MACHINE PATH: whether its Patroni answers 200.
-says() { curl --silent --fail --max-time 1 --output "$home/answer" "http://$(address "$1"):8008/$2"; }
+# patroni_answers MACHINE PATH: whether its Patroni answers 200.
+patroni_answers() { curl --silent --fail --max-time 1 --output "$home/answer" "http://$(address "$1"):8008/$2"; }
 
-who() { # PATH
+# machine_that_is PATH prints the first machine whose Patroni answers 200.
+machine_that_is() { # PATH
 	for n in $machines; do
-		if says "$n" "$1"; then
+		if patroni_answers "$n" "$1"; then
 			echo "$n"
 			return
 		fi
@@ -115,19 +116,19 @@ who() { # PATH
 healthy() {
 	local n running=0
 	for n in $machines; do
-		{ says "$n" primary || says "$n" replica; } && running=$((running + 1))
+		{ patroni_answers "$n" primary || patroni_answers "$n" replica; } && running=$((running + 1))
 	done
-	[ "$running" = 3 ] && who primary >/dev/null && who synchronous >/dev/null && synchronous
+	[ "$running" = 3 ] && machine_that_is primary >/dev/null && machine_that_is synchronous >/dev/null && synchronous
 }
 
-# synchronous: whether PostgreSQL waits for a standby. Patroni only says whom it has named.
+# synchronous: whether PostgreSQL waits for a standby. Patroni only knows which one it has named.
 synchronous() { [ -n "$(psql 'SHOW synchronous_standby_names' 2>/dev/null)" ]; }
 
 await_healthy() {
 	local tries=0
 	until healthy; do
 		[ $((tries += 1)) -lt 360 ] || {
-			echo "the cluster is not well after three minutes:" >&2
+			echo "the cluster is not healthy after three minutes:" >&2
 			list >&2
 			return 1
 		}
@@ -143,9 +144,9 @@ patronictl() {
 
 list() { patronictl list; }
 
-switchover() { patronictl switchover --leader "pg$(who primary)" --candidate "pg$(who synchronous)" --force; }
+switchover() { patronictl switchover --leader "pg$(machine_that_is primary)" --candidate "pg$(machine_that_is synchronous)" --force; }
 
-# postmaster MACHINE and its children, each of which has a session of its own.
+# postgres_pids MACHINE: the postmaster and its children, each of which has a session of its own.
 postgres_pids() {
 	local server
 	server=$(head -n 1 "$home/$1/data/postmaster.pid" 2>/dev/null) && [ -n "$server" ] && kill -0 "$server" 2>/dev/null || return 0
@@ -160,7 +161,7 @@ send() { # SIGNAL MACHINE PART
 	done
 }
 
-# Patroni first: it would start PostgreSQL again.
+# Without PARTs, Patroni comes first: it would start PostgreSQL again.
 signal() { # SIGNAL MACHINE PART...
 	local name=$1 machine=$2 part
 	shift 2
@@ -183,7 +184,7 @@ etcd_leader() {
 
 psql() { # SQL, on the primary
 	as_user env PGPASSWORD="$(password SUPERUSER)" psql --quiet --no-psqlrc --set ON_ERROR_STOP=1 \
-		--host "$(address "$(who primary)")" --username postgres --dbname postgres --tuples-only --no-align --command "$1"
+		--host "$(address "$(machine_that_is primary)")" --username postgres --dbname postgres --tuples-only --no-align --command "$1"
 }
 
 url() { # NODE DATABASE
@@ -233,8 +234,8 @@ shift
 case $verb in
 up | down | list | switchover | healthy | start | url) "$verb" "$@" ;;
 await-healthy) await_healthy ;;
-leader) who primary ;;
-standby) who synchronous ;;
+leader) machine_that_is primary ;;
+standby) machine_that_is synchronous ;;
 etcd-leader) etcd_leader ;;
 kill | stop | cont) signal "${verb^^}" "$@" ;;
 *)

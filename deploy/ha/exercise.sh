@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs what docs/high-availability.md describes: PostgreSQL under Patroni and etcd,
 # three nodes of Doorward, a load of requests, and one failure after the other. It
-# prints the table of the guide. Some 18 minutes: make ha
+# prints the table of the guide. It takes about 18 minutes: make ha
 #
 #   deploy/ha/exercise.sh                 all of it
-#   deploy/ha/exercise.sh primary         the failures whose name contains that
-#   HA_VIA=hosts deploy/ha/exercise.sh    nodes that name the three servers instead
-#                                         of HAProxy, to compare
+#   deploy/ha/exercise.sh primary         only failures whose name contains that
+#   HA_VIA=hosts deploy/ha/exercise.sh    for comparison: nodes connect to the three
+#                                         servers directly instead of to HAProxy
 #
 # It needs what cluster.sh names, and Go. Everything runs on addresses of loopback
 # in a folder of its own, which is removed at the end; after a failure the logs are kept.

@@ -18,7 +18,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* Refuses values that would start and then misbehave. */}}
+{{/* Refuses values with which the server would start but not work well. */}}
 {{- define "doorward.check" -}}
 {{- if and (not .Values.database.existingSecret) (gt (int .Values.replicas) 1) }}
 {{- fail "replicas: more than one needs PostgreSQL; set database.existingSecret, or replicas to 1 for SQLite" }}
@@ -50,9 +50,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- mulf (float64 $number) (get $bytes $unit) | int64 }}
 {{- end }}
 
-{{/* The memory of a pod in bytes, see docs/capacity.md: at rest; a storm of logins,
-in which four times the memory of a hash for each core is in use or not yet
-collected; the sessions. */}}
+{{/* The memory of a pod in bytes, see docs/capacity.md: at rest; under many logins, four
+times the memory of a hash for each core, in use or not yet collected; and the sessions. */}}
 {{- define "doorward.memoryNeeded" -}}
 {{- $hash := mul 1024 (int64 (get .Values.settings "password-memory-kib" | default 19456)) }}
 {{- $sessions := int64 (get .Values.settings "sessions-in-memory" | default 1000000) }}

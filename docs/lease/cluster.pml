@@ -21,7 +21,7 @@
  *
  * If a request ends before the standby has confirmed its commit, the driver
  * cancels the wait. From then on the old primary shows a commit that may exist
- * nowhere else: Limbo. A call that finds the session ended there has to commit
+ * nowhere else: Unconfirmed. A call that finds the session ended there has to commit
  * something before it answers.
  *
  * Time is counted in ticks, as in lease.pml. The clocks of the two servers run
@@ -43,12 +43,12 @@ bit promoted;
 byte leases;		/* timer: a lease from the last commit of the old primary */
 
 /* The node. */
-bit met;		/* the floor: the new primary was seen */
+bit seen_new;	/* the floor: the new primary was seen */
 bit memory;		/* the session is in memory, and valid */
 bit forgot;		/* memory was discarded since the current read began */
 byte fresh;		/* timer: memory is valid, and reads are allowed */
 byte sent;		/* timer: the lease that begins when the poll under way is sent */
-byte beaten;		/* timer: the lease that began with the last heartbeat */
+byte heartbeat;		/* timer: the lease that began with the last heartbeat */
 
 /* The call that answers. */
 byte waits;		/* timer: the lease that begins with the commit, or the finding */
@@ -62,7 +62,7 @@ active proctype Promote() { promoted = 1 }
 #ifdef NO_FLOOR
 #define OLD_MAY true
 #else
-#define OLD_MAY !met
+#define OLD_MAY !seen_new
 #endif
 #ifdef NO_WAIT
 #define NEW_MAY promoted
@@ -73,12 +73,12 @@ active proctype Promote() { promoted = 1 }
 inline connect(server) {
 	if
 	:: atomic { OLD_MAY -> server = OLD }
-	:: atomic { NEW_MAY -> met = 1; server = NEW }
+	:: atomic { NEW_MAY -> seen_new = 1; server = NEW }
 	fi
 }
 
-/* A server is met before it can be used, by looking or by chance. */
-active proctype Look() { atomic { promoted -> met = 1 } }
+/* The node may see the new primary at any moment, and sees it when it connects to it. */
+active proctype Look() { atomic { promoted -> seen_new = 1 } }
 
 /* What is committed on the old primary is on both, if it is committed at all. */
 #define COMMITS(server) (server == NEW || !promoted)
@@ -93,14 +93,14 @@ active proctype Poll() {
 
 idle:	atomic { server = OLD; read = 0; sent = L };
 	if
-	:: beaten > 0		/* no heartbeat is due */
+	:: heartbeat > 0		/* no heartbeat is due */
 	:: connect(server);
 	   if
-#ifdef NO_BEAT_FROM_SENDING
+#ifdef NO_HEARTBEAT_FROM_SENDING
 	   :: d_step { COMMIT(server) };
-	      beaten = L
+	      heartbeat = L
 #else
-	   :: d_step { COMMIT(server); beaten = sent }
+	   :: d_step { COMMIT(server); heartbeat = sent }
 #endif
 	   :: d_step { COMMIT(server) };
 	      goto idle		/* and the node gets no answer */
@@ -131,7 +131,7 @@ idle:	atomic { server = OLD; read = 0; sent = L };
 #ifdef NO_COMMIT
 	fresh = sent;
 #else
-	fresh = beaten;
+	fresh = heartbeat;
 #endif
 	if
 	:: skip
@@ -197,9 +197,9 @@ active proctype Check() {
 #define SETTLED (waits == 0 || applied)
 #endif
 
-/* A commit that nobody waits for any more is shown by the old primary, and is
+/* The old primary shows a commit that nobody waits for any more and that is
    nowhere else. */
-active proctype Limbo() { d_step { promoted && !end[OLD] -> end[OLD] = 3 } }
+active proctype Unconfirmed() { d_step { promoted && !end[OLD] -> end[OLD] = 3 } }
 
 /* Another node ends the one session or opens the other, in whichever server is
    the primary. The node that ended it may be dead; then any node that finds it
@@ -220,7 +220,7 @@ active proctype Other() {
 	:: skip;
 find:	   LEASE;
 	   connect(server);
-#ifdef NO_AFFIRMING
+#ifdef NO_COMMIT_WHEN_ENDED
 	   d_step { end[server] != 0 -> server = OLD; waits = L };
 #else
 	   d_step { end[server] != 0 && COMMITS(server) -> leases = (server == OLD -> L : leases); server = OLD; waits = L };
@@ -235,6 +235,6 @@ done:	skip
 
 active proctype Tick() {
 	do
-	:: d_step { DOWN(leases); DOWN(fresh); DOWN(sent); DOWN(beaten); DOWN(waits) }
+	:: d_step { DOWN(leases); DOWN(fresh); DOWN(sent); DOWN(heartbeat); DOWN(waits) }
 	od
 }

@@ -86,7 +86,7 @@ register:
 		:: d_step { row -> silence = 0 }
 		:: atomic { !row -> goto enter }
 		fi;
-		goto beaten
+		goto heartbeat
 	:: !mine ->
 enter:		atomic {
 			fresh = 0; row = 1; silence = 0;
@@ -99,8 +99,8 @@ enter:		atomic {
 		forget();
 #endif
 		d_step { mine = 1; position = read };
-beaten:		MAYFAIL;
-#ifdef NO_BEAT_FROM_SENDING
+heartbeat:		MAYFAIL;
+#ifdef NO_HEARTBEAT_FROM_SENDING
 		due = L
 #else
 		due = sent
@@ -209,8 +209,8 @@ active proctype Other() {
 	d_step { other = n; locked = 0 }
 }
 
-/* Bury is another node that removes this one's row. */
-active proctype Bury() {
+/* Remove is another node, which removes this one's row. */
+active proctype Remove() {
 	do
 	:: d_step { row && silence == DEAD -> row = 0; silence = 0; applied = 0 }
 	od

@@ -164,7 +164,7 @@ func TestPoliciesRefuseEverywhere(t *testing.T) {
 			}
 			path := strings.NewReplacer("{id}", "x", "{version}", "1").Replace(r.Path)
 			a := d.send(t, r.Method+" "+path, nil, as(ann.Token()), with("If-Match", "*"))
-			if refused := a.status == http.StatusForbidden && a.text("code") == "denied_by_policy"; refused != r.Guard.AsksForAction() {
+			if refused := a.status == http.StatusForbidden && a.text("code") == "denied_by_policy"; refused != r.Guard.CanBeDeniedByPolicy() {
 				t.Errorf("%s %s is answered %d %s", r.Method, r.Path, a.status, a.body)
 			}
 		}

@@ -457,7 +457,7 @@ func (s *settings) readBrand(cfg *node.Config) error {
 	switch {
 	case strings.TrimSpace(s.raw.BrandName) == "" || len(doorward.CheckName("", s.raw.BrandName)) > 0:
 		return s.refuseValue("brand-name", s.raw.BrandName, "write a name of 1 to %d characters.", doorward.MaxNameLength)
-	case s.raw.BrandAccent != "" && !ui.ParseColour(s.raw.BrandAccent):
+	case s.raw.BrandAccent != "" && !ui.IsColour(s.raw.BrandAccent):
 		return s.refuseValue("brand-accent", s.raw.BrandAccent, "write # and six hexadecimal digits, like #3b4ccf.")
 	}
 	cfg.Brand = front.Brand{Name: s.raw.BrandName, Brand: doorward.Brand{Accent: s.raw.BrandAccent}}

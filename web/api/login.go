@@ -70,7 +70,7 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 func (a *api) open(c *front.Call, o session.Opened) signedIn {
 	c.Revoked(o.Revocation)
 	c.SetSession(o.Token)
-	c.Known(c.Caller.As(o.User))
+	c.SetLogCaller(c.Caller.As(o.User))
 	limits := a.app.Sessions.Limits()
 	out := signedIn{
 		Token: o.Token.Reveal(), ExpiresAt: o.Session.ExpiresAt(limits), IdleExpiresAt: o.Session.IdleExpiresAt(limits),
@@ -153,7 +153,7 @@ func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.No
 	}
 	c.ClearSession()
 	if to, ok := ui.ReturnAddress(c.Site(), c.R.URL.Query().Get("return")); ok {
-		c.Leave(to)
+		c.RedirectTo(to)
 	}
 	return front.None{}, nil
 }

@@ -345,7 +345,7 @@ func impliedErrors(r front.Route) []doorward.Code {
 	if r.Guard.InTenant() {
 		codes = append(codes, doorward.CodeTenantRequired, doorward.CodeNotFound, doorward.CodeTenantFrozen, doorward.CodeTenantClosing)
 	}
-	if r.Guard.AsksForAction() {
+	if r.Guard.CanBeDeniedByPolicy() {
 		codes = append(codes, doorward.CodeDeniedByPolicy)
 	}
 	if r.Guard.RefusesWhileClosing() {

@@ -13,7 +13,7 @@ import (
 // picked is the effective accent, the initial value of the colour picker, which
 // can't be empty.
 func picked(c *ui.Call, t doorward.Tenant) string {
-	return cmp.Or(t.Brand.Accent, c.Site().Brand().Accent, ui.Default)
+	return cmp.Or(t.Brand.Accent, c.Site().Brand().Accent, ui.DefaultAccent)
 }
 
 // setAccent takes the colour from the text field or the picker, whichever was
@@ -27,7 +27,7 @@ func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if pick := c.Value("picked"); accent == now.Brand.Accent && pick != "" && pick != picked(c, now) {
 		accent = pick
 	}
-	if ui.ParseColour("#" + accent) {
+	if ui.IsColour("#" + accent) {
 		accent = "#" + accent
 	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Accent: &accent, Versions: version(c)})

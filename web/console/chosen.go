@@ -144,7 +144,7 @@ func (h *console) changePeople(ctx context.Context, c *ui.Call) (ui.View, error)
 			return ui.View{}, err
 		}
 	}
-	return ui.View{Page: "outcomes", Body: q, Once: true}, nil
+	return ui.View{Page: "outcomes", Body: q, OneLanguage: true}, nil
 }
 
 func (q chosen) ids() (all []string) {
@@ -211,7 +211,7 @@ func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, e
 		text, explained := c.Explain(o.Err)
 		q.Rows[i].Fault, err = text, errors.Join(err, explained)
 	}
-	return ui.View{Page: "outcomes", Body: q, Once: true}, err
+	return ui.View{Page: "outcomes", Body: q, OneLanguage: true}, err
 }
 
 // inviteLike sends invitations like those of the ids.

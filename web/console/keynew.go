@@ -81,7 +81,7 @@ func (h *console) showSecret(ctx context.Context, c *ui.Call, k doorward.APIKey,
 		return ui.View{}, err
 	}
 	one, err := h.apiKey(ctx, c, k)
-	c.Forget() // in another language the page would lose the secret
+	c.DropForm() // in another language the page would lose the secret
 	return ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{s, one, secret, rotated}}, err
 }
 

@@ -258,7 +258,7 @@ func (h *console) confirmPolicy(ctx context.Context, c *ui.Call) (ui.View, error
 
 // confirmAgain is the page after a confirmation that was refused. The editor was not sent.
 func (h *console) confirmAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
-	c.Drop()
+	c.KeepOnly()
 	return h.policyPage(ctx, c)
 }
 

@@ -386,7 +386,7 @@ func sampledSettings() settings {
 			{Name: "mfaRememberDays", Section: "factors", Effective: 14, Max: 30},
 			{Name: "stepUpMinutes", Section: "factors", Effective: 10, Min: 1, Max: 60},
 		},
-		Domains: "acme.example", Picked: ui.Default, MostSent: doorward.MaxLogoSent,
+		Domains: "acme.example", Picked: ui.DefaultAccent, MostSent: doorward.MaxLogoSent,
 		Demanded: true, Covered: []coveredRole{{doorward.RoleOwner, true}, {doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}}, People: 12, Without: 3,
 	}
 }

@@ -117,7 +117,7 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 func forgetStale(c *ui.Call, but ...string) (note string) {
 	const stale = "stale" // field that remembers the refusal
 	if c.Refused() == doorward.CodePreconditionFailed {
-		c.Drop(append(but, listQuery)...)
+		c.KeepOnly(append(but, listQuery)...)
 		c.Preset(stale, "1")
 	} else if c.Value(stale) != "" {
 		note = "notice." + string(doorward.CodePreconditionFailed)
@@ -218,7 +218,7 @@ func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 	}
 	c.Revoked(counts.Revocation)
 	c.ClearSession()
-	c.Forget()
+	c.DropForm()
 	at := h.app.Tenants.DestroyedAt(closed)
 	return ui.View{Page: "closed", Body: closing{pageData: pageData{Tenant: closed}, Affected: view(counts), DestroyedAt: at}}, nil
 }

@@ -183,7 +183,7 @@ func (h *console) createWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 
 func (h *console) showWebhookSecret(ctx context.Context, c *ui.Call, made webhook.Issued, rotated bool) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
-	c.Forget() // in another language the page would lose the secret
+	c.DropForm() // in another language the page would lose the secret
 	return ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{s, endpoint{made.Webhook}, made.Secret.Reveal(), rotated}}, err
 }
 
@@ -283,7 +283,7 @@ func (h *console) testWebhook(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Forget() // in another language the test would be sent again
+	c.DropForm() // in another language the test would be sent again
 	v, err := h.webhookPage(ctx, c)
 	if body, ok := v.Body.(webhookPage); ok {
 		tested := attemptOf(made)

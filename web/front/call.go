@@ -31,13 +31,13 @@ type Call struct {
 // Site returns the site that serves the request.
 func (c *Call) Site() *Site { return c.site }
 
-// Known sets the caller for the log line, for endpoints that identify it themselves,
+// SetLogCaller sets the caller for the log line, for endpoints that identify it themselves,
 // such as a login.
-func (c *Call) Known(by doorward.Caller) { infoOf(c.R).know(by) }
+func (c *Call) SetLogCaller(by doorward.Caller) { infoOf(c.R).know(by) }
 
-// Leave answers a success with 303 to the address, which must be one that people may be
+// RedirectTo answers a success with 303 to the address, which must be one that people may be
 // redirected to. The endpoint must be one that Returns.
-func (c *Call) Leave(to string) { c.away = to }
+func (c *Call) RedirectTo(to string) { c.away = to }
 
 // Revoked sets headers that say how many nodes confirmed a revocation, and how long it
 // took. Without a revocation it sets none.

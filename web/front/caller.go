@@ -151,8 +151,8 @@ func (g Guard) RefusesWhileClosing() bool {
 // TakesKeys reports whether API keys with the permission may call the route.
 func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == eitherOne }
 
-// AsksForAction reports whether the route needs a permission, which policies may narrow.
-func (g Guard) AsksForAction() bool {
+// CanBeDeniedByPolicy reports whether the route needs a permission, which policies may narrow.
+func (g Guard) CanBeDeniedByPolicy() bool {
 	exempt := g.narrower == doorward.UserSignOut || g.narrower == doorward.TenantRestore // see access.Can
 	return g.action != "" && !exempt
 }

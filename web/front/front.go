@@ -203,7 +203,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	err := s.sameOrigin(r)
 	if err == nil {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)
-		c.Known(c.Caller)
+		c.SetLogCaller(c.Caller)
 	}
 	if err == nil && (route.Doc.List || route.Doc.Sort != nil) {
 		err = c.OnlyKnown()

@@ -51,8 +51,8 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.write(w, p.Status, "application/problem+json", p)
 }
 
-// ByPerson reports whether a browser asks for a page.
-func (c *Call) ByPerson() bool { return byPerson(c.R) }
+// WantsPage reports whether a browser asks for a page.
+func (c *Call) WantsPage() bool { return byPerson(c.R) }
 
 // byPerson is false for the API and assets, which never answer with a page.
 func byPerson(r *http.Request) bool {

@@ -74,7 +74,7 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 		c.Limited(o.Allowance)
 		c.Revoked(o.Revocation)
 		c.SetSession(o.Token)
-		c.Known(by.As(o.User))
+		c.SetLogCaller(by.As(o.User))
 		if o.Choice {
 			return c.WithReturnTo("/login/tenant"), nil
 		}

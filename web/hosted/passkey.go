@@ -46,7 +46,7 @@ func (h *hosted) loginByPasskey(ctx context.Context, c *ui.Call) (ui.View, error
 // loginPasskeyAgain shows the login once more, without what was answered: that is good
 // once. The browser offers no passkey by itself, since it would be the same one.
 func (h *hosted) loginPasskeyAgain(_ context.Context, c *ui.Call) (ui.View, error) {
-	c.Drop("return")
+	c.KeepOnly("return")
 	return h.loginWith(false), nil
 }
 
@@ -84,7 +84,7 @@ func (h *hosted) pendingPasskey(ctx context.Context, c *ui.Call) (ui.View, error
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Drop("return", "name")
+	c.KeepOnly("return", "name")
 	return showNewPasskey(begun, finishPasskey, securityPage), nil
 }
 
@@ -114,7 +114,7 @@ func (h *hosted) beginFirstPasskey(ctx context.Context, c *ui.Call) (ui.View, er
 
 // firstPasskeyAgain shows the page once more, with the same challenge.
 func (h *hosted) firstPasskeyAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
-	c.Drop("return", "name")
+	c.KeepOnly("return", "name")
 	return h.beginFirstPasskey(ctx, c)
 }
 

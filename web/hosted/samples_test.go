@@ -256,7 +256,7 @@ func TestPasswordFields(t *testing.T) {
 	seen := map[string]int{}
 	for _, s := range samples() {
 		var page bytes.Buffer
-		if err := set.Render(&page, uitest.Framed(s, ui.Languages[0])); err != nil {
+		if err := set.Render(&page, uitest.FrameOf(s, ui.Languages[0])); err != nil {
 			t.Fatal(err)
 		}
 		for _, field := range input.FindAllString(page.String(), -1) {

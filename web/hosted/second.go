@@ -44,7 +44,7 @@ func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return challengeIsOver(c, err)
 	}
-	c.Drop("return", "with")
+	c.KeepOnly("return", "with")
 	s := secondStep{
 		Email: asked.Email, RememberDays: asked.RememberDays, Options: string(asked.PublicKey),
 		App: slices.Contains(asked.Methods, doorward.ByCode), Codes: slices.Contains(asked.Methods, doorward.ByRecovery),

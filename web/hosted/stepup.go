@@ -18,7 +18,7 @@ func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Drop("return")
+	c.KeepOnly("return")
 	by := func(method string) bool { return slices.Contains(methods, method) }
 	v := ui.View{Page: "step-up", Returns: true, Body: stepUp{
 		by(doorward.ByCode), by(doorward.ByPassword), by(doorward.ByPasskey), by(doorward.ByRecovery),

@@ -244,7 +244,7 @@ func (p *pageRenderer) guides() []front.Route {
 
 func (p *pageRenderer) showDocPage(_ context.Context, call *front.Call) error {
 	c, err := p.docPage(call.R.PathValue("page"))
-	if errors.Is(err, fs.ErrNotExist) && call.ByPerson() {
+	if errors.Is(err, fs.ErrNotExist) && call.WantsPage() {
 		c, err = p.docPage(missing)
 		c.status = http.StatusNotFound
 	}

@@ -39,8 +39,8 @@ type View struct {
 	Returns bool
 	// Carries keeps the return address in forms and links to further pages here.
 	Carries bool
-	// Once offers no other language: the form that the page answers would be sent again.
-	Once bool
+	// OneLanguage offers no other language: the form that the page answers would be sent again.
+	OneLanguage bool
 	// Keys of messages at the top of the page: what has been done (else what led here by a
 	// redirect, as in ?done=saved for "done.saved", see takeNotice), and a notice.
 	Done, Note string
@@ -293,9 +293,9 @@ func (c *Call) frame(v View) (Frame, error) {
 
 // choices returns the languages to switch to. On a page that answers a form they are
 // buttons that send the form again, since the address alone can't show the page. The
-// page of an unreadable form has none, nor has one that View.Once is set for.
+// page of an unreadable form has none, nor has one that View.OneLanguage is set for.
 func (c *Call) choices(v View) []Choice {
-	if v.Once || !front.Safe(c.R.Method) && c.form == nil {
+	if v.OneLanguage || !front.Safe(c.R.Method) && c.form == nil {
 		return nil
 	}
 	var all []Choice

@@ -11,14 +11,14 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// ParseColour reports whether the text is a colour like "#3b4ccf".
-func ParseColour(text string) bool {
+// IsColour reports whether the text is a colour like "#3b4ccf".
+func IsColour(text string) bool {
 	_, ok := colour.Parse(text)
 	return ok
 }
 
-// Default is the default accent of pages, as in ui.css.
-const Default = "#3b4ccf"
+// DefaultAccent is the default accent of pages, as in ui.css.
+const DefaultAccent = "#3b4ccf"
 
 // Header is the top of a page: a logo, a name, or both.
 type Header struct {
@@ -86,7 +86,7 @@ func brandRoutes() []front.Route {
 		front.On("GET /assets/accents/{file}", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
 			name, named := strings.CutSuffix(c.R.PathValue("file"), ".css")
 			digits, theme, isThemed := strings.Cut(name, "-")
-			if !named || !ParseColour("#"+digits) || isThemed && !slices.Contains(themes[1:], theme) {
+			if !named || !IsColour("#"+digits) || isThemed && !slices.Contains(themes[1:], theme) {
 				return doorward.Fail(doorward.CodeNotFound, "")
 			}
 			sheet := AccentSheet("#" + digits)

@@ -58,12 +58,12 @@ func (c *Call) Values(name string) []string { return c.form[name] }
 // File is the uploaded file of a form for TakeFile; empty for none.
 func (c *Call) File() []byte { return c.file }
 
-// Forget drops the form: it can't be used to show the answering page again.
-func (c *Call) Forget() { c.form = nil }
+// DropForm drops the form: it can't be used to show the answering page again.
+func (c *Call) DropForm() { c.form = nil }
 
-// Drop empties the form, except for the values of the names: the answering page
+// KeepOnly empties the form, except for the values of the names: the answering page
 // neither shows the input nor sends it again in another language.
-func (c *Call) Drop(but ...string) {
+func (c *Call) KeepOnly(but ...string) {
 	maps.DeleteFunc(c.form, func(name string, _ []string) bool { return !slices.Contains(but, name) })
 }
 

@@ -113,7 +113,7 @@ func TestEveryAccentIsReadable(t *testing.T) {
 
 func TestAccentsThatAreNone(t *testing.T) {
 	for _, text := range []string{"", "red", "#fff", "#12345g", "#1234567", "3b4ccf0", "#+1+1+1"} {
-		if ParseColour(text) {
+		if IsColour(text) {
 			t.Errorf("%q passes for a colour", text)
 		}
 		if sheet := AccentSheet(text); strings.Contains(sheet, "accent:") {

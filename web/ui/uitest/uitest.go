@@ -38,7 +38,7 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 	for _, l := range ui.Languages {
 		for _, s := range samples {
 			var page bytes.Buffer
-			if err := set.Render(&page, Framed(s, l)); err != nil {
+			if err := set.Render(&page, FrameOf(s, l)); err != nil {
 				t.Errorf("%s in %s: %v", s.Name, l.Tag, err)
 				continue
 			}
@@ -56,8 +56,8 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 	}
 }
 
-// Framed returns the complete frame of a sample.
-func Framed(s Sample, l ui.Language) ui.Frame {
+// FrameOf returns the complete frame of a sample.
+func FrameOf(s Sample, l ui.Language) ui.Frame {
 	f := s.Frame
 	f.View, f.Language, f.Brand, f.Now, f.Base = s.View, l, front.Brand{Name: "Doorward"}, Noon, ""
 	f.File = func(name string) string { return name }

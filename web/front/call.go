@@ -21,23 +21,23 @@ type Call struct {
 	R       *http.Request
 	site    *Site
 	query   []Parameter // the route's query parameters
-	list    bool        // whether it also has those of a list
+	list    bool        // the route also takes limit and cursor
 	sorts   []string    // what its list sorts by
 	maxBody int         // bytes; 0: MaxBody
 	values  url.Values  // see parameters
-	away    string      // see Leave
+	target  string      // see RedirectTo
 }
 
 // Site returns the site that serves the request.
 func (c *Call) Site() *Site { return c.site }
 
-// SetLogCaller sets the caller for the log line, for endpoints that identify it themselves,
-// such as a login.
-func (c *Call) SetLogCaller(by doorward.Caller) { infoOf(c.R).know(by) }
+// SetLogCaller sets the caller for the log line, for endpoints that identify it
+// themselves, such as a login.
+func (c *Call) SetLogCaller(by doorward.Caller) { infoOf(c.R).setCaller(by) }
 
-// RedirectTo answers a success with 303 to the address, which must be one that people may be
-// redirected to. The endpoint must be one that Returns.
-func (c *Call) RedirectTo(to string) { c.away = to }
+// RedirectTo answers a success with 303 to the address, which must be one that people may
+// be redirected to. The endpoint must be documented with Endpoint.Returns.
+func (c *Call) RedirectTo(address string) { c.target = address }
 
 // Revoked sets headers that say how many nodes confirmed a revocation, and how long it
 // took. Without a revocation it sets none.
@@ -82,15 +82,15 @@ func (c *Call) SetSession(token secret.Token) {
 	c.addCookie(c.site.Cookie+"="+token.Reveal(), "")
 }
 
-// AllSessions are the session tokens of the request, in cookies and bearer credentials:
-// one, where the route let a session in.
+// AllSessions returns the session tokens of the request, in cookies and bearer
+// credentials. If the guard accepted a session, it is the only one.
 func (c *Call) AllSessions() []secret.Token { return c.site.AllSessionTokens(c.R) }
 
 // ClearSession deletes the session cookie.
 func (c *Call) ClearSession() { c.clear(cookieAttributes) }
 
-// clear deletes the session cookie with these attributes. Browsers ignore one whose
-// name begins with __Host- or __Secure- unless it says Secure, a deletion too.
+// clear deletes the session cookie with these attributes. Browsers ignore a cookie whose
+// name begins with __Host- or __Secure- unless it has Secure, even to delete it.
 func (c *Call) clear(attributes string) {
 	cookie := c.site.Cookie + "=" + attributes + "; Max-Age=0"
 	if strings.HasPrefix(c.site.Cookie, "__") {
@@ -139,11 +139,11 @@ func (c *Call) SetDevice(token secret.Token, life time.Duration) {
 // no script reads it; Lax, so that no other site's form sends it.
 const cookieAttributes = "; Path=/; HttpOnly; SameSite=Lax"
 
-// OperatorPage is where the operator's page is.
+// OperatorPage is the path of the operator's page.
 const OperatorPage = "/operator"
 
 // SetOperatorPage sets the cookie of the operator's page, until the browser is closed. No
-// other site can make the browser send it (SameSite=Strict), by a link neither.
+// other site can make the browser send it, not even by a link (SameSite=Strict).
 func (c *Call) SetOperatorPage(token secret.Token) { c.operatorCookie(token.Reveal(), "") }
 
 // ClearOperatorPage deletes it.
@@ -157,11 +157,11 @@ func (c *Call) operatorCookie(value, life string) {
 	c.W.Header().Add("Set-Cookie", cookie)
 }
 
-// maxOperatorPages is how many cookies of the operator's page are looked at: another host
-// can set one of the name on a parent domain.
+// maxOperatorPages is how many cookies of the operator's page are read: another host can
+// set one with this name on a parent domain.
 const maxOperatorPages = 4
 
-// OperatorPages are the tokens of the operator's page in the request: normally one.
+// OperatorPages returns the tokens of the operator's page in the request: normally one.
 func (c *Call) OperatorPages() (all []secret.Token) {
 	for _, cookie := range c.R.CookiesNamed(OperatorCookie) {
 		token, err := secret.Parse(cookie.Value)

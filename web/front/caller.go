@@ -20,13 +20,12 @@ type Guard struct {
 	action doorward.Action
 	// service is what a service key needs for an operator's route; empty: none may.
 	service doorward.Action
-	// limited are the permissions of which a limited operator key needs one, besides service.
+	// limited: a limited operator key needs one of these permissions, or service or action.
 	limited []doorward.Action
-	// narrower is the action that is decided, of those that the permission allows; empty:
-	// the permission.
+	// narrower is decided on in place of action, which includes it; empty: action is.
 	narrower doorward.Action
-	// across is what a service key needs to use a tenant's route for all tenants; empty: it
-	// has to name one.
+	// across is what a service key needs to use a tenant's route for all tenants; empty: the
+	// request has to name one.
 	across doorward.Action
 	// closing: the route serves people of a tenant that is being closed.
 	closing bool
@@ -83,10 +82,10 @@ func (g Guard) OrService(need doorward.Action) Guard {
 	return g
 }
 
-// ForLimited opens an operator's route to operator keys that are limited to one of the
-// permissions, besides the one of OrService.
-func (g Guard) ForLimited(any ...doorward.Action) Guard {
-	g.limited = any
+// ForLimited opens an operator's route to operator keys that are limited to one of these
+// permissions. Those limited to the one of OrService may use it anyway.
+func (g Guard) ForLimited(permissions ...doorward.Action) Guard {
+	g.limited = permissions
 	return g
 }
 
@@ -126,11 +125,11 @@ func (g Guard) OrInstallation() Guard {
 	return g
 }
 
-// OfInstallation reports whether the route is open as OrInstallation says.
+// OfInstallation reports whether OrInstallation has opened the route.
 func (g Guard) OfInstallation() bool { return g.installation }
 
-// For decides on one of the actions that the permission allows, which policies may refuse
-// or spare by its own name.
+// For decides on a narrower action that the permission includes, so that policies can
+// refuse it, or exempt it, by its own name.
 func (g Guard) For(action doorward.Action) Guard {
 	g.narrower = action
 	return g
@@ -151,7 +150,7 @@ func (g Guard) RefusesWhileClosing() bool {
 // TakesKeys reports whether API keys with the permission may call the route.
 func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == eitherOne }
 
-// CanBeDeniedByPolicy reports whether the route needs a permission, which policies may narrow.
+// CanBeDeniedByPolicy reports whether policies can refuse the guard's action.
 func (g Guard) CanBeDeniedByPolicy() bool {
 	exempt := g.narrower == doorward.UserSignOut || g.narrower == doorward.TenantRestore // see access.Can
 	return g.action != "" && !exempt
@@ -165,8 +164,9 @@ func (g Guard) Name() string {
 	return g.name
 }
 
-// Admit returns the caller if the guard lets it in. Errors: unauthenticated,
-// forbidden, tenant_closing, unavailable.
+// Admit returns the caller if the guard lets it in. Errors: unauthenticated, forbidden,
+// not_for_keys, tenant_closing, unavailable; those of access.Require for the action; for a
+// service key those of admitService.
 func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
 	by, err := g.identify(ctx, s, r)
 	if err != nil {
@@ -207,7 +207,7 @@ func (g Guard) enter(p *doorward.Principal) access.Decision {
 	case g.name == operator, g.installation && p.Kind == doorward.Operator:
 		return access.CanOperateWith(p, append(slices.Clone(g.limited), g.service, g.action)...)
 	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
-		return access.Decision{Allowed: true} // the route needs nobody
+		return access.Decision{Allowed: true} // the route needs no credential
 	case g.name == keyOnly:
 		return access.CanEnterByKey(p)
 	case !g.TakesKeys():
@@ -257,8 +257,8 @@ func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret
 	return by, err
 }
 
-// withBearer tells tokens of sessions from keys by their length, since a token may
-// begin like a key. Pages take the cookie only.
+// withBearer distinguishes session tokens from keys by their length, since a token may
+// begin like a key. Pages take no session or API key this way.
 func (s *Site) withBearer(ctx context.Context, by doorward.Caller, r *http.Request, bearer string) (doorward.Caller, error) {
 	if !infoOf(r).page {
 		if token, err := secret.Parse(bearer); err == nil {
@@ -283,7 +283,7 @@ func (s *Site) credential(r *http.Request) string {
 
 // devices returns the hashes of the different device cookies of a request, in their
 // order, at most doorward.MaxDevices. There may be several: another host can set a
-// cookie of the name on a parent domain, and browsers may send that one first.
+// cookie with this name on a parent domain, and browsers may send that one first.
 func devices(r *http.Request) [][]byte {
 	var all [][]byte
 	seen := map[string]bool{}

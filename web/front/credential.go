@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// The names of the cookies; that of the session's is the default of Site.Cookie.
+// Names of the cookies. SessionCookie is the default of Site.Cookie.
 const (
 	SessionCookie = "JSESSIONID"
 	DeviceCookie  = "doorward_device"
@@ -18,7 +18,7 @@ const (
 	OperatorCookie = "doorward_operator"
 )
 
-// maxCookieName is the length of the session cookie's name, in characters.
+// maxCookieName is the greatest length of the session cookie's name, in characters.
 const maxCookieName = 64
 
 // RefuseCookieName says why the session cookie can't have the name with the base URL;
@@ -52,9 +52,9 @@ func inToken(r rune) bool {
 
 // SessionTokens returns the different session identifiers in the cookies of a request,
 // as many as its headers may hold (node's limit of 32 KiB). Values of another form are
-// passed over: a neighbouring Tomcat uses the same name.
+// skipped: a Tomcat on the same host uses the same name.
 func (s *Site) SessionTokens(r *http.Request) (all []secret.Token) {
-	var seen []string // a token has one spelling
+	var seen []string // the same token always has the same text
 	for _, line := range r.Header["Cookie"] {
 		for value, token, rest, ok := nextSession(line, s.Cookie); ok; value, token, rest, ok = nextSession(rest, s.Cookie) {
 			if slices.Contains(seen, value) {
@@ -81,9 +81,9 @@ func (s *Site) AllSessionTokens(r *http.Request) []secret.Token {
 	return all
 }
 
-// nextSession returns the first session identifier of a Cookie header (RFC
-// 6265, section 4.2.1), as text and read, and what stands behind it. It doesn't
-// allocate. A value in quotes isn't of the form.
+// nextSession returns the first session identifier of a Cookie header (RFC 6265, section
+// 4.2.1), as text and parsed, and the rest of the header. It doesn't allocate. A quoted
+// value is no session identifier.
 func nextSession(line, name string) (value string, token secret.Token, rest string, ok bool) {
 	for line != "" {
 		var pair string
@@ -151,16 +151,16 @@ func (s *Site) hasSession(cookies []string) bool {
 	return false
 }
 
-// HasBearer reports whether the request has a bearer credential, valid or not. A page
-// of another origin can't make a browser send one, unless the service it is for allows
-// that by CORS.
+// HasBearer reports whether the request has a bearer credential, valid or not. A page of
+// another origin can't make a browser send one, unless the requested service allows that
+// by CORS.
 func HasBearer(h http.Header) bool {
 	_, has := bearerOf(h)
 	return has
 }
 
-// bearerOf returns the bearer credential. Beside another Authorization header it is
-// one that is invalid: servers differ in which of several counts.
+// bearerOf returns the bearer credential. With several Authorization headers it is empty,
+// which is invalid: servers differ in which one counts.
 func bearerOf(h http.Header) (text string, has bool) {
 	all := h["Authorization"]
 	for _, value := range all {
@@ -174,8 +174,8 @@ func bearerOf(h http.Header) (text string, has bool) {
 	return text, has
 }
 
-// bearerIn returns what follows the scheme Bearer (RFC 6750, section 2.1), in any
-// letter case. A tab behind the scheme is an invalid credential, and not none.
+// bearerIn returns what follows the scheme Bearer (RFC 6750, section 2.1), in any letter
+// case. With a tab after the scheme there is a credential, an invalid one.
 func bearerIn(authorization string) (text string, is bool) {
 	value := strings.Trim(authorization, " \t")
 	end := strings.IndexAny(value, " \t")

@@ -12,7 +12,7 @@ func TestRefuseCookieName(t *testing.T) {
 	const http, https, path = "http://localhost:8080", "https://x.example", "https://x.example/platform"
 	for _, test := range []struct {
 		name, base string
-		taken      bool
+		accepted   bool
 	}{
 		{front.SessionCookie, http, true},
 		{front.SessionCookie, path, true},
@@ -47,7 +47,7 @@ func TestRefuseCookieName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if refusal := front.RefuseCookieName(test.name, base); (refusal == "") != test.taken {
+		if refusal := front.RefuseCookieName(test.name, base); (refusal == "") != test.accepted {
 			t.Errorf("%q at %s: refusal %q", test.name, test.base, refusal)
 		}
 	}

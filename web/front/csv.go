@@ -30,7 +30,7 @@ func (c *Call) writeCSV(ctx context.Context, rows [][]string, next *doorward.Pos
 		for i := range row {
 			row[i] = harmlessCell(row[i])
 		}
-		_ = out.Write(row) // a client that has gone
+		_ = out.Write(row) // fails if the client has disconnected
 	}
 	out.Flush()
 	return nil

@@ -42,14 +42,14 @@ type Because struct {
 	Platform bool `json:"platform,omitempty" doc:"It is a policy of the platform, and the line is of the model's policies"`
 }
 
-// Object is what policies read.
+// Object returns the object as policies read it.
 func (r *ExplainResource) Object() *doorward.Resource {
 	return &doorward.Resource{Type: r.Type, ID: r.ID, Attributes: r.Properties}
 }
 
-// Request is what policies read.
-func (of *ExplainContext) Request() policy.Context {
-	return policy.Context{IP: of.IP, Time: cmp.Or(of.Time, of.Now), Stated: policy.Stated{Method: of.Method, Host: of.Host, Path: of.Path}}
+// Request returns the request as policies read it.
+func (c *ExplainContext) Request() policy.Context {
+	return policy.Context{IP: c.IP, Time: cmp.Or(c.Time, c.Now), Stated: policy.Stated{Method: c.Method, Host: c.Host, Path: c.Path}}
 }
 
 // ViewExplanation is the explanation as it is answered.

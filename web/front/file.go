@@ -22,7 +22,7 @@ import (
 type Content struct {
 	MediaType string
 	Body      []byte
-	zipped    func() []byte // empty if that isn't shorter
+	zipped    func() []byte // empty if it would not be shorter
 	hash      string
 }
 
@@ -40,7 +40,7 @@ func zip(mediaType string, body []byte) []byte {
 		return nil
 	}
 	var out bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // its error is that of a wrong level
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // fails only for an unknown level
 	_, _ = w.Write(body)                                    // a buffer takes everything
 	_ = w.Close()
 	if out.Len() >= len(body) {
@@ -62,7 +62,7 @@ func (c *Call) Send(status int, content Content) {
 	}
 	if status == http.StatusOK {
 		h.Set("ETag", tag)
-		if has(c.R.Header, tag) {
+		if matchesTag(c.R.Header, tag) {
 			h.Del("Content-Encoding")
 			c.W.WriteHeader(http.StatusNotModified)
 			return
@@ -71,11 +71,11 @@ func (c *Call) Send(status int, content Content) {
 	h.Set("Content-Type", content.MediaType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.W.WriteHeader(status)
-	_, _ = c.W.Write(body) // a client that is gone needs no answer
+	_, _ = c.W.Write(body) // fails if the client has disconnected
 }
 
-// takesGzip reads Accept-Encoding (RFC 9110, section 12.5.3). What it can't read gets the
-// text as it is.
+// takesGzip reports whether Accept-Encoding allows gzip (RFC 9110, section 12.5.3). A
+// header that can't be parsed doesn't.
 func takesGzip(h http.Header) bool {
 	for part := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
 		coding, weight, weighted := strings.Cut(strings.TrimSpace(part), ";")
@@ -88,9 +88,9 @@ func takesGzip(h http.Header) bool {
 	return false
 }
 
-// has reports whether If-None-Match has the tag, compared weakly (RFC 9110, section
-// 13.1.2).
-func has(h http.Header, tag string) bool {
+// matchesTag reports whether If-None-Match has the tag, compared weakly (RFC 9110,
+// section 13.1.2).
+func matchesTag(h http.Header, tag string) bool {
 	for part := range strings.SplitSeq(strings.Join(h.Values("If-None-Match"), ","), ",") {
 		if part = strings.TrimPrefix(strings.TrimSpace(part), "W/"); part == tag || part == "*" {
 			return true
@@ -99,8 +99,8 @@ func has(h http.Header, tag string) bool {
 	return false
 }
 
-// File returns the route of a file at /assets/ and its name. Pages link to
-// Site.FileName, which HashedFiles serves.
+// File returns the route of a file, GET /assets/NAME. Pages link to Site.FileName instead,
+// which HashedFiles serves.
 func File(name, mediaType string, body []byte) Route {
 	content := NewContent(mediaType, body)
 	r := On("GET /assets/"+name, Public(), Raw(func(_ context.Context, c *Call) error {
@@ -121,9 +121,9 @@ func (s *Site) FileName(name string) string {
 	return strings.TrimSuffix(name, ending) + "." + content.hash + ending
 }
 
-// HashedFiles returns the route of all files by their names with a hash. That of this
-// version is immutable. During an upgrade a page of one version may ask a node of another
-// for its file: it gets this one, and doesn't keep it.
+// HashedFiles returns the route of all files by their names with a hash, which browsers may
+// cache forever. During an upgrade a page of one version may ask a node of another for its
+// file: it gets the node's own, uncacheable.
 func HashedFiles() Route {
 	return On("GET /assets/{file}", Public(), Raw(func(_ context.Context, c *Call) error {
 		asked := c.R.PathValue("file")

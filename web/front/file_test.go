@@ -56,10 +56,10 @@ func TestFilesByTheirHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body, err := io.ReadAll(r); err != nil || string(body) != text {
-		t.Errorf("uncompressed again: %q, %v", body, err)
+		t.Errorf("decompressed: %q, %v", body, err)
 	}
 	if tag := zipped.Header.Get("ETag"); tag == plain.Header.Get("ETag") || ask(own, "Accept-Encoding", "gzip", "If-None-Match", `"x", W/`+tag).StatusCode != 304 {
-		t.Errorf("the tag %s is not known again", tag)
+		t.Errorf("the tag of the compressed file is %s, that of the file %s; want two different ones, and 304 for the first", tag, plain.Header.Get("ETag"))
 	}
 	for _, refused := range []string{"gzip;q=0", "identity", "", "gzip;q=x"} {
 		if got := ask(own, "Accept-Encoding", refused).Header.Get("Content-Encoding"); got != "" {

@@ -20,7 +20,7 @@ import (
 // unsupported_media_type, invalid_body.
 func (c *Call) Form() (url.Values, error) { return c.FormUpTo(MaxBody) }
 
-// FormUpTo is Form for a body of that many bytes, more than MaxBody.
+// FormUpTo is Form for a body of at most that many bytes, in place of MaxBody.
 func (c *Call) FormUpTo(most int) (url.Values, error) {
 	body, err := read(c, most)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *Call) FormUpTo(most int) (url.Values, error) {
 	return values, checkText(values)
 }
 
-// checkText refuses what is no UTF-8, and the NUL that PostgreSQL cannot store.
+// checkText refuses text that isn't UTF-8, and NUL, which PostgreSQL can't store.
 func checkText(values url.Values) error {
 	for name, all := range values {
 		if text := name + strings.Join(all, ""); !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -71,7 +71,7 @@ func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	values, file, err := parts(multipart.NewReader(bytes.NewReader(body), params["boundary"]), field)
+	values, file, err := splitForm(multipart.NewReader(bytes.NewReader(body), params["boundary"]), field)
 	switch {
 	case err != nil:
 		return nil, nil, doorward.Fail(doorward.CodeInvalidBody, "")
@@ -81,7 +81,7 @@ func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
 	return values, file, checkText(values)
 }
 
-// drain reads the rest of the body, and leaves timeToAnswer for the answer.
+// drain discards the rest of the body, and leaves timeToAnswer for the answer.
 func (c *Call) drain() {
 	if end, ok := c.R.Context().Deadline(); ok {
 		_ = http.NewResponseController(c.W).SetReadDeadline(end.Add(-timeToAnswer))
@@ -92,9 +92,9 @@ func (c *Call) drain() {
 // timeToAnswer is what drain leaves of the request's time.
 const timeToAnswer = 700 * time.Millisecond
 
-// parts splits a form. The field's name decides which part is the file, not the part's
-// headers.
-func parts(r *multipart.Reader, field string) (url.Values, []byte, error) {
+// splitForm returns the values and the file of a form. The name of a field decides
+// whether it is the file, not the other headers of its part.
+func splitForm(r *multipart.Reader, field string) (url.Values, []byte, error) {
 	values, file := url.Values{}, []byte(nil)
 	for range maxParts {
 		p, err := r.NextRawPart()

@@ -3,8 +3,8 @@
 //
 // A protocol declares its routes as a table of Route; Site.Handler serves them.
 // Requests are checked in this order, and the first failure is the answer: path
-// 404, method 405, origin 403, credential 401, permission 403, size 413, type 415,
-// form 400, and then the feature itself.
+// 404, method 405, origin 403, credential 401, permission 403, a list's query 400, size
+// 413, type 415, form 400, and then the feature itself.
 package front
 
 import (
@@ -70,7 +70,8 @@ func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *S
 	return s
 }
 
-// Brand is the appearance of the installation. A request asks once.
+// Brand returns the appearance of the installation. It may change: call it once in a
+// request.
 func (s *Site) Brand() Brand { return *s.brand.Load() }
 
 // SetBrand changes the appearance, for requests that begin from now on.
@@ -106,8 +107,8 @@ type Route struct {
 	Endpoint Endpoint
 	Doc      Doc
 	counts   *telemetry.Route // set when it is served
-	check    bool
-	file     *Content // of File
+	check    bool             // see Check
+	file     *Content         // of File
 	fileName string
 }
 
@@ -148,7 +149,7 @@ type Parameter struct {
 	Description string
 	Enum        []string
 	Example     string
-	Unbound     bool // a cursor is good with any value of it
+	Unbound     bool // cursors stay valid when its value changes
 }
 
 // DefaultName is what the pages call the installation unless it has a name of its own.
@@ -160,7 +161,7 @@ const answerWithin = 2700 * time.Millisecond
 // Handler serves the routes, with and without the base URL's path as a prefix: a proxy
 // may strip it.
 func (s *Site) Handler(routes []Route) http.Handler {
-	methods := map[string]map[string]Route{}
+	methods := map[string]map[string]Route{} // by path, then by method
 	mux := http.NewServeMux()
 	s.files = map[string]*Content{}
 	for _, r := range routes {
@@ -322,23 +323,23 @@ func headersOf(base *url.URL) map[string][]string {
 }
 
 // Refuse answers a check (see Route.Check) with a problem, for handlers outside Handler.
-// It counts nothing. The log line names the caller, if known.
+// It isn't counted in the metrics. The log line names the caller, if known.
 func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, by doorward.Caller, err error) {
 	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		about := infoOf(r)
 		about.check = true
-		about.know(by)
+		about.setCaller(by)
 		s.Fail(w, r, err)
 	}), nil).ServeHTTP(w, r)
 }
 
-// finish turns a panic into an answer and writes the log line of a request
-// that changed something or failed.
+// finish turns a panic into an answer, counts the request and writes its log line: at level
+// info if it may have changed something or has failed, else at debug.
 func (s *Site) finish(w *recorder, r *http.Request) {
 	about := infoOf(r)
 	defer about.span.End()
 	if p := recover(); p != nil {
-		s.panicked(w, r, p)
+		s.answerPanic(w, r, p)
 	}
 	took := time.Since(about.began)
 	if about.counts != nil {
@@ -346,7 +347,7 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 	}
 	about.span.Answered(cmp.Or(w.status, http.StatusOK))
 	level := slog.LevelDebug
-	if (!Safe(r.Method) && !about.check || w.status >= 400) && !about.thinned {
+	if (!Safe(r.Method) && !about.check || w.status >= 400) && !about.logLimited {
 		level = slog.LevelInfo
 	}
 	if !s.log.Enabled(r.Context(), level) {
@@ -359,7 +360,7 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 	if about.replayed {
 		attrs = append(attrs, slog.Bool("replayed", true))
 	}
-	s.log.LogAttrs(r.Context(), level, "request", about.traced(append(attrs, about.caller()...)...)...)
+	s.log.LogAttrs(r.Context(), level, "request", about.withTraceID(append(attrs, about.callerIDs()...)...)...)
 }
 
 // Safe reports whether the method changes nothing (RFC 9110, section 9.2.1).

@@ -46,12 +46,12 @@ func ask(h http.Handler) *httptest.ResponseRecorder {
 
 // The cause of an internal error is only logged; the caller gets the request's id.
 func TestDefectsAreAnswered(t *testing.T) {
-	const inside = "the inside of the house"
+	const cause = "the cause of the defect"
 	defects := map[string]func(context.Context, *front.Call) error{
-		"a panic":         func(context.Context, *front.Call) error { panic(inside) },
-		"an odd panic":    func(context.Context, *front.Call) error { panic(fmt.Errorf("%w", errors.New(inside))) },
-		"an odd error":    func(context.Context, *front.Call) error { return errors.New(inside) },
-		"a wrapped error": func(context.Context, *front.Call) error { return fmt.Errorf("more: %w", errors.New(inside)) },
+		"a panic":         func(context.Context, *front.Call) error { panic(cause) },
+		"a wrapped panic": func(context.Context, *front.Call) error { panic(fmt.Errorf("%w", errors.New(cause))) },
+		"an error":        func(context.Context, *front.Call) error { return errors.New(cause) },
+		"a wrapped error": func(context.Context, *front.Call) error { return fmt.Errorf("more: %w", errors.New(cause)) },
 	}
 	for what, fn := range defects {
 		var log bytes.Buffer
@@ -60,10 +60,10 @@ func TestDefectsAreAnswered(t *testing.T) {
 		if err := json.Unmarshal(rec.Body.Bytes(), &problem); err != nil || rec.Code != http.StatusInternalServerError || problem.Code != "internal_error" {
 			t.Errorf("%s: %d %s %v", what, rec.Code, rec.Body, err)
 		}
-		if strings.Contains(rec.Body.String(), inside) {
+		if strings.Contains(rec.Body.String(), cause) {
 			t.Errorf("%s: the answer reveals the cause: %s", what, rec.Body)
 		}
-		if !strings.Contains(log.String(), inside) || !strings.Contains(log.String(), problem.RequestID) {
+		if !strings.Contains(log.String(), cause) || !strings.Contains(log.String(), problem.RequestID) {
 			t.Errorf("%s: the log lacks the cause: %s", what, &log)
 		}
 	}
@@ -182,11 +182,11 @@ func FuzzSessionTokens(f *testing.F) {
 		for _, candidate := range site.SessionTokens(r) {
 			text := candidate.Reveal()
 			if slices.Contains(found, text) || !strings.Contains(first+"\n"+second, "JSESSIONID="+text) {
-				t.Errorf("%q, %q: candidate %s a second time, or not there", first, second, text)
+				t.Errorf("%q, %q: candidate %s is a duplicate, or in neither header", first, second, text)
 			}
 			found = append(found, text)
 		}
-		if strings.Count(first+second, ";") < 1000 { // the parser gives up at some number
+		if strings.Count(first+second, ";") < 1000 { // net/http limits the number of cookies
 			for _, text := range found {
 				if !slices.ContainsFunc(r.CookiesNamed(front.SessionCookie), func(c *http.Cookie) bool { return c.Value == text && !c.Quoted }) {
 					t.Errorf("%q, %q: net/http knows no cookie %s", first, second, text)
@@ -196,14 +196,14 @@ func FuzzSessionTokens(f *testing.F) {
 		one := &http.Request{Header: http.Header{"Cookie": {first}}}
 		if sole, ok := site.OneCredential(one); ok {
 			if all := site.SessionTokens(one); len(all) != 1 || all[0].Hash() != sole.Hash() {
-				t.Errorf("%q: the sole credential isn't that of %d", first, len(all))
+				t.Errorf("%q: OneCredential returns a session, but the cookies have %d", first, len(all))
 			}
 		}
 		mixed := &http.Request{Header: http.Header{"Cookie": {first}, "Authorization": {second}}}
 		if sole, ok := site.OneCredential(mixed); ok {
 			all := site.AllSessionTokens(mixed)
 			if len(all) != 1 || all[0].Hash() != sole.Hash() || len(site.SessionTokens(mixed)) != 0 || !front.HasBearer(mixed.Header) {
-				t.Errorf("%q, %q: the sole credential isn't that of %d", first, second, len(all))
+				t.Errorf("%q, %q: OneCredential returns a session, but the request has %d", first, second, len(all))
 			}
 		}
 	})
@@ -234,20 +234,20 @@ func FuzzClientIP(f *testing.F) {
 		h.ServeHTTP(httptest.NewRecorder(), req)
 		return ip
 	}
-	f.Fuzz(func(t *testing.T, remote, forwarded, made string) {
+	f.Fuzz(func(t *testing.T, remote, forwarded, forged string) {
 		direct := client(remote, "")
 		got := client(remote, forwarded)
 		switch {
 		case got == direct:
 		case !within(direct, trusted):
-			t.Errorf("%q, %q: an untrusted hop is believed: %q", remote, forwarded, got)
+			t.Errorf("%q, %q: the header of an untrusted peer is believed: %q", remote, forwarded, got)
 		default:
 			if addr, err := netip.ParseAddr(got); err != nil || addr.String() != got || addr.Zone() != "" || addr.Is4In6() {
 				t.Errorf("%q, %q: %q isn't an address in canonical form", remote, forwarded, got)
 			}
 		}
-		if lied := client(remote, made+","+forwarded); lied != got && !within(got, trusted) {
-			t.Errorf("%q, %q becomes %q instead of %q by writing %q before it", remote, forwarded, lied, got, made)
+		if changed := client(remote, forged+","+forwarded); changed != got && !within(got, trusted) {
+			t.Errorf("%q, %q: the address becomes %q instead of %q with %q before the header", remote, forwarded, changed, got, forged)
 		}
 	})
 }

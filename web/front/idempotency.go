@@ -26,8 +26,8 @@ const (
 const MaxIdempotencyKey = 128
 
 // Create returns the endpoint of a request that makes something. act calls the feature,
-// which passes what it made to access.Tx.KeepAnswer, and view makes the body of the answer
-// of it. With an Idempotency-Key the answer is kept for 24 hours, and the same request gets
+// which passes what it made to access.Tx.KeepAnswer; view turns that into the answer's
+// body. With an Idempotency-Key the answer is kept for 24 hours, and the same request gets
 // it again; view then runs in the feature's transaction, possibly more than once.
 func Create[In, Made, Out any](status int, act func(context.Context, *Call, In) (Made, error), view func(*Call, Made) Out) Endpoint {
 	e := Endpoint{Status: status, In: bodyType[In](), Out: bodyType[Out](), Creates: true}
@@ -53,10 +53,11 @@ func Create[In, Made, Out any](status int, act func(context.Context, *Call, In) 
 	return e
 }
 
-// once answers with what was kept, or else acts and answers with what was kept then.
+// once replays the kept answer. If there is none, it acts, and sends the answer that the
+// feature has kept.
 func (c *Call) once(ctx context.Context, status int, call *idempotentCall, act func() error) error {
-	writer := c.site.App.Access
-	kept, err := writer.BeginCall(ctx, &call.IdempotentCall)
+	access := c.site.App.Access
+	kept, err := access.BeginCall(ctx, &call.IdempotentCall)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (c *Call) once(ctx context.Context, status int, call *idempotentCall, act f
 	}
 	c.Caller.Idempotent = &call.IdempotentCall
 	if err := act(); err != nil {
-		writer.AbandonCall(ctx, &call.IdempotentCall)
+		access.AbandonCall(ctx, &call.IdempotentCall)
 		return err
 	}
 	if call.text == nil {
@@ -104,16 +105,16 @@ func (c *Call) idempotentCall(body []byte) (*idempotentCall, error) {
 	if err != nil || key == "" {
 		return nil, err
 	}
-	credential, at := c.site.credential(c.R), c.Caller.TenantID+"\x00"+c.R.URL.Path
+	credential, scope := c.site.credential(c.R), c.Caller.TenantID+"\x00"+c.R.URL.Path
 	derive := func(purpose string) (bits [sha256.Size]byte) {
-		derived, err := hkdf.Key(sha256.New, []byte(credential), []byte(key), "doorward idempotency "+purpose+"\x00"+at, len(bits))
+		derived, err := hkdf.Key(sha256.New, []byte(credential), []byte(key), "doorward idempotency "+purpose+"\x00"+scope, len(bits))
 		if err != nil {
-			panic(err) // the length is right
+			panic(err) // it fails only for too great a length
 		}
 		return [sha256.Size]byte(derived)
 	}
-	id, ofBody := derive("id"), derive("body")
-	mac := hmac.New(sha256.New, ofBody[:])
+	id, bodyKey := derive("id"), derive("body")
+	mac := hmac.New(sha256.New, bodyKey[:])
 	mac.Write(body)
 	call := doorward.IdempotentCall{ID: id[:], TenantID: c.Caller.TenantID, Body: mac.Sum(nil), Attempt: rand.Text()}
 	if c.Caller.Kind == doorward.ByUser {

@@ -28,7 +28,8 @@ type None struct{}
 // bounds checks refuse them.
 type Int = strictjson.Int
 
-// Attributes are those of an object of the platform. Numbers keep all their digits.
+// Attributes are what policies read of an object of the platform. Numbers keep all their
+// digits.
 type Attributes map[string]any
 
 // UnmarshalJSON takes an object.
@@ -48,7 +49,7 @@ func ViewWebAuthn(options json.RawMessage) (w WebAuthn) {
 	return w
 }
 
-// Foreign is for strictjson: extensions of browsers answer null for what is absent.
+// Foreign makes strictjson accept null, which browser extensions send for absent members.
 func (WebAuthn) Foreign() {}
 
 // Text is the object as JSON; nil for none.
@@ -99,15 +100,15 @@ func JSON[In, Out any](status int, fn func(ctx context.Context, c *Call, in In) 
 	return e
 }
 
-// UpTo allows a body of that many bytes, more than MaxBody.
+// UpTo allows a body of at most that many bytes, in place of MaxBody.
 func (e Endpoint) UpTo(most int) Endpoint {
 	e.Most = most
 	return e
 }
 
 func (e Endpoint) answer(c *Call, out any) {
-	if c.away != "" {
-		c.W.Header().Set("Location", c.away)
+	if c.target != "" {
+		c.W.Header().Set("Location", c.target)
 		c.W.WriteHeader(http.StatusSeeOther)
 		return
 	}
@@ -127,7 +128,7 @@ func Bytes[Out any](status, most int, media []string, fn func(ctx context.Contex
 		if err != nil {
 			return err
 		}
-		mediaType, err := oneOf(c.R.Header, media)
+		mediaType, err := rawMediaType(c.R.Header, media)
 		if err != nil {
 			return err
 		}
@@ -141,8 +142,9 @@ func Bytes[Out any](status, most int, media []string, fn func(ctx context.Contex
 	return e
 }
 
-// oneOf returns the media type of the body if it is in the list and has no parameters.
-func oneOf(h http.Header, media []string) (string, error) {
+// rawMediaType returns the media type of the body if it is in the list and has no
+// parameters.
+func rawMediaType(h http.Header, media []string) (string, error) {
 	types := h.Values("Content-Type")
 	if len(types) == 1 && len(h.Values("Content-Encoding")) == 0 && slices.Contains(media, strings.ToLower(types[0])) {
 		return strings.ToLower(types[0]), nil
@@ -154,7 +156,7 @@ func oneOf(h http.Header, media []string) (string, error) {
 	return "", doorward.Fail(doorward.CodeUnsupportedMediaType, "%s", advice)
 }
 
-// Returns documents that a success may lead to the address of the parameter return.
+// Returns documents that a success may redirect to the address in the parameter return.
 func (e Endpoint) Returns() Endpoint {
 	e.Return = true
 	return e
@@ -222,8 +224,8 @@ func (e Endpoint) AmendErrors(fn func(ctx context.Context, c *Call, err error) e
 	return e
 }
 
-// OptionalBody is implemented by bodies that a request may leave out, since no member of
-// them is needed.
+// OptionalBody is implemented by bodies that a request may leave out, since all their
+// members are optional.
 type OptionalBody interface{ OptionalBody() }
 
 func bodyType[T any]() reflect.Type {
@@ -292,8 +294,8 @@ func read(c *Call, most int) ([]byte, error) {
 
 const sendJSON = "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding."
 
-// checkMediaType returns an error unless the body is JSON. An empty body without one passes: decoding refuses it
-// with a better message.
+// checkMediaType returns an error unless the body is JSON. An empty body without a media
+// type passes: decoding refuses it with a better message.
 func checkMediaType(h http.Header, size int) error {
 	types, encoded := h.Values("Content-Type"), len(h.Values("Content-Encoding")) > 0
 	if size == 0 && len(types) == 0 && !encoded {

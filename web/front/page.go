@@ -92,9 +92,8 @@ func (c *Call) Filter(name string) (string, error) {
 	return "", nil
 }
 
-// Flag returns a query parameter that is true or false; absent is false. Present and
-// empty is neither, so that "?dryRun" doesn't act. Errors: invalid_query,
-// validation_failed.
+// Flag returns a query parameter that is true or false; absent is false. An empty value is
+// an error, so that "?dryRun" doesn't act. Errors: invalid_query, validation_failed.
 func (c *Call) Flag(name string) (bool, error) {
 	parameters, err := c.parameters()
 	if err != nil || parameters[name] == nil {
@@ -135,7 +134,7 @@ func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
 
 // WindowUpTo is Window with another default and maximum size of a page, without a count.
 func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (w doorward.Window, err error) {
-	if w.After, err = c.place(ctx, "cursor"); err != nil { // its 400 comes before any 422
+	if w.After, err = c.cursorPosition(ctx, "cursor"); err != nil { // its 400 comes before any 422
 		return w, err
 	}
 	if w.Limit, err = c.limitUpTo(usual, most); err != nil {
@@ -169,13 +168,13 @@ func (c *Call) limitUpTo(usual, most int) (int, error) {
 func (c *Call) WindowEitherWay(ctx context.Context) (doorward.Window, error) {
 	w, err := c.Window(ctx)
 	if err == nil {
-		w.Before, err = c.place(ctx, "before")
+		w.Before, err = c.cursorPosition(ctx, "before")
 	}
 	return w, err
 }
 
-// place returns the position of the cursor in the parameter, if it is there.
-func (c *Call) place(ctx context.Context, parameter string) (doorward.Position, error) {
+// cursorPosition returns the position of the cursor in the parameter, zero if it is absent.
+func (c *Call) cursorPosition(ctx context.Context, parameter string) (doorward.Position, error) {
 	cursor, err := c.Filter(parameter)
 	if err != nil || cursor == "" {
 		return doorward.Position{}, err
@@ -257,7 +256,7 @@ func (c *Call) filters() string {
 // SetVersion sets the ETag that the client sends as If-Match with a change.
 func (c *Call) SetVersion(version string) { c.W.Header().Set("ETag", `"`+version+`"`) }
 
-// NeedVersions is Versions where If-Match must be there. Errors: precondition_required.
+// NeedVersions is Versions, but fails without If-Match. Errors: precondition_required.
 func (c *Call) NeedVersions() ([]string, error) {
 	if len(c.R.Header.Values("If-Match")) == 0 {
 		return nil, doorward.Fail(doorward.CodePreconditionRequired, "")
@@ -278,7 +277,7 @@ func (c *Call) Versions() []string {
 			version, opened := strings.CutPrefix(tag, `"`)
 			version, closed := strings.CutSuffix(version, `"`)
 			if !opened || !closed {
-				version = "" // nothing has it
+				version = "" // no object has this version
 			}
 			all = append(all, version)
 		}

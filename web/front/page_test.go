@@ -8,7 +8,7 @@ import (
 
 // During an upgrade two versions serve one list, and the newer has one more filter:
 // the cursors of each are valid at the other unless that filter is used.
-func TestAFilterMoreLeavesCursorsAlone(t *testing.T) {
+func TestNewFilterKeepsCursorsValid(t *testing.T) {
 	older := []Parameter{{Name: "status"}, {Name: "q"}}
 	newer := append([]Parameter{{Name: "label"}}, older...)
 	for query, same := range map[string]bool{"": true, "status=active&label=": true, "status=active&label=red": false} {

@@ -44,7 +44,7 @@ func ProblemPath(code doorward.Code) string { return "/problems/" + string(code)
 // timeout or a cancellation, and else internal.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	c := &Call{W: w, R: r, site: s}
-	if s.ErrorPage != nil && byPerson(r) && s.ErrorPage(c, err) {
+	if s.ErrorPage != nil && wantsPage(r) && s.ErrorPage(c, err) {
 		return
 	}
 	p := c.Refuse(err)
@@ -52,10 +52,10 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // WantsPage reports whether a browser asks for a page.
-func (c *Call) WantsPage() bool { return byPerson(c.R) }
+func (c *Call) WantsPage() bool { return wantsPage(c.R) }
 
-// byPerson is false for the API and assets, which never answer with a page.
-func byPerson(r *http.Request) bool {
+// wantsPage is false for the API and assets, which never answer with a page.
+func wantsPage(r *http.Request) bool {
 	page := r.Header.Get("Sec-Fetch-Mode") == "navigate" || strings.Contains(r.Header.Get("Accept"), "text/html")
 	return page && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/assets/")
 }
@@ -155,28 +155,28 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 }
 
 // logFailure logs the cause of a server fault; other errors are only in the request's log
-// line. An access check that fails for a fault has no such line, and this one at a limited
+// line. For a check answered 503 there is no such line, and the cause is logged at a limited
 // rate, so that an outage doesn't flood the log.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if Status(e.Code) < 500 || e.Err == nil {
 		return
 	}
 	about := infoOf(r)
-	about.thinned = about.check && Status(e.Code) == http.StatusServiceUnavailable
+	about.logLimited = about.check && Status(e.Code) == http.StatusServiceUnavailable
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		return
 	}
 	attrs := []slog.Attr{
 		slog.String("code", string(e.Code)), slog.String("path", loggable(path(r))), slog.String("requestId", about.id), slog.Any("err", e.Err),
 	}
-	if about.thinned {
+	if about.logLimited {
 		leftOut, ok := s.outage.Line(path(r)+" "+e.Err.Error(), time.Now())
 		if !ok {
 			return
 		}
 		attrs = append(attrs, slog.Int("leftOut", leftOut))
 	}
-	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", about.traced(attrs...)...)
+	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", about.withTraceID(attrs...)...)
 }
 
 // write sends v as JSON.
@@ -189,7 +189,7 @@ func (s *Site) write(w http.ResponseWriter, status int, contentType string, v an
 	s.send(w, status, contentType, text)
 }
 
-// encode returns v as JSON without escaping letters, so that it is readable in a
+// encode returns v as JSON without escaping <, > and &, so that it is readable in a
 // terminal.
 func encode(v any) ([]byte, error) {
 	var text bytes.Buffer

@@ -26,13 +26,13 @@ type info struct {
 	// counts is nil where requests are counted elsewhere.
 	counts *telemetry.Route
 	check  bool // see Route.Check
-	// page says that the route is for browsers: it takes the session's cookie only.
+	// page: the route is for browsers, and takes a session from the cookie only.
 	page bool
 	// viewOnly: see doorward.Caller.
 	viewOnly bool
-	// thinned says that log lines about it are limited: see outage.
-	thinned bool
-	// replayed says that the answer was given before: see IdempotencyKey.
+	// logLimited: log lines about it are limited, see Site.outage.
+	logLimited bool
+	// replayed: the answer was given before, see IdempotencyKey.
 	replayed bool
 	began    time.Time
 	span     *trace.Span     // nil unless the request is traced
@@ -42,16 +42,16 @@ type info struct {
 	userID, tenantID, keyID string
 }
 
-// know sets the caller for the log line.
-func (i *info) know(by doorward.Caller) {
+// setCaller sets the caller for the log line.
+func (i *info) setCaller(by doorward.Caller) {
 	i.userID, i.tenantID, i.keyID = by.ID, by.TenantID, ""
 	if by.Kind != doorward.ByUser {
 		i.userID, i.keyID = "", by.ID
 	}
 }
 
-// caller identifies the caller by ids: e-mail addresses stay out of the log.
-func (i *info) caller() (attrs []slog.Attr) {
+// callerIDs identifies the caller by ids: e-mail addresses stay out of the log.
+func (i *info) callerIDs() (attrs []slog.Attr) {
 	for _, a := range []slog.Attr{slog.String("user", i.userID), slog.String("tenant", i.tenantID), slog.String("key", i.keyID)} {
 		if a.Value.String() != "" {
 			attrs = append(attrs, a)
@@ -60,8 +60,8 @@ func (i *info) caller() (attrs []slog.Attr) {
 	return attrs
 }
 
-// traced adds the trace id to a log line, if there is one.
-func (i *info) traced(attrs ...slog.Attr) []slog.Attr {
+// withTraceID adds the trace id to a log line, if there is one.
+func (i *info) withTraceID(attrs ...slog.Attr) []slog.Attr {
 	if i.trace == "" {
 		return attrs
 	}
@@ -98,7 +98,7 @@ func loggable(path string) string {
 // lengthOfToken is the length of 256 bits in base64url.
 const lengthOfToken = 43
 
-// requestID keeps an incoming id of 1 to 128 harmless characters.
+// requestID returns the incoming id if it has 1 to 128 harmless characters, else a new one.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	if len(id) < 1 || len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return !harmless(c) }) {
@@ -107,11 +107,11 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// maxRequestID is the length of an id that is also written to the log and the trail.
+// maxRequestID is the greatest length of an id that is written to the log and the trail.
 const maxRequestID = 128
 
 // keepVisibleID answers with any X-Request-Id of visible ASCII characters, as AuthZEN
-// demands. A longer one than the log takes stands in the answer's header only.
+// demands. One that is too long for the log is only in the answer's header.
 func (c *Call) keepVisibleID() {
 	id := c.R.Header.Get("X-Request-Id")
 	if id == "" || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -152,7 +152,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-func (s *Site) panicked(w *recorder, r *http.Request, p any) {
+func (s *Site) answerPanic(w *recorder, r *http.Request, p any) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
@@ -249,7 +249,7 @@ func clientAddr(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return addr
 }
 
-// Stated is what a trusted gateway says of the request that it asks about.
+// Stated returns what a trusted gateway says about the request that it asks about.
 func (s *Site) Stated(r *http.Request) (stated doorward.Stated) {
 	if !trusted(*s.proxies.Load(), parseHost(r.RemoteAddr)) {
 		return stated
@@ -272,8 +272,8 @@ func (s *Site) Stated(r *http.Request) (stated doorward.Stated) {
 	return stated
 }
 
-// statedIn is the value of the headers, and whether there is one. Where they differ, one is
-// the client's own, which gateways pass on: then it is empty.
+// statedIn returns the value of the headers, and whether there is one. If they differ, it is
+// empty: one of them is the client's own, which the gateway has passed on.
 func statedIn(h http.Header, names []string) (value string, said bool) {
 	for _, name := range names {
 		for _, v := range h[name] {

@@ -6,7 +6,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// UserRows are the rows of a file of people; the first has the names of the columns.
+// UserRows returns the rows of a CSV file of people; the first has the names of the columns.
 func UserRows(all []doorward.User) [][]string {
 	rows := [][]string{{"id", "email", "name", "role", "status", "createdAt", "lastLoginAt"}}
 	for _, u := range all {
@@ -15,7 +15,7 @@ func UserRows(all []doorward.User) [][]string {
 	return rows
 }
 
-// InvitationRows are the rows of a file of invitations, as they are at an instant.
+// InvitationRows returns the rows of a CSV file of invitations, with their states at now.
 func InvitationRows(all []doorward.Invitation, now time.Time) [][]string {
 	rows := [][]string{{"id", "email", "name", "role", "status", "delivery", "invitedBy", "createdAt", "expiresAt", "acceptedAt", "revokedAt"}}
 	for _, i := range all {

@@ -24,8 +24,8 @@ func ViewTotal[T any](p doorward.Page[T]) Total {
 // Order says how two rows of a list compare.
 type Order[T any] func(a, b T) int
 
-// Sorted sorts a list that is always answered whole, as the request asks, and counts it.
-// The orders have the names of Doc.Sort. Errors: invalid_query, validation_failed.
+// Sorted sorts a list that has no pages, as the request asks, and counts it. The keys of
+// orders are the names in Doc.Sort. Errors: invalid_query, validation_failed.
 func Sorted[T any](c *Call, all []T, orders map[string]Order[T]) (Total, error) {
 	sort, err := c.Sort()
 	name, down := strings.CutPrefix(sort, "-")

@@ -39,11 +39,13 @@ type View struct {
 	Returns bool
 	// Carries keeps the return address in forms and links to further pages here.
 	Carries bool
-	// OneLanguage offers no other language: the form that the page answers would be sent again.
+	// OneLanguage offers no other language: to switch, the form that the page answers would be
+	// sent again.
 	OneLanguage bool
-	// Keys of messages at the top of the page: what has been done (else what led here by a
-	// redirect, as in ?done=saved for "done.saved", see takeNotice), and a notice.
-	Done, Note string
+	// Done is the key of a message at the top of the page that says what was done; empty: the
+	// one of the redirect that led here, "done.saved" for ?done=saved (see takeNotice).
+	Done string
+	Note string // key of another message at the top of the page
 
 	to string // path or address
 }
@@ -72,38 +74,38 @@ func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.En
 			return err
 		}
 		return c.answer(v)
-	}).WithErrorHandler(failing(""))
+	}).WithErrorHandler(errorHandler(""))
 }
 
 // Take returns the endpoint of a form on the page with the path at. If fn refuses
 // the form, again shows the page once more. again is also used to switch the
 // language of the page that answered a form.
 func (s *Set) Take(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, again, form)
+	return s.take(at, fn, again, again, readForm)
 }
 
 // Open is Take for a form whose fn only shows a page, which the same form can show
 // again.
 func (s *Set) Open(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, fn, form)
+	return s.take(at, fn, again, fn, readForm)
 }
 
-func form(c *Call) (err error) {
+func readForm(c *Call) (err error) {
 	c.form, err = c.Form()
 	return err
 }
 
 // TakeText is Take for a form with a long text; most is the limit of the form in bytes.
 func (s *Set) TakeText(at string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, again, formUpTo(most))
+	return s.take(at, fn, again, again, readFormUpTo(most))
 }
 
 // OpenText is Open for a form with a long text; most is the limit of the form in bytes.
 func (s *Set) OpenText(at string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, fn, formUpTo(most))
+	return s.take(at, fn, again, fn, readFormUpTo(most))
 }
 
-func formUpTo(most int) func(*Call) error {
+func readFormUpTo(most int) func(*Call) error {
 	return func(c *Call) (err error) {
 		c.form, err = c.FormUpTo(most)
 		return err
@@ -129,11 +131,11 @@ func (s *Set) take(at string, fn, again, translate func(ctx context.Context, c *
 		if err = read(c); err != nil {
 			return err
 		}
-		do := fn
+		handle := fn
 		if c.setLanguage(c.Value(languageQuery)) {
-			do = translate
+			handle = translate
 		}
-		v, err := c.do(ctx, do)
+		v, err := c.handleForm(ctx, handle)
 		if err != nil && correctable(err) {
 			c.fault = err
 			status := c.Refuse(err).Status
@@ -144,11 +146,11 @@ func (s *Set) take(at string, fn, again, translate func(ctx context.Context, c *
 			return err
 		}
 		return c.answer(v)
-	}).WithErrorHandler(failing(at))
+	}).WithErrorHandler(errorHandler(at))
 }
 
-// do calls fn, unless the file is too large already.
-func (c *Call) do(ctx context.Context, fn func(ctx context.Context, c *Call) (View, error)) (View, error) {
+// handleForm calls fn, unless the uploaded file is too large.
+func (c *Call) handleForm(ctx context.Context, fn func(ctx context.Context, c *Call) (View, error)) (View, error) {
 	if c.tooLarge == "" {
 		return fn(ctx, c)
 	}
@@ -180,7 +182,7 @@ func (c *Call) answer(v View) error {
 	if v.Status != 0 {
 		c.W.WriteHeader(v.Status)
 	}
-	_, _ = c.W.Write(body.Bytes()) // a client that is gone needs no answer
+	_, _ = c.W.Write(body.Bytes()) // fails if the client has disconnected
 	return nil
 }
 
@@ -216,7 +218,7 @@ func (c *Call) policy(v View) string {
 type Frame struct {
 	View
 	Base      string                   // path of the base URL, in front of every link
-	File      func(name string) string // the name of a file below /assets, with a hash
+	File      func(name string) string // returns the name of a file below /assets with its hash
 	Home      string                   // front.Site.Home
 	Brand     front.Brand
 	Language  Language
@@ -230,10 +232,10 @@ type Frame struct {
 	RequestID string
 	Fault     string // why the form is shown again, unless a field shows it
 	Paused    string // why nothing can be changed now; empty: it can
-	Alert     bool   // the form is shown again
-	StepUp    bool   // it needs a recent proof of identity first
+	Alert     bool   // the form was refused and is shown again
+	StepUp    bool   // the form needs a recent proof of identity first
 	Posted    bool   // the page is the answer to a form
-	Upload    bool   // the form was one with a file
+	Upload    bool   // that form has a file
 	Form      url.Values
 	Faults    map[string]string // by name of the field
 }
@@ -293,7 +295,7 @@ func (c *Call) frame(v View) (Frame, error) {
 
 // choices returns the languages to switch to. On a page that answers a form they are
 // buttons that send the form again, since the address alone can't show the page. The
-// page of an unreadable form has none, nor has one that View.OneLanguage is set for.
+// page of an unreadable form has none, and neither has one with View.OneLanguage.
 func (c *Call) choices(v View) []Choice {
 	if v.OneLanguage || !front.Safe(c.R.Method) && c.form == nil {
 		return nil
@@ -358,7 +360,7 @@ func (c catalogue) explain(page string, e *doorward.Error) (string, error) {
 }
 
 // Explain says in the person's language why one of several things was refused; empty for no
-// error. It returns what is no *doorward.Error.
+// error. Any error but a *doorward.Error is returned as it is.
 func (c *Call) Explain(refusal error) (string, error) {
 	var e *doorward.Error
 	if !errors.As(refusal, &e) {
@@ -374,8 +376,8 @@ func (c *Call) Explain(refusal error) (string, error) {
 // first returns the first existing message, else the text.
 func (c catalogue) first(text string, keys []string, args ...any) string {
 	for _, key := range keys {
-		if said, err := c.say(key, args...); err == nil {
-			return said
+		if message, err := c.say(key, args...); err == nil {
+			return message
 		}
 	}
 	return text

@@ -18,8 +18,8 @@ func Routes() []front.Route {
 	)
 }
 
-// Asset returns the route of an embedded file in the folder assets. A file that isn't
-// there is a defect, which every test finds.
+// Asset returns the route of an embedded file in the folder assets. It panics if the file
+// isn't there.
 func Asset(name, mediaType string, from fs.FS) front.Route {
 	body, err := fs.ReadFile(from, "assets/"+name)
 	if err != nil {
@@ -32,5 +32,5 @@ func send(c *front.Call, mediaType string, body []byte) {
 	h := c.W.Header()
 	h.Set("Content-Type", mediaType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = c.W.Write(body) // a client that is gone needs no answer
+	_, _ = c.W.Write(body) // fails if the client has disconnected
 }

@@ -17,7 +17,7 @@ func IsColour(text string) bool {
 	return ok
 }
 
-// DefaultAccent is the default accent of pages, as in ui.css.
+// DefaultAccent is the accent of pages without a brand, as in ui.css.
 const DefaultAccent = "#3b4ccf"
 
 // Header is the top of a page: a logo, a name, or both.
@@ -26,8 +26,8 @@ type Header struct {
 	Name string
 }
 
-// Header returns the tenant's if it has a logo, else the installation's. A tenant's
-// name without a logo would look like the name of the service; its pages show it
+// Header returns that of the tenant if it has a logo, else that of the installation. A
+// tenant's name without a logo would look like the name of the service; pages show it
 // elsewhere.
 func (f Frame) Header() Header {
 	if f.Tenant.Brand.Logo.Hash != "" {

@@ -58,13 +58,14 @@ func (c *Call) Values(name string) []string { return c.form[name] }
 // File is the uploaded file of a form for TakeFile; empty for none.
 func (c *Call) File() []byte { return c.file }
 
-// DropForm drops the form: it can't be used to show the answering page again.
+// DropForm drops the form: it can't be sent again to show the answering page in another
+// language.
 func (c *Call) DropForm() { c.form = nil }
 
-// KeepOnly empties the form, except for the values of the names: the answering page
-// neither shows the input nor sends it again in another language.
-func (c *Call) KeepOnly(but ...string) {
-	maps.DeleteFunc(c.form, func(name string, _ []string) bool { return !slices.Contains(but, name) })
+// KeepOnly empties the form, except for the values with these names: the answering page
+// neither shows the others nor sends them again in another language.
+func (c *Call) KeepOnly(names ...string) {
+	maps.DeleteFunc(c.form, func(name string, _ []string) bool { return !slices.Contains(names, name) })
 }
 
 // Preset shows the value in the field of the name, as if it had been sent.
@@ -90,8 +91,8 @@ const returnParameter = "return"
 // the query. Gateways send browsers to /login with it, and can't escape what they add.
 const originalParameter = "original="
 
-// withReturnQuery writes an unescaped return address as an escaped one. Nothing in it is
-// a parameter of the page.
+// withReturnQuery replaces an unescaped return address in the query by an escaped one.
+// Nothing in it is a parameter of the page.
 func withReturnQuery(r *http.Request) *http.Request {
 	own, original, found := "", "", false
 	if original, found = strings.CutPrefix(r.URL.RawQuery, originalParameter); !found {
@@ -244,9 +245,8 @@ func (c *Call) Refused() doorward.Code {
 	return front.AsError(c.fault).Code
 }
 
-// FieldErrors are the faults of the fields of a form that is shown again. Frame.Faults has
-// one for each field; a page that shows several of one field, with their lines, reads them
-// here.
+// FieldErrors returns the faults of the fields of a form that is shown again. Frame.Faults
+// has one for each field; pages that show several of one field read them here.
 func (c *Call) FieldErrors() []doorward.FieldError {
 	if c.fault == nil {
 		return nil

@@ -97,11 +97,11 @@ func TestEveryAccentIsReadable(t *testing.T) {
 	}
 	for n := range 6 * 6 * 6 { // steps of 51 include black, white and the pure colours
 		accent := fmt.Sprintf("#%02x%02x%02x", n%6*51, n/6%6*51, n/36*51)
-		whole := [2][2]string{}
-		whole[0][0], whole[0][1], _ = strings.Cut(string(css), darkQuery)
-		whole[1][0], whole[1][1], _ = strings.Cut(AccentSheet(accent), darkQuery)
+		parts := [2][2]string{} // by style sheet, then light and dark
+		parts[0][0], parts[0][1], _ = strings.Cut(string(css), darkQuery)
+		parts[1][0], parts[1][1], _ = strings.Cut(AccentSheet(accent), darkQuery)
 		for i, name := range []string{"light", "dark"} {
-			colours := over(palette(whole[0][0]), palette(whole[0][i]), palette(whole[1][0]), palette(whole[1][i]))
+			colours := over(palette(parts[0][0]), palette(parts[0][i]), palette(parts[1][0]), palette(parts[1][i]))
 			for _, p := range pairs {
 				if got := colour.Contrast(colours[p.front], colours[p.back]); got < p.least {
 					t.Errorf("%s on %s: --%s on --%s has the contrast %.2f, want %.1f", accent, name, p.front, p.back, got, p.least)
@@ -111,7 +111,7 @@ func TestEveryAccentIsReadable(t *testing.T) {
 	}
 }
 
-func TestAccentsThatAreNone(t *testing.T) {
+func TestInvalidAccents(t *testing.T) {
 	for _, text := range []string{"", "red", "#fff", "#12345g", "#1234567", "3b4ccf0", "#+1+1+1"} {
 		if IsColour(text) {
 			t.Errorf("%q passes for a colour", text)

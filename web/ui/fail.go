@@ -23,9 +23,9 @@ func correctable(err error) bool {
 	return e.Code != doorward.CodeUnauthenticated
 }
 
-// failing returns the handler for errors of a page; at is the page's path if the request
-// is a form.
-func failing(at string) func(context.Context, *front.Call, error) {
+// errorHandler returns the handler for errors of a page; at is the page's path if the
+// request is a form.
+func errorHandler(at string) func(context.Context, *front.Call, error) {
 	return func(_ context.Context, fc *front.Call, err error) {
 		c := errorPages.call(fc)
 		switch code := front.AsError(err).Code; {
@@ -33,15 +33,15 @@ func failing(at string) func(context.Context, *front.Call, error) {
 			c.redirect(c.SignIn(c.returnPath(at)) + c.clearDuplicateSessions())
 		case code == doorward.CodeTenantClosing && c.Caller.Kind == doorward.ByUser:
 			c.redirect(c.Site().BasePath() + "/closing")
-		case !c.explain(err):
+		case !c.sendErrorPage(err):
 			c.Site().Fail(c.W, c.R, err)
 		}
 	}
 }
 
-// clearDuplicateSessions deletes several different session cookies, and returns the
-// query with which the login explains it. Signing in replaces only ours, so with the
-// others the page and the login would redirect to each other forever.
+// clearDuplicateSessions deletes the session cookies if there are several different ones,
+// and returns the query with which the login explains it. Signing in replaces only ours, so
+// with the others the page and the login would redirect to each other forever.
 func (c *Call) clearDuplicateSessions() string {
 	if len(c.Sessions()) < 2 {
 		return ""
@@ -66,7 +66,7 @@ func (c *Call) returnPath(at string) string {
 }
 
 // ErrorPage answers with the page of an error, for front.Site.
-func ErrorPage(fc *front.Call, err error) bool { return errorPages.call(fc).explain(err) }
+func ErrorPage(fc *front.Call, err error) bool { return errorPages.call(fc).sendErrorPage(err) }
 
 // errorPage is the content of the page of an error.
 type errorPage struct {
@@ -76,8 +76,8 @@ type errorPage struct {
 	Home        bool // the page links to the account
 }
 
-// explain sends an error page. A failure here is a defect.
-func (c *Call) explain(err error) bool {
+// sendErrorPage sends an error page, and reports whether it could; if not, that is a defect.
+func (c *Call) sendErrorPage(err error) bool {
 	p, failed := errorPages.page(c.Language.Tag, "error")
 	if failed != nil {
 		return false
@@ -102,8 +102,8 @@ func (c *Call) explain(err error) bool {
 	return c.answer(View{Page: "error", Title: m.titleKey(p, key), Body: m, Status: front.Status(e.Code)}) == nil
 }
 
-// errorKey is the beginning of the keys of the messages about an error. A day's quota is over
-// by itself, unlike the others.
+// errorKey is the beginning of the keys of the messages about an error. The daily quota has
+// its own messages, since people only have to wait.
 func errorKey(e *doorward.Error) string {
 	if e.Quota == doorward.QuotaEventsPerDay {
 		return "error." + string(e.Code) + "." + string(e.Quota)

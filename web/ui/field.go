@@ -18,8 +18,8 @@ type Field struct {
 	Focus        bool   // has the focus when the page opens
 	New          int    // a new password's least length in code points; else 0
 	Words        string // words that a new password may not contain, separated by line breaks
-	Max          int    // length of the value; 0 for any
-	Least, Most  int64  // values of a number
+	Max          int    // greatest length of the value; 0 for any
+	Least, Most  int64  // smallest and greatest value of a number
 }
 
 // fieldOf is the name of the field that a JSON Pointer such as "/settings/name"

@@ -84,6 +84,6 @@ func TestHome(t *testing.T) {
 	}
 	res, body := ask(t, server.Client(), "GET", server.URL+"/account", nil, "Cookie", ann)
 	if !strings.Contains(body, `<a href="`+home+`">Back to Doorward</a>`) || !strings.Contains(res.Header.Get("Content-Security-Policy"), "form-action 'self';") {
-		t.Errorf("the account: %q, no way home on\n%s", res.Header.Get("Content-Security-Policy"), body)
+		t.Errorf("the account: the policy is %q, or there is no link home on\n%s", res.Header.Get("Content-Security-Policy"), body)
 	}
 }

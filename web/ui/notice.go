@@ -6,9 +6,9 @@ import (
 	"net/url"
 )
 
-// noticeCookie says what the redirect that led to a page has done. The page says it if the
-// cookie is there, and deletes it: so a notice is shown once, and an address with ?done=
-// that somebody has made up, kept or sent says nothing.
+// noticeCookie holds a hash of the query of a redirect with ?done=. A page shows the notice
+// only with this cookie, and deletes it: so the notice is shown once, and an address with
+// ?done= that was made up, bookmarked or passed on shows none.
 const noticeCookie = "doorward_notice"
 
 // noticeLife is long enough for the redirect to arrive, in seconds.

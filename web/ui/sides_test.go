@@ -7,26 +7,26 @@ import (
 	"testing"
 )
 
-// sided matches rules that don't work from right to left: names of physical sides,
-// and shorthands whose left and right differ.
-var sided = []*regexp.Regexp{
+// physical matches the names of physical sides, which are wrong from right to left.
+var physical = []*regexp.Regexp{
 	regexp.MustCompile(`(margin|padding|border|scroll-margin|scroll-padding)-(left|right)\b`),
 	regexp.MustCompile(`border-(top|bottom)-(left|right)-radius`),
 	regexp.MustCompile(`(?:^|[\s;{])(left|right)\s*:`),
 	regexp.MustCompile(`(text-align|float|clear)\s*:\s*(left|right)\b`),
 }
 
-// four values of a shorthand: top, right, bottom, left. None has a parenthesis.
-var four = regexp.MustCompile(`(?:margin|padding|inset|border-width)\s*:\s*([^\s;()]+)\s+([^\s;()]+)\s+([^\s;()]+)\s+([^\s;()]+)\s*[;}]`)
+// fourValues matches a shorthand with values for top, right, bottom and left, none of them
+// with a parenthesis.
+var fourValues = regexp.MustCompile(`(?:margin|padding|inset|border-width)\s*:\s*([^\s;()]+)\s+([^\s;()]+)\s+([^\s;()]+)\s+([^\s;()]+)\s*[;}]`)
 
 // sides returns the lines of a style sheet that distinguish left and right.
 func sides(css string) (found []string) {
 	for line := range strings.Lines(css) {
 		wrong := false
-		for _, s := range sided {
+		for _, s := range physical {
 			wrong = wrong || s.MatchString(line)
 		}
-		for _, v := range four.FindAllStringSubmatch(line, -1) {
+		for _, v := range fourValues.FindAllStringSubmatch(line, -1) {
 			wrong = wrong || v[2] != v[4]
 		}
 		if wrong {
@@ -36,8 +36,8 @@ func sides(css string) (found []string) {
 	return found
 }
 
-// A language written from right to left needs a line in Languages and no style.
-func TestStylesKnowNoSides(t *testing.T) {
+// A language written from right to left needs a line in Languages, but no style rules.
+func TestStylesUseLogicalSides(t *testing.T) {
 	for _, name := range []string{"assets/ui.css", "../console/assets/console.css"} {
 		css, err := os.ReadFile(name)
 		if err != nil {

@@ -27,7 +27,7 @@ func (c catalogue) read(fsys fs.FS, name string) error {
 		}
 		key, message, ok := strings.Cut(line, " = ")
 		if _, twice := c[key]; !ok || twice {
-			return fmt.Errorf("ui: %s: %q is no \"key = message\", or there before", name, line)
+			return fmt.Errorf("ui: %s: %q is not \"key = message\", or its key is there twice", name, line)
 		}
 		c[key] = message
 	}
@@ -57,8 +57,8 @@ func (c catalogue) rich(key string, args ...any) (template.HTML, error) {
 // alphabetical returns the actions in the order of the messages whose keys are the
 // prefix and an action.
 func (c catalogue) alphabetical(prefix string, actions []doorward.Action) []doorward.Action {
-	said := func(a doorward.Action) string { return strings.ToLower(c[prefix+string(a)]) }
-	return slices.SortedFunc(slices.Values(actions), func(a, b doorward.Action) int { return strings.Compare(said(a), said(b)) })
+	message := func(a doorward.Action) string { return strings.ToLower(c[prefix+string(a)]) }
+	return slices.SortedFunc(slices.Values(actions), func(a, b doorward.Action) int { return strings.Compare(message(a), message(b)) })
 }
 
 // count returns the message for a number: key.one or key.other.
@@ -70,11 +70,12 @@ func (c catalogue) count(key string, n int, args ...any) (string, error) {
 	return c.say(key+form, append(args, "n", n)...)
 }
 
-// fill replaces all at once, so that a value is never treated as a placeholder.
-func fill(message string, args []any, dress func(string) string) string {
+// fill replaces all placeholders at once, so that a value is never treated as one. format
+// is applied to the values.
+func fill(message string, args []any, format func(string) string) string {
 	var pairs []string
 	for i := 0; i+1 < len(args); i += 2 {
-		pairs = append(pairs, fmt.Sprintf("{%v}", args[i]), dress(fmt.Sprint(args[i+1])))
+		pairs = append(pairs, fmt.Sprintf("{%v}", args[i]), format(fmt.Sprint(args[i+1])))
 	}
 	return strings.NewReplacer(pairs...).Replace(message)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// blanks are the placeholders of a message.
-var blanks = regexp.MustCompile(`\{[a-z]+\}`)
+// placeholders are those of a message, such as {name}.
+var placeholders = regexp.MustCompile(`\{[a-z]+\}`)
 
 // sameKeys requires that all languages of a folder have the same messages with the
 // same placeholders.
@@ -32,7 +32,7 @@ func sameKeys(t *testing.T, fsys fs.FS) {
 			t.Errorf("%s and %s have different messages (-%[1]s +%[2]s):\n%s", Languages[0].Tag, l.Tag, diff)
 		}
 		for key, message := range other {
-			if diff := cmp.Diff(sorted(blanks.FindAllString(first[key], -1)), sorted(blanks.FindAllString(message, -1))); diff != "" {
+			if diff := cmp.Diff(sorted(placeholders.FindAllString(first[key], -1)), sorted(placeholders.FindAllString(message, -1))); diff != "" {
 				t.Errorf("%s: %s has other placeholders:\n%s", l.Tag, key, diff)
 			}
 		}
@@ -84,7 +84,7 @@ func TestWordsOfTimes(t *testing.T) {
 		{func() (string, error) { return de.device("") }, "Unbekanntes Gerät"},
 	} {
 		if got, err := c.say(); err != nil || got != c.want {
-			t.Errorf("said %q, %v; want %q", got, err, c.want)
+			t.Errorf("got %q, %v; want %q", got, err, c.want)
 		}
 	}
 }

@@ -31,13 +31,13 @@ func themeOf(r *http.Request) string {
 // chooseTheme stores the theme of the query in the cookie, if there is one.
 func (c *Call) chooseTheme() {
 	c.theme = themeOf(c.R)
-	switch asked := c.R.URL.Query().Get(themeQuery); {
-	case asked == themes[0]:
+	switch requested := c.R.URL.Query().Get(themeQuery); {
+	case requested == themes[0]:
 		c.theme = ""
 		c.SetCookie(themeCookie, "", 0)
-	case slices.Contains(themes, asked):
-		c.theme = asked
-		c.SetCookie(themeCookie, asked, languageLife)
+	case slices.Contains(themes, requested):
+		c.theme = requested
+		c.SetCookie(themeCookie, requested, languageLife)
 	}
 }
 

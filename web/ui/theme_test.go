@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A style sheet in a theme is what it is where the system prefers that theme.
-func TestSheetsInAThemeAskNoSystem(t *testing.T) {
+// A style sheet in a theme doesn't depend on the theme that the system prefers.
+func TestThemedSheetsIgnoreTheSystem(t *testing.T) {
 	css, err := os.ReadFile("assets/ui.css")
 	if err != nil {
 		t.Fatal(err)
@@ -17,7 +17,7 @@ func TestSheetsInAThemeAskNoSystem(t *testing.T) {
 		for _, sheet := range []string{string(css), AccentSheet("#ffd400")} {
 			got := inTheme(sheet, theme)
 			if strings.Contains(got, "prefers-color-scheme") || strings.Contains(got, "light dark") {
-				t.Errorf("%s still asks the system", theme)
+				t.Errorf("%s still depends on the system", theme)
 			}
 			if want := map[string]string{"light": "@media not all", "dark": "@media all"}[theme]; !strings.Contains(got, want) {
 				t.Errorf("%s has no %q", theme, want)

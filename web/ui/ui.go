@@ -24,7 +24,11 @@
 //	text.go     the catalogues of messages
 //	language.go the language of a request
 //	words.go    times, waits and devices in words
-//	brand.go    the accent colour, made readable
+//	field.go    inputs of forms
+//	home.go     where people land after signing in
+//	notice.go   messages after a redirect, such as ?done=saved
+//	theme.go    light and dark
+//	brand.go    logo and accent colour
 //	assets.go   style sheet, scripts, icon
 package ui
 

@@ -168,7 +168,7 @@ func TestSeveralSessionCookies(t *testing.T) {
 	several := "JSESSIONID=" + live + "; JSESSIONID=" + strings.Repeat("A", 43)
 	res, _ := ask(t, server.Client(), "GET", server.URL+"/platform/console/people", nil, "Cookie", several)
 	if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != "/platform/login?return=%2Fplatform%2Fconsole%2Fpeople&several=1" {
-		t.Errorf("answered %d to %q", res.StatusCode, got)
+		t.Errorf("several session cookies: %d to %q", res.StatusCode, got)
 	}
 	want := []string{
 		"JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0",

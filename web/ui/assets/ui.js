@@ -1,14 +1,14 @@
-// Makes forms kinder. Without it they all work: the server is the only judge.
+// Makes forms easier to use. They all work without it: the server checks everything.
 
 for (const form of document.forms) {
-	once(form);
-	for (const input of form.querySelectorAll("input[type=password]")) reveal(input);
-	for (const input of form.querySelectorAll("input[data-new]")) advise(input);
-	for (const input of form.querySelectorAll("[aria-invalid=true]")) forgive(input);
+	sendOnce(form);
+	for (const input of form.querySelectorAll("input[type=password]")) addReveal(input);
+	for (const input of form.querySelectorAll("input[data-new]")) checkRules(input);
+	for (const input of form.querySelectorAll("[aria-invalid=true]")) clearFaultOnInput(input);
 }
 (document.querySelector("[aria-invalid=true]") ?? document.querySelector("[autofocus]"))?.focus();
 
-// What was done has been said: neither a bookmark nor a reload repeats it.
+// The page shows what was done. Bookmarks and reloads must not repeat it.
 const here = new URL(location.href);
 if (here.searchParams.has("done")) {
 	if (here.searchParams.get("done") === "invited") sessionStorage.removeItem("draft:people"); // see draft.js
@@ -16,10 +16,10 @@ if (here.searchParams.has("done")) {
 	history.replaceState(history.state, "", here);
 }
 
-// Who signs in next in this tab sees no draft of the one before.
+// The next person who signs in in this tab must not see this one's draft.
 document.querySelector("form[action$='/logout']")?.addEventListener("submit", () => sessionStorage.removeItem("draft:people"));
 
-// "/" puts the cursor into the search, as long as nothing else takes the key.
+// "/" puts the cursor into the search, unless it is typed into a field.
 addEventListener("keydown", (event) => {
 	const search = document.querySelector("input[type=search]");
 	const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
@@ -29,63 +29,63 @@ addEventListener("keydown", (event) => {
 	search.select();
 });
 
-/** once keeps a second click from sending the form again. */
-function once(form) {
+/** sendOnce keeps a second click from sending the form again. */
+function sendOnce(form) {
 	let sent = false;
 	form.addEventListener("submit", (event) => {
 		if (sent) event.preventDefault();
 		sent = true;
 		form.querySelector("[type=submit]")?.setAttribute("aria-busy", "true");
 	});
-	// The page may come back from the browser's memory.
+	// The browser may restore the page from its back/forward cache.
 	addEventListener("pageshow", () => {
 		sent = false;
 		form.querySelector("[type=submit]")?.removeAttribute("aria-busy");
 	});
 }
 
-/** reveal gives a password a button that switches it to text and back. */
-function reveal(input) {
+/** addReveal gives a password a button that switches it to text and back. */
+function addReveal(input) {
 	const button = document.createElement("button");
 	button.type = "button";
 	button.className = "reveal";
 	button.setAttribute("aria-controls", input.id);
-	const turn = (shown) => {
+	const show = (shown) => {
 		input.type = shown ? "text" : "password";
 		button.textContent = shown ? input.dataset.hide : input.dataset.show;
 		button.setAttribute("aria-label", `${button.textContent}: ${input.labels[0].textContent}`);
 	};
-	turn(false);
-	button.addEventListener("click", () => turn(input.type === "password"));
-	// Sent as a password, so that no browser keeps it as a word to suggest.
-	input.form.addEventListener("submit", () => turn(false));
+	show(false);
+	button.addEventListener("click", () => show(input.type === "password"));
+	// Browsers remember text fields for autocompletion, but no passwords.
+	input.form.addEventListener("submit", () => show(false));
 	input.after(button);
 }
 
-/** forgive takes the mark away once the person has changed the value. */
-function forgive(input) {
+/** clearFaultOnInput removes the fault once the person has changed the value. */
+function clearFaultOnInput(input) {
 	input.addEventListener("input", () => {
 		input.removeAttribute("aria-invalid");
 		document.getElementById(`${input.id}-fault`)?.replaceChildren();
 	}, { once: true });
 }
 
-// Screen readers hear what is missing when typing pauses, not at every key.
+// Screen readers announce what is missing after this many milliseconds without a key.
 const pause = 800;
 
-// What can be seen: a password of spaces and their like alone is refused.
-const mark = /[^\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
+// A visible character: a password of spaces and invisible characters alone is refused.
+const visible = /[^\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-/** advise says live which rules a new password keeps. The server has the last word. */
-function advise(input) {
+/** checkRules shows, while typing, which rules a new password keeps. The server decides. */
+function checkRules(input) {
 	const field = input.closest(".field");
 	const rules = [...field.querySelectorAll("[data-rule]")];
-	const heard = field.querySelector("[role=status]");
+	const announcement = field.querySelector("[role=status]");
 	const again = input.form.querySelector("[name=confirmPassword]");
 	const kept = {
 		length: () => {
 			const length = lengthOf(input.value);
-			return length >= Number(input.dataset.new) && length <= Number(input.dataset.longest) && mark.test(input.value);
+			return length >= Number(input.dataset.new) && length <= Number(input.dataset.longest) && visible.test(input.value);
 		},
 		words: () => input.value !== "" && !contains(input.value, input.dataset.words.split("\n")),
 		same: () => input.value !== "" && input.value.normalize("NFC") === again.value.normalize("NFC"),
@@ -100,7 +100,7 @@ function advise(input) {
 		clearTimeout(timer);
 		timer = setTimeout(() => {
 			const list = missing.map((rule) => rule.textContent).join("; ");
-			heard.textContent = missing.length ? `${heard.dataset.missing} ${list}` : heard.dataset.complete;
+			announcement.textContent = missing.length ? `${announcement.dataset.missing} ${list}` : announcement.dataset.complete;
 		}, pause);
 	};
 	input.addEventListener("input", update);
@@ -112,7 +112,7 @@ function lengthOf(password) {
 	return [...password.normalize("NFC")].length;
 }
 
-/** contains looks for words of four characters or more, letter case aside. */
+/** contains reports whether the password has one of the words of four characters or more, ignoring case. */
 function contains(password, words) {
 	const fold = (text) => text.normalize("NFC").trim().toLowerCase();
 	return words.map(fold).some((word) => [...word].length >= 4 && fold(password).includes(word));

@@ -79,8 +79,8 @@ func TestEveryPassingCheckIsSigned(t *testing.T) {
 	d.check(t, "GET", "aud="+first, nil).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
-// An assertion states the role of the moment, is answered to nobody after the end of the
-// session, and opens nothing here.
+// An assertion states the current role, isn't issued after the end of the session, and isn't
+// accepted as a credential.
 func TestAssertionsAreNoCredentials(t *testing.T) {
 	t.Parallel()
 	d := start(t, signing)
@@ -188,7 +188,7 @@ func TestNothingIsSignedWithoutAudiences(t *testing.T) {
 }
 
 // A signed check from memory makes no more allocations than an unsigned one.
-func TestSignedCheckAllocatesAsWithout(t *testing.T) {
+func TestSigningAddsNoAllocations(t *testing.T) {
 	allocations := func(query string, configure ...func(*node.Config)) float64 {
 		d := start(t)
 		if len(configure) > 0 {
@@ -202,7 +202,7 @@ func TestSignedCheckAllocatesAsWithout(t *testing.T) {
 		req := httptest.NewRequest("GET", edge.Path+query, nil)
 		req.Header = http.Header{"Cookie": {"JSESSIONID=" + d.people["USER"].Token()}, "X-Request-Id": {"test"}}
 		w := httptest.NewRecorder()
-		// The fewest of several runs: without the CPU for long, a node signs from the database.
+		// The fewest of several runs: a node that gets no CPU for a while signs from the database.
 		fewest := math.Inf(1)
 		for range 20 {
 			fewest = min(fewest, testing.AllocsPerRun(20, func() {

@@ -29,10 +29,10 @@ const answerWithin = 1800 * time.Millisecond
 
 // Check answers checks, with any method, and passes all other requests to next.
 func Check(s *front.Site, next http.Handler) http.Handler {
-	based := s.BasePath() + Path
+	withBase := s.BasePath() + Path
 	c := &checker{s, spellings(s.App.Assertions.Audiences())}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == Path || r.URL.Path == based {
+		if r.URL.Path == Path || r.URL.Path == withBase {
 			c.serve(w, r)
 			return
 		}
@@ -80,7 +80,7 @@ func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 	span.Answered(c.answer(w, r))
 }
 
-// answer returns the status.
+// answer answers the check, and returns the status.
 func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 	p, err := c.identify(r)
 	assertion := ""
@@ -191,7 +191,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 			return "", err
 		}
 	}
-	q, err := c.read(r.URL.RawQuery)
+	q, err := c.readQuery(r.URL.RawQuery)
 	if err == nil && q.hasAction {
 		err = c.decide(r, p, q).Err()
 	}
@@ -237,7 +237,7 @@ const (
 	originalName = "original"
 )
 
-// These parameters as they stand in a query behind the action, for parsing without
+// These parameters as they are written in a query after the action, for parsing without
 // allocation.
 const (
 	andAudience = "&" + audienceName + "="
@@ -249,7 +249,7 @@ const (
 type query struct {
 	action    doorward.Action
 	hasAction bool
-	audience  int  // of the assertion
+	audience  int  // of the assertion, by its number in spellings
 	deferred  bool // see deferredName
 
 	hasProof bool // maxAge and aal say which proof of the user's identity is needed
@@ -257,15 +257,15 @@ type query struct {
 	aal      int
 }
 
-// read returns what the query asks. Text after original= is the client's. It is ignored only
-// behind an action at the start: elsewhere a client could use it to hide a later action.
-// Errors: unknown_action and unknown_audience, also for two; invalid_query for an unknown
-// parameter, since a misspelt "action" would let everybody through.
-func (c *checker) read(text string) (q query, err error) {
+// readQuery returns what the query asks. Text after original= is the client's. It is ignored
+// only after an action at the start: elsewhere a client could use it to hide a later action.
+// Errors: unknown_action and unknown_audience, also for two; invalid_query, also for an
+// unknown parameter, since a misspelt "action" would let everybody through.
+func (c *checker) readQuery(text string) (q query, err error) {
 	if text == "" {
 		return q, nil
 	}
-	if rest, starts := strings.CutPrefix(text, "action="); starts {
+	if rest, isFirst := strings.CutPrefix(text, "action="); isFirst {
 		rest, _, _ = strings.Cut(rest, andOriginal)
 		if q, known := c.readPlain(rest); known {
 			return q, nil
@@ -273,7 +273,7 @@ func (c *checker) read(text string) (q query, err error) {
 		text = "action=" + rest
 	}
 	values, err := url.ParseQuery(text)
-	if err != nil || !known(values) {
+	if err != nil || !isKnown(values) {
 		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\", \"aud\", \"resource\", \"maxAge\" and \"aal\", and no other; \"resource\" is \"deferred\". A gateway that appends the client's own query must write \"&original=\" before it.")
 	}
 	if actions := values["action"]; len(actions) > 0 {
@@ -296,7 +296,7 @@ func (c *checker) read(text string) (q query, err error) {
 	return q, nil
 }
 
-// readProof reads what is asked of the proof of the user's identity. Errors: invalid_query.
+// readProof reads which proof of the user's identity is needed. Errors: invalid_query.
 func (q *query) readProof(values url.Values) error {
 	ages, levels := values[maxAgeName], values[aalName]
 	if len(ages)+len(levels) == 0 {
@@ -356,8 +356,9 @@ func spellings(audiences []string) map[string]int {
 	return all
 }
 
-// known reports whether all names are parameters of a check.
-func known(values url.Values) bool {
+// isKnown reports whether all names are parameters of a check, and resource, if it is there,
+// is deferred.
+func isKnown(values url.Values) bool {
 	for name := range values {
 		switch name {
 		case "action", audienceName, resourceName, originalName, maxAgeName, aalName:

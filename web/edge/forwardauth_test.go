@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 )
 
-func TestCheckHasEveryMethod(t *testing.T) {
+func TestCheckAnswersEveryMethod(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "QUERY", "get", "X"} {
@@ -43,7 +43,7 @@ var granted = map[string]string{
 	"billing.read": "OWNER", "billing.manage": "OWNER", "data.destroy": "OWNER", "tenant.destroy": "OWNER", "policy.manage": "OWNER",
 }
 
-func TestCheckKnowsTheTableOfPermissions(t *testing.T) {
+func TestCheckFollowsTheTableOfPermissions(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	for _, role := range roles {
@@ -136,8 +136,8 @@ func TestCheckTakesOneAction(t *testing.T) {
 	}
 }
 
-// TestCheckBelievesNoIdentity: identity headers of the client are ignored.
-func TestCheckBelievesNoIdentity(t *testing.T) {
+// The client's own identity headers are ignored.
+func TestCheckIgnoresIdentityHeaders(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	viewer := d.people["VIEWER"]
@@ -149,14 +149,14 @@ func TestCheckBelievesNoIdentity(t *testing.T) {
 		func(name string) string { return strings.ReplaceAll(name, "-", "_") },
 		func(name string) string { return strings.Replace(name, "-", "_", 1) },
 	} {
-		var said headers
+		var forged headers
 		for name, value := range owner {
-			said = append(said, spelling(name), value, spelling(name), value)
+			forged = append(forged, spelling(name), value, spelling(name), value)
 		}
-		said = append(said, "Connection", "X-Auth-User, X-Auth-Role", "X-Forwarded-User", "owner")
-		d.check(t, "GET", "", said).fails(http.StatusUnauthorized, "unauthenticated")
-		d.check(t, "GET", "action=message.send", append(as(viewer), said...)).fails(http.StatusForbidden, "forbidden")
-		d.check(t, "GET", "action=report.read", append(as(viewer), said...)).passes(viewer)
+		forged = append(forged, "Connection", "X-Auth-User, X-Auth-Role", "X-Forwarded-User", "owner")
+		d.check(t, "GET", "", forged).fails(http.StatusUnauthorized, "unauthenticated")
+		d.check(t, "GET", "action=message.send", append(as(viewer), forged...)).fails(http.StatusForbidden, "forbidden")
+		d.check(t, "GET", "action=report.read", append(as(viewer), forged...)).passes(viewer)
 	}
 }
 
@@ -224,21 +224,18 @@ func TestCheckTakesOneCredential(t *testing.T) {
 		"bearer: another scheme":          {headers{"Authorization", "Token " + user.Token()}, "unauthenticated"},
 		"bearer: another header":          {headers{"Proxy-Authorization", "Bearer " + user.Token(), "X-Authorization", "Bearer " + user.Token()}, "unauthenticated"},
 		"with a key":                      {headers{"Cookie", mine, "Authorization", "Bearer " + key}, "unauthenticated"},
-		"with a key that is none":         {headers{"Cookie", mine, "Authorization", "Bearer x"}, "unauthenticated"},
+		"with an invalid key":             {headers{"Cookie", mine, "Authorization", "Bearer x"}, "unauthenticated"},
 		"with an empty key":               {headers{"Cookie", mine, "Authorization", "bearer"}, "unauthenticated"},
-		"a key that is none":              {headers{"Authorization", "Bearer dwo_" + strings.Repeat("A", 43)}, "unauthenticated"},
+		"an invalid key":                  {headers{"Authorization", "Bearer dwo_" + strings.Repeat("A", 43)}, "unauthenticated"},
 		"two keys":                        {headers{"Authorization", "Bearer " + key, "Authorization", "Bearer " + key}, "unauthenticated"},
 		"an operator key":                 {headers{"Authorization", "Bearer " + key}, "unauthenticated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, query := range []string{"", "action=message.send"} {
 				a := d.check(t, "GET", query, test.sent)
-				switch test.want {
-				case "":
+				if test.want == "" {
 					a.passes(user)
-				case "forbidden":
-					a.fails(http.StatusForbidden, "forbidden")
-				default:
+				} else {
 					a.fails(http.StatusUnauthorized, test.want)
 				}
 			}
@@ -263,7 +260,7 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 		{"the same", headers{"Origin", "https://platform.example"}, true},
 		{"the same, written otherwise", headers{"Origin", "HTTPS://Platform.Example:443"}, true},
 		{"same-origin", headers{"Sec-Fetch-Site", "same-origin"}, true},
-		{"the person", headers{"Sec-Fetch-Site", "none"}, true},
+		{"an address that the person typed", headers{"Sec-Fetch-Site", "none"}, true},
 		{"another", headers{"Origin", "https://other.example"}, false},
 		{"another port", headers{"Origin", "https://platform.example:8443"}, false},
 		{"another scheme", headers{"Origin", "http://platform.example"}, false},
@@ -272,12 +269,12 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 		{"an empty one", headers{"Origin", ""}, false},
 		{"cross-site", headers{"Sec-Fetch-Site", "cross-site"}, false},
 		{"same-site", headers{"Sec-Fetch-Site", "same-site", "Origin", "https://platform.example"}, false},
-		{"a new word", headers{"Sec-Fetch-Site", "elsewhere"}, false},
+		{"an unknown value", headers{"Sec-Fetch-Site", "elsewhere"}, false},
 	}
 	methods := []struct {
-		name  string
-		sent  headers
-		loose bool // a safe method, or an unknown one
+		name string
+		sent headers
+		safe bool // the origin doesn't matter; also if the gateway states no method
 	}{
 		{"none", nil, true},
 		{"GET", headers{"X-Forwarded-Method", "GET"}, true},
@@ -286,9 +283,9 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 		{"GET in both", headers{"X-Forwarded-Method", "GET", "X-Original-Method", "GET"}, true},
 		{"POST", headers{"X-Forwarded-Method", "POST"}, false},
 		{"DELETE", headers{"X-Original-Method", "DELETE"}, false},
-		{"a new one", headers{"X-Forwarded-Method", "PURGE"}, false},
+		{"an unknown one", headers{"X-Forwarded-Method", "PURGE"}, false},
 		{"small letters", headers{"X-Forwarded-Method", "get"}, false},
-		{"nothing", headers{"X-Forwarded-Method", ""}, false},
+		{"an empty one", headers{"X-Forwarded-Method", ""}, false},
 		{"two in one", headers{"X-Forwarded-Method", "GET, POST"}, false},
 		{"two headers", headers{"X-Forwarded-Method", "GET", "X-Forwarded-Method", "POST"}, false},
 		{"the client's own beside it", headers{"X-Forwarded-Method", "GET", "X-Original-Method", "POST"}, false},
@@ -302,7 +299,7 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 		{"the mode of a WebSocket alone", headers{"X-Original-Method", "GET", "Sec-Fetch-Mode", "websocket"}, false},
 		{"a WebSocket over HTTP/2", headers{"X-Forwarded-Method", "CONNECT"}, false},
 		{"another mode", headers{"X-Original-Method", "GET", "Sec-Fetch-Mode", "navigate"}, true},
-		{"the client's own beside it, turned", headers{"X-Original-Method", "GET", "X-Forwarded-Method", "POST"}, false},
+		{"the client's own beside it, in the other header", headers{"X-Original-Method", "GET", "X-Forwarded-Method", "POST"}, false},
 	}
 	for _, origin := range origins {
 		for _, method := range methods {
@@ -310,7 +307,7 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 				for _, own := range []string{"GET", "POST"} {
 					sent := append(append(as(user), origin.sent...), method.sent...)
 					a := d.check(t, own, "action=message.send", sent)
-					if origin.own || method.loose {
+					if origin.own || method.safe {
 						a.passes(user)
 					} else {
 						a.fails(http.StatusForbidden, "cross_origin")
@@ -378,11 +375,11 @@ func TestCheckReadsNoBody(t *testing.T) {
 				if _, err := fmt.Fprintf(conn, "POST %s?%s HTTP/1.1\r\nHost: x\r\nCookie: JSESSIONID=%s\r\n%s", checkPath, query, d.people["USER"].Token(), head); err != nil {
 					t.Fatal(err)
 				}
-				came := bufio.NewReader(conn)
-				if line, err := came.ReadString('\n'); line != want {
+				response := bufio.NewReader(conn)
+				if line, err := response.ReadString('\n'); line != want {
 					t.Errorf("%q, %v, want %q", line, err, want)
 				}
-				if _, err := io.Copy(io.Discard, came); errors.Is(err, os.ErrDeadlineExceeded) {
+				if _, err := io.Copy(io.Discard, response); errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Error("the connection stays open for the rest of the body")
 				}
 			}
@@ -443,8 +440,8 @@ func TestCheckHasOneAddress(t *testing.T) {
 	}
 }
 
-// TestCheckHearsOfEverything: every change is effective at once.
-func TestCheckHearsOfEverything(t *testing.T) {
+// A logout and the idle limit take effect at once.
+func TestCheckSeesEndedSessions(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	user := d.people["USER"]
@@ -483,8 +480,8 @@ func TestCheckWithoutDatabase(t *testing.T) {
 	d.check(t, "GET", "", nil).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
-// TestCheckLeavesNoLine: an allowed check isn't logged, others without secrets.
-func TestCheckLeavesNoLine(t *testing.T) {
+// An allowed check isn't logged; a refused one is, without secrets.
+func TestAllowedCheckIsNotLogged(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
 	d := start(t, doorwardtest.Log(log))
@@ -501,9 +498,9 @@ func TestCheckLeavesNoLine(t *testing.T) {
 	}
 }
 
-// TestOutageFloodsNoLog: gateways and services keep asking while the database is
-// down. Each cause is logged the first time, then at most once a second.
-func TestOutageFloodsNoLog(t *testing.T) {
+// Gateways and services keep asking while the database is down. Each cause is logged the
+// first time, then at most once a second.
+func TestOutageDoesNotFloodTheLog(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
 	d := start(t, doorwardtest.Log(log))
@@ -523,7 +520,7 @@ func TestOutageFloodsNoLog(t *testing.T) {
 		most := 1 + int(time.Since(began)/time.Second)
 		after := log.String()[len(before):]
 		if lines := strings.Count(after, "request failed"); lines < 1 || lines > most || strings.Count(after, "status=503") > 0 {
-			t.Errorf("%s: 50 failed, with %d lines of the cause, want 1 to %d and no other:\n%s", what, lines, most, after)
+			t.Errorf("%s: 50 failed, with %d lines about the cause, want 1 to %d and no other line:\n%s", what, lines, most, after)
 		}
 	}
 }

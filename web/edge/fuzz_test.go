@@ -22,8 +22,8 @@ func handler(f *testing.F) (check http.Handler, user *doorwardtest.Person) {
 	return edge.Check(site, http.NotFoundHandler()), d.Tenant("Acme").Join("user@acme.example", "USER")
 }
 
-// FuzzCheck: any input gets a decision, and only a live session is allowed. "{live}"
-// stands for one.
+// FuzzCheck: any input gets a decision, and only a valid session is allowed. "{live}" in
+// the headers stands for its token.
 func FuzzCheck(f *testing.F) {
 	check, user := handler(f)
 	for _, headers := range []string{

@@ -70,11 +70,11 @@ func (d *server) operatorKey(t *testing.T) string {
 
 // answer is the response to a request.
 type answer struct {
-	t      *testing.T
-	asked  string
-	status int
-	header http.Header
-	body   []byte
+	t       *testing.T
+	request string // method and target
+	status  int
+	header  http.Header
+	body    []byte
 }
 
 // headers are pairs of name and value; a name may occur twice.
@@ -122,14 +122,15 @@ func (d *server) check(t *testing.T, method, query string, h headers) answer {
 		target += "?" + query
 	}
 	a := d.send(t, method+" "+target, nil, h)
-	a.promises(method)
+	a.requireConventions(method)
 	return a
 }
 
 // maxAnswer is the documented limit in bytes, including the headers.
 const maxAnswer = 2 << 10
 
-func (a answer) promises(method string) {
+// requireConventions requires what is true of every answer to a check.
+func (a answer) requireConventions(method string) {
 	a.t.Helper()
 	size := len(a.body) + len("HTTP/1.1 503 Service Unavailable\r\n\r\n")
 	for name, values := range a.header {
@@ -138,38 +139,38 @@ func (a answer) promises(method string) {
 		}
 	}
 	if size >= maxAnswer {
-		a.t.Errorf("%s: an answer of %d bytes", a.asked, size)
+		a.t.Errorf("%s: an answer of %d bytes", a.request, size)
 	}
 	for _, name := range identityNames {
 		if values := a.header[name]; len(values) != 1 || a.status != http.StatusOK && values[0] != "" {
-			a.t.Errorf("%s: %d with %s: %q", a.asked, a.status, name, values)
+			a.t.Errorf("%s: %d with %s: %q", a.request, a.status, name, values)
 		}
 	}
-	a.hardened()
+	a.requireHeaders()
 	switch {
 	case a.status == http.StatusOK && len(a.body) > 0:
-		a.t.Errorf("%s: 200 with a body: %s", a.asked, a.body)
+		a.t.Errorf("%s: 200 with a body: %s", a.request, a.body)
 	case a.status != http.StatusOK && method != http.MethodHead && a.problem().Status != a.status:
-		a.t.Errorf("%s: %d without a problem: %s", a.asked, a.status, a.body)
+		a.t.Errorf("%s: %d without a problem: %s", a.request, a.status, a.body)
 	}
 	if cookies := a.header.Values("Set-Cookie"); len(cookies) > 0 {
-		a.t.Errorf("%s: Set-Cookie: %q", a.asked, cookies)
+		a.t.Errorf("%s: Set-Cookie: %q", a.request, cookies)
 	}
 }
 
-// hardened requires the headers of every answer.
-func (a answer) hardened() {
+// requireHeaders requires the headers that every answer has.
+func (a answer) requireHeaders() {
 	a.t.Helper()
 	for name, want := range map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 	} {
 		if got := a.header.Values(name); !slices.Equal(got, []string{want}) {
-			a.t.Errorf("%s: %s: %q", a.asked, name, got)
+			a.t.Errorf("%s: %s: %q", a.request, name, got)
 		}
 	}
 	if len(a.header.Get("X-Request-Id")) == 0 {
-		a.t.Errorf("%s: no X-Request-Id", a.asked)
+		a.t.Errorf("%s: no X-Request-Id", a.request)
 	}
 }
 
@@ -189,12 +190,12 @@ func (a answer) problem() (p problem) {
 func (a answer) passes(p person) {
 	a.t.Helper()
 	if a.status != http.StatusOK {
-		a.t.Errorf("%s: %d %s, want 200", a.asked, a.status, a.body)
+		a.t.Errorf("%s: %d %s, want 200", a.request, a.status, a.body)
 		return
 	}
 	for name, want := range p.identity {
 		if got := a.header.Get(name); got != want {
-			a.t.Errorf("%s: %s: %q, want %q", a.asked, name, got, want)
+			a.t.Errorf("%s: %s: %q, want %q", a.request, name, got, want)
 		}
 	}
 }
@@ -203,14 +204,14 @@ func (a answer) passes(p person) {
 func (a answer) fails(status int, code string) {
 	a.t.Helper()
 	if a.status != status || a.problem().Code != code {
-		a.t.Errorf("%s: %d %s, want %d %s", a.asked, a.status, a.body, status, code)
+		a.t.Errorf("%s: %d %s, want %d %s", a.request, a.status, a.body, status, code)
 	}
 	challenge := a.header.Values("WWW-Authenticate")
 	if want := status == http.StatusUnauthorized; want != slices.Equal(challenge, []string{`Bearer realm="doorward"`}) || !want && len(challenge) > 0 {
-		a.t.Errorf("%s: %d with WWW-Authenticate: %q", a.asked, a.status, challenge)
+		a.t.Errorf("%s: %d with WWW-Authenticate: %q", a.request, a.status, challenge)
 	}
 	if want := status == http.StatusServiceUnavailable; want != (a.header.Get("Retry-After") != "") {
-		a.t.Errorf("%s: %d with Retry-After: %q", a.asked, a.status, a.header.Get("Retry-After"))
+		a.t.Errorf("%s: %d with Retry-After: %q", a.request, a.status, a.header.Get("Retry-After"))
 	}
 }
 

@@ -43,15 +43,15 @@ type policyContext struct {
 	Time string `json:"time,omitempty" example:"2026-11-22T23:00:00Z" doc:"When the request is made; absent: now"`
 }
 
-// request is what policies know. What can't be read is absent, so that a policy that reads
-// it refuses.
+// request returns the request as policies read it. A value that can't be parsed is absent, so
+// that a policy that reads it refuses.
 func (q question) request(now time.Time) *doorward.Request {
 	r := &doorward.Request{At: now, Now: now}
 	ip := q.IP
-	if of := q.Context; of != nil {
-		ip = cmp.Or(of.IP, ip)
-		if of.Time != "" {
-			r.Now, _ = time.Parse(time.RFC3339, of.Time)
+	if c := q.Context; c != nil {
+		ip = cmp.Or(c.IP, ip)
+		if c.Time != "" {
+			r.Now, _ = time.Parse(time.RFC3339, c.Time)
 		}
 	}
 	addr, _ := netip.ParseAddr(ip)
@@ -91,7 +91,7 @@ var docIntrospect = front.Doc{
 	Description: "For services that get the credential themselves, without a gateway. For an invalid credential the answer is only `{\"active\": false}`. A batch has 1 to 100 items. For an API key the answer has `apiKey` instead of `user` and `session`. Introspection counts as a use of the session or key, so call it when a request arrives and not on a timer. `session.current` is always true: it is the session of the credential.",
 }
 
-// maxQuestions in one batch.
+// maxQuestions is the greatest number of questions in a batch.
 const maxQuestions = 100
 
 func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectInput) (answers, error) {
@@ -104,7 +104,7 @@ func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectI
 	if err != nil {
 		return answers{}, err
 	}
-	if err := check(in, questions, model); err != nil {
+	if err := validate(in, questions, model); err != nil {
 		return answers{}, err
 	}
 	all, err := i.answerAll(ctx, c.Caller.Service, questions)
@@ -136,7 +136,7 @@ func (i *introspection) answerAll(ctx context.Context, by *doorward.ServiceKey, 
 	return all, errors.Join(errs...)
 }
 
-func check(in introspectInput, questions []question, model *doorward.Model) error {
+func validate(in introspectInput, questions []question, model *doorward.Model) error {
 	if in.Items != nil && (in.Credential != "" || in.Action != "" || in.IP != "" || in.Context != nil) {
 		return doorward.Invalid("/items", "invalid", "Ask one question, or several in \"items\", not both.")
 	}
@@ -165,15 +165,15 @@ func check(in introspectInput, questions []question, model *doorward.Model) erro
 	return nil
 }
 
-// answer says that the credential is invalid, too, if the service's key doesn't cover the
-// credential's tenant.
+// answer answers one question. If the service's key doesn't cover the credential's tenant, the
+// credential is reported as invalid.
 func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q question) (answer, error) {
 	if strings.HasPrefix(q.Credential, apikey.Prefix) {
 		return i.answerKey(ctx, by, q)
 	}
 	token, err := secret.Parse(q.Credential)
 	if err != nil {
-		return answer{}, nil //nolint:nilerr // of another form: no credential
+		return answer{}, nil //nolint:nilerr // other text is an invalid credential
 	}
 	p, err := i.app.Sessions.Check(ctx, token)
 	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, false).Allowed { // a closing tenant's session is valid only for restoring the tenant
@@ -193,11 +193,11 @@ func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q q
 	return a, nil
 }
 
-// answerKey answers for an API key, used from the address that the service names: the
-// service's own plays no part.
+// answerKey answers for an API key that was used from the address that the service states;
+// the service's own address doesn't matter.
 func (i *introspection) answerKey(ctx context.Context, by *doorward.ServiceKey, q question) (answer, error) {
 	key, p, err := i.app.APIKeys.Introspect(ctx, q.Credential, q.IP)
-	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, false).Allowed { // of a tenant that is frozen or closing
+	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, false).Allowed { // CanEnter refuses if the tenant is frozen or closing
 		return inactive(err)
 	}
 	view := front.ViewAPIKey(key, i.app.Now())

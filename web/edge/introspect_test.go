@@ -30,7 +30,7 @@ func (d *server) introspect(t *testing.T, key string, body any) answer {
 		text = string(encoded)
 	}
 	a := d.send(t, "POST "+introspectPath, strings.NewReader(text), headers{"Authorization", "Bearer " + key, "Content-Type", "application/json"})
-	a.hardened()
+	a.requireHeaders()
 	return a
 }
 
@@ -40,7 +40,7 @@ type object = map[string]any
 func (a answer) json() (m object) {
 	a.t.Helper()
 	if err := json.Unmarshal(a.body, &m); err != nil {
-		a.t.Fatalf("%s: %s: %v", a.asked, a.body, err)
+		a.t.Fatalf("%s: %s: %v", a.request, a.body, err)
 	}
 	return m
 }
@@ -56,21 +56,21 @@ func wantPerson(t *testing.T, got object, p person) {
 	if got["active"] != true || user == nil || session == nil {
 		t.Fatalf("%v, want an active session", got)
 	}
-	is := map[string]string{"X-Auth-Key": "", "X-Auth-Assertion": "", "X-Auth-Aal": fmt.Sprint(session["aal"])}
+	identity := map[string]string{"X-Auth-Key": "", "X-Auth-Assertion": "", "X-Auth-Aal": fmt.Sprint(session["aal"])}
 	for name, value := range map[string]any{
 		"X-Auth-User": user["id"], "X-Auth-Tenant": user["tenantId"], "X-Auth-Role": user["role"], "X-Auth-Email": user["email"], "X-Auth-Session": session["id"],
 	} {
-		is[name], _ = value.(string)
+		identity[name], _ = value.(string)
 	}
-	if diff := cmp.Diff(p.identity, is); diff != "" {
-		t.Errorf("who it is (-want +got):\n%s", diff)
+	if diff := cmp.Diff(p.identity, identity); diff != "" {
+		t.Errorf("the identity (-want +got):\n%s", diff)
 	}
 	if session["tenantId"] != user["tenantId"] || user["status"] != "active" || user["permissions"] == nil {
 		t.Errorf("user %v, session %v", user, session)
 	}
 	for name := range got {
 		if !slices.Contains([]string{"active", "user", "session", "allowed"}, name) {
-			t.Errorf("an answer with %q", name)
+			t.Errorf("the answer has the member %q", name)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (a answer) faults() (all []string) {
 		Errors []struct{ Pointer, Code string }
 	}
 	if err := json.Unmarshal(a.body, &p); err != nil {
-		a.t.Fatalf("%s: %s: %v", a.asked, a.body, err)
+		a.t.Fatalf("%s: %s: %v", a.request, a.body, err)
 	}
 	for _, e := range p.Errors {
 		all = append(all, e.Pointer, e.Code)
@@ -283,8 +283,8 @@ func TestIntrospectWithoutDatabase(t *testing.T) {
 	}
 }
 
-// TestIntrospectWithoutSessions: the key is valid, but sessions can't be read
-// from the database, and one isn't cached.
+// TestIntrospectWithoutSessions: the operator key is valid, but the session isn't cached and
+// can't be read from the database.
 func TestIntrospectWithoutSessions(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "doorward.db")
@@ -304,6 +304,6 @@ func TestIntrospectWithoutSessions(t *testing.T) {
 		}
 	}
 	if a := d.introspect(t, key, object{"credential": "junk"}); !cmp.Equal(a.json(), inactive) {
-		t.Errorf("what needs no session: %d %s", a.status, a.body)
+		t.Errorf("a credential that is no token: %d %s", a.status, a.body)
 	}
 }

@@ -20,13 +20,13 @@ import (
 
 const (
 	callersTrace = "0af7651916cd43dd8448eb211c80319c"
-	asksForIt    = "00-" + callersTrace + "-b7ad6b7169203331-01"
-	asksNot      = "00-" + callersTrace + "-b7ad6b7169203331-00"
+	sampled      = "00-" + callersTrace + "-b7ad6b7169203331-01"
+	unsampled    = "00-" + callersTrace + "-b7ad6b7169203331-00"
 )
 
-// traced returns a server that samples every request without a sampling decision and
+// startTraced returns a server that samples every request without a sampling decision and
 // treats loopback as a gateway.
-func traced(t *testing.T, options ...doorwardtest.Option) (*server, *tracetest.Collector) {
+func startTraced(t *testing.T, options ...doorwardtest.Option) (*server, *tracetest.Collector) {
 	t.Helper()
 	c := tracetest.Start(t)
 	return start(t, append(options, doorwardtest.TrustLoopback(), func(cfg *node.Config) {
@@ -35,11 +35,11 @@ func traced(t *testing.T, options ...doorwardtest.Option) (*server, *tracetest.C
 }
 
 // A check is traced only if the gateway's trace is sampled.
-func TestCheckIsFollowedOnRequest(t *testing.T) {
+func TestCheckIsTracedOnRequest(t *testing.T) {
 	t.Parallel()
-	d, c := traced(t)
+	d, c := startTraced(t)
 	key := d.operatorKey(t)
-	for _, more := range [][]string{nil, {"Traceparent", asksNot}, {"Traceparent", asksForIt}} {
+	for _, more := range [][]string{nil, {"Traceparent", unsampled}, {"Traceparent", sampled}} {
 		d.check(t, "GET", "action=message.send", as(d.people["USER"], more...)).passes(d.people["USER"])
 		d.check(t, "GET", "action=user.invite", as(d.people["USER"], more...)).fails(http.StatusForbidden, "forbidden")
 		d.check(t, "CHOSEN", "", more).fails(http.StatusUnauthorized, "unauthenticated")
@@ -59,24 +59,23 @@ func TestCheckIsFollowedOnRequest(t *testing.T) {
 	}
 	for _, s := range c.Spans() {
 		name := s.Name + " " + strings.TrimPrefix(s.Attributes["http.response.status_code"], "int_value:")
-		_, asked := want[name]
+		_, isWanted := want[name]
 		route := s.Attributes["http.route"]
 		switch {
-		case asked && s.Trace == callersTrace:
+		case isWanted && s.Trace == callersTrace:
 			delete(want, name)
-		case asked, route == edge.Path, strings.Contains(route, "introspect"), strings.Contains(route, "healthz"):
-			t.Errorf("traced: %+v", s)
+		case isWanted, route == edge.Path, strings.Contains(route, "introspect"), strings.Contains(route, "healthz"):
+			t.Errorf("traced unexpectedly: %+v", s)
 		}
 	}
 	if len(want) > 0 {
-		t.Errorf("not followed: %v", want)
+		t.Errorf("not traced: %v", want)
 	}
 }
 
-// TestCheckAllocatesAsWithout: an unsampled check makes no more allocations with
-// tracing than without.
-func TestCheckAllocatesAsWithout(t *testing.T) {
-	d, c := traced(t)
+// An unsampled check makes no more allocations with tracing than without.
+func TestTracingAddsNoAllocations(t *testing.T) {
+	d, c := startTraced(t)
 	d.check(t, "GET", "", as(d.people["USER"])).passes(d.people["USER"]) // loads the cache
 	base, err := url.Parse(d.URL)
 	if err != nil {
@@ -105,10 +104,10 @@ func TestCheckAllocatesAsWithout(t *testing.T) {
 	if on := allocations(tracer); on != off {
 		t.Errorf("off %v allocations, on %v", off, on)
 	}
-	if on := allocations(tracer, asksNot); on != off {
+	if on := allocations(tracer, unsampled); on != off {
 		t.Errorf("off %v allocations, on in an unsampled trace %v", off, on)
 	}
-	if on := allocations(tracer, asksForIt); on <= off {
+	if on := allocations(tracer, sampled); on <= off {
 		t.Errorf("off %v allocations, sampled %v: it may not be traced", off, on)
 	}
 }

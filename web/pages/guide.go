@@ -22,7 +22,8 @@ import (
 // repository is the address of files that aren't embedded in the binary.
 const repository = "https://github.com/doorward/doorward/blob/HEAD/"
 
-// The contents of the documentation, and the folder whose pages all belong to it.
+// contents is the file that lists the pages of the documentation; decisions is a folder, all
+// of whose files are pages.
 const (
 	contents  = "README.md"
 	decisions = "decisions"
@@ -33,7 +34,7 @@ const (
 type book struct {
 	base  string
 	parts []part
-	pages map[string]func() (*guide, error) // by the path behind /docs/
+	pages map[string]func() (*guide, error) // by the path below /docs/
 }
 
 // part is a kind of pages: tutorial, how-to, reference, explanation.
@@ -80,8 +81,7 @@ func readBook(base string) (*book, error) {
 	return b, nil
 }
 
-// pageOf is the path of a file's page behind /docs/; that of the contents is
-// empty.
+// pageOf is the path of a file's page below /docs/; that of the contents is empty.
 func pageOf(file string) string {
 	if file == contents {
 		return ""
@@ -117,7 +117,7 @@ func (b *book) readParts(p *document) (parts []part) {
 	return slices.DeleteFunc(parts, func(p part) bool { return len(p.Entries) == 0 })
 }
 
-// read makes the page of a file.
+// read parses and renders the page of a file.
 func (b *book) read(file string) (*guide, error) {
 	source, err := docs.Files.ReadFile(file)
 	if err != nil {
@@ -230,8 +230,8 @@ func (b *book) neighbours(link string) (before, next *entry) {
 	return before, next
 }
 
-// guides are the routes of the documentation. All pages but the first share one,
-// so that a list of metrics doesn't grow with them.
+// guides returns the routes of the documentation. All pages but the first share one route,
+// since each route adds metrics.
 func (p *pageRenderer) guides() []front.Route {
 	first := func() (content, error) { return p.docPage("") }
 	return []front.Route{
@@ -263,11 +263,11 @@ const missing = "/"
 // docPage returns the page or the picture below /docs/. It looks the name up among the
 // embedded files and opens no other; unknown names are fs.ErrNotExist.
 func (p *pageRenderer) docPage(name string) (content, error) {
-	bound := p.docPages
+	pages := p.docPages
 	if strings.HasPrefix(name, "api/") {
-		bound = p.groups // apart, so that a guide doesn't wait for the OpenAPI document
+		pages = p.groups // separate, so that a guide doesn't wait for the OpenAPI document
 	}
-	all, err := bound()
+	all, err := pages()
 	switch {
 	case err != nil:
 		return content{}, err
@@ -280,7 +280,7 @@ func (p *pageRenderer) docPage(name string) (content, error) {
 	return all[name]()
 }
 
-// bindDocs returns the function that renders each page of the book.
+// bindDocs returns the functions that render the pages of the book.
 func (p *pageRenderer) bindDocs() (docPages, error) {
 	b, err := readBook(p.base)
 	if err != nil {

@@ -82,9 +82,9 @@ func TestPagesSayWhatTheirFilesSay(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := len(words.FindAllString(comment.ReplaceAllString(string(source), ""), -1))
-		said := len(words.FindAllString(text(find(page(t, server.URL+pathOf(file)), "article")), -1))
-		if said < want*9/10 { // the rest are link addresses and names of languages
-			t.Errorf("%s has %d words, its page %d", file, want, said)
+		got := len(words.FindAllString(text(find(page(t, server.URL+pathOf(file)), "article")), -1))
+		if got < want*9/10 { // the rest are link addresses and names of languages
+			t.Errorf("%s has %d words, its page %d", file, want, got)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestPagesAreMarkdownAlone(t *testing.T) {
 
 func TestContentsAreThoseOfTheREADME(t *testing.T) {
 	server := doorwardtest.Start(t)
-	side := find(page(t, server.URL+"/docs/lease"), "nav")
+	side := &html.Node{}
 	for n := range elements(page(t, server.URL+"/docs/lease"), "nav") {
 		if attr(n, "class") == "side" {
 			side = n
@@ -132,11 +132,11 @@ func TestContentsAreThoseOfTheREADME(t *testing.T) {
 		}
 	}
 	if !slices.Equal(current, []string{"/docs/lease"}) {
-		t.Errorf("where one is: %q", current)
+		t.Errorf("the current page in the contents is %q", current)
 	}
 }
 
-// "see install.md" is for the repository.
+// Links such as "see install.md" are for readers of the repository.
 func TestNamesOfFilesBecomeTitles(t *testing.T) {
 	shown := map[string]string{}
 	for a := range elements(page(t, doorwardtest.Start(t).URL+"/docs/rotate"), "a") {
@@ -149,7 +149,7 @@ func TestNamesOfFilesBecomeTitles(t *testing.T) {
 	}
 }
 
-func TestExamplesAreToldFromAnswers(t *testing.T) {
+func TestCaptionsDistinguishCommandsFromAnswers(t *testing.T) {
 	var captions []string
 	for c := range elements(page(t, doorwardtest.Start(t).URL+"/docs/tutorial"), "figcaption") {
 		captions = append(captions, text(c))

@@ -111,7 +111,7 @@ func idFaults(root *html.Node) (faults []string) {
 	for n := range root.Descendants() {
 		id := attr(n, "id")
 		if seen[id] || has(n, "id") && (id == "" || strings.ContainsAny(id, " \t\n")) {
-			faults = append(faults, fmt.Sprintf("the id %q is there before, or none", id))
+			faults = append(faults, fmt.Sprintf("the id %q is a duplicate, empty or has spaces", id))
 		}
 		seen[id] = id != ""
 	}
@@ -123,7 +123,7 @@ func referenceFaults(root *html.Node) (faults []string) {
 		for _, name := range []string{"for", "aria-labelledby", "aria-describedby", "aria-controls"} {
 			for id := range strings.FieldsSeq(attr(n, name)) {
 				if byID(root, id) == nil {
-					faults = append(faults, fmt.Sprintf("%s of <%s> names %q, which is nowhere", name, n.Data, id))
+					faults = append(faults, fmt.Sprintf("%s of <%s> names %q, which no element has", name, n.Data, id))
 				}
 			}
 		}
@@ -131,7 +131,7 @@ func referenceFaults(root *html.Node) (faults []string) {
 	return faults
 }
 
-// labelFaults requires a name for every control and every target of a link.
+// labelFaults requires an accessible name for every control, link and region.
 func labelFaults(root *html.Node) (faults []string) {
 	labels := map[string]bool{}
 	for label := range elements(root, "label") {
@@ -155,7 +155,7 @@ func labelFaults(root *html.Node) (faults []string) {
 }
 
 // foreignFaults finds content that the page's policy blocks, and addresses of other
-// sites except for links in the documentation.
+// sites, except for links in an article.
 func foreignFaults(root *html.Node) (faults []string) {
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
@@ -165,7 +165,7 @@ func foreignFaults(root *html.Node) (faults []string) {
 			faults = append(faults, fmt.Sprintf("an inline <%s>", n.Data))
 		}
 		for _, a := range n.Attr {
-			if n.Data == "a" && a.Key == "href" && inText(n) && strings.HasPrefix(a.Val, "http") {
+			if n.Data == "a" && a.Key == "href" && isInArticle(n) && strings.HasPrefix(a.Val, "http") {
 				continue
 			}
 			if a.Key == "style" || strings.HasPrefix(a.Key, "on") {
@@ -179,7 +179,7 @@ func foreignFaults(root *html.Node) (faults []string) {
 	return faults
 }
 
-func inText(n *html.Node) bool {
+func isInArticle(n *html.Node) bool {
 	for ; n != nil; n = n.Parent {
 		if n.Data == "article" {
 			return true
@@ -191,21 +191,21 @@ func inText(n *html.Node) bool {
 // outlineFaults requires one h1, no skipped level, and one main element that the
 // first link leads to.
 func outlineFaults(root *html.Node) (faults []string) {
-	rank, firsts := 0, 0
+	level, titles := 0, 0
 	for h := range elements(root, "h1", "h2", "h3", "h4", "h5", "h6") {
-		now := int(h.Data[1] - '0')
-		if now > rank+1 {
-			faults = append(faults, fmt.Sprintf("%q comes after a heading of rank %d", text(h), rank))
+		next := int(h.Data[1] - '0')
+		if next > level+1 {
+			faults = append(faults, fmt.Sprintf("%q comes after a heading of level %d", text(h), level))
 		}
-		if now == 1 && !isHidden(h) {
-			firsts++
+		if next == 1 && !isHidden(h) {
+			titles++
 		}
-		rank = now
+		level = next
 	}
 	mains := slices.Collect(elements(root, "main"))
 	skip := find(root, "a")
-	if firsts != 1 || len(mains) != 1 || attr(skip, "href") != "#"+attr(mains[0], "id") {
-		faults = append(faults, fmt.Sprintf("%d <h1>, %d <main>, first link to %q", firsts, len(mains), attr(skip, "href")))
+	if titles != 1 || len(mains) != 1 || attr(skip, "href") != "#"+attr(mains[0], "id") {
+		faults = append(faults, fmt.Sprintf("%d <h1>, %d <main>, first link to %q", titles, len(mains), attr(skip, "href")))
 	}
 	return faults
 }

@@ -12,18 +12,18 @@ type sample struct {
 	Text     []token
 }
 
-// samples are examples of a request that send the same: by curl, by the clients for
-// JavaScript and Python, and by Go's net/http.
+// samples returns examples that all send the same request: with curl, with the clients for
+// JavaScript and Python, and with Go's net/http.
 func (s *spec) samples(method, path string, o *operation) []sample {
 	return []sample{
 		{"curl", "curl", s.curl(method, path, o)},
 		{"js", "JavaScript", s.javaScript(method, path, o)},
-		{"go", "Go", s.inGo(method, path, o)},
+		{"go", "Go", s.golang(method, path, o)},
 		{"python", "Python", s.python(method, path, o)},
 	}
 }
 
-// body is an example of the operation's JSON body; nil without one.
+// body returns an example of the operation's JSON body; nil without one.
 func (s *spec) body(o *operation) any {
 	if o.RequestBody == nil || o.RequestBody.Content.json() == nil {
 		return nil
@@ -31,7 +31,7 @@ func (s *spec) body(o *operation) any {
 	return s.value("", o.RequestBody.Content.json())
 }
 
-// file is the media type and the ending of a body that is a file.
+// file returns the media type and the ending of a body that is a file; empty for others.
 func (o *operation) file() (mediaType, ending string) {
 	if o.RequestBody == nil {
 		return "", ""
@@ -39,15 +39,15 @@ func (o *operation) file() (mediaType, ending string) {
 	return o.RequestBody.Content.file()
 }
 
-// write adds plain text to tokens, with its strings in colour.
+// write appends formatted text to out, with its string literals in colour.
 func write(out []token, format string, args ...any) []token {
-	whole := fmt.Sprintf(format, args...)
+	text := fmt.Sprintf(format, args...)
 	last := 0
-	for _, at := range literal.FindAllStringIndex(whole, -1) {
-		out = append(out, token{"", whole[last:at[0]]}, token{classString, whole[at[0]:at[1]]})
+	for _, at := range literal.FindAllStringIndex(text, -1) {
+		out = append(out, token{"", text[last:at[0]]}, token{classString, text[at[0]:at[1]]})
 		last = at[1]
 	}
-	return append(out, token{"", whole[last:]})
+	return append(out, token{"", text[last:]})
 }
 
 var literal = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'")
@@ -56,7 +56,7 @@ var literal = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'")
 func (s *spec) javaScript(method, path string, o *operation) []token {
 	if mediaType, ending := o.file(); mediaType != "" {
 		out := write(nil, "import { readFile } from \"node:fs/promises\";\n\n")
-		out = write(out, "const response = await fetch(%q, {\n  method: %q,\n", s.server()+s.filled(path, o), method)
+		out = write(out, "const response = await fetch(%q, {\n  method: %q,\n", s.server()+s.fillPath(path, o), method)
 		out = write(out, "  headers: { \"Content-Type\": %q, Authorization: `Bearer ${process.env.%s}` },\n", mediaType, o.credential())
 		return write(out, "  body: await readFile(\"file.%s\"),\n});", ending)
 	}
@@ -66,8 +66,8 @@ func (s *spec) javaScript(method, path string, o *operation) []token {
 	}
 	out = write(out, ";\nconst answer = await doorward.%s(%q", strings.ToLower(method), path)
 	var options []string
-	if filled := s.assignments(path, o, "%s: %s"); filled != "" {
-		options = append(options, "params: { "+filled+" }")
+	if params := s.assignments(path, o, "%s: %s"); params != "" {
+		options = append(options, "params: { "+params+" }")
 	}
 	if o.needsVersion() {
 		options = append(options, `ifMatch: '"3"'`)
@@ -95,7 +95,7 @@ func (s *spec) python(method, path string, o *operation) []token {
 	}
 	if mediaType, ending := o.file(); mediaType != "" {
 		out = write(out, "import urllib.request\n\nwith open(\"file.%s\", \"rb\") as file:\n    request = urllib.request.Request(\n", ending)
-		out = write(out, "        %q,\n        data=file.read(),\n        method=%q,\n", s.server()+s.filled(path, o), method)
+		out = write(out, "        %q,\n        data=file.read(),\n        method=%q,\n", s.server()+s.fillPath(path, o), method)
 		out = write(out, "        headers={\"Content-Type\": %q, \"Authorization\": \"Bearer \" + os.environ[%q]},\n    )\n", mediaType, o.credential())
 		return write(out, "urllib.request.urlopen(request)")
 	}
@@ -105,14 +105,14 @@ func (s *spec) python(method, path string, o *operation) []token {
 	}
 	out = write(out, ")\nanswer = client.%s(%q", strings.ToLower(method), path)
 	if body := s.body(o); body != nil {
-		named := ", "
+		before := ", "
 		if method == "DELETE" {
-			named = ", body="
+			before = ", body="
 		}
-		out = append(append(out, token{"", named}), pythonWords(encode(body, ""))...)
+		out = append(append(out, token{"", before}), pythonWords(encode(body, ""))...)
 	}
-	if filled := s.assignments(path, o, "%q: %s"); filled != "" {
-		out = write(out, ", params={%s}", filled)
+	if params := s.assignments(path, o, "%q: %s"); params != "" {
+		out = write(out, ", params={%s}", params)
 	}
 	if o.needsVersion() {
 		out = write(out, `, if_match='"3"'`)
@@ -120,8 +120,8 @@ func (s *spec) python(method, path string, o *operation) []token {
 	return write(out, ")")
 }
 
-// inGo sends the request with the standard library.
-func (s *spec) inGo(method, path string, o *operation) []token {
+// golang sends the request with the standard library.
+func (s *spec) golang(method, path string, o *operation) []token {
 	var out []token
 	mediaType, ending := o.file()
 	body := "nil"
@@ -132,7 +132,7 @@ func (s *spec) inGo(method, path string, o *operation) []token {
 		out, body, mediaType = write(out, "body := strings.NewReader(`"), "body", "application/json"
 		out = append(append(out, encode(content, "")...), token{"", "`)\n"})
 	}
-	out = write(out, "req, err := http.NewRequest(%q, %q, %s)\nif err != nil {\n\tlog.Fatal(err)\n}\n", method, s.server()+s.filled(path, o), body)
+	out = write(out, "req, err := http.NewRequest(%q, %q, %s)\nif err != nil {\n\tlog.Fatal(err)\n}\n", method, s.server()+s.fillPath(path, o), body)
 	if name := o.credential(); name != "" {
 		out = write(out, "req.Header.Set(\"Authorization\", \"Bearer \"+os.Getenv(%q))\n", name)
 	}
@@ -151,7 +151,8 @@ func (s *spec) inGo(method, path string, o *operation) []token {
 	return out
 }
 
-// assignments lists the parameters of the path with examples, in a form such as "%s: %s".
+// assignments lists the parameters of the path with examples, each in a format such as
+// "%s: %s".
 func (s *spec) assignments(path string, o *operation, form string) string {
 	var all []string
 	for _, p := range o.inPath() {
@@ -162,7 +163,7 @@ func (s *spec) assignments(path string, o *operation, form string) string {
 
 var identifier = regexp.MustCompile(`^"([A-Za-z_]\w*)"$`)
 
-// unquoteNames writes the names of members as JavaScript does.
+// unquoteNames removes the quotes of member names that JavaScript allows without.
 func unquoteNames(tokens []token) []token {
 	for i, t := range tokens {
 		if t.Class == className {
@@ -172,7 +173,7 @@ func unquoteNames(tokens []token) []token {
 	return tokens
 }
 
-// pythonWords writes the words of JSON as Python does.
+// pythonWords replaces true, false and null of JSON by the words of Python.
 func pythonWords(tokens []token) []token {
 	words := map[string]string{"true": "True", "false": "False", "null": "None"}
 	for i, t := range tokens {

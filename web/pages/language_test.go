@@ -25,7 +25,7 @@ import (
 var credentials = []string{"TOKEN=token-of-a-session", "KEY=key-of-an-operator", "API_KEY=key-of-a-server"}
 
 // The examples in all languages send the same request as the one with curl, which
-// TestExamplesWorkAsTheyStand sends to Doorward.
+// TestExamplesWorkUnchanged sends to Doorward.
 func TestExamplesInEveryLanguageSendTheSame(t *testing.T) {
 	if testing.Short() {
 		t.Skip("this runs node, python3 and go")
@@ -42,14 +42,14 @@ func TestExamplesInEveryLanguageSendTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want[id] = described(req, body)
+		want[id] = describe(req, body)
 		for language := range texts {
 			texts[language][id] = address.Replace(example(part, id+"-"+language))
 		}
 	})
-	for language, run := range map[string]func(*testing.T, map[string]string) *exec.Cmd{"js": asJavaScript, "go": asGo, "python": asPython} {
+	for language, run := range map[string]func(*testing.T, map[string]string) *exec.Cmd{"js": nodeCommand, "go": goCommand, "python": pythonCommand} {
 		t.Run(language, func(t *testing.T) {
-			rec.start()
+			rec.reset()
 			command := run(t, texts[language])
 			command.Env = append(append(os.Environ(), credentials...), "RECORDER="+site.URL)
 			if out, err := command.CombinedOutput(); err != nil {
@@ -71,7 +71,7 @@ type recorder struct {
 	seen map[string]string
 }
 
-func (r *recorder) start() {
+func (r *recorder) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.seen)
@@ -85,30 +85,31 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.id = id
 		return
 	}
-	r.seen[r.id] = described(req, body)
+	r.seen[r.id] = describe(req, body)
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = io.WriteString(w, "{}") // a client that is gone needs no answer
+	_, _ = io.WriteString(w, "{}") // fails if the client has disconnected
 }
 
-// described is what a request says: sessions may be in a cookie or a header.
-func described(req *http.Request, body []byte) string {
+// describe returns a request as text. A session is described alike in a cookie and a header.
+func describe(req *http.Request, body []byte) string {
 	credential := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
 	if cookie := req.Header.Get("Cookie"); cookie != "" {
 		_, credential, _ = strings.Cut(cookie, "=")
 	}
-	said := string(body)
+	content := string(body)
 	var members any
 	if json.Unmarshal(body, &members) == nil {
-		said = fmt.Sprint(members) // in the order of the names
+		content = fmt.Sprint(members) // prints members sorted by name
 	}
 	if strings.HasPrefix(req.Header.Get("Content-Type"), "image/") {
-		said = "a file"
+		content = "a file"
 	}
-	return fmt.Sprintf("%s %s\ncredential %q, type %q, If-Match %q\n%s", req.Method, req.URL.RequestURI(), credential, req.Header.Get("Content-Type"), req.Header.Get("If-Match"), said)
+	return fmt.Sprintf("%s %s\ncredential %q, type %q, If-Match %q\n%s", req.Method, req.URL.RequestURI(), credential, req.Header.Get("Content-Type"), req.Header.Get("If-Match"), content)
 }
 
-// inFolder writes a program and the file that an example sends.
-func inFolder(t *testing.T, name, text string) string {
+// writeProgram writes a program, and the file that an example sends, to a new folder, which
+// it returns.
+func writeProgram(t *testing.T, name, text string) string {
 	t.Helper()
 	folder := t.TempDir()
 	for name, text := range map[string]string{name: text, "file.png": "picture"} {
@@ -119,12 +120,12 @@ func inFolder(t *testing.T, name, text string) string {
 	return folder
 }
 
-// asJavaScript runs the examples with the client of clients/js.
-func asJavaScript(t *testing.T, texts map[string]string) *exec.Cmd {
+// nodeCommand returns the command that runs the examples with the client of clients/js.
+func nodeCommand(t *testing.T, texts map[string]string) *exec.Cmd {
 	node := installed.Program(t, "node", "nodejs")
 	var out strings.Builder
 	imports := map[string]bool{}
-	for _, id := range inOrder(texts) {
+	for _, id := range sortedKeys(texts) {
 		fmt.Fprintf(&out, "await fetch(`${process.env.RECORDER}/next/%s`);\n{\n", id)
 		for line := range strings.Lines(texts[id]) {
 			if strings.HasPrefix(line, "import ") {
@@ -139,7 +140,7 @@ func asJavaScript(t *testing.T, texts map[string]string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := inFolder(t, "examples.mjs", strings.Join(inOrder(imports), "")+out.String())
+	folder := writeProgram(t, "examples.mjs", strings.Join(sortedKeys(imports), "")+out.String())
 	if err := os.MkdirAll(filepath.Join(folder, "node_modules", "@doorward"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +152,8 @@ func asJavaScript(t *testing.T, texts map[string]string) *exec.Cmd {
 	return command
 }
 
-// asPython runs the examples with the client of clients/python.
-func asPython(t *testing.T, texts map[string]string) *exec.Cmd {
+// pythonCommand returns the command that runs the examples with the client of clients/python.
+func pythonCommand(t *testing.T, texts map[string]string) *exec.Cmd {
 	python := installed.Program(t, "python3", "python3")
 	source, err := filepath.Abs("../../clients/python")
 	if err != nil {
@@ -160,30 +161,30 @@ func asPython(t *testing.T, texts map[string]string) *exec.Cmd {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "import os, sys, urllib.request\nsys.path.insert(0, %q)\nsys.dont_write_bytecode = True\n", source)
-	for _, id := range inOrder(texts) {
+	for _, id := range sortedKeys(texts) {
 		fmt.Fprintf(&out, "urllib.request.urlopen(os.environ[\"RECORDER\"] + \"/next/%s\")\n%s\n", id, texts[id])
 	}
 	command := exec.CommandContext(t.Context(), python, "examples.py")
-	command.Dir = inFolder(t, "examples.py", out.String())
+	command.Dir = writeProgram(t, "examples.py", out.String())
 	return command
 }
 
-// asGo runs the examples, each in a function of its own. The recorder's status is 200, so
-// the comparison with another one is left out.
-func asGo(t *testing.T, texts map[string]string) *exec.Cmd {
+// goCommand returns the command that runs the examples, each in a function of its own. The
+// recorder always answers 200, so that is accepted where an example expects 201 or 204.
+func goCommand(t *testing.T, texts map[string]string) *exec.Cmd {
 	var calls, functions strings.Builder
-	for i, id := range inOrder(texts) {
+	for i, id := range sortedKeys(texts) {
 		fmt.Fprintf(&calls, "\tnext(%q)\n\trun%d()\n", id, i)
 		fmt.Fprintf(&functions, "func run%d() {\n%s\n}\n", i, strings.ReplaceAll(texts[id], "res.StatusCode != 20", "res.StatusCode != 200 && res.StatusCode != 20"))
 	}
 	program := "package main\n\nimport (\n\"io\"\n\"log\"\n\"net/http\"\n\"os\"\n\"strings\"\n)\n\nfunc main() {\n" + calls.String() + "}\n" + functions.String() +
 		"func next(id string) {\n\tres, err := http.Get(os.Getenv(\"RECORDER\") + \"/next/\" + id)\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tres.Body.Close()\n}\n"
 	command := exec.CommandContext(t.Context(), "go", "run", "examples.go")
-	command.Dir = inFolder(t, "examples.go", program)
+	command.Dir = writeProgram(t, "examples.go", program)
 	return command
 }
 
-func inOrder[V any](all map[string]V) []string {
+func sortedKeys[V any](all map[string]V) []string {
 	var names []string
 	for name := range all {
 		names = append(names, name)

@@ -39,7 +39,7 @@ func newDocument(source []byte) *document {
 	p.each(func(n ast.Node) {
 		if h, ok := n.(*ast.Heading); ok {
 			title := p.plain(h)
-			p.headings = append(p.headings, heading{ID: p.name(title), Title: title, Level: h.Level})
+			p.headings = append(p.headings, heading{ID: p.idFor(title), Title: title, Level: h.Level})
 			h.SetAttributeString("id", []byte(p.headings[len(p.headings)-1].ID))
 		}
 	})
@@ -56,12 +56,13 @@ func (p *document) each(visit func(ast.Node)) {
 	})
 }
 
-var unsaid = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+// notInID matches the characters that GitHub leaves out of the id of a heading.
+var notInID = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// name makes the id of a title like GitHub, so that links work there and here. A
-// repeated title gets a number.
-func (p *document) name(title string) string {
-	name := strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
+// idFor makes the id of a heading from its title as GitHub does, so that links work there
+// and here. A repeated title gets a number.
+func (p *document) idFor(title string) string {
+	name := strings.ReplaceAll(notInID.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 	id := name
 	for i := 1; p.used[id]; i++ {
 		id = fmt.Sprintf("%s-%d", name, i)
@@ -104,8 +105,8 @@ func (p *document) summary() string {
 	return p.title()
 }
 
-// relink makes links and pictures point to the pages. A link whose text is the name
-// of a file shows the title of its page.
+// relink makes links and pictures lead to the pages. A link whose text is the name of a
+// file shows the title of its page.
 func (p *document) relink(from linkResolver) {
 	p.each(func(n ast.Node) {
 		switch n := n.(type) {
@@ -138,7 +139,7 @@ func (p *document) html(from linkResolver) (template.HTML, error) {
 // nodeRenderer renders the nodes that the pages show differently from goldmark.
 type nodeRenderer struct {
 	*document
-	under    string // id of the heading above
+	under    string // id of the last heading
 	commands bool   // the block above has shell commands, whose output may follow
 }
 
@@ -149,15 +150,15 @@ func (s *nodeRenderer) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindCodeBlock, s.block)
 	r.Register(table.KindTable, s.table)
 	r.Register(table.KindTableCell, s.cell)
-	r.Register(ast.KindHTMLBlock, nothing)
+	r.Register(ast.KindHTMLBlock, renderNothing)
 	r.Register(ast.KindRawHTML, s.raw)
 }
 
-func nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
+func renderNothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 	return ast.WalkSkipChildren, nil
 }
 
-// raw lets through <br> only: Markdown has no line break inside a table.
+// raw keeps <br> only: Markdown has no line break inside a table.
 func (s *nodeRenderer) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering && string(n.(*ast.RawHTML).Segments.Value(s.source)) == "<br>" {
 		_, _ = w.WriteString("<br>")
@@ -188,7 +189,7 @@ func (s *nodeRenderer) block(w util.BufWriter, _ []byte, n ast.Node, entering bo
 	if !entering {
 		return ast.WalkContinue, nil
 	}
-	id := s.name("code")
+	id := s.idFor("code")
 	_, _ = fmt.Fprintf(w, `<figure><figcaption id="%s">%s</figcaption><pre tabindex="0" role="group" aria-labelledby="%[1]s"><code>`,
 		id, template.HTMLEscapeString(s.caption(n)))
 	for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
@@ -210,10 +211,10 @@ func (s *nodeRenderer) caption(n ast.Node) string {
 		return captions[""]
 	}
 	language, more, _ := strings.Cut(string(fenced.Info.Segment.Value(s.source)), " ")
-	answers := s.commands && (language == "text" || language == "json")
+	isAnswer := s.commands && (language == "text" || language == "json")
 	s.commands = language == "sh" || language == "console"
 	switch {
-	case answers:
+	case isAnswer:
 		return "It answers"
 	case language == "sh" && more == "background":
 		return "Shell, in a terminal of its own"

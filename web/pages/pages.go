@@ -74,7 +74,7 @@ type pageRenderer struct {
 	asset     func(name string) string
 	reference func() (*reference, error)
 	docPages  func() (docPages, error)
-	groups    func() (docPages, error) // likewise, those of the reference
+	groups    func() (docPages, error) // the pages of the reference but its first
 	sections  func() ([]section, error)
 }
 
@@ -133,22 +133,22 @@ type view struct {
 	Asset         func(name string) string // likewise: the name of a file, with a hash
 }
 
-// page renders a view of the reference.
-func (p *pageRenderer) page(look func(*reference) view) func() (content, error) {
+// page returns the function that renders a view of the reference.
+func (p *pageRenderer) page(viewOf func(*reference) view) func() (content, error) {
 	return p.renderOnce(func() (view, error) {
 		ref, err := p.reference()
 		if err != nil {
 			return view{}, err
 		}
-		return look(ref), nil
+		return viewOf(ref), nil
 	})
 }
 
-// renderOnce renders a view once, on first use. An error is a defect of a template or of
-// the document, which tests find.
-func (p *pageRenderer) renderOnce(look func() (view, error)) func() (content, error) {
+// renderOnce returns the function that renders a view, on its first call. An error is a
+// defect of a template or of the document, which tests find.
+func (p *pageRenderer) renderOnce(makeView func() (view, error)) func() (content, error) {
 	return sync.OnceValues(func() (content, error) {
-		v, err := look()
+		v, err := makeView()
 		if err != nil {
 			return content{}, err
 		}
@@ -186,8 +186,8 @@ func asIs(mediaType string, body func() ([]byte, error)) func() (content, error)
 }
 
 // policy lets a page load from this server only, and send the form of the search. Scripts
-// are allowed only if the page has some. Nothing connects; but a browser that rates the
-// page reads /robots.txt in its place.
+// are allowed only if the page has some. They send no requests, but auditing tools fetch
+// /robots.txt from within the page, so connect-src allows that.
 func (v view) policy() string {
 	policy := "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; "
 	if len(v.Scripts) > 0 {
@@ -203,8 +203,8 @@ type content struct {
 	status int    // 0 is 200
 }
 
-// send lets everybody keep the content and ask for it again by its ETag, since an upgrade
-// changes it. Nothing in it is private, so browsers may keep the page for going back.
+// send lets every cache keep the content, if it asks each time whether the ETag is still the
+// same: an upgrade changes it. Nothing in it is private.
 func (c content) send(call *front.Call) {
 	h := call.W.Header()
 	if c.policy != "" {
@@ -215,9 +215,9 @@ func (c content) send(call *front.Call) {
 }
 
 // get returns the route that answers with the content.
-func get(path string, made func() (content, error)) front.Route {
+func get(path string, render func() (content, error)) front.Route {
 	return front.On("GET "+path, front.Public(), front.Raw(func(_ context.Context, call *front.Call) error {
-		c, err := made()
+		c, err := render()
 		if err != nil {
 			return err
 		}

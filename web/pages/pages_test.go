@@ -78,9 +78,9 @@ func page(t *testing.T, address string) *html.Node {
 
 func TestHeadersOfPages(t *testing.T) {
 	server := doorwardtest.Start(t)
-	reader := "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	still := "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	policies := map[string]string{"/": still, "/problems": still, "/docs": reader, "/docs/lease": reader, "/docs/api": reader, "/docs/api/people": reader, "/problems/not_found": reader}
+	withScripts := "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	withoutScripts := "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	policies := map[string]string{"/": withoutScripts, "/problems": withoutScripts, "/docs": withScripts, "/docs/lease": withScripts, "/docs/api": withScripts, "/docs/api/people": withScripts, "/problems/not_found": withScripts}
 	for path, policy := range policies {
 		h := get(t, server.URL+path).Header
 		if got := h["Content-Security-Policy"]; !slices.Equal(got, []string{policy}) {
@@ -117,14 +117,14 @@ func TestAssetsHaveTheirTypes(t *testing.T) {
 func TestHeadIsGetWithoutTheBody(t *testing.T) {
 	server := doorwardtest.Start(t)
 	for _, path := range append(paths(), "/assets/doorward.css", "/openapi.json") {
-		whole, head := get(t, server.URL+path), send(t, http.MethodHead, server.URL+path)
-		if head.StatusCode != http.StatusOK || head.body != "" || head.ContentLength != int64(len(whole.body)) {
-			t.Errorf("HEAD %s: %d with the length %d, GET has %d bytes", path, head.StatusCode, head.ContentLength, len(whole.body))
+		full, head := get(t, server.URL+path), send(t, http.MethodHead, server.URL+path)
+		if head.StatusCode != http.StatusOK || head.body != "" || head.ContentLength != int64(len(full.body)) {
+			t.Errorf("HEAD %s: %d with the length %d, GET has %d bytes", path, head.StatusCode, head.ContentLength, len(full.body))
 		}
 	}
 }
 
-func TestPagesTakeNothing(t *testing.T) {
+func TestPagesRefusePOST(t *testing.T) {
 	server := doorwardtest.Start(t)
 	for _, path := range paths() {
 		a := send(t, http.MethodPost, server.URL+path)
@@ -138,9 +138,9 @@ func TestEveryCodeHasAPage(t *testing.T) {
 	server := doorwardtest.Start(t)
 	index := text(page(t, server.URL+"/problems"))
 	for _, about := range doorward.Problems() {
-		said := text(find(page(t, server.URL+"/problems/"+string(about.Code)), "main"))
+		got := text(find(page(t, server.URL+"/problems/"+string(about.Code)), "main"))
 		for _, want := range []string{string(about.Code), about.Title, about.Help} {
-			if !strings.Contains(said, want) {
+			if !strings.Contains(got, want) {
 				t.Errorf("the page of %s does not say %q", about.Code, want)
 			}
 		}
@@ -262,7 +262,7 @@ func (c crawl) follow(path, link string) {
 		target = path[:strings.LastIndex(path, "/")] + target[1:]
 	}
 	if !strings.HasPrefix(target, c.base+"/") {
-		c.t.Errorf("%s: the link %q docPages the base path %q", path, link, c.base)
+		c.t.Errorf("%s: the link %q is outside the base path %q", path, link, c.base)
 		return
 	}
 	if root := c.visit(target); fragment != "" && byID(root, fragment) == nil {

@@ -15,17 +15,17 @@ type problemPage struct {
 	Body      []token
 }
 
-// byStatus is a part of the list of all problems.
-type byStatus struct {
+// statusGroup is a part of the list of all problems.
+type statusGroup struct {
 	Status   int
 	Problems []doorward.Problem
 }
 
-// problemPages makes the page of each code and the list of them. Each page has its
-// own path, so that an unknown code is an unknown path for every method.
+// problemPages returns the routes of the page of each code and of their list. Each page has
+// its own path, so that an unknown code is an unknown path for every method.
 func (p *pageRenderer) problemPages() []front.Route {
 	var routes []front.Route
-	lists := map[int]*byStatus{}
+	lists := map[int]*statusGroup{}
 	for _, about := range doorward.Problems() {
 		status := front.Status(about.Code)
 		routes = append(routes, get(front.ProblemPath(about.Code), p.page(func(ref *reference) view {
@@ -34,11 +34,11 @@ func (p *pageRenderer) problemPages() []front.Route {
 			}}
 		})))
 		if lists[status] == nil {
-			lists[status] = &byStatus{Status: status}
+			lists[status] = &statusGroup{Status: status}
 		}
 		lists[status].Problems = append(lists[status].Problems, about)
 	}
-	var index []byStatus
+	var index []statusGroup
 	for _, l := range sorted(lists) {
 		index = append(index, *l)
 	}

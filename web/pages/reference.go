@@ -24,7 +24,7 @@ type reference struct {
 	Groups  []group
 	Objects []object
 	Roles   []doorward.Role // the highest first
-	Actions []granted
+	Actions []permissionRow
 }
 
 type group struct {
@@ -33,8 +33,8 @@ type group struct {
 	Endpoints             []endpoint
 }
 
-// groupPage is what the page of a group shows, that of the objects, whose group has a name
-// only, and the first page, whose group is empty.
+// groupPage is what the page of a group shows. The page of the objects has a group with only
+// a name, the first page an empty one.
 type groupPage struct {
 	*reference
 	group
@@ -63,18 +63,18 @@ type answer struct {
 	Body    []token
 }
 
-// granted is a permission and the roles that grant it.
-type granted struct {
+// permissionRow is a row of the table of roles and permissions.
+type permissionRow struct {
 	Action doorward.Action
-	To     []bool
+	To     []bool // for each role: whether it grants the action
 }
 
-func grants(roles []doorward.Role) (all []granted) {
+func permissionRows(roles []doorward.Role) (all []permissionRow) {
 	for _, verb := range doorward.Verbs() {
 		if !verb.IsPermission() {
 			continue
 		}
-		row := granted{Action: verb.Action}
+		row := permissionRow{Action: verb.Action}
 		for _, r := range roles {
 			row.To = append(row.To, slices.Contains(verb.Roles(), r))
 		}
@@ -115,7 +115,7 @@ func newReference(s *spec, base string) *reference {
 	r := &reference{API: s.api, Server: s.server(), About: strings.Split(s.Info.Description, "\n\n")}
 	r.Roles = slices.Clone(doorward.Roles)
 	slices.Reverse(r.Roles)
-	r.Actions = grants(r.Roles)
+	r.Actions = permissionRows(r.Roles)
 	for _, tag := range s.Tags {
 		g := group{ID: slug(tag.Name), Name: tag.Name, Description: tag.Description, Link: s.api + "/" + slug(tag.Name)}
 		g.Endpoints = s.endpoints(tag.Name, base)
@@ -175,19 +175,19 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Description: op.Description,
 		Parameters: s.parameters(op), Samples: s.samples(method, path, op), Answer: s.answer(op), Errors: op.failures(),
 	}
-	e.Who, e.Action = who(op.Action)
+	e.Who, e.Action = describeCallers(op.Action)
 	if op.RequestBody != nil {
 		e.Media = op.RequestBody.Content.otherTypes()
 	}
 	if op.RequestBody != nil && len(e.Media) == 0 {
-		e.Members = s.members(op.RequestBody.Content.json(), sent)
+		e.Members = s.members(op.RequestBody.Content.json(), inRequests)
 	}
 	return e
 }
 
-// who describes the callers that x-action allows, and returns the action that their
-// role must grant, if any.
-func who(action string) (string, doorward.Action) {
+// describeCallers describes the callers that x-action allows, and returns the action that
+// their role must grant, if any.
+func describeCallers(action string) (string, doorward.Action) {
 	switch action {
 	case "public":
 		return "Anyone", ""
@@ -212,9 +212,9 @@ func who(action string) (string, doorward.Action) {
 
 func (s *spec) answer(op *operation) answer {
 	status, res := op.success()
-	a := answer{Status: number(status), Cookie: res.Headers["Set-Cookie"].Description}
+	a := answer{Status: parseStatus(status), Cookie: res.Headers["Set-Cookie"].Description}
 	if sc := res.Content.json(); sc != nil {
-		a.Members, a.Body = s.members(sc, answered), encode(s.value("", sc), "")
+		a.Members, a.Body = s.members(sc, inAnswers), encode(s.value("", sc), "")
 	}
 	return a
 }
@@ -223,8 +223,8 @@ func (s *spec) answer(op *operation) answer {
 type noteByRequired map[bool]string
 
 var (
-	sent     = noteByRequired{true: "required"}
-	answered = noteByRequired{false: "optional"}
+	inRequests = noteByRequired{true: "required"}
+	inAnswers  = noteByRequired{false: "optional"}
 )
 
 // members describes the members of an object.
@@ -239,9 +239,9 @@ func (s *spec) members(sc *schema, note noteByRequired) []member {
 }
 
 func (s *spec) member(name string, sc *schema, note, description string) member {
-	typ, obj := s.typeOf(sc)
+	typ, link := s.typeOf(sc)
 	return member{
-		Name: name, Type: typ, Object: obj, Note: note,
+		Name: name, Type: typ, Object: link, Note: note,
 		Description: description, Limits: sc.limits(), Example: sc.example(),
 	}
 }
@@ -250,22 +250,22 @@ func (s *spec) member(name string, sc *schema, note, description string) member 
 func (s *spec) parameters(op *operation) []member {
 	var all []member
 	for _, p := range op.Parameters {
-		m := s.member(p.Name, p.Schema, sent[p.Required], p.Description)
+		m := s.member(p.Name, p.Schema, inRequests[p.Required], p.Description)
 		m.Type += " in the " + p.In
 		all = append(all, m)
 	}
 	return all
 }
 
-// typeOf returns the name of the type, and the id of the object that it refers to.
-func (s *spec) typeOf(sc *schema) (name, object string) {
+// typeOf returns the name of the type, and the link to the object that it refers to.
+func (s *spec) typeOf(sc *schema) (name, link string) {
 	if sc.Ref != "" {
 		_, name = s.resolve(sc)
 		return name, s.objectLink(name)
 	}
 	if sc.Items != nil {
-		name, object = s.typeOf(sc.Items)
-		return "list of " + name, object
+		name, link = s.typeOf(sc.Items)
+		return "list of " + name, link
 	}
 	name = strings.Join(sc.Type, " or ")
 	if named := formats[sc.Format]; named != "" {
@@ -274,7 +274,7 @@ func (s *spec) typeOf(sc *schema) (name, object string) {
 	return name, ""
 }
 
-// formats describe the formats of the document.
+// formats has the formats of the document in words.
 var formats = map[string]string{
 	"email": "e-mail address", "date-time": "RFC 3339 time in UTC", "uri": "address", "password": "secret",
 }
@@ -312,8 +312,8 @@ func (sc *schema) example() string {
 	return quote(sc.Examples[0])
 }
 
-// objects returns the schemas that endpoints share, by name: those that members
-// refer to, and the problem. The body of one endpoint is shown with it.
+// objects returns the schemas that endpoints share, by name: those that members refer to,
+// and the problem. The body of a single endpoint is shown there instead.
 func (s *spec) objects() []object {
 	shared := map[string]*schema{}
 	for _, methods := range s.Paths {
@@ -334,7 +334,7 @@ func (s *spec) objects() []object {
 		if name == "Problem" {
 			body = problem(doorward.CodeValidationFailed, s.server(), "/api/v2/auth/reset-password")
 		}
-		all = append(all, object{ID: objectID(name), Name: name, Link: s.objectLink(name), Members: s.members(sc, answered), Body: encode(body, "")})
+		all = append(all, object{ID: objectID(name), Name: name, Link: s.objectLink(name), Members: s.members(sc, inAnswers), Body: encode(body, "")})
 	}
 	return all
 }
@@ -364,14 +364,15 @@ func (s *spec) objectLink(name string) string { return s.api + "/" + objects + "
 // objects is the last part of the path of their page.
 const objects = "objects"
 
-var code = regexp.MustCompile("`([a-z_]+)`")
+// quotedCode matches an error code in backticks.
+var quotedCode = regexp.MustCompile("`([a-z_]+)`")
 
 // failures returns the codes that the description of each response names.
 func (o *operation) failures() []failure {
 	var all []failure
 	for status, res := range sorted(o.Responses) {
-		f := failure{Status: number(status)}
-		for _, found := range code.FindAllStringSubmatch(res.Description, -1) {
+		f := failure{Status: parseStatus(status)}
+		for _, found := range quotedCode.FindAllStringSubmatch(res.Description, -1) {
 			if c := doorward.Code(found[1]); c.Problem().Code == c {
 				f.Codes = append(f.Codes, c.Problem())
 			}
@@ -402,8 +403,8 @@ func spans(text string) []span {
 // statusText returns the status with its name, as in "404 Not Found".
 func statusText(status int) string { return strconv.Itoa(status) + " " + http.StatusText(status) }
 
-// number parses a status; "default" becomes 0.
-func number(status string) int {
+// parseStatus parses a status; "default" becomes 0.
+func parseStatus(status string) int {
 	n, _ := strconv.Atoi(status)
 	return n
 }

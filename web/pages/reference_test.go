@@ -76,9 +76,9 @@ func TestReferenceSaysWhatTheDocumentSays(t *testing.T) {
 			want = append(want, status)
 			want = append(want, codes.FindAllString(*res.Value.Description, -1)...)
 		}
-		said := text(part)
+		got := text(part)
 		for _, w := range want {
-			if !strings.Contains(said, w) {
+			if !strings.Contains(got, w) {
 				t.Errorf("the reference of %s does not say %q", op.OperationID, w)
 			}
 		}
@@ -106,7 +106,7 @@ func TestReferenceLinksErrorsByStatus(t *testing.T) {
 	})
 }
 
-func TestReferenceSaysWhichMembersCount(t *testing.T) {
+func TestReferenceMarksRequiredMembers(t *testing.T) {
 	notes := map[string]map[string]string{}
 	operations(t, doorwardtest.Start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		notes[op.OperationID] = map[string]string{}
@@ -140,7 +140,7 @@ func TestReferenceSaysWhoMay(t *testing.T) {
 		"introspect":       "The operator, with an operator key",
 		"getOwnApiKey":     "An API key, whatever it may do",
 	} {
-		if said := text(docs[id]); !strings.Contains(said, want) {
+		if got := text(docs[id]); !strings.Contains(got, want) {
 			t.Errorf("the reference of %s does not say that it is for %q", id, want)
 		}
 	}
@@ -151,19 +151,19 @@ func TestAnswersInTheReferenceAreValid(t *testing.T) {
 	operations(t, server, func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		for status, res := range op.Responses.Map() {
 			if media := res.Value.Content["application/json"]; media != nil && status[0] == '2' {
-				valid(t, op.OperationID, media.Schema.Value, example(part, op.OperationID+"-body"))
+				requireValid(t, op.OperationID, media.Schema.Value, example(part, op.OperationID+"-body"))
 			}
 		}
 	})
 	docs := reference(t, server)
 	problem := document(t, server).Components.Schemas["Problem"].Value
-	valid(t, "the object", problem, example(docs["object-problem"], "object-problem-body"))
+	requireValid(t, "the object", problem, example(docs["object-problem"], "object-problem-body"))
 	for _, about := range doorward.Problems() {
-		valid(t, string(about.Code), problem, example(page(t, server.URL+front.ProblemPath(about.Code)), "example"))
+		requireValid(t, string(about.Code), problem, example(page(t, server.URL+front.ProblemPath(about.Code)), "example"))
 	}
 }
 
-func valid(t *testing.T, what string, schema *openapi3.Schema, example string) {
+func requireValid(t *testing.T, what string, schema *openapi3.Schema, example string) {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal([]byte(example), &v); err != nil {
@@ -171,7 +171,7 @@ func valid(t *testing.T, what string, schema *openapi3.Schema, example string) {
 		return
 	}
 	if err := schema.VisitJSON(v); err != nil {
-		t.Errorf("%s: the example is not as the document says: %v", what, err)
+		t.Errorf("%s: the example doesn't match its schema: %v", what, err)
 	}
 	if strings.Contains(example, `"…"`) {
 		t.Errorf("%s: the example lacks a value: add it to the document or to defaultExamples: %s", what, example)
@@ -189,7 +189,7 @@ func example(n *html.Node, caption string) string {
 }
 
 // The shell runs the examples unchanged; the server must understand each.
-func TestExamplesWorkAsTheyStand(t *testing.T) {
+func TestExamplesWorkUnchanged(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example/platform"), doorwardtest.Audiences("https://messages.example.com"))
 	acme := server.Tenant("Acme")
 	acme.Join("ann@acme.example", "USER")
@@ -197,9 +197,9 @@ func TestExamplesWorkAsTheyStand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, made := acme.Owner.Post("/api/v2/api-keys", map[string]any{"name": "Shop", "permissions": []string{"message.send"}})
+	_, answered := acme.Owner.Post("/api/v2/api-keys", map[string]any{"name": "Shop", "permissions": []string{"message.send"}})
 	var issued struct{ Key string }
-	if err := json.Unmarshal(made, &issued); err != nil {
+	if err := json.Unmarshal(answered, &issued); err != nil {
 		t.Fatal(err)
 	}
 	operations(t, server, func(method, path string, op *openapi3.Operation, part *html.Node) {
@@ -215,22 +215,22 @@ func TestExamplesWorkAsTheyStand(t *testing.T) {
 		defer res.Body.Close()
 		var body struct{ Code string }
 		_ = json.NewDecoder(res.Body).Decode(&body) // 204 has none
-		if want, ok := understood[op.OperationID]; res.StatusCode >= 300 && (!ok || body.Code != want) {
+		if want, ok := expectedCodes[op.OperationID]; res.StatusCode >= 300 && (!ok || body.Code != want) {
 			t.Errorf("%s: the example is answered %d %s", op.OperationID, res.StatusCode, body.Code)
 		}
 	})
 }
 
-// understood are the expected problem codes of examples whose codes, ids or passwords
+// expectedCodes are the problem codes that answer examples whose codes, ids or passwords
 // exist only in the reference.
-var understood = map[string]string{
+var expectedCodes = map[string]string{
 	"applyModel":    "precondition_failed",
-	"explainAccess": "validation_failed", // names only the action, since there are three ways to say who
+	"explainAccess": "validation_failed", // has only the action, since there are three ways to name the caller
 	"putPolicy":     "precondition_failed", "confirmPolicy": "not_found", "restorePolicyVersion": "not_found",
 	"acceptInvitation": "invitation_not_found", "completeRegistration": "invitation_not_found", "resetPassword": "reset_not_found",
 	"enrolTOTP": "challenge_over", "confirmTOTP": "not_found", "renameFactor": "not_found", "removeFactor": "not_found", "makeRecoveryCodes": "not_found",
 	"resetFactors": "challenge_over", "resetUserFactors": "not_found",
-	"loginSecond": "validation_failed", "finishStepUp": "validation_failed", // both answers are named, and one is taken
+	"loginSecond": "validation_failed", "finishStepUp": "validation_failed", // the examples have two answers, and only one is accepted
 	"confirmEmail": "email_change_not_found", "undoEmail": "email_change_not_found", "eraseAccount": "validation_failed",
 	"invite": "already_member", "changePassword": "validation_failed", "restoreTenant": "tenant_not_closing", "closeTenant": "validation_failed",
 	"setTenantLogo": "logo_refused", // there is no file
@@ -239,7 +239,7 @@ var understood = map[string]string{
 	"getApiKey": "not_found", "editApiKey": "not_found", "revokeApiKey": "not_found", "rotateApiKey": "not_found", "endPreviousSecret": "not_found",
 	"reportKey": "validation_failed", // a complete key would alarm secret scanners
 	"getRole":   "not_found", "editRole": "not_found", "deleteRole": "not_found",
-	"bulkUsers":        "validation_failed", // names none of the three changes
+	"bulkUsers":        "validation_failed", // has none of the three changes
 	"listUserSessions": "not_found", "endUserSession": "not_found",
 	"beginPasskey": "challenge_over", "finishPasskey": "challenge_over", "finishPasskeyLogin": "challenge_over",
 	"getWebhook": "not_found", "editWebhook": "not_found", "deleteWebhook": "not_found", "rotateWebhookSecret": "not_found", "testWebhook": "not_found",

@@ -57,7 +57,7 @@ func (s *spec) value(name string, sc *schema) any {
 	if v, ok := defaultExamples[name]; ok {
 		return v
 	}
-	if v := s.elsewhere(name, sc); v != nil && len(sc.Enum) == 0 {
+	if v := s.exampleElsewhere(name, sc); v != nil && len(sc.Enum) == 0 {
 		return v
 	}
 	return s.ofType(sc)
@@ -90,9 +90,9 @@ func (s *spec) object(sc *schema) pairs {
 	return o
 }
 
-// elsewhere finds an example of a member with the same name, else with the same
+// exampleElsewhere finds an example of another member with the same name, else with the same
 // format. An "id" differs in each object, and a list has no example of a single value.
-func (s *spec) elsewhere(name string, like *schema) any {
+func (s *spec) exampleElsewhere(name string, like *schema) any {
 	var byFormat any
 	for _, sc := range sorted(s.Components.Schemas) {
 		for n, m := range sorted(sc.Properties) {
@@ -150,11 +150,11 @@ func quote(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// curl is the command line that calls the operation, to be pasted into a
-// POSIX shell. Credentials come from its variables: TOKEN has the identifier
-// of a session, KEY an operator key, API_KEY an API key.
+// curl returns the command line that calls the operation, for a POSIX shell. Credentials
+// come from its variables: TOKEN has the token of a session, KEY an operator key, API_KEY an
+// API key.
 func (s *spec) curl(method, path string, o *operation) []token {
-	path = s.filled(path, o)
+	path = s.fillPath(path, o)
 	out := []token{{classWord, "curl"}, {"", " "}}
 	if method != "GET" && (method != "POST" || o.RequestBody == nil) { // -d makes it a POST
 		out = append(out, token{"", "-X " + method + " "})
@@ -171,24 +171,24 @@ func (s *spec) curl(method, path string, o *operation) []token {
 		out = append(out, token{"", " \\\n  -H "}, token{classString, `'If-Match: "3"'`})
 	}
 	if o.RequestBody != nil {
-		out = append(out, s.sending(o.RequestBody.Content)...)
+		out = append(out, s.bodyArguments(o.RequestBody.Content)...)
 	}
 	return out
 }
 
-// sending returns the arguments for the body: JSON, or else a file.
-func (s *spec) sending(content media) []token {
+// bodyArguments returns curl's arguments for the body: JSON, or else a file.
+func (s *spec) bodyArguments(content media) []token {
 	if mediaType, ending := content.file(); mediaType != "" {
 		return []token{{"", " \\\n  -H "}, {classString, "'Content-Type: " + mediaType + "'"}, {"", " \\\n  --data-binary @file." + ending}}
 	}
 	out := []token{{"", " \\\n  -H "}, {classString, `'Content-Type: application/json'`}}
 	out = append(out, token{"", " \\\n  -d '"})
-	out = append(out, inQuotes(encode(s.value("", content.json()), ""))...)
+	out = append(out, escapeQuotes(encode(s.value("", content.json()), ""))...)
 	return append(out, token{"", "'"})
 }
 
-// filled replaces the parameters of a path with examples.
-func (s *spec) filled(path string, o *operation) string {
+// fillPath replaces the parameters of a path with examples.
+func (s *spec) fillPath(path string, o *operation) string {
 	for _, p := range o.inPath() {
 		path = strings.Replace(path, "{"+p.Name+"}", s.valueIn(path, p), 1)
 	}
@@ -208,8 +208,8 @@ func (s *spec) valueIn(path string, p parameter) string {
 	return fmt.Sprint(s.value(p.Name, sc))
 }
 
-// inQuotes escapes the tokens for single quotes in a shell.
-func inQuotes(tokens []token) []token {
+// escapeQuotes escapes the tokens for single quotes in a shell.
+func escapeQuotes(tokens []token) []token {
 	for i := range tokens {
 		tokens[i].Text = strings.ReplaceAll(tokens[i].Text, `'`, `'\''`)
 	}

@@ -24,7 +24,8 @@ type section struct {
 	folded      [3]string // page, title and text without case and accents
 }
 
-// The weights of a word in the title of a page, in that of a section, in its text.
+// weights are those of a word in the title of a page, in the title of a section, and in its
+// text.
 var weights = [3]int{4, 8, 1}
 
 func newSection(page, title, link, text string) section {
@@ -105,27 +106,27 @@ func (p *document) sections(page, link string) []section {
 	var all []section
 	var text strings.Builder
 	title, at := page, link
-	end := func() {
+	endSection := func() {
 		all = append(all, newSection(page, title, at, text.String()))
 		text.Reset()
 	}
 	seen := 0
 	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
-		if h, ok := n.(*ast.Heading); ok {
+		if _, ok := n.(*ast.Heading); ok {
 			if seen > 0 {
-				end()
+				endSection()
 				title, at = p.headings[seen].Title, link+"#"+p.headings[seen].ID
 			}
-			seen += min(1, h.Level)
+			seen++
 			continue
 		}
 		text.WriteString(p.words(n) + " ")
 	}
-	end()
+	endSection()
 	return all
 }
 
-// words returns the text below n, that of its examples, too.
+// words returns the text below n, including that of examples.
 func (p *document) words(n ast.Node) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -199,8 +200,7 @@ func search(all []section, query string) []found {
 	return best
 }
 
-// excerpt is some forty words of the text, from a little before the first word that was
-// searched for.
+// excerpt returns up to 40 words of the text, beginning 8 before the first hit.
 func (s section) excerpt(words []string) (out []marked) {
 	const before, most = 8, 40
 	all := strings.Fields(s.Text)
@@ -214,7 +214,8 @@ func (s section) excerpt(words []string) (out []marked) {
 	return out
 }
 
-// showSearch answers GET /docs/search?q=…, with nothing but a form. It isn't kept.
+// showSearch answers GET /docs/search?q=…; without a query the page has only the form. Unlike
+// the other pages it is rendered for each request.
 func (p *pageRenderer) showSearch(_ context.Context, call *front.Call) error {
 	all, err := p.sections()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// searched returns the links of the results, and the page.
-func searched(t *testing.T, server *doorwardtest.Server, query string) ([]string, *html.Node) {
+// search returns the links of the results, and the page.
+func search(t *testing.T, server *doorwardtest.Server, query string) ([]string, *html.Node) {
 	t.Helper()
 	root := page(t, server.URL+"/docs/search?q="+url.QueryEscape(query))
 	var links []string
@@ -35,7 +35,7 @@ func TestSearchFindsWhatPeopleLookFor(t *testing.T) {
 		"users  STATUS suspend": "/docs/api/people",
 		"last_owner":            "/problems/last_owner",
 	} {
-		links, _ := searched(t, server, query)
+		links, _ := search(t, server, query)
 		at := -1
 		for i, link := range links {
 			if at < 0 && strings.HasPrefix(link, want) {
@@ -56,21 +56,21 @@ func TestSearchOfNothing(t *testing.T) {
 		strings.Repeat("a ", 200): "Type some words",
 		"\xff":                    "Type some words",
 	} {
-		links, root := searched(t, server, query)
-		if said := text(root); len(links) > 0 || !strings.Contains(said, want) {
-			t.Errorf("%q finds %q and says %s", query, links, said)
+		links, root := search(t, server, query)
+		if got := text(root); len(links) > 0 || !strings.Contains(got, want) {
+			t.Errorf("%q finds %q, and the page is %s", query, links, got)
 		}
 	}
 }
 
-// What was asked for is shown as text.
+// The query is shown as text, not as HTML.
 func TestSearchShowsTheQueryAsText(t *testing.T) {
 	server := doorwardtest.Start(t)
 	a := get(t, server.URL+"/docs/search?q="+url.QueryEscape(`"><script>alert(1)</script>`))
 	if a.StatusCode != http.StatusOK || strings.Contains(a.body, "<script>") || !strings.Contains(a.body, "&lt;script&gt;") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	_, root := searched(t, server, "session")
+	_, root := search(t, server, "session")
 	marks := 0
 	for range elements(root, "mark") {
 		marks++

@@ -10,7 +10,7 @@ function choose(language) {
 	}
 }
 
-// Storage may be forbidden; then a choice holds for its page.
+// Storage may be forbidden; then a choice is valid on its page only.
 function remembered() {
 	try {
 		return localStorage.getItem(key);
@@ -23,7 +23,7 @@ for (const choice of choices) {
 	choice.addEventListener("change", () => {
 		const before = choice.getBoundingClientRect().top;
 		choose(choice.value);
-		// What is above may have become longer: the example stays where it was.
+		// The examples above may have changed their height: keep this one where it was.
 		window.scrollBy(0, choice.getBoundingClientRect().top - before);
 		try {
 			localStorage.setItem(key, choice.value);

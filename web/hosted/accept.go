@@ -12,13 +12,13 @@ func (h *hosted) askInvitationCode(context.Context, *ui.Call) (ui.View, error) {
 	return askCode("accept"), nil
 }
 
-// invited is an invitation to a new person, to one with an account, or to the
-// person who is signed in.
+// invited is the content of the page of an invitation: of a new person, of one with an
+// account, or of the person who is signed in.
 type invited struct {
 	invite.Shown
 	Token       string
-	Self        bool   // the session is of the invited address
-	Other       string // address of another person who is signed in
+	Self        bool   // the invited person is signed in
+	Other       string // address of the person who is signed in; empty if nobody is
 	Shortest    int
 	BannedWords string
 }
@@ -28,7 +28,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	if c.Refused() == doorward.CodeAlreadyMember {
 		return h.refusedInvitation(ctx, c)
 	}
-	if err := required(c, "token"); err != nil {
+	if err := requireFields(c, "token"); err != nil {
 		return askCode("accept"), err
 	}
 	token := codeIn(c.Value("token"))
@@ -47,6 +47,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	return ui.View{Page: "accept", Scripts: codeScript, Carries: true, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
 }
 
+// refusedInvitation says why the invitation can't be accepted, or asks for the code again.
 func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, error) {
 	switch code := c.Refused(); code {
 	case doorward.CodeInvitationUsed, doorward.CodeAlreadyMember:
@@ -64,7 +65,7 @@ func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	remember(c, user.Email)
+	rememberAddress(c, user.Email)
 	return c.WithReturnTo("/login?done=registered"), nil
 }
 
@@ -78,7 +79,7 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	self := c.Caller.Kind == doorward.ByUser && c.Caller.Email == shown.Email
 	if !self {
-		if err := required(c, "password"); err != nil {
+		if err := requireFields(c, "password"); err != nil {
 			return ui.View{}, err
 		}
 	}
@@ -93,6 +94,6 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	case self: // the session stays in its tenant, but the return address may need the new one
 		return c.WithReturnTo("/login/tenant?done=choose"), nil
 	}
-	remember(c, shown.Email)
+	rememberAddress(c, shown.Email)
 	return c.WithReturnTo("/login?done=joined"), nil
 }

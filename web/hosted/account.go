@@ -48,13 +48,13 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if a.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
 		return ui.View{}, err
 	}
-	t, err := h.only(ctx, memberships)
+	t, err := h.onlyTenant(ctx, memberships)
 	return ui.View{Page: "account", Wide: true, Returns: c.ReturnTo() != "", Body: a, Tenant: t}, err
 }
 
-// only returns the tenant whose brand the account page shows: that of the only
+// onlyTenant returns the tenant whose brand the account page shows: that of the only
 // membership, or an empty one if there are several.
-func (h *hosted) only(ctx context.Context, memberships []doorward.User) (doorward.Tenant, error) {
+func (h *hosted) onlyTenant(ctx context.Context, memberships []doorward.User) (doorward.Tenant, error) {
 	if len(memberships) != 1 {
 		return doorward.Tenant{}, nil
 	}
@@ -71,7 +71,7 @@ func (h *hosted) sessions(ctx context.Context, c *ui.Call, memberships []doorwar
 	return ownSessions{sessionRows(c.Caller, memberships, sessions), len(sessions) > 1 || others > 0, at}, err
 }
 
-// sessionRows has the current session first.
+// sessionRows returns the rows of the sessions, the current one first.
 func sessionRows(by doorward.Caller, memberships []doorward.User, sessions []doorward.Session) (rows []sessionRow) {
 	tenantNames := map[string]string{}
 	for _, m := range memberships {
@@ -110,11 +110,11 @@ func (h *hosted) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.To("/account?done=name"), nil
 }
 
-// passwordForm is the place on the account page.
+// passwordForm is the address of the form on the account page.
 const passwordForm = accountPage + "#password"
 
-// changePassword leads to /step-up if the proof of the second factor is too old by now: no
-// page repeats passwords, so there is nothing to be kept.
+// changePassword redirects to /step-up if the proof of the second factor has become too old.
+// No input is lost, since no page repeats passwords.
 func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error) {
 	changed, err := h.app.Passwords.Change(ctx, c.Caller, c.Value("currentPassword"), c.Value("password"), c.Value("confirmPassword"))
 	if doorward.HasCode(err, doorward.CodeStepUpRequired) {
@@ -167,7 +167,8 @@ func (h *hosted) showLeave(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "leave", Body: m}, err
 }
 
-// membership is the caller's in the tenant of the path.
+// membership returns the caller's membership in the tenant of the path. Errors: not_found,
+// unavailable.
 func (h *hosted) membership(ctx context.Context, c *ui.Call) (doorward.User, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
 	if err != nil {

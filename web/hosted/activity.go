@@ -15,7 +15,7 @@ type security struct {
 	factor.Own
 	ownSessions
 	Recent        []recentEvent
-	CanAddPasskey bool // browsers have them here
+	CanAddPasskey bool // the address of the installation allows passkeys
 }
 
 // recentEvent is an event, and the key of the message that describes it.
@@ -57,7 +57,7 @@ func (h *hosted) endSecurityOthers(ctx context.Context, c *ui.Call) (ui.View, er
 }
 
 func (h *hosted) forgetBrowser(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "id"); err != nil { // an empty one would stand for all
+	if err := requireFields(c, "id"); err != nil { // an empty id would forget all browsers
 		return ui.View{}, err
 	}
 	return afterForget(c, h.app.Factors.Forget(ctx, c.Caller, c.Value("id")))

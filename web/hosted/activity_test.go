@@ -14,26 +14,26 @@ var (
 	sessionOnPage = regexp.MustCompile(`name="id" value="(ses_[a-z2-7]+)"`)
 )
 
-func idsOn(page answer, what *regexp.Regexp) (all []string) {
-	for _, found := range what.FindAllStringSubmatch(page.body, -1) {
+func idsOn(page answer, pattern *regexp.Regexp) (all []string) {
+	for _, found := range pattern.FindAllStringSubmatch(page.body, -1) {
 		all = append(all, found[1])
 	}
 	return all
 }
 
-// Browsers that aren't asked are listed one by one, with where the second step was done in
-// them, and each can be forgotten, or all.
+// The page lists the browsers that aren't asked for the second step, with when and from which
+// address it was done, and can make them ask again, one or all.
 func TestRememberedBrowsersOnPages(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
 	acme.Join(ann, "USER")
-	remember := func(days string) {
+	setRememberDays := func(days string) {
 		t.Helper()
 		if status, body := acme.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"mfaRememberDays":`+days+`}}`)); status != 200 {
 			t.Fatal(string(body))
 		}
 	}
-	remember("7")
+	setRememberDays("7")
 	first := open(t, s)
 	first.signIn(ann)
 	p := scan(t, first.send("/account/security/totp"))
@@ -57,7 +57,7 @@ func TestRememberedBrowsersOnPages(t *testing.T) {
 	first.send("/account/security/browsers/forget", "id", ids[0]).is(t, 303, "/account/security?done=forgotten")
 	first.send("/account/security/browsers/forget", "id", ids[0]).is(t, 303, "/account/security?done=forgotten")
 	first.get("/account/security?done=forgotten").is(t, 200, "", "asked for again")
-	asked := func(want ...bool) {
+	checkAsked := func(want ...bool) {
 		t.Helper()
 		for i, b := range browsers {
 			to := "/account"
@@ -67,12 +67,12 @@ func TestRememberedBrowsersOnPages(t *testing.T) {
 			b.send("/login", "email", ann, "password", secret).is(t, 303, to)
 		}
 	}
-	asked(false, false, true) // the latest is the first on the page
-	remember("0")
+	checkAsked(false, false, true) // the latest is the first on the page
+	setRememberDays("0")
 	first.get("/account/security").is(t, 200, "", "Every browser is asked")
-	remember("7")
+	setRememberDays("7")
 	first.send("/account/security/browsers/forget-all").is(t, 303, "/account/security?done=forgotten")
-	asked(true, true, true)
+	checkAsked(true, true, true)
 }
 
 // The security page lists the sessions and can end them. It lists what happened to the

@@ -12,9 +12,9 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// paint sets a colour and a logo of the OWNER's tenant, and returns the path of the
+// setBrand sets a colour and a logo of the OWNER's tenant, and returns the path of the
 // image.
-func paint(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, width int) string {
+func setBrand(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, width int) string {
 	t.Helper()
 	var logo bytes.Buffer
 	if err := png.Encode(&logo, image.NewGray(image.Rect(0, 0, width, 32))); err != nil {
@@ -49,8 +49,8 @@ func TestBrandIsOnPagesOfATenant(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")
 	ben := globex.Join("ben@globex.example", "USER")
-	logo := paint(t, s, acme.Owner, 128)
-	other := paint(t, s, globex.Owner, 64)
+	logo := setBrand(t, s, acme.Owner, 128)
+	other := setBrand(t, s, globex.Owner, 64)
 	const sheet = "/assets/accents/ffd400.css"
 	code := invite(t, s, acme.Owner, ben.Email)
 
@@ -69,7 +69,7 @@ func TestBrandIsOnPagesOfATenant(t *testing.T) {
 	b.get("/account").is(t, 200, "", other, sheet)
 	b.send("/accept/join", "token", code).is(t, 303, "/account?done=entered")
 	if page := b.get("/account"); strings.Contains(page.body, "/assets/logos/") {
-		t.Errorf("the account of a member of two has the logo of one:\n%s", page.body)
+		t.Errorf("the account of a person in two tenants has the logo of one:\n%s", page.body)
 	}
 
 	owner := open(t, s)

@@ -44,7 +44,7 @@ func (h *hosted) openUndo(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) openEmailChange(ctx context.Context, c *ui.Call, name string, show func(context.Context, string) (string, error), refused func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
-	if err := required(c, "token"); err != nil {
+	if err := requireFields(c, "token"); err != nil {
 		return askCode(name), err
 	}
 	token := codeIn(c.Value("token"))
@@ -99,7 +99,7 @@ func (h *hosted) undoEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	remember(c, email)
+	rememberAddress(c, email)
 	c.ClearSession() // ended, if it was of this account
 	return c.To("/login?done=email-undone"), nil
 }

@@ -32,7 +32,8 @@ func (h *hosted) showErase(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "erase", Body: erasing{c.Caller.Email, memberships, kept, proved}}, err
 }
 
-// isProved reports whether a decision asks for no recent proof; other refusals are errors.
+// isProved reports whether the caller's proof of identity is recent enough, by the refusal of
+// an action that needs one. It returns other refusals as errors.
 func isProved(refusal error) (bool, error) {
 	if doorward.HasCode(refusal, doorward.CodeStepUpRequired) {
 		return false, nil
@@ -40,7 +41,7 @@ func isProved(refusal error) (bool, error) {
 	return refusal == nil, refusal
 }
 
-// erase leads to the page again if the proof is too old by now: there it says how to go on.
+// erase redirects to the page if the proof has become too old: the page says how to go on.
 func (h *hosted) erase(ctx context.Context, c *ui.Call) (ui.View, error) {
 	erased, err := h.app.Users.Erase(ctx, c.Caller, c.Value("confirm"))
 	if doorward.HasCode(err, doorward.CodeStepUpRequired) {

@@ -15,7 +15,7 @@
 //	account.go  /account
 //	erase.go    /account/erase
 //	stepup.go   /step-up, to prove a session again
-//	passkey.go  what the browser does with passkeys, on all of these
+//	passkey.go  passkeys, on all of these
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
 package hosted
 

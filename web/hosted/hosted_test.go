@@ -84,15 +84,15 @@ func (a answer) is(t *testing.T, status int, to string, words ...string) answer 
 const (
 	ann    = "ann@acme.example"
 	secret = doorwardtest.Password
-	fresh  = "three old paper boats"
-	absent = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	fresh  = "three old paper boats"                       // a new password
+	absent = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" // a code that was never sent
 )
 
-// private are the pages that need a session.
-var private = []string{"/account", "/account/leave/tnt_x", "/account/erase", "/login/tenant", "/closing", "/account/security"}
+// privatePages are the pages that need a session.
+var privatePages = []string{"/account", "/account/leave/tnt_x", "/account/erase", "/login/tenant", "/closing", "/account/security"}
 
-// acts are the forms on them.
-var acts = map[string]string{
+// privateForms are the paths of the forms on them, with the page of each.
+var privateForms = map[string]string{
 	"/login/tenant": "/login/tenant", "/account/name": "/account", "/account/password": "/account", "/account/sessions/end": "/account",
 	"/account/sessions/end-others": "/account", "/account/leave/tnt_x": "/account", "/account/erase": "/account/erase", "/closing/restore": "/closing",
 	"/account/security/totp": "/account/security", "/account/security/totp/confirm": "/account/security", "/account/security/recovery": "/account/security",
@@ -104,11 +104,11 @@ var acts = map[string]string{
 func TestPagesOfAnAccountLeadToTheLogin(t *testing.T) {
 	s := doorwardtest.Start(t)
 	b := open(t, s)
-	for _, path := range private {
+	for _, path := range privatePages {
 		b.get(path).is(t, 303, "/login?return="+url.QueryEscape(path))
 	}
-	for act, page := range acts {
-		b.send(act).is(t, 303, "/login?return="+url.QueryEscape(page))
+	for form, page := range privateForms {
+		b.send(form).is(t, 303, "/login?return="+url.QueryEscape(page))
 	}
 	b.get("/account?a=b").is(t, 303, "/login?return=%2Faccount%3Fa%3Db")
 }
@@ -124,18 +124,18 @@ func TestAFaultIsNoLogout(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := map[string]answer{"login": b.send("/login", "email", ann, "password", secret), "logout": b.send("/logout")}
-	for _, path := range private {
+	for _, path := range privatePages {
 		answers[path] = b.get(path)
 	}
-	for act := range acts {
-		answers[act] = b.send(act)
+	for form := range privateForms {
+		answers[form] = b.send(form)
 	}
 	for name, a := range answers {
 		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || len(a.header.Values("Set-Cookie")) > 0 {
 			t.Errorf("%s: %d, Retry-After %q, cookies %q", name, a.status, a.header.Get("Retry-After"), a.header.Values("Set-Cookie"))
 		}
 		if !strings.Contains(a.body, "if you were signed in, you still are") || !strings.Contains(a.body, a.header.Get("X-Request-Id")) {
-			t.Errorf("%s says %s", name, a.body)
+			t.Errorf("the page of %s is %s", name, a.body)
 		}
 	}
 }
@@ -148,12 +148,12 @@ func TestLoginPageHidesTheCause(t *testing.T) {
 	for _, email := range []string{ann, "nobody@acme.example", "no address", strings.Repeat("x", 300) + "@acme.example"} {
 		a := open(t, s).send("/login", "email", email, "password", "wrong")
 		a.is(t, 401, "", "Address and password don’t match")
-		said := strings.ReplaceAll(a.body, email, "")
+		page := strings.ReplaceAll(a.body, email, "")
 		if first == "" {
-			first = said
+			first = page
 		}
-		if said != first {
-			t.Errorf("for %.30s the page differs:\n%s\n%s", email, said, first)
+		if page != first {
+			t.Errorf("for %.30s the page differs:\n%s\n%s", email, page, first)
 		}
 		if cookies := a.header.Values("Set-Cookie"); len(cookies) > 0 {
 			t.Errorf("%.30s: cookies %q", email, cookies)
@@ -191,7 +191,7 @@ func invite(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, em
 }
 
 // If the address is filled in, the password field has the focus.
-func TestLoginBeginsWhereSomethingIsMissing(t *testing.T) {
+func TestLoginFocusesTheEmptyField(t *testing.T) {
 	b := open(t, doorwardtest.Start(t))
 	focused := regexp.MustCompile(`<input id="([a-z]+)"[^>]* autofocus`)
 	for name, a := range map[string]answer{
@@ -305,14 +305,14 @@ func TestLoginReplaces(t *testing.T) {
 	b := open(t, s)
 	before := b.signIn(ann)
 	after := b.signIn(ann)
-	b.hold(ben)
+	b.setSession(ben)
 	b.send("/login", "email", ann, "password", "wrong").is(t, 401, "")
 	want := map[string]int{before: http.StatusUnauthorized, after: http.StatusOK, elsewhere: http.StatusOK, ben: http.StatusOK}
 	b.check(want, "after the second login")
-	b.hold(after)
+	b.setSession(after)
 	b.send("/login", "email", ann, "password", "wrong").is(t, 401, "")
 	b.check(want, "after a refused one")
-	b.hold(ben)
+	b.setSession(ben)
 	b.signIn(ann)
 	want[elsewhere] = http.StatusUnauthorized // the oldest of three
 	b.check(want, "after somebody else's")
@@ -328,12 +328,12 @@ func (b browser) signIn(email string) string {
 			return c.Value
 		}
 	}
-	b.Fatal("nobody is signed in")
+	b.Fatal("the answer sets no session cookie")
 	return ""
 }
 
-// hold sets the browser's session cookie to the token.
-func (b browser) hold(token string) {
+// setSession sets the browser's session cookie to the token.
+func (b browser) setSession(token string) {
 	at, err := url.Parse(b.url)
 	if err != nil {
 		b.Fatal(err)
@@ -346,7 +346,7 @@ func (b browser) check(want map[string]int, when string) {
 	b.Helper()
 	got := map[string]int{}
 	for token := range want {
-		b.hold(token)
+		b.setSession(token)
 		got[token] = b.get("/api/v2/auth/session").status
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -482,7 +482,7 @@ func TestChangeOfTheAddress(t *testing.T) {
 	b.get("/account").is(t, 303, "/login?return=%2Faccount")
 }
 
-// The page says what an erasure ends and keeps, asks for a proof where the last one is old,
+// The page says what an erasure ends and keeps, asks for a proof if the last one is too old,
 // and for the address; the last OWNER gets no form.
 func TestEraseAccount(t *testing.T) {
 	s := doorwardtest.Start(t)
@@ -502,10 +502,10 @@ func TestEraseAccount(t *testing.T) {
 	}
 	b.get("/step-up?return=/account/erase").is(t, 200, "", `href="/account/security"`) // a page may need a second factor
 	b.send("/step-up", "password", secret, "return", "/account/erase").is(t, 303, "/account/erase")
-	gone := b.send("/account/erase", "confirm", ann).is(t, 303, "/login?done=erased")
+	erased := b.send("/account/erase", "confirm", ann).is(t, 303, "/login?done=erased")
 	for _, cookie := range []string{"JSESSIONID=;", "doorward_device=;"} {
-		if !strings.Contains(strings.Join(gone.header["Set-Cookie"], "\n"), cookie) {
-			t.Errorf("the answer leaves %s", cookie)
+		if !strings.Contains(strings.Join(erased.header["Set-Cookie"], "\n"), cookie) {
+			t.Errorf("the answer doesn't delete the cookie: no %s", cookie)
 		}
 	}
 	b.get("/login?done=erased").is(t, 200, "", "Your account is erased.")

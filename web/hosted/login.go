@@ -14,8 +14,8 @@ import (
 // accountPage is the path of the account.
 const accountPage = "/account"
 
-// showLogin redirects people who are signed in already, unless they come from a
-// page of another account.
+// showLogin redirects people who are signed in already, unless ?done= says that they come
+// from a page about another account.
 func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	done := c.R.URL.Query().Get("done") != ""
 	if c.Caller.Kind == doorward.ByUser && !done {
@@ -24,7 +24,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	if len(c.Sessions()) > 1 {
 		c.ClearSessions()
 	}
-	if email, ok := remembered(c); ok {
+	if email, ok := rememberedAddress(c); ok {
 		c.Preset("email", email)
 	}
 	v := h.loginView()
@@ -42,10 +42,10 @@ func (h *hosted) loginAgain(context.Context, *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "email", "password"); err != nil {
+	if err := requireFields(c, "email", "password"); err != nil {
 		return ui.View{}, err
 	}
-	by := replacing(c)
+	by := withReplaced(c)
 	outcome, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
 	if err != nil {
 		return ui.View{}, err
@@ -54,8 +54,9 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return signIn(c, by, outcome)
 }
 
-// replacing is the caller, whose session replaces those of the browser.
-func replacing(c *ui.Call) doorward.Caller {
+// withReplaced returns the caller with the sessions in the browser's cookies, which a new
+// session replaces.
+func withReplaced(c *ui.Call) doorward.Caller {
 	by := c.Caller
 	for _, session := range c.Sessions() {
 		hash := session.Hash()
@@ -78,7 +79,7 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 		if o.Choice {
 			return c.WithReturnTo("/login/tenant"), nil
 		}
-		return land(c, o.User.TenantStatus), nil
+		return afterLogin(c, o.User.TenantStatus), nil
 	case login.SecondNeeded:
 		keepChallenge(c, o.NewChallenge)
 		return c.WithReturnTo("/login/second"), nil
@@ -89,17 +90,17 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
 }
 
-// land redirects after a login. In a tenant that is being closed it ignores the
+// afterLogin redirects after a login. In a tenant that is being closed it ignores the
 // return address and redirects to /closing.
-func land(c *ui.Call, status doorward.TenantStatus) ui.View {
+func afterLogin(c *ui.Call, status doorward.TenantStatus) ui.View {
 	if status == doorward.TenantClosing {
 		return c.To("/closing")
 	}
 	return c.Back()
 }
 
-// required returns a fault for each field of the form that is empty.
-func required(c *ui.Call, names ...string) error {
+// requireFields returns a fault for each field of the form that is empty.
+func requireFields(c *ui.Call, names ...string) error {
 	var faults []doorward.FieldError
 	for _, name := range names {
 		if c.Value(name) == "" {
@@ -137,7 +138,7 @@ func (h *hosted) showTenants(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Value("tenantId") == c.Caller.TenantID {
-		return land(c, c.Caller.TenantStatus), nil
+		return afterLogin(c, c.Caller.TenantStatus), nil
 	}
 	outcome, err := h.app.Login.Switch(ctx, c.Caller, c.Value("tenantId"))
 	if err != nil {
@@ -159,18 +160,18 @@ func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.To("/login?done=signed-out"), nil
 }
 
-// addressCookie passes the address from another page to the login, for some
-// minutes: a query would appear in logs.
+// addressCookie passes the address from another page to the login: a query would appear in
+// logs.
 const (
 	addressCookie = "doorward_address"
-	addressLife   = 600
+	addressLife   = 600 // seconds
 )
 
-func remember(c *ui.Call, email string) {
+func rememberAddress(c *ui.Call, email string) {
 	c.SetCookie(addressCookie, base64.RawURLEncoding.EncodeToString([]byte(email)), addressLife)
 }
 
-func remembered(c *ui.Call) (string, bool) {
+func rememberedAddress(c *ui.Call) (string, bool) {
 	cookie, err := c.R.Cookie(addressCookie)
 	if err != nil {
 		return "", false

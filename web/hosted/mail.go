@@ -10,7 +10,7 @@ import (
 )
 
 func (h *hosted) showForgot(_ context.Context, c *ui.Call) (ui.View, error) {
-	if email, ok := remembered(c); ok {
+	if email, ok := rememberedAddress(c); ok {
 		c.Suggest("email", email)
 	}
 	return ui.View{Page: "forgot", Carries: true}, nil
@@ -21,7 +21,7 @@ func (h *hosted) forgot(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := h.app.Passwords.Forgot(ctx, c.Caller, c.Value("email"), c.ReturnTo()); err != nil {
 		return ui.View{}, err
 	}
-	remember(c, c.Value("email"))
+	rememberAddress(c, c.Value("email"))
 	return c.WithReturnTo("/forgot/sent"), nil
 }
 
@@ -40,6 +40,8 @@ type codeForm struct {
 // codeScript is the script of the pages that a link in a mail may open.
 var codeScript = []string{"code.js"}
 
+// askCode returns the page that asks for the code of a mail. The name is its path, and begins
+// the keys of its messages.
 func askCode(name string) ui.View {
 	return ui.View{Page: "code", Title: name + ".title", Scripts: codeScript, Carries: true, Body: codeForm{"/" + name, name}}
 }
@@ -67,7 +69,7 @@ type resetForm struct {
 
 // openReset shows the form for the new password, or why there is none.
 func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "token"); err != nil {
+	if err := requireFields(c, "token"); err != nil {
 		return askCode("reset"), err
 	}
 	token := codeIn(c.Value("token"))
@@ -78,8 +80,8 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "reset", Scripts: codeScript, Carries: true, Body: resetForm{token, email, h.app.PasswordRules.Load().MinLength, bannedWords(email, words...)}}, nil
 }
 
-// refusedOr keeps a page that is shown again after a refusal from failing for the
-// same reason.
+// refusedOr returns the error. If the page is already shown again after a refusal, it returns
+// the other page instead, since this one would fail for the same reason.
 func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
 	if !c.Again() || front.AsError(err).Kind() == doorward.KindUnavailable {
 		return ui.View{}, err
@@ -123,7 +125,7 @@ func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	remember(c, email)
+	rememberAddress(c, email)
 	c.ClearSession() // the reset has ended it
 	return c.WithReturnTo("/login?done=reset"), nil
 }

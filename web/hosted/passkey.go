@@ -9,10 +9,10 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// withPasskeys are the scripts of pages that take a passkey.
-var withPasskeys = []string{"passkey.js"}
+// passkeyScripts are the scripts of pages that use a passkey.
+var passkeyScripts = []string{"passkey.js"}
 
-// signingIn is what the page of the login offers besides the password.
+// signingIn is the content of the page of the login: what it offers besides the password.
 type signingIn struct {
 	Passkeys bool
 	Autofill bool // the browser offers passkeys in the address field
@@ -24,17 +24,17 @@ func (h *hosted) loginView() ui.View { return h.loginWith(true) }
 func (h *hosted) loginWith(autofill bool) ui.View {
 	v := ui.View{Page: "login", Returns: true, Body: signingIn{}}
 	if h.app.Factors.Passkeys() {
-		v.Scripts, v.Connects, v.Body = withPasskeys, true, signingIn{true, autofill}
+		v.Scripts, v.Connects, v.Body = passkeyScripts, true, signingIn{true, autofill}
 	}
 	return v
 }
 
 // loginByPasskey signs in with a passkey alone.
 func (h *hosted) loginByPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "credential"); err != nil {
+	if err := requireFields(c, "credential"); err != nil {
 		return ui.View{}, err
 	}
-	by := replacing(c)
+	by := withReplaced(c)
 	outcome, err := h.app.Login.WithPasskey(ctx, by, c.Value("challenge"), []byte(c.Value("credential")), "")
 	if err != nil {
 		return ui.View{}, err
@@ -43,8 +43,8 @@ func (h *hosted) loginByPasskey(ctx context.Context, c *ui.Call) (ui.View, error
 	return signIn(c, by, outcome)
 }
 
-// loginPasskeyAgain shows the login once more, without what was answered: that is good
-// once. The browser offers no passkey by itself, since it would be the same one.
+// loginPasskeyAgain shows the login once more, without the answer of the passkey, which is
+// valid only once. The browser doesn't suggest a passkey, since it would be the same one.
 func (h *hosted) loginPasskeyAgain(_ context.Context, c *ui.Call) (ui.View, error) {
 	c.KeepOnly("return")
 	return h.loginWith(false), nil
@@ -64,7 +64,7 @@ const (
 )
 
 func showNewPasskey(b factor.NewChallenge, action, instead string) ui.View {
-	return ui.View{Page: "passkey", Returns: true, Scripts: withPasskeys, Body: newPasskey{action, b.Token.Reveal(), string(b.PublicKey), instead}}
+	return ui.View{Page: "passkey", Returns: true, Scripts: passkeyScripts, Body: newPasskey{action, b.Token.Reveal(), string(b.PublicKey), instead}}
 }
 
 func (h *hosted) beginPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -89,7 +89,7 @@ func (h *hosted) pendingPasskey(ctx context.Context, c *ui.Call) (ui.View, error
 }
 
 func (h *hosted) finishPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "credential"); err != nil {
+	if err := requireFields(c, "credential"); err != nil {
 		return ui.View{}, err
 	}
 	done, err := h.app.Factors.ConfirmPasskey(ctx, c.Caller, c.Value("challenge"), []byte(c.Value("credential")), c.Value("name"))
@@ -107,7 +107,7 @@ func (h *hosted) finishPasskey(ctx context.Context, c *ui.Call) (ui.View, error)
 func (h *hosted) beginFirstPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	begun, err := h.app.Factors.BeginPasskeyBy(ctx, challenge(c))
 	if err != nil {
-		return challengeIsOver(c, err)
+		return showChallengeOver(c, err)
 	}
 	return showNewPasskey(begun, finishFirstPasskey, "/login/enrol"), nil
 }
@@ -119,15 +119,15 @@ func (h *hosted) firstPasskeyAgain(ctx context.Context, c *ui.Call) (ui.View, er
 }
 
 func (h *hosted) finishFirstPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "credential"); err != nil {
+	if err := requireFields(c, "credential"); err != nil {
 		return ui.View{}, err
 	}
-	by := replacing(c)
+	by := withReplaced(c)
 	outcome, done, err := h.app.Login.WithFirstPasskey(ctx, by, challenge(c), []byte(c.Value("credential")), c.Value("name"))
 	if err != nil {
 		return ui.View{}, err
 	}
-	return h.completed(c, by, outcome, done)
+	return h.completeEnrolment(c, by, outcome, done)
 }
 
 // hasPasskey reports whether one of the methods is a passkey.

@@ -32,7 +32,7 @@ func TestReturningAfterAReset(t *testing.T) {
 	b.get(withReturn("/forgot/sent?", returnAddress)).is(t, 200, "", link("/login"))
 	code := s.Code(ann)
 	if text := s.Mails(ann)[0].Text; !strings.Contains(text, "\n"+s.URL+withReturn("/reset?", returnAddress)+"#token="+code+"\n") {
-		t.Errorf("the link doesn't lead on:\n%s", text)
+		t.Errorf("the link in the mail lacks the return address:\n%s", text)
 	}
 	b.get(withReturn("/reset?", returnAddress)).is(t, 200, "", field)
 	b.send("/reset", "token", absent, "return", returnAddress).is(t, 404, "", field)
@@ -44,7 +44,7 @@ func TestReturningAfterAReset(t *testing.T) {
 	page := b.get(done)
 	page.is(t, 200, "", "Your password is changed", field)
 	if strings.Contains(page.body, "Sign in to go on.") {
-		t.Errorf("the login asks twice:\n%s", page.body)
+		t.Errorf("the login has two messages:\n%s", page.body)
 	}
 	b.send("/login", "email", ann, "password", fresh, "return", returnAddress).is(t, 303, returnAddress)
 }
@@ -101,7 +101,7 @@ func TestReturningToTheOriginal(t *testing.T) {
 
 // A stranger can request a mail to anybody. Its link must lead only to places that
 // the operator allows, and must not break in the mail.
-func TestMailsLeadToNamedPlacesOnly(t *testing.T) {
+func TestMailsLeadToAllowedAddressesOnly(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.ReturnTo(inbox))
 	s.Tenant("Acme").Join(ann, "USER")
 	b := open(t, s)

@@ -41,8 +41,8 @@ var (
 	token = "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc"
 )
 
-// drawn is a logo: a disc, and bars where the letters would be.
-func drawn(width, height int) (l doorward.Logo, kept []byte) {
+// drawLogo returns a logo: a disc, and bars in place of letters.
+func drawLogo(width, height int) (l doorward.Logo, stored []byte) {
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for i := range width * height {
 		x, y := i%width, i/width
@@ -55,17 +55,17 @@ func drawn(width, height int) (l doorward.Logo, kept []byte) {
 	}
 	var out bytes.Buffer
 	_ = png.Encode(&out, img) // into memory
-	l, kept, _ = tenant.MakeLogo(out.Bytes())
-	return l, kept
+	l, stored, _ = tenant.MakeLogo(out.Bytes())
+	return l, stored
 }
 
 var (
-	wordmark, wordmarkPNG = drawn(512, 128)
-	sign, signPNG         = drawn(128, 128)
-	// branded has a logo with the name, signed one beside the name, and a colour that is
-	// unreadable without adjustment.
-	branded = doorward.Tenant{Name: "Acme", Brand: doorward.Brand{Accent: "#d63a2f", Logo: wordmark}}
-	signed  = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400", Logo: sign}}
+	wordmark, wordmarkPNG = drawLogo(512, 128)
+	symbol, symbolPNG     = drawLogo(128, 128)
+	// withWordmark has a logo that includes the name, withSymbol one beside the name, and a
+	// colour that is unreadable as text without adjustment.
+	withWordmark = doorward.Tenant{Name: "Acme", Brand: doorward.Brand{Accent: "#d63a2f", Logo: wordmark}}
+	withSymbol   = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400", Logo: symbol}}
 )
 
 func samples() []uitest.Sample {
@@ -105,14 +105,14 @@ func samples() []uitest.Sample {
 		{Name: "undo-email", View: ui.View{Page: "email", Title: "undo-email.title", Body: emailChange{undoEmail, token, acme.Email}}},
 		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
-		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: branded}},
-		{Name: "accept-brand-sign", View: ui.View{Page: "accept", Body: newcomer, Tenant: signed}},
+		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: withWordmark}},
+		{Name: "accept-brand-symbol", View: ui.View{Page: "accept", Body: newcomer, Tenant: withSymbol}},
 		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
 		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
 		{Name: "account-unproved", View: ui.View{Page: "account", Wide: true, Body: unproved(sampleAccount())}, Frame: ui.Frame{Caller: ann}},
 		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: returnAddress}},
-		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: branded}, Frame: ui.Frame{Caller: ann}},
+		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: withWordmark}, Frame: ui.Frame{Caller: ann}},
 		{Name: "second", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true, RememberDays: 30}}, Frame: ui.Frame{Return: returnAddress}},
 		{Name: "second-refused", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true}}, Frame: ui.Frame{Alert: true, Fault: "This code is not right, or was used before."}},
 		{Name: "second-closed", View: ui.View{Page: "second", Body: secondStep{Email: acme.Email, App: true, Codes: true}}, Frame: ui.Frame{Alert: true, Faults: map[string]string{"code": "Too many wrong codes were entered in a row."}}},
@@ -130,19 +130,19 @@ func samples() []uitest.Sample {
 		{Name: "security", View: ui.View{Page: "security", Wide: true, Body: sampleFactors()}, Frame: ui.Frame{Caller: ann}},
 		{Name: "security-none", View: ui.View{Page: "security", Wide: true, Body: security{ownSessions: sampleSessions([]doorward.User{acme}, securityPage)}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "factorreset", View: ui.View{Page: "factorreset", Body: factorReset{token, acme.Email}}},
-		{Name: "code-factorreset", View: askFactorCode()},
+		{Name: "code-factorreset", View: factorCodePage()},
 		{Name: "leave", View: ui.View{Page: "leave", Body: acme}},
 		{Name: "erase", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, nil, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "erase-refused", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, true}}, Frame: ui.Frame{Caller: ann, Alert: true, Faults: map[string]string{"confirm": "This is not the address of the account."}}},
 		{Name: "erase-prove", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, false}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "erase-kept", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, []doorward.User{globex}, true}}, Frame: ui.Frame{Caller: ann}},
-		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: trouble}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
+		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: unavailable}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
 	}, endedSamples()...)
 }
 
-// trouble is the content of an error page.
-var trouble = struct {
+// unavailable is the content of the error page for 503.
+var unavailable = struct {
 	Title, Text          string
 	Again, Support, Home bool
 }{"One moment, please", "We can’t answer right now. Load the page again in 1 second.", true, true, false}
@@ -200,7 +200,7 @@ func sampleRecent() []recentEvent {
 	return describeAll(all)
 }
 
-// TestEveryRecentEventHasAText: an Action that the feature returns has one.
+// Every action that the feature returns has a text in the samples.
 func TestEveryRecentEventHasAText(t *testing.T) {
 	sampled := map[doorward.Action]bool{}
 	for _, e := range sampleRecent() {
@@ -237,8 +237,8 @@ func sampleSessions(memberships []doorward.User, at string) ownSessions {
 // TestPagesRender renders every page with canned data, in every language, without a
 // server. With -render it keeps them.
 func TestPagesRender(t *testing.T) {
-	files := map[string][]byte{wordmark.Path(): wordmarkPNG, sign.Path(): signPNG}
-	for _, accent := range []string{branded.Brand.Accent, signed.Brand.Accent} {
+	files := map[string][]byte{wordmark.Path(): wordmarkPNG, symbol.Path(): symbolPNG}
+	for _, accent := range []string{withWordmark.Brand.Accent, withSymbol.Brand.Accent} {
 		files["assets/accents/"+accent[1:]+".css"] = []byte(ui.AccentSheet(accent))
 	}
 	uitest.Pages(t, set, "hosted", samples(), files)
@@ -275,6 +275,6 @@ func TestPasswordFields(t *testing.T) {
 		}
 	}
 	if len(seen) < len(wants) {
-		t.Errorf("looked at %v only", seen)
+		t.Errorf("the samples have only the fields %v", seen)
 	}
 }

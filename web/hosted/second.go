@@ -42,7 +42,7 @@ type secondStep struct {
 func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
 	asked, err := h.app.Login.Asked(ctx, challenge(c), factor.ForLogin)
 	if err != nil {
-		return challengeIsOver(c, err)
+		return showChallengeOver(c, err)
 	}
 	c.KeepOnly("return", "with")
 	s := secondStep{
@@ -52,13 +52,14 @@ func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s.Recovery = s.Codes && (!s.App && s.Options == "" || c.R.URL.Query().Get("with") == "recovery" || c.Value("with") == "recovery")
 	v := ui.View{Page: "second", Returns: true, Body: s}
 	if s.Options != "" {
-		v.Scripts = withPasskeys
+		v.Scripts = passkeyScripts
 	}
 	return v, nil
 }
 
-// challengeIsOver leads back to the login.
-func challengeIsOver(c *ui.Call, err error) (ui.View, error) {
+// showChallengeOver says that the login is over and links to a new one, if the error is
+// challenge_over.
+func showChallengeOver(c *ui.Call, err error) (ui.View, error) {
 	if !doorward.HasCode(err, doorward.CodeChallengeOver) {
 		return ui.View{}, err
 	}
@@ -74,10 +75,10 @@ func (h *hosted) second(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if credential := c.Value("credential"); credential != "" {
 		name, answer = "credential", factor.Answer{Passkey: []byte(credential)}
 	}
-	if err := required(c, name); err != nil {
+	if err := requireFields(c, name); err != nil {
 		return ui.View{}, err
 	}
-	by := replacing(c)
+	by := withReplaced(c)
 	outcome, err := h.app.Login.WithSecond(ctx, by, challenge(c), answer, c.Value("remember") != "")
 	if err != nil {
 		return ui.View{}, err
@@ -113,13 +114,13 @@ func inGroups(text string) string {
 // enrolling is the choice of a first factor.
 type enrolling struct {
 	Email   string
-	Passkey bool // browsers have them here
+	Passkey bool // the address of the installation allows passkeys
 }
 
 func (h *hosted) showEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
 	asked, err := h.app.Login.Asked(ctx, challenge(c), factor.ForEnrolment)
 	if err != nil {
-		return challengeIsOver(c, err)
+		return showChallengeOver(c, err)
 	}
 	return ui.View{Page: "enrol", Returns: true, Body: enrolling{asked.Email, hasPasskey(asked.Methods)}}, nil
 }
@@ -138,25 +139,25 @@ func (h *hosted) beginEnrolment(ctx context.Context, c *ui.Call) (ui.View, error
 func (h *hosted) pendingEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
 	e, err := h.app.Factors.PendingBy(ctx, challenge(c), c.Value("id"))
 	if err != nil {
-		return challengeIsOver(c, err)
+		return showChallengeOver(c, err)
 	}
 	return newEnrolment(e, confirmEnrolment, "QR")
 }
 
 func (h *hosted) confirmEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "code"); err != nil {
+	if err := requireFields(c, "code"); err != nil {
 		return ui.View{}, err
 	}
-	by := replacing(c)
+	by := withReplaced(c)
 	outcome, done, err := h.app.Login.WithFirst(ctx, by, challenge(c), c.Value("id"), c.Value("code"))
 	if err != nil {
 		return ui.View{}, err
 	}
-	return h.completed(c, by, outcome, done)
+	return h.completeEnrolment(c, by, outcome, done)
 }
 
-// completed shows the recovery codes of a first factor, which has completed the login.
-func (h *hosted) completed(c *ui.Call, by doorward.Caller, outcome login.Outcome, done factor.Confirmed) (ui.View, error) {
+// completeEnrolment signs in, and shows the recovery codes of the new first factor.
+func (h *hosted) completeEnrolment(c *ui.Call, by doorward.Caller, outcome login.Outcome, done factor.Confirmed) (ui.View, error) {
 	c.SetCookie(challengeCookie, "", 0)
 	if _, err := signIn(c, by, outcome); err != nil {
 		return ui.View{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// securityPage is the path of the page of one's own second factors.
+// securityPage is the path of the page of one's own security.
 const securityPage = "/account/security"
 
 func (h *hosted) showSecurity(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -46,7 +46,7 @@ func (h *hosted) pendingTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) confirmTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "code"); err != nil {
+	if err := requireFields(c, "code"); err != nil {
 		return ui.View{}, err
 	}
 	done, err := h.app.Factors.Confirm(ctx, c.Caller, c.Value("id"), c.Value("code"))
@@ -80,24 +80,24 @@ func (h *hosted) makeRecoveryCodes(ctx context.Context, c *ui.Call) (ui.View, er
 	return h.showCodes(c, codes), nil
 }
 
-// codesOf is the form of what recoveryFile returns, and of nothing else.
-var codesOf = regexp.MustCompile(`^(?:[A-Z2-7]{4}(?:-[A-Z2-7]{4}){5}\r?\n?){1,10}$`)
+// recoveryCodes matches the only text that recoveryFile returns.
+var recoveryCodes = regexp.MustCompile(`^(?:[A-Z2-7]{4}(?:-[A-Z2-7]{4}){5}\r?\n?){1,10}$`)
 
-// recoveryFile returns the codes that a page has shown as a file: they are shown once, so
-// the page sends them along.
+// recoveryFile answers with recovery codes as a file. The page that shows them sends them,
+// since the server can't show them twice.
 func recoveryFile(_ context.Context, c *front.Call) error {
 	form, err := c.Form()
 	if err != nil {
 		return err
 	}
 	text := form.Get("codes")
-	if !codesOf.MatchString(text) {
+	if !recoveryCodes.MatchString(text) {
 		return doorward.Invalid("/codes", "invalid", "These are no recovery codes.")
 	}
 	h := c.W.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="recovery-codes.txt"`)
-	_, _ = c.W.Write([]byte(strings.ReplaceAll(text, "\r\n", "\n") + "\n")) // a client that is gone needs no answer
+	_, _ = c.W.Write([]byte(strings.ReplaceAll(text, "\r\n", "\n") + "\n")) // fails if the client has disconnected
 	return nil
 }
 
@@ -120,17 +120,17 @@ func (h *hosted) removeFactor(ctx context.Context, c *ui.Call) (ui.View, error) 
 // factorReset is the form for the password, with which the code of a mail removes all factors.
 type factorReset struct{ Token, Email string }
 
-func askFactorCode() ui.View {
+func factorCodePage() ui.View {
 	return ui.View{Page: "code", Title: "factorreset.title", Scripts: codeScript, Body: codeForm{"/factors/reset", "factorreset"}}
 }
 
 func (h *hosted) askFactorCode(context.Context, *ui.Call) (ui.View, error) {
-	return askFactorCode(), nil
+	return factorCodePage(), nil
 }
 
 func (h *hosted) openFactorReset(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "token"); err != nil {
-		return askFactorCode(), err
+	if err := requireFields(c, "token"); err != nil {
+		return factorCodePage(), err
 	}
 	token := codeIn(c.Value("token"))
 	email, err := h.app.Factors.ShowReset(ctx, token)
@@ -141,11 +141,11 @@ func (h *hosted) openFactorReset(ctx context.Context, c *ui.Call) (ui.View, erro
 }
 
 func (h *hosted) refusedFactorReset(_ context.Context, c *ui.Call) (ui.View, error) {
-	return askFactorCode(), nil
+	return factorCodePage(), nil
 }
 
 func (h *hosted) confirmFactorReset(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := required(c, "password"); err != nil {
+	if err := requireFields(c, "password"); err != nil {
 		return ui.View{}, err
 	}
 	token := codeIn(c.Value("token"))
@@ -158,6 +158,6 @@ func (h *hosted) confirmFactorReset(ctx context.Context, c *ui.Call) (ui.View, e
 	if err != nil {
 		return ui.View{}, err
 	}
-	remember(c, email)
+	rememberAddress(c, email)
 	return c.To("/login?done=factorreset"), nil
 }

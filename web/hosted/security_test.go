@@ -40,7 +40,7 @@ func scan(t *testing.T, page answer) *phone {
 	return &phone{id: id[1], seed: seed}
 }
 
-// code returns one that was not returned before; two at a time are valid for 30 s.
+// code returns a code that it has not returned before. At any time two codes are valid.
 func (p *phone) code(s *doorwardtest.Server) string {
 	p.last = max(p.last+1, totp.Step(s.Node.App.Now()))
 	return totp.Code(p.seed, p.last)
@@ -118,15 +118,15 @@ func TestSecondFactorOnPages(t *testing.T) {
 	open(t, s).send("/login", "email", ann, "password", fresh).is(t, 303, "/account")
 }
 
-// After a hundred wrong codes in a row the pages don't tell the person to wait, which would
-// be in vain, but what helps; a delay says that a reset by mail ends it.
+// After 100 wrong codes in a row waiting doesn't help, so the pages say what does. The message
+// about a delay says that a reset by mail ends it.
 func TestRefusedCodesOnPages(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.LoginLimits(5, 30))
 	user := s.Tenant("Acme").Join(ann, "USER")
-	in := open(t, s)
-	in.signIn(ann)
-	p := scan(t, in.send("/account/security/totp").is(t, 200, ""))
-	in.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "")
+	signedIn := open(t, s)
+	signedIn.signIn(ann)
+	p := scan(t, signedIn.send("/account/security/totp").is(t, 200, ""))
+	signedIn.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "")
 	b := open(t, s)
 	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
 		if _, err := tx.HitThrottle(t.Context(), "codes:"+user.ID, time.Hour); err != nil {
@@ -140,7 +140,7 @@ func TestRefusedCodesOnPages(t *testing.T) {
 	b.send("/login", "email", ann, "password", secret).is(t, 303, "/login/second")
 	b.send("/login/second", "code", p.code(s)).is(t, 429, "", "codes from the app are not accepted any more", "with=recovery")
 	s.Advance(11 * time.Minute)
-	in.send("/step-up", "code", p.code(s)).is(t, 429, "", "codes from the app are not accepted any more")
+	signedIn.send("/step-up", "code", p.code(s)).is(t, 429, "", "codes from the app are not accepted any more")
 	for range 5 {
 		b.send("/login", "email", "bob@acme.example", "password", "wrong").is(t, 401, "")
 	}

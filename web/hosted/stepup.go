@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// stepUp is the content of /step-up: by what the person can prove the session again.
+// stepUp is the content of /step-up: the ways in which the person can prove who they are.
 type stepUp struct{ ByCode, ByPassword, ByPasskey, ByRecovery bool }
 
 func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -24,14 +24,14 @@ func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {
 		by(doorward.ByCode), by(doorward.ByPassword), by(doorward.ByPasskey), by(doorward.ByRecovery),
 	}}
 	if by(doorward.ByPasskey) {
-		v.Scripts, v.Connects = withPasskeys, true
+		v.Scripts, v.Connects = passkeyScripts, true
 	}
 	return v, nil
 }
 
-// proveSession finishes a step-up, which a script has begun for a passkey. Others begin
-// here: without scripts there is nothing in between. It leads back, or says that the page
-// before can be used again.
+// proveSession finishes a step-up. For a passkey a script has begun it; with other methods it
+// begins here, too. It redirects to the return address; without one, the page says that the
+// earlier page can be used again.
 func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 	with := login.Evidence{Password: c.Value("password"), Answer: factor.Answer{Code: c.Value("code"), RecoveryCode: c.Value("recoveryCode")}}
 	token := c.Value("challenge")
@@ -42,7 +42,7 @@ func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) 
 		if err != nil {
 			return ui.View{}, err
 		}
-		if err := required(c, fieldFor(methods)); err != nil {
+		if err := requireFields(c, fieldFor(methods)); err != nil {
 			return ui.View{}, err
 		}
 		begun, err := h.app.Login.BeginStepUp(ctx, c.Caller)

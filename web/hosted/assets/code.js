@@ -1,9 +1,9 @@
-// Takes the code from the fragment of a mail's link, which no browser sends and
-// no server logs, into the form, and sends it. It leaves the address bar first.
+// Copies the code from the fragment of a mail's link, which no browser sends and no
+// server logs, into the form, removes it from the address bar, and sends the form.
 
 const form = document.querySelector("form.code");
 
-function take() {
+function takeCode() {
 	const token = new URLSearchParams(location.hash.slice(1)).get("token");
 	if (!token) return;
 	// The page that answers a code has no form for another one: load that page again.
@@ -14,6 +14,6 @@ function take() {
 	form.requestSubmit();
 }
 
-take();
+takeCode();
 // A second link opened in the same tab changes the fragment only.
-addEventListener("hashchange", take);
+addEventListener("hashchange", takeCode);

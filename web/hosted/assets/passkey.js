@@ -1,26 +1,26 @@
-// Passkeys, which need a script: the browser's WebAuthn is called here, and the answer is
-// sent in a form like any other. Elements with the class "passkey" stay hidden where the
-// browser has none, and then the page says what to do instead.
+// Passkeys, which need a script: it calls the browser's WebAuthn, and sends the answer in a
+// form like any other. Elements with the class "passkey" stay hidden if the browser doesn't
+// support passkeys; then the page says what to do instead.
 
 const form = document.querySelector("form.passkey");
-const known = window.PublicKeyCredential?.parseRequestOptionsFromJSON && window.PublicKeyCredential.parseCreationOptionsFromJSON;
+const supported = window.PublicKeyCredential?.parseRequestOptionsFromJSON && window.PublicKeyCredential.parseCreationOptionsFromJSON;
 
 /** Aborts the pending call of WebAuthn: a page may have one at a time. */
 let pending;
 
-if (form && known) {
+if (form && supported) {
 	for (const one of document.querySelectorAll(".passkey[hidden]")) one.hidden = false;
 	for (const one of document.querySelectorAll(".no-passkey")) one.hidden = true;
 	form.addEventListener("submit", (event) => {
-		if (form.elements.credential.value) return; // the answer is there
+		if (form.elements.credential.value) return; // sent by send
 		event.preventDefault();
 		event.stopImmediatePropagation();
-		answer();
+		usePasskey();
 	}, { capture: true });
-	if (form.dataset.autofill !== undefined) offer();
+	if (form.dataset.autofill !== undefined) offerAutofill();
 }
 
-/** options returns those in the page, or asks the server for a challenge. */
+/** options returns the options in the page, or requests a challenge from the server. */
 async function options() {
 	if (form.dataset.options) return JSON.parse(form.dataset.options);
 	const response = await fetch(form.dataset.begin, { method: "POST" });
@@ -30,16 +30,16 @@ async function options() {
 	return begun.publicKey;
 }
 
-/** ask calls WebAuthn once; a call that waits for the autofill ends before. */
-async function ask(more) {
+/** callWebAuthn calls WebAuthn, after aborting a call that waits for the autofill. */
+async function callWebAuthn(more) {
 	pending?.abort();
 	pending = new AbortController();
-	const given = await options();
+	const publicKey = await options();
 	const call = { signal: pending.signal, ...more };
 	if (form.dataset.create !== undefined) {
-		return navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(given), ...call });
+		return navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(publicKey), ...call });
 	}
-	return navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(given), ...call });
+	return navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(publicKey), ...call });
 }
 
 function send(credential) {
@@ -48,33 +48,33 @@ function send(credential) {
 	form.requestSubmit();
 }
 
-/** answer handles the button, and shows what went wrong. */
-async function answer() {
-	say("");
+/** usePasskey handles the button, and shows what went wrong. */
+async function usePasskey() {
+	showAlert("");
 	try {
-		send(await ask({}));
+		send(await callWebAuthn({}));
 	} catch (error) {
 		if (error.name === "AbortError") return;
-		say(error.name === "InvalidStateError" ? form.dataset.known : form.dataset.failed);
-		if (form.dataset.autofill !== undefined) offer();
+		showAlert(error.name === "InvalidStateError" ? form.dataset.known : form.dataset.failed);
+		if (form.dataset.autofill !== undefined) offerAutofill();
 	}
 }
 
-/** offer lets the browser suggest passkeys in the address field. */
-async function offer() {
+/** offerAutofill lets the browser suggest passkeys in the address field. */
+async function offerAutofill() {
 	try {
 		if (!await PublicKeyCredential.isConditionalMediationAvailable?.()) return;
-		send(await ask({ mediation: "conditional" }));
+		send(await callWebAuthn({ mediation: "conditional" }));
 	} catch {
-		// Nobody has asked for it: the button is there.
+		// No alert: the person did not ask for this, and can still use the button.
 	}
 }
 
-/** say shows the text as an alert; without text it removes the alert. */
-function say(text) {
-	const place = form.querySelector(".said");
-	place.textContent = text;
-	place.hidden = !text;
-	if (text) place.setAttribute("role", "alert");
-	else place.removeAttribute("role");
+/** showAlert shows the text as an alert; without text it removes the alert. */
+function showAlert(text) {
+	const element = form.querySelector(".said");
+	element.textContent = text;
+	element.hidden = !text;
+	if (text) element.setAttribute("role", "alert");
+	else element.removeAttribute("role");
 }

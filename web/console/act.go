@@ -44,7 +44,7 @@ var memberActions = map[string]memberAction{
 	}},
 }
 
-// handover returns what the form says of the member's API keys.
+// handover returns what the form says about the member's API keys.
 func handover(c *ui.Call) user.Handover {
 	return user.Handover{Transfer: c.Value("keys") == "transfer"}
 }
@@ -55,7 +55,7 @@ func edit(ctx context.Context, h *console, c *ui.Call, u doorward.User, e user.E
 	return ended, err
 }
 
-// question is the page that asks for confirmation.
+// question is the content of the page that asks to confirm an action on a member.
 type question struct {
 	person
 	Act      string
@@ -72,17 +72,17 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if !ok {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
-	note := forgetStale(c, "role")
+	note := dropStaleInput(c, "role")
 	p, err := h.loadPerson(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
 	q := question{person: p, Act: c.R.PathValue("act"), Danger: d.danger, Ends: d.ends}
-	stake, err := h.app.Overviews.CountAffected(ctx, c.Caller, p.User)
+	affected, err := h.app.Overviews.CountAffected(ctx, c.Caller, p.User)
 	if err != nil {
 		return ui.View{}, err
 	}
-	q.Affected = view(stake)
+	q.Affected = endedOf(affected)
 	if q.Act == "sign-out" || q.Act == "reset-factors" {
 		q.Affected.Invitations, q.Affected.Keys = 0, 0
 	}
@@ -90,30 +90,30 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if q.Act == "role" {
-		switch q.To = asked(c); {
+		switch q.To = requestedRole(c); {
 		case !p.User.Rules.Has(q.To):
 			return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 		case q.To == p.User.Role:
-			return done(c, "/console/people/"+p.User.ID, "unchanged", nil), nil
+			return redirectDone(c, "/console/people/"+p.User.ID, "unchanged", nil), nil
 		}
 		q.Gains, q.Loses = additionalActions(p.User.Rules, q.To, p.User.Role), additionalActions(p.User.Rules, p.User.Role, q.To)
 	}
 	return ui.View{Page: "act", Title: "act." + q.Act + ".title", Note: note, Body: q}, nil
 }
 
-// asked returns the role from the form, else from the query.
-func asked(c *ui.Call) doorward.Role {
+// requestedRole returns the role from the form, or else from the query.
+func requestedRole(c *ui.Call) doorward.Role {
 	if role := c.Value("role"); role != "" {
 		return doorward.Role(role)
 	}
 	return doorward.Role(c.R.URL.Query().Get("role"))
 }
 
-// additionalActions returns the actions that a role grants and the other one doesn't.
+// additionalActions returns the actions that role grants and other doesn't.
 func additionalActions(rules *doorward.Rules, role, other doorward.Role) (all []permission) {
-	has := permissionsOf(rules, other)
+	others := permissionsOf(rules, other)
 	for _, a := range permissionsOf(rules, role) {
-		if !slices.Contains(has, a) {
+		if !slices.Contains(others, a) {
 			all = append(all, describe(rules, a))
 		}
 	}
@@ -141,19 +141,19 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	var shown *ended
 	if d.ends {
-		has := view(counts)
-		shown = &has
+		ended := endedOf(counts)
+		shown = &ended
 	}
 	if d.gone {
 		return redirectToList(c, name, shown), nil
 	}
-	return done(c, "/console/people/"+id, name, shown), nil
+	return redirectDone(c, "/console/people/"+id, name, shown), nil
 }
 
 // redirectToList redirects to the page of the list that the person came from.
 func redirectToList(c *ui.Call, what string, counts *ended) ui.View {
-	q := outcome(what, counts)
-	list, _ := url.ParseQuery(listAt(c)) // listAt encoded it
+	q := noticeQuery(what, counts)
+	list, _ := url.ParseQuery(listQueryOf(c)) // listQueryOf encoded it
 	maps.Copy(q, list)
 	return c.To("/console/people?" + q.Encode())
 }

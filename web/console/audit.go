@@ -30,8 +30,8 @@ type trail struct {
 	People  []personFilter
 }
 
-// Rest reports whether there are filters besides the two that are always shown.
-func (t trail) Rest() bool {
+// HasMoreFilters reports whether there are filters besides the two that are always shown.
+func (t trail) HasMoreFilters() bool {
 	return slices.ContainsFunc([]string{"actor", "target", "from", "to", "request"}, func(name string) bool { return t.Filter.Get(name) != "" })
 }
 
@@ -47,10 +47,11 @@ type entry struct {
 	Others []entry // of the same request, with the same action and outcome
 }
 
-// Times is how many events the entry stands for.
+// Times is how many events the entry has.
 func (e entry) Times() int { return 1 + len(e.Others) }
 
-// Brief is the change that matters most, to be seen without opening the details; nil for none.
+// Brief is the change of a role, which is shown without opening the details; nil for other
+// actions.
 func (e entry) Brief() *change {
 	i := slices.IndexFunc(e.Fields, func(f change) bool { return e.Action == doorward.UserRole && f.Field == "role" && f.Both })
 	if i < 0 {
@@ -59,7 +60,7 @@ func (e entry) Brief() *change {
 	return &e.Fields[i]
 }
 
-// OtherTargets is how many objects besides its own the entry is about.
+// OtherTargets counts the objects of the other events that aren't the entry's own.
 func (e entry) OtherTargets() int {
 	all := map[string]bool{e.Event.Target.ID: true}
 	for _, o := range e.Others {
@@ -77,9 +78,9 @@ type shownEntry struct {
 // Show returns the entry for the template.
 func (trail) Show(f ui.Frame, e entry) shownEntry { return shownEntry{f, e} }
 
-// grouped puts the events of one request that do the same into one entry, at the place of
-// the newest: a change of many people at once is one thing that somebody has done.
-func grouped(all []entry) (groups []entry) {
+// groupByRequest puts the events of one request with the same action and outcome into one
+// entry, at the place of the newest: somebody has changed many people at once.
+func groupByRequest(all []entry) (groups []entry) {
 	type key struct {
 		request string
 		action  doorward.Action
@@ -98,9 +99,9 @@ func grouped(all []entry) (groups []entry) {
 	return groups
 }
 
-// About reports whether to show the target of the event. Sessions, the trail's own tenant
-// and an invitation that was never made are left out.
-func (e entry) About() bool {
+// ShowsTarget reports whether to show the target of the event. Sessions, the trail's own
+// tenant, the actor and an invitation that was never made are left out.
+func (e entry) ShowsTarget() bool {
 	if e.Event.Target.Type == "invitation" && e.Outcome == doorward.Refused && e.Target == e.Event.Target.ID {
 		return false
 	}
@@ -122,7 +123,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	body := trail{pageData: s, pager: r, Export: export(c, chosen), Presets: presets(r.Filter, c.Now()), People: people}
 	for _, v := range doorward.Verbs() {
-		if hasMessage(v.Action) && (happens(v) || string(v.Action) == r.Filter.Get("action")) {
+		if hasMessage(v.Action) && (isInTenantTrail(v) || string(v.Action) == r.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
 		}
 	}
@@ -130,7 +131,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil {
 		body.Items, err = h.entries(ctx, c, found.Items)
 	}
-	if body.Items = grouped(body.Items); err == nil {
+	if body.Items = groupByRequest(body.Items); err == nil {
 		err = body.setLinks(ctx, c, found.Prev, found.Next)
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
@@ -157,10 +158,10 @@ func (h *console) recent(ctx context.Context, c *ui.Call, all ...audit.Filter) (
 	return h.entries(ctx, c, events[:min(len(events), mostRecent)])
 }
 
-// happens reports whether the action can be in a tenant's trail. A permission can if
-// Doorward checks it and some role lacks it, since refusals use that name. Actions on
+// isInTenantTrail reports whether the action can be in a tenant's trail. A permission can
+// if Doorward checks it and some role lacks it, since refusals use that name. Actions on
 // the installation are in its own trail.
-func happens(v doorward.Verb) bool {
+func isInTenantTrail(v doorward.Verb) bool {
 	switch v.Action {
 	case doorward.UserInvite, doorward.UserManage, doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
 		return true
@@ -179,25 +180,25 @@ func auditFilter(f filters) audit.Filter {
 }
 
 // fieldTime is the format of an instant in a datetime-local field (HTML, section
-// 4.10.5.1.7), which has no time zone. Ours are in UTC.
+// 4.10.5.1.7), which has no time zone. The console's fields are in UTC.
 const fieldTime = "2006-01-02T15:04:05"
 
-// typed are the formats of a time in a field, and the duration that each covers.
+// timeFormats are the formats of a time in a field, and the duration that each covers.
 // Browsers leave out zero seconds.
-var typed = []struct {
+var timeFormats = []struct {
 	layout string
-	lasts  time.Duration
+	covers time.Duration
 }{{time.DateOnly, 24 * time.Hour}, {fieldTime, time.Second}, {"2006-01-02T15:04", time.Minute}}
 
-// instant returns the beginning or the end of the typed time, in UTC. Invalid text
-// is returned unchanged; the feature refuses it.
-func instant(text string, ended bool) string {
-	for _, f := range typed {
+// instant returns the beginning or, with atEnd, the end of the typed time, in UTC. Invalid
+// text is returned unchanged; the feature refuses it.
+func instant(text string, atEnd bool) string {
+	for _, f := range timeFormats {
 		t, err := time.Parse(f.layout, text)
 		if err != nil {
 			continue
 		}
-		if end := t.Add(f.lasts); ended && end.Year() < 10_000 { // RFC 3339 years have four digits
+		if end := t.Add(f.covers); atEnd && end.Year() < 10_000 { // RFC 3339 years have four digits
 			t = end
 		}
 		return t.Format(time.RFC3339)
@@ -205,9 +206,9 @@ func instant(text string, ended bool) string {
 	return text
 }
 
-// Clock reports whether the filter is an instant and not a day, which decides the
-// type of its field.
-func (t trail) Clock(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
+// IsInstant reports whether the filter has a time of day, which decides the type of its
+// field.
+func (t trail) IsInstant(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
 // export returns the address of the same part of the trail from the API, as a file.
 func export(c *ui.Call, f filters) string {
@@ -233,7 +234,7 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	}
 	pages := map[string]string{}
 	for _, on := range subjects(events) {
-		if _, looked := pages[on.ID]; looked || on.ID == "" {
+		if _, known := pages[on.ID]; known || on.ID == "" {
 			continue
 		}
 		name, page, err := h.subject(ctx, c, on)
@@ -270,7 +271,7 @@ func (h *console) nameRemoved(ctx context.Context, c *ui.Call, events []doorward
 	all, err := h.app.Audit.Names(ctx, c.Caller, events)
 	for id, n := range all {
 		if names[id] == "" {
-			names[id] = who(doorward.User{Name: n.Name, Email: n.Email})
+			names[id] = displayName(doorward.User{Name: n.Name, Email: n.Email})
 		}
 	}
 	return err
@@ -301,7 +302,7 @@ func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (
 		if err != nil {
 			return "", "", err
 		}
-		return who(u), "/console/people/" + u.ID, nil
+		return displayName(u), "/console/people/" + u.ID, nil
 	case "invitation":
 		inv, err := h.app.Invitations.Get(ctx, c.Caller, on.ID)
 		if err != nil {

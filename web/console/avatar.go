@@ -9,7 +9,7 @@ import (
 // avatar is what stands for a picture of a person.
 type avatar struct{ Name, Email, ID string }
 
-// Initials are the first letters of the first and the last name, or that of the address.
+// Initials are the first letters of the first and the last name, or the first of the address.
 func (a avatar) Initials() string {
 	words := strings.FieldsFunc(a.Name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) })
 	if len(words) == 0 {

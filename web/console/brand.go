@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// picked is the effective accent, the initial value of the colour picker, which
-// can't be empty.
-func picked(c *ui.Call, t doorward.Tenant) string {
+// effectiveAccent is the accent of the tenant's pages, the initial value of the colour
+// picker, which can't be empty.
+func effectiveAccent(c *ui.Call, t doorward.Tenant) string {
 	return cmp.Or(t.Brand.Accent, c.Site().Brand().Accent, ui.DefaultAccent)
 }
 
@@ -24,7 +24,7 @@ func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	accent := strings.TrimSpace(c.Value("accent"))
-	if pick := c.Value("picked"); accent == now.Brand.Accent && pick != "" && pick != picked(c, now) {
+	if pick := c.Value("picked"); accent == now.Brand.Accent && pick != "" && pick != effectiveAccent(c, now) {
 		accent = pick
 	}
 	if ui.IsColour("#" + accent) {
@@ -32,7 +32,7 @@ func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Accent: &accent, Versions: version(c)})
 	c.Revoked(edited.Revocation)
-	return done(c, "/console/settings", "accent", nil), err
+	return redirectDone(c, "/console/settings", "accent", nil), err
 }
 
 func (h *console) setLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -40,9 +40,9 @@ func (h *console) setLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, doorward.Invalid("/logo", "required", "Choose a file.")
 	}
 	_, err := h.app.Tenants.SetLogo(ctx, c.Caller, c.File(), version(c))
-	return done(c, "/console/settings", "logo", nil), err
+	return redirectDone(c, "/console/settings", "logo", nil), err
 }
 
 func (h *console) removeLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return done(c, "/console/settings", "unlogo", nil), h.app.Tenants.RemoveLogo(ctx, c.Caller, version(c))
+	return redirectDone(c, "/console/settings", "unlogo", nil), h.app.Tenants.RemoveLogo(ctx, c.Caller, version(c))
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// drawn returns an image of one colour as a PNG.
-func drawn(w, h int) []byte {
+// solidPNG returns an image of one colour as a PNG.
+func solidPNG(w, h int) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := range w * h {
 		img.Set(i%w, i/w, color.NRGBA{200, 30, 40, 255})
@@ -61,7 +61,7 @@ func logoOf(image []byte) []part { return []part{{"logo", "logo.png", string(ima
 func TestLogoForm(t *testing.T) {
 	h := build(t)
 	admin := h.as(t, "ADMIN")
-	res, page := admin.upload(logoForm, logoOf(drawn(400, 80)))
+	res, page := admin.upload(logoForm, logoOf(solidPNG(400, 80)))
 	if res.StatusCode != http.StatusSeeOther {
 		t.Fatalf("uploading: %d\n%s", res.StatusCode, page)
 	}
@@ -81,23 +81,23 @@ func TestLogoForm(t *testing.T) {
 	lacks(t, (&browser{T: t, server: h.Server, token: ""}).get("/login", http.StatusOK), "/assets/logos/")
 
 	// A square logo is a symbol with the name beside it.
-	if res, page = admin.upload(logoForm, logoOf(drawn(50, 50))); res.StatusCode != http.StatusSeeOther {
+	if res, page = admin.upload(logoForm, logoOf(solidPNG(50, 50))); res.StatusCode != http.StatusSeeOther {
 		t.Fatalf("uploading another: %d\n%s", res.StatusCode, page)
 	}
 	admin.get("/console", http.StatusOK, `width="50" height="50" alt=""> <bdi>Acme</bdi>`)
 	// Two people open the page; the second form must not undo the first.
 	page = admin.get("/console/settings", http.StatusOK)
-	if n := len(hidden.FindAllString(page, -1)); n != 4 {
+	if n := len(versionField.FindAllString(page, -1)); n != 4 {
 		t.Errorf("%d forms carry a version, want all 4", n)
 	}
 	old := part{"version", "", admin.version(page)}
-	if res, page = admin.upload(logoForm, append(logoOf(drawn(60, 50)), old)); res.StatusCode != http.StatusSeeOther {
+	if res, page = admin.upload(logoForm, append(logoOf(solidPNG(60, 50)), old)); res.StatusCode != http.StatusSeeOther {
 		t.Fatalf("uploading a third: %d\n%s", res.StatusCode, page)
 	}
-	if res, page = admin.upload(logoForm, append(logoOf(drawn(60, 50)), old)); res.StatusCode != http.StatusSeeOther {
+	if res, page = admin.upload(logoForm, append(logoOf(solidPNG(60, 50)), old)); res.StatusCode != http.StatusSeeOther {
 		t.Errorf("a second click: %d\n%s", res.StatusCode, page)
 	}
-	res, page = admin.upload(logoForm, append(logoOf(drawn(70, 50)), old))
+	res, page = admin.upload(logoForm, append(logoOf(solidPNG(70, 50)), old))
 	admin.shows("a fourth", res, page, http.StatusPreconditionFailed, []string{"Somebody else has saved these settings", `width="60" height="50"`})
 	admin.post(logoForm+"/remove", url.Values{"version": {old.text}}, http.StatusPreconditionFailed, "Somebody else has saved these settings", "Remove the logo")
 	// Refused for another fault, the form keeps its old version.
@@ -121,7 +121,7 @@ func TestLogoFormRefuses(t *testing.T) {
 		{"a text", "logo", "This is no PNG, JPEG or WebP", http.StatusUnprocessableEntity},
 		{"one byte too many", strings.Repeat("x", doorward.MaxLogoSent+1), "256 KiB at most", http.StatusRequestEntityTooLarge},
 		{"a photo", strings.Repeat("x", 3<<20), "256 KiB at most", http.StatusRequestEntityTooLarge},
-		{"too many pixels", string(drawn(4097, 1)), "too many pixels", http.StatusUnprocessableEntity},
+		{"too many pixels", string(solidPNG(4097, 1)), "too many pixels", http.StatusUnprocessableEntity},
 	} {
 		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", c.file}})
 		admin.shows(c.what, res, page, c.status, []string{c.say, `id="logo-fault"`, `value="60"`})
@@ -133,7 +133,7 @@ func TestLogoFormRefuses(t *testing.T) {
 	}
 	res, page := admin.upload(logoForm, []part{{"lang", "", "de"}})
 	admin.shows("in German", res, page, http.StatusOK, []string{"Einstellungen"})
-	good := string(drawn(3, 2))
+	good := string(solidPNG(3, 2))
 	var many []part
 	for range 20 {
 		many = append(many, part{"x", "", "y"})
@@ -157,12 +157,12 @@ func TestLogoFormRefuses(t *testing.T) {
 		t.Errorf("a form without a boundary: %d", res.StatusCode)
 	}
 	for _, role := range []string{"USER", "VIEWER"} {
-		if res, _ := h.as(t, role).upload(logoForm, logoOf(drawn(3, 2))); res.StatusCode != http.StatusForbidden {
+		if res, _ := h.as(t, role).upload(logoForm, logoOf(solidPNG(3, 2))); res.StatusCode != http.StatusForbidden {
 			t.Errorf("a %s uploads: %d", role, res.StatusCode)
 		}
 	}
 	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
-		if res, _ := admin.upload(logoForm, logoOf(drawn(3, 2)), header...); res.StatusCode != http.StatusForbidden {
+		if res, _ := admin.upload(logoForm, logoOf(solidPNG(3, 2)), header...); res.StatusCode != http.StatusForbidden {
 			t.Errorf("an upload with %q: %d", header, res.StatusCode)
 		}
 	}
@@ -176,7 +176,7 @@ func TestLogoFormRefuses(t *testing.T) {
 func TestAccentForm(t *testing.T) {
 	h := build(t)
 	admin := h.as(t, "ADMIN")
-	shown := func(accent, picked string) {
+	checkShown := func(accent, picked string) {
 		t.Helper()
 		page := admin.get("/console/settings", http.StatusOK, `name="picked" type="color" value="`+picked+`"`)
 		if !regexp.MustCompile(`name="accent"[^>]* value="` + accent + `"`).MatchString(page) {
@@ -191,18 +191,18 @@ func TestAccentForm(t *testing.T) {
 		version := admin.version(admin.get("/console/settings", http.StatusOK))
 		admin.do("/console/settings/accent", url.Values{"accent": {accent}, "picked": {picked}, "version": {version}}, "The colour is saved.")
 	}
-	shown("", "#3b4ccf")
+	checkShown("", "#3b4ccf")
 	choose("", "#3b4ccf") // unchanged
-	shown("", "#3b4ccf")
+	checkShown("", "#3b4ccf")
 	choose("", "#ffd400")
-	shown("#ffd400", "#ffd400")
+	checkShown("#ffd400", "#ffd400")
 	choose("00ff00", "#ffd400")
-	shown("#00ff00", "#00ff00")
+	checkShown("#00ff00", "#00ff00")
 	choose(" #112233 ", "#445566")
-	shown("#112233", "#112233")
+	checkShown("#112233", "#112233")
 	admin.get("/assets/accents/112233.css", http.StatusOK, "--accent: #112233")
 	choose("", "#112233")
-	shown("", "#3b4ccf")
+	checkShown("", "#3b4ccf")
 
 	old := admin.version(admin.get("/console/settings", http.StatusOK))
 	choose("#ffd400", "#3b4ccf")

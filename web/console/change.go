@@ -15,10 +15,10 @@ type change struct {
 	Field   string
 	Label   string // key of the message that names the field; empty for none
 	Was, Is value
-	Both    bool // show the earlier value, too
+	Both    bool // show the earlier value too
 }
 
-// value is the value of a field before or after: the first of these that is set.
+// value is the value of a field before or after a change: the first of these that is set.
 type value struct {
 	Key   string        // of a message
 	Lasts time.Duration // a duration, in words
@@ -30,31 +30,31 @@ type value struct {
 // inWords returns the changes as shown; names maps ids to names.
 func inWords(changes []doorward.Change, names map[string]string) (all []change) {
 	for _, c := range changes {
-		one := change{Field: c.Field, Was: say(c.Field, c.From, names), Is: say(c.Field, c.To, names)}
+		one := change{Field: c.Field, Was: describeValue(c.Field, c.From, names), Is: describeValue(c.Field, c.To, names)}
 		if key := "change." + c.Field; messages()[key] {
 			one.Label = key
 		}
 		if c.Field == "logo" && c.From != "" && c.To != "" {
 			one.Is.Key = "change.otherImage"
 		}
-		one.Both = c.From != "" || empties[c.Field] != ""
+		one.Both = c.From != "" || emptyValues[c.Field] != ""
 		all = append(all, one)
 	}
 	return all
 }
 
-// empties are the messages for empty fields with a special meaning.
-var empties = map[string]string{
+// emptyValues are the messages for fields in which an empty value has a meaning.
+var emptyValues = map[string]string{
 	"allowedEmailDomains": "filter.all",
 	"accent":              "change.inherited",
 	"invitedBy":           "invitations.operator",
 	"allowedIps":          "filter.all",
 }
 
-// say returns the value of a field in words.
-func say(field, text string, names map[string]string) value {
+// describeValue returns the value of a field in words.
+func describeValue(field, text string, names map[string]string) value {
 	if text == "" {
-		return value{Key: cmp.Or(empties[field], "change.nothing")}
+		return value{Key: cmp.Or(emptyValues[field], "change.nothing")}
 	}
 	if key := valueKey(field, text); key != "" {
 		return value{Key: key}
@@ -84,8 +84,8 @@ func say(field, text string, names map[string]string) value {
 	return value{Text: text}
 }
 
-// valueKey is the message for the value of a field, if there is one; a code of a
-// newer version has none. Text that people typed is never looked up.
+// valueKey is the key of the message for the value of a field; empty if there is none, as
+// for a code of a newer version. Text that people typed is never looked up.
 func valueKey(field, text string) string {
 	switch field {
 	case "role", "replacedBy":

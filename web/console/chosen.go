@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// maxChosen is how many rows can be chosen: those of a page at most.
+// maxChosen is how many rows can be chosen at once.
 const maxChosen = 100
 
 // peopleActs and invitationActs are what can be done with the chosen rows, besides giving
@@ -25,8 +25,8 @@ var (
 
 const roleAct = "role:"
 
-// inviteAct sends a new invitation like one that is over, for which it stands in: a
-// revoked one stays revoked.
+// inviteAct sends a new invitation with the data of one that is over. A revoked one stays
+// revoked.
 const inviteAct = "invite"
 
 // chosen is the page that shows the consequences for all chosen rows.
@@ -38,7 +38,7 @@ type chosen struct {
 	Rows []chosenRow
 }
 
-// Key is the act in the keys of messages.
+// Key names the act in the keys of messages.
 func (q chosen) Key() string {
 	if q.Role != "" {
 		return "role"
@@ -49,16 +49,16 @@ func (q chosen) Key() string {
 // Danger reports whether the act takes something away.
 func (q chosen) Danger() bool { return slices.Contains([]string{"suspend", "remove", "revoke"}, q.Act) }
 
-// chosenRow is a chosen person or invitation, and what became of it.
+// chosenRow is a chosen person or invitation, and the result of the act for it.
 type chosenRow struct {
 	ID, Name, Email string
 	Above           bool  // the caller may not change it
 	Affected        ended // what will end
-	Unchanged       bool  // it was so already
+	Unchanged       bool  // it was in the wanted state already
 	Fault           string
 }
 
-// Done reports whether the act has changed this one.
+// Done reports whether the act has changed the row.
 func (r chosenRow) Done() bool { return r.Fault == "" && !r.Unchanged }
 
 const (
@@ -70,18 +70,18 @@ const (
 func (h *console) choosePeople(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenPeople(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
-		return done(c, peoplePath, "none", nil), err
+		return redirectDone(c, peoplePath, "none", nil), err
 	}
 	return ui.View{Page: "chosen", Title: "chosen." + q.Key() + ".title", Body: q}, nil
 }
 
-// chosenPeople reads the form. Who has left since is left out.
+// chosenPeople reads the form. People who have left since are skipped.
 func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err error) {
 	if q.pageData, err = h.pageData(ctx, c); err != nil {
 		return q, err
 	}
 	q.Path, q.Act = peoplePath, c.Value("act")
-	if role, is := strings.CutPrefix(q.Act, roleAct); is && c.Caller.Rules.Has(doorward.Role(role)) {
+	if role, found := strings.CutPrefix(q.Act, roleAct); found && c.Caller.Rules.Has(doorward.Role(role)) {
 		q.Role = doorward.Role(role)
 	}
 	if q.Role == "" && !slices.Contains(peopleActs, q.Act) {
@@ -99,18 +99,18 @@ func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err e
 		on := doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: q.Role}
 		row.Above = !access.CanAt(&c.Caller, c.Now(), doorward.UserManage, on).Allowed
 		if q.Danger() && !row.Above {
-			stake, err := h.app.Overviews.CountAffected(ctx, c.Caller, u)
+			affected, err := h.app.Overviews.CountAffected(ctx, c.Caller, u)
 			if err != nil {
 				return q, err
 			}
-			row.Affected = view(stake)
+			row.Affected = endedOf(affected)
 		}
 		q.Rows = append(q.Rows, row)
 	}
 	return q, nil
 }
 
-// chosenIDs are in the order of the list.
+// chosenIDs returns the ids of the chosen rows, each once, in the order of the form.
 func chosenIDs(c *ui.Call) (all []string) {
 	for _, id := range c.Values("id") {
 		if len(all) < maxChosen && !slices.Contains(all, id) {
@@ -120,18 +120,18 @@ func chosenIDs(c *ui.Call) (all []string) {
 	return all
 }
 
-// changePeople does it, and shows what became of each.
+// changePeople applies the act to the chosen people, and shows the result for each.
 func (h *console) changePeople(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenPeople(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
-		return done(c, peoplePath, "none", nil), err
+		return redirectDone(c, peoplePath, "none", nil), err
 	}
 	b := user.Bulk{Remove: q.Act == "remove"}
 	status := map[string]doorward.UserStatus{"suspend": doorward.UserSuspended, "resume": doorward.UserActive}
-	switch s, is := status[q.Act]; {
+	switch s, ok := status[q.Act]; {
 	case q.Role != "":
 		b.Role = &q.Role
-	case is:
+	case ok:
 		b.Status = &s
 	}
 	outcomes, err := h.app.Users.ChangeAll(ctx, c.Caller, q.ids(), b)
@@ -139,7 +139,7 @@ func (h *console) changePeople(ctx context.Context, c *ui.Call) (ui.View, error)
 		return ui.View{}, err
 	}
 	for i, o := range outcomes {
-		q.Rows[i].Affected, q.Rows[i].Unchanged = view(o.Ended), o.Unchanged
+		q.Rows[i].Affected, q.Rows[i].Unchanged = endedOf(o.Ended), o.Unchanged
 		if q.Rows[i].Fault, err = c.Explain(o.Err); err != nil {
 			return ui.View{}, err
 		}
@@ -154,8 +154,8 @@ func (q chosen) ids() (all []string) {
 	return all
 }
 
-// Undo is the act that takes this one back; empty if there is none. Who was suspended
-// before stays so.
+// Undo is the act that reverses this one for the rows that it has changed; empty if there
+// is none.
 func (q chosen) Undo() string {
 	if !slices.ContainsFunc(q.Rows, chosenRow.Done) {
 		return ""
@@ -167,7 +167,7 @@ func (q chosen) Undo() string {
 func (h *console) chooseInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenInvitations(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
-		return done(c, invitationsPath, "none", nil), err
+		return redirectDone(c, invitationsPath, "none", nil), err
 	}
 	return ui.View{Page: "chosen", Title: "chosen." + q.Key() + ".title", Body: q}, nil
 }
@@ -193,11 +193,12 @@ func (h *console) chosenInvitations(ctx context.Context, c *ui.Call) (q chosen, 
 	return q, nil
 }
 
-// changeInvitations does it, and shows what became of each.
+// changeInvitations applies the act to the chosen invitations, and shows the result for
+// each.
 func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenInvitations(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
-		return done(c, invitationsPath, "none", nil), err
+		return redirectDone(c, invitationsPath, "none", nil), err
 	}
 	act := h.app.Invitations.ResendAll
 	switch q.Act {
@@ -214,7 +215,7 @@ func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, e
 	return ui.View{Page: "outcomes", Body: q, OneLanguage: true}, err
 }
 
-// inviteLike sends invitations like those of the ids.
+// inviteLike sends new invitations with the data of those of the ids.
 func (h *console) inviteLike(ctx context.Context, by doorward.Caller, ids []string) ([]invite.Outcome, error) {
 	offers := make([]invite.Offer, len(ids))
 	for i, id := range ids {
@@ -248,5 +249,5 @@ func (h *console) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if doorward.HasCode(err, doorward.CodeNotFound) { // it has ended by itself
 		err = nil
 	}
-	return done(c, peoplePath+"/"+id, "session", nil), err
+	return redirectDone(c, peoplePath+"/"+id, "session", nil), err
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// edited is the part of a page with a form that edits something. The form has the values
-// that it was made with in the field "was". So if somebody else has changed the object
-// since, what the person changed is kept, and what the form only repeats isn't.
+// edited is the part of a page with a form that edits an object. The field "was" has the
+// values that the form was made with, so that after somebody else's change it is known
+// which values the person has changed: only those are kept.
 type edited struct {
 	Was       string
 	Conflicts []conflict
@@ -26,22 +26,22 @@ type conflict struct {
 	Typed, Stored []string
 }
 
-// conflicted are values of a conflict, for templates.
-type conflicted struct {
+// conflictValues are values of a conflict, for templates.
+type conflictValues struct {
 	Kind   string
 	Values []string
 }
 
 // Of returns the values with their kind.
-func (c conflict) Of(values []string) conflicted { return conflicted{c.Kind, values} }
+func (c conflict) Of(values []string) conflictValues { return conflictValues{c.Kind, values} }
 
-// Minutes is a duration; text that is no number is none.
-func (conflicted) Minutes(text string) time.Duration {
+// Minutes returns the duration of a number of minutes; 0 for other text.
+func (conflictValues) Minutes(text string) time.Duration {
 	n, _ := strconv.Atoi(text)
 	return time.Duration(n) * time.Minute
 }
 
-// editedField is a field of such a form.
+// editedField is a field of a form that edits an object.
 type editedField struct {
 	name, label, kind string
 	now               []string // as stored
@@ -86,8 +86,9 @@ func sorted(all []string) []string {
 	return all
 }
 
-// The fields that remember, for the page in another language, that somebody else's change
-// was met, and which fields both have changed.
+// Hidden fields, which also keep the state of the form for the page in another language: the
+// values that it was made with, whether it was refused because of somebody else's change,
+// and the names of the fields that both have changed.
 const (
 	wasField      = "was"
 	staleField    = "stale"
@@ -96,9 +97,10 @@ const (
 
 // keepTyped prepares a form that is shown again. After somebody else's change it keeps what
 // the person changed, takes the current value of all else, and has the current version: sent
-// again, it replaces what is shown as a conflict, and undoes nothing else. A page with
-// several forms calls it for each; the first field says which of them was sent.
-func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited, shown string) {
+// again, it replaces what is shown as a conflict, and undoes nothing else. It returns the
+// note for the page in another language, and otherwise "". A page with several forms calls
+// it for each; the first field says which of them was sent.
+func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited, notice string) {
 	now := url.Values{"_": {"1"}} // never empty, so that the values of empty fields are known
 	for _, f := range fields {
 		now[f.name] = f.now
@@ -109,14 +111,14 @@ func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited
 		c.Preset("version", version)
 		c.Preset(staleField, "1")
 		if isSent {
-			meet(c, fields)
+			mergeChanges(c, fields)
 			c.Preset(wasField, e.Was)
 		}
 	} else if c.Value(staleField) != "" {
-		shown = note
+		notice = note
 	}
 	if !isSent {
-		return e, shown
+		return e, notice
 	}
 	if was := c.Value(wasField); was != "" {
 		e.Was = was
@@ -126,11 +128,12 @@ func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited
 			e.Conflicts = append(e.Conflicts, conflict{f.label, f.kind, f.typed, f.now})
 		}
 	}
-	return e, shown
+	return e, notice
 }
 
-// meet takes over what only somebody else has changed, and remembers what both have.
-func meet(c *ui.Call, fields []editedField) {
+// mergeChanges takes over the fields that only somebody else has changed, and keeps the names
+// of those that both have changed. A form without earlier values counts as changed by both.
+func mergeChanges(c *ui.Call, fields []editedField) {
 	was, err := url.ParseQuery(c.Value(wasField))
 	known := err == nil && len(was) > 0
 	var both []string

@@ -11,7 +11,7 @@
 //
 //	overview.go     figures of the tenant; the chart of sign-ins
 //	people.go       the list of people, one person with sessions
-//	act.go          role, suspension, sign-out, removal: confirmed, then done
+//	act.go          role, suspension, sign-out, second factors, removal: confirmed, then done
 //	chosen.go       several people or invitations at once; one session of a member
 //	invitations.go  the list of invitations, one invitation
 //	invite.go       inviting one or many
@@ -26,14 +26,17 @@
 //	plan.go         policies: what a text would change
 //	explain.go      why somebody may do something, or may not
 //	audit.go        the audit trail
+//	change.go       the trail: changes in words
 //	operator.go     /operator, where the operator reads the installation's own trail
-//	pick.go         the trail: people by name, presets
+//	pick.go         the trail: people by name, presets of filters
 //	permission.go   permissions to choose from
 //	field.go        fields of forms
-//	conflict.go     forms that meet somebody else's change
+//	conflict.go     forms of an object that somebody else has changed
 //	duration.go     settings in minutes, hours or days
 //	settings.go     settings; closing the tenant
+//	demand.go       settings: whom a demand for second factors concerns
 //	brand.go        colour and logo
+//	avatar.go       what stands for pictures of people
 //	list.go         filters and pages of lists
 //	nav.go          the navigation: groups of links, each with the permission it needs
 package console
@@ -154,12 +157,13 @@ func Routes(a *app.App) []front.Route {
 	}...)
 }
 
-// get is the route of a page.
+// get returns the route of a page.
 func get(path string, g front.Guard, show page, filters ...string) front.Route {
 	return front.On("GET "+path, g, set.Show(withTenantStyle(show)), front.Doc{Query: filterParameters(filters)})
 }
 
-// post is the route of a form; again shows it again with its faults.
+// post returns the route of a form on the page with the path at; again shows the form again,
+// with its faults.
 func post(path, at string, g front.Guard, take, again page) front.Route {
 	return front.On("POST "+path, g, set.Take(at, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
 }
@@ -197,17 +201,16 @@ func autoRefresh(c *ui.Call, v ui.View) ui.View {
 	return v
 }
 
-// pageData is common to all pages: the tenant, what the last action ended, and the
-// part of a list that the person came from.
+// pageData is common to all pages.
 type pageData struct {
 	Tenant doorward.Tenant
-	Ended  *ended
-	Count  int // how many were changed, for actions on several
-	List   string
+	Ended  *ended          // what the last action has ended; nil for none
+	Count  int             // how many were changed, for actions on several
+	List   string          // query of the list that the person came from
 	Others []doorward.User // the caller's memberships in other tenants
 }
 
-// RoleAbout is what the tenant says about a role of its own; empty if it says nothing.
+// RoleAbout is the tenant's description of a role of its own; empty for none.
 func (pageData) RoleAbout(f ui.Frame, r doorward.Role) string {
 	if g := f.Caller.Rules.Grant(r); g != nil {
 		return g.About
@@ -219,17 +222,17 @@ func (pageData) RoleAbout(f ui.Frame, r doorward.Role) string {
 // list.
 const listQuery = "list"
 
-// listAt is the query of the list that the request came from, reduced to known
+// listQueryOf returns the query of the list that the request came from, reduced to known
 // parameters.
-func listAt(c *ui.Call) string {
+func listQueryOf(c *ui.Call) string {
 	text := c.Value(listQuery)
 	if text == "" {
 		text = c.R.URL.Query().Get(listQuery)
 	}
-	asked, _ := url.ParseQuery(text) // invalid parts are left out
+	sent, _ := url.ParseQuery(text) // invalid parts are left out
 	kept := url.Values{}
 	for _, name := range append([]string{"cursor", "before"}, slices.Concat(peopleFilters, invitationFilters, keyFilters, deliveryFilters)...) {
-		if value := asked.Get(name); value != "" {
+		if value := sent.Get(name); value != "" {
 			kept.Set(name, value)
 		}
 	}
@@ -244,11 +247,10 @@ func (s pageData) Up() string {
 	return "?" + s.List
 }
 
-// Along returns the query that a link passes along, so that its page can link back to the
-// list.
-func (s pageData) Along() string { return along(s.List) }
+// KeepList returns the query of a link whose page can link back to the list.
+func (s pageData) KeepList() string { return keepList(s.List) }
 
-func along(list string) string {
+func keepList(list string) string {
 	if list == "" {
 		return ""
 	}
@@ -261,18 +263,18 @@ func (s pageData) tenantShown() doorward.Tenant { return s.Tenant }
 // ended counts what has ended or will end; Taken are keys that got another owner instead.
 type ended struct{ Sessions, Keys, Taken, Invitations int }
 
-func view(e doorward.Ended) ended {
+func endedOf(e doorward.Ended) ended {
 	return ended{int(e.Sessions), int(e.APIKeys), int(e.APIKeysTransferred), int(e.Invitations)}
 }
 
 func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
 	t, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
-	s := pageData{Tenant: t, Count: number(c, "count"), List: listAt(c)}
+	s := pageData{Tenant: t, Count: queryNumber(c, "count"), List: listQueryOf(c)}
 	if err == nil {
 		s.Others, err = h.otherTenants(ctx, c)
 	}
 	if c.R.URL.Query().Has("sessions") {
-		s.Ended = &ended{number(c, "sessions"), number(c, "keys"), number(c, "taken"), number(c, "invitations")}
+		s.Ended = &ended{queryNumber(c, "sessions"), queryNumber(c, "keys"), queryNumber(c, "taken"), queryNumber(c, "invitations")}
 	}
 	return s, err
 }
@@ -286,8 +288,8 @@ func (h *console) otherTenants(ctx context.Context, c *ui.Call) ([]doorward.User
 	}), err
 }
 
-// number returns a number in the query. A crafted link can't inject text.
-func number(c *ui.Call, name string) int {
+// queryNumber returns a number in the query, 0 for none: a crafted link can't inject text.
+func queryNumber(c *ui.Call, name string) int {
 	n, err := strconv.Atoi(c.R.URL.Query().Get(name))
 	if err != nil {
 		return 0
@@ -295,17 +297,17 @@ func number(c *ui.Call, name string) int {
 	return max(n, 0)
 }
 
-// done redirects to the path, where the page says what was done and what has ended.
-func done(c *ui.Call, path, what string, counts *ended) ui.View {
-	q := outcome(what, counts)
-	if list := listAt(c); list != "" {
+// redirectDone redirects to the path, where the page says what was done and what has ended.
+func redirectDone(c *ui.Call, path, what string, counts *ended) ui.View {
+	q := noticeQuery(what, counts)
+	if list := listQueryOf(c); list != "" {
 		q.Set(listQuery, list)
 	}
 	return c.To(path + "?" + q.Encode())
 }
 
-// outcome returns the query by which the next page shows what was done.
-func outcome(what string, counts *ended) url.Values {
+// noticeQuery returns the query by which the next page shows what was done.
+func noticeQuery(what string, counts *ended) url.Values {
 	q := url.Values{"done": {what}}
 	if counts != nil {
 		q.Set("sessions", strconv.Itoa(counts.Sessions))
@@ -320,8 +322,8 @@ func outcome(what string, counts *ended) url.Values {
 	return q
 }
 
-// who returns the name of a member, or else the address.
-func who(u doorward.User) string {
+// displayName returns the name of a member, or else the address.
+func displayName(u doorward.User) string {
 	if u.Name != "" {
 		return u.Name
 	}

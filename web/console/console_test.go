@@ -21,9 +21,10 @@ type browser struct {
 	*testing.T
 	server *doorwardtest.Server
 	token  string
-	notice string // value of the cookie that says what a redirect has done
+	notice string // value of the cookie that says what was done before a redirect
 }
 
+// open returns the browser of a signed-in person.
 func open(t *testing.T, s *doorwardtest.Server, p *doorwardtest.Person) *browser {
 	return &browser{T: t, server: s, token: p.Token()}
 }
@@ -82,6 +83,7 @@ func (b *browser) post(path string, form url.Values, status int, want ...string)
 	return body
 }
 
+// shows requires the status and each of the texts in an answer.
 func (b *browser) shows(what string, res *http.Response, body string, status int, want []string) {
 	b.Helper()
 	if res.StatusCode != status {
@@ -94,7 +96,7 @@ func (b *browser) shows(what string, res *http.Response, body string, status int
 	}
 }
 
-// do sends a form that must redirect, and returns the page behind the redirect.
+// do sends a form that must redirect, and requires the texts on the page after the redirect.
 func (b *browser) do(path string, form url.Values, want ...string) string {
 	b.Helper()
 	res, body := b.ask("POST", path, form)
@@ -104,12 +106,12 @@ func (b *browser) do(path string, form url.Values, want ...string) string {
 	return b.get(res.Header.Get("Location"), http.StatusOK, want...)
 }
 
-var hidden = regexp.MustCompile(`<input type="hidden" name="version" value="([^"]+)">`)
+var versionField = regexp.MustCompile(`<input type="hidden" name="version" value="([^"]+)">`)
 
 // version returns the version in the form of the page.
 func (b *browser) version(page string) string {
 	b.Helper()
-	m := hidden.FindStringSubmatch(page)
+	m := versionField.FindStringSubmatch(page)
 	if m == nil {
 		b.Fatalf("no version on\n%s", page)
 	}
@@ -121,14 +123,15 @@ func (b *browser) again(page, path, language string, want ...string) string {
 	b.Helper()
 	_, foot, _ := strings.Cut(page, `<footer`)
 	form := url.Values{"lang": {language}}
-	for _, m := range sent.FindAllStringSubmatch(foot, -1) {
+	for _, m := range sentField.FindAllStringSubmatch(foot, -1) {
 		form.Add(html.UnescapeString(m[1]), html.UnescapeString(m[2]))
 	}
 	return b.post(path, form, http.StatusOK, want...)
 }
 
-var sent = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
+var sentField = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
 
+// lacks requires that the page has none of the texts.
 func lacks(t *testing.T, page string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -146,6 +149,7 @@ type fixture struct {
 	other  *doorwardtest.Person
 }
 
+// build starts a server with a fixture.
 func build(t *testing.T, options ...doorwardtest.Option) fixture {
 	s := doorwardtest.Start(t, options...)
 	acme := s.Tenant("Acme")
@@ -158,7 +162,7 @@ func build(t *testing.T, options ...doorwardtest.Option) fixture {
 
 func (h fixture) as(t *testing.T, role string) *browser { return open(t, h.Server, h.people[role]) }
 
-// Each role's view: the status of each page, and whether it has a form.
+// The status of each page for each role, and whether it has a form.
 func TestPagesByRole(t *testing.T) {
 	h := build(t)
 	inv, key := invitationOf(t, h), keyOf(t, h, nil)
@@ -295,7 +299,8 @@ func TestFormsByRole(t *testing.T) {
 	}
 }
 
-// keyOf creates an API key with the values, unless they name others, that it needs.
+// keyOf creates an API key with the values, and defaults for its name and permissions, and
+// returns its id.
 func keyOf(t *testing.T, h fixture, values map[string]any) string {
 	t.Helper()
 	body := map[string]any{"name": "Shop", "permissions": []string{"message.send"}}
@@ -308,6 +313,7 @@ func keyOf(t *testing.T, h fixture, values map[string]any) string {
 	return id
 }
 
+// invitationOf sends an invitation to new@acme.example and returns its id.
 func invitationOf(t *testing.T, h fixture) string {
 	t.Helper()
 	_, body := h.tenant.Owner.Post("/api/v2/auth/invite", map[string]any{"email": "new@acme.example", "role": "USER"})

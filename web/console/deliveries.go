@@ -17,15 +17,15 @@ import (
 type attempt struct {
 	doorward.DeliveryAttempt
 	N       int    // from 1
-	Kind    string // delivered, refused (it answered something else than 2xx) or silent
-	Why     string // key of the message that says why there is no answer; empty: Error says it
+	Kind    string // delivered, refused (the answer was not 2xx) or silent (there was none)
+	Why     string // key of the message that says why there is no answer; empty: show Error
 	Headers []header
 }
 
 // header is a line of a request.
 type header struct{ Name, Value string }
 
-// silences are the messages for what an attempt says of why there is no answer.
+// silences are the keys of the messages for the errors of attempts without an answer.
 var silences = map[string]string{
 	webhook.NotAllowed: "hooks.silent.address", webhook.Late: "hooks.silent.late", webhook.LateForTest: "hooks.silent.test",
 	webhook.Cancelled: "hooks.silent.cancelled", webhook.Unresolved: "hooks.silent.name", webhook.NotAccepted: "hooks.silent.refused",
@@ -87,7 +87,7 @@ type attemptChart struct {
 	Middle, Most               int64 // milliseconds: the median and the longest
 }
 
-// attemptBar is one attempt. Its height is that of the logarithm of the time, so that an
+// attemptBar is one attempt. Its height grows with the logarithm of the time, so that an
 // answer after 15 s doesn't flatten all others.
 type attemptBar struct {
 	attempt
@@ -95,10 +95,10 @@ type attemptBar struct {
 	Y, Height int
 }
 
-// barsMost is how many attempts are shown.
-const barsMost = 100
+// maxBars is how many attempts the chart shows.
+const maxBars = 100
 
-// The height of a bar for no time, and the time of the highest.
+// The height of a bar for 0 ms, and the time in milliseconds of a bar of the full height.
 const leastHeight, highestMs = 6, 15_000
 
 func chartOf(all []doorward.WebhookDelivery) (c attemptChart) {
@@ -108,7 +108,7 @@ func chartOf(all []doorward.WebhookDelivery) (c attemptChart) {
 		}
 	}
 	slices.SortStableFunc(c.Bars, func(a, b attemptBar) int { return a.At.Compare(b.At) })
-	c.Bars = c.Bars[max(0, len(c.Bars)-barsMost):]
+	c.Bars = c.Bars[max(0, len(c.Bars)-maxBars):]
 	var times []int64
 	for i := range c.Bars {
 		b := &c.Bars[i]
@@ -196,5 +196,5 @@ func (h *console) retryDelivery(ctx context.Context, c *ui.Call) (ui.View, error
 		return ui.View{}, err
 	}
 	err = h.app.Webhooks.Retry(ctx, c.Caller, id)
-	return done(c, webhooksPath+"/"+hook+"/deliveries/"+id, "retried", nil), err
+	return redirectDone(c, webhooksPath+"/"+hook+"/deliveries/"+id, "retried", nil), err
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // demand is the page that says whom a demand for second factors concerns, before the
-// settings are saved. It sends their form once more.
+// settings are saved. It sends the form of the settings again, as confirmed.
 type demand struct {
 	pageData
 	Preview tenant.DemandPreview
-	More    int // people who are not shown
-	AtOnce  bool
+	More    int  // people who are not shown
+	AtOnce  bool // without days of grace
 }
 
 func (h *console) askDemand(ctx context.Context, c *ui.Call, preview tenant.DemandPreview, err error) (ui.View, error) {

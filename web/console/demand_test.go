@@ -9,9 +9,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// Before a demand for second factors is saved, a page says whom it concerns, and saves
-// nothing; who has a factor is not among them. A change that concerns nobody new is saved
-// at once.
+// Before a demand for second factors is saved, a page says whom it concerns: people in the
+// chosen roles. Nothing is saved yet. A change that concerns nobody new is saved at once.
 func TestDemandIsPreviewed(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
@@ -26,19 +25,19 @@ func TestDemandIsPreviewed(t *testing.T) {
 		t.Helper()
 		return owner.post("/console/settings", form, status, words...)
 	}
-	mfa := func() bool {
+	isDemanded := func() bool {
 		_, body := acme.Owner.Get("/api/v2/tenant")
 		return strings.Contains(string(body), `"mfa":"required"`)
 	}
 	page := send(http.StatusOK, "Demand a second factor?", "1 member that this covers", "User: 1", "ann@acme.example", "without one until", "1 session without a second factor ends then", `name="mfaGraceDays" value="7"`)
-	if strings.Contains(page, "vera@") || mfa() {
+	if strings.Contains(page, "vera@") || isDemanded() {
 		t.Error("the page shows others, or has saved the demand")
 	}
 	form.Set("mfaGraceDays", "0")
 	send(http.StatusOK, "no days of grace", "1 session without a second factor ends at once")
 	form.Set("confirmed", "1")
 	send(http.StatusSeeOther)
-	if !mfa() {
+	if !isDemanded() {
 		t.Error("the demand is not saved")
 	}
 	form.Del("confirmed")

@@ -40,10 +40,10 @@ func (duration) UnitKey(unit int64) string { return "unit." + strconv.FormatInt(
 // Lasting is a number of minutes as a duration.
 func (duration) Lasting(minutes int64) time.Duration { return time.Duration(minutes) * time.Minute }
 
-// durationOf returns the setting as the form has it, or else as it is, in the greatest unit
-// in which it is a whole number.
+// durationOf returns the setting as the form has it, or else its effective value, in the
+// greatest unit in which that is a whole number.
 func durationOf(f ui.Frame, n tenant.Number) duration {
-	value, unit := split(n.Effective)
+	value, unit := splitUnit(n.Effective)
 	d := duration{n, strconv.FormatInt(value, 10), unit, f.Faults[n.Name]}
 	if f.Form.Has(n.Name) {
 		d.Value, d.Unit = f.Form.Get(n.Name), 1
@@ -54,7 +54,8 @@ func durationOf(f ui.Frame, n tenant.Number) duration {
 	return d
 }
 
-func split(minutes int64) (value, unit int64) {
+// splitUnit returns minutes in the greatest unit in which they are a whole number.
+func splitUnit(minutes int64) (value, unit int64) {
 	for _, u := range slices.Backward(units) {
 		if minutes > 0 && minutes%u == 0 {
 			return minutes / u, u
@@ -63,7 +64,7 @@ func split(minutes int64) (value, unit int64) {
 	return minutes, 1
 }
 
-// numberIn returns the number in the field of a setting, of a duration in minutes.
+// numberIn returns the number in the field of a setting; durations in minutes.
 func numberIn(c *ui.Call, of tenant.Number) (int64, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(c.Value(of.Name)), 10, 32)
 	unit := int64(1)
@@ -76,7 +77,7 @@ func numberIn(c *ui.Call, of tenant.Number) (int64, error) {
 	return n * unit, err
 }
 
-// typedMinutes is a duration as sent, in minutes; what is no number is as typed.
+// typedMinutes is a duration as sent, in minutes; other text than a number as typed.
 func typedMinutes(c *ui.Call, name string) []string {
 	n, err := numberIn(c, tenant.Number{Name: name})
 	if err != nil {
@@ -87,8 +88,8 @@ func typedMinutes(c *ui.Call, name string) []string {
 
 // setMinutes puts a duration into its two fields.
 func setMinutes(c *ui.Call, name string, to []string) {
-	minutes, _ := strconv.ParseInt(strings.Join(to, ""), 10, 64) // it is a stored one
-	value, unit := split(minutes)
+	minutes, _ := strconv.ParseInt(strings.Join(to, ""), 10, 64) // a stored value is valid
+	value, unit := splitUnit(minutes)
 	c.Preset(name, strconv.FormatInt(value, 10))
 	c.Preset(name+unitSuffix, strconv.FormatInt(unit, 10))
 }

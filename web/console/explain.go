@@ -24,7 +24,7 @@ const (
 	policyPath  = "/console/policy"
 )
 
-// explainPage says why somebody may do something, or may not.
+// explainPage says why a person or a key may do something, or may not.
 type explainPage struct {
 	pageData
 	Actions []policyAction
@@ -44,7 +44,7 @@ type explained struct {
 	Text string
 }
 
-// Granted reports whether the role grants the action, so that something else refuses it.
+// Granted reports whether the role grants the action.
 func (e explained) Granted() bool { return len(e.GrantedBy) > 0 }
 
 // Resource is the type of the chosen action's resource; empty for the tenant.
@@ -75,7 +75,7 @@ func (h *console) explain(ctx context.Context, c *ui.Call) (ui.View, error) {
 // answer fills in the answer, or what is wrong with the question.
 func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err error) {
 	question := policy.Question{Action: doorward.Action(p.Action), OwnActions: true, Context: policy.Context{IP: p.IP}}
-	if p.Wrong = p.read(&question); p.Wrong != "" {
+	if p.Wrong = p.readQuestion(&question); p.Wrong != "" {
 		return nil
 	}
 	var on doorward.Object
@@ -104,13 +104,14 @@ func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err e
 	case err != nil:
 		return err
 	}
-	a.Text, err = h.textAt(ctx, c, question.Version)
+	a.Text, err = h.policyTextPath(ctx, c, question.Version)
 	p.Answer = &a
 	return err
 }
 
-// read reads the fields, and returns the key of the message about one that can't be read.
-func (p *explainPage) read(q *policy.Question) (wrong string) {
+// readQuestion reads the fields, and returns the key of the message about one that can't be
+// read; empty for none.
+func (p *explainPage) readQuestion(q *policy.Question) (wrong string) {
 	if _, err := netip.ParseAddr(p.IP); p.IP != "" && err != nil {
 		return "keys.try.noaddress"
 	}
@@ -160,9 +161,9 @@ func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doo
 	return doorward.Object{}, err
 }
 
-// textAt is the path of the page with the text of a version of the policies; 0: the version
-// that is enforced now.
-func (h *console) textAt(ctx context.Context, c *ui.Call, version int64) (string, error) {
+// policyTextPath is the path of the page with the text of a version of the policies; 0 means
+// the version that is enforced now.
+func (h *console) policyTextPath(ctx context.Context, c *ui.Call, version int64) (string, error) {
 	if version == 0 {
 		now, err := h.app.Policies.Current(ctx, c.Caller)
 		if err != nil || now.Mode != policy.Observes {
@@ -177,8 +178,8 @@ func (h *console) textAt(ctx context.Context, c *ui.Call, version int64) (string
 // explained, as for sign-ins and the operator's actions.
 func explainLink(c *ui.Call, e doorward.Event) string {
 	verb, known := c.Caller.Rules.Model().Lookup(e.Action)
-	asks := e.ActorType == doorward.ByUser || e.ActorType == doorward.ByKey
-	if e.Outcome != doorward.Refused || !asks || !known || verb.By != doorward.ByRole || !c.Can(doorward.PolicyRead) {
+	isCaller := e.ActorType == doorward.ByUser || e.ActorType == doorward.ByKey
+	if e.Outcome != doorward.Refused || !isCaller || !known || verb.By != doorward.ByRole || !c.Can(doorward.PolicyRead) {
 		return ""
 	}
 	q := url.Values{"who": {e.ActorID}, "action": {string(e.Action)}, "time": {e.At.UTC().Format(fieldTime)}}

@@ -80,7 +80,7 @@ func TestRefusalLeadsToItsExplanation(t *testing.T) {
 	h.people["ADMIN"].Post("/api/v2/auth/invite", map[string]any{"email": "x@acme.example", "role": "USER"})
 	b := h.as(t, "OWNER")
 	page := b.get("/console/audit?outcome=refused", http.StatusOK, "A policy of the organisation refuses it")
-	b.get(html.UnescapeString(b.found(whyLink, page)), http.StatusOK, "Refused (user.invite)", "no-inviting", `value="127.0.0.1"`, "#L1")
+	b.get(html.UnescapeString(b.findOn(whyLink, page)), http.StatusOK, "Refused (user.invite)", "no-inviting", `value="127.0.0.1"`, "#L1")
 	lacks(t, b.get("/console/audit?outcome=done", http.StatusOK), "Why?")
 }
 

@@ -23,9 +23,9 @@ func optionalNumber(c *ui.Call, name string, faults []doorward.FieldError) (*int
 	return &n, faults
 }
 
-// ofField moves the faults of a list's items to the field with the list, and others to the
-// field that has another name here.
-func ofField(err error) error {
+// moveItemFaults moves the faults of a list's items to the field with the list, and those of
+// fields with another name here to that name.
+func moveItemFaults(err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || len(e.Fields) == 0 {
 		return err
@@ -43,5 +43,5 @@ func ofField(err error) error {
 }
 
 // fieldNames are the names of fields that differ from those of the API: the owner is an
-// address here, and invitations have other limits for their days.
+// address here, and expiresInDays is the field of invitations, which have other limits.
 var fieldNames = map[string]string{"ownerId": "owner", "expiresInDays": "days"}

@@ -30,9 +30,9 @@ type listedInvitation struct {
 // Avatar stands for a picture.
 func (i listedInvitation) Avatar() avatar { return avatar{i.Name, i.Email, i.ID} }
 
-// Awaited reports whether the mail's delivery still matters: the invitation can
-// still be accepted.
-func (i listedInvitation) Awaited() bool {
+// ShowsDelivery reports whether the mail's delivery still matters: the invitation can be
+// accepted, or has expired and can be sent again.
+func (i listedInvitation) ShowsDelivery() bool {
 	return i.State == doorward.InvitationPending || i.State == doorward.InvitationExpired
 }
 
@@ -52,8 +52,8 @@ type invitations struct {
 	Export     string // link to the file
 }
 
-// Narrowed reports whether a filter is in use that a narrow screen hides behind a button.
-func (i invitations) Narrowed() bool { return i.Filter.Uses("status", "delivery") }
+// UsesFolded reports whether a filter is in use that a narrow screen hides behind a button.
+func (i invitations) UsesFolded() bool { return i.Filter.Uses("status", "delivery") }
 
 func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
@@ -83,7 +83,7 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 type invitation struct {
 	pageData
 	Invitation listedInvitation
-	Inviter    string // empty: the operator of the installation, or somebody who has left
+	Inviter    string // empty: the operator of the installation, a service, or somebody who has left
 	Left       bool   // the inviter isn't in the tenant any more
 }
 
@@ -106,7 +106,7 @@ func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
 		if body.Left = doorward.HasCode(err, doorward.CodeNotFound); err != nil && !body.Left {
 			return ui.View{}, err
 		}
-		body.Inviter = who(by)
+		body.Inviter = displayName(by)
 	}
 	return ui.View{Page: "invitation", Body: body}, nil
 }
@@ -116,7 +116,7 @@ func (h *console) resend(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil {
 		_, err = h.app.Invitations.Resend(ctx, c.Caller, id)
 	}
-	return done(c, "/console/invitations/"+id, "resent", nil), err
+	return redirectDone(c, "/console/invitations/"+id, "resent", nil), err
 }
 
 func (h *console) revoke(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -124,5 +124,5 @@ func (h *console) revoke(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil {
 		err = h.app.Invitations.Revoke(ctx, c.Caller, id)
 	}
-	return done(c, "/console/invitations/"+id, "revoked", nil), err
+	return redirectDone(c, "/console/invitations/"+id, "revoked", nil), err
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// maxInvited is how many people can be invited at once, as in the API: as many as fit
-// into the time limit of a request.
+// maxInvited is how many people can be invited at once, as in the API: so many can be
+// invited within the time limit of a request.
 const maxInvited = 100
 
 // newInvitation is the form.
@@ -45,8 +45,8 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	return ui.View{Page: "invite", Scripts: []string{"draft.js"}, Body: body, Wide: true}, nil
 }
 
-// invite sends what was read of the text. Lines that are wrong or refused are shown as a
-// preview, to be corrected.
+// invite sends invitations to the people in the text. Lines that are wrong or refused are
+// shown as a preview, to be corrected.
 func (h *console) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
 	rows := parsePeople(c.Value("people"), c.Caller.Rules)
 	if err := checkInvite(c, len(rows)); err != nil {
@@ -112,8 +112,8 @@ func splitLine(line string) (name, email string) {
 	return strings.Trim(before, ` "'`), strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), ">"))
 }
 
-// whyNot returns the key of the message for a refused line.
-func whyNot(err error) string {
+// refusalKey returns the key of the message for a refused line.
+func refusalKey(err error) string {
 	var e *doorward.Error
 	if !errors.As(err, &e) {
 		return "left.later"

@@ -37,7 +37,7 @@ func (h *console) endPreviousSecret(ctx context.Context, c *ui.Call) (ui.View, e
 	}
 	revocation, err := h.app.APIKeys.EndPrevious(ctx, c.Caller, id)
 	c.Revoked(revocation)
-	return done(c, "/console/keys/"+id, "previous", nil), err
+	return redirectDone(c, "/console/keys/"+id, "previous", nil), err
 }
 
 // keyAction is an action on a key that is confirmed first.
@@ -63,7 +63,7 @@ func setKeyStatus(status doorward.APIKeyStatus) func(context.Context, *console, 
 	}
 }
 
-// keyQuestion is the page that asks for confirmation.
+// keyQuestion is the page that asks to confirm an action on a key.
 type keyQuestion struct {
 	pageData
 	Key    apiKey
@@ -97,5 +97,5 @@ func (h *console) actOnKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	revocation, err := act.do(ctx, h, c, id)
 	c.Revoked(revocation)
-	return done(c, "/console/keys/"+id, "key-"+name, nil), err
+	return redirectDone(c, "/console/keys/"+id, "key-"+name, nil), err
 }

@@ -28,7 +28,7 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := newKey{pageData: s, Role: asked(c), keyLimits: h.keyLimits()}
+	body := newKey{pageData: s, Role: requestedRole(c), keyLimits: h.keyLimits()}
 	if !c.Caller.Rules.Has(body.Role) || body.Role == doorward.RoleOwner {
 		body.Role = defaultKeyRole
 	}
@@ -44,7 +44,7 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "keynew", Body: body, Wide: true}, nil
 }
 
-// keySecret is the only page that shows a secret.
+// keySecret is the only page that shows the secret of a key.
 type keySecret struct {
 	pageData
 	Key     apiKey
@@ -70,7 +70,7 @@ func (h *console) createKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	draft.OwnerID = ownerID
 	k, secret, err := h.app.APIKeys.Create(ctx, c.Caller, draft)
 	if err != nil {
-		return ui.View{}, ofField(err)
+		return ui.View{}, moveItemFaults(err)
 	}
 	return h.showSecret(ctx, c, k, secret.Reveal(), false)
 }

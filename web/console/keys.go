@@ -22,12 +22,12 @@ var keyStatuses = []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKey
 // apiKey is an API key as the pages show it.
 type apiKey struct {
 	doorward.APIKey
-	State    doorward.APIKeyStatus // now
-	Owner    string                // name or address; empty for somebody who has left
-	Email    string                // of the owner
-	Managed  bool                  // the caller may change it
-	Earlier  *doorward.PreviousSecret
-	EndsSoon bool // within a week
+	State    doorward.APIKeyStatus    // now
+	Owner    string                   // name or address; empty for somebody who has left
+	Email    string                   // of the owner
+	Managed  bool                     // the caller may change it
+	Earlier  *doorward.PreviousSecret // nil unless one is valid beside the present secret
+	EndsSoon bool                     // within a week
 	now      time.Time
 }
 
@@ -68,7 +68,7 @@ func (h *console) apiKey(ctx context.Context, c *ui.Call, k doorward.APIKey) (ap
 	if doorward.HasCode(err, doorward.CodeNotFound) {
 		return one, nil
 	}
-	one.Owner, one.Email = who(owner), owner.Email
+	one.Owner, one.Email = displayName(owner), owner.Email
 	return one, err
 }
 
@@ -123,7 +123,7 @@ type keyPage struct {
 	Try     *trial       // nil: nothing was tried
 }
 
-// graces are the hours to choose from after a rotation.
+// graces are the hours to choose from for which the earlier secret stays valid.
 var graces = []int{0, 1, doorward.APIKeyGraceHours, 72, doorward.APIKeyGraceHoursMax}
 
 func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -140,7 +140,7 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Value("name") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body := keyPage{pageData: s, edited: typed, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: tried(c, k)}
+	body := keyPage{pageData: s, edited: typed, keyLimits: h.keyLimits(), Key: k, Groups: permissionGroups(k.Rules, k.Role, chosen), Graces: graces, Try: trialOf(c, k)}
 	for _, v := range k.Rules.Model().Verbs() {
 		if v.IsPermission() && !v.NoKeys {
 			body.Actions = append(body.Actions, describe(k.Rules, v.Action))
@@ -193,7 +193,7 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	var faults []doorward.FieldError
 	e.Days, faults = optionalNumber(c, "days", faults)
 	e.PerSecond, faults = optionalNumber(c, "perSecond", faults)
-	if c.Value("owner") != "" { // somebody who has left may stay the owner
+	if c.Value("owner") != "" { // empty: the owner stays, who may have left
 		ownerID, wrong, err := h.ownerOf(ctx, c, faults)
 		if err != nil {
 			return ui.View{}, err
@@ -205,7 +205,7 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	_, revocation, err := h.app.APIKeys.Edit(ctx, c.Caller, k.ID, e)
 	c.Revoked(revocation)
-	return done(c, "/console/keys/"+k.ID, "key", nil), ofField(err)
+	return redirectDone(c, "/console/keys/"+k.ID, "key", nil), moveItemFaults(err)
 }
 
 // changedPermissions returns the permissions of the form, or nil if they are as shown.

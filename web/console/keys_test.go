@@ -14,12 +14,12 @@ var (
 	keyLink  = regexp.MustCompile(`/console/keys/(key_[a-z0-9]+)`)
 )
 
-// found returns what the form of the expression is on the page.
-func (b *browser) found(form *regexp.Regexp, page string) string {
+// findOn returns what the pattern's group matches on the page.
+func (b *browser) findOn(pattern *regexp.Regexp, page string) string {
 	b.Helper()
-	m := form.FindStringSubmatch(page)
+	m := pattern.FindStringSubmatch(page)
 	if m == nil {
-		b.Fatalf("there is no %s on\n%s", form, page)
+		b.Fatalf("there is no %s on\n%s", pattern, page)
 	}
 	return m[1]
 }
@@ -37,9 +37,9 @@ func TestCreatingAKey(t *testing.T) {
 		"name": {"<Shop>"}, "role": {"USER"}, "permissions": {"message.send", "report.read"}, "days": {"30"}, "perSecond": {"5"},
 		"allowedIps": {"192.0.2.7\r\n198.51.100.0/24"}, "owner": {"VIEWER@acme.example"},
 	}, http.StatusOK, "it is shown only here", "&lt;Shop&gt;")
-	secret := b.found(secretOn, page)
+	secret := b.findOn(secretOn, page)
 	lacks(t, page, `name="lang"`)
-	id := b.found(keyLink, page[strings.Index(page, "<main"):])
+	id := b.findOn(keyLink, page[strings.Index(page, "<main"):])
 	shown := b.get("/console/keys/"+id, http.StatusOK, "viewer@acme.example", "192.0.2.7", "198.51.100.0/24", "<code class=\"idle\">message.send</code>", secret[:8]+"…"+secret[49:])
 	lacks(t, shown, secret)
 	b.get("/console/keys?q=shop", http.StatusOK, "&lt;Shop&gt;", ">Active<")
@@ -104,8 +104,8 @@ func TestChangingAKey(t *testing.T) {
 func TestRotatingAKey(t *testing.T) {
 	h := build(t)
 	b, at := h.as(t, "OWNER"), "/console/keys/"+keyOf(t, h, nil)
-	form := url.Values{"hint": {b.found(hintOn, b.get(at, http.StatusOK))}, "graceHours": {"24"}}
-	first := b.found(secretOn, b.post(at+"/rotate", form, http.StatusOK, "The key is rotated", "works for another <strong><bdi>24 hours"))
+	form := url.Values{"hint": {b.findOn(hintOn, b.get(at, http.StatusOK))}, "graceHours": {"24"}}
+	first := b.findOn(secretOn, b.post(at+"/rotate", form, http.StatusOK, "The key is rotated", "works for another <strong><bdi>24 hours"))
 	page := b.post(at+"/rotate", form, http.StatusPreconditionFailed, "was changed or rotated since you opened the page", first[:8])
 	if !strings.Contains(page, "The earlier secret works for another") {
 		t.Errorf("the earlier secret isn't shown on\n%s", page)
@@ -147,8 +147,8 @@ func TestTrailOfKeys(t *testing.T) {
 	h.as(t, "OWNER").get("/console/audit?target="+id, http.StatusOK, "API key created", `href="/console/keys/`+id+`"`, ">Shop<")
 }
 
-// Who suspends or removes a person ends that person's keys, or takes them over.
-func TestKeysOfWhoIsRemoved(t *testing.T) {
+// Whoever suspends or removes a person ends that person's keys, or takes them over.
+func TestKeysOfRemovedPeople(t *testing.T) {
 	h := build(t)
 	b, person := h.as(t, "OWNER"), "/console/people/"+h.people["USER"].ID
 	of := map[string]any{"ownerId": h.people["USER"].ID}

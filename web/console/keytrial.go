@@ -16,9 +16,9 @@ type trial struct {
 	Why        string // key of the message; keys.try.yes: it would
 }
 
-// tried returns the trial that the query asks for; nil for none. It decides as a check
-// does, from what the key and its owner may do now.
-func tried(c *ui.Call, k apiKey) *trial {
+// trialOf returns the trial that the query asks for; nil for none. It decides as the check
+// of the API does, from what the key and its owner may do now.
+func trialOf(c *ui.Call, k apiKey) *trial {
 	q := c.R.URL.Query()
 	one := trial{Action: q.Get("action"), IP: strings.TrimSpace(q.Get("ip"))}
 	if one.Action == "" && one.IP == "" {
@@ -26,7 +26,7 @@ func tried(c *ui.Call, k apiKey) *trial {
 	}
 	p := doorward.PrincipalOfKey(k.APIKey, c.Caller.TenantStatus)
 	addr, err := netip.ParseAddr(one.IP)
-	decided := access.CanCheckAt(&p, doorward.Action(one.Action), &doorward.Request{At: c.Now(), Now: c.Now(), IP: addr})
+	decision := access.CanCheckAt(&p, doorward.Action(one.Action), &doorward.Request{At: c.Now(), Now: c.Now(), IP: addr})
 	switch {
 	case k.State != doorward.APIKeyActive:
 		one.Why = "keys.try.status"
@@ -34,9 +34,9 @@ func tried(c *ui.Call, k apiKey) *trial {
 		one.Why = "keys.try.noaddress"
 	case one.IP != "" && !allows(k.AllowedIPs, addr.Unmap()):
 		one.Why = "keys.try.ip"
-	case decided.Allowed:
+	case decision.Allowed:
 		one.Why = "keys.try.yes"
-	case decided.Reason == access.ReasonPolicy:
+	case decision.Reason == access.ReasonPolicy:
 		one.Why = "keys.try.policy"
 	case !k.Has(doorward.Action(one.Action)):
 		one.Why = "keys.try.permission"

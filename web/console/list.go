@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// filterParameters returns the filters as a route declares them: a cursor is valid only with
-// the same filters.
+// filterParameters returns the filters as a route declares them. A cursor is valid only with
+// the filters of its list.
 func filterParameters(filters []string) []front.Parameter {
 	var all []front.Parameter
 	for _, name := range filters {
@@ -49,8 +49,8 @@ func (f filters) Uses(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return f.Get(name) != "" })
 }
 
-// SortBy returns a link to the beginning of the list, sorted by the name; in reverse if it
-// is that already.
+// SortBy returns a link to the beginning of the list sorted by the field; in reverse if it
+// is sorted by it already.
 func (f filters) SortBy(name string) string {
 	if f.Get("sort") == name {
 		name = "-" + name
@@ -58,7 +58,8 @@ func (f filters) SortBy(name string) string {
 	return f.With("sort", name)
 }
 
-// Sorted says how the list is sorted by the name, in the words of aria-sort; empty for not.
+// Sorted returns the order of the list by the field as a value of aria-sort; empty for
+// another field.
 func (f filters) Sorted(name string) string {
 	switch f.Get("sort") {
 	case name:
@@ -92,7 +93,7 @@ func (f filters) With(name, value string) string {
 	return filters(q).with(name, value)
 }
 
-// pager is a list that is shown in pages.
+// pager has the state and the links of a list that is shown in pages.
 type pager struct {
 	Filter filters
 	Query  string // of this page of the list
@@ -106,8 +107,8 @@ type pager struct {
 // Many reports whether there are more rows than are counted.
 func (r pager) Many() bool { return r.Total > doorward.MaxTotal }
 
-// window returns the pager, without Prev and Next, and the requested part of the
-// list. With a cursor of another list that is the beginning.
+// window returns the pager, without Prev and Next, and the requested part of the list; with
+// an invalid cursor that is the beginning.
 func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Window, error) {
 	f, err := filtersOf(c, names)
 	if err != nil {
@@ -121,7 +122,7 @@ func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Wi
 		}
 	}
 	r.Query = here.Encode()
-	r.Here = along(r.Query)
+	r.Here = keepList(r.Query)
 	w, err := c.WindowEitherWay(ctx)
 	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
 		return r, doorward.Window{Limit: rows, Sort: f.Get("sort"), Count: true}, nil
@@ -154,8 +155,8 @@ func (r *pager) setLinks(ctx context.Context, c *ui.Call, prev, next *doorward.P
 	return err
 }
 
-// badFilter is the page of a list with invalid filters: it says so and shows the
-// form again.
+// badFilter makes the view say that a filter is invalid, if err is about one. It returns
+// other errors unchanged.
 func badFilter(v ui.View, err error) (ui.View, error) {
 	if err == nil || !doorward.HasCode(err, doorward.CodeValidationFailed) {
 		return v, err

@@ -20,7 +20,7 @@ type link struct {
 	Path  string          // below the path of the base URL
 	needs doorward.Action // empty: every member may open it
 	page  string          // name of its template
-	below []string        // templates of the pages that it leads on to
+	below []string        // templates of the pages below that page
 }
 
 // navigation has every link of the console, in the order in which it is shown.

@@ -19,11 +19,11 @@ type operatorTrail struct {
 	Ends    time.Time // of the page
 }
 
-// Rest reports whether there are filters besides the two that are always shown.
-func (t operatorTrail) Rest() bool { return trail{pager: t.pager}.Rest() }
+// HasMoreFilters is trail.HasMoreFilters.
+func (t operatorTrail) HasMoreFilters() bool { return trail{pager: t.pager}.HasMoreFilters() }
 
-// Clock reports whether the filter is an instant and not a day.
-func (t operatorTrail) Clock(name string) bool { return trail{pager: t.pager}.Clock(name) }
+// IsInstant is trail.IsInstant.
+func (t operatorTrail) IsInstant(name string) bool { return trail{pager: t.pager}.IsInstant(name) }
 
 // operatorPage shows the trail, or asks for the link that opens the page.
 func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -77,7 +77,7 @@ func (h *console) askOperatorLink(context.Context, *ui.Call) (ui.View, error) {
 	return ui.View{Page: "operatorlink", Scripts: []string{"code.js"}}, nil
 }
 
-// openOperatorPage uses a link up.
+// openOperatorPage opens the page with the code of a link, which works once.
 func (h *console) openOperatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	token, err := h.app.Installation.OpenPage(ctx, c.Caller, codeIn(c.Value("token")))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// operatorLink is the code of a link to the operator's page.
+// operatorLink makes a link to the operator's page and returns its code.
 func operatorLink(t *testing.T, s *doorwardtest.Server) string {
 	t.Helper()
 	token, _, err := s.Node.App.Installation.MakeLink(t.Context(), doorward.OperatorAtTerminal())
@@ -90,7 +90,7 @@ func TestOperatorPage(t *testing.T) {
 	lacks(t, show("/operator", "doorward audit link"), "billing")
 }
 
-// The operator ends all pages and links at once, and a page writes nothing in its name.
+// The operator ends all pages and links at once. The caller of a page can change nothing.
 func TestOperatorPagesEnd(t *testing.T) {
 	h := build(t)
 	b := &browser{T: t, server: h.Server}

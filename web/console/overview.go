@@ -39,11 +39,11 @@ type step struct {
 	IsDone bool
 }
 
-// newFor is how long a tenant is new: after that the first steps are not shown.
+// newFor is how long a tenant is shown the first steps.
 const newFor = 30 * 24 * time.Hour
 
-// firstSteps returns what is to be done first in a new tenant; nothing once all is done,
-// and for those who can't do it.
+// firstSteps returns the first steps in a new tenant; none once all are done, and none for
+// people who may not take them.
 func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorward.User) []step {
 	if !c.Can(doorward.SettingsManage) || !c.Can(doorward.UserInvite) || c.Now().Sub(t.CreatedAt) > newFor {
 		return nil
@@ -55,13 +55,13 @@ func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorw
 		}
 	}
 	s := t.Settings
-	isTuned := s.SessionIdle > 0 || s.SessionAbsolute > 0 || s.InvitationDays > 0 || len(s.AllowedDomains) > 0 ||
+	isChanged := s.SessionIdle > 0 || s.SessionAbsolute > 0 || s.InvitationDays > 0 || len(s.AllowedDomains) > 0 ||
 		!s.SecondFactor.Since.IsZero() || t.Brand.Accent != "" || t.Brand.Logo.Hash != ""
 	all := []step{
 		{"factor", "/account/security", me.Factors > 0},
 		{"invite", "/console/invitations/new", figures.People+figures.Pending > 1},
 		{"owner", "/console/people", owners > 1},
-		{"settings", "/console/settings", isTuned},
+		{"settings", "/console/settings", isChanged},
 	}
 	if !slices.ContainsFunc(all, func(s step) bool { return !s.IsDone }) {
 		return nil
@@ -69,10 +69,10 @@ func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorw
 	return all
 }
 
-// Since is the instant from which refusals are counted, for a link to the trail.
+// Since is the instant from which refusals are counted, 24 hours ago, for a link to the trail.
 func (h home) Since() string { return h.Figures.Since.Format(fieldTime) }
 
-// Today is the day of UTC, for a link to the trail.
+// Today is today in UTC, for a link to the trail. Since is 24 hours ago.
 func (h home) Today() string { return h.Figures.Since.Add(24 * time.Hour).Format(time.DateOnly) }
 
 // Tried returns the key of the message about a refused action; empty for none.
@@ -83,7 +83,7 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	days := number(c, "days")
+	days := queryNumber(c, "days")
 	if !slices.Contains(daysToChoose, days) {
 		days = daysToChoose[1]
 	}
@@ -131,7 +131,7 @@ type Bar struct {
 	Today        bool
 }
 
-// The height of the view box; a day is ten units wide.
+// The height of the view box, and the width of a day in it.
 const chartHeight, dayWidth = 100, 10
 
 // From is the first day, for a link to the trail.

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Who runs a new tenant is shown what to do first, until it is done or the tenant is old.
+// People who manage a new tenant are shown the first steps, until all are done or the tenant
+// is older than 30 days.
 func TestFirstSteps(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")

@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/internal/mailaddr"
 )
 
-// draft is a person to invite, as read from pasted text or a file, and as corrected.
+// draft is a person to invite, as read from pasted text or a file, or as corrected.
 type draft struct {
 	Email, Name string
 	Role        string // empty: that of the form
@@ -34,8 +34,8 @@ var columnNames = map[string]string{
 	"vorname": "name", "nachname": "name", "familienname": "name", "role": "role", "rolle": "role",
 }
 
-// decodeText returns the text of a file: UTF-8, UTF-16 with a mark, or else Windows-1252.
-// Spreadsheets write all three.
+// decodeText returns the text of a file: UTF-8, UTF-16 with a byte order mark, or else
+// Windows-1252. Spreadsheets write all three.
 func decodeText(file []byte) string {
 	order := binary.ByteOrder(binary.LittleEndian)
 	switch {
@@ -57,7 +57,7 @@ func decodeText(file []byte) string {
 
 // parsePeople reads people from text: one per line as "Name <address>", an address alone, or
 // columns separated by tabs, semicolons or commas, with quotes and a heading if there is one.
-// A line that is there twice counts once.
+// Repeated people count once.
 func parsePeople(text string, rules *doorward.Rules) []draft {
 	var all []draft
 	seen := map[draft]bool{}
@@ -160,7 +160,7 @@ func byContent(fields []string, rules *doorward.Rules) (d draft) {
 	return d
 }
 
-// checkDrafts sets what is wrong with each, without asking the database.
+// checkDrafts sets the fault of each, as far as it can be seen without the database.
 func checkDrafts(all []draft, allowed []doorward.Role) {
 	seen := map[string]bool{}
 	for i := range all {

@@ -21,7 +21,7 @@ type people struct {
 	pager
 	Roles  []doorward.Role
 	Items  []member
-	Export string // link to the file; to a proof of identity first if that is needed
+	Export string // link to the list as a file, or to a proof of identity if one is needed first
 }
 
 // member is a row of the list.
@@ -68,14 +68,13 @@ func (h *console) exportPeople(c *ui.Call, r pager) string {
 	return base + "/api/v2/users" + r.Filter.With("format", "csv")
 }
 
-// Narrowed reports whether a filter besides the search is in use: a narrow screen hides those
-// behind a button.
-func (p people) Narrowed() bool { return p.Filter.Uses("role", "status", "factor") }
+// UsesFolded reports whether a filter is in use that a narrow screen hides behind a button.
+func (p people) UsesFolded() bool { return p.Filter.Uses("role", "status", "factor") }
 
 // Factors are the values of the filter by second factors.
 func (people) Factors() []string { return []string{"none", "any"} }
 
-// highestFirst lists the roles of a tenant.
+// highestFirst lists the roles of a tenant, the highest first.
 func highestFirst(rules *doorward.Rules) []doorward.Role {
 	all := rules.Roles()
 	slices.Reverse(all)
@@ -138,7 +137,7 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 	if err != nil {
 		return person{}, err
 	}
-	p := person{pageData: s, User: u, Who: who(u), Self: u.ID == c.Caller.ID, Current: c.Caller.SessionID}
+	p := person{pageData: s, User: u, Who: displayName(u), Self: u.ID == c.Caller.ID, Current: c.Caller.SessionID}
 	p.Managed = memberOf(c, u).Managed
 	for _, role := range highestFirst(c.Caller.Rules) {
 		if access.CanAt(&c.Caller, c.Now(), doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}).Allowed {
@@ -156,5 +155,5 @@ func (h *console) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
 	name := c.Value("name")
 	target := doorward.User{ID: id, TenantID: c.Caller.TenantID}
 	_, _, err = h.app.Users.Edit(ctx, c.Caller, target, user.Edit{Name: &name, Versions: version(c)})
-	return done(c, "/console/people/"+id, "renamed", nil), err
+	return redirectDone(c, "/console/people/"+id, "renamed", nil), err
 }

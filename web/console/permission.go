@@ -14,24 +14,25 @@ type permissionGroup struct {
 	Choices []permissionChoice
 }
 
-// Own reports whether there is a message roles.word.Name: the model's own actions have
-// none.
-func (g permissionGroup) Own() bool { return messages()["roles.word."+g.Name] }
+// HasMessage reports whether there is a message roles.word.Name: there is none for actions
+// of the platform.
+func (g permissionGroup) HasMessage() bool { return messages()["roles.word."+g.Name] }
 
 type permissionChoice struct {
 	permission
 	Chosen bool
-	Closed bool // the caller can't give it
+	Closed bool // the caller may not give it
 }
 
-// permission is an action with its description. An empty one is the message can.Action.
+// permission is an action with its description. If that is empty, the message can.Action is
+// shown.
 type permission struct {
 	Action doorward.Action
 	About  string
 }
 
-// describe returns the permission with what the model says about it. Without a message
-// and a description it is shown by name.
+// describe returns the permission with the model's description. Without a description and a
+// message it is described by its name.
 func describe(rules *doorward.Rules, a doorward.Action) permission {
 	verb, _ := rules.Model().Lookup(a)
 	about := verb.About
@@ -52,7 +53,7 @@ func groupOfAction(rules *doorward.Rules, a doorward.Action) string {
 	return "organisation"
 }
 
-// permissionsOf are what the role grants; none if there is no such role.
+// permissionsOf returns the permissions of the role; none if there is no such role.
 func permissionsOf(rules *doorward.Rules, role doorward.Role) []doorward.Action {
 	if g := rules.Grant(role); g != nil {
 		return g.Actions
@@ -60,7 +61,7 @@ func permissionsOf(rules *doorward.Rules, role doorward.Role) []doorward.Action 
 	return nil
 }
 
-// permissionGroups returns what a key of the role can be given.
+// permissionGroups returns the permissions that a key of the role can be given.
 func permissionGroups(rules *doorward.Rules, role doorward.Role, chosen func(doorward.Action) bool) (all []permissionGroup) {
 	for _, name := range []string{"platform", "people", "organisation"} {
 		g := permissionGroup{Name: name}
@@ -76,7 +77,7 @@ func permissionGroups(rules *doorward.Rules, role doorward.Role, chosen func(doo
 	return all
 }
 
-// sentPermissions reports whether the refused form has a permission.
+// sentPermissions returns a function that reports whether the sent form has a permission.
 func sentPermissions(c *ui.Call) func(doorward.Action) bool {
 	return func(a doorward.Action) bool { return slices.Contains(c.Values("permissions"), string(a)) }
 }

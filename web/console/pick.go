@@ -12,26 +12,26 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// personFilter is what was typed to filter the trail by a person, and the people it fits: an
-// id, an address or a part of a name.
+// personFilter is a filter of the trail by a person, and the people that match. The text is
+// an id, an address or a part of a name.
 type personFilter struct {
-	Field string // actor or target
-	Text  string // as typed
-	User  doorward.User
-	Found []doorward.User // if several people match
+	Field string          // actor or target
+	Text  string          // as typed
+	User  doorward.User   // zero if several people match, or nobody
+	Found []doorward.User // who matches the name or the address
 }
 
 // Who is the name or the address of the person.
-func (p personFilter) Who() string { return who(p.User) }
+func (p personFilter) Who() string { return displayName(p.User) }
 
 // mostFound bounds the people to choose from.
 const mostFound = 8
 
 var idLike = regexp.MustCompile(`^[a-z]{3}_`)
 
-// resolvePeople replaces the names and addresses in the filter by ids where one person fits.
-// Ids and addresses of people who have left stay as typed, since events have them. A name
-// that fits several people, or nobody, matches no event.
+// resolvePeople replaces the names and addresses in the filters by ids where one person
+// matches. Ids and addresses of people who have left stay as typed, since events have them.
+// A name that several people match, or nobody, matches no event.
 func (h *console) resolvePeople(ctx context.Context, c *ui.Call, f filters) (filters, []personFilter, error) {
 	resolved, people := filters{}, []personFilter(nil)
 	for name, values := range f {
@@ -99,18 +99,18 @@ func presets(f filters, now time.Time) (all []preset) {
 		{"week", now.UTC().AddDate(0, 0, -6).Format(time.DateOnly), false},
 	} {
 		current := f.Get("to") == "" && (p.current || from == p.from)
-		all = append(all, preset{p.name, toggled(f, "from", p.from, current, "to"), current})
+		all = append(all, preset{p.name, toggleLink(f, "from", p.from, current, "to"), current})
 	}
 	signIns, refused := f.Get("action") == string(doorward.SessionOpen), f.Get("outcome") == string(doorward.Refused)
 	return append(all,
-		preset{"signins", toggled(f, "action", string(doorward.SessionOpen), signIns), signIns},
-		preset{"refused", toggled(f, "outcome", string(doorward.Refused), refused), refused},
+		preset{"signins", toggleLink(f, "action", string(doorward.SessionOpen), signIns), signIns},
+		preset{"refused", toggleLink(f, "outcome", string(doorward.Refused), refused), refused},
 	)
 }
 
-// toggled returns a link that sets the filter, or removes it where it is set, and removes the
-// others in without.
-func toggled(f filters, name, value string, isSet bool, without ...string) string {
+// toggleLink returns a link that sets the filter, or removes it if it is set, and removes the
+// filters in without.
+func toggleLink(f filters, name, value string, isSet bool, without ...string) string {
 	q := url.Values{}
 	for k, v := range f {
 		q[k] = v

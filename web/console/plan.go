@@ -10,25 +10,25 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// maxPlanChanges is how many decisions a page shows that would be others.
+// maxPlanChanges is how many decisions with another outcome a page shows.
 const maxPlanChanges = 50
 
 // planned is what the typed text would change.
 type planned struct {
 	Rows    []plannedRow
-	Checked int // decisions that were decided again
-	Differ  int // of them
-	Changes []plannedChange
+	Checked int             // recorded decisions that were decided again
+	Differ  int             // how many of them have another outcome
+	Changes []plannedChange // the first maxPlanChanges of those
 }
 
-// plannedRow is what becomes of an action, for roles to which the same happens.
+// plannedRow is the changed outcome of an action, for all roles with the same change.
 type plannedRow struct {
 	policyAction
 	Roles      []doorward.Role
 	Was, Would policy.Outcome
 }
 
-// plannedChange is a decision that would be another.
+// plannedChange is a recorded decision that would have another outcome.
 type plannedChange struct {
 	policy.Change
 	Name, Page string // of who asked for it
@@ -50,7 +50,7 @@ func (h *console) planPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	v, err := h.policyPage(ctx, c)
-	if body, is := v.Body.(policyPage); err == nil && is {
+	if body, ok := v.Body.(policyPage); err == nil && ok {
 		body.Plan = body.planned(plan)
 		v.Body = body
 	}
@@ -76,7 +76,8 @@ func (p policyPage) planned(plan policy.Plan) *planned {
 	return all
 }
 
-// plannedRows are the cells that change, by action, with the roles that fare alike together.
+// plannedRows are the cells that change, by action, with one row for all roles with the same
+// change.
 func plannedRows(matrix []policy.Cell, labels map[doorward.Action]policyAction) (rows []plannedRow) {
 	for _, cell := range matrix {
 		if cell.Was == cell.Would {

@@ -27,14 +27,14 @@ var policyModes = []policy.Mode{policy.Enforces, policy.Observes}
 type policyVersion struct {
 	policy.Version
 	By      string // name or address of its author; empty for somebody who has left
-	Current bool   // it holds now
+	Current bool   // it is in force
 	now     time.Time
 }
 
 // Lines are the lines of the text.
 func (v policyVersion) Lines() []string { return linediff.Lines(v.Text) }
 
-// Unconfirmed reports whether the version holds, and ends unless it is confirmed.
+// Unconfirmed reports whether the version is in force, and ends unless it is confirmed.
 func (v policyVersion) Unconfirmed() bool { return v.Current && v.ConfirmUntil != nil }
 
 // Observes reports whether the version refuses nothing.
@@ -46,7 +46,7 @@ func (v policyVersion) Expired() bool { return v.ConfirmUntil != nil && !v.now.B
 // Left is the rest of the time to confirm the version.
 func (v policyVersion) Left() time.Duration { return v.ConfirmUntil.Sub(v.now) }
 
-// policyVersion returns the version as shown. current is the one that holds.
+// policyVersion returns the version as shown. current is the one in force.
 func (h *console) policyVersion(ctx context.Context, c *ui.Call, v, current policy.Version) (policyVersion, error) {
 	one := policyVersion{Version: v, Current: v.Version == current.Version, now: c.Now()}
 	if v.CreatedBy == "" {
@@ -56,7 +56,7 @@ func (h *console) policyVersion(ctx context.Context, c *ui.Call, v, current poli
 	if doorward.HasCode(err, doorward.CodeNotFound) {
 		return one, nil
 	}
-	one.By = who(author)
+	one.By = displayName(author)
 	return one, err
 }
 
@@ -72,14 +72,14 @@ type policyPage struct {
 	// Changes are what the typed text changes; nil unless it was sent.
 	Changes    *linediff.Diff
 	Plan       *planned // nil unless it was asked for
-	Minutes    string   // to confirm
+	Minutes    string   // time to confirm, as typed
 	MaxMinutes int64
 	Examples   []string // for an empty editor
 	Types      string   // what policies may name, as in a Cedar schema
 	Actions    []policyAction
 }
 
-// Version returns the tag of the version that holds, for forms.
+// Version returns the tag of the version in force, for forms.
 func (p policyPage) Version() string { return policy.Tag(p.Now.Version) }
 
 // Rows is the height of the editor.
@@ -93,7 +93,7 @@ func (p policyPage) FaultAt(index int) bool {
 	return slices.ContainsFunc(p.Faults, func(f policyFault) bool { return f.Line == index+1 })
 }
 
-// policyFault is a fault of the typed text.
+// policyFault is a fault in the typed text.
 type policyFault struct {
 	doorward.FieldError
 	Text string // of its line
@@ -104,7 +104,7 @@ type policyAction struct {
 	Action   doorward.Action
 	Resource string // its type; empty for the tenant
 	Key      string // of the message that describes it; empty for none
-	About    string // what the model says of it
+	About    string // the model's description
 }
 
 func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -132,21 +132,21 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "policy", Note: note, Body: body, Wide: true}, nil
 }
 
-// keepTyped lets a form that was refused because of another change be sent again over that
-// change, which the page then shows. It returns the notice for the page in another language.
+// keepTyped prepares a form that was refused because of somebody else's change: sent again,
+// it replaces that change, which the page shows. It returns the notice for the page in
+// another language.
 func (p *policyPage) keepTyped(c *ui.Call) (note string) {
-	const stale = "stale" // field that remembers the refusal
 	if c.Refused() == doorward.CodePreconditionFailed {
 		c.Preset("version", p.Version())
-		c.Preset(stale, "1")
-	} else if c.Value(stale) != "" {
+		c.Preset(staleField, "1")
+	} else if c.Value(staleField) != "" {
 		note = "notice.policy.precondition_failed"
 	}
 	return note
 }
 
 // fillEditor puts into the editor what was sent, or else an earlier version or an example
-// that the query names, or else the text that holds.
+// that the query names, or else the text in force.
 func (h *console) fillEditor(ctx context.Context, c *ui.Call, p *policyPage) error {
 	p.Minutes, p.Mode = strconv.Itoa(presetConfirmMinutes), p.Now.Mode
 	if c.Value("version") != "" { // sent
@@ -247,16 +247,17 @@ func (h *console) putPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	changed, err := h.app.Policies.Put(ctx, c.Caller, d, version(c))
 	c.Revoked(changed.Revocation)
-	return done(c, policyPath, "policy", nil), err
+	return redirectDone(c, policyPath, "policy", nil), err
 }
 
 func (h *console) confirmPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
 	changed, err := h.app.Policies.Confirm(ctx, c.Caller, version(c))
 	c.Revoked(changed.Revocation)
-	return done(c, policyPath, "policy-confirm", nil), err
+	return redirectDone(c, policyPath, "policy-confirm", nil), err
 }
 
-// confirmAgain is the page after a confirmation that was refused. The editor was not sent.
+// confirmAgain is the page after a refused confirmation, whose form has none of the editor's
+// fields.
 func (h *console) confirmAgain(ctx context.Context, c *ui.Call) (ui.View, error) {
 	c.KeepOnly()
 	return h.policyPage(ctx, c)
@@ -301,14 +302,14 @@ func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, erro
 type policyVersionPage struct {
 	pageData
 	It  policyVersion
-	Now policyVersion // the version that holds
-	// Before is the number of the version before; 0 for none.
+	Now policyVersion // the version in force
+	// Before is the number of the previous version; 0 for none.
 	Before int64
-	Made   linediff.Diff // what it changed in the version before
-	Would  linediff.Diff // what restoring it changes in the version that holds
+	Made   linediff.Diff // what it changed in the previous version
+	Would  linediff.Diff // what restoring it would change in the version in force
 }
 
-// Version returns the tag of the version that holds, for forms.
+// Version returns the tag of the version in force, for forms.
 func (p policyVersionPage) Version() string { return policy.Tag(p.Now.Version) }
 
 // Alike reports whether restoring the version would change nothing.
@@ -322,7 +323,7 @@ func (h *console) policyVersionPage(ctx context.Context, c *ui.Call) (ui.View, e
 }
 
 func (h *console) askRestore(ctx context.Context, c *ui.Call) (ui.View, error) {
-	note := forgetStale(c)
+	note := dropStaleInput(c)
 	body, err := h.loadPolicyVersion(ctx, c)
 	return ui.View{Page: "policyrestore", Note: note, Body: body, Wide: true}, err
 }
@@ -374,5 +375,5 @@ func (h *console) restorePolicy(ctx context.Context, c *ui.Call) (ui.View, error
 	}
 	changed, err := h.app.Policies.Restore(ctx, c.Caller, number, version(c))
 	c.Revoked(changed.Revocation)
-	return done(c, policyPath, "policy-restore", nil), err
+	return redirectDone(c, policyPath, "policy-restore", nil), err
 }

@@ -16,7 +16,7 @@ import (
 
 const policyAt = "/console/policy"
 
-// putPolicy puts a text into force.
+// putPolicy puts a text in force, whatever the current version.
 func putPolicy(t *testing.T, h fixture, text string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"text": text})

@@ -25,7 +25,7 @@ type previewPage struct {
 	Locale string
 }
 
-// previewInvitations shows what was read: of the text, of a file, or of the rows as corrected.
+// previewInvitations shows what was read from the text, a file, or the corrected rows.
 func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	rows := correctedRows(c)
 	if rows == nil {
@@ -71,7 +71,7 @@ func (h *console) showPreview(ctx context.Context, c *ui.Call, rows []draft, sen
 	if err != nil || !ok {
 		return v, err
 	}
-	if countFaults(rows) == 0 { // else those of sending stay
+	if countFaults(rows) == 0 { // otherwise these are the faults of sending, which stay
 		checkDrafts(rows, body.Roles)
 	}
 	days, _ := strconv.Atoi(c.Value("expiresInDays"))
@@ -101,7 +101,7 @@ func (h *console) sendPreview(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return h.send(ctx, c, rows)
 }
 
-// send sends the rows, unless one of them is wrong, and shows those that were refused.
+// send sends all rows, or none if one of them is wrong, and shows those that were refused.
 func (h *console) send(ctx context.Context, c *ui.Call, rows []draft) (ui.View, error) {
 	v, err := h.showPreview(ctx, c, rows, 0)
 	if p, ok := v.Body.(previewPage); err != nil || ok && p.Faults > 0 {
@@ -123,7 +123,7 @@ func (h *console) send(ctx context.Context, c *ui.Call, rows []draft) (ui.View, 
 	var left []draft
 	for i, o := range outcomes {
 		if o.Err != nil {
-			rows[i].Why = whyNot(o.Err)
+			rows[i].Why = refusalKey(o.Err)
 			left = append(left, rows[i])
 		}
 	}

@@ -126,6 +126,7 @@ func (h *console) roleAndPage(ctx context.Context, c *ui.Call) (pageData, roleEn
 	return s, one, err
 }
 
+// has returns a function that reports whether the role has a permission.
 func has(r roleEntry) func(doorward.Action) bool {
 	return func(a doorward.Action) bool { return slices.Contains(r.Permissions, a) }
 }
@@ -145,7 +146,8 @@ func roleGroups(rules *doorward.Rules, all []doorward.Action, chosen, mayGive fu
 	return groups
 }
 
-// mayGive reports whether the caller may put a permission into a role.
+// mayGive returns a function that reports whether the caller may put a permission into a
+// role.
 func mayGive(c *ui.Call) func(doorward.Action) bool {
 	return func(a doorward.Action) bool {
 		on := doorward.Object{TenantID: c.Caller.TenantID, Grant: c.Caller.Rules.Model().GrantOf([]doorward.Action{a})}
@@ -172,7 +174,7 @@ func allPermissions(m *doorward.Model) (all []doorward.Action) {
 // roleForm is the form for a new role, or for one that is edited.
 type roleForm struct {
 	pageData
-	Role   roleEntry // none for a new one
+	Role   roleEntry // zero for a new one
 	Groups []permissionGroup
 	edited
 }
@@ -197,12 +199,12 @@ func (h *console) newRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "roleform", Title: "rolenew.title", Body: roleForm{pageData: s, Groups: groups}, Wide: true}, err
 }
 
-// ofRole moves the faults of a role to the fields of its form. The name has rules of its
-// own, and so a field of its own.
-func ofRole(err error) error {
+// moveRoleFaults moves the faults of a role to the fields of its form. The name of a role has
+// other rules than other names, and so its field has another name.
+func moveRoleFaults(err error) error {
 	var e *doorward.Error
-	if err = ofField(err); errors.As(err, &e) {
-		for i, f := range e.Fields { // ofField has copied them
+	if err = moveItemFaults(err); errors.As(err, &e) {
+		for i, f := range e.Fields { // moveItemFaults has copied them
 			if f.Pointer == "/name" {
 				e.Fields[i].Pointer = "/roleName"
 			}
@@ -214,7 +216,7 @@ func ofRole(err error) error {
 func (h *console) createRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	draft := role.Draft{Name: c.Value("roleName"), About: c.Value("about"), Permissions: c.Values("permissions")}
 	made, err := h.app.Roles.Create(ctx, c.Caller, draft)
-	return done(c, rolesPath+"/"+made.ID, "role-create", nil), ofRole(err)
+	return redirectDone(c, rolesPath+"/"+made.ID, "role-create", nil), moveRoleFaults(err)
 }
 
 func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -256,10 +258,10 @@ func (h *console) planRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	plan, err := h.app.Roles.Plan(ctx, c.Caller, one.ID, editOf(c, one))
 	if err != nil {
-		return ui.View{}, ofRole(err)
+		return ui.View{}, moveRoleFaults(err)
 	}
 	if plan.Was.Version() == plan.Is.Version() {
-		return done(c, rolesPath+"/"+one.ID, "role-same", nil), nil
+		return redirectDone(c, rolesPath+"/"+one.ID, "role-same", nil), nil
 	}
 	body := roleChange{pageData: s, ID: one.ID, Plan: plan, Self: c.Caller.Role == one.Name}
 	body.Gains = lacking(c.Caller.Rules, plan.Is.Permissions, plan.Was.Permissions)
@@ -296,7 +298,7 @@ func (h *console) saveRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	_, revocation, err := h.app.Roles.Edit(ctx, c.Caller, one.ID, editOf(c, one))
 	c.Revoked(revocation)
-	return done(c, rolesPath+"/"+one.ID, "role-update", nil), ofRole(err)
+	return redirectDone(c, rolesPath+"/"+one.ID, "role-update", nil), moveRoleFaults(err)
 }
 
 // roleEnd is the page that asks for the confirmation of a deletion.
@@ -355,5 +357,5 @@ func (h *console) deleteRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if doorward.HasCode(err, doorward.CodeValidationFailed) {
 		err = doorward.Invalid("/replaceBy", "invalid", "This role can't take its place.")
 	}
-	return done(c, rolesPath, "role-delete", nil), err
+	return redirectDone(c, rolesPath, "role-delete", nil), err
 }

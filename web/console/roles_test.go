@@ -42,8 +42,8 @@ func TestOwnRolesAreOffered(t *testing.T) {
 	b.get("/console/keys/new?role=READER", http.StatusOK, "READER", `value="message.read"`)
 }
 
-// A role is created, looked at, changed after a look at what that would do, and deleted in
-// favour of another one.
+// A role is created, shown, changed after a preview of the change, and deleted with another
+// one in its place.
 func TestRolesInTheConsole(t *testing.T) {
 	h := build(t)
 	b := h.as(t, "OWNER")
@@ -84,8 +84,8 @@ func TestRolesInTheConsole(t *testing.T) {
 	lacks(t, b.get("/console/roles/"+makeRole(t, h, "IDLE", "", "user.read")+"/delete", http.StatusOK, "Nothing has the role"), `name="replaceBy"`)
 }
 
-// Who manages roles chooses only what their own role has, and keeps hands off roles that
-// have more.
+// Whoever manages roles can choose only permissions of their own role, and can't change roles
+// that have more.
 func TestRoleFormIsBounded(t *testing.T) {
 	h := build(t)
 	makeRole(t, h, "MAKER", "", "role.manage", "user.read", "tenant.read", "message.read", "report.read")
@@ -119,5 +119,5 @@ func TestHoldersArePaged(t *testing.T) {
 	page := b.get("/console/roles/"+id, http.StatusOK, "reader0@acme.example", "reader49@acme.example", `rel="next"`)
 	lacks(t, page, "reader50@acme.example")
 	next := regexp.MustCompile(`href="(\?cursor=[^"]+)"`)
-	b.get("/console/roles/"+id+b.found(next, page), http.StatusOK, "reader50@acme.example", `rel="prev"`)
+	b.get("/console/roles/"+id+b.findOn(next, page), http.StatusOK, "reader50@acme.example", `rel="prev"`)
 }

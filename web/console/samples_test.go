@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	noon  = uitest.Noon
-	canny = doorward.Tenant{ID: "tnt_acme", Name: "Acme", Status: doorward.TenantActive, CreatedAt: noon.AddDate(-1, 0, 0)}
+	noon = uitest.Noon
+	acme = doorward.Tenant{ID: "tnt_acme", Name: "Acme", Status: doorward.TenantActive, CreatedAt: noon.AddDate(-1, 0, 0)}
 	// members has one of each role; the last is suspended and has a long name.
 	members = []doorward.User{
 		userOf("ann", "Ann Lee", doorward.RoleOwner, doorward.UserActive),
@@ -31,15 +31,15 @@ var (
 		userOf("dalia", "داليا", doorward.RoleUser, doorward.UserActive),
 		userOf("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
 	}
-	sheets = pageData{Tenant: canny}
-	owner  = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
+	basePage = pageData{Tenant: acme}
+	owner    = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
 )
 
 func userOf(id, name string, role doorward.Role, status doorward.UserStatus) doorward.User {
 	seen := noon.Add(-time.Hour)
 	return doorward.User{
-		ID: "usr_" + id, Email: id + "@acme.example", Name: name, Role: role, Status: status, TenantID: canny.ID,
-		TenantName: canny.Name, TenantStatus: canny.Status, CreatedAt: noon.AddDate(0, -3, 0), LastLoginAt: &seen,
+		ID: "usr_" + id, Email: id + "@acme.example", Name: name, Role: role, Status: status, TenantID: acme.ID,
+		TenantName: acme.Name, TenantStatus: acme.Status, CreatedAt: noon.AddDate(0, -3, 0), LastLoginAt: &seen,
 	}
 }
 
@@ -62,16 +62,16 @@ func samples() []uitest.Sample {
 	refused.Alert, refused.Faults = true, map[string]string{"name": "The name is missing."}
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledHome()), Frame: owner},
-		{Name: "overview-viewer", View: wide("overview", home{pageData: sheets, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
-		{Name: "people", View: wide("people", people{sheets, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=csv"}), Frame: owner},
-		{Name: "people-none", View: wide("people", people{pageData: sheets, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
+		{Name: "overview-viewer", View: wide("overview", home{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
+		{Name: "people", View: wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=csv"}), Frame: owner},
+		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
-		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
-		{Name: "invitation", View: wide("invitation", invitation{pageData: sheets, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
-		{Name: "invite", View: wide("invite", newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
-		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, Why: "left.email.invalid"}}}), Frame: inviting},
-		{Name: "audit", View: wide("audit", trail{pageData: sheets, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
+		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, deliveries, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
+		{Name: "invitation", View: wide("invitation", invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
+		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
+		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, Why: "left.email.invalid"}}}), Frame: inviting},
+		{Name: "audit", View: wide("audit", trail{pageData: basePage, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
 		{Name: "operator", View: wide("operator", operatorTrail{pager: list, Actions: []doorward.Action{doorward.KeyCreate}, Items: sampledEntries(), Ends: noon})},
 		{Name: "operator-none", View: wide("operator", operatorTrail{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}, Ends: noon})},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
@@ -82,45 +82,45 @@ func samples() []uitest.Sample {
 		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson(), Act: "reset-factors", Danger: true, Ends: true, Affected: ended{Sessions: 2}}}, Frame: owner},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Affected: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []permission{describe(nil, doorward.UserInvite), describe(nil, doorward.AuditRead)}}}, Frame: owner},
-		{Name: "keys", View: wide("keys", apiKeys{sheets, list, keyStatuses, sampledKeys()}), Frame: owner},
-		{Name: "keys-none", View: wide("keys", apiKeys{pageData: sheets, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
+		{Name: "keys", View: wide("keys", apiKeys{basePage, list, keyStatuses, sampledKeys()}), Frame: owner},
+		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
 		{Name: "key", View: sampledKeyPage(0), Frame: owner},
 		{Name: "key-disabled", View: sampledKeyPage(1), Frame: owner},
 		{Name: "key-revoked", View: sampledKeyPage(3), Frame: owner},
 		{Name: "keynew", View: wide("keynew", newKey{
-			pageData: sheets, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
+			pageData: basePage, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
 			Groups: permissionGroups(nil, doorward.RoleAdmin, func(doorward.Action) bool { return false }),
 		}), Frame: owner},
-		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{sheets, sampledKeys()[0], sampledSecret, true}}, Frame: owner},
-		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{sheets, sampledKeys()[0], "revoke", true}}, Frame: owner},
-		{Name: "roles", View: wide("roles", roleList{pageData: sheets, Items: sampledRoles()}), Frame: owner},
+		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{basePage, sampledKeys()[0], sampledSecret, true}}, Frame: owner},
+		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{basePage, sampledKeys()[0], "revoke", true}}, Frame: owner},
+		{Name: "roles", View: wide("roles", roleList{pageData: basePage, Items: sampledRoles()}), Frame: owner},
 		{Name: "role-builtin", View: wide("role", sampledRolePage(1)), Frame: owner},
 		{Name: "role-own", View: wide("role", sampledRolePage(4)), Frame: owner},
 		{Name: "rolenew", View: sampledRoleForm("rolenew.title", roleEntry{}), Frame: owner},
 		{Name: "roleedit", View: sampledRoleForm("roles.edit.title", sampledRoles()[4]), Frame: owner},
 		{Name: "rolechange", View: ui.View{Page: "rolechange", Body: sampledRoleChange()}, Frame: owner},
-		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: sheets, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, Self: true, Replacements: []replacement{
+		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: basePage, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, Self: true, Replacements: []replacement{
 			{Role: doorward.RoleUser, Gains: additionalActions(nil, doorward.RoleUser, doorward.RoleViewer)}, {Role: doorward.RoleViewer, Loses: []permission{describe(nil, doorward.MessageSend)}},
 		}}}, Frame: owner},
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
-		{Name: "policy-none", View: wide("policy", policyPage{pageData: sheets, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
+		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
 		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refused},
 		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
-		{Name: "policyversions", View: wide("policyversions", policyVersions{sheets, list, sampledPolicyVersions()}), Frame: owner},
+		{Name: "policyversions", View: wide("policyversions", policyVersions{basePage, list, sampledPolicyVersions()}), Frame: owner},
 		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
 		{Name: "policyrestore", View: sampledPolicyVersion("policyrestore"), Frame: owner},
 		{Name: "explain", View: sampledExplanation(policy.Explanation{Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByPolicy, ID: "office-hours", Line: 3, Reason: "People are invited between 8 and 18 o'clock."}}}), Frame: owner},
 		{Name: "explain-allowed", View: sampledExplanation(policy.Explanation{Allowed: true, Role: "ADMIN", GrantedBy: []doorward.Role{"ADMIN"}, Because: []policy.Because{{Kind: policy.ByRole, ID: "ADMIN"}, {Kind: policy.ByKey, ID: "key_1"}}}), Frame: owner},
-		{Name: "webhooks", View: wide("webhooks", endpoints{pageData: sheets, Items: sampledHooks()}), Frame: owner},
-		{Name: "webhooks-none", View: wide("webhooks", endpoints{pageData: sheets}), Frame: owner},
+		{Name: "webhooks", View: wide("webhooks", endpoints{pageData: basePage, Items: sampledHooks()}), Frame: owner},
+		{Name: "webhooks-none", View: wide("webhooks", endpoints{pageData: basePage}), Frame: owner},
 		{Name: "webhook", View: sampledHookPage(0), Frame: owner},
 		{Name: "webhook-failing", View: sampledHookPage(1), Frame: owner},
 		{Name: "webhook-disabled", View: sampledHookPage(2), Frame: owner},
-		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: sheets, Events: picksOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
-		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{sheets, sampledHooks()[0], "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", true}}, Frame: owner},
-		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{sheets, sampledHooks()[0], "delete", true, 12, false}}, Frame: owner},
+		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: picksOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
+		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{basePage, sampledHooks()[0], "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", true}}, Frame: owner},
+		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{basePage, sampledHooks()[0], "delete", true, 12, false}}, Frame: owner},
 		{Name: "webhookdelivery", View: wide("webhookdelivery", sampledDelivery()), Frame: owner},
-		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: sheets, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
+		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
 	}
 }
 
@@ -136,13 +136,13 @@ func sampledHome() home {
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
-	return home{pageData: sheets, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledEntries()[:3], Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
+	return home{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledEntries()[:3], Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
 }
 
 func sampledPerson() person {
 	who := members[2]
-	p := person{pageData: sheets, User: who, Who: who.Name, Managed: true, Sessions: []doorward.Session{
-		{ID: "ses_2", TenantID: canny.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
+	p := person{pageData: basePage, User: who, Who: who.Name, Managed: true, Sessions: []doorward.Session{
+		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 	}}
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
@@ -153,7 +153,7 @@ func sampledPerson() person {
 func sampledInvitations() (all []listedInvitation) {
 	for n, state := range invitationStates {
 		inv := doorward.Invitation{
-			ID: fmt.Sprint("inv_", n), Email: fmt.Sprintf("guest%d@acme.example", n), Role: doorward.RoleUser, TenantID: canny.ID, InvitedBy: members[0].ID,
+			ID: fmt.Sprint("inv_", n), Email: fmt.Sprintf("guest%d@acme.example", n), Role: doorward.RoleUser, TenantID: acme.ID, InvitedBy: members[0].ID,
 			CreatedAt: noon.AddDate(0, 0, -n), ExpiresAt: noon.AddDate(0, 0, 7-n), Delivery: doorward.DeliverySent,
 		}
 		all = append(all, listedInvitation{inv, state, state == doorward.InvitationPending})
@@ -181,7 +181,7 @@ func sampledKeys() (all []apiKey) {
 	used := noon.Add(-time.Hour)
 	for n, status := range []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKeyDisabled, doorward.APIKeyExpired, doorward.APIKeyRevoked} {
 		k := doorward.APIKey{
-			ID: fmt.Sprint("key_", n), TenantID: canny.ID, Name: []string{"Reports of the shop", "Newsletter", "Old gateway with quite a long name", "Test"}[n],
+			ID: fmt.Sprint("key_", n), TenantID: acme.ID, Name: []string{"Reports of the shop", "Newsletter", "Old gateway with quite a long name", "Test"}[n],
 			Status: status, Role: doorward.RoleUser, Permissions: []doorward.Action{doorward.MessageSend, doorward.ReportRead}, OwnerID: members[n].ID, OwnerRole: members[n].Role,
 			CreatedBy: members[0].ID, CreatedAt: noon.AddDate(0, 0, -n-7), ExpiresAt: noon.AddDate(0, 0, 5+100*n), Hint: "dwk_Ab3f…9xQ2",
 		}
@@ -201,7 +201,7 @@ func sampledKeys() (all []apiKey) {
 func sampledKeyPage(n int) ui.View {
 	k := sampledKeys()[n]
 	body := keyPage{
-		pageData: sheets, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(nil, k.Role, k.Has), Graces: graces,
+		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(nil, k.Role, k.Has), Graces: graces,
 		Actions: []permission{describe(nil, doorward.MessageSend), describe(nil, doorward.UserRead)},
 	}
 	if n == 0 {
@@ -226,18 +226,18 @@ func sampledRoles() (all []roleEntry) {
 	return all
 }
 
-// sampledChoices are groups as the owner sees them, but for one permission that is closed.
+// sampledChoices are groups with all permissions open except one.
 func sampledChoices(all []doorward.Action, chosen func(doorward.Action) bool) []permissionGroup {
 	return roleGroups(nil, all, chosen, func(a doorward.Action) bool { return a != doorward.TenantDestroy })
 }
 
 func sampledRolePage(n int) rolePage {
 	r := sampledRoles()[n]
-	return rolePage{pageData: sheets, pager: pager{Next: "?cursor=next"}, Role: r, Groups: sampledChoices(r.Permissions, has(r)), Invitations: 1, Keys: 2, Holders: members}
+	return rolePage{pageData: basePage, pager: pager{Next: "?cursor=next"}, Role: r, Groups: sampledChoices(r.Permissions, has(r)), Invitations: 1, Keys: 2, Holders: members}
 }
 
 func sampledRoleForm(title string, r roleEntry) ui.View {
-	body := roleForm{pageData: sheets, Role: r, Groups: sampledChoices(allPermissions(doorward.BuiltIn()), has(r))}
+	body := roleForm{pageData: basePage, Role: r, Groups: sampledChoices(allPermissions(doorward.BuiltIn()), has(r))}
 	return ui.View{Page: "roleform", Title: title, Body: body, Wide: true}
 }
 
@@ -246,7 +246,7 @@ func sampledRoleChange() roleChange {
 	is := was
 	is.Name, is.About, is.Rank = "FRONT_DESK", "", doorward.RoleAdmin
 	return roleChange{
-		pageData: sheets, ID: was.ID, Plan: role.Plan{Was: was, Is: is, Use: store.RoleUse{Members: 12, Invitations: 1, Keys: 2}}, Self: true,
+		pageData: basePage, ID: was.ID, Plan: role.Plan{Was: was, Is: is, Use: store.RoleUse{Members: 12, Invitations: 1, Keys: 2}}, Self: true,
 		Gains: []permission{describe(nil, doorward.UserInvite)}, Loses: []permission{describe(nil, doorward.MessageSend)},
 	}
 }
@@ -264,7 +264,7 @@ func sampledPolicyVersions() (all []policyVersion) {
 func sampledPolicy() ui.View {
 	now := sampledPolicyVersions()[0]
 	return ui.View{Page: "policy", Wide: true, Body: policyPage{
-		pageData: sheets, Now: now, Typed: now.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
+		pageData: basePage, Now: now, Typed: now.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
 	}}
 }
 
@@ -297,14 +297,14 @@ func sampledPlan() ui.View {
 
 func sampledExplanation(e policy.Explanation) ui.View {
 	return ui.View{Page: "explain", Wide: true, Body: explainPage{
-		pageData: sheets, Actions: policyActions(nil), Who: members[0].Email, Action: "user.invite", Answer: &explained{e, "Ann Lee", "/console/people/usr_ann", policyPath},
+		pageData: basePage, Actions: policyActions(nil), Who: members[0].Email, Action: "user.invite", Answer: &explained{e, "Ann Lee", "/console/people/usr_ann", policyPath},
 	}}
 }
 
 func sampledPolicyVersion(page string) ui.View {
 	all := sampledPolicyVersions()
 	return ui.View{Page: page, Wide: true, Body: policyVersionPage{
-		pageData: sheets, It: all[2], Now: all[0], Before: 1, Made: linediff.Compare("", all[2].Text), Would: linediff.Compare(all[0].Text, all[2].Text),
+		pageData: basePage, It: all[2], Now: all[0], Before: 1, Made: linediff.Compare("", all[2].Text), Would: linediff.Compare(all[0].Text, all[2].Text),
 	}}
 }
 
@@ -312,7 +312,7 @@ func sampledHooks() (all []endpoint) {
 	since, earlier := noon.Add(-5*time.Hour), noon.Add(-40*time.Second)
 	for n, to := range []string{"https://hooks.example.com/doorward", "https://crm.with-quite-a-long-name.internal.example.org/v1/events/incoming?source=doorward", "https://old.example.net/"} {
 		w := doorward.Webhook{
-			ID: fmt.Sprint("whk_", n), TenantID: canny.ID, URL: to, About: []string{"Sync of the CRM", "", "Alerts"}[n], Enabled: n < 2, CreatedAt: noon.AddDate(0, -2, -n),
+			ID: fmt.Sprint("whk_", n), TenantID: acme.ID, URL: to, About: []string{"Sync of the CRM", "", "Alerts"}[n], Enabled: n < 2, CreatedAt: noon.AddDate(0, -2, -n),
 			Events: []string{"user.*", "invitation.accept", "session.refuse"}, PublicKey: "whpk_" + strings.Repeat("q83vEjRW", 5) + "q80=", LastSuccessAt: &earlier, PreviousEndsAt: &noon,
 		}
 		if n > 0 {
@@ -326,7 +326,8 @@ func sampledHooks() (all []endpoint) {
 	return all
 }
 
-// sampledDeliveries are of an endpoint that is slow now and then, and fails from one on.
+// sampledDeliveries are of an endpoint that is slow or fails now and then, and with failing
+// has answered the newest 30 with errors.
 func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
 	next := noon.Add(7 * time.Minute)
 	for n := range 110 {
@@ -348,7 +349,7 @@ func sampledDeliveries(failing bool) (all []doorward.WebhookDelivery) {
 
 func sampledHookPage(n int) ui.View {
 	hook, list := sampledHooks()[n], pager{Filter: filters(url.Values{}), Next: "?cursor=next"}
-	body := webhookPage{pageData: sheets, pager: list, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: picksOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
+	body := webhookPage{pageData: basePage, pager: list, Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: picksOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
 	if n < 2 {
 		sent := sampledDeliveries(n == 1)
 		body.Bars, body.Deliveries = chartOf(sent), deliveriesOf(sent[:12])
@@ -361,7 +362,7 @@ func sampledHookPage(n int) ui.View {
 }
 
 func sampledDelivery() deliveryPage {
-	p := deliveryPage{pageData: sheets, Hook: sampledHooks()[1], Delivery: deliveryOf(sampledDeliveries(true)[5]), Body: `{"type":"user.role","timestamp":"2026-11-21T12:00:00Z","data":{"id":"evt_5","seq":815}}`}
+	p := deliveryPage{pageData: basePage, Hook: sampledHooks()[1], Delivery: deliveryOf(sampledDeliveries(true)[5]), Body: `{"type":"user.role","timestamp":"2026-11-21T12:00:00Z","data":{"id":"evt_5","seq":815}}`}
 	p.Readable = readable([]byte(p.Body))
 	for i := range p.Delivery.Tries {
 		p.Delivery.Tries[i].Headers = []header{{"Webhook-Id", "evt_5"}, {"Webhook-Timestamp", "1795262400"}, {"Webhook-Signature", "v1," + strings.Repeat("mIHAl+aH6di", 4) + " v1a," + strings.Repeat("qalILRNE/Qd", 8)}}
@@ -370,7 +371,7 @@ func sampledDelivery() deliveryPage {
 }
 
 func sampledDemand() demand {
-	return demand{pageData: sheets, More: 12, Preview: tenant.DemandPreview{
+	return demand{pageData: basePage, More: 12, Preview: tenant.DemandPreview{
 		ByRole: []store.RoleCount{{Role: doorward.RoleAdmin, Count: 2}, {Role: doorward.RoleUser, Count: 12}},
 		People: members[:2], Count: 14, Sessions: 3, At: noon.AddDate(0, 0, 7),
 	}}
@@ -378,7 +379,7 @@ func sampledDemand() demand {
 
 func sampledSettings() settings {
 	return settings{
-		pageData: sheets, Numbers: []tenant.Number{
+		pageData: basePage, Numbers: []tenant.Number{
 			{Name: "sessionIdleMinutes", Section: "sessions", Effective: 60, Max: 60},
 			{Name: "sessionAbsoluteMinutes", Section: "sessions", Effective: 1440, Max: 1440},
 			{Name: "invitationDays", Section: "invitations", Effective: 30, Min: 1, Max: 30},
@@ -392,7 +393,7 @@ func sampledSettings() settings {
 }
 
 // TestPagesRender renders every page with canned data, in every language, without a
-// server. With -render it keeps them.
+// server. With -render it writes them to files.
 func TestPagesRender(t *testing.T) {
 	all := samples()
 	for i := range all {

@@ -18,7 +18,7 @@ import (
 type settings struct {
 	pageData
 	edited
-	AccentWas string // edited.Was of the form with the colour
+	AccentWas string // the field "was" of the form with the colour
 	Numbers   []tenant.Number
 	Domains   string // one per line
 	Picked    string // the accent in force, for the picker
@@ -33,22 +33,22 @@ type settings struct {
 
 // coveredRole is a role, and whether the demand names it.
 type coveredRole struct {
-	Role doorward.Role
-	Is   bool
+	Role      doorward.Role
+	IsCovered bool
 }
 
-// addFactors fills in what the page says of second factors. A form that is shown again
-// shows what was chosen.
+// addFactors sets Demanded and Covered: as chosen if the form is shown again, or else as
+// stored.
 func (s *settings) addFactors(c *ui.Call) {
 	demand := s.Tenant.Settings.SecondFactor
 	s.Demanded = !demand.Since.IsZero()
-	is := func(r doorward.Role) bool { return slices.Contains(demand.Roles, r) }
+	isCovered := func(r doorward.Role) bool { return slices.Contains(demand.Roles, r) }
 	if chosen := c.Values("mfaRoles"); c.Value("name") != "" {
 		s.Demanded = c.Value("mfa") != ""
-		is = func(r doorward.Role) bool { return slices.Contains(chosen, string(r)) }
+		isCovered = func(r doorward.Role) bool { return slices.Contains(chosen, string(r)) }
 	}
 	for _, r := range s.Tenant.Rules.Roles() {
-		s.Covered = append(s.Covered, coveredRole{r, is(r)})
+		s.Covered = append(s.Covered, coveredRole{r, isCovered(r)})
 	}
 }
 
@@ -73,7 +73,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	typed.Conflicts = append(typed.Conflicts, accent.Conflicts...)
 	page := settings{
 		pageData: s, edited: typed, AccentWas: accent.Was, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
-		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: picked(c, s.Tenant), MostSent: doorward.MaxLogoSent,
+		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: effectiveAccent(c, s.Tenant), MostSent: doorward.MaxLogoSent,
 	}
 	page.addFactors(c)
 	if access.CanInTenantAt(&c.Caller, c.Now(), doorward.SettingsManage).Allowed {
@@ -110,16 +110,15 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 	return all
 }
 
-// forgetStale drops typed values, except those of names, after somebody else's
-// change: the page shows the current values, and sending it again must not undo
+// dropStaleInput drops typed values, except those of the fields in keep, after somebody
+// else's change: the page shows the current values, and sending it again must not undo
 // that change. It returns the notice for the page when it is shown again in another
 // language.
-func forgetStale(c *ui.Call, but ...string) (note string) {
-	const stale = "stale" // field that remembers the refusal
+func dropStaleInput(c *ui.Call, keep ...string) (note string) {
 	if c.Refused() == doorward.CodePreconditionFailed {
-		c.KeepOnly(append(but, listQuery)...)
-		c.Preset(stale, "1")
-	} else if c.Value(stale) != "" {
+		c.KeepOnly(append(keep, listQuery)...)
+		c.Preset(staleField, "1")
+	} else if c.Value(staleField) != "" {
 		note = "notice." + string(doorward.CodePreconditionFailed)
 	}
 	return note
@@ -129,7 +128,7 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	name := c.Value("name")
 	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
 	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, KeepEffective: true, Versions: version(c)}
-	if hasFactors := c.Values("mfaGraceDays") != nil; hasFactors { // else it is the form of the version before
+	if hasFactors := c.Values("mfaGraceDays") != nil; hasFactors { // forms of the previous version, during an upgrade, lack these
 		mfa, roles := tenant.Optional, c.Values("mfaRoles")
 		if c.Value("mfa") != "" {
 			mfa = tenant.Required
@@ -153,39 +152,39 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if c.Value("confirmed") == "" {
 		preview, err := h.app.Tenants.PreviewDemand(ctx, c.Caller, e)
 		if err != nil || preview.Count > 0 {
-			return h.askDemand(ctx, c, preview, onFields(err))
+			return h.askDemand(ctx, c, preview, moveDomainFaults(err))
 		}
 	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, e)
 	c.Revoked(edited.Revocation)
-	return done(c, "/console/settings", "saved", nil), onFields(err)
+	return redirectDone(c, "/console/settings", "saved", nil), moveDomainFaults(err)
 }
 
-// onFields attributes a fault of one domain to the list of domains.
-func onFields(err error) error {
+// moveDomainFaults attributes a fault of one domain to the list of domains.
+func moveDomainFaults(err error) error {
 	const list = "/settings/allowedEmailDomains"
 	var e *doorward.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	own := *e
-	own.Fields = slices.Clone(e.Fields)
-	for i, f := range own.Fields {
+	moved := *e
+	moved.Fields = slices.Clone(e.Fields)
+	for i, f := range moved.Fields {
 		if strings.HasPrefix(f.Pointer, list) {
-			own.Fields[i].Pointer = list
+			moved.Fields[i].Pointer = list
 		}
 	}
-	return &own
+	return &moved
 }
 
-// closing is about closing the tenant: what will end or has ended.
+// closing is the content of the pages before and after closing the tenant.
 type closing struct {
 	pageData
-	People      int // who can sign in now
-	Open        int // invitations that can be accepted now
-	Affected    ended
+	People      int   // who can sign in now
+	Open        int   // invitations that can be accepted now
+	Affected    ended // what will end or has ended
 	DestroyedAt time.Time
-	HoldDays    int
+	HoldDays    int // until it is destroyed
 }
 
 func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -197,7 +196,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	stake, err := h.app.Overviews.CountAllAffected(ctx, c.Caller)
+	affected, err := h.app.Overviews.CountAllAffected(ctx, c.Caller)
 	now := c.Now()
 	if s.Tenant.ClosedAt == nil {
 		s.Tenant.ClosedAt = &now
@@ -205,7 +204,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	at := h.app.Tenants.DestroyedAt(s.Tenant)
 	return ui.View{Page: "close", Body: closing{
 		pageData: s, People: figures.People - figures.Suspended, Open: figures.Pending,
-		Affected: view(stake), DestroyedAt: at, HoldDays: int(at.Sub(now).Hours()+12) / 24,
+		Affected: endedOf(affected), DestroyedAt: at, HoldDays: int(at.Sub(now).Hours()+12) / 24,
 	}}, err
 }
 
@@ -220,5 +219,5 @@ func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 	c.ClearSession()
 	c.DropForm()
 	at := h.app.Tenants.DestroyedAt(closed)
-	return ui.View{Page: "closed", Body: closing{pageData: pageData{Tenant: closed}, Affected: view(counts), DestroyedAt: at}}, nil
+	return ui.View{Page: "closed", Body: closing{pageData: pageData{Tenant: closed}, Affected: endedOf(counts), DestroyedAt: at}}, nil
 }

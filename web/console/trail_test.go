@@ -32,8 +32,8 @@ func TestPresetsOfTheTrail(t *testing.T) {
 	}
 }
 
-// What is done to several people at once is one entry of the page, with all of them in it.
-func TestTrailGroupsWhatWasDoneAtOnce(t *testing.T) {
+// An action on several people at once is one entry of the page, with all of them in it.
+func TestTrailGroupsActionsOnSeveralPeople(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
 	owner.post("/console/people/chosen/do", url.Values{"act": {"suspend"}, "id": {h.people["USER"].ID, h.people["VIEWER"].ID}}, http.StatusOK, "Suspended.")
@@ -53,8 +53,8 @@ func TestTrailShowsChangesOfRoles(t *testing.T) {
 	owner.get("/console/audit?action=user.role", http.StatusOK, `<span class="why"><bdi>User</bdi> → <bdi>Viewer</bdi></span>`)
 }
 
-// Who was removed is in the trail by name.
-func TestTrailNamesWhoWasRemoved(t *testing.T) {
+// The trail has removed people by name.
+func TestTrailNamesRemovedPeople(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
 	bob := acme.Join("bob@acme.example", "USER")

@@ -63,7 +63,7 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 		}
 		return m[2], rows
 	}
-	refused := func(want int) {
+	checkRefusals := func(want int) {
 		t.Helper()
 		for _, tile := range []string{`id="tile-refusals"><a href="([^"]*)"><strong>([0-9]+)</strong>`, `id="refused-session.refuse"><a href="([^"]*)">[^<]*</a> <strong>([0-9]+)</strong>`} {
 			if counted, rows := follow(tile, `<p class="what">`); counted != fmt.Sprint(want) || rows != want {
@@ -76,10 +76,10 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 	s.Advance(23 * time.Hour)
 	guess()
 	acme.Owner.Login()
-	refused(3)
+	checkRefusals(3)
 	s.Advance(time.Hour + time.Minute)
 	acme.Owner.Login()
-	refused(1)
+	checkRefusals(1)
 
 	for _, name := range []string{"here", "gone"} {
 		if name == "gone" {
@@ -120,7 +120,7 @@ func TestTrailInWords(t *testing.T) {
 	german := owner.get("/console/audit?lang=de", http.StatusOK, "Falsches Passwort", "Dieser Rolle oder diesem Schlüssel nicht erlaubt", "<dt>Anzahl</dt>", "Der letzte aktive Inhaber muss bleiben",
 		"<bdi>wie in dieser Installation</bdi> → <bdi>1 Minute</bdi>", "<bdi>1 Stunde 30 Minuten</bdi>")
 	if !regexp.MustCompile(`<time [^>]*><bdi dir="ltr">[0-9-]{10} [0-9:]{8}</bdi></time> UTC`).MatchString(english) {
-		t.Error("between words written from right to left, the time of day would stand before the day")
+		t.Error("a time isn't marked as left to right: in text from right to left its parts would be swapped")
 	}
 	raw := []string{"invalid_credentials", "last_owner", "1m0s", "0s"}
 	lacks(t, english, raw...)
@@ -146,15 +146,15 @@ func TestRefusalIsDescribedAsAttempt(t *testing.T) {
 	viewer.get("/api/v2/audit-events", http.StatusForbidden)
 	viewer.post("/console/close", url.Values{}, http.StatusForbidden)
 	viewer.post("/console/invitations/new", url.Values{}, http.StatusForbidden)
-	for action, said := range map[string][2]string{
+	for action, messages := range map[string][2]string{
 		"audit.read":     {"Read the audit trail", "Protokoll lesen"},
 		"tenant.destroy": {"Close the organisation", "Organisation schließen"},
 		"user.invite":    {"Invite people", "Personen einladen"},
 	} {
 		filtered := "/console/audit?action=" + action + "&outcome=refused"
 		for n, language := range []string{"&lang=en", "&lang=de"} {
-			owner.get(filtered+language, http.StatusOK, `<option value="`+action+`" selected>`, "<strong>"+said[n]+"</strong>")
-			page := owner.get("/console?"+language, http.StatusOK, ">"+said[n]+"</a> <strong>1</strong>")
+			owner.get(filtered+language, http.StatusOK, `<option value="`+action+`" selected>`, "<strong>"+messages[n]+"</strong>")
+			page := owner.get("/console?"+language, http.StatusOK, ">"+messages[n]+"</a> <strong>1</strong>")
 			figures, _, _ := strings.Cut(page, `id="recent-title"`)
 			lacks(t, figures, "Organisation destroyed", "Organisation vernichtet", "Person invited", "Person eingeladen")
 		}
@@ -458,13 +458,13 @@ func TestTrail(t *testing.T) {
 	}
 }
 
-var wasOn = regexp.MustCompile(`name="was" value="([^"]*)"`)
+var wasField = regexp.MustCompile(`name="was" value="([^"]*)"`)
 
 func TestSettings(t *testing.T) {
 	h := build(t)
 	admin := h.as(t, "ADMIN")
 	page := admin.get("/console/settings", http.StatusOK, `value="60"`, `<option value="1440" selected>days`, "1 minute to 1 hour")
-	was := html.UnescapeString(wasOn.FindStringSubmatch(page)[1])
+	was := html.UnescapeString(wasField.FindStringSubmatch(page)[1])
 	form := func(change ...string) url.Values {
 		f := url.Values{"version": {admin.version(page)}, "name": {"Acme"}, "sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "invitationDays": {"30"}, "allowedEmailDomains": {""}}
 		for i := 0; i+1 < len(change); i += 2 {
@@ -565,10 +565,10 @@ func TestNoticeOnce(t *testing.T) {
 	owner, bob := open(t, s, acme.Owner), acme.Join("bob@acme.example", "USER")
 	res, _ := owner.ask("POST", "/console/people/"+bob.ID+"/suspend", url.Values{})
 	to := res.Header.Get("Location")
-	const said = "The person is suspended."
-	lacks(t, open(t, s, acme.Owner).get(to, http.StatusOK), said)
-	owner.get(to, http.StatusOK, said)
-	lacks(t, owner.get(to, http.StatusOK), said)
+	const notice = "The person is suspended."
+	lacks(t, open(t, s, acme.Owner).get(to, http.StatusOK), notice)
+	owner.get(to, http.StatusOK, notice)
+	lacks(t, owner.get(to, http.StatusOK), notice)
 	lacks(t, owner.get("/console/people?done=remove&sessions=3", http.StatusOK), "The person is removed.")
 }
 

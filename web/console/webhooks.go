@@ -38,7 +38,7 @@ func (h *console) webhookRoutes() []front.Route {
 	}
 }
 
-// endpoint is a webhook as the pages show it.
+// endpoint is a webhook, for templates.
 type endpoint struct{ doorward.Webhook }
 
 // State is enabled, failing or disabled.
@@ -52,7 +52,7 @@ func (e endpoint) State() string {
 	return "enabled"
 }
 
-// Host is the part of the URL by which people know an endpoint.
+// Host is the host of the URL, by which people know an endpoint.
 func (e endpoint) Host() string {
 	u, err := url.Parse(e.URL)
 	if err != nil {
@@ -61,7 +61,7 @@ func (e endpoint) Host() string {
 	return u.Host
 }
 
-// WithEmail reports whether bodies hold e-mail addresses.
+// WithEmail reports whether messages include e-mail addresses.
 func (e endpoint) WithEmail() bool { return e.Includes(doorward.WebhookIncludesEmail) }
 
 // endpoints is the content of the list, which has one page: there are few.
@@ -139,7 +139,7 @@ func picksOf(chosen []string) eventPicks {
 func isOffered(a doorward.Action) bool {
 	word, _, _ := strings.Cut(string(a), ".")
 	v, ok := doorward.Lookup(a)
-	return ok && hasMessage(a) && messages()["hooks.group."+word] && happens(*v) && a != doorward.WebhookTest
+	return ok && hasMessage(a) && messages()["hooks.group."+word] && isInTenantTrail(*v) && a != doorward.WebhookTest
 }
 
 // newWebhook is the form for a webhook.
@@ -155,7 +155,7 @@ func (h *console) newWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "webhooknew", Body: body, Wide: true}, err
 }
 
-// draftOf returns what the form says of a webhook.
+// draftOf returns the fields of the form of a webhook.
 func draftOf(c *ui.Call) webhook.Draft {
 	to, about, events, include := strings.TrimSpace(c.Value("url")), c.Value("about"), c.Values("events"), []string{}
 	if c.Value("email") != "" {
@@ -176,7 +176,7 @@ type webhookSecret struct {
 func (h *console) createWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
 	made, err := h.app.Webhooks.Create(ctx, c.Caller, draftOf(c))
 	if err != nil {
-		return ui.View{}, ofField(err)
+		return ui.View{}, moveItemFaults(err)
 	}
 	return h.showWebhookSecret(ctx, c, made, false)
 }
@@ -195,7 +195,7 @@ type webhookPage struct {
 	Bars       attemptChart
 	States     []doorward.DeliveryState
 	Deliveries []delivery
-	Tested     *attempt // what has come of a test just now
+	Tested     *attempt // the test that was just sent; nil for none
 	Events     eventPicks
 	Email      bool
 	Replays    []doorward.Action
@@ -215,11 +215,11 @@ func rotation(w doorward.Webhook) string {
 	return strconv.FormatInt(w.PreviousEndsAt.UnixMicro(), 10)
 }
 
-// charted is how many of the newest deliveries have their attempts in the chart.
-const charted = 200
+// chartedDeliveries is how many of the newest deliveries have their attempts in the chart.
+const chartedDeliveries = 200
 
 func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) {
-	note := forgetStale(c)
+	note := dropStaleInput(c)
 	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
@@ -241,7 +241,7 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 			body.Replays = append(body.Replays, a)
 		}
 	}
-	newest, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, "", doorward.Window{Limit: charted})
+	newest, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, "", doorward.Window{Limit: chartedDeliveries})
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -270,10 +270,10 @@ func (h *console) editWebhook(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, err
 	}
 	_, err = h.app.Webhooks.Edit(ctx, c.Caller, id, draftOf(c), version(c))
-	return done(c, webhooksPath+"/"+id, "webhook", nil), ofField(err)
+	return redirectDone(c, webhooksPath+"/"+id, "webhook", nil), moveItemFaults(err)
 }
 
-// testWebhook shows what has come of the test in its answer.
+// testWebhook shows the result of the test in its answer.
 func (h *console) testWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
 	id, err := c.ID("id", doorward.PrefixWebhook)
 	if err != nil {
@@ -330,27 +330,27 @@ func (h *console) replayWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 		return ui.View{}, doorward.InvalidFields(faults...)
 	}
 	n, err := h.app.Webhooks.Replay(ctx, c.Caller, id, r)
-	v := done(c, webhooksPath+"/"+id, "replayed", nil)
+	v := redirectDone(c, webhooksPath+"/"+id, "replayed", nil)
 	if n > 0 {
 		v = c.To(webhooksPath + "/" + id + "?" + url.Values{"done": {"replayed"}, "count": {strconv.FormatInt(n, 10)}}.Encode())
 	}
 	return v, err
 }
 
-// typedInstant returns the time in the field, nil for none.
-func typedInstant(c *ui.Call, name string, ended bool, faults []doorward.FieldError) (*time.Time, []doorward.FieldError) {
+// typedInstant returns the time in the field as instant does; nil for none.
+func typedInstant(c *ui.Call, name string, atEnd bool, faults []doorward.FieldError) (*time.Time, []doorward.FieldError) {
 	text := strings.TrimSpace(c.Value(name))
 	if text == "" {
 		return nil, faults
 	}
-	at, err := time.Parse(time.RFC3339, instant(text, ended))
+	at, err := time.Parse(time.RFC3339, instant(text, atEnd))
 	if err != nil {
 		return nil, append(faults, doorward.FieldError{Pointer: "/" + name, Code: "invalid", Message: "Write a time such as 2031-05-06T12:00."})
 	}
 	return &at, faults
 }
 
-// webhookActions are what is confirmed first, by the last part of the path.
+// webhookActions are the actions that are confirmed first, by the last part of their path.
 var webhookActions = map[string]struct {
 	danger bool
 	do     func(ctx context.Context, h *console, c *ui.Call, id string) error
@@ -369,14 +369,14 @@ func enableWebhook(on bool) func(context.Context, *console, *ui.Call, string) er
 	}
 }
 
-// webhookQuestion is the page that asks for confirmation.
+// webhookQuestion is the page that asks to confirm an action on a webhook.
 type webhookQuestion struct {
 	pageData
 	Hook    endpoint
 	Act     string
 	Danger  bool
 	Waiting int  // deliveries that are dropped
-	Many    bool // and more
+	Many    bool // there are more deliveries than Waiting
 }
 
 func (h *console) askWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -393,7 +393,7 @@ func (h *console) askWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	waiting, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, string(doorward.DeliveryPending), doorward.Window{Limit: charted})
+	waiting, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, string(doorward.DeliveryPending), doorward.Window{Limit: chartedDeliveries})
 	body := webhookQuestion{s, hook, name, act.danger, len(waiting.Items), waiting.Next != nil}
 	return ui.View{Page: "webhookact", Title: "hooks." + name + ".title", Body: body}, err
 }
@@ -413,5 +413,5 @@ func (h *console) actOnWebhook(ctx context.Context, c *ui.Call) (ui.View, error)
 		to = webhooksPath
 	}
 	err = act.do(ctx, h, c, id)
-	return done(c, to, "webhook-"+name, nil), err
+	return redirectDone(c, to, "webhook-"+name, nil), err
 }

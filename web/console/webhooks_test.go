@@ -23,7 +23,7 @@ var (
 	wireHeader   = regexp.MustCompile(`<dt>(Webhook-[A-Za-z]+)</dt><dd><code>([^<]*)</code>`)
 )
 
-// receiver answers with the status that it was given last, and keeps the last message.
+// receiver answers with its status, and keeps the last message.
 type receiver struct {
 	*httptest.Server
 	status atomic.Int64
@@ -31,7 +31,7 @@ type receiver struct {
 	body   atomic.Pointer[[]byte]
 }
 
-func receive(t *testing.T) *receiver {
+func newReceiver(t *testing.T) *receiver {
 	r := &receiver{}
 	r.status.Store(http.StatusNoContent)
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -47,8 +47,8 @@ func receive(t *testing.T) *receiver {
 	return r
 }
 
-// until reads the page until it shows the text.
-func (b *browser) until(path, text string) string {
+// waitFor reads the page until it shows the text, and returns it.
+func (b *browser) waitFor(path, text string) string {
 	b.Helper()
 	for began := time.Now(); ; <-time.After(5 * time.Millisecond) {
 		page := b.get(path, http.StatusOK)
@@ -61,35 +61,35 @@ func (b *browser) until(path, text string) string {
 	}
 }
 
-// A webhook is made, gets events, and its pages show each attempt with what was sent: the
-// headers that are shown are those that came, and verify.
+// A webhook is made and gets events. Its pages show each attempt with the body and the
+// headers that were sent, whose signature verifies.
 func TestWebhookPages(t *testing.T) {
-	h, to := build(t), receive(t)
+	h, to := build(t), newReceiver(t)
 	b := h.as(t, "ADMIN")
 	b.get("/console/webhooks", http.StatusOK, "There are no webhooks yet")
 	lacks(t, b.get("/console/webhooks/new", http.StatusOK, `value="user.*"`, `value="invitation.accept"`), `value="key.create"`, `value="webhook.test"`, ">message.send<")
 	form := url.Values{"url": {to.URL}, "about": {"<CRM>"}, "events": {"user.*", "invitation.accept"}}
 	page := b.post("/console/webhooks/new", form, http.StatusOK, "it is shown only here", "whpk_")
 	lacks(t, page, `name="lang"`)
-	secret := strings.NewReplacer("&#43;", "+", "&#34;", `"`).Replace(b.found(hookSecret, page))
-	at := "/console/webhooks/" + b.found(hookLink, page[strings.Index(page, "<main"):])
+	secret := strings.NewReplacer("&#43;", "+", "&#34;", `"`).Replace(b.findOn(hookSecret, page))
+	at := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
 	lacks(t, b.get(at, http.StatusOK, "Nothing was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
 
 	b.post(at+"/test", url.Values{}, http.StatusOK, "The test was delivered", "<strong class=\"\">204</strong>")
 	invitationOf(t, h)
-	page = b.until(at, "1 delivered")
+	page = b.waitFor(at, "1 delivered")
 	b.get("/console/webhooks", http.StatusOK, "&lt;CRM&gt;", ">Enabled<", "<code>user.*</code>")
-	sent := at + "/deliveries/" + b.found(deliveryLink, page)
+	sent := at + "/deliveries/" + b.findOn(deliveryLink, page)
 	b.get(sent+"x", http.StatusNotFound)
 	page = b.get(sent, http.StatusOK, "Person invited", ">Delivered<", "Exactly as it is sent", "Send again")
 	shown := http.Header{}
 	for _, m := range wireHeader.FindAllStringSubmatch(page, -1) {
 		shown.Set(m[1], strings.ReplaceAll(m[2], "&#43;", "+"))
 	}
-	body := strings.ReplaceAll(b.found(rawBody, page), "&#34;", `"`)
-	judge, err := standardwebhooks.NewWebhook(secret)
+	body := strings.ReplaceAll(b.findOn(rawBody, page), "&#34;", `"`)
+	verifier, err := standardwebhooks.NewWebhook(secret)
 	if err == nil {
-		err = judge.Verify([]byte(body), shown)
+		err = verifier.Verify([]byte(body), shown)
 	}
 	if err != nil || body != string(*to.body.Load()) || shown.Get("Webhook-Signature") != to.header.Load().Get("Webhook-Signature") {
 		t.Errorf("the page shows %v with\n%s, %v", shown, body, err)
@@ -101,17 +101,17 @@ func TestWebhookPages(t *testing.T) {
 	other.post(sent+"/retry", url.Values{}, http.StatusNotFound)
 }
 
-// A failing endpoint is shown as one, a delivery is sent again, past events too; it is
-// disabled and enabled, its secret is replaced once, and it is deleted.
+// A failing endpoint is shown as failing. A delivery and past events are sent again, the
+// secret is replaced once, and the webhook is edited, disabled, enabled and deleted.
 func TestChangingAWebhook(t *testing.T) {
-	h, to := build(t), receive(t)
+	h, to := build(t), newReceiver(t)
 	b := h.as(t, "OWNER")
 	page := b.post("/console/webhooks/new", url.Values{"url": {to.URL}, "events": {"user.*"}, "email": {"1"}}, http.StatusOK)
-	at := "/console/webhooks/" + b.found(hookLink, page[strings.Index(page, "<main"):])
+	at := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
 	to.status.Store(http.StatusInternalServerError)
 	invitationOf(t, h)
-	page = b.until(at+"?state=pending", "1 refused")
-	sent := at + "/deliveries/" + b.found(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
+	page = b.waitFor(at+"?state=pending", "1 refused")
+	sent := at + "/deliveries/" + b.findOn(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
 	b.get(at+"?lang=de", http.StatusOK, "Mit Fehlern", "1 abgelehnt", "Nächster Versuch", `aria-label="2`)
 	b.get("/console/webhooks?lang=en", http.StatusOK, ">Failing<")
 	b.get(at+"?state=failed", http.StatusOK, "No delivery is in this state")
@@ -119,14 +119,14 @@ func TestChangingAWebhook(t *testing.T) {
 	b.get(sent, http.StatusOK, "&lt;no&gt;", ">Waiting<")
 	to.status.Store(http.StatusNoContent)
 	b.do(sent+"/retry", url.Values{}, "It is sent again now")
-	b.until(sent, ">Delivered<")
+	b.waitFor(sent, ">Delivered<")
 
 	b.do(at+"/replay", url.Values{"only": {"user.invite"}, "from": {"2020-01-01T00:00"}}, "4 events are sent again")
 	b.do(at+"/replay", url.Values{"to": {"2020-01-01T00:00"}}, "No event matches")
 	b.post(at+"/replay", url.Values{"from": {"2021-01-01T00:00"}, "to": {"2020-01-01T00:00"}}, http.StatusUnprocessableEntity, "The end is before the beginning")
 	b.post(at+"/replay", url.Values{"from": {"soon"}}, http.StatusUnprocessableEntity, "Write a time such as")
 
-	form := url.Values{"rotation": {b.found(rotationOn, b.get(at, http.StatusOK))}, "graceHours": {"24"}}
+	form := url.Values{"rotation": {b.findOn(rotationOn, b.get(at, http.StatusOK))}, "graceHours": {"24"}}
 	b.post(at+"/rotate", form, http.StatusOK, "The secret is replaced", "messages are signed with the earlier secret, too")
 	b.post(at+"/rotate", form, http.StatusPreconditionFailed)
 

@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// catalogue returns the messages of a language with their placeholders.
+// catalogue returns the keys of the messages of a language, each with its placeholders.
 func catalogue(t *testing.T, tag string) map[string][]string {
 	t.Helper()
 	f, err := files.Open("text/" + tag + ".txt")
@@ -28,9 +28,9 @@ func catalogue(t *testing.T, tag string) map[string][]string {
 	all := map[string][]string{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if key, message, ok := strings.Cut(lines.Text(), " = "); ok {
-			blanks := regexp.MustCompile(`\{[a-z]+\}`).FindAllString(message, -1)
-			slices.Sort(blanks)
-			all[key] = slices.Compact(blanks)
+			placeholders := regexp.MustCompile(`\{[a-z]+\}`).FindAllString(message, -1)
+			slices.Sort(placeholders)
+			all[key] = slices.Compact(placeholders)
 		}
 	}
 	return all
@@ -72,7 +72,7 @@ func TestMessagesOfActions(t *testing.T) {
 		}
 	}
 	for _, p := range doorward.Problems() {
-		if refuses(p) {
+		if canBeReason(p) {
 			keys = append(keys, "reason."+string(p.Code))
 		}
 	}
@@ -94,10 +94,11 @@ func TestMessagesOfActions(t *testing.T) {
 	}
 }
 
-// refuses reports whether an event can have the code as its reason: access records
-// missing permissions and the last OWNER's leave; features record wrong passwords and
-// too many of them. TestGoldenEvents of package web checks the recorded reasons.
-func refuses(p doorward.Problem) bool {
+// canBeReason reports whether an event can have the problem as its reason: package access
+// records missing permissions and that the last OWNER can't leave; features record wrong
+// passwords and too many of them. TestGoldenEvents of package web checks the recorded
+// reasons.
+func canBeReason(p doorward.Problem) bool {
 	switch p.Kind {
 	case doorward.KindForbidden, doorward.KindUnauthenticated, doorward.KindTooMany:
 		return true
@@ -139,7 +140,7 @@ func TestChangesInWords(t *testing.T) {
 		{"userAgent", "curl/8", value{Agent: "curl/8"}},
 		{"sessionsEnded", "3", value{Text: "3"}},
 	} {
-		if diff := cmp.Diff(c.want, say(c.field, c.text, names)); diff != "" {
+		if diff := cmp.Diff(c.want, describeValue(c.field, c.text, names)); diff != "" {
 			t.Errorf("%s %q:\n%s", c.field, c.text, diff)
 		}
 	}
@@ -155,8 +156,9 @@ func TestChangesInWords(t *testing.T) {
 	}
 }
 
-// different returns text of the largest size of a form, with as many lines as fit.
-func different() string {
+// distinctLines returns text of the largest size of a form, with as many different lines as
+// fit.
+func distinctLines() string {
 	var text strings.Builder
 	for n := 0; text.Len() < 64<<10; n++ {
 		fmt.Fprintf(&text, "%x\n", n)
@@ -167,19 +169,20 @@ func different() string {
 // TestLinesTakeLinearTime: reading the largest text takes about 2 ms; comparing all
 // pairs of lines took 140 to 580 ms.
 func TestLinesTakeLinearTime(t *testing.T) {
-	text, best := different(), time.Hour
-	for range 5 {
+	const limit = 40 * time.Millisecond
+	text, best := distinctLines(), time.Hour
+	for tries := 0; tries < 20 && best > limit; tries++ { // other processes can slow down some
 		began := time.Now()
 		splitLines(text)
 		best = min(best, time.Since(began))
 	}
-	if best > 40*time.Millisecond {
+	if best > limit {
 		t.Errorf("64 KiB take %v at best", best)
 	}
 }
 
 func BenchmarkLines(b *testing.B) {
-	text := different()
+	text := distinctLines()
 	for b.Loop() {
 		splitLines(text)
 	}
@@ -243,8 +246,8 @@ func testDays(signIns ...int) (all []overview.Day) {
 	return all
 }
 
-// Refusals of one person's password are about one person; an invitation that was never made
-// is no target.
+// Other targets are counted once each, without the entry's own. The id of an invitation that
+// was never made is not shown as a target.
 func TestTargetsOfEntries(t *testing.T) {
 	on := func(id string) entry {
 		return entry{Event: doorward.Event{Target: doorward.Object{Type: "invitation", ID: id}, Outcome: doorward.Refused}, Target: id}
@@ -254,11 +257,11 @@ func TestTargetsOfEntries(t *testing.T) {
 	if got := one.OtherTargets(); got != 1 {
 		t.Errorf("%d other targets, want 1", got)
 	}
-	if one.About() {
+	if one.ShowsTarget() {
 		t.Error("the id of an invitation that was never made is shown")
 	}
 	one.Target = "ann@x.example"
-	if !one.About() {
+	if !one.ShowsTarget() {
 		t.Error("an invitation that exists is not shown")
 	}
 }

@@ -1,4 +1,4 @@
-// What all pages of the console share. Without it they all work.
+// What all pages of the console share. They all work without this script.
 
 // Menus are <details>: one is open at a time; a click elsewhere and Escape close it, and the
 // arrow keys move through it.
@@ -13,22 +13,22 @@ addEventListener("keydown", (event) => {
 		menu.querySelector("summary").focus();
 	} else if (menu.contains(event.target) && ["ArrowDown", "ArrowUp"].includes(event.key)) {
 		event.preventDefault();
-		const stops = [...menu.querySelectorAll("summary, a, button")];
-		const by = event.key === "ArrowDown" ? 1 : -1;
-		stops[(stops.indexOf(document.activeElement) + by + stops.length) % stops.length].focus();
+		const items = [...menu.querySelectorAll("summary, a, button")];
+		const step = event.key === "ArrowDown" ? 1 : -1;
+		items[(items.indexOf(document.activeElement) + step + items.length) % items.length].focus();
 	}
 });
 
-/** close closes every menu but one. */
-function close(but) {
-	for (const menu of document.querySelectorAll(`:is(${menus})[open]`)) if (menu !== but) menu.open = false;
+/** close closes all menus except one. */
+function close(except) {
+	for (const menu of document.querySelectorAll(`:is(${menus})[open]`)) if (menu !== except) menu.open = false;
 }
 
-// Times of day are in UTC; the local one goes before them.
-arrange(document);
-addEventListener("refresh", (event) => arrange(event.detail)); // see live.js
+// Times of day are in UTC; the local time is put before them.
+prepare(document);
+addEventListener("refresh", (event) => prepare(event.detail)); // see live.js
 
-// One box chooses all rows of the page. It comes with this script.
+// One checkbox chooses all rows of the page. It is hidden without this script.
 addEventListener("change", ({ target }) => {
 	const rows = [...document.querySelectorAll(".list tbody input[name=id]")];
 	const all = document.getElementById("all");
@@ -39,23 +39,20 @@ addEventListener("change", ({ target }) => {
 	document.querySelector(".how-many").textContent = chosen ? ` (${chosen})` : "";
 });
 
-function showAll(within) {
-	within.querySelector(".all")?.removeAttribute("hidden");
-}
-
-/** region is the browser's variety of the page's language, as en-GB. */
+/** region returns the browser's variety of the page's language, such as en-GB. */
 function region() {
 	const { lang } = document.documentElement;
 	return navigator.languages.find((one) => one.split("-")[0] === lang.split("-")[0]) ?? lang;
 }
 
-function arrange(within) {
-	showAll(within);
-	const written = new Intl.DateTimeFormat(region(), { dateStyle: "medium", timeStyle: "medium" });
+/** prepare shows the checkbox for all rows, and local times. */
+function prepare(within) {
+	within.querySelector(".all")?.removeAttribute("hidden");
+	const format = new Intl.DateTimeFormat(region(), { dateStyle: "medium", timeStyle: "medium" });
 	for (const time of within.querySelectorAll("time[title$=UTC]")) {
 		const at = new Date(time.dateTime);
 		if (at.getTimezoneOffset() === 0) continue;
-		const local = written.format(at);
+		const local = format.format(at);
 		time.title = `${local} (${time.title})`;
 		if (!("clock" in time.dataset)) continue;
 		const before = document.createElement("bdi");
@@ -65,7 +62,7 @@ function arrange(within) {
 	}
 }
 
-// Fields for a person suggest people as one types.
+// Fields for a person suggest people while one types.
 const suggested = document.getElementById("suggested");
 for (const field of document.querySelectorAll("[data-suggest]")) {
 	let timer;
@@ -76,9 +73,9 @@ for (const field of document.querySelectorAll("[data-suggest]")) {
 }
 
 async function suggest(field) {
-	const asked = field.value.trim();
-	if (asked.length < 2) return;
-	const answer = await fetch(`${field.dataset.suggest}?limit=8&q=${encodeURIComponent(asked)}`).catch(() => null);
-	if (!answer?.ok || field.value.trim() !== asked) return;
+	const query = field.value.trim();
+	if (query.length < 2) return;
+	const answer = await fetch(`${field.dataset.suggest}?limit=8&q=${encodeURIComponent(query)}`).catch(() => null);
+	if (!answer?.ok || field.value.trim() !== query) return;
 	suggested.replaceChildren(...(await answer.json()).items.map(({ name, email }) => new Option(name, email)));
 }

@@ -1,22 +1,22 @@
-// Refreshes the page while its switch is on. Without it the page shows the state at
-// the time it was loaded.
+// Refreshes the page while its checkbox is on. Without this script the page shows the state
+// at the time it was loaded.
 
 const live = document.getElementById("live");
 const every = 30_000; // milliseconds; each failure doubles it
 const longest = 8 * 60_000;
 // Each refresh counts as a use of the session, so refreshing stops when nobody has
-// touched the page for this long: otherwise the session would never end by idling.
+// lastInput the page for this long: otherwise the session would never end by idling.
 const patience = 5 * 60_000;
-// Nothing moves while a person is using the page.
+// While a person is using the page nothing moves: no refresh this soon after input.
 const calm = 3_000;
 
-let touched = 0;
+let lastInput = 0;
 let pause = every;
 let timer;
 for (const kind of ["pointerdown", "pointermove", "keydown", "scroll"]) {
-	addEventListener(kind, () => { touched = Date.now(); }, { passive: true });
+	addEventListener(kind, () => { lastInput = Date.now(); }, { passive: true });
 }
-touched = Date.now();
+lastInput = Date.now();
 
 const box = element("input", { type: "checkbox", id: "keep", "aria-describedby": "keep-hint" });
 const label = element("label", { for: "keep" }, live.dataset.label);
@@ -49,7 +49,7 @@ function schedule() {
 }
 
 async function refreshIfCalm() {
-	const idle = Date.now() - touched;
+	const idle = Date.now() - lastInput;
 	if (idle < calm) pause = calm;
 	else if (idle > patience || hasSelection() || live.querySelector("input:checked")) pause = every;
 	else pause = await refresh() ? every : Math.min(longest, 2 * Math.max(pause, every));
@@ -57,8 +57,8 @@ async function refreshIfCalm() {
 }
 
 function hasSelection() {
-	const picked = getSelection();
-	return !picked.isCollapsed && live.contains(picked.anchorNode);
+	const selection = getSelection();
+	return !selection.isCollapsed && live.contains(selection.anchorNode);
 }
 
 /** refresh shows the page as it is now, and reports whether the server answered. */
@@ -94,14 +94,15 @@ function showStale() {
 	return false;
 }
 
-/** end: the session is over, or what the page shows is gone. */
+/** end stops refreshing: the session is over, or what the page shows is gone. */
 function end() {
 	box.checked = false;
 	status.textContent = live.dataset.over;
 	return true;
 }
 
-/** losesFocus reports whether the row with the focus is gone. It may be gone later. */
+/** losesFocus reports whether the row with the focus is gone. It is kept until the focus
+ * leaves it. */
 function losesFocus(fresh) {
 	const row = live.contains(document.activeElement) && document.activeElement.closest("#live [id]");
 	return row && !fresh.querySelector(`#${CSS.escape(row.id)}`);

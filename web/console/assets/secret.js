@@ -1,5 +1,5 @@
-// Gives a secret a button that copies it. Where the clipboard can't be had (plain http
-// from another machine) there is none, and a click on the secret selects all of it.
+// Adds a button that copies a secret. Without access to the clipboard (plain http from
+// another machine) there is none, and a click on the secret selects all of it.
 
 const secret = document.getElementById("secret");
 if (navigator.clipboard) {

@@ -12,8 +12,8 @@ text?.addEventListener("input", () => {
 	show(picker.value);
 });
 
-// The page and its samples have the colour while one chooses: in the style sheet that they
-// would have with it.
+// While one chooses, the page and its samples show the colour, by the style sheet that they
+// would have once it is saved.
 let sheet;
 let timer;
 function show(colour) {
@@ -36,7 +36,7 @@ logo?.addEventListener("change", () => {
 	logo.reportValidity();
 });
 
-// Leaving with changes that aren't saved asks first.
+// Leaving the page with unsaved changes asks first.
 let changed = false;
 for (const form of document.querySelectorAll("main form[method=post]")) {
 	form.addEventListener("input", () => { changed = true; });

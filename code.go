@@ -170,7 +170,7 @@ var problems = []Problem{
 	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
 	{CodeLoginTooOld, KindForbidden, "Login too old", "In the other tenant sessions end sooner than in this one, and that time has passed since the login of the session. The session stays valid here. Log in to the other tenant with the password: POST /api/v2/auth/login with its \"tenantId\"."},
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},
-	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is being closed by its owner. Only an owner may sign in, to restore it."},
+	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is closing. Only an owner may sign in, to restore it."},
 	{CodeTenantNotClosing, KindConflict, "Tenant not closing", "There is nothing to restore: the tenant is not being closed, or the time in which it could be restored is over."},
 	{CodeMasterKeyMissing, KindConflict, "Master key missing", "What was asked for is sealed in the database, and the server has no master key to open or seal it with. Everything else works. The operator sets the key with --master-key-file."},
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},

@@ -38,7 +38,7 @@ type APIKey struct {
 	PerSecond   int            // requests; 0: no limit
 	Hint        string         // first and last characters of the newest secret
 	LastUsedAt  *time.Time
-	LastUsedIP  string
+	LastUsedIP  string          // of the last use whose address was known
 	Previous    *PreviousSecret // valid beside the newest; nil without one
 	Rules       *Rules          // of the tenant; nil: those of the built-in model
 }

@@ -392,7 +392,7 @@ func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration)
 
 // The row of the key is locked before those of its secrets, as in every other write.
 const (
-	sqlUseAPIKey = `UPDATE api_keys SET last_used_at = $1, last_used_ip = $2
+	sqlUseAPIKey = `UPDATE api_keys SET last_used_at = $1, last_used_ip = coalesce(nullif($2, ''), last_used_ip)
 WHERE id = (SELECT key_id FROM api_key_secrets WHERE hash = $3) AND (last_used_at IS NULL OR last_used_at < $1)`
 	sqlUseAPIKeySecret = `UPDATE api_key_secrets SET last_used_at = $1 WHERE hash = $2 AND (last_used_at IS NULL OR last_used_at < $1)`
 )
@@ -400,7 +400,7 @@ WHERE id = (SELECT key_id FROM api_key_secrets WHERE hash = $3) AND (last_used_a
 // KeyUse is a use of an API key.
 type KeyUse struct {
 	Use
-	IP string
+	IP string // empty if it is not known: the previous one stays
 }
 
 // TouchAPIKeys records uses.

@@ -28,18 +28,21 @@ func (l *keyLimits) admits(ip netip.Addr) bool {
 	return len(l.allowed) == 0 || slices.ContainsFunc(l.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// keyState is what the secrets of a key share on a node: the address of the last use, and
-// the limiter of its requests.
+// keyState is what the secrets of a key share on a node.
 type keyState struct {
-	from    atomic.Pointer[netip.Addr] // of the last use
-	limiter *gcra.Limiter
+	lastAddress atomic.Pointer[netip.Addr] // of the last use whose address was known
+	limiter     *gcra.Limiter              // of its requests
 }
 
-// setAddress keeps the client's address. It allocates only if the address has changed.
-func (u *keyState) setAddress(ip netip.Addr) {
-	if was := u.from.Load(); was == nil || *was != ip {
+// setAddress keeps the client's address if it is known. It allocates only if the address has
+// changed.
+func (s *keyState) setAddress(ip netip.Addr) {
+	if !ip.IsValid() {
+		return
+	}
+	if was := s.lastAddress.Load(); was == nil || *was != ip {
 		changed := ip // &ip would allocate on every call
-		u.from.Store(&changed)
+		s.lastAddress.Store(&changed)
 	}
 }
 
@@ -51,7 +54,7 @@ func (k *Keys) Remembered(key secret.Key, ip netip.Addr) (doorward.Principal, bo
 }
 
 // remembered tests the lease before it reads the entry, as sessions do. The error is that of
-// take: a key that is found in memory may be over its limit.
+// takeRequest.
 func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal, found bool, err error) {
 	if !k.lease.Valid() || k.db.Clock().Wrong() {
 		return p, false, nil
@@ -69,20 +72,20 @@ func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal
 	if !limits.admits(ip) {
 		return p, false, nil
 	}
-	if err := k.take(limits); err != nil {
+	if err := k.takeRequest(limits); err != nil {
 		return p, true, err
 	}
-	if ip.IsValid() {
-		limits.state.setAddress(ip)
-	}
+	limits.state.setAddress(ip)
 	k.registry.Use(hash, e, now)
 	return p, true, nil
 }
 
-// Check returns the caller as the API key of a secret, and records the use or the refusal,
-// without I/O for a key in memory while the lease is valid. Errors: unauthenticated, the
-// same for unknown, ended and disabled keys; ip_not_allowed; rate_limited; unavailable;
-// too_many_attempts after many unknown keys from the client's network.
+// Check verifies the secret of an API key, and returns the caller with the key's principal.
+// It records the use, and the refusals unauthenticated and ip_not_allowed of a well-formed
+// secret; there is no I/O for a key in memory while the lease is valid. Errors:
+// unauthenticated, the same for unknown, ended and disabled keys; ip_not_allowed;
+// rate_limited; unavailable; too_many_attempts after many unknown keys from the client's
+// network.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (doorward.Caller, error) {
 	key, err := secret.ParseKey(text)
 	if err != nil || key.Prefix() != Prefix {
@@ -111,11 +114,15 @@ func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey
 	}
 	hash := key.Hash()
 	cred, err := k.read(ctx, hash)
-	refused := err == nil && access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) != ""
-	if errors.Is(err, store.ErrNone) || refused || err == nil && !k.use(cred, hash, addressOf(ip)) {
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return doorward.APIKey{}, doorward.Principal{}, err
+	}
+	limits, from := k.limitsOf(cred), addressOf(ip)
+	if err != nil || access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) != "" || !limits.admits(from) {
 		return doorward.APIKey{}, doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
-	return cred.Key, doorward.PrincipalOfKey(cred.Key, cred.Tenant), err
+	k.recordUse(hash, limits, from)
+	return cred.Key, doorward.PrincipalOfKey(cred.Key, cred.Tenant), nil
 }
 
 // ByID returns the principal of the key with the id, as it would be used from an address.
@@ -149,23 +156,15 @@ func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, err
 	return p, nil
 }
 
-// use records a use, and reports whether the key may be used from the address; if not, it
-// records nothing.
-func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool {
-	limits := k.limitsOf(c)
-	if !limits.admits(ip) {
-		return false
-	}
-	if ip.IsValid() {
-		limits.state.setAddress(ip)
-	}
+// recordUse records a use of a key that was read from the database.
+func (k *Keys) recordUse(hash secret.Hash, limits *keyLimits, ip netip.Addr) {
+	limits.state.setAddress(ip)
 	now := k.db.Now().UnixMicro()
 	if e := k.registry.Get(hash); e != nil {
 		k.registry.Use(hash, e, now)
 	} else { // not in memory, but the use must be written
 		k.registry.UseUnknown(hash, now)
 	}
-	return true
 }
 
 func (k *Keys) limitsOf(c store.KeyCredential) *keyLimits {
@@ -192,12 +191,16 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 	if cause := access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()); cause != "" {
 		return doorward.Principal{}, k.writer.RefuseKey(ctx, by, on, string(cause), doorward.Fail(doorward.CodeUnauthenticated, ""))
 	}
-	p := doorward.PrincipalOfKey(cred.Key, cred.Tenant)
-	if !k.use(cred, hash, ip) {
+	p, limits := doorward.PrincipalOfKey(cred.Key, cred.Tenant), k.limitsOf(cred)
+	if !limits.admits(ip) {
 		by.Principal = p
 		return p, k.writer.RefuseKey(ctx, by, on, "address", doorward.Fail(doorward.CodeIPNotAllowed, ""))
 	}
-	return p, k.take(k.limitsOf(cred))
+	if err := k.takeRequest(limits); err != nil {
+		return p, err
+	}
+	k.recordUse(hash, limits, ip)
+	return p, nil
 }
 
 // read loads the key and puts it into memory. It takes the mark before it reads the row, so
@@ -266,13 +269,14 @@ func (k *Keys) write(ctx context.Context, uses []store.Use) error {
 	return k.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchAPIKeys(ctx, all) })
 }
 
-// lastAddress returns the address of the last use; empty if the key is no longer in memory.
+// lastAddress returns the address of the last use whose address was known; empty if the key
+// is no longer in memory.
 func (k *Keys) lastAddress(hash secret.Hash) string {
 	e := k.registry.Known(hash)
 	if e == nil {
 		return ""
 	}
-	if from := e.Extra().(*keyLimits).state.from.Load(); from != nil {
+	if from := e.Extra().(*keyLimits).state.lastAddress.Load(); from != nil {
 		return from.String()
 	}
 	return ""

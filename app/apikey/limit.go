@@ -74,10 +74,10 @@ var limitersStart = time.Now()
 
 var errNoShare = errors.New("apikey: this node doesn't know its share of the key's limit: it has just joined, or has lost its lease")
 
-// take counts a request with the key in this node's share of its limit, so that all nodes
+// takeRequest counts a request with the key in this node's share of its limit, so that all nodes
 // together keep it. It doesn't allocate for a request within the limit. Errors:
 // rate_limited; unavailable while the share is unknown.
-func (k *Keys) take(l *keyLimits) error {
+func (k *Keys) takeRequest(l *keyLimits) error {
 	if l.perSecond == 0 {
 		return nil
 	}

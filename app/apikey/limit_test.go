@@ -82,3 +82,30 @@ func TestLimitError(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedRequestIsNoUse: a request over the limit isn't recorded as a use, even if the
+// key must be read first.
+func TestRefusedRequestIsNoUse(t *testing.T) {
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
+	c, keys, ctx := newKey(f), f.Node(0).APIKeys, f.Context()
+	var used time.Time
+	perSecond := int64(1)
+	f.Until("a refusal", func() bool {
+		clock.Move(time.Minute)
+		name := clock.Now().Format(time.RFC3339)
+		_, _, err := keys.Edit(ctx, c.boss.Caller, c.key.ID, apikey.Edit{Name: &name, PerSecond: &perSecond}) // removes the key from memory
+		f.NoError(err)
+		_, err = keys.Check(ctx, from(home), c.secret.Reveal())
+		if err == nil {
+			used = clock.Now()
+		}
+		return apptest.Code(err) == doorward.CodeRateLimited
+	})
+	f.NoError(keys.Flush(ctx))
+	key, err := keys.Get(ctx, c.boss.Caller, c.key.ID)
+	f.NoError(err)
+	if key.LastUsedAt == nil || !key.LastUsedAt.Equal(doorward.Instant(used)) {
+		t.Errorf("last used at %v, want %v: the next request was refused", key.LastUsedAt, used)
+	}
+}

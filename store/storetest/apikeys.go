@@ -285,12 +285,13 @@ func usesOfAPIKeys(f *fixture) {
 	use := func(which string, when time.Time, ip string) store.KeyUse {
 		return store.KeyUse{Use: store.Use{Hash: [32]byte(secretOf(k, which)), At: when}, IP: ip}
 	}
-	early, late := now.Add(-time.Hour), now.Add(-time.Minute)
+	early, late, latest := now.Add(-time.Hour), now.Add(-time.Minute), now.Add(-time.Second)
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.TouchAPIKeys(ctx, []store.KeyUse{use("second", late, "192.0.2.7"), use("first", early, "192.0.2.8"), use("none", now, "192.0.2.9")}))
 		noError(f, tx.TouchAPIKeys(ctx, []store.KeyUse{use("second", early, "192.0.2.9")}))
+		noError(f, tx.TouchAPIKeys(ctx, []store.KeyUse{use("second", latest, "")})) // the address stays
 	})
-	k.Hint, k.LastUsedAt, k.LastUsedIP = "dwk_second", &late, "192.0.2.7"
+	k.Hint, k.LastUsedAt, k.LastUsedIP = "dwk_second", &latest, "192.0.2.7"
 	k.Previous = &doorward.PreviousSecret{EndsAt: now.Add(day), LastUsedAt: &early}
 	equal(f, f.value(f.Read().APIKey(ctx, k.ID, now)), k)
 }

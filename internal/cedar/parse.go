@@ -15,8 +15,8 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/schema/validate"
 )
 
-// maxChecks bounds the nodes that checking the types of a text visits: its own nodes times
-// the kinds of requests that it is for.
+// maxChecks bounds the work of checking the types of a text: for each policy, its nodes times
+// the actions of its reducedSchema times two (user and key).
 const maxChecks = 80_000
 
 // Set is the policies of a text that has no faults. It is immutable.
@@ -45,25 +45,26 @@ func Parse(text string, schema *Schema) (*Set, Faults) {
 }
 
 // ParseStored reads a text that had no faults under an earlier schema. It leaves out the
-// policies that have one under this schema, and returns their ids, each with its fault.
-func ParseStored(text string, schema *Schema) (set *Set, off map[string]Fault, err error) {
-	r := &reader{schema: schema, checks: math.MaxInt, off: map[string]Fault{}}
+// policies that have one under this schema, and returns the first fault of each, by id.
+func ParseStored(text string, schema *Schema) (set *Set, leftOut map[string]Fault, err error) {
+	r := &reader{schema: schema, checks: math.MaxInt, leftOut: map[string]Fault{}}
 	set, faults := r.readSet(text, limits{MaxBytes, MaxPolicies})
 	if len(faults) > 0 {
 		return nil, nil, faults
 	}
-	return set, r.off, nil
+	return set, r.leftOut, nil
 }
 
 // reader collects the policies and faults of a text.
 type reader struct {
 	schema   *Schema
-	platform bool // the text is the operator's own
-	ids      map[string]bool
-	checks   int // nodes that may still be visited
+	platform bool             // the text is the operator's own
+	ids      map[string]bool  // that the text has
+	unnamed  map[string]place // of policies without an @id, by the id that they get
+	checks   int              // nodes that may still be visited
 	policies []*policy
 	faults   Faults
-	off      map[string]Fault // of the policies left out, by id; nil: a fault refuses the text
+	leftOut  map[string]Fault // of the policies left out, by id; nil: a fault refuses the text
 }
 
 func (r *reader) readSet(text string, max limits) (*Set, Faults) {
@@ -71,10 +72,11 @@ func (r *reader) readSet(text string, max limits) (*Set, Faults) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	r.ids = map[string]bool{}
+	r.ids, r.unnamed = map[string]bool{}, map[string]place{}
 	for _, st := range statements {
 		r.readPolicy(st)
 	}
+	r.checkUnnamed()
 	if len(r.faults) > 0 {
 		return nil, r.faults.sorted()
 	}
@@ -115,8 +117,8 @@ func (r *reader) readPolicy(st statement) {
 	if r.readActions(st.place, p) && !r.platform {
 		r.checkTypes(st.place, p)
 	}
-	if r.off != nil && len(r.faults) > before {
-		r.off[p.id], r.faults = r.faults[before], r.faults[:before]
+	if r.leftOut != nil && len(r.faults) > before {
+		r.leftOut[p.id], r.faults = r.faults[before], r.faults[:before]
 		return
 	}
 	r.policies = append(r.policies, p)
@@ -133,6 +135,8 @@ func (r *reader) readID(at place, p *policy) {
 	}
 	if p.id == "" && r.platform {
 		p.id = fmt.Sprintf("policy%d", p.order)
+		r.unnamed[p.id] = at
+		return
 	}
 	switch {
 	case len(p.id) > maxID && r.platform:
@@ -145,8 +149,19 @@ func (r *reader) readID(at place, p *policy) {
 	r.ids[p.id] = true
 }
 
-// readActions finds the actions that the policy applies to. It reports false after a fault:
-// it names an unknown action, or applies to none.
+// checkUnnamed refuses policies without an @id whose place gives them the @id of another one.
+// It needs all ids of the text: the other policy may come later.
+func (r *reader) checkUnnamed() {
+	for id, at := range r.unnamed {
+		if r.ids[id] {
+			r.fault(at, DuplicateID, fmt.Sprintf("without an @id, this policy's id is %q by its place, but another policy has it: write an @id", id))
+		}
+	}
+}
+
+// readActions finds the actions that the policy applies to. It reports false after adding a
+// fault: the policy names an unknown action, in a platform's text one that isn't the platform's,
+// or applies to no action.
 func (r *reader) readActions(at place, p *policy) bool {
 	p.actions = make([]uint64, len(r.schema.actions)/64+1)
 	ok := true
@@ -168,7 +183,7 @@ func (r *reader) readActions(at place, p *policy) bool {
 		}
 	}
 	if ok && !found {
-		r.fault(at, WrongType, "no action has a resource of this type")
+		r.fault(at, WrongType, "no action in this policy's scope has a resource of this type")
 	}
 	return ok && found
 }
@@ -255,8 +270,9 @@ func (r *reader) checkTypes(at place, p *policy) {
 	}
 }
 
-// nodeFault says what is wrong with a node that reads more than a request has, since of
-// other entities than principal and resource only ids are known; or a reserved name.
+// nodeFault returns the fault of a node, or empty. Only principal, resource and context have
+// attributes, and only principal and resource have parents: of other entities just the id is
+// known. Names with __cedar are reserved.
 func nodeFault(n ast.IsNode) string {
 	switch n := n.(type) {
 	case ast.NodeTypeAccess:
@@ -279,7 +295,7 @@ func accessFault(n ast.IsNode) string {
 	if _, ok := n.(ast.NodeTypeVariable); ok {
 		return ""
 	}
-	return "attributes are those of principal, resource and context alone"
+	return "only principal, resource and context have attributes that a policy can read directly"
 }
 
 func inFault(n ast.IsNode) string {
@@ -296,7 +312,7 @@ func (r *reader) reducedSchema(p *policy) *resolved.Schema {
 	reduced.Actions = map[types.EntityUID]resolved.Action{}
 	for _, uid := range r.namedActions(p.ast) {
 		named := r.schema.resolved.Actions[uid]
-		named.AppliesTo = nil
+		named.AppliesTo = nil // must be known to the validator, but is not checked itself
 		reduced.Actions[uid] = named
 	}
 	seen := map[string]bool{}
@@ -342,10 +358,10 @@ func codeOf(message string) Code {
 }
 
 var (
-	// placeOf finds the place in an error of cedar-go's parser, and expected what it
-	// has found and what it expected.
-	placeOf  = regexp.MustCompile(`(?:parse error at )?<input>:(\d+):(\d+):? ?`)
-	expected = regexp.MustCompile(`^".*": (?:exact )?got (.*) want (.*)$`)
+	// placePattern finds the place in an error of cedar-go's parser; gotWantPattern the token
+	// that it found and the one that it expected.
+	placePattern   = regexp.MustCompile(`(?:parse error at )?<input>:(\d+):(\d+):? ?`)
+	gotWantPattern = regexp.MustCompile(`^".*": (?:exact )?got (.*) want (.*)$`)
 )
 
 // parseOne parses one policy.
@@ -366,7 +382,7 @@ func parseOne(st statement) (p *ast.Policy, fault *Fault) {
 
 func (st statement) syntaxFault(message string) Fault {
 	at := st.place
-	if m := placeOf.FindStringSubmatch(message); m != nil {
+	if m := placePattern.FindStringSubmatch(message); m != nil {
 		line, _ := strconv.Atoi(m[1])
 		column, _ := strconv.Atoi(m[2])
 		if line == 1 {
@@ -376,7 +392,7 @@ func (st statement) syntaxFault(message string) Fault {
 		}
 		message = strings.Replace(message, m[0], "", 1)
 	}
-	if m := expected.FindStringSubmatch(message); m != nil {
+	if m := gotWantPattern.FindStringSubmatch(message); m != nil {
 		message = fmt.Sprintf("expected %q, found %q", m[2], m[1])
 	}
 	return at.fault(Syntax, shorten(message))

@@ -36,8 +36,16 @@ func TestSessionEndedConcurrentlyIsNotFound(t *testing.T) {
 		status, _ := ann.Do(http.MethodDelete, "/api/v2/sessions/"+id, nil)
 		answered <- status
 	}()
-	for waits := false; !waits; <-time.After(5 * time.Millisecond) {
-		const query = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+	deadline := time.After(30 * time.Second)
+	for waits := false; !waits; {
+		select {
+		case status := <-answered:
+			t.Fatalf("answered %d before the other end was committed", status)
+		case <-deadline:
+			t.Fatal("the call doesn't wait for the other end")
+		case <-time.After(5 * time.Millisecond):
+		}
+		const query = "SELECT count(*) > 0 FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
 		if err := tx.QueryRow(t.Context(), query).Scan(&waits); err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func TestRememberedBrowsersOnPages(t *testing.T) {
 		b.send("/login/second", "code", p.code(s), "remember", "1").is(t, 303, "/account")
 		browsers = append(browsers, b)
 	}
-	page := browsers[2].get("/account/security").is(t, 200, "", "<strong>Firefox on Linux</strong>", "Second step on", "127.0.0.1")
+	page := browsers[2].get("/account/security").is(t, 200, "", "<strong>Firefox on Linux</strong>", "Second step done on", "127.0.0.1")
 	ids := idsOn(page, browserOnPage)
 	if len(ids) != 3 || strings.Count(page.body, "until <time") != 3 {
 		t.Fatalf("browsers are %q", ids)
@@ -111,6 +111,6 @@ func TestActivityOnPages(t *testing.T) {
 	code := s.Code(ann)
 	b.send("/factors/reset/confirm", "token", code, "password", secret).is(t, 303, "/login?done=factorreset")
 	b.signIn(ann)
-	b.get("/account/security").is(t, 200, "", "Second factors reset", "by an administrator or the operator", "All second factors removed, with the code of a mail")
+	b.get("/account/security").is(t, 200, "", "Reset of second factors", "by an administrator or the operator", "All second factors removed, with a code from a mail")
 	b.get("/account/security?lang=de").is(t, 200, "", "Was zuletzt geschah", "Uhr UTC", "durch einen Administrator")
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "Verify the audit trail, hand it on, and show it", auditVerifyCommand(), auditExportCommand(), auditLinkCommand(), auditEndLinksCommand())
+	return group("audit", "Verify and export the audit trail, or show it in a browser", auditVerifyCommand(), auditExportCommand(), auditLinkCommand(), auditEndLinksCommand())
 }
 
 func auditVerifyCommand() *cobra.Command {
@@ -32,8 +32,8 @@ hash. It prints a line for each intact chain: its tenant, the number of its last
 event and its hash. Faults go to stderr, and the exit code is 1.
 
 Somebody who can write to the database can recompute an entire chain, or cut off its
-end. Keep what verify prints where they can't write, and pass it with --since:
-verify then checks that it still holds.`,
+end. Keep verify's output where they can't write, and pass it with --since: verify
+then also checks that each of its lines still matches the trail.`,
 		Example: "  doorward audit verify\n  doorward audit verify --since yesterday.txt > today.txt", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		v := verification{ctx: cmd.Context(), trail: n.App.Audit, out: cmd.OutOrStdout(), faults: cmd.ErrOrStderr()}
@@ -91,7 +91,7 @@ func (v *verification) run(tenant, since string) error {
 		}
 	}
 	if v.found > 0 {
-		return errors.New("the audit trail was tampered with. docs/audit.md says what to do")
+		return errors.New("the audit trail doesn't verify: it was tampered with or damaged, or an older backup was restored. docs/audit.md says what to do")
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ var meanings = map[audit.FaultKind]string{
 	audit.Deleted:   "is missing, and perhaps more after it",
 	audit.Inserted:  "was added to the database by somebody else",
 	audit.CutOff:    "is the last event, but was not the last one written: later events are missing, or the recorded end was edited",
-	audit.Rewritten: "is not what it was when the line in the file was printed: the chain was recomputed, cut off or removed",
+	audit.Rewritten: "is not what it was when the line in the file was printed: the chain was recomputed, cut off or removed, or an older backup was restored",
 }
 
 func (v *verification) report(id string, f audit.Fault) {

@@ -24,8 +24,9 @@ func configPrintCommand() *cobra.Command {
 		Use: "print", Short: "Print the settings and where each comes from",
 		Long: `Print shows the settings that were given, as YAML for --config, each with its source
 in a comment. With --effective it adds the defaults, so that it shows everything that
-a server would use. Passwords are masked. It doesn't check the values:
-"doorward config check" does.`,
+a server would use. Passwords and the values of headers are masked, and so is an entire
+value that may contain one but can't be parsed. It doesn't check the values: "doorward
+config check" does.`,
 		Example: "  doorward config print --effective --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if s.from, err = resolve(cmd); err != nil {
@@ -103,15 +104,15 @@ func onOneLine(n *yaml.Node) (string, error) {
 const masked = "********"
 
 var (
-	// inAuthority is a password before the last @ of a URL's authority.
-	inAuthority = regexp.MustCompile(`^([A-Za-z]+://[^:@/?#]*):[^/?#]*@`)
-	// inQuery is the value of a parameter whose name mentions a password, or is
+	// passwordInAuthority matches a password before the last @ of a URL's authority.
+	passwordInAuthority = regexp.MustCompile(`^([A-Za-z]+://[^:@/?#]*):[^/?#]*@`)
+	// passwordInQuery matches the value of a parameter whose name mentions a password, or is
 	// percent-encoded so that it can't be recognised.
-	inQuery = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|%)[^=&]*)=[^&]*`)
+	passwordInQuery = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|%)[^=&]*)=[^&]*`)
 )
 
-// mask hides the passwords in a setting, and the entire value of a secret one that can't
-// be parsed. Other settings aren't meant for passwords, but a URL may hold one anyway.
+// mask hides the passwords in a setting. A setting that may hold a password and can't be
+// parsed is hidden entirely. URLs in all other settings are searched for passwords, too.
 func mask(name, value string) string {
 	switch name {
 	case "database":
@@ -129,8 +130,8 @@ func mask(name, value string) string {
 	case "trace-header":
 		return maskHeader(value)
 	}
-	value = inAuthority.ReplaceAllString(value, "$1:"+masked+"@")
-	return inQuery.ReplaceAllString(value, "$1="+masked)
+	value = passwordInAuthority.ReplaceAllString(value, "$1:"+masked+"@")
+	return passwordInQuery.ReplaceAllString(value, "$1="+masked)
 }
 
 // maskHeader masks the value and keeps the name.

@@ -18,10 +18,11 @@ func tenantQuotaCommand() *cobra.Command {
 	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "quota TENANT-ID", Short: "Limit what a tenant may have",
 		Long: `Quota sets how many people, API keys and webhooks a tenant may have, and how many events
-of changes in a day of UTC, or without flags prints that. A number is 0 or more; "none"
-removes the quota. What the tenant has beyond a quota stays, and nothing is added: such a
-request is 409 quota_exceeded. What signs in, ends access or protects an account doesn't
-count in a day, and is never refused for its quota.`,
+of changes it may record per UTC day. Without flags it prints the quotas. A number is 0 or
+more; "none" removes the quota. What the tenant has beyond a quota stays, but it can't add
+more: such requests are answered 409 quota_exceeded. Actions that sign in, end access,
+delete or protect an account don't count towards the events of a day, and are never refused
+for that quota.`,
 		Example: `  doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people 50 --api-keys none
   doorward tenant quota tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --events-per-day 2000`, Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
@@ -37,7 +38,11 @@ count in a day, and is never refused for its quota.`,
 		return nil
 	})
 	for flag, name := range quotaFlags {
-		cmd.Flags().String(flag, "", "how many "+name.Words()+" the tenant may have, or \"none\"")
+		limits := name.Words() + " the tenant may have"
+		if name == doorward.QuotaEventsPerDay {
+			limits = "events of changes the tenant may record per UTC day"
+		}
+		cmd.Flags().String(flag, "", "how many "+limits+", or \"none\"")
 	}
 	return checkFirst(requireFlags(cmd), func() error { _, err := parseQuotas(cmd); return err })
 }

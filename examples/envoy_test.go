@@ -9,13 +9,13 @@ import (
 
 const extAuthz = "envoy.filters.http.ext_authz"
 
-// TestEnvoy replays what Envoy documents of ext_authz with an HTTP service:
+// TestEnvoy simulates what Envoy documents of ext_authz with an HTTP service:
 // https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/extensions/filters/http/ext_authz/v3/ext_authz.proto
 func TestEnvoy(t *testing.T) {
 	manager := connectionManager(t)
 	t.Parallel()
-	testReplay(t, replayed{
-		ask: func(t *testing.T, server, action string, r *http.Request) *http.Request {
+	testSimulated(t, simulatedGateway{
+		authRequest: func(t *testing.T, server, action string, r *http.Request) *http.Request {
 			t.Helper()
 			service := httpServiceFor(t, manager, action)
 			return envoyAsks(t, "http://"+server+service.at("path_override").text(), manager, r)
@@ -24,14 +24,14 @@ func TestEnvoy(t *testing.T) {
 	})
 }
 
-// TestEnvoyBeforePathOverride replays the same with path_prefix, which is what
+// TestEnvoyBeforePathOverride simulates the same with path_prefix, which is what
 // Envoy before 1.38 and Istio have: they write it in front of the client's own
 // path and query, which they don't change.
 func TestEnvoyBeforePathOverride(t *testing.T) {
 	manager := connectionManager(t)
 	t.Parallel()
-	testReplay(t, replayed{
-		ask: func(t *testing.T, server, action string, r *http.Request) *http.Request {
+	testSimulated(t, simulatedGateway{
+		authRequest: func(t *testing.T, server, action string, r *http.Request) *http.Request {
 			t.Helper()
 			prefix := "/api/v2/access/check?action=" + action + "&original="
 			q := envoyAsks(t, "http://"+server+"/", manager, r)

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestTraefik replays what Traefik documents of forwardAuth:
+// TestTraefik simulates what Traefik documents of forwardAuth:
 // https://doc.traefik.io/traefik/reference/routing-configuration/http/middlewares/forwardauth/
 func TestTraefik(t *testing.T) {
 	routes := readSettings(t, "traefik/routes.yml").at("http")
 	t.Parallel()
-	testReplay(t, replayed{
-		ask: func(t *testing.T, server, action string, r *http.Request) *http.Request {
+	testSimulated(t, simulatedGateway{
+		authRequest: func(t *testing.T, server, action string, r *http.Request) *http.Request {
 			t.Helper()
 			return traefikAsks(t, server, forwardAuth(t, routes, action), r)
 		},

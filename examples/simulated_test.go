@@ -17,11 +17,11 @@ import (
 // the requests that they are documented to send, send them to a real Doorward, and
 // apply its answers as documented.
 
-// replayed is a gateway simulated from its documentation and its example.
-type replayed struct {
-	// ask returns the gateway's question to Doorward about a request, on a route that
-	// needs the action.
-	ask func(t *testing.T, server string, action string, r *http.Request) *http.Request
+// simulatedGateway is a gateway simulated from its documentation and its example.
+type simulatedGateway struct {
+	// authRequest returns the request that the gateway sends to Doorward for a client's
+	// request to a route that needs the action.
+	authRequest func(t *testing.T, server string, action string, r *http.Request) *http.Request
 	// pass returns the headers that the service gets after an answer of 200.
 	pass func(r *http.Request, answer http.Header) http.Header
 }
@@ -52,12 +52,12 @@ var actionOfRoute = map[string]string{
 	"POST /messages?action=message.read": "message.send", "GET /messages?a=1;b=%zz&original=&action=none": "message.read",
 }
 
-func testReplay(t *testing.T, g replayed) {
+func testSimulated(t *testing.T, g simulatedGateway) {
 	s := &site{gateway: "platform.example", server: doorwardtest.Start(t, doorwardtest.BaseURL("https://platform.example"), doorwardtest.Audiences("https://service.example"))}
 	s.populate(t)
 	send := func(t *testing.T, action string, r *http.Request) answer {
 		t.Helper()
-		res, err := client.Do(g.ask(t, s.server.Node.Address(), action, r))
+		res, err := client.Do(g.authRequest(t, s.server.Node.Address(), action, r))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,9 +68,9 @@ func testReplay(t *testing.T, g replayed) {
 		}
 		return answer{res.StatusCode, res.Header, body}
 	}
-	t.Run("roles", func(t *testing.T) { replayRoles(t, s, g, send) })
-	t.Run("refusals", func(t *testing.T) { replayRefusals(t, s, send) })
-	t.Run("spoofing", func(t *testing.T) { replaySpoofing(t, s, g, send) })
+	t.Run("roles", func(t *testing.T) { simulateRoles(t, s, g, send) })
+	t.Run("refusals", func(t *testing.T) { simulateRefusals(t, s, send) })
+	t.Run("spoofing", func(t *testing.T) { simulateSpoofing(t, s, g, send) })
 	t.Run("outage", func(t *testing.T) {
 		if err := s.server.Node.DB.Close(); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func testReplay(t *testing.T, g replayed) {
 
 type sender func(t *testing.T, action string, r *http.Request) answer
 
-func replayRoles(t *testing.T, s *site, g replayed, send sender) {
+func simulateRoles(t *testing.T, s *site, g simulatedGateway, send sender) {
 	for route, action := range actionOfRoute {
 		for _, role := range roles {
 			p := s.people[role]
@@ -114,7 +114,7 @@ func wantPassed(t *testing.T, h http.Header, want identity) {
 	}
 }
 
-func replayRefusals(t *testing.T, s *site, send sender) {
+func simulateRefusals(t *testing.T, s *site, send sender) {
 	for _, token := range []string{"", "junk", strings.Repeat("A", 43)} {
 		got := send(t, "report.read", clientRequest(t, "GET /reports", token))
 		wantProblem(t, got, http.StatusUnauthorized, "unauthenticated")
@@ -152,7 +152,7 @@ func replayRefusals(t *testing.T, s *site, send sender) {
 	}
 }
 
-func replaySpoofing(t *testing.T, s *site, g replayed, send sender) {
+func simulateSpoofing(t *testing.T, s *site, g simulatedGateway, send sender) {
 	viewer := s.people["VIEWER"]
 	r := clientRequest(
 		t, "GET /reports", viewer.Token(),

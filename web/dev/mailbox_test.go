@@ -72,6 +72,19 @@ func TestMailboxKeepsAllMails(t *testing.T) {
 	}
 }
 
+// The count of a search names the address, and a search without a match doesn't advise to
+// invite somebody.
+func TestMailboxSaysWhatItFound(t *testing.T) {
+	at := mailbox(t, smtp.Message{To: "ann@acme.example", Subject: "Hello"})
+	for query, want := range map[string]string{
+		"?to=ann@acme.example": "1 found, to ann@acme.example ·", "?q=hello": "1 found ·", "?q=none": "No mail matches.",
+	} {
+		if _, page := get(t, at+query); !strings.Contains(page, want) || strings.Contains(page, "Invite somebody") {
+			t.Errorf("%q lacks %q:\n%s", query, want, page)
+		}
+	}
+}
+
 // A mail's HTML comes from templates with texts of customers: it runs nothing and loads
 // nothing from elsewhere.
 func TestMailboxShowsHTMLInASandbox(t *testing.T) {

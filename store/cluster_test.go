@@ -36,13 +36,17 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	started := make(chan struct{})
 	startAll := func() error {
 		defer close(started)
-		for range 30 { // the pool has 16 connections, 12 of them for writers
+		// pgx's pool has 16 connections, 12 of them for writers; database/sql counts those
+		// that wait for one as open.
+		for range 30 {
 			start(read)
 			start(write)
 		}
 		storetest.Until(t, "readers to wait", func() bool { return pool.Stats().OpenConnections > 20 })
 		return errors.New("not before the next heartbeat")
 	}
+	// An error keeps the lease from being renewed: first wait until it has expired, then start
+	// the queries, and let the next poll succeed.
 	l.Follow(func(_ context.Context, changes []store.Change) error {
 		switch {
 		case len(changes) == 0:

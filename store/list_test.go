@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// TestListsAreFolded: rows of a node of the previous version are found and sorted once they
-// have been folded, a batch at a time.
+// TestListsAreFolded: rows that a node of the previous version has written can be searched and
+// sorted without regard to case and accents once FoldLists has folded them, in batches.
 func TestListsAreFolded(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -32,11 +32,11 @@ VALUES ('inv_a', 'tnt_a', 'c@acme.example', 'USER', 'Jürgen', '', 'PENDING', 1,
 				}
 				return nil
 			})
-			for _, want := range []int{1, 1, 0} {
+			for _, want := range []int{1, 1, 0} { // the most rows of one list: two memberships, one invitation
 				write(func(tx *store.Tx) error {
 					n, err := tx.FoldLists(ctx, 1)
 					if n != want {
-						t.Errorf("%d rows of a list were folded, want %d", n, want)
+						t.Errorf("FoldLists found %d rows in one list, want %d", n, want)
 					}
 					return err
 				})

@@ -25,10 +25,10 @@ const (
 	sqlAdoptMasterKey  = `INSERT INTO master_keys (id, check_value, current, created_at) VALUES ($1, $2, TRUE, $3) ON CONFLICT DO NOTHING`
 	sqlInsertMasterKey = `INSERT INTO master_keys (id, check_value, wrapped, current, created_at) VALUES ($1, $2, $3, TRUE, $4)
 ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped, current = TRUE`
-	sqlReplaceMasterKey = `UPDATE master_keys SET current = FALSE WHERE current AND id = $1`
-	sqlHoldMasterKey    = `UPDATE master_keys SET current = TRUE WHERE current AND id = $1`
-	sqlUnwrapMasterKey  = `UPDATE master_keys SET wrapped = NULL WHERE current AND id = $1`
-	sqlForgetMasterKeys = `DELETE FROM master_keys WHERE NOT current`
+	sqlReplaceMasterKey     = `UPDATE master_keys SET current = FALSE WHERE current AND id = $1`
+	sqlHoldMasterKey        = `UPDATE master_keys SET current = TRUE WHERE current AND id = $1`
+	sqlDropWrappedMasterKey = `UPDATE master_keys SET wrapped = NULL WHERE current AND id = $1`
+	sqlForgetMasterKeys     = `DELETE FROM master_keys WHERE NOT current`
 )
 
 // MasterKeys returns the keys that values may be sealed with, the oldest first: none
@@ -65,8 +65,8 @@ func (tx *Tx) ReplaceMasterKey(ctx context.Context, id string, next MasterKey) (
 // ForgetMasterKeys removes all keys but the current one, and the wrapped copy of that. It
 // reports false, and does nothing, unless the current key is the one with the id.
 func (tx *Tx) ForgetMasterKeys(ctx context.Context, id string) (bool, error) {
-	unwrapped, err := tx.affected(ctx, sqlUnwrapMasterKey, id)
-	if err != nil || !unwrapped {
+	current, err := tx.affected(ctx, sqlDropWrappedMasterKey, id)
+	if err != nil || !current {
 		return false, err
 	}
 	return true, tx.run(ctx, sqlForgetMasterKeys)
@@ -114,10 +114,10 @@ var sealedIn = []sealedColumn{
 
 func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.column == s.Column }
 
-// SealedOtherwise returns up to limit values that are sealed with another key than that of the
-// header (the first 9 bytes of a value). It continues after the value after; zero: from the
-// beginning.
-func (r Reader) SealedOtherwise(ctx context.Context, header []byte, after Sealed, limit int) (all []Sealed, err error) {
+// SealedWithOtherKeys returns up to limit values whose header (their first 9 bytes, which name
+// the key) differs from header. It starts behind the value after, or at the beginning if that
+// is zero.
+func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, after Sealed, limit int) (all []Sealed, err error) {
 	first := max(0, slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(after) }))
 	for _, c := range sealedIn[first:] {
 		fields := func(s *Sealed) []any {

@@ -221,7 +221,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 		return doorward.Revocation{}, err
 	}
 	at, err := w.authorizeAll(by, operations)
-	seen := w.pauses.changesSeen()
+	generation := w.pauses.currentGeneration()
 	if err == nil {
 		err = w.refuseIfPaused(ctx, by, operations)
 	}
@@ -232,7 +232,7 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 			if at, noChange, err = performAll(ctx, tx, by, operations); noChange {
 				tx.ForceDurable()
 			}
-			if err == nil && seen != w.pauses.changesSeen() {
+			if err == nil && generation != w.pauses.currentGeneration() {
 				err = w.refuseIfPausedSince(ctx, tx, by, operations)
 			}
 			return err

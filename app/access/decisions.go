@@ -19,8 +19,8 @@ const (
 
 // Decisions records decisions without delaying the answer: it counts what policies in
 // mode observe would have refused, and keeps refusals and a sample of the permits. Callers
-// never wait for the database. Flush writes what is in memory; a process that is killed
-// loses at most the last second.
+// never wait for the database. Run calls Flush every second: a process that is killed loses
+// what was not yet flushed, normally the last second.
 type Decisions struct {
 	writer *Writer
 	now    doorward.Clock
@@ -80,8 +80,8 @@ func (d *Decisions) Record(due Due, p *doorward.Principal, action doorward.Actio
 	d.record(due, p, action, "", r, decision)
 }
 
-// record is Record for a request for which the policies have been evaluated before, for the
-// action evaluated; empty: they haven't.
+// record is Record for a request whose policies were evaluated before, for the action
+// evaluated (empty: for none). What they would have refused then isn't counted again.
 func (d *Decisions) record(due Due, p *doorward.Principal, action, evaluated doorward.Action, r *doorward.Request, decision Decision) {
 	if due.count {
 		d.refused.Add(1)
@@ -104,7 +104,8 @@ func (d *Decisions) keep(p *doorward.Principal, action doorward.Action, r *doorw
 	}
 }
 
-// observe counts what would have been refused, unless that was counted for evaluated.
+// observe counts what policies in mode observe would have refused. It skips the action
+// evaluated, which was counted before.
 func (d *Decisions) observe(p *doorward.Principal, action, evaluated doorward.Action, r *doorward.Request) {
 	verb, known := p.Rules.Model().Lookup(action)
 	if !known || isExempt(p, verb) {
@@ -141,8 +142,8 @@ const (
 	flushDecisionsEnd   = 5 * time.Second // bounds the last flush, at shutdown
 )
 
-// Run writes what is in memory every second until ctx ends, then what remains. On an error
-// it is kept for the next second.
+// Run calls Flush every second until ctx ends, then once more. What can't be written is tried
+// again a second later; after the last flush it is lost.
 func (d *Decisions) Run(ctx context.Context) {
 	tick := time.NewTicker(flushDecisionsEvery)
 	defer tick.Stop()
@@ -159,8 +160,9 @@ func (d *Decisions) Run(ctx context.Context) {
 	}
 }
 
-// Flush writes what is in memory. When it returns nil, everything is in the database that
-// was decided before the call. Errors: unavailable; what could not be written is kept.
+// Flush writes what is in memory. When it returns nil, everything recorded before the call is
+// in the database, except what Dropped counts. Errors: unavailable; what could not be written
+// is kept as far as there is space.
 func (d *Decisions) Flush(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

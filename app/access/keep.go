@@ -60,10 +60,12 @@ func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
 	return false // of another tenant's object, of an unknown action, or of one of the operator
 }
 
-// isFull reports whether keptPerSecond decisions of this second were kept.
+// isFull reports whether a decision of this second was turned away because keptPerSecond were
+// taken.
 func (k *keeper) isFull(now time.Time) bool { return k.full.Load() == now.Unix() }
 
-// keep reports whether there was space. It doesn't allocate.
+// keep adds the decision, unless keptPerSecond of its second were taken. It reports false if
+// too many wait, so that the decision is dropped. It doesn't allocate.
 func (k *keeper) keep(one kept) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -151,9 +153,8 @@ func (k *kept) grants() bool {
 	return known && k.principal.Permissions.Allow(verb) && (k.decision.Allowed || k.decision.policy != nil)
 }
 
-// fits reports whether the decision is small enough. It looks only at those with a resource or
-// properties that a service has sent: nothing else bounds these, and they stay in memory until
-// they are written.
+// fits reports whether the decision is small enough to wait in memory. Only a resource or
+// properties sent by a service can make it too large, so others aren't encoded.
 func (k *kept) fits() bool {
 	if k.request.Resource == nil && k.request.Properties == nil {
 		return true
@@ -162,15 +163,16 @@ func (k *kept) fits() bool {
 	return row.Fits()
 }
 
-// Sweep deletes decisions that were kept long enough.
+// Sweep deletes decisions older than KeepFor allows, and those from the future, made while
+// the clock was ahead.
 func (d *Decisions) Sweep(ctx context.Context) error {
 	return d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
 		return tx.DropDecisions(ctx, tx.Now.Add(-d.keeper.life), limit)
 	})
 }
 
-// Replay decides again what was kept, under the rules and a policy; nil: none. Under those
-// that decided it, the result is the same.
+// Replay decides a kept decision again under the given rules and policy (nil: no policy). With
+// the original rules and policy it gives the same Allowed, but perhaps another Reason.
 func Replay(k *store.KeptDecision, rules *doorward.Rules, policy doorward.Policy) Decision {
 	p := doorward.Principal{
 		Kind: k.Kind, ID: k.ActorID, Email: k.Email, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: doorward.TenantActive,

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// newKeeper returns a fixture that keeps decisions for an hour. Its clock returns *now.
-func newKeeper(t *testing.T) (h *fixture, now *time.Time) {
+// newKeepingFixture returns a fixture that keeps decisions for an hour. Its clock returns *now.
+func newKeepingFixture(t *testing.T) (h *fixture, now *time.Time) {
 	t.Helper()
 	h, now = newFixture(t), new(time.Time)
 	*now = time.Now().Truncate(time.Second)
@@ -47,7 +47,7 @@ func (h *fixture) keptIDs() (ids []string) {
 
 // At most a hundred decisions of a second are kept, and at most three hundred wait.
 func TestKeptDecisionsAreBounded(t *testing.T) {
-	h, now := newKeeper(t)
+	h, now := newKeepingFixture(t)
 	h.record(1000, no(ReasonRole))
 	if n := len(h.keptIDs()); n != keptPerSecond {
 		t.Errorf("of a second %d decisions are kept", n)
@@ -63,13 +63,13 @@ func TestKeptDecisionsAreBounded(t *testing.T) {
 
 // One in 1,024 permits is kept, and every refusal by a role, rank, key, tenant or policy.
 func TestWhichDecisionsAreKept(t *testing.T) {
-	h, now := newKeeper(t)
+	h, now := newKeepingFixture(t)
 	for range 50 {
 		h.record(4096, yes(ReasonRole))
 		h.keptIDs()
 		*now = now.Add(time.Second)
 	}
-	if n := len(h.keptIDs()); n < 100 || n > 300 { // 200 and five times the standard deviation
+	if n := len(h.keptIDs()); n < 100 || n > 300 { // expected 200, standard deviation 14
 		t.Errorf("of %d permits %d are kept", 50*4096, n)
 	}
 	for reason, want := range map[Reason]int{ReasonRole: 1, ReasonKey: 1, ReasonRank: 1, ReasonTenant: 1, ReasonPolicy: 1, ReasonForeign: 0, ReasonUnknown: 0} {
@@ -79,7 +79,7 @@ func TestWhichDecisionsAreKept(t *testing.T) {
 			t.Errorf("%d refusals for the reason %s are kept, want %d", n, reason, want)
 		}
 	}
-	h.decisions.KeepFor(0)
+	h.decisions.KeepFor(0) // between decisions: nothing runs concurrently here
 	before := len(h.keptIDs())
 	if h.record(10, no(ReasonRole)); len(h.keptIDs()) != before {
 		t.Error("decisions are kept although none should be")
@@ -88,7 +88,7 @@ func TestWhichDecisionsAreKept(t *testing.T) {
 
 // A decision about a resource whose attributes are too large is not kept in memory, either.
 func TestLargeDecisionsAreNotKept(t *testing.T) {
-	h, _ := newKeeper(t)
+	h, _ := newKeepingFixture(t)
 	for _, size := range []int{1, store.DecisionBytesMax} {
 		r := &doorward.Request{Resource: &doorward.Resource{Type: "invoice", ID: "1", Attributes: map[string]any{"text": strings.Repeat("x", size)}}}
 		d := no(ReasonRole)
@@ -100,9 +100,9 @@ func TestLargeDecisionsAreNotKept(t *testing.T) {
 }
 
 // Decisions that can't be written wait for the next flush; written ones are deleted when they
-// are older than the time for which they are kept.
+// are older than KeepFor allows, or lie in the future because the clock was ahead.
 func TestKeptDecisionsWaitAndGo(t *testing.T) {
-	h, _ := newKeeper(t)
+	h, _ := newKeepingFixture(t)
 	h.record(3, no(ReasonRole))
 	all := h.decisions.keeper.take()
 	if dropped := h.decisions.keeper.giveBack(all); dropped != 0 {
@@ -116,7 +116,7 @@ func TestKeptDecisionsWaitAndGo(t *testing.T) {
 		t.Errorf("within their time there are %d, %v", len(h.keptIDs()), err)
 	}
 	_, err := h.db.Write(h.Context(), func(tx *store.Tx) error {
-		for n, age := range []time.Duration{2 * time.Hour, -time.Hour} { // the clock was ahead
+		for n, age := range []time.Duration{2 * time.Hour, -time.Hour} {
 			k := store.KeptDecision{ID: []string{"dec_old", "dec_ahead"}[n], TenantID: tenantID, At: tx.Now.Add(-age)}
 			if fits, err := tx.KeepDecision(h.Context(), k); err != nil || !fits {
 				return err

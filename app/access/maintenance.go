@@ -13,15 +13,15 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// pauses knows from memory whether the operator has paused changes. It follows changes
-// under the lease: once the command that pauses them returns, no node begins another one.
+// pauses caches whether the operator has paused writes. The lease keeps it current: once the
+// command that pauses returns, no node begins another write that isn't exempt.
 type pauses struct {
 	db    *store.DB
 	lease *lease.Lease
 
-	mu      sync.Mutex
-	changes int // seen so far; what was read before one must not be kept
-	known   atomic.Pointer[store.Maintenance]
+	mu         sync.Mutex
+	generation int // how often known was invalidated; a read that began before the last time isn't kept
+	known      atomic.Pointer[store.Maintenance]
 }
 
 // apply is for lease.Follow. It reads the new state at once, because pages show only what is
@@ -29,7 +29,7 @@ type pauses struct {
 func (p *pauses) apply(ctx context.Context, changes []store.Change) error {
 	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Kind == store.ChangeMaintenance || c.Kind == store.ChangeAll }) {
 		p.forget()
-		_, _ = p.read(ctx) // on an error the next change reads it
+		_, _ = p.read(ctx) // on an error the next call of state reads it
 	}
 	return nil
 }
@@ -37,14 +37,14 @@ func (p *pauses) apply(ctx context.Context, changes []store.Change) error {
 func (p *pauses) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.changes++
+	p.generation++
 	p.known.Store(nil)
 }
 
-func (p *pauses) changesSeen() int {
+func (p *pauses) currentGeneration() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.changes
+	return p.generation
 }
 
 // state asks the database unless memory is valid.
@@ -56,14 +56,14 @@ func (p *pauses) state(ctx context.Context) (store.Maintenance, error) {
 }
 
 func (p *pauses) read(ctx context.Context) (store.Maintenance, error) {
-	before := p.changesSeen()
+	before := p.currentGeneration()
 	now, err := p.db.Read().Maintenance(ctx)
 	if err != nil {
 		return now, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.changes == before {
+	if p.generation == before {
 		p.known.Store(&now)
 	}
 	return now, nil
@@ -77,8 +77,8 @@ func (w *Writer) Maintenance(ctx context.Context) (store.Maintenance, error) {
 	return w.pauses.state(ctx)
 }
 
-// KnownMaintenance is Maintenance from memory alone, for pages. It does no I/O, and returns
-// that changes are not paused where memory doesn't know.
+// KnownMaintenance is Maintenance from memory alone, for pages: no I/O. It may be outdated
+// while the lease is lost, and says not paused while nothing is known.
 func (w *Writer) KnownMaintenance() (m store.Maintenance) {
 	if known := w.pauses.known.Load(); known != nil {
 		m = *known
@@ -118,9 +118,9 @@ func refusalOf(m store.Maintenance, err error) error {
 	return e
 }
 
-// areExempt reports whether a pause lets the operations through. An operator at the
-// server's terminal may have paused the others for this work, and Doorward's own work only
-// carries out what was decided before.
+// areExempt reports whether the operations are allowed during a pause: Doorward's own work,
+// which carries out earlier decisions; an operator at the terminal (no key), for whose work
+// others are paused; and actions with WhilePaused.
 func areExempt(by doorward.Caller, operations []Operation) bool {
 	if by.Kind == doorward.System || by.Kind == doorward.Operator && by.ID == "" {
 		return true

@@ -108,7 +108,7 @@ func (k *Keys) resealAll(ctx context.Context, ring *seal.Ring, next seal.Key) (t
 // resealSome seals the next values after the given one again, and returns them.
 func (k *Keys) resealSome(ctx context.Context, ring *seal.Ring, next seal.Key, after store.Sealed) (all []store.Sealed, err error) {
 	err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		if all, err = tx.SealedOtherwise(ctx, seal.HeaderOf(next.ID()), after, resealBatch); err != nil {
+		if all, err = tx.SealedWithOtherKeys(ctx, seal.HeaderOf(next.ID()), after, resealBatch); err != nil {
 			return err
 		}
 		for _, s := range all {
@@ -147,7 +147,7 @@ func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 			s.Before = row.ID
 		}
 	}
-	sealed, err := read.SealedOtherwise(ctx, []byte{0}, store.Sealed{}, 1) // with any key
+	sealed, err := read.SealedWithOtherKeys(ctx, []byte{0}, store.Sealed{}, 1) // with any key
 	if s.Sealed = len(sealed) > 0; err != nil || !s.Sealed {
 		return s, err
 	}
@@ -155,7 +155,7 @@ func ReadState(ctx context.Context, read store.Reader) (s State, err error) {
 	if err != nil {
 		return s, err
 	}
-	left, err := read.SealedOtherwise(ctx, seal.HeaderOf(id), store.Sealed{}, 1000)
+	left, err := read.SealedWithOtherKeys(ctx, seal.HeaderOf(id), store.Sealed{}, 1000)
 	s.Left = len(left)
 	return s, err
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// future: times too far in the future become now; times within the tolerance or in the
-// past stay.
+// future: times further ahead than ClockTolerance become now, expiries now plus their
+// lifetime; other times stay.
 func future(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -31,12 +31,14 @@ func future(f *fixture) {
 		noError(f, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
 	})
 	underWay, answered := attemptAt("a", "one"), attemptAt("b", "one")
-	equal(f, f.marks(underWay) && f.marks(answered) && f.keeps(answered, "kept"), true)
+	equal(f, f.marks(underWay), true)
+	equal(f, f.marks(answered), true)
+	equal(f, f.keeps(answered, "kept"), true)
 	now := f.clock.move(-26*time.Hour - store.ClockTolerance)
-	for _, want := range []int{2, 0} { // the second time nothing is in the future
+	for _, sessions := range []int{2, 0} { // ahead, and past with its proofs; the second time none
 		f.write(func(tx *store.Tx) {
 			n, err := tx.ClampFuture(ctx)
-			equal(f, f.value(n, err), want)
+			equal(f, f.value(n, err), sessions)
 		})
 	}
 	for id, want := range map[string]time.Time{past.ID: past.CreatedAt, near.ID: near.CreatedAt, ahead.ID: now} {
@@ -55,15 +57,17 @@ func future(f *fixture) {
 		is, err := tx.HitThrottle(ctx, "account:ann", time.Minute)
 		equal(f, f.value(is, err), store.Throttle{Hits: 2, Since: now, Until: now.Add(time.Minute)})
 	})
-	equal(f, len(f.due()), 1)
+	equal(f, len(f.due()), 1) // the queued mail
+	// A mark of a call lasts 4 s, a kept answer 24 h, both from now.
 	f.clock.move(4 * time.Second)
 	equal(f, []bool{f.marks(attemptAt("a", "two")), f.marks(attemptAt("b", "two"))}, []bool{true, false})
 	f.clock.move(24*time.Hour - 4*time.Second)
 	equal(f, f.marks(attemptAt("b", "two")), true)
 }
 
-// proveAhead makes proofs of identity while the clock is ahead, one of them of an older
-// session. The returned function checks that their times were set to now.
+// proveAhead makes, while the clock is ahead, all that second factors store: a proof in an
+// older session, challenges, a remembered browser, a begun enrolment, the tenant's demand. The
+// returned function checks that their times were set to now.
 func (f *fixture) proveAhead(ann doorward.User, past doorward.Session) func(now time.Time) {
 	ctx, at := f.Context(), f.clock.read()
 	login, mailed, device := []byte("a challenge"), []byte("the code of a mail"), []byte("a browser")

@@ -85,15 +85,15 @@ func sealedAgain(f *fixture) {
 		}
 	})
 	other := []byte("new key 2")
-	equal(f, f.value(f.Read().SealedOtherwise(ctx, []byte("old key 1"), store.Sealed{}, 10)), []store.Sealed(nil))
-	equal(f, f.value(f.Read().SealedOtherwise(ctx, other, store.Sealed{}, 3)), all[:3])
-	equal(f, f.value(f.Read().SealedOtherwise(ctx, other, all[2], 3)), all[3:])
+	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, []byte("old key 1"), store.Sealed{}, 10)), []store.Sealed(nil))
+	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, store.Sealed{}, 3)), all[:3])
+	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, all[2], 3)), all[3:])
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.Reseal(ctx, all[0], append(other, 0)))
 		noError(f, tx.Reseal(ctx, all[0], []byte("changed since"))) // no longer the value that was read
 		wantFault(f, "Reseal", tx.Reseal(ctx, store.Sealed{Table: "users", Column: "email"}, nil))
 	})
-	equal(f, f.value(f.Read().SealedOtherwise(ctx, other, store.Sealed{}, 10)), all[1:])
+	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, other, store.Sealed{}, 10)), all[1:])
 	keys, err := f.Read().SigningKeys(ctx)
 	noError(f, err)
 	equal(f, keys[0].Sealed, append(other, 0))

@@ -21,9 +21,9 @@ func typed(contentType string) opt {
 
 // bodyEndpoint is an endpoint that takes a body.
 type bodyEndpoint struct {
-	path string // with a method in front, unless it is POST
-	good m      // a well-formed body whose values are refused
-	who  string // "owner", "operator" or "" for nobody
+	path       string // with a method in front, unless it is POST
+	wellFormed m      // a body whose values are refused
+	who        string // "owner", "operator" or "" for nobody
 }
 
 // route returns the method and path of the endpoint.
@@ -34,8 +34,8 @@ func (k bodyEndpoint) route() string {
 	return "POST " + k.path
 }
 
-// bodyEndpoints are all endpoints that take a body. Every good body is refused with a code
-// other than invalid_body, so that a malformed one gets a different answer.
+// bodyEndpoints are all endpoints that take a body. Every well-formed body is refused with a
+// code other than invalid_body, so that a malformed one gets a different answer.
 var bodyEndpoints = []bodyEndpoint{
 	{"/api/v2/auth/invite", m{"email": "x@acme.example", "role": "NONE", "name": "X", "expiresInDays": 99, "locale": "en"}, "owner"},
 	{"/api/v2/auth/complete-registration", m{"token": forged, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, ""},
@@ -86,7 +86,7 @@ var bodyEndpoints = []bodyEndpoint{
 
 const planPath = "/api/v2/policy/plan"
 
-// Models and policies may have larger bodies than others, of the same form.
+// Models and policies may have larger bodies; the other rules for bodies apply to them, too.
 func TestLargeBodies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner, operator := as(d.Tenant("Acme").Owner.Token()), bearer(d.operatorKey(t))
@@ -103,7 +103,7 @@ func TestLargeBodies(t *testing.T) {
 	})
 }
 
-// onBodyEndpoints runs a test for each endpoint, with a good body as text.
+// onBodyEndpoints runs a test for each endpoint, with a well-formed body as text.
 func onBodyEndpoints(t *testing.T, test func(t *testing.T, good string, post func(t *testing.T, body any, opts ...opt) answer, k bodyEndpoint)) {
 	t.Helper()
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -111,7 +111,7 @@ func onBodyEndpoints(t *testing.T, test func(t *testing.T, good string, post fun
 			"owner": as(d.Tenant("Acme").Owner.Token()), "operator": bearer(d.operatorKey(t)), "": func(*http.Request) {},
 		}
 		for _, k := range bodyEndpoints {
-			good, _ := encode(t, k.good)
+			good, _ := encode(t, k.wellFormed)
 			test(t, strings.TrimSpace(good), func(t *testing.T, body any, opts ...opt) answer {
 				t.Helper()
 				return d.send(t, k.route(), body, append(opts, who[k.who])...)
@@ -123,10 +123,10 @@ func onBodyEndpoints(t *testing.T, test func(t *testing.T, good string, post fun
 // quoted returns the text as a JSON string.
 func quoted(s string) string { return fmt.Sprintf("%q", s) }
 
-// hostileTo returns bodies that are malformed for any endpoint, made from a good one
+// hostileTo returns bodies that are malformed for any endpoint, made from a well-formed one
 // and keyed by their defect.
 func hostileTo(k bodyEndpoint, good string) map[string]string {
-	name := slices.Sorted(maps.Keys(k.good))[0]
+	name := slices.Sorted(maps.Keys(k.wellFormed))[0]
 	inner := unwrapped(good)
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	return map[string]string{
@@ -137,15 +137,16 @@ func hostileTo(k bodyEndpoint, good string) map[string]string {
 		"trailing text": good + "x", "a second object": good + good, "a second object on its own line": good + "\n" + good,
 		"a comment": "/* */" + good, "a comment behind": good + "//", "a byte order mark": "\ufeff" + good,
 		"UTF-16": utf16(good), "NUL before": "\x00" + good, "NUL behind": good + "\x00", "NUL in a name": `{"a\u0000":1,` + inner + "}",
-		"a name twice":              "{" + quoted(name) + `:"x",` + inner + "}",
-		"a name twice, behind":      "{" + inner + "," + quoted(name) + `:"x"}`,
-		"a name twice, escaped":     "{" + inner + `,"\u00` + fmt.Sprintf("%02x", name[0]) + name[1:] + `":"x"}`,
-		"a name in capitals":        "{" + inner + "," + quoted(strings.ToUpper(name)) + `:"x"}`,
-		"names in capitals only":    strings.ReplaceAll(good, quoted(name), quoted(strings.ToUpper(name))),
-		"a name capitalised":        "{" + inner + "," + quoted(strings.ToUpper(name[:1])+name[1:]) + `:"x"}`,
-		"a name with a blank":       "{" + inner + "," + quoted(name+" ") + `:"x"}`,
-		"a name with Kelvin's sign": "{" + inner + `,"to` + "\u212a" + `en":"x"}`,
-		"an unknown name":           "{" + inner + `,"unknown":"x"}`, "an empty name": "{" + inner + `,"":"x"}`,
+		"a name twice":           "{" + quoted(name) + `:"x",` + inner + "}",
+		"a name twice, behind":   "{" + inner + "," + quoted(name) + `:"x"}`,
+		"a name twice, escaped":  "{" + inner + `,"\u00` + fmt.Sprintf("%02x", name[0]) + name[1:] + `":"x"}`,
+		"a name in capitals":     "{" + inner + "," + quoted(strings.ToUpper(name)) + `:"x"}`,
+		"names in capitals only": strings.ReplaceAll(good, quoted(name), quoted(strings.ToUpper(name))),
+		"a name capitalised":     "{" + inner + "," + quoted(strings.ToUpper(name[:1])+name[1:]) + `:"x"}`,
+		"a name with a blank":    "{" + inner + "," + quoted(name+" ") + `:"x"}`,
+		// Equal to token when case is folded.
+		"token with the Kelvin sign (U+212A) for k": "{" + inner + `,"to` + "\u212a" + `en":"x"}`,
+		"an unknown name": "{" + inner + `,"unknown":"x"}`, "an empty name": "{" + inner + `,"":"x"}`,
 		"a prototype": "{" + inner + `,"__proto__":{"role":"OWNER"}}`, "a permission": "{" + inner + `,"permissions":["x"]}`,
 		"an unknown name that is null": "{" + inner + `,"unknown":null}`, "33 levels": "{" + inner + `,"x":` + deep(32) + "}",
 		"1000 levels": "{" + inner + `,"x":` + deep(1000) + "}", "10000 levels open": `{"x":` + strings.Repeat("[", 10000),
@@ -203,7 +204,7 @@ func TestHostileBodies(t *testing.T) {
 
 func TestWrongTypesOfValues(t *testing.T) {
 	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
-		for name, value := range k.good {
+		for name, value := range k.wellFormed {
 			wrong := maps.Clone(wrongValues)
 			switch value.(type) {
 			case string:
@@ -219,9 +220,11 @@ func TestWrongTypesOfValues(t *testing.T) {
 					delete(wrong, "nested")
 				}
 			case []m:
-				wrong["a string"], wrong["an array"] = `"7"`, `{"x":1}`
+				delete(wrong, "an array")
+				wrong["a string"], wrong["an object with a member"] = `"7"`, `{"x":1}`
 			case []string:
-				wrong["a string"], wrong["an array"], wrong["an array of it"] = `"7"`, `[7]`, `[["x"]]`
+				delete(wrong, "an array")
+				wrong["a string"], wrong["an array of numbers"], wrong["an array of it"] = `"7"`, `[7]`, `[["x"]]`
 			default:
 				wrong["a string"], wrong["a whole number with a fraction"] = `"7"`, "7.0"
 			}
@@ -256,7 +259,7 @@ func TestGoodBodiesAreWellFormed(t *testing.T) {
 func TestMissingMembers(t *testing.T) {
 	onBodyEndpoints(t, func(t *testing.T, _ string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
 		empty := m{}
-		for name, value := range k.good {
+		for name, value := range k.wellFormed {
 			if _, isText := value.(string); isText {
 				empty[name] = ""
 			}
@@ -346,7 +349,7 @@ func TestBodySizes(t *testing.T) {
 	})
 }
 
-// An incomplete body is a client error and changes nothing.
+// An incomplete body is answered 400.
 func TestBodyCutOff(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -424,7 +427,7 @@ func (s *server) stallBody(t *testing.T, route string, want int) {
 	}
 }
 
-// An endpoint that takes no body reads none.
+// An endpoint that takes no body ignores it, with its Content-Type and Content-Encoding.
 func TestBodiesThatAreNotRead(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

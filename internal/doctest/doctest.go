@@ -10,13 +10,15 @@
 // # What is run
 //
 // A fenced block of the language sh is run by bash, which stops at the first
-// command that fails. If the next block has the language text, it is the expected
+// command that fails. The first text block before the next commands is the expected
 // output, including standard error. In it "…" stands for anything within a line,
 // and alone on its line for any number of lines. Without such a block any output is
 // accepted.
 //
 // A block with the fence "sh background" runs until the test ends, and the next
-// block waits until it has printed its text. Blocks of other languages are ignored.
+// block waits until it has printed its text. A block "console REASON" is not run; the
+// reason is required. bash, shell, zsh, shell-session and terminal are refused. Blocks of
+// other languages are ignored.
 //
 // Each block has its own shell. Files, the working directory, exported variables and
 // those with a lower-case name carry over to the next block.
@@ -232,7 +234,7 @@ const ended = "[the script has ended]"
 
 func (r Runner) background(tb testing.TB, b Block) (printed string, err error) {
 	if !b.HasOutput {
-		return "", errors.New("a block in the background needs a text, what it prints when it is ready")
+		return "", errors.New("a background block needs a text block with what it prints when it is ready")
 	}
 	out := &output{want: pattern("(?m)^", b.Output, ""), ready: make(chan bool, 1)}
 	sh := r.shell(killOnClose, b.Script)

@@ -42,7 +42,7 @@ func format(d Diff) string {
 	return strings.Join(all, " ")
 }
 
-// Each text can be read from the comparison, with the numbers of its lines.
+// Both texts and their line numbers can be reconstructed from the comparison.
 func TestCompareLosesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func(most int) []string {
@@ -71,7 +71,7 @@ func TestCompareLosesNothing(t *testing.T) {
 			}
 		}
 		if strings.Join(before, "\n") != strings.Join(a, "\n") || strings.Join(after, "\n") != strings.Join(b, "\n") {
-			t.Fatalf("%q and %q are read as %q and %q", a, b, before, after)
+			t.Fatalf("%q and %q are reconstructed as %q and %q", a, b, before, after)
 		}
 	}
 }

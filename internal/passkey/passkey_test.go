@@ -95,7 +95,7 @@ func TestWrongAnswers(t *testing.T) {
 		"relying party": func(a *passkeytest.Authenticator) { a.RPID = "example.com" },
 		"presence":      func(a *passkeytest.Authenticator) { a.Flags = passkeytest.Verified },
 		"verification":  func(a *passkeytest.Authenticator) { a.Flags = passkeytest.Present },
-		"backup": func(a *passkeytest.Authenticator) {
+		"backed up without being eligible": func(a *passkeytest.Authenticator) {
 			a.Flags = passkeytest.Present | passkeytest.Verified | passkeytest.BackedUp
 		},
 	} {
@@ -183,12 +183,12 @@ func TestBecomesSynced(t *testing.T) {
 
 func TestModel(t *testing.T) {
 	apple := []byte("\xfb\xfc\x30\x07\x15\x4e\x4e\xcc\x8c\x0b\x6e\x02\x05\x57\xd7\xbd")
-	for want, got := range map[string]string{
-		"Apple Passwords": passkey.Credential{AAGUID: apple}.Model(),
-		"":                passkey.Credential{AAGUID: make([]byte, 16)}.Model() + passkey.Credential{}.Model(),
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
+	for _, c := range []struct {
+		aaguid []byte
+		want   string
+	}{{apple, "Apple Passwords"}, {make([]byte, 16), ""}, {nil, ""}} {
+		if got := (passkey.Credential{AAGUID: c.aaguid}).Model(); got != c.want {
+			t.Errorf("AAGUID %x: %q, want %q", c.aaguid, got, c.want)
 		}
 	}
 }

@@ -143,9 +143,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// manyScans returns a JPEG of size times 256 pixels on a side (size up to 8), whose scans
-// each cover all of it in about twenty bytes: one code marks up to 32767 blocks as
-// empty.
+// manyScans returns a square JPEG with sides of size×256 pixels. Each scan covers it in about
+// twenty bytes: each of its three codes marks 32,767 blocks of 8×8 as empty, enough for size 8.
 func manyScans(size byte, scans int) []byte {
 	var out bytes.Buffer
 	segment := func(marker byte, data ...byte) {
@@ -289,14 +288,14 @@ func TestBackground(t *testing.T) {
 		data []byte
 		want Background
 	}{
-		"black letters":             {twoColours(color.Black, clear), LightBackground},
-		"white letters":             {twoColours(color.White, clear), DarkBackground},
-		"dark blue letters":         {twoColours(navy, clear), LightBackground},
-		"yellow letters":            {twoColours(yellow, clear), AnyBackground},
-		"red letters":               {twoColours(red, clear), AnyBackground},
-		"black letters on white":    {twoColours(color.Black, color.White), AnyBackground},
-		"nothing to be seen":        {twoColours(clear, clear), AnyBackground},
-		"faint black, seen through": {twoColours(color.NRGBA{0, 0, 0, 20}, clear), AnyBackground},
+		"black letters":            {twoColours(color.Black, clear), LightBackground},
+		"white letters":            {twoColours(color.White, clear), DarkBackground},
+		"dark blue letters":        {twoColours(navy, clear), LightBackground},
+		"yellow letters":           {twoColours(yellow, clear), AnyBackground},
+		"red letters":              {twoColours(red, clear), AnyBackground},
+		"black letters on white":   {twoColours(color.Black, color.White), AnyBackground},
+		"nothing to be seen":       {twoColours(clear, clear), AnyBackground},
+		"nearly transparent black": {twoColours(color.NRGBA{0, 0, 0, 20}, clear), AnyBackground},
 	} {
 		p, err := Make(c.data, fit)
 		if err != nil || p.Background != c.want {

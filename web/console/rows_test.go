@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The menu of a row offers what its page does: nothing that the caller may not do.
+// The menu of a row offers only actions that the caller may perform, as the object's own page
+// does, and returns to the list with its filter.
 func TestMenusOfRows(t *testing.T) {
 	h := build(t)
 	suspend := func(role string) string { return `/console/people/` + h.people[role].ID + `/suspend"` }

@@ -32,8 +32,8 @@ func bearer(key string, more ...string) headers {
 	return append(headers{"Authorization", "Bearer " + key}, more...)
 }
 
-// TestCheckWithKey: a key passes with three of the six headers, from the database and
-// from memory, and only as far as its permissions go.
+// TestCheckWithKey: a key passes with its tenant, role and id in the headers, without those of a
+// person, from the database and from memory, and only as far as its permissions go.
 func TestCheckWithKey(t *testing.T) {
 	t.Parallel()
 	d := start(t, doorwardtest.TrustLoopback())
@@ -42,7 +42,7 @@ func TestCheckWithKey(t *testing.T) {
 	for range 2 {
 		a := d.check(t, "POST", "action=message.send", bearer(key, "Origin", "https://evil.example", "X-Forwarded-Method", "POST"))
 		got := map[string]string{}
-		for _, name := range identityNames[:6] {
+		for _, name := range identityNames[:6] { // not the assertion and AAL
 			got[name] = a.header.Get(name)
 		}
 		want := map[string]string{"X-Auth-User": "", "X-Auth-Tenant": d.people["OWNER"].identity["X-Auth-Tenant"], "X-Auth-Role": "USER", "X-Auth-Email": "", "X-Auth-Session": "", "X-Auth-Key": id}
@@ -74,7 +74,8 @@ func TestCheckWithKey(t *testing.T) {
 	d.check(t, "GET", "key="+key, nil).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
-// TestIntrospectKey: a service asks for a key that it got itself, and says from where.
+// TestIntrospectKey: a service asks about a key that a caller has sent to it, and gives the
+// caller's address.
 func TestIntrospectKey(t *testing.T) {
 	t.Parallel()
 	d := start(t)

@@ -209,7 +209,7 @@ type recoveryCodes struct {
 
 var docRecoveryCodes = front.Doc{
 	ID: "makeRecoveryCodes", Tag: "Second factors", Summary: "Make new recovery codes",
-	Description: "The codes before no longer work, browsers that stood in for a factor no longer do, and the person gets a mail. 404 without a second factor.",
+	Description: "The earlier codes stop working, remembered browsers are asked for the second step again, and the person gets a mail. 404 without a second factor.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 

@@ -527,7 +527,7 @@ export interface paths {
         put?: never;
         /**
          * Make new recovery codes
-         * @description The codes before no longer work, browsers that stood in for a factor no longer do, and the person gets a mail. 404 without a second factor.
+         * @description The earlier codes stop working, remembered browsers are asked for the second step again, and the person gets a mail. 404 without a second factor.
          */
         post: operations["makeRecoveryCodes"];
         delete?: never;

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/doorward/doorward/internal/cputime"
 )
 
 // hostileTexts aim at the stack or the processor.
@@ -140,23 +140,13 @@ var honest = nPolicies(MaxPolicies, ` when { context has aal && context.aal < 2 
 
 // parseTime returns the CPU time in nanoseconds.
 func parseTime(t *testing.T, text string, schema *Schema) int64 {
-	before := cpu(t)
+	before := cputime.Used(t)
 	Parse(text, schema)
-	return cpu(t) - before
+	return int64(cputime.Used(t) - before)
 }
 
 // raceDetector reports whether the test runs under it.
 var raceDetector bool
-
-// cpu returns the process's CPU time in nanoseconds.
-func cpu(t *testing.T) int64 {
-	t.Helper()
-	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return used.Utime.Nano() + used.Stime.Nano()
-}
 
 // FuzzParse looks for texts that kill the process, and for valid texts whose evaluation in
 // two steps differs from that in one.

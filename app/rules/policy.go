@@ -112,7 +112,7 @@ func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 func (p *policy) For(who *doorward.Principal) doorward.PolicyOf {
 	of := &policyOf{operator: p.operator.prepare(who), latest: p.latest.prepare(who), confirmed: p.confirmed.prepare(who), until: p.until}
 	if who.Kind == doorward.ByUser {
-		of.authAt, of.aal = who.AuthAt, max(1, who.AAL) // see store.KeptDecision.AAL
+		of.authAt, of.aal = who.AuthAt, who.AAL
 	}
 	return of
 }

@@ -38,11 +38,7 @@ for that quota.`,
 		return nil
 	})
 	for flag, name := range quotaFlags {
-		limits := name.Words() + " the tenant may have"
-		if name == doorward.QuotaEventsPerDay {
-			limits = "events of changes the tenant may record per UTC day"
-		}
-		cmd.Flags().String(flag, "", "how many "+limits+", or \"none\"")
+		cmd.Flags().String(flag, "", "limit on "+name.Words()+", or \"none\"")
 	}
 	return checkFirst(requireFlags(cmd), func() error { _, err := parseQuotas(cmd); return err })
 }

@@ -109,7 +109,7 @@ func (tx *Tx) DeleteUnconfirmedFactors(ctx context.Context, userID string) error
 	return tx.run(ctx, sqlDeleteUnconfirmed, userID)
 }
 
-// The condition is repeated outside, so that a factor that is being confirmed meanwhile stays.
+// The condition is repeated outside, so that a factor that is confirmed at the same time stays.
 const sqlDeleteOldEnrolments = `DELETE FROM factors WHERE confirmed_at IS NULL AND id IN (
   SELECT id FROM factors WHERE confirmed_at IS NULL AND created_at <= $1 ORDER BY created_at LIMIT $2)`
 
@@ -139,7 +139,7 @@ WHERE id = $1`
 
 // CountFactors updates the numbers of factors at the account, and tells all nodes to read
 // its sessions again. A disabled passkey counts: else the password alone would do for
-// whoever has copied the passkey.
+// somebody who has copied the passkey.
 func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
 	tx.announce(ChangeUser, userID)
 	return tx.run(ctx, sqlCountFactors, userID)

@@ -30,8 +30,8 @@ WHERE since > $2`
 	sqlClampEnrolments         = `UPDATE factors SET created_at = $1 WHERE confirmed_at IS NULL AND created_at > $2`
 	sqlClampDemands            = `UPDATE tenants SET mfa_since = $1 WHERE mfa_since > $2`
 
-	// A key keeps its lifetime. An end that was edited while the clock was ahead can't be told
-	// from that of a long lifetime, and stays.
+	// A key keeps its lifetime. An end that was edited while the clock was ahead looks like
+	// that of a long lifetime, and stays.
 	sqlClampAPIKeys = `UPDATE api_keys SET created_at = $1, expires_at = $1 + (expires_at - created_at), ends_at = $1 + (ends_at - created_at),
   rotate_by = $1 + (rotate_by - created_at)
 WHERE created_at > $2 AND status <> 'revoked'`

@@ -118,8 +118,8 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 	})
 }
 
-// TestKeyRefusals: a valid key is told that its address or its tenant is refused; disabled,
-// revoked and unknown keys get one answer.
+// TestKeyRefusals: with a valid key the answer says that its address or its tenant is
+// refused; disabled, revoked and unknown keys get one answer.
 func TestKeyRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

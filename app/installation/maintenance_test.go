@@ -50,7 +50,7 @@ func TestPauseHoldsOnEveryNode(t *testing.T) {
 		stop.Store(true)
 		writers.Wait()
 		if late.Load() > 0 {
-			f.Errorf("%d changes wasPaused after the pause", late.Load())
+			f.Errorf("%d changes began after the pause", late.Load())
 		}
 		f.NoError(f.Node(1).Installation.ResumeChanges(f.Context(), apptest.Operator))
 		_, err := f.Node(0).Invitations.Send(context.Background(), ann.Caller, apptest.Offer(address(), doorward.RoleViewer))

@@ -125,7 +125,7 @@ func (a *admission) decide(ctx context.Context, tx *store.Tx) (undecided bool, e
 	return undecided, err
 }
 
-// alive reports whether the peer lives. known is false while that can't be told yet.
+// alive reports whether the peer is alive. known is false while that isn't known yet.
 func (a *admission) alive(n node) (alive, known bool) {
 	if showsLife(a.first, n) {
 		return true, true

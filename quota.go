@@ -54,9 +54,9 @@ func (q *Quotas) At(name Quota) **int64 {
 	return nil
 }
 
-// Exceeds returns quota_exceeded if the tenant would have more than its quota. have counts
+// Check returns quota_exceeded if the tenant would have more than its quota. have counts
 // what it would have after the change.
-func (q *Quotas) Exceeds(name Quota, have int64) error {
+func (q *Quotas) Check(name Quota, have int64) error {
 	if e := q.exceeded(name, have, name.Words()); e != nil {
 		return e
 	}
@@ -73,8 +73,8 @@ func (q *Quotas) exceeded(name Quota, have int64, words string) *Error {
 	return e
 }
 
-// EventsExceed is Exceeds for the events of changes in the day of UTC that now is in.
-func (q *Quotas) EventsExceed(have int64, now time.Time) error {
+// CheckEvents is Check for the events of changes in the day of UTC that now is in.
+func (q *Quotas) CheckEvents(have int64, now time.Time) error {
 	e := q.exceeded(QuotaEventsPerDay, have, QuotaEventsPerDay.Words()+" (eventsPerDay)")
 	if e == nil {
 		return nil

@@ -178,7 +178,7 @@ func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 		return err
 	}
 	if counts > 0 {
-		if err := chain.quotas.EventsExceed(chain.counted, tx.Now); err != nil {
+		if err := chain.quotas.CheckEvents(chain.counted, tx.Now); err != nil {
 			return err
 		}
 	}

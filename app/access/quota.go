@@ -29,5 +29,5 @@ func (tx *Tx) CheckEvents(ctx context.Context, t doorward.Tenant) error {
 	if err != nil {
 		return err
 	}
-	return t.Quotas.EventsExceed(n+1, tx.Now)
+	return t.Quotas.CheckEvents(n+1, tx.Now)
 }

@@ -222,7 +222,7 @@ func checkCount(ctx context.Context, tx *access.Tx, tenantID string) error {
 	if err != nil {
 		return err
 	}
-	return t.Quotas.Exceeds(doorward.QuotaAPIKeys, int64(n)+1)
+	return t.Quotas.Check(doorward.QuotaAPIKeys, int64(n)+1)
 }
 
 // checkOwner returns a fault unless the owner is an active member, and fills in the owner's

@@ -121,7 +121,7 @@ func checkQuota(ctx context.Context, tx *access.Tx, t doorward.Tenant) error {
 	if err != nil {
 		return err
 	}
-	return t.Quotas.Exceeds(doorward.QuotaPeople, members+invited+1)
+	return t.Quotas.Check(doorward.QuotaPeople, members+invited+1)
 }
 
 // checkFree returns an error if the address has a membership, suspended or not, or

@@ -157,5 +157,5 @@ func checkQuota(ctx context.Context, tx *access.Tx, tenantID string) error {
 	if err != nil {
 		return err
 	}
-	return t.Quotas.Exceeds(doorward.QuotaPeople, members+1)
+	return t.Quotas.Check(doorward.QuotaPeople, members+1)
 }

@@ -280,5 +280,5 @@ func checkQuota(ctx context.Context, tx *access.Tx, tenantID string, have int64)
 	if err != nil {
 		return err
 	}
-	return t.Quotas.Exceeds(doorward.QuotaWebhooks, have)
+	return t.Quotas.Check(doorward.QuotaWebhooks, have)
 }

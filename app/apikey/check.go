@@ -114,11 +114,14 @@ func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey
 	}
 	hash := key.Hash()
 	cred, err := k.read(ctx, hash)
-	if err != nil && !errors.Is(err, store.ErrNone) {
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	if err != nil {
 		return doorward.APIKey{}, doorward.Principal{}, err
 	}
 	limits, from := k.limitsOf(cred), addressOf(ip)
-	if err != nil || access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) != "" || !limits.admits(from) {
+	if access.KeyRefusal(&cred.Key, cred.SecretEndsAt, k.db.Now()) != "" || !limits.admits(from) {
 		return doorward.APIKey{}, doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	k.recordUse(hash, limits, from)

@@ -14,12 +14,13 @@ type Role string
 const (
 	Owner  Role = "OWNER"  // everything in the tenant, including billing and destroying data
 	Admin  Role = "ADMIN"  // people and settings
-	User   Role = "USER"   // sends messages, sees reports
-	Viewer Role = "VIEWER" // sees
+	User   Role = "USER"   // sends messages, reads reports
+	Viewer Role = "VIEWER" // reads messages and reports
 )
 
 // Identity is who is calling: a person with a session, or a server with an API key. Of a
-// person every field but KeyID is set, of a server only TenantID, Role and KeyID.
+// person every field but KeyID is set (AAL only if the gateway passes it on), of a server only
+// TenantID, Role and KeyID.
 type Identity struct {
 	UserID    string // usr_…
 	TenantID  string // tnt_…; the tenant whose data the caller may see, and no other
@@ -27,7 +28,7 @@ type Identity struct {
 	Email     string // the canonical address: lower case, at most 254 bytes
 	SessionID string // ses_…; the id for logs, not a credential
 	KeyID     string // key_…; the id for logs, not a credential
-	AAL       int    // of the session: 2 after a second factor or a passkey, else 1; 0 for a server
+	AAL       int    // of the session: 2 after a second factor or a passkey, else 1; 0 for a server, or if unknown
 }
 
 type identityKey struct{}
@@ -54,7 +55,7 @@ func NewContext(ctx context.Context, id Identity) context.Context {
 // headers from outside, can claim any identity. Use it only if both hold, and test
 // both:
 //
-//   - the gateway sets or removes all eight X-Auth-* headers on every request that
+//   - the gateway sets or removes these headers and X-Auth-Assertion on every request that
 //     it passes on, also those that need no sign-in;
 //   - nobody else reaches the service: it listens on loopback, on a Unix socket or in a
 //     network with only the gateway.

@@ -11,15 +11,16 @@ import (
 // is made after the commits: ExtendFeed appends what each trail has more than the feed,
 // under the feed's own lock, which no action takes. docs/feed.md says why.
 
-// feedRange is how many events a row of the feed has at most, so that a page reads few.
+// feedRange is how many events a row of the feed covers at most. It bounds what a page reads
+// beyond its limit.
 const feedRange = 500
 
 // FeedPosition is a place in the feed. The zero value is its beginning.
 type FeedPosition struct {
 	Epoch string // of the database
-	Trims int64  // of the feed, when the position was read
-	Pos   int64  // of the last row of which all events are read
-	Seq   int64  // and of the next row all events up to this number
+	Trims int64  // how often the feed was trimmed before the position was read
+	Pos   int64  // all events up to the end of this row are read
+	Seq   int64  // and those of the next row up to this number; 0: none
 }
 
 type feedState struct {

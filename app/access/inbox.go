@@ -314,9 +314,9 @@ func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.
 	return w.fileRefusal(by, row, reason, w.inOwnTransaction(ctx, doorward.APIKeyRefuse))
 }
 
-// RefuseWith is Refuse with other writes in the same transaction, which write
-// opens: a refused caller waits for one commit less. If write fails, nothing is
-// recorded and its error is returned.
+// RefuseWith is Refuse in a transaction that write opens, which may make other writes, too: a
+// refused caller waits for one commit less. If write fails, nothing is recorded and its error
+// is returned.
 func (w *Writer) RefuseWith(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
 	return w.fileRefusal(by, refusal(by, action, on, reason), reason, write)
 }

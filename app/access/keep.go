@@ -57,7 +57,7 @@ func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
 	case ReasonRole, ReasonRank, ReasonKey, ReasonTenant, ReasonPolicy:
 		return true
 	}
-	return false // of another tenant's object, of an unknown action, or of one of the operator
+	return false // no role or policy could change it, as for an object of another tenant
 }
 
 // isFull reports whether a decision of this second was turned away because keptPerSecond were

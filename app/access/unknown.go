@@ -24,7 +24,7 @@ func (w *Writer) CountUnknownKey(ctx context.Context, by doorward.Caller) error 
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return err
 	}
-	if !w.isFull(t) {
+	if !w.tooManyUnknown(t) {
 		err = w.Upkeep(ctx, func(tx *store.Tx) (err error) {
 			t, err = tx.HitThrottle(ctx, bucket, unknownWindow)
 			return err
@@ -34,13 +34,13 @@ func (w *Writer) CountUnknownKey(ctx context.Context, by doorward.Caller) error 
 		}
 		t.Hits-- // this one
 	}
-	if w.isFull(t) {
+	if w.tooManyUnknown(t) {
 		return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(time.Second, t.Since.Add(unknownWindow).Sub(w.db.Now()))}
 	}
 	return nil
 }
 
-// isFull reports whether the limit of unknown keys is used up.
-func (w *Writer) isFull(t store.Throttle) bool {
+// tooManyUnknown reports whether the limit of unknown keys is used up.
+func (w *Writer) tooManyUnknown(t store.Throttle) bool {
 	return t.Hits >= unknownKeys && w.db.Now().Before(t.Since.Add(unknownWindow))
 }

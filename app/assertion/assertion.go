@@ -70,7 +70,7 @@ func New(writer *access.Writer, db *store.DB, l *lease.Lease, master *masterkey.
 func CheckAudience(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return errors.New("an audience is a URL like https://messages.example.com, without query and fragment")
+		return errors.New("an audience is a URL like https://messages.example.com, without user, query and fragment")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@
 //
 //   - [Proxy.Hold]: nothing passes, nothing is lost, as with a short network outage: TCP retransmits, and every connection continues.
 //   - [Proxy.Drop]: nothing passes, and open connections stay open and silent forever, as with a NAT that has dropped them or a machine without power: there is never an error.
-//   - [Proxy.Break]: connections are reset and new ones are refused, as by a process that has died on a running machine.
+//   - [Proxy.Break]: connections are reset, new ones as soon as they are made, as after a process has died on a running machine.
 //   - [Proxy.Delay]: everything passes late, and connections may overtake each other.
 //
 // A connection made while nothing passes is accepted but gets no data.

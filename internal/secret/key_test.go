@@ -10,14 +10,15 @@ import (
 	"testing"
 )
 
-var published = regexp.MustCompile(`^dw[kso]_[0-9A-Za-z]{49}$`)
+// documentedForm is the pattern of docs/secret-scanning.md.
+var documentedForm = regexp.MustCompile(`^dw[kso]_[0-9A-Za-z]{49}$`)
 
 func TestKeyForm(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		key := NewKey("dwk_")
 		text := key.Reveal()
-		if !published.MatchString(text) || seen[text] {
+		if !documentedForm.MatchString(text) || seen[text] {
 			t.Fatalf("a key is %q", text)
 		}
 		seen[text] = true

@@ -193,10 +193,8 @@ func TestMarshalledFormIsRedacted(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("Marshal = %s, %v; want %s", got, err, want)
 	}
-	for _, m := range []interface{ MarshalText() ([]byte, error) }{secret.New()} {
-		if got, err := m.MarshalText(); err != nil || string(got) != "[redacted]" {
-			t.Errorf("%T.MarshalText() = %s, %v", m, got, err)
-		}
+	if got, err := secret.New().MarshalText(); err != nil || string(got) != "[redacted]" {
+		t.Errorf("MarshalText() = %s, %v", got, err)
 	}
 }
 

@@ -49,11 +49,11 @@ func statusesOfTenants(f *fixture) {
 	closed := f.clock.move(time.Second)
 	end := closed.Add(time.Hour)
 	steps := []struct {
-		name   string
-		do     func(*store.Tx) (bool, error)
-		hits   bool
-		status doorward.TenantStatus
-		closed bool
+		name    string
+		do      func(*store.Tx) (bool, error)
+		changes bool // it changes the tenant
+		status  doorward.TenantStatus
+		closed  bool
 	}{
 		{"thaw what is not frozen", func(tx *store.Tx) (bool, error) { return tx.ThawTenant(ctx, acme.ID, noon) }, false, doorward.TenantActive, false},
 		{"restore what is not closed", func(tx *store.Tx) (bool, error) { return tx.RestoreTenant(ctx, acme.ID) }, false, doorward.TenantActive, false},
@@ -70,10 +70,10 @@ func statusesOfTenants(f *fixture) {
 	}
 	for _, s := range steps {
 		f.write(func(tx *store.Tx) {
-			hit, err := s.do(tx)
+			changed, err := s.do(tx)
 			noError(f, err)
-			if hit != s.hits {
-				f.Errorf("%s: a row changed: %v, want %v", s.name, hit, s.hits)
+			if changed != s.changes {
+				f.Errorf("%s: the tenant changed: %v, want %v", s.name, changed, s.changes)
 			}
 		})
 		want := acme

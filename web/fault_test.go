@@ -93,6 +93,7 @@ func databaseRequests(email string) map[string]m {
 		"DELETE /api/v2/api-keys/key_x/previous":       nil,
 
 		"GET /api/v2/events":                     nil,
+		"GET /api/v2/audit-events":               nil,
 		"GET /api/v2/roles":                      nil,
 		"POST /api/v2/roles":                     {"name": "DESK", "permissions": []string{"user.read"}},
 		"GET /api/v2/roles/rol_x":                nil,
@@ -124,8 +125,8 @@ var operatorRequests = map[string]m{
 // answersWithin is the documented limit for every answer.
 const answersWithin = 3 * time.Second
 
-// requireUnavailable sends all requests at once and requires 503 in time for each: the
-// caller's session stays valid. Slow answers on a busy machine get two more tries.
+// requireUnavailable sends all requests at once and requires 503 in time for each, without a
+// cookie, so that browsers keep the session. Slow answers on a busy machine get two more tries.
 func (s *server) requireUnavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
 	t.Helper()
 	for range 3 {

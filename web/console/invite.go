@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// maxInvited is how many people can be invited at once, as in the API: so many can be
-// invited within the time limit of a request.
+// maxInvited is how many people can be invited at once, as in the API: a request has time for
+// that many.
 const maxInvited = 100
 
 // newInvitation is the form.

@@ -74,7 +74,7 @@ func (c *Call) ID(name, prefix string) (string, error) {
 // no text that isn't UTF-8, so nothing else may reach a query.
 func isID(text, prefix string) bool {
 	rest, ok := strings.CutPrefix(text, prefix)
-	return ok && rest != "" && len(rest) <= 64 && !strings.ContainsFunc(rest, func(r rune) bool { return !harmless(r) })
+	return ok && rest != "" && len(rest) <= 64 && !strings.ContainsFunc(rest, func(r rune) bool { return !isSafeChar(r) })
 }
 
 // SetSession sets the session cookie.
@@ -120,7 +120,7 @@ func (c *Call) ClearSessions() {
 func pathsAbove(path string) (all []string) {
 	at := ""
 	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
-		if segment == "" || len(all) >= 16 || strings.ContainsFunc(segment, func(r rune) bool { return !harmless(r) }) {
+		if segment == "" || len(all) >= 16 || strings.ContainsFunc(segment, func(r rune) bool { return !isSafeChar(r) }) {
 			break
 		}
 		at += "/" + segment

@@ -35,7 +35,7 @@ func RefuseCookieName(name string, base *url.URL) (refusal string) {
 	case strings.HasPrefix(name, "__") && !known:
 		return "of the names that begin with two underscores only __Host-… and __Secure-… have a meaning."
 	case name == "__Host-" || name == "__Secure-":
-		return "write a name behind the prefix."
+		return "write a name after the prefix."
 	case known && base.Scheme != "https":
 		return "browsers take a cookie of this name over https only, and --base-url is not https."
 	case isHost && strings.Trim(base.Path, "/") != "":
@@ -47,7 +47,7 @@ func RefuseCookieName(name string, base *url.URL) (refusal string) {
 // inToken reports whether the character may be in a cookie's name (RFC 6265, section
 // 4.1.1; RFC 9110, section 5.6.2).
 func inToken(r rune) bool {
-	return harmless(r) || strings.ContainsRune("!#$%&'*+^`|~", r)
+	return isSafeChar(r) || strings.ContainsRune("!#$%&'*+^`|~", r)
 }
 
 // SessionTokens returns the different session identifiers in the cookies of a request,

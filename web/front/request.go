@@ -98,10 +98,10 @@ func loggable(path string) string {
 // lengthOfToken is the length of 256 bits in base64url.
 const lengthOfToken = 43
 
-// requestID returns the incoming id if it has 1 to 128 harmless characters, else a new one.
+// requestID returns the incoming id if it has 1 to 128 safe characters, else a new one.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
-	if len(id) < 1 || len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return !harmless(c) }) {
+	if len(id) < 1 || len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return !isSafeChar(c) }) {
 		return doorward.NewID(doorward.PrefixRequest)
 	}
 	return id
@@ -125,7 +125,8 @@ func (c *Call) keepVisibleID() {
 	}
 }
 
-func harmless(c rune) bool {
+// isSafeChar reports whether the character needs no escaping in a header, a log or a URL.
+func isSafeChar(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 

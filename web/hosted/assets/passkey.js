@@ -72,7 +72,7 @@ async function offerAutofill() {
 
 /** showAlert shows the text as an alert; without text it removes the alert. */
 function showAlert(text) {
-	const element = form.querySelector(".said");
+	const element = form.querySelector(".alert");
 	element.textContent = text;
 	element.hidden = !text;
 	if (text) element.setAttribute("role", "alert");

@@ -287,11 +287,14 @@ func statedIn(h http.Header, names []string) (value string, said bool) {
 	return value, said
 }
 
+// statedHost is a host as gateways choose a site by it: in lower case, without the port and the
+// dot at the end, either of which a client may add, and without the brackets of IPv6.
 func statedHost(value string) string {
-	if strings.ContainsAny(value, ", ") {
-		return "" // several proxies, each with its own
+	u, err := url.Parse("//" + value)
+	if err != nil || u.Host != value || strings.Contains(value, ",") { // a comma: of several proxies
+		return ""
 	}
-	return strings.ToLower(value)
+	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }
 
 // statedPath is the path of a URI as a server behind the gateway sees it: decoded, without

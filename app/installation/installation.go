@@ -44,6 +44,7 @@ type Ended struct {
 	Sessions, Links int64
 	Keys            []store.KeyName // of tenants, disabled
 	ServiceKeys     []doorward.ServiceKey
+	Webhooks        []store.WebhookName // of tenants and of the installation, disabled
 }
 
 // Restored prepares a database that was restored from a backup. What has ended since the
@@ -70,7 +71,7 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 			if ended.ServiceKeys, err = tx.DisableAllServiceKeys(ctx); err != nil {
 				return err
 			}
-			if err := disableWebhooks(ctx, tx); err != nil {
+			if ended.Webhooks, err = disableWebhooks(ctx, tx); err != nil {
 				return err
 			}
 		}
@@ -105,7 +106,7 @@ func disableKeys(ctx context.Context, tx *access.Tx) ([]store.KeyName, error) {
 
 // disableWebhooks disables all webhooks: what was pending at the backup has been sent since,
 // and some may have been deleted. Each is recorded in its tenant's trail.
-func disableWebhooks(ctx context.Context, tx *access.Tx) error {
+func disableWebhooks(ctx context.Context, tx *access.Tx) ([]store.WebhookName, error) {
 	hooks, err := tx.DisableAllWebhooks(ctx)
 	for _, h := range hooks {
 		on := doorward.Object{Type: "webhook", ID: h.ID, TenantID: h.TenantID}
@@ -115,7 +116,7 @@ func disableWebhooks(ctx context.Context, tx *access.Tx) error {
 	if len(hooks) > 0 {
 		tx.Changed("webhooksDisabled", "", strconv.Itoa(len(hooks)))
 	}
-	return err
+	return hooks, err
 }
 
 // BackedUp records that a backup was completed. The destination is its file, or

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -286,20 +287,20 @@ Sessions that were ended since the backup would become valid again, and so would
 links in mails that were used or revoked since. So all sessions and links end: people
 must sign in again, and invitations have to be sent again from their list. All
 known browsers are forgotten, since some may have been removed since.
-API keys of tenants and service keys are disabled, since some may have been revoked
-since; they are listed. An administrator of the tenant, or for service keys "doorward
-key enable-service", can enable those that are still wanted. Restore checks that the
-master key's file fits the backup.
+API keys of tenants, service keys and webhooks are disabled, since some may have been
+revoked or deleted since; they are listed. An administrator of the tenant can enable
+those that are still wanted, "doorward key enable-service" does it for service keys, and
+"doorward webhook enable" for the installation's webhooks. Restore checks that the master
+key's file fits the backup.
 
 Other changes since the backup are lost and have to be repeated; restore lists
 them, suspensions and new passwords first. Operator keys that were revoked since
 stay revoked, and are listed.
 
 With --finish there is no FILE: it only ends sessions, links and known browsers, and
-disables API keys, in a database that another program has restored, such as pg_restore
-or a snapshot. Stop
-all servers on it first. It can't know which operator keys were revoked since, so it
-lists all valid ones.`,
+disables keys and webhooks, in a database that another program has restored, such as
+pg_restore or a snapshot. Stop all servers on it first. It can't know which operator
+keys were revoked since, so it lists all valid ones.`,
 		Example: `  doorward restore /var/backups/doorward.db
   doorward restore --force --keep-sessions /var/backups/doorward.db
   doorward restore --force - < /var/backups/doorward.db
@@ -330,7 +331,7 @@ lists all valid ones.`,
 	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions, links and known browsers, in a database that another program has restored")
 	cmd.Flags().BoolVar(&o.Keep.Sessions, "keep-sessions", false, "keep the sessions in the backup valid, also those that were ended since")
 	cmd.Flags().BoolVar(&o.Keep.Links, "keep-links", false, "keep the links in mails valid, also those that were used or revoked since")
-	cmd.Flags().BoolVar(&o.Keep.Keys, "keep-keys", false, "keep the API keys of tenants and the service keys in the backup valid, also those that were revoked since")
+	cmd.Flags().BoolVar(&o.Keep.Keys, "keep-keys", false, "keep the API keys of tenants, the service keys and the webhooks in the backup active, also those that were revoked or deleted since")
 	return cmd
 }
 
@@ -356,6 +357,7 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) e
 	fmt.Fprintf(cmd.OutOrStdout(), "Finished. Sessions ended: %d. Links ended: %d.\n", ended.Sessions, ended.Links)
 	printAPIKeys(cmd.OutOrStdout(), ended.Keys)
 	printServiceKeys(cmd.OutOrStdout(), ended.ServiceKeys)
+	printWebhooks(cmd.OutOrStdout(), ended.Webhooks)
 	printKeys(cmd.OutOrStdout(), "Valid operator keys, including any that were revoked since the backup:", keys)
 	return nil
 }
@@ -393,6 +395,17 @@ func printServiceKeys(out io.Writer, keys []doorward.ServiceKey) {
 	}
 }
 
+// printWebhooks lists webhooks that were disabled, by id and tenant.
+func printWebhooks(out io.Writer, hooks []store.WebhookName) {
+	if len(hooks) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "Webhooks that were disabled. Enable those that are still wanted, in the console or with PATCH /api/v2/webhooks/{id}, the installation's with \"doorward webhook enable ID\":")
+	for _, h := range hooks {
+		fmt.Fprintf(out, "  %s  %s\n", h.ID, cmp.Or(h.TenantID, "installation"))
+	}
+}
+
 // restoreError says what to do about a failed restore.
 func restoreError(err error) error {
 	switch {
@@ -423,6 +436,7 @@ func printRestored(out, warn io.Writer, file string, r node.Restored) {
 	}
 	printAPIKeys(out, r.Ended.Keys)
 	printServiceKeys(out, r.Ended.ServiceKeys)
+	printWebhooks(out, r.Ended.Webhooks)
 	printKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
 	printKeys(out, "Operator keys that are valid and may have been revoked since the backup. Revoke those again with \"doorward key revoke-operator\":", r.KeysUnknown)
 	if r.Tampered > 0 {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/doorward/doorward"
 )
 
 // walk calls visit with every public command.
@@ -38,6 +41,31 @@ func TestHelpIsComplete(t *testing.T) {
 	})
 	if seen < 20 {
 		t.Errorf("only %d commands seen", seen)
+	}
+}
+
+// A group shows the examples of its commands, each once.
+func TestExamplesAreDistinct(t *testing.T) {
+	walk(command(), func(cmd *cobra.Command) {
+		lines := strings.Split(cmd.Example, "\n")
+		slices.Sort(lines)
+		if len(slices.Compact(slices.Clone(lines))) != len(lines) {
+			t.Errorf("%s: its help has an example twice:\n%s", cmd.CommandPath(), cmd.Example)
+		}
+	})
+}
+
+// The help of the commands that make keys names everything that a key can be limited to.
+func TestHelpNamesPermissions(t *testing.T) {
+	for cmd, all := range map[*cobra.Command][]doorward.Action{
+		keyCreateServiceCommand():  doorward.ServicePermissions(),
+		keyCreateOperatorCommand(): doorward.OperatorPermissions(),
+	} {
+		for _, a := range all {
+			if !slices.Contains(strings.Fields(cmd.Long), string(a)) {
+				t.Errorf("%s: its help lacks %s", cmd.Name(), a)
+			}
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -103,6 +104,9 @@ func finish(root *cobra.Command) {
 			cmd.Example = example
 		}
 	}
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = noArgs, showHelp // without RunE, cobra answers an unknown shell with help and 0
+	}
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = checkHelpTopic
 	}
@@ -124,11 +128,14 @@ func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: showHelp}
 	cmd.AddCommand(below...)
-	for i, b := range below {
-		if i > 0 {
-			cmd.Example += "\n"
+	var examples []string
+	for _, b := range below {
+		for line := range strings.SplitSeq(b.Example, "\n") {
+			if !slices.Contains(examples, line) {
+				examples = append(examples, line)
+			}
 		}
-		cmd.Example += b.Example
 	}
+	cmd.Example = strings.Join(examples, "\n")
 	return cmd
 }

@@ -25,6 +25,7 @@ func keyCreateServiceCommand() *cobra.Command {
   tenant.list         list and show tenants
   tenant.create       make tenants
   tenant.status       freeze and thaw tenants
+  events.read         read the events of all tenants
   user.read user.invite user.manage tenant.read audit.read apikey.manage
                       inside the tenant that the request's header Doorward-Tenant
                       names, with the rank of an ADMIN

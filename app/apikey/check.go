@@ -224,9 +224,10 @@ func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential,
 	return cred, err
 }
 
-// entryOf makes the entry of a secret, which is valid until the secret or the key ends.
+// entryOf makes the entry of a secret, which is valid until the secret or the key ends. The
+// first use of a key is written at once, not after a minute.
 func (k *Keys) entryOf(c store.KeyCredential, mark uint64) *registry.Entry {
-	until, seen := c.Key.EndsAt(), c.Key.CreatedAt
+	until, seen := c.Key.EndsAt(), time.UnixMicro(0)
 	if c.SecretEndsAt != nil && c.SecretEndsAt.Before(until) {
 		until = *c.SecretEndsAt
 	}

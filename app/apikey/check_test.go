@@ -457,6 +457,30 @@ func TestLastUse(t *testing.T) {
 	})
 }
 
+// TestFirstUseIsWrittenAtOnce: who tries a new key sees that it was used, not a minute later.
+func TestFirstUseIsWrittenAtOnce(t *testing.T) {
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
+	c, keys, ctx := newKey(f), f.Node(0).APIKeys, f.Context()
+	lastUse := func() *time.Time {
+		_, err := keys.Check(ctx, from(home), c.secret.Reveal())
+		f.NoError(err)
+		f.NoError(keys.Flush(ctx))
+		key, err := keys.Get(ctx, c.boss.Caller, c.key.ID)
+		f.NoError(err)
+		return key.LastUsedAt
+	}
+	clock.Move(time.Second)
+	first := doorward.Instant(clock.Now())
+	if at := lastUse(); at == nil || !at.Equal(first) {
+		t.Errorf("last used at %v, want %v", at, first)
+	}
+	clock.Move(time.Second)
+	if at := lastUse(); at == nil || !at.Equal(first) {
+		t.Errorf("last used at %v, want %v: later uses are written once a minute", at, first)
+	}
+}
+
 // TestInvitationsOfAKey: invitations sent with a key count as sent by its owner, and end when
 // the owner may no longer invite.
 func TestInvitationsOfAKey(t *testing.T) {

@@ -40,26 +40,24 @@ func (r Reader) Webhook(ctx context.Context, id string) (doorward.Webhook, error
 	return one(ctx, r, webhookFields, sqlWebhook, id)
 }
 
-const (
-	selectWebhooksIn = selectWebhook + `WHERE tenant_id = $1
-`
-	sqlWebhookPage = selectWebhooksIn + `  AND ((created_at, id) < ($2, $3) OR $2 = 0)
-ORDER BY created_at DESC, id DESC LIMIT $4`
-	sqlWebhookPageBefore = selectWebhooksIn + `  AND (created_at, id) > ($2, $3)
-ORDER BY created_at, id LIMIT $4`
-)
+var webhookPages = newPages(listing[doorward.Webhook]{
+	head:   selectWebhook,
+	count:  "FROM webhooks ",
+	where:  "WHERE tenant_id = $1\n",
+	args:   1,
+	fields: webhookFields,
+	id:     "id",
+	idOf:   func(w doorward.Webhook) string { return w.ID },
+	orders: []order[doorward.Webhook]{
+		{name: "createdAt", column: "created_at", number: func(w doorward.Webhook) int64 { return micros(w.CreatedAt) }},
+	},
+	usual: "-createdAt",
+})
 
-// WebhookPage returns webhooks of the tenant, the newest first. The empty tenant is the
-// installation.
+// WebhookPage returns webhooks of the tenant, usually the newest first. The empty tenant is
+// the installation. Errors: validation_failed, of the order.
 func (r Reader) WebhookPage(ctx context.Context, tenantID string, w doorward.Window) (doorward.Page[doorward.Webhook], error) {
-	query, from := sqlWebhookPage, boundary(w)
-	if w.Back() {
-		query = sqlWebhookPageBefore
-	}
-	rows, err := list(ctx, r, webhookFields, query, tenantID, from.At, from.ID, w.Limit+1)
-	return page(rows, w, func(h doorward.Webhook) doorward.Position {
-		return doorward.Position{At: micros(h.CreatedAt), ID: h.ID}
-	}), err
+	return webhookPages.read(ctx, r, w, tenantID)
 }
 
 const sqlCountWebhooks = `SELECT count(*) FROM webhooks WHERE tenant_id = $1`

@@ -61,7 +61,7 @@ func TestListsSearchAndSort(t *testing.T) {
 				t.Errorf("%s has the total %v, want %d", query, a.at("total"), len(want))
 			}
 		}
-		for _, list := range []string{"users", "invitations", "api-keys", "audit-events", "policy/versions", "sessions", "auth/memberships", "auth/factors", "roles"} {
+		for _, list := range []string{"users", "invitations", "api-keys", "audit-events", "policy/versions", "sessions", "auth/memberships", "auth/factors", "roles", "users/" + acme.Owner.ID + "/sessions"} {
 			d.send(t, "GET /api/v2/"+list+"?sort=size", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
 			d.send(t, "GET /api/v2/"+list+"?srot=name", nil, owner).fails(http.StatusBadRequest, "invalid_query")
 			if d.send(t, "GET /api/v2/"+list, nil, owner).ok(http.StatusOK).at("total") == nil {
@@ -80,6 +80,59 @@ func TestListsSearchAndSort(t *testing.T) {
 			}
 		}
 		d.send(t, "GET /api/v2/invitations?role=NONE", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+	})
+}
+
+// Lists that are read as a whole have pages like all others. No row is skipped because the one
+// before it has gone in between.
+func TestShortListsHavePages(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "ADMIN")
+		d.addMember(t, d.Tenant("Globex"), ann, "USER")
+		ann.Login()
+		by := as(ann.Login())
+		hook, _ := d.hook(t, newEndpoint(t).URL, by, m{"events": []string{"role.*"}})
+		d.hook(t, newEndpoint(t).URL, by, nil)
+		for n := range 3 {
+			d.send(t, "POST /api/v2/roles", m{"name": fmt.Sprint("ROLE_", n), "permissions": []string{"user.read"}}, by).ok(http.StatusCreated)
+		}
+		d.enrolTOTP(t, ann.Token())
+		theirs := "/api/v2/users/" + ann.ID + "/sessions"
+		for path, rows := range map[string]int{
+			"/api/v2/sessions": 3, theirs: 3, "/api/v2/auth/factors": 1, "/api/v2/roles": 7, hooksPath: 2, hooksPath + "/" + hook + "/deliveries": 3,
+		} {
+			who := by
+			if path == theirs {
+				who = as(acme.Owner.Token())
+			}
+			want, _ := d.page(t, path, "id", who)
+			if len(want) != rows {
+				t.Errorf("%s has %d rows, want %d", path, len(want), rows)
+			}
+			if diff := cmp.Diff(want, d.allPages(t, path, "id", 1, func(int) {}, who)); diff != "" {
+				t.Errorf("%s in pages (-whole +pages):\n%s", path, diff)
+			}
+			if total := d.send(t, "GET "+path+"?limit=1", nil, who).ok(http.StatusOK).at("total"); total != float64(rows) {
+				t.Errorf("%s has the total %v, want %d", path, total, rows)
+			}
+			d.send(t, "GET "+path+"?sort=size", nil, who).fails(http.StatusUnprocessableEntity, "validation_failed")
+			d.send(t, "GET "+path+"?limit=0", nil, who).fails(http.StatusUnprocessableEntity, "validation_failed")
+			d.send(t, "GET "+path+"?cursor=none", nil, who).fails(http.StatusBadRequest, "invalid_cursor")
+		}
+		if got := d.allPages(t, "/api/v2/auth/memberships", "tenantId", 1, func(int) {}, by); len(got) != 2 {
+			t.Errorf("the memberships in pages are %q", got)
+		}
+		owner := as(acme.Owner.Token())
+		want, _ := d.page(t, theirs, "id", owner)
+		got := d.allPages(t, theirs, "id", 1, func(page int) {
+			if page == 1 {
+				d.send(t, "DELETE "+theirs+"/"+want[0], nil, owner).ok(http.StatusNoContent)
+			}
+		}, owner)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the sessions when the first goes after its page (-whole +pages):\n%s", diff)
+		}
 	})
 }
 

@@ -29,6 +29,7 @@ type attemptView struct {
 type deliveryList struct {
 	Items      []deliveryView `json:"items"`
 	NextCursor string         `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	front.Total
 }
 
 func viewDelivery(d doorward.WebhookDelivery) deliveryView {
@@ -43,6 +44,7 @@ var docDeliveries = front.Doc{
 	ID: "listWebhookDeliveries", Tag: "Webhooks", Summary: "List the deliveries of a webhook",
 	Description: "The newest first, as long as they are kept (`--keep-deliveries`).",
 	List:        true,
+	Sort:        []string{"createdAt"},
 	Query:       []front.Parameter{{Name: "state", Description: "Only deliveries in this state", Enum: []string{"pending", "delivered", "failed", "dropped"}}},
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
@@ -65,7 +67,7 @@ func (a *api) deliveries(ctx context.Context, c *front.Call, _ front.None) (deli
 	if err != nil {
 		return deliveryList{}, err
 	}
-	out := deliveryList{Items: make([]deliveryView, 0, len(page.Items))}
+	out := deliveryList{Items: make([]deliveryView, 0, len(page.Items)), Total: front.ViewTotal(page)}
 	for _, d := range page.Items {
 		out.Items = append(out.Items, viewDelivery(d))
 	}

@@ -36,7 +36,7 @@ func viewFactor(f doorward.Factor) factorView {
 type factorList struct {
 	Items         []factorView `json:"items"`
 	RecoveryCodes int          `json:"recoveryCodes" doc:"How many recovery codes are left"`
-	front.Total
+	front.Part
 }
 
 var factorOrders = map[string]front.Order[factorView]{
@@ -47,18 +47,21 @@ var factorOrders = map[string]front.Order[factorView]{
 var docFactors = front.Doc{
 	ID: "listFactors", Tag: "Second factors", Summary: "List one's own second factors",
 	Description: "The oldest first, without those that are being set up.",
+	List:        true,
 	Sort:        []string{"createdAt", "name"},
 }
 
 func (a *api) factors(ctx context.Context, c *front.Call, _ front.None) (factorList, error) {
 	own, err := a.app.Factors.OfCaller(ctx, c.Caller)
-	out := factorList{Items: make([]factorView, 0, len(own.Factors)), RecoveryCodes: own.RecoveryCodes}
+	if err != nil {
+		return factorList{}, err
+	}
+	view := make([]factorView, 0, len(own.Factors))
 	for _, f := range own.Factors {
-		out.Items = append(out.Items, viewFactor(f))
+		view = append(view, viewFactor(f))
 	}
-	if err == nil {
-		out.Total, err = front.Sorted(c, out.Items, factorOrders)
-	}
+	out := factorList{RecoveryCodes: own.RecoveryCodes}
+	out.Items, out.Part, err = front.PageOf(ctx, c, view, func(f factorView) string { return f.ID }, factorOrders)
 	return out, err
 }
 

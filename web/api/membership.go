@@ -19,12 +19,13 @@ type membershipView struct {
 
 type membershipList struct {
 	Items []membershipView `json:"items"`
-	front.Total
+	front.Part
 }
 
 var docMemberships = front.Doc{
 	ID: "listMemberships", Tag: "Sessions", Summary: "List the tenants one belongs to",
 	Description: "Usually the oldest membership first.",
+	List:        true,
 	Sort:        []string{"tenantName"},
 }
 
@@ -37,14 +38,15 @@ func (a *api) memberships(ctx context.Context, c *front.Call, _ front.None) (mem
 	if err != nil {
 		return membershipList{}, err
 	}
-	out := membershipList{Items: make([]membershipView, 0, len(all))}
+	view := make([]membershipView, 0, len(all))
 	for _, m := range all {
-		out.Items = append(out.Items, membershipView{
+		view = append(view, membershipView{
 			TenantID: m.TenantID, TenantName: m.TenantName, Role: m.Role, Status: m.Status,
 			Current: m.TenantID == c.Caller.TenantID,
 		})
 	}
-	out.Total, err = front.Sorted(c, out.Items, membershipOrders)
+	var out membershipList
+	out.Items, out.Part, err = front.PageOf(ctx, c, view, func(m membershipView) string { return m.TenantID }, membershipOrders)
 	return out, err
 }
 

@@ -22,7 +22,7 @@ type roleView struct {
 
 type roleList struct {
 	Items []roleView `json:"items"`
-	front.Total
+	front.Part
 }
 
 func viewRole(r role.Role) roleView {
@@ -34,6 +34,7 @@ func viewNewRole(_ *front.Call, r role.Role) roleView { return viewRole(r) }
 var docRoles = front.Doc{
 	ID: "listRoles", Tag: "Roles", Summary: "List the roles of the tenant",
 	Description: "The four built-in roles and those that the tenant has made, at most 50; usually the lowest rank first.",
+	List:        true,
 	Sort:        []string{"name", "members"},
 }
 
@@ -47,11 +48,12 @@ func (a *api) roles(ctx context.Context, c *front.Call, _ front.None) (roleList,
 	if err != nil {
 		return roleList{}, err
 	}
-	out := roleList{Items: make([]roleView, 0, len(all))}
+	view := make([]roleView, 0, len(all))
 	for _, r := range all {
-		out.Items = append(out.Items, viewRole(r))
+		view = append(view, viewRole(r))
 	}
-	out.Total, err = front.Sorted(c, out.Items, roleOrders)
+	var out roleList
+	out.Items, out.Part, err = front.PageOf(ctx, c, view, func(r roleView) string { return r.ID }, roleOrders)
 	return out, err
 }
 

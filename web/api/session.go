@@ -24,7 +24,7 @@ func (a *api) session(ctx context.Context, c *front.Call, _ front.None) (current
 
 type sessionList struct {
 	Items []front.Session `json:"items"`
-	front.Total
+	front.Part
 }
 
 var sessionSorts = []string{"createdAt", "lastSeenAt"}
@@ -37,6 +37,7 @@ var sessionOrders = map[string]front.Order[front.Session]{
 var docSessions = front.Doc{
 	ID: "listSessions", Tag: "Sessions", Summary: "List one's own sessions",
 	Description: "In all tenants, usually the newest first; `current` is the one of the request.",
+	List:        true,
 	Sort:        sessionSorts,
 }
 
@@ -45,15 +46,15 @@ func (a *api) sessions(ctx context.Context, c *front.Call, _ front.None) (sessio
 	if err != nil {
 		return sessionList{}, err
 	}
-	return a.viewSessions(c, all)
+	return a.viewSessions(ctx, c, all)
 }
 
-func (a *api) viewSessions(c *front.Call, all []doorward.Session) (out sessionList, err error) {
-	out.Items = make([]front.Session, 0, len(all))
+func (a *api) viewSessions(ctx context.Context, c *front.Call, all []doorward.Session) (out sessionList, err error) {
+	view := make([]front.Session, 0, len(all))
 	for _, s := range all {
-		out.Items = append(out.Items, front.ViewSession(s, s.ID == c.Caller.SessionID, a.app.Sessions.Limits()))
+		view = append(view, front.ViewSession(s, s.ID == c.Caller.SessionID, a.app.Sessions.Limits()))
 	}
-	out.Total, err = front.Sorted(c, out.Items, sessionOrders)
+	out.Items, out.Part, err = front.PageOf(ctx, c, view, func(s front.Session) string { return s.ID }, sessionOrders)
 	return out, err
 }
 
@@ -95,6 +96,7 @@ func (a *api) endOtherSessions(ctx context.Context, c *front.Call, _ front.None)
 var docUserSessions = front.Doc{
 	ID: "listUserSessions", Tag: "People", Summary: "List a person's sessions in this tenant",
 	Description: "Usually the newest first. Sessions of the person in other tenants are not shown.",
+	List:        true,
 	Sort:        sessionSorts,
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
@@ -108,7 +110,7 @@ func (a *api) userSessions(ctx context.Context, c *front.Call, _ front.None) (se
 	if err != nil {
 		return sessionList{}, err
 	}
-	return a.viewSessions(c, all)
+	return a.viewSessions(ctx, c, all)
 }
 
 // storedMember is member as it is stored, so with the role, which decides who may act on it.

@@ -51,12 +51,14 @@ func viewWebhook(w doorward.Webhook) webhookView {
 type webhookList struct {
 	Items      []webhookView `json:"items"`
 	NextCursor string        `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	front.Total
 }
 
 var docWebhooks = front.Doc{
 	ID: "listWebhooks", Tag: "Webhooks", Summary: "List the tenant's webhooks",
 	Description: "The newest first. With an operator key, or a service key without the header `Doorward-Tenant`, this and all other endpoints for webhooks are about those of the installation, which get the events of all tenants.",
 	List:        true,
+	Sort:        []string{"createdAt"},
 }
 
 func (a *api) webhooks(ctx context.Context, c *front.Call, _ front.None) (webhookList, error) {
@@ -68,7 +70,7 @@ func (a *api) webhooks(ctx context.Context, c *front.Call, _ front.None) (webhoo
 	if err != nil {
 		return webhookList{}, err
 	}
-	out := webhookList{Items: make([]webhookView, 0, len(page.Items))}
+	out := webhookList{Items: make([]webhookView, 0, len(page.Items)), Total: front.ViewTotal(page)}
 	for _, w := range page.Items {
 		out.Items = append(out.Items, viewWebhook(w))
 	}

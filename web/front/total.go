@@ -1,6 +1,7 @@
 package front
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -24,18 +25,47 @@ func ViewTotal[T any](p doorward.Page[T]) Total {
 // Order says how two rows of a list compare.
 type Order[T any] func(a, b T) int
 
-// Sorted sorts a list that has no pages, as the request asks, and counts it. The keys of
-// orders are the names in Doc.Sort. Errors: invalid_query, validation_failed.
-func Sorted[T any](c *Call, all []T, orders map[string]Order[T]) (Total, error) {
-	sort, err := c.Sort()
+// Part is a page of a list that is read as a whole, without its rows. Embed it in the list's
+// answer.
+type Part struct {
+	NextCursor string `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+	Total
+}
+
+// PageOf returns the page that the request asks for of a list that is read as a whole. The keys
+// of orders are the names in Doc.Sort. Errors: those of Window.
+func PageOf[T any](ctx context.Context, c *Call, all []T, id func(T) string, orders map[string]Order[T]) ([]T, Part, error) {
+	w, err := c.Window(ctx)
+	if err != nil {
+		return nil, Part{}, err
+	}
+	sortRows(all, w.Sort, orders)
+	begin := after(all, w.After, id)
+	rows, part := all[begin:], Part{Total: ViewTotal(doorward.Page[T]{Total: len(all)})}
+	if len(rows) > w.Limit {
+		rows = rows[:w.Limit]
+		part.NextCursor, err = c.Cursor(ctx, &doorward.Position{At: int64(begin + w.Limit), ID: id(rows[w.Limit-1])})
+	}
+	return rows, part, err
+}
+
+func sortRows[T any](rows []T, sort string, orders map[string]Order[T]) {
 	name, down := strings.CutPrefix(sort, "-")
 	if order := orders[name]; order != nil {
-		slices.SortStableFunc(all, func(a, b T) int {
+		slices.SortStableFunc(rows, func(a, b T) int {
 			if down {
 				a, b = b, a
 			}
 			return order(a, b)
 		})
 	}
-	return Total{Total: new(len(all))}, err
+}
+
+// after returns where the rows after a position begin. Its ID is that of the last row before
+// them, and its At how many there were up to that one; if it has gone, they begin where it was.
+func after[T any](rows []T, last doorward.Position, id func(T) string) int {
+	if i := slices.IndexFunc(rows, func(row T) bool { return id(row) == last.ID }); i >= 0 {
+		return i + 1
+	}
+	return max(0, min(int(last.At)-1, len(rows)))
 }

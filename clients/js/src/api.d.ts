@@ -2279,6 +2279,18 @@ export interface components {
             items: components["schemas"]["Delivery"][];
             /** @description Send as cursor for the next page; absent at the end */
             nextCursor?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         EditAPIKeyInput: {
             /** @description Up to 50; an empty list allows all addresses */
@@ -2607,6 +2619,8 @@ export interface components {
         };
         FactorList: {
             items: components["schemas"]["Factor"][];
+            /** @description Send as cursor for the next page; absent at the end */
+            nextCursor?: string;
             /**
              * Format: int64
              * @description How many recovery codes are left
@@ -3093,6 +3107,8 @@ export interface components {
         };
         MembershipList: {
             items: components["schemas"]["Membership"][];
+            /** @description Send as cursor for the next page; absent at the end */
+            nextCursor?: string;
             /**
              * Format: int64
              * @description Rows of the whole list, as filtered; absent for more than 10,000
@@ -3584,6 +3600,8 @@ export interface components {
         };
         RoleList: {
             items: components["schemas"]["Role"][];
+            /** @description Send as cursor for the next page; absent at the end */
+            nextCursor?: string;
             /**
              * Format: int64
              * @description Rows of the whole list, as filtered; absent for more than 10,000
@@ -3724,6 +3742,8 @@ export interface components {
         };
         SessionList: {
             items: components["schemas"]["Session"][];
+            /** @description Send as cursor for the next page; absent at the end */
+            nextCursor?: string;
             /**
              * Format: int64
              * @description Rows of the whole list, as filtered; absent for more than 10,000
@@ -4089,6 +4109,18 @@ export interface components {
             items: components["schemas"]["Webhook"][];
             /** @description Send as cursor for the next page; absent at the end */
             nextCursor?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
         };
         WebhookSecret: {
             /**
@@ -6895,6 +6927,10 @@ export interface operations {
             query?: {
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "createdAt" | "-createdAt" | "name" | "-name";
+                /** @description Rows at most */
+                limit?: number;
+                /** @description The nextCursor of the previous page */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -6912,7 +6948,7 @@ export interface operations {
                     "application/json": components["schemas"]["FactorList"];
                 };
             };
-            /** @description `invalid_query` */
+            /** @description `invalid_cursor`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8772,6 +8808,10 @@ export interface operations {
             query?: {
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "tenantName" | "-tenantName";
+                /** @description Rows at most */
+                limit?: number;
+                /** @description The nextCursor of the previous page */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -8789,7 +8829,7 @@ export interface operations {
                     "application/json": components["schemas"]["MembershipList"];
                 };
             };
-            /** @description `invalid_query` */
+            /** @description `invalid_cursor`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11969,6 +12009,10 @@ export interface operations {
             query?: {
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "name" | "-name" | "members" | "-members";
+                /** @description Rows at most */
+                limit?: number;
+                /** @description The nextCursor of the previous page */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -11986,7 +12030,7 @@ export interface operations {
                     "application/json": components["schemas"]["RoleList"];
                 };
             };
-            /** @description `invalid_query` */
+            /** @description `invalid_cursor`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12553,6 +12597,10 @@ export interface operations {
             query?: {
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "createdAt" | "-createdAt" | "lastSeenAt" | "-lastSeenAt";
+                /** @description Rows at most */
+                limit?: number;
+                /** @description The nextCursor of the previous page */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -12570,7 +12618,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
-            /** @description `invalid_query` */
+            /** @description `invalid_cursor`, `invalid_query` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14716,6 +14764,10 @@ export interface operations {
             query?: {
                 /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
                 sort?: "createdAt" | "-createdAt" | "lastSeenAt" | "-lastSeenAt";
+                /** @description Rows at most */
+                limit?: number;
+                /** @description The nextCursor of the previous page */
+                cursor?: string;
             };
             header?: {
                 /** @description Id of the tenant; needed with a service key, without effect otherwise */
@@ -14739,7 +14791,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
-            /** @description `invalid_query`, `tenant_required` */
+            /** @description `invalid_cursor`, `invalid_query`, `tenant_required` */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15031,6 +15083,8 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "createdAt" | "-createdAt";
                 /** @description Rows at most */
                 limit?: number;
                 /** @description The nextCursor of the previous page */
@@ -15757,6 +15811,8 @@ export interface operations {
             query?: {
                 /** @description Only deliveries in this state */
                 state?: "pending" | "delivered" | "failed" | "dropped";
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "createdAt" | "-createdAt";
                 /** @description Rows at most */
                 limit?: number;
                 /** @description The nextCursor of the previous page */

@@ -32,7 +32,13 @@ type Tenant struct {
 }
 
 // Version changes with everything that can be edited.
-func (t Tenant) Version() string { return version(t.Name, t.Status, t.Settings, t.Brand) }
+func (t Tenant) Version() string {
+	parts := []any{t.Name, t.Status, t.Settings, t.Brand}
+	for _, name := range QuotaNames {
+		parts = append(parts, QuotaText(*t.Quotas.At(name)))
+	}
+	return version(parts...)
+}
 
 // TenantSettings are the limits that a tenant has tightened. Zero values mean the
 // installation's.

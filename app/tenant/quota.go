@@ -14,8 +14,13 @@ func (t *Tenants) SetQuotas(ctx context.Context, by doorward.Caller, id string, 
 	if faults := quotaFaults(to); len(faults) > 0 {
 		return after, doorward.InvalidFields(faults...)
 	}
-	_, err = t.writer.Do(ctx, by, doorward.TenantQuota, object(id), func(tx *access.Tx) error {
-		if after, err = find(ctx, tx.Reader, id); err != nil {
+	_, err = t.writer.DoAll(ctx, by, settingQuotas(ctx, id, to, &after))
+	return after, err
+}
+
+func settingQuotas(ctx context.Context, id string, to map[doorward.Quota]int64, after *doorward.Tenant) access.Operation {
+	return access.Operation{Action: doorward.TenantQuota, On: object(id), Write: func(tx *access.Tx) (err error) {
+		if *after, err = find(ctx, tx.Reader, id); err != nil {
 			return err
 		}
 		if !changeQuotas(tx, &after.Quotas, to) {
@@ -23,8 +28,7 @@ func (t *Tenants) SetQuotas(ctx context.Context, by doorward.Caller, id string, 
 			return nil
 		}
 		return tx.SetQuotas(ctx, id, after.Quotas)
-	})
-	return after, err
+	}}
 }
 
 func quotaFaults(to map[doorward.Quota]int64) (all []doorward.FieldError) {

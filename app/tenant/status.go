@@ -38,23 +38,32 @@ func (t *Tenants) Find(ctx context.Context, by doorward.Caller, id string) (door
 // and ends its sessions, and the reset links of users who can't sign in elsewhere.
 // Errors: not_found.
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
-	return t.shut(ctx, by, doorward.TenantFreeze, id, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
+	var ended doorward.Ended
+	return t.perform(ctx, by, &ended, t.freezing(ctx, id, &ended))
+}
+
+func (t *Tenants) freezing(ctx context.Context, id string, ended *doorward.Ended) access.Operation {
+	return t.shutting(ctx, doorward.TenantFreeze, id, ended, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
 		return tx.FreezeTenant(ctx, id)
 	})
 }
 
-// shut changes the status by set, and then ends all sessions, resets and deliveries.
-func (t *Tenants) shut(ctx context.Context, by doorward.Caller, action doorward.Action, id string, set setter) (doorward.Ended, error) {
-	var ended doorward.Ended
-	revocation, err := t.setStatus(ctx, by, action, id, set, func(tx *access.Tx) (err error) {
-		ended, err = t.endAll(ctx, tx, id)
+// shutting changes the status by set, and then ends all sessions, resets and deliveries.
+func (t *Tenants) shutting(ctx context.Context, action doorward.Action, id string, ended *doorward.Ended, set setter) access.Operation {
+	return changeStatus(ctx, action, id, set, func(tx *access.Tx) (err error) {
+		*ended, err = t.endAll(ctx, tx, id)
 		return err
 	})
+}
+
+// perform performs the operations, all or none, and returns what they have ended.
+func (t *Tenants) perform(ctx context.Context, by doorward.Caller, ended *doorward.Ended, operations ...access.Operation) (doorward.Ended, error) {
+	revocation, err := t.writer.DoAll(ctx, by, operations...)
 	if err != nil {
 		return doorward.Ended{}, err
 	}
 	ended.Revocation = revocation
-	return ended, nil
+	return *ended, nil
 }
 
 // afterThaw is the minimum time in which an OWNER can restore a closed tenant
@@ -66,6 +75,10 @@ const afterThaw = 24 * time.Hour
 // requests that overlapped the freeze are ended. Errors: not_found, tenant_closing
 // when it is closed and not frozen: only an OWNER can restore it.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
+	return t.writer.DoAll(ctx, by, t.thawing(ctx, id))
+}
+
+func (t *Tenants) thawing(ctx context.Context, id string) access.Operation {
 	thaw := func(tx *access.Tx, before doorward.Tenant) (bool, error) {
 		grace := time.Duration(0)
 		if before.ClosedAt != nil {
@@ -77,16 +90,16 @@ func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (door
 		}
 		return thawed, err
 	}
-	return t.setStatus(ctx, by, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
+	return changeStatus(ctx, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
 }
 
 // setter changes the status of a tenant, and reports whether it did.
 type setter func(tx *access.Tx, before doorward.Tenant) (bool, error)
 
-// setStatus changes the tenant by set and then runs also in the same transaction. It does
+// changeStatus changes the tenant by set and then runs also in the same transaction. It does
 // nothing more when set reports no change.
-func (t *Tenants) setStatus(ctx context.Context, by doorward.Caller, action doorward.Action, id string, set setter, also func(*access.Tx) error) (doorward.Revocation, error) {
-	return t.writer.Do(ctx, by, action, object(id), func(tx *access.Tx) error {
+func changeStatus(ctx context.Context, action doorward.Action, id string, set setter, also func(*access.Tx) error) access.Operation {
+	return access.Operation{Action: action, On: object(id), Write: func(tx *access.Tx) error {
 		before, err := find(ctx, tx.Reader, id)
 		if err != nil {
 			return err
@@ -102,7 +115,7 @@ func (t *Tenants) setStatus(ctx context.Context, by doorward.Caller, action door
 		}
 		tx.Changed("status", string(before.Status), string(after.Status))
 		return also(tx)
-	})
+	}}
 }
 
 // Close closes the caller's tenant: all sessions end at once, and its data is
@@ -169,7 +182,12 @@ func (t *Tenants) CloseFor(ctx context.Context, by doorward.Caller, id string) (
 	if err := t.requireOperator(ctx, by, doorward.TenantClose, id); err != nil {
 		return doorward.Ended{}, err
 	}
-	return t.shut(ctx, by, doorward.TenantClose, id, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
+	var ended doorward.Ended
+	return t.perform(ctx, by, &ended, t.closing(ctx, id, &ended))
+}
+
+func (t *Tenants) closing(ctx context.Context, id string, ended *doorward.Ended) access.Operation {
+	return t.shutting(ctx, doorward.TenantClose, id, ended, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
 		return tx.CloseTenant(ctx, id, tx.Now.Add(t.hold))
 	})
 }
@@ -187,7 +205,7 @@ func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string)
 		}
 		return wasClosing, err
 	}
-	return t.setStatus(ctx, by, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
+	return t.writer.DoAll(ctx, by, changeStatus(ctx, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") }))
 }
 
 // requireOperator refuses services, whatever their keys allow inside a tenant.

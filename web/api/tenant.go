@@ -238,7 +238,8 @@ func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (tenantL
 
 var docTenantByID = front.Doc{
 	ID: "getTenantById", Tag: "Tenants", Summary: "Show a tenant of the installation",
-	Errors: []doorward.Code{doorward.CodeNotFound},
+	Versioned: true,
+	Errors:    []doorward.Code{doorward.CodeNotFound},
 }
 
 func (a *api) tenantByID(ctx context.Context, c *front.Call, _ front.None) (tenantView, error) {
@@ -247,7 +248,11 @@ func (a *api) tenantByID(ctx context.Context, c *front.Call, _ front.None) (tena
 		return tenantView{}, err
 	}
 	t, err := a.app.Tenants.Find(ctx, c.Caller, id)
-	return a.viewTenant(c, t), err
+	if err != nil {
+		return tenantView{}, err
+	}
+	c.SetVersion(t.Version())
+	return a.viewTenant(c, t), nil
 }
 
 type tenantStatusInput struct {
@@ -278,8 +283,9 @@ func (q *quotasInput) named() map[doorward.Quota]int64 {
 
 var docTenantStatus = front.Doc{
 	ID: "setTenantStatus", Tag: "Tenants", Summary: "Freeze, thaw or close a tenant, or set its quotas",
-	Description: "Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`. With an operator key `closing` closes the tenant as its OWNER would; `doorward tenant restore` undoes it.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeTenantClosing},
+	Description: "All changes or none. Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`. With an operator key `closing` closes the tenant as its OWNER would; `doorward tenant restore` undoes it. With `If-Match`, a change by somebody else since is 412.",
+	Versioned:   true,
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeTenantClosing},
 }
 
 func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatusInput) (tenantView, error) {
@@ -290,29 +296,14 @@ func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatu
 	if _, err := a.app.Tenants.Find(ctx, c.Caller, id); err != nil {
 		return tenantView{}, err
 	}
+	change := tenant.Change{Status: doorward.TenantStatus(in.Status), Versions: c.Versions()}
 	if in.Quotas != nil {
-		if _, err := a.app.Tenants.SetQuotas(ctx, c.Caller, id, in.Quotas.named()); err != nil {
-			return tenantView{}, err
-		}
+		change.Quotas = in.Quotas.named()
 	}
-	var counts doorward.Ended
-	switch doorward.TenantStatus(in.Status) {
-	case doorward.TenantActive:
-		counts.Revocation, err = a.app.Tenants.Thaw(ctx, c.Caller, id)
-	case doorward.TenantFrozen:
-		counts, err = a.app.Tenants.Freeze(ctx, c.Caller, id)
-	case doorward.TenantClosing:
-		counts, err = a.app.Tenants.CloseFor(ctx, c.Caller, id)
-	case "":
-		if in.Quotas == nil {
-			return tenantView{}, required(field{"/status", ""})
-		}
-	default:
-		return tenantView{}, doorward.Invalid("/status", "invalid", "The status is active, frozen or closing.")
-	}
+	t, counts, err := a.app.Tenants.Change(ctx, c.Caller, id, change)
 	if err != nil {
 		return tenantView{}, err
 	}
-	t, err := a.app.Tenants.Get(ctx, id)
-	return a.viewEnded(c, t, counts), err
+	c.SetVersion(t.Version())
+	return a.viewEnded(c, t, counts), nil
 }

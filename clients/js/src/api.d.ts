@@ -1494,7 +1494,7 @@ export interface paths {
         head?: never;
         /**
          * Freeze, thaw or close a tenant, or set its quotas
-         * @description Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`. With an operator key `closing` closes the tenant as its OWNER would; `doorward tenant restore` undoes it.
+         * @description All changes or none. Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`. With an operator key `closing` closes the tenant as its OWNER would; `doorward tenant restore` undoes it. With `If-Match`, a change by somebody else since is 412.
          */
         patch: operations["setTenantStatus"];
         trace?: never;
@@ -13788,6 +13788,8 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Version of the object, for If-Match */
+                    ETag?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -13863,7 +13865,10 @@ export interface operations {
     setTenantStatus: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag of the version to change */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the object */
                 id: string;
@@ -13879,6 +13884,8 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    /** @description Version of the object, for If-Match */
+                    ETag?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -13919,6 +13926,16 @@ export interface operations {
             };
             /** @description `not_found` */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed` */
+            412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

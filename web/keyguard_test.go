@@ -168,7 +168,7 @@ func TestHandingOverKeys(t *testing.T) {
 		path := "/api/v2/users/" + bob.ID
 		for query, pointer := range map[string]string{
 			"apiKeys=keep": "apiKeys", "apiKeys=transfer&ownerId=" + bob.ID: "ownerId", "apiKeys=transfer&ownerId=usr_none": "ownerId",
-			"ownerId=" + cat.ID: "ownerId",
+			"ownerId=" + cat.ID: "ownerId", "apiKeys=": "apiKeys", "apiKeys": "apiKeys", "apiKeys=transfer&ownerId=": "ownerId", "ownerId": "ownerId",
 		} {
 			a := d.send(t, "DELETE "+path+"?"+query, nil, owner).fails(422, "validation_failed")
 			if got := a.at("errors").([]any)[0].(m)["parameter"]; got != pointer {

@@ -229,6 +229,7 @@ func TestFaultsOfPolicy(t *testing.T) {
 		put(m{}).invalid("/text", "required")
 		put(m{"text": "", "confirmMinutes": 61}).invalid("/confirmMinutes", "out_of_range")
 		put(m{"text": "", "mode": "off"}).invalid("/mode", "invalid")
+		put(m{"text": "", "mode": ""}).invalid("/mode", "invalid")
 		d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 0.0)
 	})
 }
@@ -290,6 +291,10 @@ func TestPlanPolicy(t *testing.T) {
 		d.send(t, "POST "+planPath, m{"text": "", "hours": 169}, owner).invalid("/hours", "out_of_range")
 		d.send(t, "POST "+planPath, m{"text": "", "hours": 0}, owner).invalid("/hours", "out_of_range")
 		d.send(t, "PUT "+policyPath, m{"text": "", "confirmMinutes": 0}, owner, with("If-Match", "*")).invalid("/confirmMinutes", "out_of_range")
+		for _, version := range []int{0, -1} {
+			question := m{"userId": user.ID, "action": "message.send", "version": version}
+			d.send(t, "POST /api/v2/access/explain", question, owner).invalid("/version", "out_of_range")
+		}
 		d.send(t, "POST "+planPath, m{"text": "permit(principal, action, resource);"}, owner).fails(422, "validation_failed")
 		d.send(t, "POST "+planPath, m{"text": ""}, as(user.Token())).fails(403, "forbidden")
 		d.send(t, "GET "+policyPath, nil, owner).ok(200).is("version", 1.0)

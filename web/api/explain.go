@@ -15,7 +15,7 @@ type explainInput struct {
 	Action     string                 `json:"action" example:"invoice.pay" doc:"A permission"`
 	Resource   *front.ExplainResource `json:"resource,omitempty" doc:"What it is done to; absent: unknown, as in a check"`
 	Context    *front.ExplainContext  `json:"context,omitempty" doc:"What is known of the request"`
-	Version    front.Int              `json:"version,omitempty" minimum:"1" example:"3" doc:"A version of the policies, as if it refused; absent: what holds now"`
+	Version    *front.Int             `json:"version,omitempty" minimum:"1" example:"3" doc:"A version of the policies, as if it refused; absent: what holds now"`
 }
 
 var docExplain = front.Doc{
@@ -52,7 +52,7 @@ func (in *explainInput) check() error {
 	faultIf(named == 0, "/userId", "required", "Say who: send userId, keyId or credential.")
 	faultIf(named > 1, "/userId", "invalid", "Send one of userId, keyId and credential.")
 	faultIf(in.Action == "", "/action", "required", "Name the action.")
-	faultIf(in.Version < 0, "/version", "out_of_range", "Versions are numbered from 1.")
+	faultIf(in.Version != nil && *in.Version < 1, "/version", "out_of_range", "Versions are numbered from 1.")
 	if in.Resource != nil {
 		faultIf(in.Resource.Type == "", "/resource/type", "required", "Name the type of the resource.")
 		faultIf(in.Resource.ID == "", "/resource/id", "required", "Name the resource.")
@@ -66,7 +66,10 @@ func (in *explainInput) check() error {
 
 func (in *explainInput) question() policy.Question {
 	q := policy.Question{
-		UserID: in.UserID, KeyID: in.KeyID, Credential: in.Credential, Action: doorward.Action(in.Action), Version: int64(in.Version),
+		UserID: in.UserID, KeyID: in.KeyID, Credential: in.Credential, Action: doorward.Action(in.Action),
+	}
+	if in.Version != nil {
+		q.Version = int64(*in.Version)
 	}
 	if in.Resource != nil {
 		q.Resource = in.Resource.Object()

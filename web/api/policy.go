@@ -63,7 +63,7 @@ const maxPolicyBody = 1 << 20
 
 type policyInput struct {
 	Text           *string    `json:"text" example:"@id(\"closed\") forbid(principal, action == Action::\"message.send\", resource);" doc:"Cedar, \"forbid\" alone, each policy with an @id; empty for no policies"`
-	Mode           string     `json:"mode,omitempty" enum:"enforce,observe" doc:"Default enforce. observe: the text refuses nothing, what it would refuse is counted, and what refused before goes on to refuse, unless it is the same text"`
+	Mode           *string    `json:"mode,omitempty" enum:"enforce,observe" doc:"Default enforce. observe: the text refuses nothing, what it would refuse is counted, and what refused before goes on to refuse, unless it is the same text"`
 	ConfirmMinutes *front.Int `json:"confirmMinutes,omitempty" minimum:"1" maximum:"60" example:"10" doc:"The version ends by itself after this time unless it is confirmed; absent: it holds for good"`
 }
 
@@ -82,7 +82,12 @@ func (a *api) putPolicy(ctx context.Context, c *front.Call, in policyInput) (pol
 	if in.Text == nil {
 		return policyView{}, doorward.Invalid("/text", "required", "Send the policies, or an empty text for none.")
 	}
-	d := policy.Draft{Text: *in.Text, Mode: policy.Mode(in.Mode)}
+	d := policy.Draft{Text: *in.Text}
+	if in.Mode != nil {
+		if d.Mode = policy.Mode(*in.Mode); d.Mode == "" {
+			return policyView{}, doorward.Invalid("/mode", "invalid", "The mode is enforce or observe; leave it out for enforce.")
+		}
+	}
 	if in.ConfirmMinutes != nil {
 		if d.ConfirmMinutes = int(*in.ConfirmMinutes); d.ConfirmMinutes == 0 {
 			return policyView{}, doorward.Invalid("/confirmMinutes", "out_of_range", "Give 1 to 60 minutes to confirm, or leave it out.")

@@ -128,15 +128,17 @@ var ending = []front.Parameter{
 
 // handover reads the parameters about API keys.
 func handover(c *front.Call) (h user.Handover, err error) {
-	keys, err := c.Filter("apiKeys")
+	keys, named, err := c.Given("apiKeys")
 	if err != nil {
 		return h, err
 	}
-	if keys != "" && keys != "end" && keys != "transfer" {
+	if named && keys != "end" && keys != "transfer" {
 		return h, doorward.InvalidFields(doorward.FieldError{Parameter: "apiKeys", Code: "invalid", Message: "API keys end, or they transfer."})
 	}
 	h.Transfer = keys == "transfer"
-	h.OwnerID, err = c.Filter("ownerId")
+	if h.OwnerID, named, err = c.Given("ownerId"); err == nil && named && h.OwnerID == "" {
+		err = doorward.InvalidFields(doorward.FieldError{Parameter: "ownerId", Code: "invalid", Message: "Name the next owner, or leave this out."})
+	}
 	return h, err
 }
 

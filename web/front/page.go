@@ -92,6 +92,13 @@ func (c *Call) Filter(name string) (string, error) {
 	return "", nil
 }
 
+// Given is Filter, and also reports whether the parameter is there. An empty one is often the
+// fault of a script, so that it may not act as if it were absent. Errors: those of Filter.
+func (c *Call) Given(name string) (value string, isGiven bool, err error) {
+	value, err = c.Filter(name)
+	return value, c.values[name] != nil, err
+}
+
 // Flag returns a query parameter that is true or false; absent is false. An empty value is
 // an error, so that "?dryRun" doesn't act. Errors: invalid_query, validation_failed.
 func (c *Call) Flag(name string) (bool, error) {

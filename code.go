@@ -193,7 +193,7 @@ var problems = []Problem{
 	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the complete code from the mail, or ask for a new mail."},
 	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},
 	{CodeResetUsed, KindGone, "Reset already used", "This password reset was used before. Ask for a new mail if the password is still unknown."},
-	{CodeEmailChangeNotFound, KindNotFound, "Change of address not found", "No change of an address has this code. Copy the complete code from the mail."},
+	{CodeEmailChangeNotFound, KindNotFound, "Change of address not found", "No change of an address has this code. Copy the complete code from the mail. Changes are kept for the 7 days in which they can be undone: older mails have no effect any more."},
 	{CodeEmailChangeOver, KindGone, "Change of address over", "This change was confirmed or undone before, is too old (30 minutes to confirm it, 7 days to undo it), was replaced by a newer one, or the password was changed since. Sign in and ask for it again."},
 }
 

@@ -54,8 +54,11 @@ func (l *load) longest() time.Duration {
 // and returns its address.
 func startGateway(t *testing.T, program, folder string, nodes []*process) string {
 	t.Helper()
-	address := freeport.On("127.0.0.1")
-	cmd := exec.Command(program, "-db", "-f", "../deploy/ha/gateway.cfg")
+	address, config := freeport.On("127.0.0.1"), "../deploy/ha/gateway.cfg"
+	if _, err := os.Stat(config); err != nil { // so that go test reruns this test when it changes
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-db", "-f", config)
 	cmd.Env = append(os.Environ(), "GATEWAY="+address)
 	for i, n := range nodes {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("NODE%d=%s", i+1, n.address))

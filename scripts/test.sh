@@ -4,6 +4,7 @@
 # (CONTRIBUTING.md lists them).
 #
 #   FUZZTIME=1s     for each fuzz target
+#   FRESH=1         repeat also what has passed before with the same inputs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -74,9 +75,11 @@ full_disk() {
 	unshare --mount "${map[@]}" true 2>/dev/null
 }
 
-# The other modules: the client, those that use it, and the tools.
+# The other modules: the client, those that use it, and the tools. Always all of them, since
+# go test sees changes of files only in the module that it tests.
 nested() {
 	local module failed=0
+	local -x GOFLAGS="$GOFLAGS -count=1"
 	for module in client client/tests examples/messaging; do
 		env -C "$module" "$PWD/scripts/race.sh" -vet=off -ldflags='-s -w' ./... || failed=1
 	done
@@ -118,15 +121,26 @@ tests_with() { # REGEXP FOLDER...
 in_memory() {
 	local free folder
 	free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $1 == "tmpfs" { print $4 }')
-	[ "${free:-0}" -gt $((8 << 20)) ] && folder=$(mktemp -d /dev/shm/doorward.XXXXXX) || return 0
+	[ "${free:-0}" -gt $((8 << 20)) ] && folder=$(same_folder || mktemp -d /dev/shm/doorward.XXXXXX) || return 0
 	memory=$folder && chmod 1777 "$memory"
 	cp "$(type -P true)" "$memory" && "$memory/true" || return 0
 	export TMPDIR=$memory DOORWARD_TEST_PGDATA=$memory/pgdata
 }
 
-# With -trimpath built files don't depend on the folder, so another checkout finds them in the
-# cache.
-GOFLAGS="$(go env GOFLAGS) -trimpath"
+# same_folder makes a folder that has the same name in each run, since go test repeats its tests
+# when TMPDIR has changed. It fails while another run uses that folder.
+same_folder() {
+	local folder
+	folder=/dev/shm/doorward-test-$(id -u)
+	flock --nonblock "$lock" || return
+	[ ! -O "$folder" ] || rm -rf "$folder"
+	mkdir "$folder" 2>/dev/null && echo "$folder"
+}
+
+# What is built depends neither on the folder nor on the commit, so another checkout finds it in
+# the cache.
+GOFLAGS="$(go env GOFLAGS) -trimpath -buildvcs=false"
+[ -z "${FRESH:-}" ] || GOFLAGS+=" -count=1"
 export GOFLAGS
 
 # Many tests wait for a lease to end or a server to drain, so three packages keep two cores
@@ -167,6 +181,43 @@ race() {
 	return "$failed"
 }
 
+# go test repeats only tests whose code or files have changed. unless_passed does the same for
+# other steps: it doesn't run a command that has passed with the same standard input, which must
+# have everything that the outcome depends on.
+unless_passed() { # COMMAND...
+	local passed
+	passed=$cache/passed/$({ echo "$*" && cat; } | sha256sum | cut -c 1-16)
+	if [ -z "${FRESH:-}" ] && [ -e "$passed" ]; then
+		echo "passed on $(date -r "$passed" +%F) with the same files and programs; FRESH=1 repeats it"
+		return
+	fi
+	"$@" && mkdir -p "$cache/passed" && touch "$passed"
+}
+
+sums() { # FILE OR FOLDER...
+	find "$@" \( -name node_modules -o -name __pycache__ \) -prune -o -type f -print0 | sort -z | xargs -0 sha256sum
+}
+
+model() {
+	{ spin -V && gcc --version && sums docs/lease scripts/model.sh; } | unless_passed env MODEL_QUICK=1 scripts/model.sh
+}
+
+clients() {
+	go build -o artifacts/doorward ./cmd/doorward || return
+	{
+		node --version && python3 --version && go version
+		sums artifacts/doorward LICENSE client clients examples tools/clients scripts/clients.sh
+	} | unless_passed scripts/clients.sh
+}
+
+pages() {
+	go build -o artifacts/doorward ./cmd/doorward || return
+	{
+		node --version && "$(type -P chromium-headless-shell || type -P chromium)" --version
+		sums artifacts/doorward clients/js e2e examples/react scripts/e2e.sh
+	} | unless_passed env E2E_QUICK=1 scripts/e2e.sh
+}
+
 results=$(mktemp) lane_log=$(mktemp)
 step() { # NAME COMMAND...
 	local name=$1 began=$SECONDS outcome=passed
@@ -180,7 +231,7 @@ step() { # NAME COMMAND...
 # These steps use the time that the tests leave the cores idle: those of nodes wait a lot.
 lane() {
 	step lint scripts/lint.sh
-	step model env MODEL_QUICK=1 scripts/model.sh
+	step model model
 	step fuzzing env FUZZ_QUICK=1 scripts/fuzz.sh "${FUZZTIME:-1s}"
 }
 
@@ -188,6 +239,9 @@ finish() {
 	[ -z "${lane:-}" ] || kill -- -"$lane" 2>/dev/null || true # if interrupted
 	rm -rf "$results" "$lane_log" "$memory"
 }
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/doorward
+mkdir -p "$cache"
+exec {lock}>"$cache/test.lock"
 memory=
 trap finish EXIT
 in_memory
@@ -207,8 +261,8 @@ step "tests of other modules" nested
 wait "$lane"
 lane=
 cat "$lane_log"
-step clients scripts/clients.sh
-step pages env E2E_QUICK=1 scripts/e2e.sh
+step clients clients
+step pages pages
 
 failed=$(sed -n 's/^FAILED //p' "$results")
 printf '\n%d s in all' "$SECONDS"

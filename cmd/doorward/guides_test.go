@@ -56,6 +56,13 @@ func TestServicePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Looked at, so that go test reruns this test when the client changes.
+	sources, _ := filepath.Glob(filepath.Join(root, "client", "*.go"))
+	for _, file := range sources {
+		if _, err := os.Stat(file); err != nil {
+			t.Fatal(err)
+		}
+	}
 	const module = "github.com/doorward/doorward/client"
 	runner := newRunner(t,
 		"go get "+module+"@latest", "go mod edit -require "+module+"@v0.0.0 -replace "+module+"='"+root+"/client'",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"testing"
 
@@ -120,6 +121,11 @@ func isSame(got []Verdict, refuse, err []string) bool {
 
 func reference(t *testing.T, schema *Schema, cases []wireCase) (answers []wireAnswer) {
 	t.Helper()
+	for _, file := range []string{"testdata/package-lock.json", "testdata/judge.mjs"} {
+		if _, err := os.Stat(file); err != nil { // so that go test reruns this test when it changes
+			t.Fatal(err)
+		}
+	}
 	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 	install.Dir = "testdata"
 	if out, err := install.CombinedOutput(); err != nil {

@@ -28,7 +28,7 @@ type Scope struct {
 // that is kept.
 type Place string
 
-var errPlace = errors.New("it is not a place that \"doorward audit export\" has written for these events")
+var errPlace = errors.New("the place to begin after is not one that \"doorward audit export\" has written for these events")
 
 // Export returns events of a scope after a place, the oldest first, and the next place. At the
 // end there are no events. Errors: events_gone, unavailable, one for text that is no place.

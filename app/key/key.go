@@ -45,10 +45,10 @@ func CheckOperator(d OperatorDraft) error {
 	if d.Expires < 0 {
 		return doorward.Invalid("/expires", "out_of_range", "Say in how many days the key expires, such as 90d.")
 	}
-	all := doorward.OperatorPermissions()
+	all := actionNames(doorward.OperatorPermissions())
 	for _, may := range d.May {
-		if !slices.Contains(all, doorward.Action(may)) {
-			return doorward.Invalid("/may", "invalid", fmt.Sprintf("An operator key can't be limited to %q. It can have %v.", may, all))
+		if !slices.Contains(all, may) {
+			return doorward.Invalid("/may", "invalid", fmt.Sprintf("An operator key can't be limited to %q. It can be limited to %s.", may, strings.Join(all, ", ")))
 		}
 	}
 	return nil

@@ -30,10 +30,7 @@ func CheckService(d ServiceDraft) error {
 	if err := CheckName(d.Name); err != nil {
 		return err
 	}
-	var all []string
-	for _, a := range doorward.ServicePermissions() {
-		all = append(all, string(a))
-	}
+	all := actionNames(doorward.ServicePermissions())
 	if len(d.May) == 0 {
 		return doorward.Invalid("/may", "required", "Say what the key may do: "+strings.Join(all, ", ")+".")
 	}
@@ -43,6 +40,13 @@ func CheckService(d ServiceDraft) error {
 		}
 	}
 	return nil
+}
+
+func actionNames(all []doorward.Action) (names []string) {
+	for _, a := range all {
+		names = append(names, string(a))
+	}
+	return names
 }
 
 // CreateService creates a service key and returns its secret. Only the hash is stored,

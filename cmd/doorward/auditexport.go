@@ -67,7 +67,7 @@ func (e *export) run(ctx context.Context) error {
 		return err
 	}
 	err := e.loop(ctx)
-	if e.state == "" && e.place != "" {
+	if e.state == "" && e.place != "" && (err == nil || e.place != audit.Place(e.after)) {
 		fmt.Fprintf(e.log, "The next run goes on with --after %s\n", e.place)
 	}
 	return err

@@ -106,6 +106,9 @@ func finish(root *cobra.Command) {
 	}
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = noArgs, showHelp // without RunE, cobra answers an unknown shell with help and 0
+		for _, shell := range completion.Commands() {
+			shell.Args = noArgs
+		}
 	}
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = checkHelpTopic

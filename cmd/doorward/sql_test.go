@@ -16,7 +16,7 @@ func openSQL(dsn, folder string) (*sql.DB, error) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(folder, path)
 		}
-		return sql.Open("sqlite", path)
+		return sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)") // a server may be writing
 	}
 	return sql.Open("pgx", dsn)
 }

@@ -13,7 +13,7 @@
 //   - Only https is spoken, unless Options.Local allows http on loopback names.
 //   - Redirects are answers, and are not followed.
 //   - Proxies of the environment are ignored. With Options.Proxy requests go through that
-//     proxy, which then has to check names; addresses are still checked here.
+//     proxy, which then has to check names; addresses and loopback names are checked here.
 //   - An answer is read to AnswerMax bytes, and its headers to HeaderMax. A body that comes
 //     too slowly is cut off, since the status is known by then.
 //   - Connections are not kept, so an endpoint holds nothing between requests.
@@ -169,7 +169,8 @@ func (c *Client) checkURL(u *url.URL) error {
 // addressOf returns the address that stands in place of a name. isClear is false for what
 // can't be a name, and for addresses that only some resolvers or proxies read: 0x7f.1,
 // 2130706433, 127.1 (WHATWG URL, "ends in a number"). Letters beyond ASCII are read as
-// http.Transport does, which makes 127.0.0.1 of ①②⑦.0.0.1.
+// http.Transport does, which makes 127.0.0.1 of ①②⑦.0.0.1. A loopback name stands for 127.0.0.1
+// (RFC 6761, section 6.3), since a proxy would reach its own machine by it.
 func addressOf(host string) (a netip.Addr, isAddress, isClear bool) {
 	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
 		ascii, err := idna.Lookup.ToASCII(host)
@@ -180,6 +181,9 @@ func addressOf(host string) (a netip.Addr, isAddress, isClear bool) {
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a, true, true
+	}
+	if isLoopbackName(strings.TrimSuffix(host, ".")) {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true, true
 	}
 	return a, false, !endsInNumber(host)
 }
@@ -196,10 +200,13 @@ func endsInNumber(host string) bool {
 
 // isLocal reports whether the URL is http on a loopback name, where that is allowed.
 func (c *Client) isLocal(u *url.URL) bool {
-	host := strings.ToLower(u.Hostname())
-	a, err := netip.ParseAddr(host)
-	return c.options.Local && u.Scheme == "http" &&
-		(host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.IsLoopback())
+	a, err := netip.ParseAddr(u.Hostname())
+	return c.options.Local && u.Scheme == "http" && (isLoopbackName(u.Hostname()) || err == nil && a.IsLoopback())
+}
+
+func isLoopbackName(host string) bool {
+	host = strings.ToLower(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 func (c *Client) proxy(r *http.Request) (*url.URL, error) {

@@ -267,7 +267,10 @@ func TestEnvironmentProxies(t *testing.T) {
 	if err := post(t, c, "https://a.example/"); err == nil || asked.Load() != "CONNECT a.example:443" {
 		t.Errorf("with one: %v, it was asked for %v", err, asked.Load())
 	}
-	for _, host := range []string{"169.254.169.254", "⑯⑨.254.169.254", "2852039166", "0xa9fea9fe", "169.254.43518"} {
+	for _, host := range []string{
+		"169.254.169.254", "⑯⑨.254.169.254", "2852039166", "0xa9fea9fe", "169.254.43518",
+		"localhost", "LOCALHOST.", "metadata.localhost", "ｌocalhost",
+	} {
 		asked = atomic.Value{}
 		if err := post(t, c, "https://"+host+"/"); !IsRefused(err) || asked.Load() != nil {
 			t.Errorf("the internal address %s through the proxy: %v, it was asked for %v", host, err, asked.Load())

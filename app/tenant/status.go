@@ -50,7 +50,11 @@ func (t *Tenants) freezing(ctx context.Context, id string, ended *doorward.Ended
 
 // shutting changes the status by set, and then ends all sessions, resets and deliveries.
 func (t *Tenants) shutting(ctx context.Context, action doorward.Action, id string, ended *doorward.Ended, set setter) access.Operation {
-	return changeStatus(ctx, action, id, set, func(tx *access.Tx) (err error) {
+	first := func(tx *access.Tx, before doorward.Tenant) (bool, error) {
+		*ended = doorward.Ended{} // the transaction may run again, after another one has shut the tenant
+		return set(tx, before)
+	}
+	return changeStatus(ctx, action, id, first, func(tx *access.Tx) (err error) {
 		*ended, err = t.endAll(ctx, tx, id)
 		return err
 	})

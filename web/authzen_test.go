@@ -145,7 +145,7 @@ func TestEvaluationOfEndedSubjects(t *testing.T) {
 		d.patchKey(t, acme.Owner, disabled, m{"status": "disabled"}).ok(http.StatusOK)
 		e.refuses(t, ask(entity("key", disabled)), "There is no such subject.")
 		d.suspend(t, acme.ID, bob.ID)
-		e.refuses(t, ask(entity("user", bob.ID)), "suspended")
+		e.refuses(t, ask(entity("user", bob.ID)), "The membership is suspended.")
 		e.refuses(t, ask(entity("session", bob.Token())), "There is no such subject.")
 		e.refuses(t, ask(entity("key", owned)), "There is no such subject.")
 		d.send(t, "POST /api/v2/auth/logout", nil, as(ann.Token())).ok(http.StatusNoContent)

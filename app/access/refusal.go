@@ -83,6 +83,15 @@ func (d Decision) Err() error {
 	return d.Refusal()
 }
 
+// Why is the cause of a refusal, a sentence for whoever asks about somebody else.
+func (d Decision) Why() string {
+	if d.Reason == ReasonMembership {
+		return "The membership is suspended." // the code's own text is for who signs in
+	}
+	e := d.Refusal()
+	return cmp.Or(e.Detail, e.Code.Problem().Help)
+}
+
 // Refusal is the error for the caller: not_found for an object of another tenant,
 // so that nothing shows that it exists.
 func (d Decision) Refusal() *doorward.Error {

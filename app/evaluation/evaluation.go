@@ -241,7 +241,7 @@ func (e *Evaluations) memberships(ctx context.Context, s Subject) ([]doorward.Us
 func candidateOfMember(u doorward.User) candidate {
 	c := candidateOf(doorward.PrincipalOf(u, doorward.Session{}))
 	if d := access.CanSignIn(u); !d.Allowed {
-		c.refusal = reasonOf(d)
+		c.refusal = d.Why()
 	}
 	return c
 }
@@ -251,7 +251,7 @@ func candidateOfMember(u doorward.User) candidate {
 func candidateOf(p doorward.Principal) candidate {
 	c := candidate{p: p}
 	if d := access.CanEnter(&p, false); !d.Allowed {
-		c.refusal = reasonOf(d)
+		c.refusal = d.Why()
 	}
 	return c
 }
@@ -290,9 +290,9 @@ func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Princ
 	case d.Allowed:
 		return Decision{Allowed: true}
 	case d.Policy() != nil:
-		return Decision{Reason: reasonOf(d), PolicyID: d.Policy().PolicyID}
+		return Decision{Reason: d.Why(), PolicyID: d.Policy().PolicyID}
 	}
-	return Decision{Reason: reasonOf(d)}
+	return Decision{Reason: d.Why()}
 }
 
 // request is what the service says about the request, for policies.
@@ -311,8 +311,3 @@ func (q Question) request(now time.Time) *doorward.Request {
 
 // typeOf is the type of the resources that an action acts on.
 func typeOf(v *doorward.Verb) string { return cmp.Or(v.Resource, Tenant) }
-
-func reasonOf(d access.Decision) string {
-	e := d.Refusal()
-	return cmp.Or(e.Detail, e.Code.Problem().Help)
-}

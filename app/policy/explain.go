@@ -246,15 +246,12 @@ func (s *subject) allowing(d access.Decision) []Because {
 
 // because is the cause of a refusal that no policy has made.
 func (s *subject) because(d access.Decision) Because {
-	e := d.Refusal()
-	b := Because{Kind: ByRole, ID: string(s.p.Role), Reason: cmp.Or(e.Detail, e.Code.Problem().Help)}
+	b := Because{Kind: ByRole, ID: string(s.p.Role), Reason: d.Why()}
 	switch d.Reason {
 	case access.ReasonKey:
 		b.Kind, b.ID = ByKey, s.p.ID
 	case access.ReasonTenant:
 		b.Kind, b.ID = ByTenant, s.p.TenantID
-	case access.ReasonMembership:
-		b.Reason = "The membership is suspended."
 	}
 	return b
 }

@@ -112,6 +112,7 @@ export class Server {
 				if (found) resolve(found[1]);
 			});
 			this.process.on("exit", (code) => reject(new Error(`doorward dev ended with ${code}: ${this.log}`)));
+			this.process.on("error", (err) => reject(new Error(`${err.message}: run make build, or set DOORWARD to the program`)));
 		});
 		return this;
 	}
@@ -157,6 +158,7 @@ export class Server {
 	}
 
 	async stop() {
+		if (this.process.pid === undefined) return; // it never started
 		const ended = new Promise((done) => { this.process.removeAllListeners("exit").on("exit", done); });
 		this.process.kill("SIGTERM");
 		await ended;

@@ -43,21 +43,21 @@ func (n *Node) registerConnections(m *telemetry.Metrics) {
 	m.Gauge("doorward_connections", "Connections of clients that are open.", func() float64 { return float64(n.traffic.open.Load()) })
 	m.Counter("doorward_connections_refused_total", "Connections closed at once because their client had too many.",
 		func() float64 { return float64(n.traffic.refused.Load()) })
-	m.Counter("doorward_accept_errors_total", "Connections that could not be taken, as when the file descriptors have run out.",
+	m.Counter("doorward_accept_errors_total", "Connections that could not be accepted, for example because there were no file descriptors left.",
 		func() float64 { return float64(n.accepts.failed.Load()) })
 }
 
 func (n *Node) registerSessions(m *telemetry.Metrics) {
 	m.Gauge("doorward_sessions_in_memory", "Sessions kept in memory.", func() float64 { return float64(n.App.Sessions.InMemory()) })
-	m.Gauge("doorward_sessions_in_memory_max", "Most sessions that are kept in memory.", func() float64 { return float64(n.cfg.SessionsInMemory) })
+	m.Gauge("doorward_sessions_in_memory_max", "Largest number of sessions that are kept in memory.", func() float64 { return float64(n.cfg.SessionsInMemory) })
 	m.Gauge("doorward_api_keys_in_memory", "Secrets of API keys kept in memory.", func() float64 { return float64(n.App.APIKeys.InMemory()) })
 	m.Gauge("doorward_lease_age_seconds", "Time since the last successful poll for changes was sent; beyond the lease, checks ask the database.",
 		func() float64 { return n.App.Lease.Age().Seconds() })
-	m.Gauge("doorward_lease_seconds", "The lease that is configured.", func() float64 { return n.cfg.Lease.Seconds() })
+	m.Gauge("doorward_lease_seconds", "The configured lease.", func() float64 { return n.cfg.Lease.Seconds() })
 }
 
 func (n *Node) registerFactors(m *telemetry.Metrics) {
-	const name, help = "doorward_second_factors_total", "Challenges for a proof, with a second factor or for a step-up, by what came of them: asked, then passed or recovered (by a recovery code) at a sign-in, proved (a session again), refused (a wrong answer)."
+	const name, help = "doorward_second_factors_total", "Challenges for a second factor or a step-up, by result: asked; then passed, or recovered with a recovery code, at a sign-in; proved, at a step-up; refused, for a wrong answer."
 	for result, what := range map[string]factor.Metric{
 		"asked": factor.Asked, "passed": factor.Passed, "recovered": factor.Recovered, "proved": factor.Proved, "refused": factor.Refused,
 	} {
@@ -73,7 +73,7 @@ func (n *Node) registerDecisions(m *telemetry.Metrics) {
 	d := n.App.Access.Decisions()
 	m.Counter("doorward_policy_refusals_total", "Decisions that a policy has refused.", func() float64 { return float64(d.Refused()) })
 	m.Counter("doorward_policy_would_refuse_total", "Decisions that a policy in mode observe would have refused.", func() float64 { return float64(d.WouldRefuse()) })
-	m.Counter("doorward_decisions_kept_total", "Decisions kept, to try policies on.", func() float64 { return float64(d.Kept()) })
+	m.Counter("doorward_decisions_kept_total", "Decisions that were kept for trying policies.", func() float64 { return float64(d.Kept()) })
 	m.Counter("doorward_decisions_dropped_total", "Decisions and counts of observing policies that were not written, since too many waited or one was too large.",
 		func() float64 { return float64(d.Dropped()) })
 }
@@ -111,7 +111,7 @@ func (n *Node) registerMail(m *telemetry.Metrics) {
 
 func (n *Node) registerWebhooks(m *telemetry.Metrics) {
 	counts, sending := n.App.Webhooks.Counts, n.App.Webhooks.Sending
-	const name, help = "doorward_webhook_attempts_total", "Attempts to deliver an event to a webhook, by their result: delivered, retried later, failed for good, dropped since the webhook was disabled or deleted."
+	const name, help = "doorward_webhook_attempts_total", "Attempts to deliver an event to a webhook, by their result: delivered, retried later, failed for good, dropped because the webhook was disabled or deleted."
 	m.Counter(name, help, func() float64 { return float64(counts().Delivered) }, "result", "delivered")
 	m.Counter(name, help, func() float64 { return float64(counts().Retried) }, "result", "retried")
 	m.Counter(name, help, func() float64 { return float64(counts().Failed) }, "result", "failed")
@@ -122,7 +122,7 @@ func (n *Node) registerWebhooks(m *telemetry.Metrics) {
 }
 
 func (n *Node) registerInbox(m *telemetry.Metrics) {
-	m.Counter("doorward_inbox_dropped_total", "Refusals that were not recorded, because too many waited to be.",
+	m.Counter("doorward_inbox_dropped_total", "Refusals that were not recorded, because too many were waiting.",
 		func() float64 { return float64(n.App.Access.Inbox().Dropped()) })
 }
 
@@ -190,7 +190,7 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		{Name: "doorward_webhook_deliveries_pending", Help: "Deliveries to webhooks that wait, or are retried later, of all nodes.", Value: float64(v.Deliveries)},
 		{Name: "doorward_inbox_rows", Help: "Rows in the inbox, of all nodes: refusals and requests for a reset, similar ones in one row, kept until their minute is over; 100,000 at most.", Value: float64(v.InboxRows)},
 		{Name: "doorward_inbox_oldest_seconds", Help: "How long the oldest row that is due has waited to be recorded.", Value: due},
-		{Name: "doorward_inbox_set_aside", Help: "Rows of the inbox that could not be recorded. They are tried again every hour and stay.", Value: float64(v.InboxAside)},
+		{Name: "doorward_inbox_set_aside", Help: "Rows of the inbox that could not be recorded. They are kept, and tried again every hour.", Value: float64(v.InboxAside)},
 		{Name: "doorward_last_backup_timestamp_seconds", Help: "When a backup was last completed, in Unix time; 0 if never.", Value: backup},
 		{Name: "doorward_maintenance", Help: "1 while the operator has paused changes.", Value: float64(v.Paused)},
 	}
@@ -203,7 +203,7 @@ func measurePools(pools []store.Pool) (all []telemetry.Sample) {
 		all = append(all,
 			telemetry.Sample{Name: "doorward_database_connections", Help: "Connections to the database, by pool and state.", Labels: state("busy"), Value: float64(p.Busy)},
 			telemetry.Sample{Name: "doorward_database_connections", Help: "Connections to the database, by pool and state.", Labels: state("idle"), Value: float64(p.Idle)},
-			telemetry.Sample{Name: "doorward_database_connections_max", Help: "Most connections of a pool.", Labels: pool, Value: float64(p.Max)},
+			telemetry.Sample{Name: "doorward_database_connections_max", Help: "Largest number of connections of a pool.", Labels: pool, Value: float64(p.Max)},
 			telemetry.Sample{Name: "doorward_database_waits_total", Help: "Callers that had to wait for a connection.", Labels: pool, Value: float64(p.Waits), Total: true},
 			telemetry.Sample{Name: "doorward_database_wait_seconds_total", Help: "Time that callers waited for a connection, all of them together.", Labels: pool, Value: p.Waited.Seconds(), Total: true},
 		)

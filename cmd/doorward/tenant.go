@@ -70,6 +70,9 @@ servers.`,
 			return err
 		}
 		mail, err := deliver(cmd.Context(), n, created.Invitation.ID)
+		if s.logsMail() && mail == mailSent {
+			mail = "The mail is in the log above only, unless a running server has sent it; --smtp sends mails."
+		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Created tenant %s (%s) and invited %s as its first OWNER.\n%s\nThis link accepts the invitation, too:\n%s/accept#token=%s\n",
 			created.Tenant.Name, created.Tenant.ID, created.Invitation.Email, mail, n.URL(), created.Token.Reveal())
 		return err
@@ -80,6 +83,8 @@ servers.`,
 	cmd.Flags().StringVar(&owner, "owner-email", "", "address of the first OWNER")
 	return checkFirst(requireFlags(cmd, "name", "owner-email"), func() error { return tenant.Check(name, owner) })
 }
+
+const mailSent = "The mail was sent."
 
 // A running server may have claimed the mail first and be sending it right now.
 const (
@@ -98,7 +103,7 @@ func deliver(ctx context.Context, n *node.Node, invitationID string) (string, er
 		case err != nil:
 			return "It is unknown whether the mail was sent.", errors.Join(delivered, err)
 		case inv.Delivery == doorward.DeliverySent:
-			return "The mail was sent.", delivered
+			return mailSent, delivered
 		case inv.Delivery == doorward.DeliveryFailed:
 			return "The mail can't be delivered.", delivered
 		}

@@ -101,14 +101,14 @@ func addressSettings(c *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
 			Name: "base-url", Shared: true, Value: newField(&r.BaseURL, ""),
-			Help: "`URL` that people open, a path allowed (default http:// and --listen; https:// with --tls-cert)",
+			Help: "`URL` that people open; it may have a path (default http:// and --listen, https:// with --tls-cert)",
 		},
 		{Name: "listen", Value: newField(&c.Listen, "localhost:8080"), Help: "`address` HOST:PORT to serve on"},
 		{
 			Name: "tls-cert", Value: newField(&r.TLSCert, ""),
-			Help: "PEM `file` with the TLS certificate and its chain; a new one is taken over within seconds (default plain HTTP)",
+			Help: "PEM `file` with the TLS certificate and its chain; a new certificate is loaded within seconds (default plain HTTP)",
 		},
-		{Name: "tls-key", Value: newField(&r.TLSKey, ""), Help: "PEM `file` with its private key"},
+		{Name: "tls-key", Value: newField(&r.TLSKey, ""), Help: "PEM `file` with the private key of --tls-cert"},
 		{
 			Name: "acme-dir", Value: newField(&r.ACMEDir, ""),
 			Help: "`folder` for a TLS certificate that is ordered from an ACME authority for the name in --base-url, whose terms you agree to",
@@ -122,7 +122,7 @@ func commonSettings(c *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
 			Name: "database", Secret: true, Value: newField(&c.Database, "sqlite:doorward.db"),
-			Help: "`URL` of the database, sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME with one or more hosts",
+			Help: "`URL` of the database: sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME with one or more hosts",
 		},
 		{Name: "log-format", Value: newField(&r.LogFormat, ""), Help: "json or text (default text on a terminal, else json)"},
 		{Name: "log-level", Live: true, Value: newField(&r.LogLevel, "info"), Help: "debug, info, warn or error"},
@@ -134,7 +134,7 @@ func mailSettings(_ *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
 			Name: "smtp", Secret: true, Value: newField(&r.SMTP, "log:"),
-			Help: "`URL` of the mail server, smtp://user:pass@host:port or smtps://…; or file:DIR, or log:",
+			Help: "`URL` of the mail server: smtp://user:pass@host:port or smtps://…; or file:DIR; or log:",
 		},
 		{Name: "mail-from", Value: newField(&r.MailFrom, "Doorward <no-reply@localhost>"), Help: "`sender` of mails"},
 	}
@@ -145,16 +145,16 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
 			Name: "admin-listen", Value: newField(&c.AdminListen, ""),
-			Help: "`address` HOST:PORT for /healthz, /readyz and /metrics (default on the main one, /metrics there for loopback callers only)",
+			Help: "`address` HOST:PORT for /healthz, /readyz and /metrics (default the address of --listen, where /metrics answers loopback callers only)",
 		},
-		{Name: "trusted-proxies", Live: true, Value: newField(&r.Proxies, nil), Help: "`CIDRs` whose X-Forwarded-For is believed"},
+		{Name: "trusted-proxies", Live: true, Value: newField(&r.Proxies, nil), Help: "`CIDRs` of proxies whose X-Forwarded-For is trusted"},
 		{
 			Name: "return-to", Value: newField(&r.ReturnTo, nil),
 			Help: "`addresses` outside --base-url that people may be led to after signing in, like https://app.example.com or https://app.example.com/inbox/",
 		},
 		{
 			Name: "assertion-audience", Shared: true, Value: newField(&r.Audiences, nil),
-			Help: "`URLs` of services that accept signed assertions of who is calling, as https://messages.example.com; the first is the default; needs a master key",
+			Help: "`URLs` of services that accept signed assertions of who is calling, like https://messages.example.com; the first is the default; needs a master key",
 		},
 		{
 			Name: "home", Value: newField(&r.Home, ""),
@@ -170,16 +170,16 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 		},
 		{
 			Name: "trace-sample", Value: newField(&c.Trace.Sample, 0.1, within(0.0, 1, "it must be from 0 (none) to 1 (all).")),
-			Help: "part of the requests that is traced, `0..1`; of those from --trusted-proxies their traceparent decides",
+			Help: "share of the requests that is traced, `0..1`; a traceparent from --trusted-proxies decides for its request",
 		},
 		{
 			Name: "limit-connections-address", Live: true, Value: newField(&c.ConnectionsPerClient, 1000, limit),
-			Help: "connections that a client address may have open; those in --trusted-proxies have no limit (0: no limit for any)",
+			Help: "connections that a client address may have open; addresses in --trusted-proxies have no limit (0: no limit at all)",
 		},
 		{Name: "brand-name", Live: true, Value: newField(&r.BrandName, "Doorward"), Help: "`name` that the pages show"},
 		{
 			Name: "brand-accent", Live: true, Value: newField(&r.BrandAccent, ""),
-			Help: "`colour` of the pages' buttons and links, like #3b4ccf; darker or lighter where it could not be read",
+			Help: "`colour` of the pages' buttons and links, like #3b4ccf; made darker or lighter where it would be hard to read",
 		},
 		{
 			Name: "brand-logo", Live: true, Value: newField(&r.BrandLogo, ""),
@@ -197,7 +197,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		},
 		{
 			Name: "session-absolute", Shared: true, Strict: true,
-			Value: newField(&c.Sessions.Absolute, 24*time.Hour, atLeast(time.Second, "it must be at least 1s.")), Help: "a session ends after this long whatever its use",
+			Value: newField(&c.Sessions.Absolute, 24*time.Hour, atLeast(time.Second, "it must be at least 1s.")), Help: "a session ends after this long, even if it is used",
 		},
 		{
 			Name: "session-limit", Shared: true, Strict: true,
@@ -205,7 +205,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		},
 		{
 			Name: "cookie-name", Shared: true, Strict: true, Value: newField(&c.CookieName, front.SessionCookie),
-			Help: "`name` of the session cookie; another one signs all browsers out; __Host-… and __Secure-… need https, __Host-… a --base-url without a path",
+			Help: "`name` of the session cookie; a new name signs all browsers out; __Host-… and __Secure-… need https, and __Host-… a --base-url without a path",
 		},
 		{
 			Name: "revocation-lease", Shared: true,
@@ -214,7 +214,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		},
 		{
 			Name: "sessions-in-memory", Value: newField(&c.SessionsInMemory, 1_000_000, atLeast(1000, "it must be at least 1000.")),
-			Help: "most sessions kept in memory; the others are read from the database",
+			Help: "how many sessions are kept in memory at most; the others are read from the database",
 		},
 		{
 			Name: "password-min-length", Live: true, Value: newField(&c.PasswordMinLength, 12, within(minPasswordLength, credential.MaxPasswordLength, fmt.Sprintf("it must be %d to %d.", minPasswordLength, credential.MaxPasswordLength))),
@@ -231,7 +231,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		},
 		{
 			Name: "key-max-days", Value: newField(&c.KeyMaxDays, doorward.APIKeyDaysMax, within(1, maxKeyDays, fmt.Sprintf("it must be 1 to %d.", maxKeyDays))),
-			Help: "longest validity of an API key, in `days`, and the default of one",
+			Help: "longest and default validity of an API key, in `days`",
 		},
 		{
 			Name: "keep-events", Value: newField(&c.KeepEvents, 0, atLeast[time.Duration](0, "it may not be negative; 0s keeps events for ever.")),
@@ -245,10 +245,10 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Name: "keep-deliveries", Value: newField(&c.Webhooks.Keep, 720*time.Hour, atLeast(time.Hour, "it must be at least 1h.")),
 			Help: "how long finished deliveries to webhooks are kept",
 		},
-		{Name: "webhook-allow", Value: newField(&r.WebhookAllow, nil), Help: "`CIDR` of internal addresses that webhooks may have; may be repeated"},
+		{Name: "webhook-allow", Value: newField(&r.WebhookAllow, nil), Help: "`CIDR` of internal addresses that webhooks may call; may be repeated"},
 		{
 			Name: "webhook-proxy", Secret: true, Value: newField(&r.WebhookProxy, ""),
-			Help: "`URL` of a proxy for webhooks, http://, https:// or socks5://; proxies of the environment are not used",
+			Help: "`URL` of a proxy for webhooks, http://, https:// or socks5://; proxies in environment variables are not used",
 		},
 		{
 			Name: "tenant-hold", Shared: true, Strict: true,
@@ -257,14 +257,14 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		},
 		{
 			Name: "change-shared", Value: newField(&c.ChangeShared, false),
-			Help: "start beside nodes with other session limits, another cookie name or tenant hold, to change them node by node",
+			Help: "start although other nodes have other session limits, another cookie name or another --tenant-hold, to change these node by node",
 		},
 	}
 }
 
 func schemaSettings(c *Config, _ *RawConfig) []Setting {
 	return []Setting{
-		{Name: "migrate", Value: newField(&c.Migrate, true), Help: "bring the schema up to date first; =false refuses another one instead"},
+		{Name: "migrate", Value: newField(&c.Migrate, true), Help: "migrate the schema first; =false refuses an outdated schema instead"},
 	}
 }
 
@@ -272,7 +272,7 @@ func sealSettings(c *Config, _ *RawConfig) []Setting {
 	return []Setting{
 		{
 			Name: "master-key-file", Value: newField(&c.MasterKeyFile, ""),
-			Help: "`file` with the master key that seals secrets in the database (default with SQLite the database's file with .key, made when it is missing)",
+			Help: "`file` with the master key, which seals secrets in the database (default with SQLite: the database's file name with .key added; made if it is missing)",
 		},
 	}
 }

@@ -36,7 +36,7 @@ var docConfirmEmail = front.Doc{
 
 func (a *api) confirmEmail(ctx context.Context, c *front.Call, in emailTokenInput) (front.None, error) {
 	revocation, err := a.app.Accounts.ConfirmEmail(ctx, c.Caller, in.Token)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return front.None{}, err
 }
 
@@ -48,7 +48,7 @@ var docUndoEmail = front.Doc{
 
 func (a *api) undoEmail(ctx context.Context, c *front.Call, in emailTokenInput) (front.None, error) {
 	revocation, err := a.app.Accounts.UndoEmail(ctx, c.Caller, in.Token)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return front.None{}, err
 }
 
@@ -67,7 +67,7 @@ func (a *api) eraseAccount(ctx context.Context, c *front.Call, in eraseInput) (f
 	if err != nil {
 		return front.None{}, err
 	}
-	c.Revoked(erased.Revocation)
+	c.SetRevocation(erased.Revocation)
 	c.ClearSession()
 	return front.None{}, nil
 }

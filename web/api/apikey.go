@@ -129,7 +129,7 @@ func (a *api) editAPIKey(ctx context.Context, c *front.Call, in editAPIKeyInput)
 		Name: in.Name, Permissions: in.Permissions, AllowedIPs: in.AllowedIPs, PerSecond: (*int64)(in.PerSecond),
 		Days: (*int64)(in.ExpiresInDays), OwnerID: in.OwnerID, Status: in.Status, Versions: c.Versions(),
 	})
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return withVersion(c, &k, err, a.viewKey)
 }
 
@@ -152,7 +152,7 @@ func (a *api) rotateAPIKey(ctx context.Context, c *front.Call, in rotateInput) (
 		return apikey.Issued{}, err
 	}
 	r, err := a.app.APIKeys.Rotate(ctx, c.Caller, id, (*int64)(in.GraceHours))
-	c.Revoked(r.Revocation)
+	c.SetRevocation(r.Revocation)
 	return r.Issued, err
 }
 
@@ -185,7 +185,7 @@ func (a *api) endKey(ctx context.Context, c *front.Call, end func(context.Contex
 		return front.None{}, err
 	}
 	revocation, err := end(ctx, c.Caller, id)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return front.None{}, err
 }
 

@@ -109,6 +109,6 @@ func (a *api) bulkUsers(ctx context.Context, c *front.Call, in bulkUsersInput) (
 		}
 		out.Items = append(out.Items, v)
 	}
-	c.Revoked(slowest)
+	c.SetRevocation(slowest)
 	return out, err
 }

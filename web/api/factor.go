@@ -202,7 +202,7 @@ func (a *api) removeFactor(ctx context.Context, c *front.Call, _ front.None) (fr
 		return front.None{}, err
 	}
 	revocation, err := a.app.Factors.Remove(ctx, c.Caller, id)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return front.None{}, err
 }
 
@@ -233,7 +233,7 @@ func (a *api) resetMFA(ctx context.Context, c *front.Call, _ front.None) (front.
 		return front.None{}, err
 	}
 	ended, err := a.app.Factors.Reset(ctx, c.Caller, target)
-	c.Revoked(ended.Revocation)
+	c.SetRevocation(ended.Revocation)
 	return front.None{}, err
 }
 
@@ -253,6 +253,6 @@ func (a *api) resetFactors(ctx context.Context, c *front.Call, in resetFactorsIn
 		return front.None{}, err
 	}
 	revocation, err := a.app.Factors.ConfirmReset(ctx, c.Caller, in.Token, in.Password)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return front.None{}, err
 }

@@ -92,6 +92,6 @@ func (a *api) acceptInvitation(ctx context.Context, c *front.Call, in acceptInpu
 	if err != nil {
 		return joined{}, err
 	}
-	c.Limited(accepted.Allowance)
+	c.SetAllowance(accepted.Allowance)
 	return joined{front.ViewUser(accepted.User)}, nil
 }

@@ -56,7 +56,7 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 		if o.Device != nil {
 			c.SetDevice(*o.Device, doorward.DeviceLife)
 		}
-		c.Limited(o.Allowance)
+		c.SetAllowance(o.Allowance)
 		return a.open(c, o.Opened), nil
 	case login.SecondNeeded:
 		return signedIn{}, challengeError(doorward.CodeMFARequired, o.NewChallenge)
@@ -68,7 +68,7 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 
 // open answers with a new session and sets its cookie.
 func (a *api) open(c *front.Call, o session.Opened) signedIn {
-	c.Revoked(o.Revocation)
+	c.SetRevocation(o.Revocation)
 	c.SetSession(o.Token)
 	c.SetLogCaller(c.Caller.As(o.User))
 	limits := a.app.Sessions.Limits()
@@ -147,7 +147,7 @@ var docLogout = front.Doc{
 
 func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
 	revocation, err := a.app.Sessions.End(ctx, c.Caller, c.AllSessions())
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil {
 		return front.None{}, err
 	}

@@ -65,7 +65,7 @@ func (a *api) leaveTenant(ctx context.Context, c *front.Call, _ front.None) (fro
 	if err != nil {
 		return front.None{}, err
 	}
-	c.Revoked(ended.Revocation)
+	c.SetRevocation(ended.Revocation)
 	if id == c.Caller.TenantID {
 		c.ClearSession()
 	}

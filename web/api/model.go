@@ -74,7 +74,7 @@ func (a *api) applyModel(ctx context.Context, c *front.Call, in modelInput) (mod
 	if err != nil {
 		return modelView{}, err
 	}
-	c.Revoked(applied.Revocation)
+	c.SetRevocation(applied.Revocation)
 	view := viewModel(c, applied.Model)
 	for _, p := range applied.Off {
 		view.PoliciesOff = append(view.PoliciesOff, policyOff(p))

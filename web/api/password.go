@@ -35,7 +35,7 @@ var docResetPassword = front.Doc{
 
 func (a *api) resetPassword(ctx context.Context, c *front.Call, in resetInput) (front.None, error) {
 	revocation, err := a.app.Passwords.Reset(ctx, c.Caller, in.Token, in.Password, in.ConfirmPassword)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return front.None{}, err
 }
 
@@ -56,7 +56,7 @@ func (a *api) changePassword(ctx context.Context, c *front.Call, in changeInput)
 	if err != nil {
 		return front.None{}, err
 	}
-	c.Revoked(changed.Revocation)
-	c.Limited(changed.Allowance)
+	c.SetRevocation(changed.Revocation)
+	c.SetAllowance(changed.Allowance)
 	return front.None{}, nil
 }

@@ -101,7 +101,7 @@ func viewChangedPolicy(c *front.Call, changed policy.Changed, err error) (policy
 	if err != nil {
 		return policyView{}, err
 	}
-	c.Revoked(changed.Revocation)
+	c.SetRevocation(changed.Revocation)
 	return viewCurrentPolicy(c, changed.Now), nil
 }
 

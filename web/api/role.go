@@ -107,7 +107,7 @@ func (a *api) editRole(ctx context.Context, c *front.Call, in editRoleInput) (ro
 		return roleView{}, err
 	}
 	r, revocation, err := a.app.Roles.Edit(ctx, c.Caller, id, role.Edit{Name: in.Name, About: in.About, Permissions: in.Permissions, Versions: c.Versions()})
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return withVersion(c, r, err, viewRole)
 }
 
@@ -133,6 +133,6 @@ func (a *api) deleteRole(ctx context.Context, c *front.Call, _ front.None) (fron
 		return front.None{}, err
 	}
 	revocation, err := a.app.Roles.Delete(ctx, c.Caller, id, doorward.Role(replaceBy))
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return front.None{}, err
 }

@@ -71,7 +71,7 @@ func (a *api) endSession(ctx context.Context, c *front.Call, _ front.None) (fron
 		return front.None{}, err
 	}
 	revocation, err := a.app.Sessions.EndOwn(ctx, c.Caller, id)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil {
 		return front.None{}, err
 	}
@@ -89,7 +89,7 @@ var docEndOtherSessions = front.Doc{
 
 func (a *api) endOtherSessions(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
 	revocation, err := a.app.Sessions.EndOthers(ctx, c.Caller)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return front.None{}, err
 }
 
@@ -139,7 +139,7 @@ func (a *api) endUserSession(ctx context.Context, c *front.Call, _ front.None) (
 		return front.None{}, err
 	}
 	revocation, err := a.app.Sessions.EndOf(ctx, c.Caller, target, id)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err == nil && id == c.Caller.SessionID {
 		c.ClearSession()
 	}

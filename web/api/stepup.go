@@ -65,7 +65,7 @@ func (a *api) finishStepUp(ctx context.Context, c *front.Call, in stepUpInput) (
 	if err != nil {
 		return renewed{}, err
 	}
-	c.Revoked(o.Revocation)
+	c.SetRevocation(o.Revocation)
 	c.SetSession(o.Token)
 	return renewed{o.Token.Reveal(), front.ViewSession(o.Session, true, a.app.Sessions.Limits())}, nil
 }

@@ -136,14 +136,14 @@ func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput)
 	if err != nil {
 		return tenantView{}, err
 	}
-	c.Revoked(t.Revocation)
+	c.SetRevocation(t.Revocation)
 	c.SetVersion(t.Version())
 	return a.viewTenant(c, t.Tenant), nil
 }
 
 // viewEnded returns the tenant with what its change has ended.
 func (a *api) viewEnded(c *front.Call, t doorward.Tenant, counts doorward.Ended) tenantView {
-	c.Revoked(counts.Revocation)
+	c.SetRevocation(counts.Revocation)
 	v, ended := a.viewTenant(c, t), front.ViewEnded(counts)
 	v.Ended = &ended
 	return v
@@ -179,7 +179,7 @@ func (a *api) restoreTenant(ctx context.Context, c *front.Call, _ front.None) (t
 	if err != nil {
 		return tenantView{}, err
 	}
-	c.Revoked(t.Revocation)
+	c.SetRevocation(t.Revocation)
 	return a.viewTenant(c, t.Tenant), nil
 }
 

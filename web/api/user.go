@@ -183,7 +183,7 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	if u.ID == c.Caller.ID && u.Status == doorward.UserSuspended {
 		c.ClearSession()
 	}
-	c.Revoked(ended.Revocation)
+	c.SetRevocation(ended.Revocation)
 	c.SetVersion(u.Version())
 	return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, nil
 }
@@ -241,7 +241,7 @@ func (a *api) endUser(ctx context.Context, c *front.Call, act func(context.Conte
 		return endOnly{}, err
 	}
 	counts, err := act(ctx, c.Caller, target)
-	c.Revoked(counts.Revocation)
+	c.SetRevocation(counts.Revocation)
 	if err == nil && target.ID == c.Caller.ID {
 		c.ClearSession()
 	}

@@ -135,7 +135,7 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	counts, err := d.do(ctx, h, c, u)
-	c.Revoked(counts.Revocation)
+	c.SetRevocation(counts.Revocation)
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -31,7 +31,7 @@ func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
 		accent = "#" + accent
 	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Accent: &accent, Versions: version(c)})
-	c.Revoked(edited.Revocation)
+	c.SetRevocation(edited.Revocation)
 	return redirectDone(c, "/console/settings", "accent", nil), err
 }
 

@@ -245,7 +245,7 @@ func (h *console) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	revocation, err := h.app.Sessions.EndOf(ctx, c.Caller, u, c.Value("session"))
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if doorward.HasCode(err, doorward.CodeNotFound) { // it has ended by itself
 		err = nil
 	}

@@ -26,7 +26,7 @@ func (h *console) rotateKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Revoked(r.Revocation)
+	c.SetRevocation(r.Revocation)
 	return h.showSecret(ctx, c, r.Key, r.Secret.Reveal(), true)
 }
 
@@ -36,7 +36,7 @@ func (h *console) endPreviousSecret(ctx context.Context, c *ui.Call) (ui.View, e
 		return ui.View{}, err
 	}
 	revocation, err := h.app.APIKeys.EndPrevious(ctx, c.Caller, id)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return redirectDone(c, "/console/keys/"+id, "previous", nil), err
 }
 
@@ -96,6 +96,6 @@ func (h *console) actOnKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	revocation, err := act.do(ctx, h, c, id)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return redirectDone(c, "/console/keys/"+id, "key-"+name, nil), err
 }

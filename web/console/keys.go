@@ -204,7 +204,7 @@ func (h *console) editKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, doorward.InvalidFields(faults...)
 	}
 	_, revocation, err := h.app.APIKeys.Edit(ctx, c.Caller, k.ID, e)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return redirectDone(c, "/console/keys/"+k.ID, "key", nil), moveItemFaults(err)
 }
 

@@ -246,13 +246,13 @@ func (h *console) putPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
 		d.ConfirmMinutes = int(*minutes)
 	}
 	changed, err := h.app.Policies.Put(ctx, c.Caller, d, version(c))
-	c.Revoked(changed.Revocation)
+	c.SetRevocation(changed.Revocation)
 	return redirectDone(c, policyPath, "policy", nil), err
 }
 
 func (h *console) confirmPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
 	changed, err := h.app.Policies.Confirm(ctx, c.Caller, version(c))
-	c.Revoked(changed.Revocation)
+	c.SetRevocation(changed.Revocation)
 	return redirectDone(c, policyPath, "policy-confirm", nil), err
 }
 
@@ -374,6 +374,6 @@ func (h *console) restorePolicy(ctx context.Context, c *ui.Call) (ui.View, error
 		return ui.View{}, err
 	}
 	changed, err := h.app.Policies.Restore(ctx, c.Caller, number, version(c))
-	c.Revoked(changed.Revocation)
+	c.SetRevocation(changed.Revocation)
 	return redirectDone(c, policyPath, "policy-restore", nil), err
 }

@@ -297,7 +297,7 @@ func (h *console) saveRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	_, revocation, err := h.app.Roles.Edit(ctx, c.Caller, one.ID, editOf(c, one))
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	return redirectDone(c, rolesPath+"/"+one.ID, "role-update", nil), moveRoleFaults(err)
 }
 
@@ -353,7 +353,7 @@ func (h *console) deleteRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	revocation, err := h.app.Roles.Delete(ctx, c.Caller, id, doorward.Role(c.Value("replaceBy")))
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if doorward.HasCode(err, doorward.CodeValidationFailed) {
 		err = doorward.Invalid("/replaceBy", "invalid", "This role can't take its place.")
 	}

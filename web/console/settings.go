@@ -156,7 +156,7 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 		}
 	}
 	edited, err := h.app.Tenants.Edit(ctx, c.Caller, e)
-	c.Revoked(edited.Revocation)
+	c.SetRevocation(edited.Revocation)
 	return redirectDone(c, "/console/settings", "saved", nil), moveDomainFaults(err)
 }
 
@@ -215,7 +215,7 @@ func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Revoked(counts.Revocation)
+	c.SetRevocation(counts.Revocation)
 	c.ClearSession()
 	c.DropForm()
 	at := h.app.Tenants.DestroyedAt(closed)

@@ -39,9 +39,9 @@ func (c *Call) SetLogCaller(by doorward.Caller) { infoOf(c.R).setCaller(by) }
 // be redirected to. The endpoint must be documented with Endpoint.Returns.
 func (c *Call) RedirectTo(address string) { c.target = address }
 
-// Revoked sets headers that say how many nodes confirmed a revocation, and how long it
+// SetRevocation sets headers that say how many nodes confirmed a revocation, and how long it
 // took. Without a revocation it sets none.
-func (c *Call) Revoked(r doorward.Revocation) {
+func (c *Call) SetRevocation(r doorward.Revocation) {
 	if r.Nodes == 0 {
 		return
 	}
@@ -49,9 +49,9 @@ func (c *Call) Revoked(r doorward.Revocation) {
 	c.W.Header().Set("X-Revocation-Ms", strconv.FormatFloat(float64(r.Took.Microseconds())/1000, 'f', 3, 64))
 }
 
-// Limited sets the headers with the rest of the client's allowance, if it has one
+// SetAllowance sets the headers with the rest of the client's allowance, if it has one
 // (draft-ietf-httpapi-ratelimit-headers-10).
-func (c *Call) Limited(a *doorward.Allowance) {
+func (c *Call) SetAllowance(a *doorward.Allowance) {
 	if a == nil {
 		return
 	}

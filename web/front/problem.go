@@ -75,7 +75,7 @@ func (c *Call) Refuse(err error) Problem {
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
-	c.Limited(e.Allowance)
+	c.SetAllowance(e.Allowance)
 	return c.site.problem(c.R, e)
 }
 

@@ -87,7 +87,7 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Limited(joined.Allowance)
+	c.SetAllowance(joined.Allowance)
 	switch {
 	case self && !c.HasDestination():
 		return c.To("/account?done=entered"), nil

@@ -123,8 +123,8 @@ func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Revoked(changed.Revocation)
-	c.Limited(changed.Allowance)
+	c.SetRevocation(changed.Revocation)
+	c.SetAllowance(changed.Allowance)
 	return c.To("/account?done=password"), nil
 }
 
@@ -137,7 +137,7 @@ func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 func (h *hosted) endSessionAt(ctx context.Context, c *ui.Call, page string) (ui.View, error) {
 	id := c.Value("id")
 	revocation, err := h.app.Sessions.EndOwn(ctx, c.Caller, id)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 		return ui.View{}, err
 	}
@@ -154,7 +154,7 @@ func (h *hosted) endOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 func (h *hosted) endOthersAt(ctx context.Context, c *ui.Call, page string) (ui.View, error) {
 	revocation, err := h.app.Sessions.EndOthers(ctx, c.Caller)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -191,7 +191,7 @@ func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Revoked(ended.Revocation)
+	c.SetRevocation(ended.Revocation)
 	if id == c.Caller.TenantID {
 		c.ClearSession()
 		return c.To("/login?done=left"), nil

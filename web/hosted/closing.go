@@ -33,6 +33,6 @@ func (h *hosted) restore(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Revoked(restored.Revocation)
+	c.SetRevocation(restored.Revocation)
 	return c.To("/account?done=restored"), nil
 }

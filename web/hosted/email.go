@@ -78,7 +78,7 @@ func endedEmailChange(code doorward.Code, name string) ui.View {
 
 func (h *hosted) confirmEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
 	revocation, err := h.app.Accounts.ConfirmEmail(ctx, c.Caller, codeIn(c.Value("token")))
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -95,7 +95,7 @@ func (h *hosted) undoEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	revocation, err := h.app.Accounts.UndoEmail(ctx, c.Caller, token)
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}

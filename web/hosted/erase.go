@@ -50,7 +50,7 @@ func (h *hosted) erase(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.Revoked(erased.Revocation)
+	c.SetRevocation(erased.Revocation)
 	c.ClearSession()
 	for _, cookie := range []string{front.DeviceCookie, addressCookie} { // they are about the account
 		c.SetCookie(cookie, "", 0)

@@ -72,8 +72,8 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, err
 		if o.Device != nil {
 			c.SetDevice(*o.Device, doorward.DeviceLife)
 		}
-		c.Limited(o.Allowance)
-		c.Revoked(o.Revocation)
+		c.SetAllowance(o.Allowance)
+		c.SetRevocation(o.Revocation)
 		c.SetSession(o.Token)
 		c.SetLogCaller(by.As(o.User))
 		if o.Choice {
@@ -149,7 +149,7 @@ func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 
 func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
 	revocation, err := h.app.Sessions.End(ctx, c.Caller, c.Sessions())
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}

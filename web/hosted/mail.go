@@ -121,7 +121,7 @@ func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	revocation, err := h.app.Passwords.Reset(ctx, c.Caller, token, c.Value("password"), c.Value("confirmPassword"))
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -110,7 +110,7 @@ func (h *hosted) renameFactor(ctx context.Context, c *ui.Call) (ui.View, error) 
 
 func (h *hosted) removeFactor(ctx context.Context, c *ui.Call) (ui.View, error) {
 	revocation, err := h.app.Factors.Remove(ctx, c.Caller, c.Value("id"))
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -154,7 +154,7 @@ func (h *hosted) confirmFactorReset(ctx context.Context, c *ui.Call) (ui.View, e
 		return ui.View{}, err
 	}
 	revocation, err := h.app.Factors.ConfirmReset(ctx, c.Caller, token, c.Value("password"))
-	c.Revoked(revocation)
+	c.SetRevocation(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}

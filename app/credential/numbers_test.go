@@ -27,13 +27,13 @@ func TestGoldenNumbers(t *testing.T) {
 		{"first wait", delay(0)},
 		{"longest wait", delay(closedAfter)},
 		{"failures until unknown browsers are refused", closedAfter},
+		{"shortest time for this many failures", shortest},
 		{"codes of an app in a row, without a right one, until they are refused", closedAfter},
-		{"shortest time in which these can happen", shortest},
-		{"fewer are forgotten after", accountMemory},
+		{"a smaller number of failures is forgotten after", accountMemory},
 		{"tries of a known browser", fmt.Sprintf("%d in %s", deviceHits, formatDuration(deviceWindow))},
 		{"tries of all known browsers of an account", fmt.Sprintf("%d in %s", devicesHits, formatDuration(deviceWindow))},
 		{"an attempt is in flight for at most", attemptLife},
-		{"counters of an account outlive its last membership by", countersKept},
+		{"time from the end of the last membership until the counters of an account are deleted", countersKept},
 		{"a browser is known for", doorward.DeviceLife},
 		{"failures of a client address are counted for", ipWindow},
 		{"mails with a reset for an address", fmt.Sprintf("%d in %s", forgotHits, formatDuration(forgotWindow))},
@@ -50,7 +50,9 @@ func TestGoldenNumbers(t *testing.T) {
 
 // formatDuration formats a duration with days, and without zeros after the last unit.
 func formatDuration(d time.Duration) string {
-	if day := 24 * time.Hour; d%day == 0 {
+	if day := 24 * time.Hour; d == day {
+		return "1 day"
+	} else if d%day == 0 {
 		return fmt.Sprintf("%d days", d/day)
 	}
 	text := d.String()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web/front"
 )
@@ -65,6 +66,9 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	}
 	if host, _, _ := net.SplitHostPort(cfg.Listen); cfg.BaseURL == nil && !front.IsLoopback(host) {
 		all = append(all, warning{text: "links in mails point to " + cfg.PublicURL().String() + "; set --base-url to the address that people open"})
+	}
+	if s.raw.ACMEDir == "" && (s.raw.ACMEEmail != "" || s.raw.ACMEURL != tlscert.LetsEncrypt) {
+		all = append(all, warning{text: "acme-email and acme-url do nothing without acme-dir; set --acme-dir to order a certificate"})
 	}
 	if anybody, ok := trustsEverybody(cfg.Proxies); ok {
 		all = append(all, warning{"trusted-proxies match every address, so any client can claim any address and evade limits and falsify the audit trail; name only the proxies", "trustedProxies", anybody.String()})

@@ -11,7 +11,7 @@ const json = "application/json";
 export class Client {
 	#options;
 
-	constructor({ baseUrl, publicUrl = baseUrl, credential, key, cookieName = "JSESSIONID", timeout = 5_000, fetch: send = globalThis.fetch }) {
+	constructor({ baseUrl, publicUrl = baseUrl, credential, key, cookieName = "JSESSIONID", timeout = 5_000, fetch: send = globalThis.fetch } = {}) {
 		this.#options = { baseUrl: urlOf("baseUrl", baseUrl), publicUrl: urlOf("publicUrl", publicUrl), credential, key, cookieName, timeout, fetch: send };
 	}
 
@@ -109,9 +109,9 @@ export class Client {
 }
 
 function urlOf(name, value) {
-	const url = new URL(value);
-	if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-		throw new TypeError(`${name} must be http or https, without user, query and fragment`);
+	const url = URL.canParse(value) ? new URL(value) : undefined;
+	if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+		throw new TypeError(`${name} must be http or https with a host, without user, query and fragment`);
 	}
 	return url.href.replace(/\/$/, "");
 }

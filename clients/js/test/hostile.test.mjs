@@ -173,3 +173,11 @@ test("keys are read once for many unknown ones, and again after five seconds", a
 	await many();
 	assert.equal(asked.length, 2);
 });
+
+test("a wrong address of Doorward is named when the client is made", () => {
+	for (const baseUrl of [undefined, null, "", "auth.example", "ftp://auth.example", "https://u:p@auth.example", "https://auth.example/?x"]) {
+		assert.throws(() => new Client({ baseUrl }), { name: "TypeError", message: /^baseUrl must be http or https/ });
+	}
+	assert.throws(() => new Client(), { message: /^baseUrl must be/ });
+	assert.throws(() => new Client({ baseUrl: "https://auth.example", publicUrl: "x" }), { message: /^publicUrl must be/ });
+});

@@ -189,3 +189,32 @@ func TestModelInUse(t *testing.T) {
 		d.send(t, "POST "+policyPath+"/versions/1/restore", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
 	})
 }
+
+// What has an ETag is deleted only in the version that If-Match names.
+func TestDeleteIfMatch(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := as(acme.Owner.Token())
+		for path, made := range map[string]struct {
+			body m
+			id   string
+		}{
+			rolesPath: {m{"name": "SUPPORT", "permissions": []string{"message.read"}}, "id"},
+			keysPath:  {m{"name": "Sync", "permissions": []string{"message.read"}}, "apiKey.id"},
+			hooksPath: {m{"url": "https://hooks.example/", "events": []string{"*"}}, "webhook.id"},
+		} {
+			object := " " + path + "/" + d.send(t, "POST "+path, made.body, owner).ok(http.StatusCreated).text(made.id)
+			tag := func() string {
+				t.Helper()
+				return d.send(t, "GET"+object, nil, owner).ok(http.StatusOK).header.Get("ETag")
+			}
+			old, change := tag(), m{"about": "x"}
+			if path == keysPath {
+				change = m{"name": "Other"}
+			}
+			d.send(t, "PATCH"+object, change, owner).ok(http.StatusOK)
+			d.send(t, "DELETE"+object, nil, owner, with("If-Match", old)).fails(http.StatusPreconditionFailed, "precondition_failed")
+			d.send(t, "DELETE"+object, nil, owner, with("If-Match", tag())).ok(http.StatusNoContent)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package apikey
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -82,9 +83,13 @@ func (k *Keys) EndPrevious(ctx context.Context, by doorward.Caller, id string) (
 }
 
 // Revoke ends the key for good. For a key that has ended it succeeds as well, once every
-// node knows of that end. Errors: not_found, forbidden.
-func (k *Keys) Revoke(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
+// node knows of that end. If versions are given it ends the key only in one of them. Errors:
+// not_found, forbidden, precondition_failed.
+func (k *Keys) Revoke(ctx context.Context, by doorward.Caller, id string, versions ...string) (doorward.Revocation, error) {
 	return k.change(ctx, by, doorward.APIKeyRevoke, id, func(tx *access.Tx, was doorward.APIKey) error {
+		if len(versions) > 0 && !slices.Contains(versions, was.Version()) {
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		}
 		tx.Changed("status", string(was.Status), string(doorward.APIKeyRevoked))
 		revoked, err := tx.RevokeAPIKey(ctx, id)
 		if !revoked {

@@ -187,15 +187,23 @@ func (e Edit) setGrant(rules *doorward.Rules, was doorward.CustomRole, on *doorw
 // apply returns the role as it is after the edit. Errors: precondition_failed,
 // validation_failed.
 func (e Edit) apply(rules *doorward.Rules, was doorward.CustomRole) (doorward.CustomRole, error) {
-	// The version that callers know is that of the permissions that the model has.
-	if len(e.Versions) > 0 && !slices.Contains(e.Versions, view(rules, was, 0).Version()) {
-		return was, doorward.Fail(doorward.CodePreconditionFailed, "")
+	if err := checkVersion(rules, was, e.Versions); err != nil {
+		return was, err
 	}
 	is, faults := e.change(rules.Model(), was)
 	if len(faults) > 0 {
 		return was, doorward.InvalidFields(faults...)
 	}
 	return is, nil
+}
+
+// checkVersion returns precondition_failed unless the role has one of the versions, or none
+// are given. The version that callers know is that of the permissions that the model has.
+func checkVersion(rules *doorward.Rules, now doorward.CustomRole, versions []string) error {
+	if len(versions) > 0 && !slices.Contains(versions, view(rules, now, 0).Version()) {
+		return doorward.Fail(doorward.CodePreconditionFailed, "")
+	}
+	return nil
 }
 
 // change returns the role with the edit, and the faults of the edit.
@@ -241,11 +249,19 @@ func update(ctx context.Context, tx *access.Tx, tenantID string, was, is doorwar
 	return err
 }
 
-// Delete deletes the role. What has it gets the role replaceBy; without one that is
-// role_in_use. Errors: not_found, forbidden for a role above the caller's or one that the
-// caller can't give, role_in_use, validation_failed.
-func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, replaceBy doorward.Role) (doorward.Revocation, error) {
+// Delete deletes the role, if versions are given only in one of them. What has it gets the
+// role replaceBy; without one that is role_in_use. Errors: not_found, forbidden for a role
+// above the caller's or one that the caller can't give, precondition_failed, role_in_use,
+// validation_failed.
+func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, replaceBy doorward.Role, versions ...string) (doorward.Revocation, error) {
 	write := func(tx *access.Tx, was doorward.CustomRole) error {
+		rules, err := tx.Rules(ctx, by.TenantID)
+		if err == nil {
+			err = checkVersion(rules, was, versions)
+		}
+		if err != nil {
+			return err
+		}
 		tx.Changed("name", string(was.Name), "")
 		use, err := tx.RoleUse(ctx, by.TenantID, was.Name, tx.Now)
 		if err != nil {

@@ -226,9 +226,13 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 }
 
 // Delete deletes a webhook. Its deliveries, which can be many, are deleted afterwards in
-// batches: at once, or by the next Sweep. Errors: not_found.
-func (w *Webhooks) Delete(ctx context.Context, by doorward.Caller, id string) error {
+// batches: at once, or by the next Sweep. If versions are given it is deleted only in one of
+// them. Errors: not_found, precondition_failed.
+func (w *Webhooks) Delete(ctx context.Context, by doorward.Caller, id string, versions ...string) error {
 	err := w.change(ctx, by, doorward.WebhookDelete, id, func(tx *access.Tx, was doorward.Webhook) error {
+		if len(versions) > 0 && !slices.Contains(versions, was.Version()) {
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		}
 		tx.Changed("url", withoutQuery(was.URL), "")
 		return tx.RetireWebhook(ctx, id)
 	})

@@ -170,12 +170,15 @@ func (a *api) endPreviousSecret(ctx context.Context, c *front.Call, _ front.None
 var docRevokeAPIKey = front.Doc{
 	ID: "revokeApiKey", Tag: "API keys", Summary: "Revoke an API key",
 	WhilePaused: true,
-	Description: "The key ends for good, with both of its secrets, on every node before the answer. A key that has ended is 204 as well.",
-	Errors:      []doorward.Code{doorward.CodeNotFound},
+	Description: "The key ends for good, with both of its secrets, on every node before the answer. A key that has ended is 204 as well. With `If-Match`, a change by somebody else since is 412.",
+	Conditional: true,
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodePreconditionFailed},
 }
 
 func (a *api) revokeAPIKey(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	return a.endKey(ctx, c, a.app.APIKeys.Revoke)
+	return a.endKey(ctx, c, func(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
+		return a.app.APIKeys.Revoke(ctx, by, id, c.Versions()...)
+	})
 }
 
 // endKey runs an operation that ends secrets of the key in the path.

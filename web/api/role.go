@@ -113,11 +113,12 @@ func (a *api) editRole(ctx context.Context, c *front.Call, in editRoleInput) (ro
 
 var docDeleteRole = front.Doc{
 	ID: "deleteRole", Tag: "Roles", Summary: "Delete a role",
-	Description: "A role that members, pending invitations or API keys have is 409, unless `replaceBy` names the role that they get, which one must be allowed to give. So is the only role that the setting `mfaRoles` names. Effective on every node before the answer.",
+	Description: "A role that members, pending invitations or API keys have is 409, unless `replaceBy` names the role that they get, which one must be allowed to give. So is the only role that the setting `mfaRoles` names. Effective on every node before the answer. With `If-Match`, a change by somebody else since is 412.",
+	Conditional: true,
 	Query: []front.Parameter{
 		{Name: "replaceBy", Description: "Name of the role that takes its place", Example: "VIEWER"},
 	},
-	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeRoleInUse},
+	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeRoleInUse},
 }
 
 func (a *api) deleteRole(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
@@ -132,7 +133,7 @@ func (a *api) deleteRole(ctx context.Context, c *front.Call, _ front.None) (fron
 	if err != nil {
 		return front.None{}, err
 	}
-	revocation, err := a.app.Roles.Delete(ctx, c.Caller, id, doorward.Role(replaceBy))
+	revocation, err := a.app.Roles.Delete(ctx, c.Caller, id, doorward.Role(replaceBy), c.Versions()...)
 	c.SetRevocation(revocation)
 	return front.None{}, err
 }

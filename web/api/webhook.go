@@ -150,8 +150,9 @@ func (a *api) editWebhook(ctx context.Context, c *front.Call, in editWebhookInpu
 
 var docDeleteWebhook = front.Doc{
 	ID: "deleteWebhook", Tag: "Webhooks", Summary: "Delete a webhook",
-	Description: "With its deliveries; nothing more is sent.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
+	Description: "With its deliveries; nothing more is sent. With `If-Match`, a change by somebody else since is 412.",
+	Conditional: true,
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed},
 }
 
 func (a *api) deleteWebhook(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
@@ -159,7 +160,7 @@ func (a *api) deleteWebhook(ctx context.Context, c *front.Call, _ front.None) (f
 	if err != nil {
 		return front.None{}, err
 	}
-	return front.None{}, a.app.Webhooks.Delete(ctx, c.Caller, id)
+	return front.None{}, a.app.Webhooks.Delete(ctx, c.Caller, id, c.Versions()...)
 }
 
 type rotateWebhookInput struct {

@@ -244,7 +244,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description The key ends for good, with both of its secrets, on every node before the answer. A key that has ended is 204 as well.
+         * @description The key ends for good, with both of its secrets, on every node before the answer. A key that has ended is 204 as well. With `If-Match`, a change by somebody else since is 412.
          */
         delete: operations["revokeApiKey"];
         options?: never;
@@ -1326,7 +1326,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a role
-         * @description A role that members, pending invitations or API keys have is 409, unless `replaceBy` names the role that they get, which one must be allowed to give. So is the only role that the setting `mfaRoles` names. Effective on every node before the answer.
+         * @description A role that members, pending invitations or API keys have is 409, unless `replaceBy` names the role that they get, which one must be allowed to give. So is the only role that the setting `mfaRoles` names. Effective on every node before the answer. With `If-Match`, a change by somebody else since is 412.
          */
         delete: operations["deleteRole"];
         options?: never;
@@ -1688,7 +1688,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook
-         * @description With its deliveries; nothing more is sent.
+         * @description With its deliveries; nothing more is sent. With `If-Match`, a change by somebody else since is 412.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -5458,6 +5458,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description The ETag of the version to change */
+                "If-Match"?: string;
                 /** @description Id of the tenant; needed with a service key, without effect otherwise */
                 "Doorward-Tenant"?: string;
             };
@@ -5510,6 +5512,16 @@ export interface operations {
             };
             /** @description `not_found` */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed` */
+            412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -12334,7 +12346,10 @@ export interface operations {
                 /** @description Name of the role that takes its place */
                 replaceBy?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The ETag of the version to change */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Id of the object */
                 id: string;
@@ -12394,6 +12409,16 @@ export interface operations {
             };
             /** @description `role_in_use` */
             409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed` */
+            412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -15571,6 +15596,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description The ETag of the version to change */
+                "If-Match"?: string;
                 /** @description Id of the tenant; needed with a service key, without effect otherwise */
                 "Doorward-Tenant"?: string;
             };
@@ -15623,6 +15650,16 @@ export interface operations {
             };
             /** @description `not_found` */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed` */
+            412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

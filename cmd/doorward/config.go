@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -183,12 +185,15 @@ func readFile(path string) (map[string]entry, error) {
 	if err != nil {
 		return nil, badConfig("--config: %s", describeUnreadable(path, err))
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, badConfig("%s is not valid YAML: %s.", path, strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if doc.Kind == 0 { // nothing but comments
+	var doc, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	switch err := decoder.Decode(&doc); {
+	case errors.Is(err, io.EOF): // nothing but comments
 		return nil, nil
+	case err != nil:
+		return nil, badConfig("%s is not valid YAML: %s.", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	case !errors.Is(decoder.Decode(&second), io.EOF):
+		return nil, badConfig("%s: a line --- begins a second document. Remove it: all settings belong to one.", path)
 	}
 	if doc.Content[0].Kind != yaml.MappingNode {
 		return nil, badConfig("%s: write one setting per line, as in \"listen: localhost:8080\".", path)

@@ -3,8 +3,12 @@ package web_test
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -42,7 +46,7 @@ var recordedWhen = map[doorward.Action]string{
 	doorward.UserResume:              "a suspended membership is resumed",
 	doorward.UserRename:              "an administrator changes a name",
 	doorward.UserProfile:             "somebody changes their own name",
-	doorward.UserSignOut:             "all sessions of somebody in the tenant are ended",
+	doorward.UserSignOut:             "one session, or all sessions, of somebody in the tenant are ended",
 	doorward.UserRemove:              "a membership is ended",
 	doorward.UserLeave:               "somebody leaves the tenant",
 	doorward.AuditRead:               "refused: the caller may not read the trail",
@@ -106,6 +110,18 @@ var fieldMeanings = map[string]string{
 	"actionsAdded":        "actions that the previous model lacked, the first 50",
 	"actionsChanged":      "actions that the model grants to other roles or describes in another way, the first 50",
 	"actionsRemoved":      "actions that only the previous model had, the first 50",
+	"apiKeys":             "how many API keys got the role that replaces the deleted one",
+	"apiKeysDisabled":     "how many API keys the restore has disabled",
+	"apiKeysRevoked":      "how many API keys of the person were revoked",
+	"apiKeysTransferred":  "how many API keys of the person got another owner",
+	"invitations":         "how many pending invitations got the role that replaces the deleted one",
+	"members":             "how many people got the role that replaces the deleted one",
+	"mode":                "whether the policies refuse or only observe, before and after",
+	"replacedBy":          "the role that takes the place of the deleted one",
+	"rotateBy":            "when a key that got another owner ends unless it is rotated before",
+	"serviceKeysDisabled": "how many service keys the restore has disabled",
+	"session":             "the id of the session that was ended",
+	"webhooksDisabled":    "how many webhooks the restore has disabled",
 	"allowedEmailDomains": "the domains in the tenant's setting, separated by spaces",
 	"allowedIps":          "the addresses from which the key may be used, separated by spaces; empty: all",
 	"cause":               "of sessions: the action that has ended them, if its event is in another trail; of an API key: why it is not valid: unknown, revoked, expired, rotated, disabled, owner (no active member) or address",
@@ -172,18 +188,37 @@ var fieldMeanings = map[string]string{
 	"version":             "the number of the model, or of the policies, before and after",
 }
 
-// recordedElsewhere are the events that no step here records: those about a database, tested
-// by the scripts in cmd/doorward/testdata, and those tested in app/model, app/user and
-// app/webhook.
+// recordedWith returns an event with changes of the fields.
+func recordedWith(action doorward.Action, target string, fields ...string) doorward.Event {
+	e := doorward.Event{Action: action, Outcome: doorward.Done, Target: doorward.Object{Type: target}}
+	for _, name := range fields {
+		e.Changes = append(e.Changes, doorward.Change{Field: name})
+	}
+	return e
+}
+
+// recordedElsewhere are the events, and fields of events, that no step here records: those
+// about a database, tested by the scripts in cmd/doorward/testdata, and those tested in the
+// packages of the features.
 var recordedElsewhere = []doorward.Event{
 	{Action: doorward.MasterKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "masterKey"}}},
 	{Action: doorward.SigningKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "signingKey"}}},
 	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
-	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
+	recordedWith(doorward.InstallationRestore, "installation", "sessionsEnded", "linksEnded", "apiKeysDisabled", "serviceKeysDisabled", "webhooksDisabled"),
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},
 	{Action: doorward.AccountErase, Outcome: doorward.Done, Target: doorward.Object{Type: "user"}, Changes: []doorward.Change{{Field: doorward.FieldBlankedEvent}}},
 	{Action: doorward.ModelApply, Outcome: doorward.Done, Target: doorward.Object{Type: "model"}, Changes: []doorward.Change{{Field: "policiesOff"}}},
-	{Action: doorward.WebhookUpdate, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "enabled"}}},
+	recordedWith(doorward.WebhookUpdate, "webhook", "about", "enabled", "url"),
+	recordedWith(doorward.APIKeyUpdate, "key", "expiresAt", "ownerId", "permissions", "rotateBy"),
+	recordedWith(doorward.UserSuspend, "user", "apiKeysRevoked", "apiKeysTransferred"),
+	recordedWith(doorward.UserRemove, "user", "apiKeysRevoked", "apiKeysTransferred"),
+	recordedWith(doorward.UserLeave, "user", "apiKeysRevoked"),
+	recordedWith(doorward.UserSignOut, "user", "session"),
+	recordedWith(doorward.RoleCreate, "role", "about"),
+	recordedWith(doorward.RoleUpdate, "role", "mfaRoles", "name"),
+	recordedWith(doorward.RoleDelete, "role", "apiKeys", "invitations", "members", "mfaRoles", "replacedBy"),
+	recordedWith(doorward.PolicyUpdate, "policy", "mode"),
+	recordedWith(doorward.PolicyRestore, "policy", "mode"),
 	{Action: doorward.WebhookFailing, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "url"}, {Field: "failingSince"}}},
 	{Action: doorward.WebhookDisable, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "url"}, {Field: "reason"}}},
 }
@@ -334,4 +369,27 @@ func fieldTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string 
 		}
 	}
 	return text
+}
+
+// TestEachFieldIsDescribed: docs/events.md describes each field whose name the features have as
+// a literal.
+func TestEachFieldIsDescribed(t *testing.T) {
+	literal := regexp.MustCompile(`(?:Changed\(|Change\{Field: |Change\{\{Field: )"([A-Za-z]+)"`)
+	found := 0
+	err := filepath.WalkDir("../app", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, name := range literal.FindAllSubmatch(text, -1) {
+			found++
+			if fieldMeanings[string(name[1])] == "" {
+				t.Errorf("%s records %s: describe it in fieldMeanings in events_test.go", path, name[1])
+			}
+		}
+		return err
+	})
+	if err != nil || found < 30 {
+		t.Fatalf("%d fields: %v", found, err)
+	}
 }

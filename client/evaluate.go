@@ -20,8 +20,9 @@ type Resource struct {
 // Decision says whether somebody may do something.
 type Decision struct {
 	Allowed  bool
-	Reason   string // of a refusal, a sentence
-	PolicyID string // of the tenant's policy that refuses; else empty
+	Reason   string  // of a refusal, a sentence
+	PolicyID string  // of the tenant's policy that refuses; else empty
+	StepUp   *StepUp // the proof of identity after which the person may do it; else nil
 }
 
 // Circumstance is something about the request that the service handles.
@@ -126,7 +127,10 @@ func (c *Client) evaluate(ctx context.Context, body []byte, count int) ([]Decisi
 	var in struct {
 		Evaluations []struct {
 			Decision *bool
-			Context  struct{ Reason, PolicyID string }
+			Context  struct {
+				Reason, PolicyID string
+				StepUp           *StepUp
+			}
 		}
 	}
 	if json.Unmarshal(a.body, &in) != nil || len(in.Evaluations) != count {
@@ -137,7 +141,7 @@ func (c *Client) evaluate(ctx context.Context, body []byte, count int) ([]Decisi
 		if e.Decision == nil {
 			return nil, a.notDoorward("is incomplete")
 		}
-		all[i] = Decision{Allowed: *e.Decision, Reason: e.Context.Reason, PolicyID: e.Context.PolicyID}
+		all[i] = Decision{Allowed: *e.Decision, Reason: e.Context.Reason, PolicyID: e.Context.PolicyID, StepUp: e.Context.StepUp}
 	}
 	return all, nil
 }

@@ -129,9 +129,16 @@ func TestCheckAsksForAProof(t *testing.T) {
 			t.Helper()
 			d.send(t, "POST /api/v2/access/introspect", m{"credential": acme.Owner.Token(), "action": "invoice.pay"}, operator).ok(200).is("allowed", want)
 		}
+		evaluate := func() answer {
+			t.Helper()
+			return d.send(t, evaluationPath, question(entity("session", acme.Owner.Token()), "invoice.pay", entity("tenant", acme.ID)), operator).ok(200)
+		}
 		introspect(false)
+		evaluate().is("decision", false).is("context.reason", "The role allows this, but the person proved who they are too long ago, or not with a second factor that they have.").
+			members("context.stepUp", "acr", "maxAge", "methods").is("context.stepUp.acr", "aal1").is("context.stepUp.maxAge", 600.0)
 		acme.Owner.Login()
 		introspect(true)
+		evaluate().is("decision", true)
 		check("?action=invoice.pay", as(acme.Owner.Token()), "200 1")
 	})
 }

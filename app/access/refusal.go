@@ -85,8 +85,11 @@ func (d Decision) Err() error {
 
 // Why is the cause of a refusal, a sentence for whoever asks about somebody else.
 func (d Decision) Why() string {
-	if d.Reason == ReasonMembership {
-		return "The membership is suspended." // the code's own text is for who signs in
+	switch d.Reason { // the codes' own texts are for the person who asks
+	case ReasonMembership:
+		return "The membership is suspended."
+	case ReasonStepUp:
+		return "The role allows this, but the person proved who they are too long ago, or not with a second factor that they have."
 	}
 	e := d.Refusal()
 	return cmp.Or(e.Detail, e.Code.Problem().Help)

@@ -68,6 +68,8 @@ type Decision struct {
 	Allowed  bool
 	Reason   string // of a refusal, a sentence
 	PolicyID string // of the policy that refuses; else empty
+	// StepUp is the proof of identity after which the action is allowed; nil for another refusal.
+	StepUp *doorward.ProofNeeded
 }
 
 // Evaluations is the feature. Make it with New.
@@ -292,7 +294,7 @@ func (c *candidate) decide(q Question, now time.Time, check func(*doorward.Princ
 	case d.Policy() != nil:
 		return Decision{Reason: d.Why(), PolicyID: d.Policy().PolicyID}
 	}
-	return Decision{Reason: d.Why()}
+	return Decision{Reason: d.Why(), StepUp: d.Refusal().Proof}
 }
 
 // request is what the service says about the request, for policies.

@@ -27,6 +27,12 @@ type (
 	evaluationRefusal struct {
 		Reason   string `json:"reason" doc:"Why, as a sentence"`
 		PolicyID string `json:"policyId,omitempty" doc:"The policy of the tenant or of the platform that refuses"`
+		StepUp   *proof `json:"stepUp,omitempty" doc:"The proof of identity after which the person may do it"`
+	}
+	proof struct {
+		ACR     string   `json:"acr" doc:"aal1, or aal2 for a second factor or a passkey"`
+		MaxAge  *int64   `json:"maxAge,omitempty" doc:"The longest age of the proof in seconds; absent if any age does"`
+		Methods []string `json:"methods" doc:"password, totp, recovery or passkey; empty where the person has to set up a factor first"`
 	}
 )
 
@@ -46,7 +52,11 @@ func answerOf(d evaluation.Decision) evaluationAnswer {
 	if d.Allowed {
 		return evaluationAnswer{Decision: true}
 	}
-	return evaluationAnswer{Context: &evaluationRefusal{d.Reason, d.PolicyID}}
+	refusal := &evaluationRefusal{Reason: d.Reason, PolicyID: d.PolicyID}
+	if n := d.StepUp; n != nil {
+		refusal.StepUp = &proof{n.ACR(), n.Seconds(), n.Methods}
+	}
+	return evaluationAnswer{Context: refusal}
 }
 
 var docEvaluations = front.Doc{

@@ -2426,6 +2426,8 @@ export interface components {
             policyId?: string;
             /** @description Why, as a sentence */
             reason: string;
+            /** @description The proof of identity after which the person may do it */
+            stepUp?: components["schemas"]["Proof"];
         };
         EvaluationsAnswer: {
             /** @description Only if the request is one evaluation, and refused */
@@ -3415,6 +3417,17 @@ export interface components {
              * @description Address of the page that describes the code
              */
             type: string;
+        };
+        Proof: {
+            /** @description aal1, or aal2 for a second factor or a passkey */
+            acr: string;
+            /**
+             * Format: int64
+             * @description The longest age of the proof in seconds; absent if any age does
+             */
+            maxAge?: number;
+            /** @description password, totp, recovery or passkey; empty where the person has to set up a factor first */
+            methods: string[];
         };
         Public: {
             alg: string;

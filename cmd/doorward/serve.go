@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"net"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -85,6 +88,19 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	return all
 }
 
+// databaseFile names the file of SQLite in the log: a server that was started in another
+// folder makes a new database there, and nobody can sign in.
+func databaseFile(database string) slog.Attr {
+	path, isFile := strings.CutPrefix(database, "sqlite:")
+	if !isFile {
+		return slog.Attr{} // handlers leave it out
+	}
+	if full, err := filepath.Abs(path); err == nil {
+		path = full
+	}
+	return slog.String("file", path)
+}
+
 // serve runs a node until ctx ends; ready is called when it listens.
 func serve(ctx context.Context, cfg node.Config, ready func(*node.Node)) error {
 	cfg.HashChild = hashChild
@@ -92,7 +108,7 @@ func serve(ctx context.Context, cfg node.Config, ready func(*node.Node)) error {
 	if err != nil {
 		return err
 	}
-	cfg.Log.Info("serving", "address", n.Address(), "baseURL", n.URL(), "database", n.DB.Engine(), "version", cfg.Version, "node", n.App.Lease.ID())
+	cfg.Log.Info("serving", "address", n.Address(), "baseURL", n.URL(), "database", n.DB.Engine(), databaseFile(cfg.Database), "version", cfg.Version, "node", n.App.Lease.ID())
 	ready(n)
 	go node.PaceGC()
 	return n.Run(ctx)

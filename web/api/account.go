@@ -73,7 +73,7 @@ func (a *api) eraseAccount(ctx context.Context, c *front.Call, in eraseInput) (f
 }
 
 var docExportAccount = front.Doc{
-	ID: "exportAccount", Tag: "Account", Summary: "Everything that is held about oneself",
+	ID: "exportAccount", Tag: "Account", Summary: "Export one's own data",
 	Description: "The account, memberships, sessions, known browsers, second factors, how many recovery codes are left, proofs and changes of the address that were begun, API keys owned, invitations and mails to the address, and audit events by the person or about the person, in all tenants. It holds no secrets. An answer that is cut off is no valid JSON: ask again.",
 }
 

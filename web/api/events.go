@@ -14,7 +14,7 @@ type feedView struct {
 }
 
 var docEvents = front.Doc{
-	ID: "followEvents", Tag: "Audit", Summary: "Follow what happens: the events after a place, the oldest first",
+	ID: "followEvents", Tag: "Audit", Summary: "Read events in order: those after a position, the oldest first",
 	Description: "A program that follows a tenant, or all tenants, keeps `nextCursor` and sends it as `after`. Without `after` it begins with the oldest event that is kept. No event is missed, whenever it is committed. Within a tenant `after` is a `seq`. A service key with `events.read` that names no tenant gets the events of all tenants that it covers, and of the installation's trail those about tenants; `after` is then an opaque cursor, and the events of each tenant come in the order of `seq`.",
 	Query: []front.Parameter{
 		{Name: "after", Description: "Only events after this place: nextCursor of an earlier answer", Example: "1042", Unbound: true},

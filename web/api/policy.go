@@ -150,7 +150,7 @@ func (a *api) policyVersions(ctx context.Context, c *front.Call, _ front.None) (
 }
 
 var docRestorePolicy = front.Doc{
-	ID: "restorePolicyVersion", Tag: "Policies", Summary: "Let an earlier version of the policies hold again",
+	ID: "restorePolicyVersion", Tag: "Policies", Summary: "Restore an earlier version of the policies",
 	Description: "Makes a new version with the text and mode of the earlier one. In force on every node before the answer.",
 	Versioned:   true, Conditional: true,
 	Errors: []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
@@ -166,7 +166,7 @@ func (a *api) restorePolicy(ctx context.Context, c *front.Call, _ front.None) (p
 }
 
 var docConfirmPolicy = front.Doc{
-	ID: "confirmPolicy", Tag: "Policies", Summary: "Confirm the version that holds",
+	ID: "confirmPolicy", Tag: "Policies", Summary: "Confirm the version in force",
 	Description: "Confirms a version that was put with `confirmMinutes`, so that it no longer ends by itself. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself. With `If-Match` only the version that the caller has seen is confirmed.",
 	Versioned:   true, Conditional: true,
 	Errors: []doorward.Code{doorward.CodeNotFound, doorward.CodePreconditionFailed},

@@ -364,7 +364,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Everything that is held about oneself
+         * Export one's own data
          * @description The account, memberships, sessions, known browsers, second factors, how many recovery codes are left, proofs and changes of the address that were begun, API keys owned, invitations and mails to the address, and audit events by the person or about the person, in all tenants. It holds no secrets. An answer that is cut off is no valid JSON: ask again.
          */
         get: operations["exportAccount"];
@@ -1008,7 +1008,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Follow what happens: the events after a place, the oldest first
+         * Read events in order: those after a position, the oldest first
          * @description A program that follows a tenant, or all tenants, keeps `nextCursor` and sends it as `after`. Without `after` it begins with the oldest event that is kept. No event is missed, whenever it is committed. Within a tenant `after` is a `seq`. A service key with `events.read` that names no tenant gets the events of all tenants that it covers, and of the installation's trail those about tenants; `after` is then an opaque cursor, and the events of each tenant come in the order of `seq`.
          */
         get: operations["followEvents"];
@@ -1199,7 +1199,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Confirm the version that holds
+         * Confirm the version in force
          * @description Confirms a version that was put with `confirmMinutes`, so that it no longer ends by itself. The session must still be allowed to read the tenant and its people: a version that locks its author out can't be confirmed, and ends by itself. With `If-Match` only the version that the caller has seen is confirmed.
          */
         post: operations["confirmPolicy"];
@@ -1279,7 +1279,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let an earlier version of the policies hold again
+         * Restore an earlier version of the policies
          * @description Makes a new version with the text and mode of the earlier one. In force on every node before the answer.
          */
         post: operations["restorePolicyVersion"];

@@ -154,6 +154,10 @@ func TestServiceAcrossTenants(t *testing.T) {
 		for credential, active := range map[string]bool{acme.Owner.Token(): true, globex.Owner.Token(): false} {
 			d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, narrow).ok(http.StatusOK).is("active", active)
 			d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, full).ok(http.StatusOK).is("active", true)
+			refused := d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, bearer(credential)).fails(http.StatusForbidden, "forbidden")
+			if help := refused.text("detail"); !strings.Contains(help, "service key with the permission access.introspect") {
+				t.Errorf("the refusal says: %s", help)
+			}
 		}
 		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "frozen"}, narrow).fails(http.StatusNotFound, "not_found")
 		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "frozen"}, full).ok(http.StatusOK).is("status", "frozen")

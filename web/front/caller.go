@@ -3,6 +3,7 @@ package front
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -176,7 +177,7 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 		return g.admitService(ctx, s, by, r)
 	}
 	if d := g.enter(&by.Principal); !d.Allowed {
-		return by, s.refuseEntry(ctx, by, r, d.Refusal())
+		return by, s.refuseEntry(ctx, by, r, g.refusal(d))
 	}
 	if g.action == "" {
 		return by, nil
@@ -214,6 +215,15 @@ func (g Guard) enter(p *doorward.Principal) access.Decision {
 		return access.CanEnterInPerson(p, g.closing)
 	}
 	return access.CanEnter(p, g.closing)
+}
+
+// refusal is the error for a caller whom the guard doesn't let in.
+func (g Guard) refusal(d access.Decision) *doorward.Error {
+	e := d.Refusal()
+	if d.Reason == access.ReasonOperator && g.service != "" {
+		e.Detail = fmt.Sprintf(`This needs an operator key, or a service key with the permission %s, sent as "Authorization: Bearer <key>".`, g.service)
+	}
+	return e
 }
 
 // refuseEntry records that a known caller was refused before the endpoint ran.

@@ -10,6 +10,7 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start Doorward on this machine, with a tenant, a person for each role, and mail at /dev/mail
+	@echo "Compiling, which takes a minute or more the first time."
 	go run ./cmd/doorward dev
 
 test: ## every property: lint, all tests, the race detector where memory is shared, pages, the model, fuzzing (installs what it needs)

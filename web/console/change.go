@@ -49,6 +49,7 @@ var emptyValues = map[string]string{
 	"accent":              "change.inherited",
 	"invitedBy":           "invitations.operator",
 	"allowedIps":          "filter.all",
+	"mfaRoles":            "filter.all",
 }
 
 // describeValue returns the value of a field in words.
@@ -60,14 +61,14 @@ func describeValue(field, text string, names map[string]string) value {
 		return value{Key: key}
 	}
 	switch field {
-	case "sessionIdle", "sessionAbsolute":
+	case "sessionIdle", "sessionAbsolute", "stepUp":
 		switch d, err := time.ParseDuration(text); {
 		case err == nil && d == 0: // the tenant uses the installation's
 			return value{Key: "change.inherited"}
 		case err == nil:
 			return value{Lasts: d}
 		}
-	case "expiresAt", "endsAt", "previousEndsAt", "failingSince":
+	case "expiresAt", "endsAt", "previousEndsAt", "failingSince", "confirmUntil", "rotateBy":
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
 			return value{At: at}
 		}
@@ -94,6 +95,12 @@ func valueKey(field, text string) string {
 		}
 	case "logo":
 		return "change.image"
+	case "enabled", "factor", "maintenance", "mfa", "mode":
+		if key := "change." + field + "." + text; messages()[key] {
+			return key
+		}
+	case "factorRenamed":
+		return valueKey("factor", text)
 	case "cause":
 		if key := "did." + text; messages()[key] {
 			return key

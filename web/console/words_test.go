@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -140,6 +141,12 @@ func TestChangesInWords(t *testing.T) {
 		{"invitedBy", "", value{Key: "invitations.operator"}},
 		{"userAgent", "curl/8", value{Agent: "curl/8"}},
 		{"sessionsEnded", "3", value{Text: "3"}},
+		{"stepUp", "10m0s", value{Lasts: 10 * time.Minute}},
+		{"rotateBy", "2031-05-06T12:00:00Z", value{At: at}},
+		{"mode", "observe", value{Key: "change.mode.observe"}},
+		{"enabled", "false", value{Key: "change.enabled.false"}},
+		{"factorRenamed", "passkey", value{Key: "change.factor.passkey"}},
+		{"factor", "of a newer version", value{Text: "of a newer version"}},
 	} {
 		if diff := cmp.Diff(c.want, describeValue(c.field, c.text, names)); diff != "" {
 			t.Errorf("%s %q:\n%s", c.field, c.text, diff)
@@ -154,6 +161,28 @@ func TestChangesInWords(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestEachFieldHasALabel: the trail names each field that docs/events.md describes in words.
+func TestEachFieldHasALabel(t *testing.T) {
+	page, err := os.ReadFile("../../docs/events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(page), "<!-- made by a test: fields -->")
+	table, _, ended := strings.Cut(table, "<!-- end: fields -->")
+	if !found || !ended {
+		t.Fatal("docs/events.md has no table of fields")
+	}
+	fields := regexp.MustCompile("(?m)^\\| `([A-Za-z.]+)`").FindAllStringSubmatch(table, -1)
+	if len(fields) < 50 {
+		t.Fatalf("%d fields in docs/events.md", len(fields))
+	}
+	for _, field := range fields {
+		if key := "change." + field[1]; !messages()[key] {
+			t.Errorf("text/en.txt has no %s", key)
+		}
 	}
 }
 

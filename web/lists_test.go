@@ -123,6 +123,7 @@ func TestShortListsHavePages(t *testing.T) {
 		if got := d.allPages(t, "/api/v2/auth/memberships", "tenantId", 1, func(int) {}, by); len(got) != 2 {
 			t.Errorf("the memberships in pages are %q", got)
 		}
+		d.send(t, "GET /api/v2/auth/memberships?cursor=none", nil, by).fails(http.StatusBadRequest, "invalid_cursor")
 		owner := as(acme.Owner.Token())
 		want, _ := d.page(t, theirs, "id", owner)
 		got := d.allPages(t, theirs, "id", 1, func(page int) {

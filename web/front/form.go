@@ -28,7 +28,7 @@ func (c *Call) FormUpTo(most int) (url.Values, error) {
 	}
 	media, _, err := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
 	if len(body) > 0 && (err != nil || media != "application/x-www-form-urlencoded") {
-		return nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "A page takes what its own form sends.")
+		return nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "Send the form as application/x-www-form-urlencoded.")
 	}
 	values, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -62,7 +62,7 @@ const (
 func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
 	media, params, err := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" {
-		return nil, nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "A page takes what its own form sends.")
+		return nil, nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "Send the form as multipart/form-data.")
 	}
 	body, err := read(c, most+maxAround)
 	if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
@@ -96,13 +96,16 @@ const timeToAnswer = 700 * time.Millisecond
 // whether it is the file, not the other headers of its part.
 func splitForm(r *multipart.Reader, field string) (url.Values, []byte, error) {
 	values, file := url.Values{}, []byte(nil)
-	for range maxParts {
+	for n := 0; ; n++ {
 		p, err := r.NextRawPart()
 		if errors.Is(err, io.EOF) {
 			return values, file, nil
 		}
 		if err != nil {
 			return nil, nil, err
+		}
+		if n == maxParts {
+			return nil, nil, errors.New("front: a form with too many fields")
 		}
 		content, err := io.ReadAll(p)
 		switch name := p.FormName(); {
@@ -114,7 +117,6 @@ func splitForm(r *multipart.Reader, field string) (url.Values, []byte, error) {
 			values.Add(name, string(content))
 		}
 	}
-	return nil, nil, errors.New("front: a form with too many fields")
 }
 
 // SetCookie sets a cookie that is no secret, for life seconds; 0 deletes it.

@@ -2,8 +2,8 @@
 
 const titles = { 401: "Not signed in", 403: "Not allowed", 429: "Too many requests", 503: "Temporarily unavailable" };
 
-/** refusal returns status, headers and body for a request that check has rejected. Every fault
- * is 503: no restart of Doorward signs anybody out. */
+/** refusal returns status, headers and body for a request that check has rejected. A fault is
+ * 503 and not 401, so that people stay signed in while Doorward restarts. */
 export function refusal(error) {
 	const status = error.status in titles ? error.status : 503;
 	const headers = { "content-type": "application/problem+json", "cache-control": "no-store", "x-content-type-options": "nosniff" };
@@ -15,7 +15,7 @@ export function refusal(error) {
 
 function challengeOf(status, { code, problem }) {
 	if (status === 401) return 'Bearer realm="doorward"';
-	if (code !== "step_up_required" || !/^\w+$/.test(problem.acr)) return undefined;
+	if (code !== "step_up_required" || typeof problem.acr !== "string" || !/^\w+$/.test(problem.acr)) return undefined;
 	const age = Number.isInteger(problem.maxAge) ? `, max_age="${problem.maxAge}"` : ""; // RFC 9470
 	return `Bearer realm="doorward", error="insufficient_user_authentication", acr_values="${problem.acr}"${age}`;
 }

@@ -26,9 +26,9 @@ class Client:
 
     def __init__(self, base_url: str, credential: Optional[str] = None, *, key: Optional[str] = None, public_url: Optional[str] = None,
                  cookie_name: str = "JSESSIONID", timeout: float = 5.0, context: Optional[ssl.SSLContext] = None):
-        """key is that of this service, for introspection; public_url is Doorward's address as
-        people open it (--base-url), where a service reaches it at another one; timeout is in
-        seconds, for one request; context has certificates of your own."""
+        """key is that of this service, for introspection. public_url is the address at which people
+        open Doorward (--base-url); give it if base_url is another one. timeout is in seconds, for
+        one request. context has certificates of your own."""
         parts = _address("base_url", base_url)
         _address("public_url", public_url or base_url)
         self.base_url, self.public_url = base_url.rstrip("/"), (public_url or base_url).rstrip("/")
@@ -115,13 +115,13 @@ class Client:
         return self.get("/api/v2/auth/session")
 
     def logout(self) -> None:
-        """Ends the session on every node; also when it has ended before."""
+        """Ends the session on every node. It is no error if the session has already ended."""
         self.post("/api/v2/auth/logout")
 
     def introspect(self, credential: str, action: Optional[str] = None, ip: Optional[str] = None, *, timeout: Optional[float] = None) -> Any:
         """Returns whether a credential is valid, whose it is, and whether it may do the action,
-        asked with the key of the client. A refusal of that key is Unavailable: passed on, it would
-        look like one of the credential."""
+        asked with the key of this service. If Doorward refuses that key, this raises Unavailable,
+        since a 401 or 403 would seem to be about the credential."""
         question = {"credential": credential, **({"action": action} if action else {}), **({"ip": ip} if ip else {})}
         try:
             return self.as_service().post("/api/v2/access/introspect", question, timeout=timeout)

@@ -13,8 +13,8 @@ _TITLES = {401: "Unauthorized", 403: "Forbidden", 429: "Too Many Requests", 503:
 
 
 def refusal(error: DoorwardError) -> Tuple[int, str, List[Tuple[str, str]], bytes]:
-    """Returns status, its title, headers and body for a request that check has refused. Every
-    fault is 503: no restart of Doorward signs anybody out."""
+    """Returns status, its title, headers and body for a request that check has refused. A
+    fault is 503 and not 401, so that people stay signed in while Doorward restarts."""
     status = error.status if error.status in _TITLES else 503
     body = json.dumps(_problem(status, error)).encode()
     headers = [
@@ -32,8 +32,8 @@ def refusal(error: DoorwardError) -> Tuple[int, str, List[Tuple[str, str]], byte
 def _challenge(status: int, error: DoorwardError) -> Optional[str]:
     if status == 401:
         return 'Bearer realm="doorward"'
-    acr, age = str(error.problem.get("acr")), error.problem.get("maxAge")
-    if error.code != "step_up_required" or not re.fullmatch(r"\w+", acr, re.ASCII):
+    acr, age = error.problem.get("acr"), error.problem.get("maxAge")
+    if error.code != "step_up_required" or not isinstance(acr, str) or not re.fullmatch(r"\w+", acr, re.ASCII):
         return None
     proof = f', max_age="{age}"' if isinstance(age, int) else ""  # RFC 9470
     return f'Bearer realm="doorward", error="insufficient_user_authentication", acr_values="{acr}"{proof}'

@@ -14,6 +14,7 @@ from email.utils import formatdate
 import doorward
 from doorward import check
 from doorward.incoming import forwarded, is_cross_origin
+from doorward.refusal import refusal
 
 TOKEN = "A" * 43
 IDENTITY = {"X-Auth-User": "usr_1", "X-Auth-Tenant": "tnt_1", "X-Auth-Role": "USER", "X-Auth-Email": "ann@acme.example", "X-Auth-Session": "ses_1", "X-Auth-AAL": "1"}
@@ -94,6 +95,12 @@ class AnswerTest(unittest.TestCase):
             for via in ("check", "introspection"):
                 with self.subTest(code, via=via), self.assertLogs("doorward"), self.assertRaises(doorward.Unavailable):
                     check.check(client, "GET", {"cookie": f"JSESSIONID={TOKEN}"}, via=via)
+
+    def test_only_a_demand_that_names_a_proof_has_a_challenge(self):
+        for acr, named in (("aal2", True), (None, False), (2, False), ('a"b', False)):
+            problem = {"status": 403, "code": "step_up_required", **({} if acr is None else {"acr": acr})}
+            headers = dict(refusal(doorward.StepUpRequired(problem))[2])
+            self.assertEqual("WWW-Authenticate" in headers, named, acr)
 
     def test_introspection_asks_only_about_a_single_well_formed_credential(self):
         stub = Stub(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"active":false}'))

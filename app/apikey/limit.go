@@ -49,7 +49,7 @@ func (u *usage) stateOf(id string) *keyState {
 func (u *usage) forget(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if known, ok := u.all[id]; ok && known.isOver() {
+	if known, ok := u.all[id]; ok && known.isUnused() {
 		delete(u.all, id)
 	}
 }
@@ -59,13 +59,14 @@ func (u *usage) sweep() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for id, known := range u.all {
-		if known.isOver() {
+		if known.isUnused() {
 			delete(u.all, id)
 		}
 	}
 }
 
-func (k keyUsage) isOver() bool {
+// isUnused reports whether no entry holds the key and a new limiter would allow no more.
+func (k keyUsage) isUnused() bool {
 	return k.state.Value() == nil && k.limiter.Idle(time.Since(limitersStart))
 }
 
@@ -75,7 +76,7 @@ var limitersStart = time.Now()
 var errNoShare = errors.New("apikey: this node doesn't know its share of the key's limit: it has just joined, or has lost its lease")
 
 // takeRequest counts a request with the key in this node's share of its limit, so that all nodes
-// together keep it. It doesn't allocate for a request within the limit. Errors:
+// together stay within it. It doesn't allocate for a request within the limit. Errors:
 // rate_limited; unavailable while the share is unknown.
 func (k *Keys) takeRequest(l *keyLimits) error {
 	if l.perSecond == 0 {

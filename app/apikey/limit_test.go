@@ -1,6 +1,7 @@
 package apikey_test
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,8 +78,12 @@ func TestLimitError(t *testing.T) {
 			return apptest.Code(limited) == doorward.CodeRateLimited
 		})
 		a := doorward.AllowanceOf(limited)
-		if a == nil || a.Name != "key" || a.Quota != 1 || a.Window != time.Second || a.Remaining != 0 {
+		if a == nil || a.Name != "key" || a.Quota != 1 || a.Window != time.Second || a.Remaining != 0 || a.Reset <= 0 {
 			f.Errorf("the allowance is %+v", a)
+		}
+		var e *doorward.Error
+		if !errors.As(limited, &e) || e.RetryAfter < time.Second || a != nil && e.RetryAfter < a.Reset {
+			f.Errorf("the error is %+v, and the allowance %+v", e, a)
 		}
 	})
 }

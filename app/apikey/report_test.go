@@ -21,6 +21,7 @@ func TestReportedAfterItsEnd(t *testing.T) {
 	f := apptest.New(t, e, apptest.NoLimits, time.Now)
 	for range apptest.Rounds(5, 50) {
 		c := newKey(f)
+		// Puts the key into the memory of every node.
 		outcomesOf(f, c, doorward.Caller{})
 		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error { // by a caller that still waits for the nodes
 			_, err := tx.RevokeAPIKey(f.Context(), c.key.ID)

@@ -32,7 +32,7 @@ func manuals(t *testing.T) (pages []string) {
 func TestEveryShellBlockIsRun(t *testing.T) {
 	followed, blocks := followedPages(t), 0
 	for _, page := range manuals(t) {
-		for _, line := range typed.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
+		for _, line := range indentedCommand.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
 			t.Errorf("%s: put commands between fences: %s", page, line)
 		}
 		for _, b := range doctest.All(t, "../../"+page) {
@@ -47,8 +47,8 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 	}
 }
 
-// typed matches an indented command.
-var typed = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
+// indentedCommand matches an indented command.
+var indentedCommand = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
 
 // runPagePattern matches the call by which a test names the page that it follows.
 var runPagePattern = regexp.MustCompile(`\b(?:RunPage|Read|follow|blocksOf)\(t, "([\w./-]+\.md)"`)
@@ -200,7 +200,7 @@ func follow(t *testing.T, page string, replace ...string) string {
 func skipPages(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("TestREADMEWalk follows a page, too")
+		t.Skip("it takes some seconds; a short run follows README.md only")
 	}
 }
 

@@ -27,8 +27,8 @@ func explainCommand() *cobra.Command {
 	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "explain WHO ACTION", Short: "Say why somebody may do something, or may not",
 		Long: `Explain decides as a check does, and prints what has decided: role, key, policy or
-tenant. WHO is an address, the id of a user, or the id of an API key. A user who is
-only named has not signed in, so policies that read authAge or aal find nothing.`,
+tenant. WHO is an address, the id of a user, or the id of an API key. A user is
+taken without a session, so policies that read authAge or aal find no value.`,
 		Example: `  doorward explain ann@acme.example message.send
   doorward explain ann@acme.example message.send --context '{"ip": "192.0.2.7", "time": "2026-11-22T23:00:00Z"}'`,
 		Args: twoArgs("WHO", "ACTION"),
@@ -38,7 +38,7 @@ only named has not signed in, so policies that read authAge or aal find nothing.
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "`id` of the tenant, for people who are in several")
 	cmd.Flags().StringVar(&f.resource, "resource", "", "what it is done to, as `JSON`: type, id, properties")
 	cmd.Flags().StringVar(&f.context, "context", "", "the request, as `JSON`: ip, time, method, host, path")
-	cmd.Flags().Int64Var(&f.version, "version", 0, "a version of the policies, as if it refused; 0 is what holds")
+	cmd.Flags().Int64Var(&f.version, "version", 0, "version of the policies to decide by, as if it were in force; 0: those in force now")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object, with the names of the API")
 	return cmd
 }
@@ -78,14 +78,14 @@ func (f *explainFlags) question() (q policy.Question, err error) {
 	if f.resource != "" {
 		r, err := strictjson.Decode[front.ExplainResource]([]byte(f.resource))
 		if err != nil || r.Type == "" || r.ID == "" {
-			return q, usageError("--resource is not like %s", `{"type": "invoice", "id": "17", "properties": {"amount": 12000}}`)
+			return q, usageError("--resource must be like %s", `{"type": "invoice", "id": "17", "properties": {"amount": 12000}}`)
 		}
 		q.Resource = r.Object()
 	}
 	if f.context != "" {
 		of, err := strictjson.Decode[front.ExplainContext]([]byte(f.context))
 		if err != nil || of.Time != "" && of.Now != "" {
-			return q, usageError("--context is not like %s", `{"ip": "192.0.2.7", "time": "2026-11-22T23:00:00Z"}`)
+			return q, usageError("--context must be like %s", `{"ip": "192.0.2.7", "time": "2026-11-22T23:00:00Z"}`)
 		}
 		q.Context = of.Request()
 	}

@@ -71,7 +71,7 @@ servers.`,
 		}
 		mail, err := deliver(cmd.Context(), n, created.Invitation.ID)
 		if s.logsMail() && mail == mailSent {
-			mail = "The mail is in the log above only, unless a running server has sent it; --smtp sends mails."
+			mail = "The mail is in the log above only, unless a running server has sent it. Set --smtp to send mails."
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Created tenant %s (%s) and invited %s as its first OWNER.\n%s\nThis link accepts the invitation, too:\n%s/accept#token=%s\n",
 			created.Tenant.Name, created.Tenant.ID, created.Invitation.Email, mail, n.URL(), created.Token.Reveal())

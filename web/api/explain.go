@@ -15,7 +15,7 @@ type explainInput struct {
 	Action     string                 `json:"action" example:"invoice.pay" doc:"A permission"`
 	Resource   *front.ExplainResource `json:"resource,omitempty" doc:"What it is done to; absent: unknown, as in a check"`
 	Context    *front.ExplainContext  `json:"context,omitempty" doc:"What is known of the request"`
-	Version    *front.Int             `json:"version,omitempty" minimum:"1" example:"3" doc:"A version of the policies, as if it refused; absent: what holds now"`
+	Version    *front.Int             `json:"version,omitempty" minimum:"1" example:"3" doc:"Version of the policies to decide by, as if it were in force; absent: those in force now"`
 }
 
 var docExplain = front.Doc{

@@ -2560,7 +2560,7 @@ export interface components {
             userId?: string;
             /**
              * Format: int64
-             * @description A version of the policies, as if it refused; absent: what holds now
+             * @description Version of the policies to decide by, as if it were in force; absent: those in force now
              * @example 3
              */
             version?: number;

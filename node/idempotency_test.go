@@ -15,13 +15,14 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// inviteWithKey invites with an Idempotency-Key, again as long as another attempt is in
-// progress. It returns the status, the body, and whether the answer is a replay.
+// inviteWithKey invites with an Idempotency-Key, and repeats the request while another
+// attempt is in progress. It returns the status, the body, and whether the answer is a replay.
 func inviteWithKey(t *testing.T, s *doorwardtest.Server, token, key, email string) (status int, body string, replayed bool) {
 	for {
 		req, err := http.NewRequest(http.MethodPost, s.URL+"/api/v2/auth/invite", strings.NewReader(`{"email":"`+email+`","role":"USER"}`))
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("invite: %v", err)
+			return 0, "", false
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -42,8 +43,8 @@ func inviteWithKey(t *testing.T, s *doorwardtest.Server, token, key, email strin
 	}
 }
 
-// Of 16 requests at once over three nodes one invites, and each gets its answer, also
-// later and on the other nodes.
+// 16 requests at once over three nodes make one invitation. All of them get the same answer,
+// and so does a later request on any node.
 func TestOneOfManyOverNodesIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	dsn := dbtest.Postgres(t)

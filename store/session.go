@@ -363,8 +363,8 @@ const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id 
   SELECT id FROM sessions WHERE user_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)
 RETURNING tenant_id`
 
-// DeleteOldestSessions keeps the session being opened and the user's newest others, keep in
-// all. It ends the rest, and returns how many, by tenant. The one being opened needn't be the
+// DeleteOldestSessions keeps that many sessions of the user: the one being opened and the
+// newest others. It ends the rest, and returns how many, by tenant. The one being opened needn't be the
 // newest: it may continue an older login, and the node's clock may lag. The count is right
 // only under LockAccount.
 func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, opened string, keep int) (map[string]int64, error) {

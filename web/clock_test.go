@@ -77,10 +77,10 @@ func (s *server) mailArrives(t *testing.T, by *doorwardtest.Person, to string) {
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
 	shared := doorwardtest.Database(pgtest.DSN(t))
-	late, early := start(t, shared), start(t, shared)
-	early.clock.advance(40 * time.Minute)
-	ann := late.Tenant("Acme").Join("ann@acme.example", "USER")
-	for _, nodes := range [][2]*server{{late, early}, {early, late}} {
+	behind, ahead := start(t, shared), start(t, shared)
+	ahead.clock.advance(40 * time.Minute)
+	ann := behind.Tenant("Acme").Join("ann@acme.example", "USER")
+	for _, nodes := range [][2]*server{{behind, ahead}, {ahead, behind}} {
 		here, there := nodes[0], nodes[1]
 		for range 20 {
 			token := here.token(t, ann.Email)

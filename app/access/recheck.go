@@ -23,8 +23,8 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 		}
 	}
 	verb, _ := doorward.Lookup(op.Action)
-	// Nothing else is read again where the request itself is the proof and no recent proof of
-	// identity is needed, or where the action is on no tenant.
+	// Not decided again: actions on no tenant, and actions that the request itself proves and
+	// that need no recent proof of identity.
 	if verb.By == doorward.ByProof && proofRules[op.Action] == proofNever || op.On.TenantID == "" {
 		return by, nil
 	}

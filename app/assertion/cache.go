@@ -73,21 +73,22 @@ func (c *cache) lock(credential string) (unlock func()) {
 	return l.Unlock
 }
 
-// put stores a token in the place of the one before it, an empty place, or the oldest.
+// put replaces the earlier token of the credential and audience; without one it takes an empty
+// place, or that of the oldest token.
 func (c *cache) put(m *cachedToken) {
 	set := c.setOf(m.credential)
-	to, oldest := 0, int64(1<<63-1)
+	to, earliest := 0, int64(1<<63-1)
 	for i := range set {
-		age := int64(0)
+		until := int64(0) // an empty place
 		if old := set[i].Load(); old != nil {
 			if old.audience == m.audience && old.credential == m.credential {
 				to = i
 				break
 			}
-			age = old.reuseUntil
+			until = old.reuseUntil
 		}
-		if age < oldest {
-			to, oldest = i, age
+		if until < earliest {
+			to, earliest = i, until
 		}
 	}
 	set[to].Store(m)

@@ -48,7 +48,7 @@ func (s *keySet) at(now time.Time) jwt.Key {
 	return s.keys[0].Key
 }
 
-// Published returns the public keys by which tokens are verified. Errors: as of For.
+// Published returns the public keys by which tokens are verified. Errors: those of For.
 func (a *Assertions) Published(ctx context.Context) ([]jwt.Public, error) {
 	if !a.Enabled() {
 		return nil, nil
@@ -194,7 +194,7 @@ func planOf(rows []store.SigningKey, now time.Time) (p plan) {
 func (p plan) isEmpty() bool { return len(p.add)+len(p.remove) == 0 }
 
 // Sweep makes the next key KeySetLife before the last one begins to sign, and removes keys that
-// no longer have to be published. Errors: as of For.
+// no longer have to be published. Errors: those of For.
 func (a *Assertions) Sweep(ctx context.Context) error {
 	if !a.Enabled() {
 		return nil

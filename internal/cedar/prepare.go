@@ -170,8 +170,8 @@ func (p *policy) evaluateForAll() {
 }
 
 // simplified returns the policy without the parts of its scope that the method applies
-// checks, and with one condition instead of several. Of several, PartialPolicy drops the
-// policy if one errs and a later one is false, although a full evaluation errs, and refuses.
+// checks, and with one condition instead of several. If a condition errs and a later one is
+// false, a full evaluation errs, so the policy refuses; PartialPolicy would drop it.
 func (p *policy) simplified() *ast.Policy {
 	simple := *p.ast
 	simple.Action, simple.Conditions = ast.ScopeTypeAll{}, nil
@@ -236,8 +236,7 @@ func (r *residual) findReads() {
 	})
 }
 
-// noteRead records a name that is read from the context or the resource, and reports whether
-// it is one.
+// noteRead records the name if n is the context or the resource, and reports whether it is.
 func (r *residual) noteRead(n ast.IsNode, name types.String) bool {
 	v, ok := n.(ast.NodeTypeVariable)
 	switch {
@@ -305,7 +304,8 @@ func (p *Prepared) Verdict(action string, request *Request) Verdict {
 }
 
 // VerdictUnreadable returns the verdict for a request in which these names of the context
-// can't be read: the first policy that depends on the request and reads one of them refuses.
+// can't be read: for the first of the names that a policy reads, the first such policy
+// refuses.
 func (p *Prepared) VerdictUnreadable(action string, names []string) Verdict {
 	i, ok := p.set.schema.index[action]
 	if !ok || !hasBit(p.openActions, i) {
@@ -348,8 +348,8 @@ func (p *Prepared) Explain(action string, request *Request) []Verdict {
 	return refused
 }
 
-// evaluate yields the verdicts of the open policies that refuse, by their place in
-// the text and in its order.
+// evaluate yields the verdicts of the open policies that refuse, in the order of the text,
+// each with the policy's index there.
 func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict] {
 	return func(yield func(int, Verdict) bool) {
 		e := p.newEvaluation(action, request)

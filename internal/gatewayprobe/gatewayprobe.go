@@ -39,7 +39,9 @@ type Finding struct {
 // forged is the value of everything that the probe forges.
 const forged = "forged-by-doctor"
 
-// Run does all checks that the probe allows. One that gets no answer is a finding, too.
+// Run does all checks that the probe allows. If the gateway doesn't answer, the checks "no
+// session" and "session" report that; in the others a request without an answer counts as
+// refused.
 func (p Probe) Run(ctx context.Context) []Finding {
 	findings := []Finding{p.withoutSession(ctx), p.signIn(ctx), p.metrics(ctx)}
 	if p.Upstream != "" {

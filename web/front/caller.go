@@ -19,16 +19,18 @@ import (
 type Guard struct {
 	name   string
 	action doorward.Action
-	// service is what a service key needs for an operator's route; empty: none may.
+	// service is the permission that a service key needs for an operator's route; empty: no
+	// service key may use it.
 	service doorward.Action
-	// limited: a limited operator key needs one of these permissions, or service or action.
+	// limited has permissions, any of which lets a limited operator key use the route. So do
+	// those in service and action.
 	limited []doorward.Action
-	// narrower is decided on in place of action, which includes it; empty: action is.
+	// narrower, if set, is the action to decide on; the permission action includes it.
 	narrower doorward.Action
 	// across is what a service key needs to use a tenant's route for all tenants; empty: the
 	// request has to name one.
 	across doorward.Action
-	// closing: the route serves people of a tenant that is being closed.
+	// closing: the route also serves the OWNERs of a tenant that is being closed.
 	closing bool
 	// installation: the operator, and services that name no tenant, use the route for what
 	// belongs to the installation.

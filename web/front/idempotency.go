@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/internal/seal"
 )
 
-// The header by which a client names a request that it may repeat, and the one of an
-// answer that was given before.
+// IdempotencyKey is the header that names a request which the client may repeat, and
+// IdempotencyReplayed marks an answer that was given before.
 const (
 	IdempotencyKey      = "Idempotency-Key"
 	IdempotencyReplayed = "Idempotency-Replayed"

@@ -32,6 +32,8 @@ type openConn struct {
 	of          *openConns
 	read, write deadline
 	pending     atomic.Int64 // until when it waits for an answer, since start; see connState
+	firstBy     int64        // until when a drain waits for its first request, since start
+	idleOnce    bool         // it has been idle before
 	released    func()       // called once, by the first Close
 }
 
@@ -110,25 +112,38 @@ const firstByteTimeout = time.Second
 
 // connState is the http.Server's ConnState.
 func (o *openConns) connState(conn net.Conn, state http.ConnState) {
-	if over, ok := conn.(*tls.Conn); ok {
+	over, _ := conn.(*tls.Conn)
+	if over != nil {
 		conn = over.NetConn()
 	}
 	c, ok := conn.(*openConn)
 	if !ok {
 		return
 	}
-	switch state {
-	case http.StateNew:
-		c.pending.Store(int64(time.Since(o.start) + firstByteTimeout))
-	case http.StateActive:
+	isFirstIdle := state == http.StateIdle && !c.idleOnce
+	c.idleOnce = c.idleOnce || isFirstIdle
+	switch {
+	case state == http.StateNew:
+		c.firstBy = int64(time.Since(o.start) + firstByteTimeout)
+		c.pending.Store(c.firstBy)
+	case state == http.StateActive:
 		c.pending.Store(waitsForAnswer)
+	case isFirstIdle && isHTTP2(over):
+		c.pending.Store(c.firstBy)
 	default:
 		c.pending.Store(waitsForNothing)
 	}
 }
 
-// countPending returns the number of connections that wait for an answer at now.
-func (o *openConns) countPending(now time.Duration) (n int) {
+// isHTTP2 reports whether the connection, nil for one without TLS, speaks HTTP/2. Such a
+// connection becomes active and idle once before its first request.
+func isHTTP2(over *tls.Conn) bool {
+	return over != nil && over.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// countPending returns the number of connections that wait for an answer.
+func (o *openConns) countPending() (n int) {
+	now := time.Since(o.start)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for c := range o.all {
@@ -139,14 +154,13 @@ func (o *openConns) countPending(now time.Duration) (n int) {
 	return n
 }
 
-// waitUntilAnswered returns 0 once no connection waits, or after d how many still do.
-func (o *openConns) waitUntilAnswered(d time.Duration) int {
-	end := time.Since(o.start) + d
+// waitUntilNone returns 0 once the count is 0, or after d the last count.
+func waitUntilNone(d time.Duration, count func() int) int {
+	end := time.Now().Add(d)
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		now := time.Since(o.start)
-		if n := o.countPending(now); n == 0 || now > end {
+		if n := count(); n == 0 || time.Now().After(end) {
 			return n
 		}
 		<-tick.C

@@ -33,3 +33,24 @@ func (l *listener) refuseNew() error {
 	})
 	return errors.Join(err, failed)
 }
+
+// unaccepted returns how many connections the kernel has set up that Accept has not returned
+// yet; 0 if that can't be found out. For a listening socket it is the field tcpi_unacked
+// (tcp_get_info in Linux's net/ipv4/tcp.c).
+func (l *listener) unaccepted() int {
+	tcp, ok := l.Listener.(*net.TCPListener)
+	if !ok {
+		return 0
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	waiting := 0
+	_ = raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			waiting = int(info.Unacked)
+		}
+	})
+	return waiting
+}

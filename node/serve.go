@@ -101,6 +101,7 @@ func (n *Node) Run(ctx context.Context) error {
 type server struct {
 	http *http.Server
 	on   *listener
+	done chan struct{} // closed when nothing is accepted any more
 }
 
 func (n *Node) servers() []server {
@@ -115,7 +116,7 @@ func (n *Node) servers() []server {
 }
 
 func (n *Node) serverOn(l *listener) server {
-	s := server{http: newServer(l.handler), on: l}
+	s := server{http: newServer(l.handler), on: l, done: make(chan struct{})}
 	s.http.ConnState = l.limiter.conns.connState
 	// net/http logs errors of clients, mostly failed handshakes: a network scan would
 	// fill the log.
@@ -125,6 +126,7 @@ func (n *Node) serverOn(l *listener) server {
 
 // serve offers HTTP/2 where there is TLS.
 func (s server) serve() error {
+	defer close(s.done)
 	if s.http.TLSConfig == nil {
 		return s.http.Serve(s.on)
 	}
@@ -158,7 +160,7 @@ const (
 	drainTimeout = 5 * time.Second
 	// handshakeGrace is for TCP handshakes in progress: a round trip.
 	handshakeGrace = 100 * time.Millisecond
-	// pollEvery is how often pending connections are counted.
+	// pollEvery is how often connections are counted that have to be accepted or answered.
 	pollEvery = 5 * time.Millisecond
 )
 
@@ -171,9 +173,11 @@ func (n *Node) drain(servers []server) {
 	for _, s := range servers { // the admin address last: /readyz reports the drain
 		if n.cfg.Announce > 0 && s.on.refuseNew() == nil {
 			time.Sleep(handshakeGrace)
+			waitUntilNone(drainTimeout, s.on.unaccepted) // a busy machine may accept late
 		}
 		_ = s.on.Close() // Serve returns; its connections stay
-		if left := s.on.limiter.conns.waitUntilAnswered(drainTimeout); left > 0 {
+		<-s.done         // so that all of them are counted
+		if left := waitUntilNone(drainTimeout, s.on.limiter.conns.countPending); left > 0 {
 			n.cfg.Log.Warn("requests cut off without an answer", "address", s.on.Addr(), "connections", left)
 		}
 		_ = s.http.Close() // of idle connections

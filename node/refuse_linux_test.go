@@ -1,0 +1,45 @@
+package node
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// TestUnaccepted: connections that Accept has not returned yet are counted, also while new ones
+// are refused, so that a drain waits for them.
+func TestUnaccepted(t *testing.T) {
+	t.Parallel()
+	l, err := listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 3 {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	if err := l.refuseNew(); err != nil {
+		t.Fatal(err)
+	}
+	lacking := func() int { return 3 - l.unaccepted() }
+	if n := waitUntilNone(5*time.Second, lacking); n != 0 {
+		t.Fatalf("%d of 3 connections are not counted", n)
+	}
+	if n := waitUntilNone(20*time.Millisecond, l.unaccepted); n != 3 {
+		t.Errorf("nothing was accepted, and %d connections are left, want 3", n)
+	}
+	for range 3 {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	if n := waitUntilNone(5*time.Second, l.unaccepted); n != 0 {
+		t.Errorf("all were accepted, and %d connections are left", n)
+	}
+}

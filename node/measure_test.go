@@ -144,9 +144,12 @@ func TestMetricsKeepTheConventions(t *testing.T) {
 			res.Body.Close()
 		}
 	}
-	after := scrape(t, server)
-	for i, m := range after {
-		if !slices.Equal(m.series, before[i].series) {
+	series := map[string][]string{}
+	for _, m := range before {
+		series[m.name] = m.series
+	}
+	for _, m := range scrape(t, server) {
+		if !slices.Equal(m.series, series[m.name]) {
 			t.Errorf("requests create series of %s: %q", m.name, m.series)
 		}
 		if !isOurs(m) {

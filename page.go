@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"slices"
 )
 
 // Position names a row of a list, by ID and At (a time in Unix microseconds, or a sequence
@@ -44,4 +45,13 @@ const MaxTotal = 10_000
 func version(parts ...any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", parts))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+// CheckVersion returns precondition_failed unless the present version is one of those that a
+// change is based on, or none are given (If-Match, RFC 9110, section 13.1.1).
+func CheckVersion(now string, versions []string) error {
+	if len(versions) > 0 && !slices.Contains(versions, now) {
+		return Fail(CodePreconditionFailed, "")
+	}
+	return nil
 }

@@ -32,8 +32,7 @@ type openConn struct {
 	of          *openConns
 	read, write deadline
 	pending     atomic.Int64 // until when it waits for an answer, since start; see connState
-	firstBy     int64        // until when a drain waits for its first request, since start
-	idleOnce    bool         // it has been idle before
+	firstBy     int64        // until when a drain waits for its first request, since start; 0 once it was idle
 	released    func()       // called once, by the first Close
 }
 
@@ -120,18 +119,19 @@ func (o *openConns) connState(conn net.Conn, state http.ConnState) {
 	if !ok {
 		return
 	}
-	isFirstIdle := state == http.StateIdle && !c.idleOnce
-	c.idleOnce = c.idleOnce || isFirstIdle
-	switch {
-	case state == http.StateNew:
+	switch state {
+	case http.StateNew:
 		c.firstBy = int64(time.Since(o.start) + firstByteTimeout)
 		c.pending.Store(c.firstBy)
-	case state == http.StateActive:
+	case http.StateActive:
 		c.pending.Store(waitsForAnswer)
-	case isFirstIdle && isHTTP2(over):
-		c.pending.Store(c.firstBy)
 	default:
-		c.pending.Store(waitsForNothing)
+		until := int64(waitsForNothing)
+		if state == http.StateIdle && c.firstBy > 0 && isHTTP2(over) {
+			until = c.firstBy
+		}
+		c.firstBy = 0
+		c.pending.Store(until)
 	}
 }
 

@@ -119,10 +119,11 @@ tests_with() { # REGEXP FOLDER...
 # also what Go links, and a PostgreSQL cluster that all tests copy. On ext4, which is slow to
 # make files right after many were removed, ./store took twice the CPU.
 in_memory() {
-	local free folder
+	local free
 	free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $1 == "tmpfs" { print $4 }')
-	[ "${free:-0}" -gt $((8 << 20)) ] && folder=$(same_folder || mktemp -d /dev/shm/doorward.XXXXXX) || return 0
-	memory=$folder && chmod 1777 "$memory"
+	[ "${free:-0}" -gt $((8 << 20)) ] || return 0
+	memory=$(same_folder || mktemp -d /dev/shm/doorward.XXXXXX) || return 0
+	chmod 1777 "$memory"
 	cp "$(type -P true)" "$memory" && "$memory/true" || return 0
 	export TMPDIR=$memory DOORWARD_TEST_PGDATA=$memory/pgdata
 }

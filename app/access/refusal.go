@@ -83,7 +83,8 @@ func (d Decision) Err() error {
 	return d.Refusal()
 }
 
-// Why is the cause of a refusal, a sentence for whoever asks about somebody else.
+// Why returns the cause of a refusal as a sentence for callers that ask about somebody else,
+// as AuthZEN and explain do.
 func (d Decision) Why() string {
 	switch d.Reason { // the codes' own texts are for the person who asks
 	case ReasonMembership:

@@ -28,10 +28,10 @@ type Edit struct {
 // validation_failed, step_up_required if it widens what the key can do.
 func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after doorward.APIKey, revocation doorward.Revocation, err error) {
 	revocation, err = k.change(ctx, by, doorward.APIKeyUpdate, id, func(tx *access.Tx, was doorward.APIKey) error {
-		switch {
-		case len(e.Versions) > 0 && !slices.Contains(e.Versions, was.Version()):
-			return doorward.Fail(doorward.CodePreconditionFailed, "")
-		case was.Ended(tx.Now):
+		if err := doorward.CheckVersion(was.Version(), e.Versions); err != nil {
+			return err
+		}
+		if was.Ended(tx.Now) {
 			return doorward.Fail(doorward.CodeKeyEnded, "")
 		}
 		if after, err = k.applyEdit(ctx, tx, was, e); err != nil {

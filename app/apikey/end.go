@@ -3,7 +3,6 @@ package apikey
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -87,8 +86,8 @@ func (k *Keys) EndPrevious(ctx context.Context, by doorward.Caller, id string) (
 // not_found, forbidden, precondition_failed.
 func (k *Keys) Revoke(ctx context.Context, by doorward.Caller, id string, versions ...string) (doorward.Revocation, error) {
 	return k.change(ctx, by, doorward.APIKeyRevoke, id, func(tx *access.Tx, was doorward.APIKey) error {
-		if len(versions) > 0 && !slices.Contains(versions, was.Version()) {
-			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		if err := doorward.CheckVersion(was.Version(), versions); err != nil {
+			return err
 		}
 		tx.Changed("status", string(was.Status), string(doorward.APIKeyRevoked))
 		revoked, err := tx.RevokeAPIKey(ctx, id)

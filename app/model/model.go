@@ -134,8 +134,8 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 		if err != nil {
 			return err
 		}
-		if len(versions) > 0 && !slices.Contains(versions, Tag(now)) {
-			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		if err := doorward.CheckVersion(Tag(now), versions); err != nil {
+			return err
 		}
 		if a.Model, a.Changes, a.Parts = now, nil, nil; now.Text == text {
 			tx.SkipEvent()

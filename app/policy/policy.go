@@ -12,7 +12,6 @@ package policy
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -287,8 +286,8 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 			return err
 		}
 		now := s.now
-		if len(tags) > 0 && !slices.Contains(tags, Tag(now)) {
-			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		if err := doorward.CheckVersion(Tag(now), tags); err != nil {
+			return err
 		}
 		d, err := draft(tx)
 		if err != nil {
@@ -357,8 +356,8 @@ func (p *Policies) Confirm(ctx context.Context, by doorward.Caller, tags []strin
 			return err
 		}
 		now := s.now
-		if len(tags) > 0 && !slices.Contains(tags, Tag(now)) {
-			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		if err := doorward.CheckVersion(Tag(now), tags); err != nil {
+			return err
 		}
 		if now.ConfirmUntil == nil {
 			return doorward.Fail(doorward.CodeNotFound, "No version waits to be confirmed.")

@@ -197,13 +197,10 @@ func (e Edit) apply(rules *doorward.Rules, was doorward.CustomRole) (doorward.Cu
 	return is, nil
 }
 
-// checkVersion returns precondition_failed unless the role has one of the versions, or none
-// are given. The version that callers know is that of the permissions that the model has.
+// checkVersion is doorward.CheckVersion. The version that callers know is that of the
+// permissions that the model has.
 func checkVersion(rules *doorward.Rules, now doorward.CustomRole, versions []string) error {
-	if len(versions) > 0 && !slices.Contains(versions, view(rules, now, 0).Version()) {
-		return doorward.Fail(doorward.CodePreconditionFailed, "")
-	}
-	return nil
+	return doorward.CheckVersion(view(rules, now, 0).Version(), versions)
 }
 
 // change returns the role with the edit, and the faults of the edit.

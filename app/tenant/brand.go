@@ -52,7 +52,7 @@ func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorwar
 			tx.SkipEvent()
 			return nil
 		}
-		if err := checkVersion(before, versions); err != nil {
+		if err := doorward.CheckVersion(before.Version(), versions); err != nil {
 			return err
 		}
 		tx.Changed("logo", before.Brand.Logo.Hash, to.Hash)

@@ -42,7 +42,7 @@ func (t *Tenants) change(ctx context.Context, by doorward.Caller, id string, c C
 	operations[0].Write = func(tx *access.Tx) error {
 		before, err := find(ctx, tx.Reader, id)
 		if err == nil {
-			err = checkVersion(before, c.Versions)
+			err = doorward.CheckVersion(before.Version(), c.Versions)
 		}
 		if err != nil {
 			return err

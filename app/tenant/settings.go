@@ -127,7 +127,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 		if err != nil {
 			return err
 		}
-		if err := checkVersion(before, e.Versions); err != nil {
+		if err := doorward.CheckVersion(before.Version(), e.Versions); err != nil {
 			return err
 		}
 		asked := e
@@ -160,15 +160,6 @@ func (t *Tenants) checkIdle(e Edit, after doorward.Tenant) error {
 	}
 	return doorward.Invalid("/settings/sessionIdleMinutes", "out_of_range",
 		fmt.Sprintf("A session ends after %d minutes in any case, so the idle limit can't be longer.", Minutes(limits.Absolute)))
-}
-
-// checkVersion returns precondition_failed unless the tenant has one of the versions, or none
-// are given.
-func checkVersion(now doorward.Tenant, versions []string) error {
-	if len(versions) > 0 && !slices.Contains(versions, now.Version()) {
-		return doorward.Fail(doorward.CodePreconditionFailed, "")
-	}
-	return nil
 }
 
 // replace stores the settings. It ends the sessions beyond the tighter absolute limit, and

@@ -2,7 +2,6 @@ package user
 
 import (
 	"context"
-	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -109,16 +108,7 @@ func (r *editing) steps() []step {
 func (r *editing) begin(tx *access.Tx, member doorward.User) error {
 	tx.SkipEvent()
 	r.ended = doorward.Ended{}
-	return checkVersion(member, r.Versions)
-}
-
-// checkVersion returns precondition_failed unless the member has one of the versions, or none
-// are given.
-func checkVersion(member doorward.User, versions []string) error {
-	if len(versions) > 0 && !slices.Contains(versions, member.Version()) {
-		return doorward.Fail(doorward.CodePreconditionFailed, "")
-	}
-	return nil
+	return doorward.CheckVersion(member.Version(), r.Versions)
 }
 
 // finish sees the member as the edit has left it.

@@ -63,7 +63,7 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 	var ended doorward.Ended
 	faults := keys.faults(by, target)
 	revocation, err := change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, member doorward.User) (err error) {
-		if err := checkVersion(member, versions); err != nil {
+		if err := doorward.CheckVersion(member.Version(), versions); err != nil {
 			return err
 		}
 		if len(faults) > 0 {

@@ -20,7 +20,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 
@@ -194,10 +193,10 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 		return after, err
 	}
 	err = w.change(ctx, by, doorward.WebhookUpdate, id, func(tx *access.Tx, was doorward.Webhook) error {
-		switch {
-		case len(versions) > 0 && !slices.Contains(versions, was.Version()):
-			return doorward.Fail(doorward.CodePreconditionFailed, "")
-		case len(faults) > 0:
+		if err := doorward.CheckVersion(was.Version(), versions); err != nil {
+			return err
+		}
+		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
 		after = was
@@ -230,8 +229,8 @@ func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Dr
 // them. Errors: not_found, precondition_failed.
 func (w *Webhooks) Delete(ctx context.Context, by doorward.Caller, id string, versions ...string) error {
 	err := w.change(ctx, by, doorward.WebhookDelete, id, func(tx *access.Tx, was doorward.Webhook) error {
-		if len(versions) > 0 && !slices.Contains(versions, was.Version()) {
-			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		if err := doorward.CheckVersion(was.Version(), versions); err != nil {
+			return err
 		}
 		tx.Changed("url", withoutQuery(was.URL), "")
 		return tx.RetireWebhook(ctx, id)

@@ -67,7 +67,7 @@ func TestAcceptInvitationAsSomebodyElse(t *testing.T) {
 	})
 }
 
-// Without an account, accepting with a password gets the answer for a wrong one.
+// Without an account, accepting with any password gets the answer for a wrong password.
 func TestAcceptInvitationWithoutAccount(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")

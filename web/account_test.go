@@ -51,8 +51,8 @@ func TestChangeEmail(t *testing.T) {
 	})
 }
 
-// The answer and the work are the same for a free address, one with an account and
-// one's own; only the mail to the address shows whether it is free.
+// The answer is the same for a free address, one with an account and one's own. That an
+// address is taken shows only when the change is confirmed.
 func TestChangeEmailRevealsNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -75,8 +75,8 @@ func TestChangeEmailRevealsNothing(t *testing.T) {
 	})
 }
 
-// An account that asks for many addresses has a limit of its own.
-func TestChangesOfAnAccountAreLimited(t *testing.T) {
+// An account can request 10 changes of its address an hour, whatever the new addresses are.
+func TestEmailChangesOfAnAccountAreLimited(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		token := d.Tenant("Acme").Join("ann@acme.example", "USER").Token()
 		for n := range 10 {
@@ -143,7 +143,7 @@ func TestExportAccount(t *testing.T) {
 		if s := a.at("sessions").([]any)[0].(m); s["aal"] != 1.0 || !has(s["amr"], "pwd") || s["authAt"] == nil {
 			t.Errorf("a session is %v", s)
 		}
-		if _, is := a.at("decisions").([]any); !is { // how many is chance: one in 1,024 permits
+		if _, is := a.at("decisions").([]any); !is { // their number is random: one in 1,024 permits is kept
 			t.Errorf("no decisions: %s", a.body[:200])
 		}
 		events, _ := a.at("auditEvents").([]any)

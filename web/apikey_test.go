@@ -20,8 +20,7 @@ const (
 	reportPath = "/api/v2/auth/report-key"
 )
 
-// makeKey requests an API key with the values, and with a default name and permissions
-// unless they have these.
+// makeKey requests an API key with the values. Name and permissions have defaults.
 func (s *server) makeKey(t *testing.T, by *doorwardtest.Person, values m, opts ...opt) answer {
 	t.Helper()
 	body := m{"name": "Reports", "permissions": []string{"report.read", "message.send"}}
@@ -94,7 +93,7 @@ func TestCreateAPIKeyRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "ADMIN"), acme.Join("bob@acme.example", "USER")
-		elsewhere := d.Tenant("Zeta").Owner
+		foreigner := d.Tenant("Zeta").Owner
 		addresses := slices.Repeat([]string{"192.0.2.1"}, doorward.APIKeyAddressesMax+1)
 		for _, c := range []struct {
 			values m
@@ -118,7 +117,7 @@ func TestCreateAPIKeyRefusals(t *testing.T) {
 			{m{"perSecond": 0}, []string{"/perSecond", "out_of_range"}},
 			{m{"perSecond": 10001}, []string{"/perSecond", "out_of_range"}},
 			{m{"ownerId": "usr_x"}, []string{"/ownerId", "invalid"}},
-			{m{"ownerId": elsewhere.ID}, []string{"/ownerId", "invalid"}},
+			{m{"ownerId": foreigner.ID}, []string{"/ownerId", "invalid"}},
 		} {
 			d.makeKey(t, acme.Owner, c.values).invalid(c.faults...)
 		}
@@ -127,7 +126,7 @@ func TestCreateAPIKeyRefusals(t *testing.T) {
 		d.suspend(t, acme.ID, bob.ID)
 		d.makeKey(t, ann, m{"ownerId": bob.ID}).invalid("/ownerId", "invalid")
 		if ids, _ := d.page(t, keysPath, "id", as(ann.Token())); len(ids) > 0 {
-			t.Errorf("refused calls have made %q", ids)
+			t.Errorf("refused requests have created the keys %q", ids)
 		}
 	})
 }
@@ -252,7 +251,7 @@ func TestRotateAPIKey(t *testing.T) {
 			t.Errorf("rotated to %q with the hint %q", second, a.text("apiKey.hint"))
 		}
 		if grace := a.instant("apiKey.previous.endsAt").Sub(began); grace < 23*time.Hour || grace > 25*time.Hour {
-			t.Errorf("the grace is %v", grace)
+			t.Errorf("the replaced secret is valid for %v", grace)
 		}
 		d.send(t, "DELETE "+keysPath+"/"+id+"/previous", nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 		d.getKey(t, acme.Owner, id).is("previous", nil).is("status", "active")
@@ -300,7 +299,7 @@ func TestReportKey(t *testing.T) {
 			newMails := d.newMails(t, who)
 			newSubjects[who] = func() string { return strings.Join(subjects(newMails()), ", ") }
 		}
-		ofAnn := d.newMails(t, ann.Email)
+		newMailsToAnn := d.newMails(t, ann.Email)
 		for range 2 {
 			a := d.send(t, "POST "+reportPath, m{"key": key}, from203).ok(http.StatusNoContent)
 			if a.header.Get("X-Revocation-Nodes") != "" {
@@ -308,7 +307,7 @@ func TestReportKey(t *testing.T) {
 			}
 		}
 		d.getKey(t, ann, id).ok(http.StatusOK).is("status", "revoked")
-		wantOneMail(t, ofAnn(), leakSubject, "the API key Shop ("+hint+") of Acme", "Reported from: 203.0.113.9", "Owner: "+bob.Email, "Last used: never", "Look in the audit trail")
+		wantOneMail(t, newMailsToAnn(), leakSubject, "the API key Shop ("+hint+") of Acme", "Reported from: 203.0.113.9", "Owner: "+bob.Email, "Last used: never", "Look in the audit trail")
 		for who, subjectsTo := range newSubjects {
 			want := leakSubject
 			if who == "cat@acme.example" {
@@ -366,7 +365,7 @@ func TestReportsAreLimited(t *testing.T) {
 			d.send(t, "POST "+reportPath, m{"key": secret.NewKey("dwk_").Reveal()}, from203).ok(http.StatusNoContent)
 		}
 		a := d.send(t, "POST "+reportPath, m{"key": key}, from203).fails(http.StatusTooManyRequests, "too_many_attempts")
-		if wait := a.wait(); wait < 9*time.Minute || wait > 10*time.Minute {
+		if wait := a.retryAfter(); wait < 9*time.Minute || wait > 10*time.Minute {
 			t.Errorf("Retry-After is %v", wait)
 		}
 		d.send(t, "POST "+reportPath, m{"key": secret.NewKey("dwk_").Reveal()}, from("198.51.100.7")).ok(http.StatusNoContent)
@@ -387,7 +386,7 @@ func TestExpiringKeys(t *testing.T) {
 		a := d.getKey(t, acme.Owner, id)
 		ends := a.instant("expiresAt")
 		subject := "The API key Shop ends on " + ends.Format("2006-01-02 15:04 UTC")
-		mailsAfter := func(wait time.Duration, want int) {
+		checkMailsAfter := func(wait time.Duration, want int) {
 			t.Helper()
 			d.Advance(wait)
 			for range 2 {
@@ -403,18 +402,18 @@ func TestExpiringKeys(t *testing.T) {
 			wantOneMail(t, got, subject, "the API key Shop ("+a.text("hint")+") of Acme ends", "You are its owner", d.base+"/console/keys/"+id)
 		}
 		const day = 24 * time.Hour
-		mailsAfter(9*day, 0)
-		mailsAfter(2*day, 1)  // 29 days before
-		mailsAfter(21*day, 0) // 8 days before
-		mailsAfter(2*day, 1)  // 6
-		mailsAfter(5*day, 1)  // 1, less what the test has taken
-		mailsAfter(2*day, 0)  // over
+		checkMailsAfter(9*day, 0)
+		checkMailsAfter(2*day, 1)  // 29 days before
+		checkMailsAfter(21*day, 0) // 8 days before
+		checkMailsAfter(2*day, 1)  // 6 days before
+		checkMailsAfter(5*day, 1)  // just under 1 day before
+		checkMailsAfter(2*day, 0)  // it has ended
 		acme.Owner.Login()
 		d.getKey(t, acme.Owner, id).is("status", "expired")
 	})
 }
 
-// A queued mail is not sent if the key has since got a later end or was revoked.
+// A queued mail is not sent if the key has since been revoked or got a later end.
 func TestExpiringMailIsObsolete(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
@@ -432,7 +431,7 @@ func TestExpiringMailIsObsolete(t *testing.T) {
 	if err := d.Node.App.APIKeys.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d.waitUntilTried(t) // else one in transit may still arrive
+	d.waitUntilTried(t) // a mail in transit could still arrive
 	d.patchKey(t, acme.Owner, later, m{"expiresInDays": 100}).ok(http.StatusOK)
 	d.send(t, "DELETE "+keysPath+"/"+revoked, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 	sink.Behave()

@@ -14,8 +14,8 @@ const (
 	jwksPath  = "GET /.well-known/jwks.json"
 )
 
-// A server that can't open its signing keys, or has them neither in memory nor in a reachable
-// database, signs nothing and doesn't publish an empty key set.
+// Signing and the key set are 409 while the signing keys can't be opened, and 503 while they
+// are not in memory and the database is out of reach. No empty key set is published.
 func TestAssertionsWithoutSigningKeys(t *testing.T) {
 	const audience = "https://messages.example"
 	onSQLite(t, func(t *testing.T, d *server) {

@@ -32,7 +32,7 @@ func (s *server) trail(t *testing.T, by *doorwardtest.Person, query string) (eve
 	return events
 }
 
-// lines returns the events in short form, the newest first.
+// lines returns action, outcome and the actor's address of each event.
 func lines(events []m) (all []string) {
 	for _, e := range events {
 		all = append(all, fmt.Sprint(e["action"], " ", e["outcome"], " ", e["actor"].(m)["email"]))
@@ -85,7 +85,7 @@ func TestAuditEvents(t *testing.T) {
 			}
 		}
 
-		// The trail records that these people may not read it.
+		// Refusals to read the trail are recorded in it.
 		for _, who := range []*doorwardtest.Person{bob, acme.Join("cat@acme.example", "USER")} {
 			d.send(t, trailPath, nil, as(who.Token())).fails(http.StatusForbidden, "forbidden")
 			d.send(t, trailPath+"?format=csv", nil, as(who.Token())).fails(http.StatusForbidden, "forbidden")
@@ -101,7 +101,7 @@ func TestAuditEvents(t *testing.T) {
 	})
 }
 
-// countRefusals returns how many refusals the events stand for: one may count several.
+// countRefusals returns how many refusals the events stand for: an event may count several.
 func countRefusals(events []m) (sum int) {
 	for _, e := range events {
 		n := 1
@@ -115,8 +115,8 @@ func countRefusals(events []m) (sum int) {
 	return sum
 }
 
-// checkFilters requires that each filter chooses the events it describes, and that invalid
-// ones are refused.
+// checkFilters requires that each filter selects the events it describes, and that invalid
+// filters are refused.
 func (s *server) checkFilters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwardtest.Person) {
 	t.Helper()
 	all := s.trail(t, ann, "?limit=200")
@@ -149,7 +149,7 @@ func (s *server) checkFilters(t *testing.T, acme *doorwardtest.Tenant, ann, bob 
 		counts[fmt.Sprint("?outcome=", e["outcome"])]++
 	}
 	if counts["?actor="+ann.ID] == 0 || counts["?target="+bob.ID] == 0 || counts["?outcome=refused"] == 0 {
-		t.Error("nothing to look for")
+		t.Error("the trail has no event by ann, none about bob, or no refusal: the filters select nothing")
 	}
 	for query, want := range counts {
 		limit := "?limit=200"
@@ -157,7 +157,7 @@ func (s *server) checkFilters(t *testing.T, acme *doorwardtest.Tenant, ann, bob 
 			limit = "&limit=200"
 		}
 		if got := len(s.trail(t, ann, query+limit)); got != want {
-			t.Errorf("%q chooses %d events, want %d", query, got, want)
+			t.Errorf("%q selects %d events, want %d", query, got, want)
 		}
 	}
 	for query, want := range map[string]string{
@@ -301,7 +301,7 @@ func (s *server) nextLink(t *testing.T, a answer) string {
 	return "GET " + link
 }
 
-// cells returns the expected row of an event.
+// cells returns the expected columns of an event, from id to changes.
 func cells(t *testing.T, e m) []string {
 	t.Helper()
 	actor, target := e["actor"].(m), e["target"].(m)
@@ -344,8 +344,8 @@ func TestAuditWithoutDatabase(t *testing.T) {
 	})
 }
 
-// Repeated guesses, also during a delay, are recorded as one or two events a minute
-// with a count. With one event per attempt, a flood would fill the trail at no cost.
+// Repeated guesses, also during a delay, are recorded in few events with a count. With one
+// event per attempt, anybody could fill the trail.
 func TestAttemptsAreRecordedTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

@@ -38,7 +38,7 @@ func newEvaluator(t *testing.T, d *server, tenants ...string) evaluator {
 	return evaluator{d, bearer(d.serviceKey(t, []doorward.Action{doorward.ServiceEvaluate}, tenants...))}
 }
 
-// entity is a subject or a resource.
+// entity returns a subject or a resource.
 func entity(kind, id string) m { return m{"type": kind, "id": id} }
 
 func question(subject m, action string, resource m) m {
@@ -49,7 +49,7 @@ func memberOf(tenantID string, who *doorwardtest.Person) m {
 	return m{"type": "user", "id": who.ID, "properties": m{"tenantId": tenantID}}
 }
 
-// permits and refuses end the test unless the decision is that one.
+// permits and refuses require this decision, and refuses a reason that contains the text.
 func (e evaluator) permits(t *testing.T, question m) {
 	t.Helper()
 	e.send(t, evaluationPath, question, e.key).ok(http.StatusOK).is("decision", true).members("", "decision")
@@ -98,12 +98,13 @@ func TestEvaluation(t *testing.T) {
 	})
 }
 
-// The tenant of a user is the only one, or the one named.
+// A user in several tenants is evaluated in the one that tenantId names, and refused without a
+// tenantId. A service key that is limited to tenants finds no subject of others.
 func TestEvaluationTenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
-		e, narrow := newEvaluator(t, d), newEvaluator(t, d, acme.ID)
+		e, forAcme := newEvaluator(t, d), newEvaluator(t, d, acme.ID)
 		send := func(subject m, in *doorwardtest.Tenant) m {
 			return question(subject, "message.send", entity("tenant", in.ID))
 		}
@@ -113,7 +114,7 @@ func TestEvaluationTenant(t *testing.T) {
 		e.refuses(t, send(entity("user", ann.ID), acme), "several tenants")
 		e.permits(t, send(memberOf(acme.ID, ann), acme))
 		e.refuses(t, send(memberOf(globex.ID, ann), globex), "VIEWER")
-		// What Doorward holds isn't taken from the request.
+		// A role in the request has no effect.
 		claims := memberOf(globex.ID, ann)
 		claims["properties"] = m{"tenantId": globex.ID, "role": "OWNER"}
 		e.refuses(t, send(claims, globex), "VIEWER")
@@ -121,11 +122,11 @@ func TestEvaluationTenant(t *testing.T) {
 		session["properties"] = m{"tenantId": globex.ID}
 		e.permits(t, send(session, acme))
 
-		narrow.permits(t, send(entity("user", ann.ID), acme))
-		narrow.permits(t, send(entity("session", ann.Token()), acme))
+		forAcme.permits(t, send(entity("user", ann.ID), acme))
+		forAcme.permits(t, send(entity("session", ann.Token()), acme))
 		id, _ := d.newKey(t, globex.Owner, nil)
 		for _, hidden := range []m{memberOf(globex.ID, ann), entity("user", globex.Owner.ID), entity("session", globex.Owner.Token()), entity("key", id)} {
-			narrow.refuses(t, send(hidden, globex), "There is no such subject.")
+			forAcme.refuses(t, send(hidden, globex), "There is no such subject.")
 		}
 	})
 }
@@ -218,12 +219,12 @@ func withoutMember(from m, name, inner string) m {
 	return c
 }
 
-// Any visible X-Request-Id comes back; the trail and problems name it, too.
+// An X-Request-ID of visible ASCII is echoed, also with an error; any other is replaced.
 func TestEvaluationRequestID(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		e := newEvaluator(t, d)
-		post := func(id, body string) (string, string) {
+		post := func(id, body string) (echoed, status string) {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.URL+"/access/v1/evaluation", strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
@@ -273,8 +274,8 @@ func TestEvaluations(t *testing.T) {
 				t.Errorf("%s: %v, want %v", what, got, want)
 			}
 		}
-		may := func(action string) m { return m{"action": m{"name": action}} }
-		three := m{"subject": entity("user", ann.ID), "resource": tenant, "evaluations": []m{may("message.read"), may("message.send"), may("report.read")}}
+		onlyAction := func(action string) m { return m{"action": m{"name": action}} }
+		three := m{"subject": entity("user", ann.ID), "resource": tenant, "evaluations": []m{onlyAction("message.read"), onlyAction("message.send"), onlyAction("report.read")}}
 		want("execute_all by default", decisions(three), true, false, true)
 		for semantic, all := range map[string][]any{"execute_all": {true, false, true}, "deny_on_first_deny": {true, false}, "permit_on_first_permit": {true}} {
 			three["options"] = m{"evaluations_semantic": semantic, "another_option": "value"}
@@ -310,9 +311,9 @@ func TestEvaluations(t *testing.T) {
 	})
 }
 
-// found returns the ids of all results of a search (of actions: the names), read in pages of
-// at most limit results.
-func (e evaluator) found(t *testing.T, what string, body m, limit int) (all []string) {
+// searchAll returns the ids of all results of a search (of actions: the names), read in pages
+// of at most limit results.
+func (e evaluator) searchAll(t *testing.T, what string, body m, limit int) (all []string) {
 	t.Helper()
 	request := withoutMember(body, "page", "")
 	for token := ""; ; {
@@ -338,7 +339,7 @@ func (e evaluator) found(t *testing.T, what string, body m, limit int) (all []st
 func TestSearches(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		e, narrow, tenant := newEvaluator(t, d), newEvaluator(t, d, globex.ID), entity("tenant", acme.ID)
+		e, forGlobex, tenant := newEvaluator(t, d), newEvaluator(t, d, globex.ID), entity("tenant", acme.ID)
 		senders := []string{acme.Owner.ID}
 		var viewer *doorwardtest.Person
 		for i, role := range []string{"VIEWER", "USER", "VIEWER", "USER", "ADMIN", "VIEWER"} {
@@ -354,7 +355,7 @@ func TestSearches(t *testing.T) {
 		slices.Sort(senders)
 		users := m{"subject": m{"type": "user", "id": "ignored"}, "action": m{"name": "message.send"}, "resource": tenant}
 		for _, limit := range []int{1, 2, 100} {
-			got := e.found(t, "subject", users, limit)
+			got := e.searchAll(t, "subject", users, limit)
 			slices.Sort(got)
 			if !slices.Equal(got, senders) {
 				t.Errorf("pages of %d find %q, want %q", limit, got, senders)
@@ -366,24 +367,24 @@ func TestSearches(t *testing.T) {
 		}
 		key, _ := d.newKey(t, acme.Owner, nil)
 		_, _ = d.newKey(t, acme.Owner, m{"name": "Other", "permissions": []string{"user.read"}})
-		if got := e.found(t, "subject", m{"subject": m{"type": "key"}, "action": m{"name": "report.read"}, "resource": tenant}, 1); !slices.Equal(got, []string{key}) {
+		if got := e.searchAll(t, "subject", m{"subject": m{"type": "key"}, "action": m{"name": "report.read"}, "resource": tenant}, 1); !slices.Equal(got, []string{key}) {
 			t.Errorf("the keys %q, want %s", got, key)
 		}
 
 		d.addMember(t, globex, viewer, "USER")
 		tenants := m{"subject": entity("user", viewer.ID), "action": m{"name": "message.send"}, "resource": m{"type": "tenant"}}
-		if got := e.found(t, "resource", tenants, 1); !slices.Equal(got, []string{globex.ID}) {
-			t.Errorf("the VIEWER sends in %q, want %s", got, globex.ID)
+		if got := e.searchAll(t, "resource", tenants, 1); !slices.Equal(got, []string{globex.ID}) {
+			t.Errorf("the VIEWER may send in %q, want %s", got, globex.ID)
 		}
 		tenants["action"] = m{"name": "message.read"}
-		if got := e.found(t, "resource", tenants, 1); len(got) != 2 {
-			t.Errorf("the VIEWER reads in %q, want both", got)
+		if got := e.searchAll(t, "resource", tenants, 1); len(got) != 2 {
+			t.Errorf("the VIEWER may read in %q, want both", got)
 		}
-		if got := narrow.found(t, "resource", tenants, 1); !slices.Equal(got, []string{globex.ID}) {
-			t.Errorf("a limited service finds %q, want %s", got, globex.ID)
+		if got := forGlobex.searchAll(t, "resource", tenants, 1); !slices.Equal(got, []string{globex.ID}) {
+			t.Errorf("a service of one tenant finds %q, want %s", got, globex.ID)
 		}
 		actions := m{"subject": memberOf(acme.ID, viewer), "resource": tenant}
-		if got := e.found(t, "action", actions, 2); !slices.Equal(got, []string{"message.read", "report.read", "tenant.read", "user.read"}) {
+		if got := e.searchAll(t, "action", actions, 2); !slices.Equal(got, []string{"message.read", "report.read", "tenant.read", "user.read"}) {
 			t.Errorf("a VIEWER may %q", got)
 		}
 
@@ -396,12 +397,12 @@ func TestSearches(t *testing.T) {
 			"action":   {{"subject": entity("user", "usr_x"), "resource": tenant}, {"subject": entity("user", viewer.ID), "resource": tenant}, {"subject": memberOf(acme.ID, viewer), "resource": entity("tenant", globex.ID)}},
 		} {
 			for _, body := range bodies {
-				if got := e.found(t, what, body, 10); len(got) != 0 {
+				if got := e.searchAll(t, what, body, 10); len(got) != 0 {
 					t.Errorf("%s %v finds %q", what, body, got)
 				}
 			}
 		}
-		if got := narrow.found(t, "subject", users, 10); len(got) != 0 {
+		if got := forGlobex.searchAll(t, "subject", users, 10); len(got) != 0 {
 			t.Errorf("a service of another tenant finds %q", got)
 		}
 		for _, page := range []m{{"limit": 0}, {"limit": -1}} {
@@ -443,11 +444,11 @@ func TestSearchOfManySubjects(t *testing.T) {
 		if first.at("page.count") != 0.0 || first.text("page.next_token") == "" {
 			t.Errorf("after %d rows without a result: %s", people, first.body)
 		}
-		if got := e.found(t, "subject", search, 100); !slices.Equal(got, []string{acme.Owner.ID}) {
+		if got := e.searchAll(t, "subject", search, 100); !slices.Equal(got, []string{acme.Owner.ID}) {
 			t.Errorf("it finds %q, want the OWNER", got)
 		}
 		search["action"] = m{"name": "message.read"}
-		if got := e.found(t, "subject", search, 1000); len(got) != people+1 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != people+1 {
+		if got := e.searchAll(t, "subject", search, 1000); len(got) != people+1 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != people+1 {
 			t.Errorf("it finds %d, want each of %d once", len(got), people+1)
 		}
 	})
@@ -482,7 +483,7 @@ func TestAuthzenMetadata(t *testing.T) {
 	}, doorwardtest.BaseURL("https://door.example/platform"))
 }
 
-// A fault is 503, never a refusal.
+// A fault of the database is answered 503, never with a decision.
 func TestEvaluationFault(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "doorward.db")
@@ -581,14 +582,14 @@ func TestEvaluationUnderPolicies(t *testing.T) {
 			refusedBy("hours", with("user.read", m{"time": at}))
 		}
 		search := with("report.read", m{"ip": "192.0.2.7"})
-		if got := e.found(t, "subject", search, 10); !slices.Equal(got, []string{acme.Owner.ID}) {
+		if got := e.searchAll(t, "subject", search, 10); !slices.Equal(got, []string{acme.Owner.ID}) {
 			t.Errorf("in the office %q are found", got)
 		}
 		search["context"] = m{}
-		if got := e.found(t, "subject", search, 10); len(got) != 0 {
+		if got := e.searchAll(t, "subject", search, 10); len(got) != 0 {
 			t.Errorf("outside %q are found", got)
 		}
-		if got := e.found(t, "action", m{"subject": owner, "resource": m{"type": "invoice", "id": "inv_1", "properties": m{"amount": 5}}}, 10); !slices.Equal(got, []string{"invoice.approve"}) {
+		if got := e.searchAll(t, "action", m{"subject": owner, "resource": m{"type": "invoice", "id": "inv_1", "properties": m{"amount": 5}}}, 10); !slices.Equal(got, []string{"invoice.approve"}) {
 			t.Errorf("on an invoice the OWNER may %q", got)
 		}
 	})
@@ -623,30 +624,30 @@ func TestEvaluationAgrees(t *testing.T) {
 				actions = append(actions, string(v.Action))
 			}
 		}
-		// Random policies may refuse too little: then there are more rounds.
+		// More rounds are run while the random policies have refused too little.
 		seen, byPolicy, enough := map[bool]int{}, 0, rounds*size/50
 		for round := 0; round < rounds || byPolicy < enough && round < 4*rounds; round++ {
-			text, ofSessions := "", false
+			text, readsSession := "", false
 			if round%4 > 0 {
-				text, ofSessions = randomPolicies(r, actions)
+				text, readsSession = randomPolicies(r, actions)
 			}
 			d.send(t, "PUT /api/v2/policy", m{"text": text}, owner, with("If-Match", "*")).ok(http.StatusOK)
 			var items, named, presented []m
 			here := m{"ip": "127.0.0.1"}
 			for range size {
 				action := actions[r.IntN(len(actions))]
-				var subject, same m
+				var subject, byCredential m
 				var credential string
 				if n := r.IntN(len(people) + len(keys)); n < len(people) {
 					subject, credential = entity("user", people[n].ID), people[n].Token()
-					same = entity("session", credential)
+					byCredential = entity("session", credential)
 				} else {
 					subject, credential = entity("key", ids[n-len(people)]), keys[n-len(people)]
-					same = subject
+					byCredential = subject
 				}
 				items = append(items, m{"credential": credential, "action": action, "context": here})
 				named = append(named, m{"subject": subject, "action": m{"name": action}})
-				presented = append(presented, m{"subject": same, "action": m{"name": action}})
+				presented = append(presented, m{"subject": byCredential, "action": m{"name": action}})
 			}
 			introspected := d.send(t, "POST /api/v2/access/introspect", m{"items": items}, operator).ok(http.StatusOK).at("items").([]any)
 			tenant := entity("tenant", acme.ID)
@@ -654,7 +655,7 @@ func TestEvaluationAgrees(t *testing.T) {
 			byToken := d.send(t, evaluationsPath, m{"resource": tenant, "context": here, "evaluations": presented}, e.key).ok(http.StatusOK).at("evaluations").([]any)
 			for i, item := range items {
 				allowed := introspected[i].(m)["allowed"].(bool)
-				checked := d.get(t, "/api/v2/access/check?action="+item["action"].(string), item["credential"].(string)) == http.StatusOK
+				checked := d.getStatus(t, "/api/v2/access/check?action="+item["action"].(string), item["credential"].(string)) == http.StatusOK
 				explained := d.send(t, "POST /api/v2/access/explain", item, owner).ok(http.StatusOK)
 				seen[allowed]++
 				if byToken[i].(m)["decision"] != allowed || checked != allowed || explained.at("allowed") != allowed {
@@ -667,7 +668,7 @@ func TestEvaluationAgrees(t *testing.T) {
 						t.Errorf("%v is refused by %v; explained: %s", named[i], id, because)
 					}
 				}
-				if ofSessions {
+				if readsSession {
 					continue // a user given by id has no session
 				}
 				subject := named[i]["subject"].(m)
@@ -683,9 +684,9 @@ func TestEvaluationAgrees(t *testing.T) {
 	})
 }
 
-// randomPolicies returns the text of policies, and whether they read what only sessions have
-// (aal, authAge).
-func randomPolicies(r *rand.Rand, actions []string) (text string, ofSessions bool) {
+// randomPolicies returns the text of policies, and whether they read aal or authAge, which only
+// sessions have.
+func randomPolicies(r *rand.Rand, actions []string) (text string, readsSession bool) {
 	principals := []string{"principal", `principal in Role::"USER"`, `principal in Role::"ADMIN"`, `principal in Role::"READERS"`, "principal is User", "principal is Key"}
 	conditions := []string{
 		"", `when { context.ip == ip("127.0.0.1") }`, `unless { context.ip.isInRange(ip("192.0.2.0/24")) }`, `when { context.kind == "key" }`,
@@ -706,14 +707,15 @@ func randomPolicies(r *rand.Rand, actions []string) (text string, ofSessions boo
 		if condition == "" && action == "action" { // would refuse everything too often
 			condition = conditions[1+r.IntN(len(conditions)-1)]
 		}
-		ofSessions = ofSessions || strings.Contains(condition, "aal") || strings.Contains(condition, "authAge")
+		readsSession = readsSession || strings.Contains(condition, "aal") || strings.Contains(condition, "authAge")
 		text += fmt.Sprintf("@id(\"p%d\") forbid(%s, %s, resource) %s;\n", i, principals[r.IntN(len(principals))], action, condition)
 	}
-	return text, ofSessions
+	return text, readsSession
 }
 
-// get is a plain GET with a bearer credential; it returns the status.
-func (s *server) get(t *testing.T, path, credential string) int {
+// getStatus sends a GET with a bearer credential and returns the status. The answer is not
+// checked.
+func (s *server) getStatus(t *testing.T, path, credential string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
 	if err != nil {
@@ -728,7 +730,7 @@ func (s *server) get(t *testing.T, path, credential string) int {
 	return res.StatusCode
 }
 
-// What is revoked on one node is refused on every other one, once the call has returned.
+// What is revoked on one node is refused on every node once the call has returned.
 func TestEvaluationOnThreeNodes(t *testing.T) {
 	t.Parallel()
 	d := start(t, doorwardtest.Database(dbtest.Postgres(t)))

@@ -63,8 +63,7 @@ func TestLogoutByBearer(t *testing.T) {
 	})
 }
 
-// Pages ignore a bearer credential, and refuse one that comes with the cookie, as
-// all endpoints do.
+// Pages ignore a bearer credential.
 func TestPagesTakeTheCookieOnly(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -74,13 +73,13 @@ func TestPagesTakeTheCookieOnly(t *testing.T) {
 				t.Errorf("%s: %s by bearer, %s with nothing", path, byBearer, byNone)
 			}
 			if byCookie == byNone {
-				t.Errorf("%s is %s, whether signed in or not", path, byCookie)
+				t.Errorf("%s is %s both with and without a session", path, byCookie)
 			}
 		}
 	})
 }
 
-// pageStatus returns the status of a page and its redirect.
+// pageStatus returns the status of a page and where it redirects to.
 func pageStatus(t *testing.T, d *server, path string, opts ...opt) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.URL+path, nil)

@@ -22,21 +22,21 @@ func typed(contentType string) opt {
 // bodyEndpoint is an endpoint that takes a body.
 type bodyEndpoint struct {
 	path       string // with a method in front, unless it is POST
-	wellFormed m      // a body whose values are refused
-	who        string // "owner", "operator" or "" for nobody
+	wellFormed m      // a body that is refused, but not for its form
+	who        string // "owner", "operator", or "" for no credential
 }
 
 // route returns the method and path of the endpoint.
-func (k bodyEndpoint) route() string {
-	if strings.Contains(k.path, " ") {
-		return k.path
+func (e bodyEndpoint) route() string {
+	if strings.Contains(e.path, " ") {
+		return e.path
 	}
-	return "POST " + k.path
+	return "POST " + e.path
 }
 
-// bodyEndpoints are the endpoints that take a body, but for those of TestLargeBodies, the logo
-// and introspection, which web/edge tests. Every well-formed body is refused with a code other
-// than invalid_body, so that a malformed one gets a different answer.
+// bodyEndpoints are the endpoints that take a JSON body, except PUT of policies and models (see
+// TestLargeBodies), introspection (see web/edge) and AuthZEN. Every well-formed body is refused
+// with a code other than invalid_body, so that a malformed one gets a different answer.
 var bodyEndpoints = []bodyEndpoint{
 	{"/api/v2/auth/invite", m{"email": "x@acme.example", "role": "NONE", "name": "X", "expiresInDays": 99, "locale": "en"}, "owner"},
 	{"/api/v2/auth/complete-registration", m{"token": forged, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, ""},
@@ -105,18 +105,18 @@ func TestLargeBodies(t *testing.T) {
 }
 
 // onBodyEndpoints runs a test for each endpoint, with a well-formed body as text.
-func onBodyEndpoints(t *testing.T, test func(t *testing.T, good string, post func(t *testing.T, body any, opts ...opt) answer, k bodyEndpoint)) {
+func onBodyEndpoints(t *testing.T, test func(t *testing.T, good string, post func(t *testing.T, body any, opts ...opt) answer, e bodyEndpoint)) {
 	t.Helper()
 	onSQLite(t, func(t *testing.T, d *server) {
 		who := map[string]opt{
 			"owner": as(d.Tenant("Acme").Owner.Token()), "operator": bearer(d.operatorKey(t)), "": func(*http.Request) {},
 		}
-		for _, k := range bodyEndpoints {
-			good, _ := encode(t, k.wellFormed)
+		for _, e := range bodyEndpoints {
+			good, _ := encode(t, e.wellFormed)
 			test(t, strings.TrimSpace(good), func(t *testing.T, body any, opts ...opt) answer {
 				t.Helper()
-				return d.send(t, k.route(), body, append(opts, who[k.who])...)
-			}, k)
+				return d.send(t, e.route(), body, append(opts, who[e.who])...)
+			}, e)
 		}
 	})
 }
@@ -126,20 +126,20 @@ func quoted(s string) string { return fmt.Sprintf("%q", s) }
 
 // hostileTo returns bodies that are malformed for any endpoint, made from a well-formed one
 // and keyed by their defect.
-func hostileTo(k bodyEndpoint, good string) map[string]string {
-	name := slices.Sorted(maps.Keys(k.wellFormed))[0]
+func hostileTo(e bodyEndpoint, good string) map[string]string {
+	name := slices.Sorted(maps.Keys(e.wellFormed))[0]
 	inner := unwrapped(good)
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	return map[string]string{
 		"nothing": "", "blanks": " \t\r\n", "null": "null", "true": "true", "a number": "7", "a string": quoted(good),
-		"an array": "[]", "an array of it": "[" + good + "]", "a bare word": name, "a brace": "{", "two braces closed": good + "}",
+		"an array": "[]", "an array of the object": "[" + good + "]", "a bare word": name, "a brace": "{", "a brace too many": good + "}",
 		"cut short": good[:len(good)-1], "cut in the middle": good[:len(good)/2], "a comma at the end": "{" + inner + ",}",
 		"a comma first": "{," + inner + "}", "single quotes": strings.ReplaceAll(good, `"`, `'`), "names without quotes": "{" + name + ":1}",
 		"trailing text": good + "x", "a second object": good + good, "a second object on its own line": good + "\n" + good,
-		"a comment": "/* */" + good, "a comment behind": good + "//", "a byte order mark": "\ufeff" + good,
-		"UTF-16": utf16(good), "NUL before": "\x00" + good, "NUL behind": good + "\x00", "NUL in a name": `{"a\u0000":1,` + inner + "}",
+		"a comment": "/* */" + good, "a comment after it": good + "//", "a byte order mark": "\ufeff" + good,
+		"UTF-16": utf16(good), "NUL before": "\x00" + good, "NUL after": good + "\x00", "NUL in a name": `{"a\u0000":1,` + inner + "}",
 		"a name twice":           "{" + quoted(name) + `:"x",` + inner + "}",
-		"a name twice, behind":   "{" + inner + "," + quoted(name) + `:"x"}`,
+		"a name twice, last":     "{" + inner + "," + quoted(name) + `:"x"}`,
 		"a name twice, escaped":  "{" + inner + `,"\u00` + fmt.Sprintf("%02x", name[0]) + name[1:] + `":"x"}`,
 		"a name in capitals":     "{" + inner + "," + quoted(strings.ToUpper(name)) + `:"x"}`,
 		"names in capitals only": strings.ReplaceAll(good, quoted(name), quoted(strings.ToUpper(name))),
@@ -148,14 +148,14 @@ func hostileTo(k bodyEndpoint, good string) map[string]string {
 		// Equal to token when case is folded.
 		"token with the Kelvin sign (U+212A) for k": "{" + inner + `,"to` + "\u212a" + `en":"x"}`,
 		"an unknown name": "{" + inner + `,"unknown":"x"}`, "an empty name": "{" + inner + `,"":"x"}`,
-		"a prototype": "{" + inner + `,"__proto__":{"role":"OWNER"}}`, "a permission": "{" + inner + `,"permissions":["x"]}`,
+		"a prototype": "{" + inner + `,"__proto__":{"role":"OWNER"}}`, "permissions": "{" + inner + `,"permissions":["x"]}`,
 		"an unknown name that is null": "{" + inner + `,"unknown":null}`, "33 levels": "{" + inner + `,"x":` + deep(32) + "}",
 		"1000 levels": "{" + inner + `,"x":` + deep(1000) + "}", "10000 levels open": `{"x":` + strings.Repeat("[", 10000),
 		"10000 objects open": strings.Repeat(`{"x":`, 10000), "a lone surrogate": "{" + inner + `,"x":"\ud800"}`,
 		"a reversed pair": "{" + inner + `,"x":"\udc00\ud800"}`, "a bad escape": "{" + inner + `,"x":"\x41"}`,
 		"a raw line break": "{" + inner + ",\"x\":\"a\nb\"}", "invalid UTF-8": "{" + inner + ",\"x\":\"\xff\"}",
 		"overlong UTF-8": "{" + inner + ",\"x\":\"\xc0\x80\"}", "not a number": "{" + inner + `,"x":NaN}`, "infinity": "{" + inner + `,"x":Infinity}`,
-		"a leading zero": "{" + inner + `,"x":01}`, "hexadecimal": "{" + inner + `,"x":0x1}`, "a form": "email=a&password=b", "XML": "<a/>",
+		"a leading zero": "{" + inner + `,"x":01}`, "hexadecimal": "{" + inner + `,"x":0x1}`, "form data": "email=a&password=b", "XML": "<a/>",
 		"multipart": "--x\r\n\r\n--x--",
 	}
 }
@@ -173,9 +173,9 @@ func utf16(s string) string {
 	return out.String()
 }
 
-// wrongValues replace a string or an integer.
+// wrongValues are malformed, or of a wrong type, for a member that is a string or an integer.
 var wrongValues = map[string]string{
-	"null": "null", "true": "true", "false": "false", "an array": "[]", "an array of it": `["x"]`, "an object": "{}",
+	"null": "null", "true": "true", "false": "false", "an array": "[]", "an array of strings": `["x"]`, "an object": "{}",
 	"a number with a fraction": "1.5", "an exponent": "1e1", "nested": `{"$ne":""}`, "a lone surrogate": `"\ud800"`,
 	"invalid UTF-8": "\"\xff\"", "an escaped NUL": `"a\u0000b"`, "a raw NUL": "\"a\x00b\"", "a raw line break": "\"a\nb\"",
 }
@@ -191,21 +191,21 @@ const (
 var needNoBody = []string{rotateAbsent, hookRotateAbsent, replayAbsent, "/api/v2/auth/factors/passkey/begin", "/api/v2/auth/factors/totp"}
 
 func TestHostileBodies(t *testing.T) {
-	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
-		for what, body := range hostileTo(k, good) {
-			if body == "" && slices.Contains(needNoBody, k.path) {
+	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, e bodyEndpoint) {
+		for what, body := range hostileTo(e, good) {
+			if body == "" && slices.Contains(needNoBody, e.path) {
 				continue
 			}
 			if a := post(t, body); a.status != http.StatusBadRequest || a.text("code") != "invalid_body" {
-				t.Errorf("%s with %s: %d %s", k.path, what, a.status, a.body)
+				t.Errorf("%s with %s: %d %s", e.path, what, a.status, a.body)
 			}
 		}
 	})
 }
 
 func TestWrongTypesOfValues(t *testing.T) {
-	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
-		for name, value := range k.wellFormed {
+	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, e bodyEndpoint) {
+		for name, value := range e.wellFormed {
 			wrong := maps.Clone(wrongValues)
 			switch value.(type) {
 			case string:
@@ -225,7 +225,7 @@ func TestWrongTypesOfValues(t *testing.T) {
 				wrong["a string"], wrong["an object with a member"] = `"7"`, `{"x":1}`
 			case []string:
 				delete(wrong, "an array")
-				wrong["a string"], wrong["an array of numbers"], wrong["an array of it"] = `"7"`, `[7]`, `[["x"]]`
+				wrong["a string"], wrong["an array of numbers"], wrong["an array of strings"] = `"7"`, `[7]`, `[["x"]]`
 			default:
 				wrong["a string"], wrong["a whole number with a fraction"] = `"7"`, "7.0"
 			}
@@ -234,22 +234,22 @@ func TestWrongTypesOfValues(t *testing.T) {
 			for what, replacement := range wrong {
 				a := post(t, strings.Replace(good, old, quoted(name)+":"+replacement, 1))
 				if a.status != http.StatusBadRequest || a.text("code") != "invalid_body" {
-					t.Errorf("%s with %s as %s: %d %s", k.path, what, name, a.status, a.body)
+					t.Errorf("%s with %s as %s: %d %s", e.path, what, name, a.status, a.body)
 				}
 			}
 		}
 	})
 }
 
-// The strict parser accepts a good body in every valid notation.
+// The strict parser accepts blanks, escapes, and a body of just 64 KiB.
 func TestGoodBodiesAreWellFormed(t *testing.T) {
-	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
+	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, e bodyEndpoint) {
 		padded := " \t\r\n" + strings.ReplaceAll(good, ":", " :\n ") + "\r\n"
 		escaped := good[:2] + fmt.Sprintf(`\u%04x`, good[2]) + good[3:] // the first letter of the first name
 		full := good + strings.Repeat(" ", 64<<10-len(good))
 		for _, body := range []string{good, padded, escaped, full} {
 			if a := post(t, body); a.status < 401 || a.status > 429 || a.status == http.StatusRequestEntityTooLarge {
-				t.Errorf("%s with %.200s: %d %s", k.path, body, a.status, a.body)
+				t.Errorf("%s with %.200s: %d %s", e.path, body, a.status, a.body)
 			}
 		}
 	})
@@ -257,17 +257,17 @@ func TestGoodBodiesAreWellFormed(t *testing.T) {
 
 // A missing or empty member is a validation fault, not a malformed body.
 func TestMissingMembers(t *testing.T) {
-	onBodyEndpoints(t, func(t *testing.T, _ string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
+	onBodyEndpoints(t, func(t *testing.T, _ string, post func(*testing.T, any, ...opt) answer, e bodyEndpoint) {
 		empty := m{}
-		for name, value := range k.wellFormed {
+		for name, value := range e.wellFormed {
 			if _, isText := value.(string); isText {
 				empty[name] = ""
 			}
 		}
-		if strings.HasPrefix(k.path, "PATCH ") { // has no required members
+		if strings.HasPrefix(e.path, "PATCH ") { // has no required members
 			return
 		}
-		switch k.path {
+		switch e.path {
 		case "/api/v2/auth/invite/bulk":
 			post(t, m{}).invalid("/invitations", "out_of_range")
 			return
@@ -290,7 +290,7 @@ func TestMissingMembers(t *testing.T) {
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
 			"/api/v2/api-keys": {"/name", "/permissions"}, "/api/v2/roles": {"/name", "/permissions"}, "/api/v2/webhooks": {"/url", "/events"}, "report-key": {"/key"}, "login/second": {"/challenge", "/code"}, "passkey/finish": {"/challenge", "/credential"}, "factors/reset": {"/token", "/password"}, "token": {"/audience"}, "/api/v2/access/explain": {"/userId", "/action"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"}, "DELETE /api/v2/auth/account": {"/confirm"},
-		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
+		}[strings.TrimPrefix(e.path, "/api/v2/auth/")]
 		var want []string
 		for _, pointer := range required {
 			want = append(want, pointer, "required")
@@ -306,7 +306,7 @@ func TestMissingMembers(t *testing.T) {
 }
 
 func TestMediaTypes(t *testing.T) {
-	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
+	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, e bodyEndpoint) {
 		for _, ok := range []string{"application/json", "Application/JSON", "application/json; charset=utf-8", "application/json;charset=UTF-8", `application/json; charset="utf-8"`} {
 			post(t, "{", typed(ok)).fails(http.StatusBadRequest, "invalid_body")
 		}
@@ -317,7 +317,7 @@ func TestMediaTypes(t *testing.T) {
 		} {
 			a := post(t, good, typed(bad)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 			if detail := a.text("detail"); !strings.Contains(detail, "application/json") || strings.Contains(detail, "logo") {
-				t.Errorf("%s as %s: %s", k.route(), bad, detail)
+				t.Errorf("%s as %s: %s", e.route(), bad, detail)
 			}
 			post(t, "", typed(bad)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		}
@@ -328,15 +328,15 @@ func TestMediaTypes(t *testing.T) {
 			post(t, good, with("Content-Encoding", encoding)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 			post(t, nil, with("Content-Encoding", encoding)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		}
-		if !slices.Contains(needNoBody, k.path) {
+		if !slices.Contains(needNoBody, e.path) {
 			post(t, nil).fails(http.StatusBadRequest, "invalid_body")
 		}
 	})
 }
 
 func TestBodySizes(t *testing.T) {
-	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k bodyEndpoint) {
-		if k.path == planPath {
+	onBodyEndpoints(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, e bodyEndpoint) {
+		if e.path == planPath {
 			return // TestLargeBodies
 		}
 		chunked := func(r *http.Request) { r.ContentLength = -1 }
@@ -383,8 +383,8 @@ func TestBodyCutOff(t *testing.T) {
 	})
 }
 
-// The wait for a slow body is limited to the time for an answer, also if the handler
-// doesn't read the body: net/http drains an unread body before the answer is sent.
+// A body that stalls delays no answer beyond answersWithin, also if the handler doesn't read
+// it: net/http drains an unread body before the answer is sent.
 func TestBodyTooSlow(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		d.send(t, "GET /openapi.json", nil).ok(http.StatusOK) // making it, at the first request, takes the race detector seconds
@@ -407,8 +407,8 @@ func TestBodyTooSlow(t *testing.T) {
 	})
 }
 
-// stallBody sends a request with only the first byte of its body, and wants the status in
-// time.
+// stallBody sends a request with only the first byte of its body, and requires the status
+// within answersWithin.
 func (s *server) stallBody(t *testing.T, route string, want int) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {

@@ -28,10 +28,10 @@ func tokenCanary(name string) string {
 	return (strings.ReplaceAll(name, " ", "-") + "Canary" + strings.Repeat("7", 43))[:43]
 }
 
-// TestNoEndpointLeaksASecret calls every operation as every kind of caller, with
+// TestNoEndpointLeaksASecret calls every operation with several kinds of credentials, with
 // secrets where they belong and where people put them by mistake. No answer, metric, trace,
-// stored row or log line at any level has one. Nor do they have the password of a mail
-// server that can't be reached.
+// stored row or log line at any level contains a secret, but for a session's own cookie and the
+// path that an error names. The same holds for the password of an unreachable mail server.
 func TestNoEndpointLeaksASecret(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
@@ -71,11 +71,11 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 	if requests < 7*30 {
 		t.Errorf("only %d requests: the document may be misread", requests)
 	}
-	metrics, rows := d.metrics(t), stored(t, file)
+	metrics, rows := d.metrics(t), databaseContent(t, file)
 	d.Stop() // flushes the last spans
-	d.requireAbsent(t, secrets, map[string]string{"the log": log.String(), "the metrics": metrics, "the database": rows, "the traces": collector.Raw()})
+	requireAbsent(t, secrets, map[string]string{"the log": log.String(), "the metrics": metrics, "the database": rows, "the traces": collector.Raw()})
 	if len(collector.Named("POST /api/v2/auth/login")) == 0 || len(collector.Named("mail.send")) == 0 || !strings.Contains(metrics, `doorward_trace_spans_total{result="lost"} 0`) {
-		t.Error("looked in the wrong place: there is no login, or no mail, in the traces, or some were lost")
+		t.Error("the traces are incomplete: they have no login or no mail, or spans were lost")
 	}
 	unsent := start(t, collected, func(c *node.Config) {
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -83,18 +83,19 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 	unsent.queueFailingMail(t, log)
 	metrics = unsent.metrics(t)
 	unsent.Stop()
-	d.requireAbsent(t, []string{canary("smtp")}, map[string]string{"the log": log.String(), "the metrics": metrics, "the traces": collector.Raw()})
+	requireAbsent(t, []string{canary("smtp")}, map[string]string{"the log": log.String(), "the metrics": metrics, "the traces": collector.Raw()})
 }
 
 var parameterInPath = regexp.MustCompile(`\{\w+\}`)
 
-// mayRepeat reports whether the secret is the session's, and only its cookie repeats it.
+// mayRepeat reports whether the secret is the session's token, and a cookie repeats it but not
+// the body.
 func mayRepeat(a answer, secret, session string) bool {
 	return secret == session && !strings.Contains(string(a.body), secret) && strings.Contains(strings.Join(a.cookies(), "\n"), secret)
 }
 
-// answerRepeats reports whether headers or body contain the secret. Secrets in the path may
-// be repeated, since an error names its path.
+// answerRepeats reports whether headers or body contain the secret. One in the path doesn't
+// count, since an error names its path.
 func answerRepeats(a answer, secret string) bool {
 	if strings.HasPrefix(secret, "path") {
 		return false
@@ -161,8 +162,8 @@ func (c *canaries) value(name string, s *openapi3.Schema) any {
 	return "x"
 }
 
-// requireAbsent fails for every secret that it finds, and for texts too short to be right.
-func (s *server) requireAbsent(t *testing.T, secrets []string, in map[string]string) {
+// requireAbsent requires that no text contains a secret, and that each has at least 1000 bytes.
+func requireAbsent(t *testing.T, secrets []string, in map[string]string) {
 	t.Helper()
 	for where, text := range in {
 		if len(text) < 1000 {

@@ -119,8 +119,8 @@ func TestCertificationErrors(t *testing.T) {
 	})
 }
 
-// decideAll sends evaluations and checks their number, order, form and, unless want is
-// nil, values.
+// decideAll sends evaluations and checks the number and form of the decisions, and each value
+// unless nil is wanted.
 func (c certified) decideAll(t *testing.T, section string, body m, want ...any) {
 	t.Helper()
 	a := c.send(t, evaluationsPath, body, c.key).ok(http.StatusOK)
@@ -156,7 +156,7 @@ func TestCertificationBatch(t *testing.T) {
 	})
 }
 
-// finds searches and checks that the results are of the type sought, and which they are.
+// finds sends a search and checks the results and their type.
 func (c certified) finds(t *testing.T, section, what string, body m, want ...string) {
 	t.Helper()
 	a := c.send(t, searchPath+what, body, c.key).ok(http.StatusOK)

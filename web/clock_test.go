@@ -9,11 +9,10 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// The wall clock of a server jumps: a time server corrects it, an operator
-// mistypes, a machine wakes. Wall-clock limits follow the jump, all others stay, and
-// no request gets a server fault.
+// These tests move a server's wall clock, as a time server's correction or a machine that wakes
+// does. Expiry follows the clock, revocation doesn't, and no request gets a server fault.
 
-// TestClockJumpsForward: a jump is as if that time had passed.
+// TestClockJumpsForward: after a jump, sessions expire as if that time had passed.
 func TestClockJumpsForward(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -50,11 +49,11 @@ func TestClockJumpsBackward(t *testing.T) {
 			d.checkAccess(t, ended, http.StatusUnauthorized)
 		}
 		d.complete(t, code, password).ok(http.StatusOK)
-		d.mailArrives(t, acme.Owner, "later@acme.example")
+		d.requireMail(t, acme.Owner, "later@acme.example")
 		if _, faults, err := d.Node.App.Audit.Verify(t.Context(), acme.ID); err != nil || len(faults) > 0 {
 			t.Errorf("the trail: %v %v", faults, err)
 		}
-		d.clock.advance(27*time.Hour + 31*time.Minute + 25*time.Hour) // right again, and a day later
+		d.clock.advance(27*time.Hour + 31*time.Minute + 25*time.Hour) // corrected, and 25 hours later
 		d.checkAccess(t, ann.Token(), http.StatusUnauthorized)
 	})
 }
@@ -65,8 +64,8 @@ func (s *server) checkAccess(t *testing.T, token string, want int) {
 	s.send(t, "GET /api/v2/access/check?action=message.read", nil, as(token)).ok(want)
 }
 
-// mailArrives invites and waits for the mail.
-func (s *server) mailArrives(t *testing.T, by *doorwardtest.Person, to string) {
+// requireMail sends an invitation and requires that its mail arrives.
+func (s *server) requireMail(t *testing.T, by *doorwardtest.Person, to string) {
 	t.Helper()
 	s.sendInvitation(t, by, to, "USER", 3)
 	s.code(t, to)

@@ -49,8 +49,8 @@ func TestCompleteRegistration(t *testing.T) {
 	})
 }
 
-// Each reason for a refusal, in the order of the checks. The token stays valid after
-// each.
+// The form is checked first, then the token, then the values. The token stays valid after a
+// refusal.
 func TestCompleteRegistrationRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -81,7 +81,7 @@ func TestInvitationExpiry(t *testing.T) {
 	})
 }
 
-// An invitation never touches the password of an account that exists.
+// An invitation never changes the password of an account that exists.
 func TestCompleteRegistrationForAccounts(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -177,16 +177,16 @@ var passwordRules = map[string]string{
 	strings.Repeat(" ", 11) + "\u0378":      "",           // unassigned: a later Unicode version may define it
 }
 
-// wayToSet is one of the three ways to set a password.
-type wayToSet func(candidate string) answer
+// passwordSetter tries to set a password. It can be called again after a refusal.
+type passwordSetter func(candidate string) answer
 
-// ways returns the three ways to set a password, for people whose names forbid the same
-// words. Each can be used again after a refusal, and the others also after a success:
-// complete(n) invites another person.
-func (s *server) ways(t *testing.T) (complete func(n int) wayToSet, others map[string]wayToSet) {
+// passwordSetters returns the three ways to set a password, for people named as in
+// passwordRules. complete(n) invites the n-th person, whose registration succeeds once. change
+// and reset are of one person and can succeed again and again.
+func (s *server) passwordSetters(t *testing.T) (complete func(n int) passwordSetter, change, reset passwordSetter) {
 	t.Helper()
 	tenant := s.Tenant("Müller & Söhne")
-	complete = func(n int) wayToSet {
+	complete = func(n int) passwordSetter {
 		email := "ann.lee@lakeside.example" + strings.Repeat("x", n)
 		s.send(t, invitePath, m{"email": email, "role": "USER", "name": "Ann Leeds"}, as(tenant.Owner.Token())).ok(http.StatusCreated)
 		code := s.code(t, email)
@@ -194,45 +194,45 @@ func (s *server) ways(t *testing.T) (complete func(n int) wayToSet, others map[s
 	}
 	complete(0)(password).ok(http.StatusOK)
 	current, token := password, s.token(t, "ann.lee@lakeside.example")
-	change := func(candidate string) answer {
+	change = func(candidate string) answer {
 		a := s.send(t, "POST /api/v2/auth/change-password", m{"currentPassword": current, "password": candidate, "confirmPassword": candidate}, as(token))
 		if a.status == http.StatusNoContent {
 			current = candidate
 		}
 		return a
 	}
-	reset := func(candidate string) answer {
+	reset = func(candidate string) answer {
 		s.Advance(20 * time.Minute) // the limit is three mails an hour
 		s.send(t, "POST /api/v2/auth/forgot-password", m{"email": "ann.lee@lakeside.example"}).ok(http.StatusAccepted)
 		return s.reset(t, s.code(t, "ann.lee@lakeside.example"), candidate)
 	}
-	return complete, map[string]wayToSet{"change": change, "reset": reset}
+	return complete, change, reset
 }
 
 func TestPasswordRules(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		complete, others := d.ways(t)
+		complete, change, reset := d.passwordSetters(t)
 		n := 1
 		pending := complete(n)
 		for candidate, fault := range passwordRules {
 			if fault != "" {
 				pending(candidate).invalid("/password", fault)
-				others["change"](candidate).invalid("/password", fault)
+				change(candidate).invalid("/password", fault)
 				continue
 			}
 			pending(candidate).ok(http.StatusOK)
 			d.login(t, "ann.lee@lakeside.example"+strings.Repeat("x", n), candidate).ok(http.StatusOK)
-			others["change"](candidate).ok(http.StatusNoContent)
+			change(candidate).ok(http.StatusNoContent)
 			d.login(t, "ann.lee@lakeside.example", candidate).ok(http.StatusOK)
 			n++
 			pending = complete(n)
 		}
 		for candidate, fault := range passwordRules {
 			if fault != "" {
-				others["reset"](candidate).invalid("/password", fault)
+				reset(candidate).invalid("/password", fault)
 				continue
 			}
-			others["reset"](candidate).ok(http.StatusNoContent)
+			reset(candidate).ok(http.StatusNoContent)
 			d.login(t, "ann.lee@lakeside.example", candidate).ok(http.StatusOK)
 		}
 	})

@@ -145,7 +145,7 @@ func secrets(req *http.Request, sent string) (all []string) {
 	return all
 }
 
-// endpoints are the methods of the API by path. IDs are examples.
+// endpoints are the methods of the API by path, with ids of nothing that exists.
 var endpoints = map[string][]string{
 	"/api/v2/auth/invite":                 {"POST"},
 	"/api/v2/auth/complete-registration":  {"POST"},
@@ -345,8 +345,8 @@ func TestRequestID(t *testing.T) {
 	})
 }
 
-// The Accept header has no effect, nor have unknown query parameters except on lists.
-func TestIgnored(t *testing.T) {
+// An Accept header is ignored, and so are unknown query parameters of most endpoints.
+func TestAcceptAndUnknownParametersAreIgnored(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		want := d.send(t, "GET /api/v2/tenant", nil, as(owner.Token())).ok(http.StatusOK)
@@ -386,7 +386,7 @@ func TestBasePath(t *testing.T) {
 	}, doorwardtest.BaseURL("http://localhost:9999/platform"))
 }
 
-// Below a base path such as /api, which routes begin with too, both forms of a path are
+// A base path such as /api may also be the beginning of routes: paths with and without it are
 // answered.
 func TestBasePathLikeARoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -396,7 +396,7 @@ func TestBasePathLikeARoute(t *testing.T) {
 	}, doorwardtest.BaseURL("http://localhost:9999/api/"))
 }
 
-func TestOverTLS(t *testing.T) {
+func TestHTTPSBaseURL(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		a := d.login(t, owner.Email, password).ok(http.StatusOK)
@@ -414,7 +414,7 @@ func TestOverTLS(t *testing.T) {
 	}, doorwardtest.BaseURL("https://door.example"))
 }
 
-// Only loopback names get cookies without Secure.
+// Cookies lack Secure only with plain HTTP at a loopback name.
 func TestSecureCookies(t *testing.T) {
 	for base, secure := range map[string]bool{
 		"http://localhost": false, "http://127.0.0.1:8080": false, "http://[::1]:8080": false, "http://door.localhost": false,
@@ -433,7 +433,7 @@ func TestSecureCookies(t *testing.T) {
 	}
 }
 
-// cookieNamed is the Set-Cookie header for the name, or "".
+// cookieNamed returns the Set-Cookie header for the name, or "".
 func cookieNamed(a answer, name string) string {
 	for _, c := range a.cookies() {
 		if strings.HasPrefix(c, name+"=") {
@@ -443,7 +443,7 @@ func cookieNamed(a answer, name string) string {
 	return ""
 }
 
-// Browsers send an origin; a request without one isn't from a browser.
+// Sec-Fetch-Site decides or, without it, Origin. A request with neither isn't from a browser.
 func TestOrigins(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		own, err := url.Parse(d.base)
@@ -472,8 +472,7 @@ func TestOrigins(t *testing.T) {
 	})
 }
 
-// Every endpoint that changes something refuses other origins before all other
-// checks.
+// Every endpoint that changes something refuses other origins before it checks the body.
 func TestOtherOriginsEverywhere(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -482,8 +481,8 @@ func TestOtherOriginsEverywhere(t *testing.T) {
 				if method == "GET" || method == "HEAD" {
 					continue
 				}
-				for _, elsewhere := range []opt{with("Origin", "https://evil.example"), with("Sec-Fetch-Site", "cross-site")} {
-					d.send(t, method+" "+path, "{", elsewhere, typed("text/plain"), as(owner.Token())).fails(http.StatusForbidden, "cross_origin")
+				for _, otherOrigin := range []opt{with("Origin", "https://evil.example"), with("Sec-Fetch-Site", "cross-site")} {
+					d.send(t, method+" "+path, "{", otherOrigin, typed("text/plain"), as(owner.Token())).fails(http.StatusForbidden, "cross_origin")
 				}
 			}
 		}

@@ -33,7 +33,7 @@ func testCookieName(t *testing.T, d *server, name string) {
 	for _, path := range []string{"GET /api/v2/auth/session", "GET /api/v2/access/check"} {
 		d.send(t, path, nil, cookie(name+"="+token)).ok(http.StatusOK)
 		d.send(t, path, nil, bearer(token)).ok(http.StatusOK)
-		d.send(t, path, nil, cookie(name+"="+token), as(forged)).ok(http.StatusOK) // another application's
+		d.send(t, path, nil, cookie(name+"="+token), as(forged)).ok(http.StatusOK) // a cookie of another application
 		for _, other := range []string{"JSESSIONID", strings.ToLower(name) + "x", "x" + name, strings.ToUpper(name), name[:len(name)-1]} {
 			d.send(t, path, nil, cookie(other+"="+token)).fails(http.StatusUnauthorized, "unauthenticated")
 		}
@@ -41,10 +41,10 @@ func testCookieName(t *testing.T, d *server, name string) {
 		d.send(t, path, nil, cookie(name+"="+token), cookie(name+"="+forged)).fails(http.StatusUnauthorized, "unauthenticated")
 	}
 	if got := pageStatus(t, d, "/account", cookie(name+"="+token)); !strings.HasPrefix(got, "200") {
-		t.Errorf("the account is %s", got)
+		t.Errorf("with the cookie the account page is %s", got)
 	}
 	if got := pageStatus(t, d, "/account", as(token)); strings.HasPrefix(got, "200") {
-		t.Errorf("the account with the default's name is %s", got)
+		t.Errorf("with the default cookie name the account page is %s", got)
 	}
 	document := d.send(t, "GET /openapi.json", nil)
 	if !strings.Contains(string(document.body), `"`+name+`"`) || strings.Contains(string(document.body), `"name": "JSESSIONID"`) || !strings.Contains(string(document.body), name+"=<token>") && !strings.Contains(string(document.body), name+`=\u003ctoken`) {

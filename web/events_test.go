@@ -188,7 +188,7 @@ var fieldMeanings = map[string]string{
 	"version":             "the number of the model, or of the policies, before and after",
 }
 
-// recordedWith returns an event with changes of the fields.
+// recordedWith returns an event of a success with changes of the fields.
 func recordedWith(action doorward.Action, target string, fields ...string) doorward.Event {
 	e := doorward.Event{Action: action, Outcome: doorward.Done, Target: doorward.Object{Type: target}}
 	for _, name := range fields {
@@ -197,17 +197,16 @@ func recordedWith(action doorward.Action, target string, fields ...string) doorw
 	return e
 }
 
-// recordedElsewhere are the events, and fields of events, that no step here records: those
-// about a database, tested by the scripts in cmd/doorward/testdata, and those tested in the
-// packages of the features.
+// recordedElsewhere are the events, and fields of events, that no step here records. The scripts
+// in cmd/doorward/testdata test those about a database, the packages of the features the others.
 var recordedElsewhere = []doorward.Event{
-	{Action: doorward.MasterKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "masterKey"}}},
-	{Action: doorward.SigningKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "signingKey"}}},
-	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
+	recordedWith(doorward.MasterKeyRotate, "installation", "masterKey"),
+	recordedWith(doorward.SigningKeyRotate, "installation", "signingKey"),
+	recordedWith(doorward.InstallationBackup, "installation", "destination"),
 	recordedWith(doorward.InstallationRestore, "installation", "sessionsEnded", "linksEnded", "apiKeysDisabled", "serviceKeysDisabled", "webhooksDisabled"),
-	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},
-	{Action: doorward.AccountErase, Outcome: doorward.Done, Target: doorward.Object{Type: "user"}, Changes: []doorward.Change{{Field: doorward.FieldBlankedEvent}}},
-	{Action: doorward.ModelApply, Outcome: doorward.Done, Target: doorward.Object{Type: "model"}, Changes: []doorward.Change{{Field: "policiesOff"}}},
+	recordedWith(doorward.InstallationMove, "installation", "database"),
+	recordedWith(doorward.AccountErase, "user", doorward.FieldBlankedEvent),
+	recordedWith(doorward.ModelApply, "model", "policiesOff"),
 	recordedWith(doorward.WebhookUpdate, "webhook", "about", "enabled", "url"),
 	recordedWith(doorward.APIKeyUpdate, "key", "expiresAt", "ownerId", "permissions", "rotateBy"),
 	recordedWith(doorward.UserSuspend, "user", "apiKeysRevoked", "apiKeysTransferred"),
@@ -219,8 +218,8 @@ var recordedElsewhere = []doorward.Event{
 	recordedWith(doorward.RoleDelete, "role", "apiKeys", "invitations", "members", "mfaRoles", "replacedBy"),
 	recordedWith(doorward.PolicyUpdate, "policy", "mode"),
 	recordedWith(doorward.PolicyRestore, "policy", "mode"),
-	{Action: doorward.WebhookFailing, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "url"}, {Field: "failingSince"}}},
-	{Action: doorward.WebhookDisable, Outcome: doorward.Done, Target: doorward.Object{Type: "webhook"}, Changes: []doorward.Change{{Field: "url"}, {Field: "reason"}}},
+	recordedWith(doorward.WebhookFailing, "webhook", "url", "failingSince"),
+	recordedWith(doorward.WebhookDisable, "webhook", "url", "reason"),
 }
 
 // TestGoldenEvents: docs/events.md has a row for each event and each of its fields,
@@ -234,7 +233,7 @@ func TestGoldenEvents(t *testing.T) {
 		r.passwordSteps(), r.memberSteps(), r.erasureSteps(), r.ownerSteps(), r.tenantSteps(), r.keyExpirySteps()) {
 		s.do()
 	}
-	r.repeatWithMore()
+	r.recordOtherFields()
 	r.newEvents()
 	seen := map[doorward.Action][]doorward.Event{}
 	for _, e := range append(r.every, recordedElsewhere...) {
@@ -245,9 +244,9 @@ func TestGoldenEvents(t *testing.T) {
 	goldentest.Section(t, "../docs/events.md", "fields", fieldTable(t, seen))
 }
 
-// repeatWithMore records events with fields that the steps leave out, about people with more
-// sessions and invitations.
-func (r *recorder) repeatWithMore() {
+// recordOtherFields records events with fields that those of the steps lack: about people with
+// several sessions and invitations.
+func (r *recorder) recordOtherFields() {
 	r.t.Helper()
 	more := r.Tenant("More")
 	owner := as(more.Owner.Token())
@@ -273,7 +272,7 @@ func (r *recorder) repeatWithMore() {
 	if err := r.Node.App.Tenants.Export(r.t.Context(), doorward.OperatorAtTerminal(), more.ID, true, io.Discard); err != nil {
 		r.t.Fatal(err)
 	}
-	for range 11 { // one more than the limit
+	for range 11 { // one more than the sessions a person may have
 		r.server.token(r.t, "demoted@more.example", with("User-Agent", "another browser"))
 	}
 	viewer := as(r.server.token(r.t, "demoted@more.example"))
@@ -289,8 +288,8 @@ func (r *recorder) repeatWithMore() {
 	}
 }
 
-// checkReasons requires that each reason is a code of the kinds that web/console has messages
-// for.
+// checkReasons requires that each reason is last_owner, or a code of the kinds that web/console
+// has messages for.
 func checkReasons(t *testing.T, events []doorward.Event) {
 	t.Helper()
 	seen := 0
@@ -332,7 +331,7 @@ func eventTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string 
 				fields["`"+c.Field+"`"] = true
 			}
 		}
-		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", verb.Action, recordedWhen[verb.Action], list(targets), list(fields))
+		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", verb.Action, recordedWhen[verb.Action], sortedList(targets), sortedList(fields))
 	}
 	for action := range recordedWhen {
 		if len(seen[action]) == 0 {
@@ -342,7 +341,7 @@ func eventTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string 
 	return text
 }
 
-func list(words map[string]bool) string {
+func sortedList(words map[string]bool) string {
 	return strings.Join(slices.Sorted(maps.Keys(words)), ", ")
 }
 

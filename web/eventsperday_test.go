@@ -15,9 +15,9 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// usedUp is a tenant that has used up its quota of events a day, and the ids of what was made
-// before.
-type usedUp struct {
+// exhaustedTenant is a tenant that has used up its quota of events a day, with the ids of what
+// was made before.
+type exhaustedTenant struct {
 	*server
 	t     *testing.T
 	acme  *doorwardtest.Tenant
@@ -29,10 +29,10 @@ type usedUp struct {
 	joinCode                              string // of another invitation
 }
 
-// useUpEvents makes a tenant with one object of each kind, and uses up its quota.
-func (s *server) useUpEvents(t *testing.T) *usedUp {
+// useUpEvents makes a tenant with one object of each kind, then sets its quota to 0.
+func (s *server) useUpEvents(t *testing.T) *exhaustedTenant {
 	t.Helper()
-	f := &usedUp{server: s, t: t, acme: s.Tenant("Acme"), people: map[string]*doorwardtest.Person{}}
+	f := &exhaustedTenant{server: s, t: t, acme: s.Tenant("Acme"), people: map[string]*doorwardtest.Person{}}
 	f.owner = as(f.acme.Owner.Token())
 	for name, role := range map[string]string{
 		"high": "ADMIN", "low": "USER", "waits": "USER", "suspends": "USER", "removes": "USER", "leaves": "USER", "erases": "USER", "factor": "USER", "forgets": "USER",
@@ -53,7 +53,8 @@ func (s *server) useUpEvents(t *testing.T) *usedUp {
 	return f
 }
 
-func (f *usedUp) ask(route string, body any, status int, opts ...opt) answer {
+// ask requires the status. Without options the caller is the OWNER.
+func (f *exhaustedTenant) ask(route string, body any, status int, opts ...opt) answer {
 	f.t.Helper()
 	if len(opts) == 0 {
 		opts = []opt{f.owner}
@@ -61,14 +62,14 @@ func (f *usedUp) ask(route string, body any, status int, opts ...opt) answer {
 	return f.send(f.t, route, body, opts...).ok(status)
 }
 
-func (f *usedUp) patch(name string, body m, status int) answer {
+func (f *exhaustedTenant) patch(name string, body m, status int) answer {
 	f.t.Helper()
 	return f.ask("PATCH /api/v2/users/"+f.people[name].ID, body, status)
 }
 
-// checkChangesRefused requires that changes are refused, each naming the quota that is used
-// up, and that they leave no event.
-func (f *usedUp) checkChangesRefused() {
+// checkChangesRefused requires that changes are refused, that each answer names the quota, and
+// that no event is recorded.
+func (f *exhaustedTenant) checkChangesRefused() {
 	low, key, hook := "PATCH /api/v2/users/"+f.people["low"].ID, keysPath+"/"+f.key, hooksPath+"/"+f.hook
 	before := len(f.trail(f.t, f.acme.Owner, ""))
 	for _, c := range []struct {
@@ -104,12 +105,13 @@ func (f *usedUp) checkChangesRefused() {
 	}
 	f.ask(low, m{"name": ""}, 200) // changes nothing
 	if after := len(f.trail(f.t, f.acme.Owner, "")); after != before {
-		f.t.Errorf("refused changes have left %d events", after-before)
+		f.t.Errorf("refused changes are recorded in %d events", after-before)
 	}
 }
 
-// checkAccessEnds requires that nothing that takes access away is refused.
-func (f *usedUp) checkAccessEnds() {
+// checkAccessEnds requires that access can be reduced and ended, secrets rotated and a webhook
+// tested.
+func (f *exhaustedTenant) checkAccessEnds() {
 	id := func(name string) string { return "/api/v2/users/" + f.people[name].ID }
 	f.patch("high", m{"role": "USER"}, 200)
 	f.patch("suspends", m{"status": "suspended"}, 200)
@@ -130,7 +132,7 @@ func (f *usedUp) checkAccessEnds() {
 
 // checkAccounts requires that people can sign in and out, change and reset passwords and
 // factors, leave, and erase their accounts.
-func (f *usedUp) checkAccounts() {
+func (f *exhaustedTenant) checkAccounts() {
 	low := f.people["low"]
 	f.login(f.t, low.Email, "wrong "+password).fails(401, "invalid_credentials")
 	other, token := f.token(f.t, low.Email), f.token(f.t, low.Email)
@@ -152,7 +154,7 @@ func (f *usedUp) checkAccounts() {
 
 // checkOperator requires that the operator is never refused, and that a service is refused
 // until the quota is raised.
-func (f *usedUp) checkOperator() {
+func (f *exhaustedTenant) checkOperator() {
 	key, path := bearer(f.operatorKey(f.t)), "PATCH /api/v2/tenants/"+f.acme.ID
 	invitation := m{"email": "new@acme.example", "role": "USER"}
 	service := bearer(f.serviceKey(f.t, []doorward.Action{doorward.UserInvite}))
@@ -165,8 +167,8 @@ func (f *usedUp) checkOperator() {
 	f.send(f.t, invitePath, invitation, service, inTenant(f.acme.ID)).ok(201)
 }
 
-// A tenant that has used up its quota of events a day is refused changes, but never a sign-in,
-// nor what ends access or protects an account.
+// Once its quota of events a day is used up, a tenant is refused changes. Signing in, ending
+// access and protecting accounts still work.
 func TestEventsPerDay(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		f := d.useUpEvents(t)
@@ -181,7 +183,7 @@ func TestEventsPerDay(t *testing.T) {
 }
 
 // nextDay moves the clock to a minute after the next midnight UTC, so that the day lasts as
-// long as the test, and signs the person in again.
+// long as the test. It returns a new session of the person.
 func (s *server) nextDay(t *testing.T, p *doorwardtest.Person) opt {
 	t.Helper()
 	now := s.clock.now()
@@ -229,13 +231,13 @@ func TestEventsOfADay(t *testing.T) {
 // Of 32 changes at once, exactly as many are made as the quota allows.
 func TestEventsPerDayUnderConcurrency(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
-		const asked, allowed = 32, 5
+		const sent, allowed = 32, 5
 		acme := d.Tenant("Acme")
 		owner := d.nextDay(t, acme.Owner)
 		d.setQuotas(t, acme.ID, m{"eventsPerDay": allowed})
 		var made, refused atomic.Int64
 		var all sync.WaitGroup
-		for n := range asked {
+		for n := range sent {
 			all.Go(func() {
 				switch retryUnavailable(func() answer {
 					return d.send(t, invitePath, m{"email": fmt.Sprintf("p%d@acme.example", n), "role": "USER"}, owner)
@@ -248,8 +250,8 @@ func TestEventsPerDayUnderConcurrency(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if made.Load() != allowed || refused.Load() != asked-allowed {
-			t.Errorf("%d of %d were made and %d refused, with %d allowed", made.Load(), asked, refused.Load(), allowed)
+		if made.Load() != allowed || refused.Load() != sent-allowed {
+			t.Errorf("%d of %d were made and %d refused, with %d allowed", made.Load(), sent, refused.Load(), allowed)
 		}
 	})
 }

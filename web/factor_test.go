@@ -127,8 +127,8 @@ func TestSecondFactor(t *testing.T) {
 	}, masterKey(t))
 }
 
-// Where a tenant demands a factor, the first one is set up at the login, and an
-// administrator's reset leads there again.
+// Where a tenant demands a factor, the first one is set up at the login, also after an
+// administrator's reset.
 func TestDemandedFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -169,7 +169,8 @@ func TestDemandedFactor(t *testing.T) {
 	}, masterKey(t))
 }
 
-// What needs a master key says so without one.
+// Without a master key, factors, the setting that demands them and webhooks are refused with
+// master_key_missing.
 func TestFactorsWithoutMasterKey(t *testing.T) {
 	t.Parallel()
 	d := start(t, doorwardtest.Database(dbtest.Postgres(t)))
@@ -181,8 +182,8 @@ func TestFactorsWithoutMasterKey(t *testing.T) {
 	d.patchTenant(t, owner.Token(), m{"settings": m{"mfaRoles": []string{"USER", "NONE"}}}).invalid("/settings/mfaRoles/1", "invalid")
 }
 
-// A correct code is refused in a frozen or closing tenant and after a suspension in between;
-// further attempts, over the limit.
+// A correct code is refused in a frozen or closing tenant, and after a suspension since the
+// password. Attempts over the limit are refused, too.
 func TestSecondStepIsRefused(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -217,7 +218,7 @@ func TestSecondStepIsRefused(t *testing.T) {
 
 // A switch to a tenant that demands a factor is answered with a challenge; the session stays
 // until that is completed.
-func TestSwitchAsksForMore(t *testing.T) {
+func TestSwitchAsksForASecondFactor(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
@@ -260,7 +261,7 @@ func TestPeopleWithoutFactor(t *testing.T) {
 	}, masterKey(t))
 }
 
-func TestFactorsRefuse(t *testing.T) {
+func TestFactorRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		a := d.enrolTOTP(t, ann.Token())
@@ -275,7 +276,7 @@ func TestFactorsRefuse(t *testing.T) {
 	}, masterKey(t))
 }
 
-// From a person with a second factor, each of these requests needs a recent proof by it.
+// A person with a second factor must have proved it recently for each of these requests.
 func TestFactorsNeedARecentProof(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -284,7 +285,7 @@ func TestFactorsNeedARecentProof(t *testing.T) {
 		d.enrolTOTP(t, owner)
 		pending := d.send(t, totpPath, m{}, as(owner)).ok(http.StatusCreated)
 		a := &authenticator{id: pending.text("id"), secret: pending.text("secret"), now: d.clock.now}
-		bobs := d.token(t, bob.Email)
+		bobsToken := d.token(t, bob.Email)
 		change := func(current, next string, who opt) answer {
 			return d.send(t, changePath, m{"currentPassword": current, "password": next, "confirmPassword": next}, who)
 		}
@@ -305,8 +306,8 @@ func TestFactorsNeedARecentProof(t *testing.T) {
 		} {
 			d.send(t, route, body, as(owner)).fails(http.StatusForbidden, "step_up_required")
 		}
-		// For a person with a factor the current password is no proof, and isn't checked before
-		// the factor's.
+		// For a person with a factor the current password is no proof: right or wrong, the answer
+		// is the same.
 		for _, current := range []string{password, "not the password", ""} {
 			for _, next := range []string{"three old boats", "short", password} {
 				asked := change(current, next, as(owner)).fails(http.StatusForbidden, "step_up_required").is("acr", "aal2").is("maxAge", 600.0)
@@ -315,6 +316,6 @@ func TestFactorsNeedARecentProof(t *testing.T) {
 				}
 			}
 		}
-		change(password, "three old boats", as(bobs)).ok(http.StatusNoContent) // who has no factor
+		change(password, "three old boats", as(bobsToken)).ok(http.StatusNoContent) // bob has no factor
 	}, masterKey(t))
 }

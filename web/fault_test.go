@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// databaseRequests are requests with a valid session that need the database.
+// databaseRequests returns the requests with a valid session that need the database, by route.
 func databaseRequests(email string) map[string]m {
 	return map[string]m{
 		"POST /api/v2/auth/invite":                 {"email": "x@acme.example", "role": "USER"},
@@ -111,7 +111,7 @@ func databaseRequests(email string) map[string]m {
 	}
 }
 
-// operatorRequests are requests with a valid operator key that need the database.
+// operatorRequests are the requests with a valid operator key that need the database, by route.
 var operatorRequests = map[string]m{
 	"POST /api/v2/tenants":                  {"name": "Globex", "ownerEmail": "owner@globex.example"},
 	"GET /api/v2/tenants":                   nil,

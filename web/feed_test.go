@@ -77,8 +77,8 @@ func TestFeedOfAllTenants(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		may := []doorward.Action{doorward.ServiceEventsRead}
-		full, narrow := bearer(d.serviceKey(t, may)), bearer(d.serviceKey(t, may, zeta.ID))
-		all, next := d.feed(t, "?limit=200", full)
+		forAll, forZeta := bearer(d.serviceKey(t, may)), bearer(d.serviceKey(t, may, zeta.ID))
+		all, next := d.feed(t, "?limit=200", forAll)
 		seen := map[any]int{}
 		for _, e := range all {
 			seen[e["tenantId"]]++
@@ -86,7 +86,7 @@ func TestFeedOfAllTenants(t *testing.T) {
 		if seen[acme.ID] == 0 || seen[zeta.ID] == 0 || seen[""] != 0 {
 			t.Errorf("events of tenants: %v", seen)
 		}
-		some, _ := d.feed(t, "", narrow)
+		some, _ := d.feed(t, "", forZeta)
 		for _, e := range some {
 			if e["tenantId"] != zeta.ID {
 				t.Errorf("a key for Zeta sees %v", e)
@@ -97,32 +97,32 @@ func TestFeedOfAllTenants(t *testing.T) {
 		}
 		ann := acme.Join("ann@acme.example", "USER")
 		d.patchUser(t, acme.Owner, ann.ID, m{"role": "VIEWER"}).ok(http.StatusOK)
-		got, _ := d.feed(t, "?types=user.role&after="+url.QueryEscape(next), full)
+		got, _ := d.feed(t, "?types=user.role&after="+url.QueryEscape(next), forAll)
 		if len(got) != 1 || got[0]["target"].(m)["id"] != ann.ID {
 			t.Errorf("after the cursor: %v", got)
 		}
-		d.send(t, feedPath+"?after="+next[:len(next)-1]+"!", nil, full).fails(http.StatusBadRequest, "invalid_cursor")
-		d.send(t, feedPath+"?after=1", nil, full).fails(http.StatusBadRequest, "invalid_cursor")
-		d.send(t, feedPath, nil, full, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden") // that needs audit.read
+		d.send(t, feedPath+"?after="+next[:len(next)-1]+"!", nil, forAll).fails(http.StatusBadRequest, "invalid_cursor")
+		d.send(t, feedPath+"?after=1", nil, forAll).fails(http.StatusBadRequest, "invalid_cursor")
+		d.send(t, feedPath, nil, forAll, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden") // the feed of one tenant needs audit.read
 		d.send(t, feedPath, nil, bearer(d.operatorKey(t))).fails(http.StatusForbidden, "forbidden")
-		d.checkFeedPages(t, full, acme)
+		d.checkFeedPages(t, forAll, acme)
 	})
 }
 
-// checkFeedPages requires that pages of one event each make the same feed.
-func (s *server) checkFeedPages(t *testing.T, full opt, acme *doorwardtest.Tenant) {
+// checkFeedPages requires that pages of one event each add up to the feed, and end at its cursor.
+func (s *server) checkFeedPages(t *testing.T, forAll opt, acme *doorwardtest.Tenant) {
 	t.Helper()
-	all, end := s.feed(t, "?limit=200", full)
+	all, end := s.feed(t, "?limit=200", forAll)
 	next := ""
 	for i := range all {
 		var one []m
-		if one, next = s.feed(t, "?limit=1&after="+next, full); len(one) != 1 || one[0]["id"] != all[i]["id"] {
+		if one, next = s.feed(t, "?limit=1&after="+next, forAll); len(one) != 1 || one[0]["id"] != all[i]["id"] {
 			t.Fatalf("page %d is %v, want %v", i, one, all[i])
 		}
 	}
 	s.patchUser(t, acme.Owner, acme.Owner.ID, m{"name": "Olive"}).ok(http.StatusOK)
-	a, _ := s.feed(t, "?after="+next, full)
-	b, _ := s.feed(t, "?after="+end, full)
+	a, _ := s.feed(t, "?after="+next, forAll)
+	b, _ := s.feed(t, "?after="+end, forAll)
 	if len(a) != 1 || len(b) != 1 || a[0]["id"] != b[0]["id"] {
 		t.Errorf("after the last page: %v and %v", a, b)
 	}

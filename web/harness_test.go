@@ -56,7 +56,7 @@ type server struct {
 	*doorwardtest.Server
 	t      *testing.T
 	base   string // the base URL
-	path   string // and its path
+	path   string // of the base URL
 	clock  *clock
 	client *http.Client
 	spec   *spec
@@ -71,9 +71,9 @@ func onSQLite(t *testing.T, test func(*testing.T, *server), options ...doorwardt
 	test(t, start(t, options...))
 }
 
-// onBoth runs a test on a new server for each database: for locks, races, clocks, faults
-// and lists. One of them, TestOneEventForEachOperation, calls each feature; storetest has the
-// rest.
+// onBoth runs a test on a new server for each database. It is for locks, races, clocks, faults
+// and lists, and for TestOneEventForEachOperation, which calls each feature. storetest covers
+// the rest.
 func onBoth(t *testing.T, test func(*testing.T, *server), options ...doorwardtest.Option) {
 	t.Helper()
 	t.Parallel()
@@ -133,7 +133,7 @@ func cookie(pair string) opt {
 	}
 }
 
-// with adds a header; without removes one.
+// with adds a value to a header; without removes the header.
 func with(name, value string) opt { return func(r *http.Request) { r.Header.Add(name, value) } }
 
 func without(name string) opt { return func(r *http.Request) { r.Header.Del(name) } }
@@ -143,8 +143,8 @@ func bearer(key string) opt { return with("Authorization", "Bearer "+key) }
 // from simulates a client at an address, on servers that trust loopback.
 func from(ip string) opt { return with("X-Forwarded-For", ip) }
 
-// retryUnavailable sends again, for a minute, while the answer is 503, which a busy server
-// gives some of many simultaneous requests.
+// retryUnavailable sends again while the answer is 503, for up to a minute: a busy server
+// refuses some of many simultaneous requests.
 func retryUnavailable(send func() answer) answer {
 	for began := time.Now(); ; {
 		if a := send(); a.status != http.StatusServiceUnavailable || time.Since(began) > time.Minute {
@@ -329,7 +329,7 @@ func (s *server) token(t *testing.T, email string, opts ...opt) string {
 	return s.login(t, email, password, opts...).ok(http.StatusOK).text("token")
 }
 
-// invite invites and returns the code in the mail.
+// invite sends an invitation and returns the code in its mail.
 func (s *server) invite(t *testing.T, by *doorwardtest.Person, email, role string) string {
 	t.Helper()
 	s.send(t, "POST /api/v2/auth/invite", m{"email": email, "role": role}, as(by.Token())).ok(http.StatusCreated)
@@ -387,7 +387,7 @@ func (s *server) operatorKey(t *testing.T) string {
 	return key
 }
 
-// deliver returns when every queued mail has been sent.
+// deliver sends all queued mail, and fails the test if some is still queued after a minute.
 func (s *server) deliver(t *testing.T) {
 	t.Helper()
 	s.Node.App.Inbox.RecordPending(t.Context())
@@ -407,8 +407,7 @@ func (s *server) deliver(t *testing.T) {
 	t.Fatal("mail stays queued")
 }
 
-// code delivers all mail and returns the code of the newest mail to the address with
-// one.
+// code delivers all mail and returns the newest code that was mailed to the address.
 func (s *server) code(t *testing.T, to string) string {
 	t.Helper()
 	s.deliver(t)

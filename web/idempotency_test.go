@@ -21,7 +21,7 @@ const tenantsPath = "POST /api/v2/tenants"
 // idempotencyKey sets the header Idempotency-Key.
 func idempotencyKey(key string) opt { return with(front.IdempotencyKey, key) }
 
-// replays ends the test unless the answer is the first one again.
+// replays ends the test unless the answer is a replay of the first one.
 func (a answer) replays(first answer) {
 	a.t.Helper()
 	if a.ok(first.status); !bytes.Equal(a.body, first.body) || a.header.Get(front.IdempotencyReplayed) != "true" {
@@ -38,7 +38,8 @@ func (a answer) okFirst(status int) answer {
 	return a
 }
 
-// onBothRaw is onBoth with a connection of the test's own to the database.
+// onBothRaw is onBoth on servers with a master key, with the test's own connection to the
+// database.
 func onBothRaw(t *testing.T, test func(*testing.T, *server, *sql.DB)) {
 	t.Parallel()
 	for driver, dsn := range map[string]func(testing.TB) string{"sqlite": dbtest.SQLite, "pgx": dbtest.Postgres} {
@@ -143,8 +144,8 @@ func successOf(route string) int {
 	return http.StatusCreated
 }
 
-// A key belongs to one credential, tenant and path: with another one, or without the header,
-// nothing is replayed.
+// A key belongs to one credential, tenant and path: if one of them differs, or the header is
+// absent, nothing is replayed.
 func TestIdempotencyKeyBelongsToItsCaller(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -199,7 +200,7 @@ func TestOnlySuccessesAreKept(t *testing.T) {
 
 // Rows of a bulk request that fail are part of its answer, also when nothing was
 // written.
-func TestBulkIsKeptAsItWas(t *testing.T) {
+func TestBulkAnswersAreReplayed(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
@@ -214,11 +215,10 @@ func TestBulkIsKeptAsItWas(t *testing.T) {
 	})
 }
 
-// An answer is kept for 24 hours, and the mark of an attempt in progress for less than 5
-// seconds.
+// An answer is kept for 24 hours, and the mark of an attempt in progress for 4 seconds.
 func TestAnswersExpire(t *testing.T) {
 	onBothRaw(t, func(t *testing.T, d *server, db *sql.DB) {
-		globex := func(key string) answer {
+		createGlobex := func(key string) answer {
 			t.Helper()
 			return d.send(t, tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, bearer(key), idempotencyKey("a-day"))
 		}
@@ -233,13 +233,13 @@ func TestAnswersExpire(t *testing.T) {
 			return n
 		}
 		key := d.operatorKey(t)
-		first := globex(key).okFirst(http.StatusCreated)
+		first := createGlobex(key).okFirst(http.StatusCreated)
 		d.Advance(24*time.Hour - time.Minute)
-		if globex(key).replays(first); rowsAfterSweep() != 1 {
+		if createGlobex(key).replays(first); rowsAfterSweep() != 1 {
 			t.Error("the sweep has deleted an answer too early")
 		}
 		d.Advance(time.Minute)
-		if second := globex(key).okFirst(http.StatusCreated); second.text("tenant.id") == first.text("tenant.id") {
+		if second := createGlobex(key).okFirst(http.StatusCreated); second.text("tenant.id") == first.text("tenant.id") {
 			t.Error("after a day the same tenant was answered")
 		}
 		d.Advance(24 * time.Hour)
@@ -247,15 +247,15 @@ func TestAnswersExpire(t *testing.T) {
 			t.Errorf("the sweep has left %d rows", n)
 		}
 
-		globex(key).okFirst(http.StatusCreated)
-		// A mark has no answer, and ends 24 h less 4 s earlier (in µs).
+		createGlobex(key).okFirst(http.StatusCreated)
+		// As of an attempt in progress: without an answer, for 4 s instead of 24 h (in µs).
 		if _, err := db.ExecContext(t.Context(), `UPDATE idempotency SET answer = NULL, expires_at = expires_at - 86400000000 + 4000000`); err != nil {
 			t.Fatal(err)
 		}
 		d.clock.advance(3500 * time.Millisecond)
-		globex(key).fails(http.StatusConflict, "idempotency_in_progress")
+		createGlobex(key).fails(http.StatusConflict, "idempotency_in_progress")
 		d.clock.advance(1500 * time.Millisecond)
-		globex(key).okFirst(http.StatusCreated)
+		createGlobex(key).okFirst(http.StatusCreated)
 	})
 }
 
@@ -322,8 +322,7 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 	})
 }
 
-// Without the database a request with a key is 503, before and after its answer was
-// kept.
+// Without the database a request with a key is 503, whether or not its answer is kept.
 func TestIdempotencyWithoutDatabase(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

@@ -25,9 +25,9 @@ func (s *server) sendInvitation(t *testing.T, by *doorwardtest.Person, email, ro
 	return s.send(t, invitePath, m{"email": email, "role": role, "expiresInDays": days}, as(by.Token())).ok(http.StatusCreated)
 }
 
-func (s *server) resend(t *testing.T, by, id string) answer {
+func (s *server) resend(t *testing.T, token, id string) answer {
 	t.Helper()
-	return s.send(t, "POST /api/v2/invitations/"+id+"/resend", nil, as(by))
+	return s.send(t, "POST /api/v2/invitations/"+id+"/resend", nil, as(token))
 }
 
 func TestInvitationsAreListedByState(t *testing.T) {
@@ -175,23 +175,23 @@ func TestResendTooSoon(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		id := d.sendInvitation(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
-		tooSoon := func(least, most int) {
+		requireTooSoon := func(least, most int) {
 			t.Helper()
 			a := d.resend(t, acme.Owner.Token(), id).fails(http.StatusTooManyRequests, "resend_too_soon")
 			if wait, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || wait < least || wait > most {
 				t.Errorf("Retry-After is %q, want %d to %d", a.header.Get("Retry-After"), least, most)
 			}
 		}
-		tooSoon(59, 60)
+		requireTooSoon(59, 60)
 		d.Advance(59 * time.Second)
-		tooSoon(1, 1)
+		requireTooSoon(1, 1)
 		d.Advance(time.Second)
 		for range 5 {
 			d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)
-			tooSoon(59, 60)
+			requireTooSoon(59, 60)
 			d.Advance(time.Minute)
 		}
-		tooSoon(23*3600, 24*3600-5*60+1)
+		requireTooSoon(23*3600, 24*3600-5*60+1)
 		other := d.sendInvitation(t, acme.Owner, "other@x.example", "USER", 3).text("id")
 		d.Advance(time.Minute)
 		d.resend(t, acme.Owner.Token(), other).ok(http.StatusOK) // to another address
@@ -210,8 +210,8 @@ func TestResendTooSoon(t *testing.T) {
 }
 
 // Another invitation to an address counts as a resend: otherwise revoking and
-// inviting could flood a mailbox. The first of a day is free, and one with another
-// role needs no minute's wait.
+// inviting could flood a mailbox. The first of a day doesn't count, and one to another
+// role may follow within the minute.
 func TestInviteAgainTooOften(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -230,7 +230,7 @@ func TestInviteAgainTooOften(t *testing.T) {
 		d.resend(t, acme.Owner.Token(), last.text("id")).fails(http.StatusTooManyRequests, "resend_too_soon")
 		revoke(last)
 		refused := invite("USER").fails(http.StatusTooManyRequests, "resend_too_soon")
-		if wait := refused.wait(); wait > 24*time.Hour || wait < 23*time.Hour {
+		if wait := refused.retryAfter(); wait > 24*time.Hour || wait < 23*time.Hour {
 			t.Errorf("Retry-After is %v, want what is left of the day", wait)
 		}
 		invite("NONE").invalid("/role", "invalid")
@@ -242,7 +242,7 @@ func TestInviteAgainTooOften(t *testing.T) {
 		}
 		d.sendInvitation(t, globex.Owner, "ann@x.example", "USER", 3) // of another tenant
 
-		d.Advance(refused.wait() - time.Minute)
+		d.Advance(refused.retryAfter() - time.Minute)
 		acme.Owner.Login()
 		invite("USER").fails(http.StatusTooManyRequests, "resend_too_soon")
 		d.Advance(time.Minute)
@@ -277,7 +277,7 @@ func TestInviteSeveral(t *testing.T) {
 			invitation, _ := row["invitation"].(m)
 			got = append(got, row["status"], problem["code"], invitation["email"])
 			if (problem == nil) == (invitation == nil) {
-				t.Errorf("a row has both or neither: %v", row)
+				t.Errorf("a row must have either an invitation or a problem: %v", row)
 			}
 		}
 		want := []any{
@@ -340,8 +340,8 @@ func TestInviteSeveralForm(t *testing.T) {
 // the mail would be sent twice.
 func (s *server) emptyQueue(t *testing.T) {
 	t.Helper()
-	s.Node.App.Inbox.RecordPending(t.Context()) // which queues resets
-	const pause = time.Minute                   // the longest after three tries
+	s.Node.App.Inbox.RecordPending(t.Context()) // it queues mails of resets
+	const pause = time.Minute                   // no mail waits longer after its first three tries
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if err := s.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)
@@ -378,7 +378,7 @@ func (s *server) waitUntilTried(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Fatal("no mail was tried")
+	t.Fatal("no mail is queued, or one was not tried")
 }
 
 func TestDeliveryOfInvitations(t *testing.T) {
@@ -386,7 +386,7 @@ func TestDeliveryOfInvitations(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	d := start(t, doorwardtest.Mail(sink.URL()))
 	acme := d.Tenant("Acme")
-	own, _ := d.page(t, "/api/v2/invitations", "id", as(acme.Owner.Token())) // the owner's own invitation, whose mail may have been too late
+	own, _ := d.page(t, "/api/v2/invitations", "id", as(acme.Owner.Token())) // the OWNER's invitation, whose delivery may be in any state
 	delivery := func(id string) string {
 		t.Helper()
 		return d.send(t, "GET /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK).text("delivery")
@@ -442,13 +442,13 @@ func TestResendReplacesAQueuedMail(t *testing.T) {
 	sink.Behave()
 	d.emptyQueue(t)
 	good := ""
-	for _, mail := range sink.Wait(t, "ann@x.example", 1) { // the first may already have been in transit
+	for _, mail := range sink.Wait(t, "ann@x.example", 1) { // the first mail may have been in transit at the resend
 		code := codeLine.FindString(mail.Parse(t).Text)
 		if d.complete(t, code, "short").status == http.StatusGone {
 			continue
 		}
 		if good != "" {
-			t.Fatal("two mails have a good token")
+			t.Fatal("two mails have a valid token")
 		}
 		good = code
 	}

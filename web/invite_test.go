@@ -34,8 +34,7 @@ func TestInvite(t *testing.T) {
 	})
 }
 
-// The mail has a link with the token in the fragment, and the token alone on a
-// line; opening the link changes nothing.
+// The mail has a link with the token in the fragment, and the token alone on a line.
 func TestInvitationMail(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -56,7 +55,7 @@ func TestInvitationMail(t *testing.T) {
 	})
 }
 
-// An invitation grants at most the inviter's own role.
+// Only an OWNER or ADMIN can invite, and at most to their own role.
 func TestWhoMayInviteToWhat(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -173,7 +172,7 @@ func TestInviteValues(t *testing.T) {
 	})
 }
 
-// The mail is in the language asked for, and in English for any other.
+// The mail is in German if that was requested in any form, else in English.
 func TestInvitationLanguages(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -184,7 +183,7 @@ func TestInvitationLanguages(t *testing.T) {
 				body["locale"] = locale
 			}
 			d.send(t, invitePath, body, as(owner.Token())).ok(http.StatusCreated)
-			texts[locale] = strings.ReplaceAll(strings.ReplaceAll(firstLine(d.text(t, email+"@acme.example")), email, "X"), "\r", "")
+			texts[locale] = strings.ReplaceAll(strings.ReplaceAll(firstLine(d.newestText(t, email+"@acme.example")), email, "X"), "\r", "")
 		}
 		for locale, text := range texts {
 			if german := strings.HasPrefix(strings.ToLower(locale), "de"); (text == texts["de"]) != german || (text == texts["en"]) == german {
@@ -194,9 +193,9 @@ func TestInvitationLanguages(t *testing.T) {
 	})
 }
 
-// text delivers all mail and returns the text of the newest one to the address, to which one
-// with a code must have been sent.
-func (s *server) text(t *testing.T, to string) string {
+// newestText delivers all mail and returns the text of the newest to the address. One with a
+// code must have been sent there.
+func (s *server) newestText(t *testing.T, to string) string {
 	t.Helper()
 	s.code(t, to)
 	return s.Mails(to)[0].Text
@@ -288,8 +287,8 @@ func TestOneAccountPerAddress(t *testing.T) {
 	})
 }
 
-// An invitation is valid only while its sender has the permission for it.
-func TestInvitationsOfTheSuspended(t *testing.T) {
+// An invitation is valid only while its sender may invite to its role.
+func TestInvitationsOfSuspendedSenders(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
@@ -303,7 +302,7 @@ func TestInvitationsOfTheSuspended(t *testing.T) {
 
 // Nobody can join a frozen or closing tenant. When it is active again, the invitation is
 // still valid.
-func TestInvitationsToFrozenTenants(t *testing.T) {
+func TestInvitationsToFrozenOrClosingTenants(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		stranger := d.invite(t, acme.Owner, "ann@acme.example", "USER")

@@ -17,8 +17,8 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// TestKeysOnEndpoints: a key does within its tenant what its permissions allow, up to its
-// rank, and nothing else. Pages don't take it.
+// TestKeysOnEndpoints: a key may do only what its permissions allow, within its tenant and up
+// to the rank of its role. Pages don't take it.
 func TestKeysOnEndpoints(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
@@ -54,7 +54,7 @@ func TestKeysOnEndpoints(t *testing.T) {
 	})
 }
 
-// TestNotForKeys: every endpoint about a person's own session refuses keys.
+// TestNotForKeys: every endpoint that is only for people refuses API keys and operator keys.
 func TestNotForKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		_, key := d.newKey(t, d.Tenant("Acme").Owner, nil)
@@ -75,8 +75,8 @@ func TestNotForKeys(t *testing.T) {
 	})
 }
 
-// TestKeyRefusalsOnEveryRoute: the refusal of a key comes before anything else, also where
-// no key may do anything, except on public routes.
+// TestKeyRefusalsOnEveryRoute: on every route that isn't public, a key is refused first for its
+// address, for being unknown or for its rate and, where keys are taken, for its tenant's state.
 func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
@@ -90,7 +90,7 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 		for range 30 {
 			unknown("GET /api/v2/users").fails(401, "unauthenticated")
 		}
-		limited := func(route string) {
+		exceedRate := func(route string) {
 			a := d.send(t, route, nil, bearer(rateLimited))
 			for tries := 0; a.status != http.StatusTooManyRequests && tries < 10; tries++ { // one request a second passes
 				a = d.send(t, route, nil, bearer(rateLimited))
@@ -106,7 +106,7 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 			guarded++
 			d.send(t, route, nil, bearer(bound)).fails(403, "ip_not_allowed")
 			unknown(route).fails(429, "too_many_attempts")
-			limited(route)
+			exceedRate(route)
 			if r.Guard.TakesKeys() {
 				d.send(t, route, nil, bearer(ofFrozen)).fails(403, "tenant_frozen")
 				d.send(t, route, nil, bearer(ofClosing)).fails(403, "tenant_closing")
@@ -118,8 +118,8 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 	})
 }
 
-// TestKeyRefusals: with a valid key the answer says that its address or its tenant is
-// refused; disabled, revoked and unknown keys get one answer.
+// TestKeyRefusals: a valid key learns that its address or its tenant is refused. Disabled,
+// revoked and unknown keys get the same answer.
 func TestKeyRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -153,8 +153,8 @@ func TestKeyRefusals(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// TestHandingOverKeys: suspending or removing a user ends the keys or transfers them; a dry
-// run says which.
+// TestHandingOverKeys: suspending or removing a user ends the user's keys or transfers them. A
+// dry run says how many.
 func TestHandingOverKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -166,13 +166,13 @@ func TestHandingOverKeys(t *testing.T) {
 			ids = append(ids, a.text("apiKey.id"))
 		}
 		path := "/api/v2/users/" + bob.ID
-		for query, pointer := range map[string]string{
+		for query, parameter := range map[string]string{
 			"apiKeys=keep": "apiKeys", "apiKeys=transfer&ownerId=" + bob.ID: "ownerId", "apiKeys=transfer&ownerId=usr_none": "ownerId",
 			"ownerId=" + cat.ID: "ownerId", "apiKeys=": "apiKeys", "apiKeys": "apiKeys", "apiKeys=transfer&ownerId=": "ownerId", "ownerId": "ownerId",
 		} {
 			a := d.send(t, "DELETE "+path+"?"+query, nil, owner).fails(422, "validation_failed")
-			if got := a.at("errors").([]any)[0].(m)["parameter"]; got != pointer {
-				t.Errorf("%s: the fault is of %v, want %s", query, got, pointer)
+			if got := a.at("errors").([]any)[0].(m)["parameter"]; got != parameter {
+				t.Errorf("%s: the fault is of %v, want %s", query, got, parameter)
 			}
 		}
 		d.send(t, "DELETE "+path+"?apikeys=transfer", nil, owner).fails(400, "invalid_query")

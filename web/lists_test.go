@@ -83,8 +83,8 @@ func TestListsSearchAndSort(t *testing.T) {
 	})
 }
 
-// Lists that are read as a whole have pages like all others. No row is skipped because the one
-// before it has gone in between.
+// Lists that are read as a whole have pages like all others. No row is skipped when the one
+// before it is deleted between two pages.
 func TestShortListsHavePages(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -92,8 +92,8 @@ func TestShortListsHavePages(t *testing.T) {
 		d.addMember(t, d.Tenant("Globex"), ann, "USER")
 		ann.Login()
 		by := as(ann.Login())
-		hook, _ := d.hook(t, newEndpoint(t).URL, by, m{"events": []string{"role.*"}})
-		d.hook(t, newEndpoint(t).URL, by, nil)
+		hook, _ := d.newHook(t, newEndpoint(t).URL, by, m{"events": []string{"role.*"}})
+		d.newHook(t, newEndpoint(t).URL, by, nil)
 		for n := range 3 {
 			d.send(t, "POST /api/v2/roles", m{"name": fmt.Sprint("ROLE_", n), "permissions": []string{"user.read"}}, by).ok(http.StatusCreated)
 		}
@@ -132,7 +132,7 @@ func TestShortListsHavePages(t *testing.T) {
 			}
 		}, owner)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("the sessions when the first goes after its page (-whole +pages):\n%s", diff)
+			t.Errorf("the sessions when the first is deleted after its page (-whole +pages):\n%s", diff)
 		}
 	})
 }
@@ -186,7 +186,7 @@ func TestListsAsCSV(t *testing.T) {
 
 func TestBulkOfPeople(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
-		acme, other := d.Tenant("Acme"), d.Tenant("Globex").Join("else@globex.example", "USER")
+		acme, foreigner := d.Tenant("Acme"), d.Tenant("Globex").Join("else@globex.example", "USER")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		var ids []string
 		var people []*doorwardtest.Person
@@ -199,7 +199,7 @@ func TestBulkOfPeople(t *testing.T) {
 			t.Helper()
 			return d.send(t, "POST /api/v2/users/bulk", body, as(by.Token()))
 		}
-		mixed := append(slices.Clone(ids), acme.Owner.ID, other.ID, "none")
+		mixed := append(slices.Clone(ids), acme.Owner.ID, foreigner.ID, "none")
 		wantOutcomes(t, bulk(admin, m{"ids": mixed, "status": "suspended"}).ok(http.StatusOK),
 			"200", "200", "200", "403 forbidden", "404 not_found", "404 not_found")
 		d.send(t, "GET /api/v2/auth/session", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")

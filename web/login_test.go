@@ -46,7 +46,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("the session lasts %v, want 24 h", got)
 		}
 		if got := a.instant("idleExpiresAt").Sub(a.instant("user.lastLoginAt")); got != time.Hour {
-			t.Errorf("the session idles for %v, want 1 h", got)
+			t.Errorf("the session may idle for %v, want 1 h", got)
 		}
 		again := d.login(t, ann.Email, password, as(a.text("token"))).ok(http.StatusOK)
 		if again.text("token") == a.text("token") {
@@ -72,12 +72,13 @@ func TestLoginFromAKnownDevice(t *testing.T) {
 		}
 		d.Advance(400 * 24 * time.Hour)
 		if a := d.login(t, ann.Email, password, cookie(device)); cookieNamed(a, "doorward_device") == "" {
-			t.Error("a device is known after 400 days")
+			t.Error("a device is still known after 400 days")
 		}
 	})
 }
 
-// A login without a tenant chooses the one used last, else the oldest active one.
+// A login without a tenantId is to the tenant used last or, if that is not possible, to the
+// one of the oldest active membership.
 func TestLoginChoosesTheTenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
@@ -140,7 +141,7 @@ func TestLoginWithoutAccess(t *testing.T) {
 	})
 }
 
-// Every cause has the same answer: status, body, headers and their lengths.
+// Every refusal with invalid_credentials has the same status, headers, body and length.
 func TestLoginRefusalsRevealNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -151,8 +152,8 @@ func TestLoginRefusalsRevealNothing(t *testing.T) {
 			"an over-long password": {"email": acme.Owner.Email, "password": strings.Repeat("a", 60000)},
 			"the password and more": {"email": acme.Owner.Email, "password": password + strings.Repeat(" ", 1024)},
 			"another letter case":   {"email": acme.Owner.Email, "password": strings.ToUpper(password)},
-			"a blank behind":        {"email": acme.Owner.Email, "password": password + " "},
-			"a blank address":       {"email": " " + acme.Owner.Email, "password": password},
+			"a blank after":         {"email": acme.Owner.Email, "password": password + " "},
+			"a blank before":        {"email": " " + acme.Owner.Email, "password": password},
 			"no such tenant":        {"email": acme.Owner.Email, "password": password, "tenantId": "tnt_x"},
 			"a display name":        {"email": "O <" + acme.Owner.Email + ">", "password": password},
 			"SQL":                   {"email": "' OR 1=1 --", "password": "' OR 1=1 --"},
@@ -241,7 +242,7 @@ func TestLogout(t *testing.T) {
 	})
 }
 
-// Signing out leads to an allowed address only.
+// Signing out redirects only to allowed addresses.
 func TestLogoutReturns(t *testing.T) {
 	d := start(t, doorwardtest.ReturnTo("https://app.example/inbox"))
 	ann := d.Tenant("Acme").Owner
@@ -262,7 +263,7 @@ func TestLogoutReturns(t *testing.T) {
 	}
 	a := d.send(t, "POST /api/v2/auth/logout?return=%2Fdocs", nil, with("Origin", "https://evil.example")).fails(http.StatusForbidden, "cross_origin")
 	if got := a.header.Get("Location"); got != "" {
-		t.Errorf("a page of another origin is led to %s", got)
+		t.Errorf("a page of another origin is redirected to %s", got)
 	}
 }
 
@@ -357,20 +358,20 @@ func TestTenSessions(t *testing.T) {
 		if n := alive(); n != 10 {
 			t.Fatalf("%d sessions of 10 are alive", n)
 		}
-		// The oldest switches its tenant: their number stays, and no other ends.
+		// The oldest session switches its tenant: there are still ten, and no other ends.
 		moved := d.send(t, "POST /api/v2/auth/switch-tenant", m{"tenantId": globex.ID}, as(tokens[0])).ok(http.StatusOK).text("token")
 		tokens[0] = moved
 		if n := alive(); n != 10 {
 			t.Errorf("%d sessions of 10 are alive after a switch", n)
 		}
-		// It is still the oldest, by its login. The next logins are to the tenant used
+		// That session is still the oldest, by its login. The next logins are to the tenant used
 		// last, and each tenant's trail has the sessions that ended in it.
 		for i, want := range [][]string{{"session.end []", "session.open [1]"}, {"session.end [1]", "session.open []"}} {
 			tokens = append(tokens, d.token(t, ann.Email))
 			if n := alive(); n != 10 || d.send(t, "GET /api/v2/auth/session", nil, as(tokens[i])).status == http.StatusOK {
-				t.Errorf("%d sessions of %d are alive, perhaps with the oldest one, want 10 without it", n, 11+i)
+				t.Errorf("%d of %d sessions are alive, or the oldest one is: want 10 without it", n, 11+i)
 			}
-			got := []string{d.lastEnded(t, acme.Owner), d.lastEnded(t, globex.Owner)}
+			got := []string{d.newestEvent(t, acme.Owner), d.newestEvent(t, globex.Owner)}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the newest events of both tenants (-want +got):\n%s", diff)
 			}
@@ -379,8 +380,8 @@ func TestTenSessions(t *testing.T) {
 	})
 }
 
-// lastEnded returns the newest event of a trail and how many sessions it ended.
-func (s *server) lastEnded(t *testing.T, by *doorwardtest.Person) string {
+// newestEvent returns the action of the newest event of a trail, and how many sessions it ended.
+func (s *server) newestEvent(t *testing.T, by *doorwardtest.Person) string {
 	t.Helper()
 	newest, ended := s.trail(t, by, "?limit=1")[0], []any{}
 	changes, _ := newest["changes"].([]any)
@@ -429,8 +430,8 @@ func lastWithUnusedBit(token string) string {
 	return string(alphabet[strings.IndexByte(alphabet, token[42])|1])
 }
 
-// Two credentials in one request are 401, even equal ones. An operator key alone is 403 at the
-// endpoints of tenants and people.
+// Two credentials in one request are 401, even equal ones. An operator key alone is 403 at
+// these endpoints, which are for people and API keys.
 func TestOneCredentialAtATime(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		token, key := d.Tenant("Acme").Owner.Token(), d.operatorKey(t)
@@ -448,8 +449,8 @@ func TestOneCredentialAtATime(t *testing.T) {
 			"GET /api/v2/policy", "PUT /api/v2/policy", "GET /api/v2/policy/schema", "GET /api/v2/policy/versions", "POST /api/v2/policy/versions/1/restore", "POST /api/v2/policy/confirm", "POST /api/v2/policy/plan", "POST /api/v2/access/explain",
 		} {
 			d.Advance(time.Minute) // unknown keys are limited
-			for _, both := range []string{key, "nonsense", "", token} {
-				d.send(t, path, nil, as(token), bearer(both)).fails(http.StatusUnauthorized, "unauthenticated")
+			for _, second := range []string{key, "nonsense", "", token} {
+				d.send(t, path, nil, as(token), bearer(second)).fails(http.StatusUnauthorized, "unauthenticated")
 			}
 			d.send(t, path, nil, bearer(key)).fails(http.StatusForbidden, "forbidden")
 			d.send(t, path, nil, bearer(key), cookie("JSESSIONID=nonsense")).fails(http.StatusForbidden, "forbidden")
@@ -466,8 +467,8 @@ func TestOneCredentialAtATime(t *testing.T) {
 	})
 }
 
-// Any User-Agent is stored as text.
-func TestStrangeClients(t *testing.T) {
+// Any User-Agent is accepted, and stored as text of at most 256 bytes.
+func TestAnyUserAgent(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for _, agent := range []string{"", strings.Repeat("ä", 500), "\xff\xfe", "'; DROP TABLE sessions; --", "<script>", "\u202e"} {

@@ -21,7 +21,7 @@ import (
 
 const logoPath = "PUT /api/v2/tenant/logo"
 
-// painted returns an image of one colour as a PNG.
+// painted returns a PNG of one colour.
 func painted(w, h int, c color.Color) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := range w * h {
@@ -50,8 +50,8 @@ func (s *server) setLogo(t *testing.T, token, mediaType string, body []byte) str
 	return path
 }
 
-// image gets an image without the checks of other answers: it is cacheable.
-func (s *server) image(t *testing.T, path string) (*http.Response, []byte) {
+// getImage gets an image. Being cacheable, it isn't checked like other answers.
+func (s *server) getImage(t *testing.T, path string) (*http.Response, []byte) {
 	t.Helper()
 	res, err := s.client.Get(s.URL + path)
 	if err != nil {
@@ -65,8 +65,7 @@ func (s *server) image(t *testing.T, path string) (*http.Response, []byte) {
 	return res, body.Bytes()
 }
 
-// A logo is public at an address that never serves another one, and not found once
-// it is removed.
+// A logo is public at an address that never serves another one, until no tenant has it.
 func TestLogo(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
@@ -76,10 +75,10 @@ func TestLogo(t *testing.T) {
 		path := d.setLogo(t, admin, "image/png", painted(1024, 128, color.NRGBA{30, 40, 200, 255}))
 		shown := d.send(t, "GET /api/v2/tenant", nil, as(admin)).ok(http.StatusOK).is("logo.width", 512.0).is("logo.height", 64.0)
 		if shown.header.Get("ETag") == before {
-			t.Error("the tenant has a logo and the version it had")
+			t.Error("a new logo leaves the ETag of the tenant unchanged")
 		}
 		d.patchTenant(t, admin, m{"name": "Acme"}, with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
-		res, body := d.image(t, path)
+		res, body := d.getImage(t, path)
 		found, err := png.DecodeConfig(bytes.NewReader(body))
 		if res.StatusCode != http.StatusOK || err != nil || found.Width != 512 || found.Height != 64 || path != "/assets/logos/"+doorward.HashLogo(body)+".png" {
 			t.Errorf("%s is %d, %v, %dx%d", path, res.StatusCode, err, found.Width, found.Height)
@@ -93,7 +92,7 @@ func TestLogo(t *testing.T) {
 			}
 		}
 
-		// A request with an outdated version undoes nothing.
+		// A request with an outdated version changes nothing.
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin), with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		d.send(t, logoPath, string(painted(40, 40, color.NRGBA{1, 2, 3, 255})), as(admin), typed("image/png"), with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		d.send(t, logoPath, string(body), as(admin), typed("image/png"), with("If-Match", before)).ok(http.StatusOK) // no change
@@ -105,7 +104,7 @@ func TestLogo(t *testing.T) {
 		if has := d.send(t, "GET /api/v2/tenant", nil, as(admin)).at("logo"); has != nil {
 			t.Errorf("the tenant has the logo %v", has)
 		}
-		if res, _ := d.image(t, path); res.StatusCode != http.StatusOK {
+		if res, _ := d.getImage(t, path); res.StatusCode != http.StatusOK {
 			t.Errorf("the logo that one tenant still has is %d", res.StatusCode)
 		}
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(zeta.Owner.Token())).ok(http.StatusNoContent)
@@ -145,7 +144,7 @@ func TestHostileLogos(t *testing.T) {
 			d.send(t, logoPath, string(dot), as(owner), typed(unsupported)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		}
 		if svg := d.send(t, logoPath, "<svg/>", as(owner), typed("image/svg+xml")); !strings.Contains(svg.text("detail"), "export it as a PNG") {
-			t.Errorf("there is no advice in %s", svg.body)
+			t.Errorf("the refusal has no advice: %s", svg.body)
 		}
 		d.send(t, logoPath, string(dot), as(owner), typed("image/png"), with("Content-Encoding", "gzip")).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		d.send(t, logoPath, string(dot), as(owner), without("Content-Type")).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
@@ -154,7 +153,7 @@ func TestHostileLogos(t *testing.T) {
 		d.send(t, logoPath, large, as(owner), typed("image/png")).fails(http.StatusRequestEntityTooLarge, "body_too_large")
 		d.send(t, logoPath, large, as(owner), typed("image/png"), chunked).fails(http.StatusRequestEntityTooLarge, "body_too_large")
 
-		if res, body := d.image(t, path); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
+		if res, body := d.getImage(t, path); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
 			t.Errorf("after the refusals the logo is %d, %d bytes", res.StatusCode, len(body))
 		}
 		// The largest allowed body; bytes after the image are dropped.
@@ -276,8 +275,7 @@ func TestExportOfTheBrand(t *testing.T) {
 	})
 }
 
-// The logo of the installation is served like that of a tenant, without the
-// database.
+// The logo of the installation is served like that of a tenant, and pages have it.
 func TestLogoOfTheInstallation(t *testing.T) {
 	t.Parallel()
 	logo, kept, err := tenant.MakeLogo(dot)
@@ -286,7 +284,7 @@ func TestLogoOfTheInstallation(t *testing.T) {
 	}
 	brand := front.Brand{Name: "Initech", Brand: doorward.Brand{Accent: "#3b4ccf", Logo: logo}, Image: kept}
 	d := start(t, func(c *node.Config) { c.Brand = brand })
-	if res, body := d.image(t, "/assets/logos/"+dotHash+".png"); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
+	if res, body := d.getImage(t, "/assets/logos/"+dotHash+".png"); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
 		t.Errorf("the logo is %d, %d bytes", res.StatusCode, len(body))
 	}
 	page := d.pageHTML(t, "/login")

@@ -30,7 +30,7 @@ func TestPausedChanges(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob, eve := acme.Join("bob@acme.example", "USER"), acme.Join("eve@acme.example", "VIEWER")
-		key, secret := d.newKey(t, acme.Owner, m{})
+		keyID, key := d.newKey(t, acme.Owner, m{})
 		code, operator := d.invite(t, acme.Owner, "new@acme.example", "USER"), bearer(d.operatorKey(t))
 		newest := d.send(t, "GET /api/v2/invitations?status=PENDING", nil, as(acme.Owner.Token())).at("items").([]any)[0]
 		pending, _ := newest.(m)["id"].(string)
@@ -48,7 +48,7 @@ func TestPausedChanges(t *testing.T) {
 			d.send(t, "POST /api/v2/auth/forgot-password", m{"email": bob.Email}),
 			d.send(t, "POST /api/v2/auth/forgot-password", m{"email": "nobody@acme.example"}),
 			d.send(t, "POST /api/v2/tenants", m{"name": "Zeta", "ownerEmail": "zoe@zeta.example"}, operator),
-			d.send(t, "POST /api/v2/api-keys/"+key+"/rotate", m{}, owner),
+			d.send(t, "POST /api/v2/api-keys/"+keyID+"/rotate", m{}, owner),
 		} {
 			a.fails(http.StatusServiceUnavailable, "maintenance").is("reason", pauseReason)
 			if a.header.Get("Retry-After") != "60" {
@@ -65,8 +65,8 @@ func TestPausedChanges(t *testing.T) {
 		d.send(t, "PATCH /api/v2/users/"+bob.ID, m{"status": "suspended"}, owner).ok(http.StatusOK)
 		d.send(t, "GET /api/v2/access/check", nil, as(bob.Token())).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "DELETE /api/v2/invitations/"+pending, nil, owner).ok(http.StatusNoContent)
-		d.send(t, "DELETE /api/v2/api-keys/"+key, nil, owner).ok(http.StatusNoContent)
-		d.send(t, "GET /api/v2/access/check", nil, bearer(secret)).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "DELETE /api/v2/api-keys/"+keyID, nil, owner).ok(http.StatusNoContent)
+		d.send(t, "GET /api/v2/access/check", nil, bearer(key)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "frozen"}, operator).ok(http.StatusOK)
 		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, operator).fails(http.StatusServiceUnavailable, "maintenance")
 
@@ -76,7 +76,7 @@ func TestPausedChanges(t *testing.T) {
 	})
 }
 
-// changesWithoutObject change something whatever else exists, so a pause always refuses them.
+// changesWithoutObject are the changes that need no existing object: a pause refuses each of them.
 var changesWithoutObject = []string{
 	"DELETE /api/v2/auth/account", "DELETE /api/v2/tenant", "DELETE /api/v2/tenant/logo", "PATCH /api/v2/tenant",
 	"POST /api/v2/api-keys", "POST /api/v2/auth/change-email", "POST /api/v2/auth/change-password",

@@ -34,7 +34,7 @@ func TestSwitchTenant(t *testing.T) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.addMember(t, globex, ann, "ADMIN")
-		old, elsewhere := d.token(t, ann.Email), d.token(t, ann.Email)
+		old, second := d.token(t, ann.Email), d.token(t, ann.Email)
 
 		a := d.send(t, switchPath, m{"tenantId": globex.ID}, as(old)).ok(http.StatusOK)
 		a.members("", "token", "expiresAt", "idleExpiresAt", "user").is("user.tenantId", globex.ID).is("user.role", "ADMIN").is("user.id", ann.ID)
@@ -45,9 +45,9 @@ func TestSwitchTenant(t *testing.T) {
 		d.send(t, "GET /api/v2/auth/session", nil, as(old)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, switchPath, m{"tenantId": acme.ID}, as(old)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "GET /api/v2/auth/session", nil, as(a.text("token"))).ok(http.StatusOK).is("session.tenantId", globex.ID)
-		d.send(t, "GET /api/v2/auth/session", nil, as(elsewhere)).ok(http.StatusOK).is("session.tenantId", acme.ID)
+		d.send(t, "GET /api/v2/auth/session", nil, as(second)).ok(http.StatusOK).is("session.tenantId", acme.ID)
 
-		same := d.send(t, switchPath, m{"tenantId": acme.ID}, as(elsewhere)).ok(http.StatusOK).is("user.tenantId", acme.ID)
+		same := d.send(t, switchPath, m{"tenantId": acme.ID}, as(second)).ok(http.StatusOK).is("user.tenantId", acme.ID)
 		token := as(same.text("token"))
 		absent := d.send(t, switchPath, m{"tenantId": "tnt_x"}, token).fails(http.StatusNotFound, "not_found")
 		foreign := d.send(t, switchPath, m{"tenantId": initech.ID}, token).fails(http.StatusNotFound, "not_found")
@@ -76,7 +76,7 @@ func TestSwitchToATenantWithAShorterLimit(t *testing.T) {
 		d.Advance(40 * time.Minute)
 		there := d.send(t, switchPath, m{"tenantId": globex.ID}, as(login.text("token"))).ok(http.StatusOK)
 		if got, want := there.instant("expiresAt"), end.Add(-23*time.Hour); !got.Equal(want) {
-			t.Errorf("forty minutes after the password the session ends at %v, want an hour after it, %v", got, want)
+			t.Errorf("forty minutes after the login the session ends at %v, want an hour after the login, %v", got, want)
 		}
 		back := d.send(t, switchPath, m{"tenantId": acme.ID}, as(there.text("token"))).ok(http.StatusOK)
 		if got := back.instant("expiresAt"); !got.Equal(end) {

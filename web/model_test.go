@@ -10,7 +10,7 @@ const (
 	invoices  = "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER], about: See invoices}\n  invoice.approve: {roles: [OWNER, ADMIN]}\n"
 )
 
-// Without a model there are the actions of a messaging platform, as version 0.
+// Without a model the actions are those of a messaging platform, as version 0.
 func TestModelIsReplaced(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		key := d.operatorKey(t)
@@ -49,14 +49,14 @@ func TestFaultsOfModel(t *testing.T) {
 		d.send(t, "PUT "+modelPath, m{"text": 1}, key).fails(400, "invalid_body")
 		d.send(t, "PUT "+modelPath, m{"text": "actions: ["}, key).fails(428, "precondition_required")
 		put(m{"text": "actions: {}\n#" + strings.Repeat("x", 100<<10)}).ok(200)               // more than other bodies may have
-		put(m{"text": strings.Repeat("#", 1<<20-100), "other": 1}).fails(400, "invalid_body") // read whole, up to the limit
+		put(m{"text": strings.Repeat("#", 1<<20-100), "other": 1}).fails(400, "invalid_body") // the form is checked also in a body near the limit
 		put(m{"text": strings.Repeat("#", 1<<20)}).fails(413, "body_too_large")
 		put(m{"text": "actions: {}\npolicies: permit(principal, action, resource);"}).fails(422, "validation_failed")
 	})
 }
 
-// The check, introspection and the permissions of a session follow the model, for
-// sessions and keys; an action that it lacks is unknown.
+// Checks, introspection and the permissions of sessions and keys follow the model. An action
+// that the model lacks is unknown.
 func TestModelDecides(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, operator := d.Tenant("Acme"), bearer(d.operatorKey(t))

@@ -33,8 +33,7 @@ func (s *server) newMails(t *testing.T, to string) func() []smtp.Message {
 	}
 }
 
-// wantOneMail fails unless there is one mail with the subject, and the words are in both
-// of its parts.
+// wantOneMail requires one mail with the subject, and the words in its text and its HTML.
 func wantOneMail(t *testing.T, got []smtp.Message, subject string, words ...string) {
 	t.Helper()
 	if len(got) != 1 || got[0].Subject != subject {
@@ -172,8 +171,8 @@ func TestSignInNotice(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// A change that somebody else makes to a membership sends a mail to the member only; refused
-// changes and the member's own send none.
+// A change of role or status and a removal by somebody else send a mail to the member only.
+// Other changes, refused ones and the member's own send none.
 func TestMembershipNotices(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

@@ -31,7 +31,7 @@ type spec struct {
 	problem *openapi3.SchemaRef
 
 	mu     sync.Mutex
-	passed map[[sha256.Size]byte]bool // hashes of answers, but for ids and times, that were checked
+	passed map[[sha256.Size]byte]bool // hashes of checked answers, without ids and times
 }
 
 // readSpec gets the document from the server, or reuses one that differs only in the
@@ -87,10 +87,9 @@ func parseSpec(text []byte) (*spec, error) {
 	return s.(*spec), nil
 }
 
-// asVersion30 makes kin-openapi validate answers with its own code. For version 3.1 it
-// compiles the schema of a header or body at each use, a sixth of this package's CPU, and
-// its own code validates those with a reference anyway. Requests are few, and some hold a
-// null that this code refuses, so they are validated as those of version 3.1.
+// asVersion30 makes kin-openapi validate answers by its rules for OpenAPI 3.0. For 3.1 it
+// compiles schemas at each use, which took a sixth of this package's CPU time. Requests are
+// validated as 3.1: they are few, and some hold a null, which the rules for 3.0 refuse.
 var asVersion30 = &openapi3.T{OpenAPI: "3.0.4"}
 
 // beyond30 finds the keywords that the validator of version 3.0 ignores.
@@ -124,7 +123,7 @@ func TestKeywordsBeyondTheValidatorAreNoticed(t *testing.T) {
 	}
 }
 
-// closeAnswers makes the document as strict as this version of the server is. For clients it
+// closeAnswers makes the document as strict as this version of the server is. As published, it
 // leaves open what later versions may add: members of answers, and codes of problems.
 func closeAnswers(doc *openapi3.T) {
 	closed := map[string]bool{}
@@ -205,8 +204,8 @@ func matches(template, path string) bool {
 	})
 }
 
-// check returns what is wrong with an answer to the request. The answer to a request
-// for no documented operation must be a problem.
+// check returns what is wrong with an answer to the request. An error must be a problem also
+// where the document has no such operation.
 func (s *spec) check(req *http.Request, base string, a answer) error {
 	route, known := s.route(req, base)
 	if !known {
@@ -296,29 +295,29 @@ func recordAnswer(route *routers.Route, a answer) {
 	seen.Store(fmt.Sprint(route.Method, " ", route.Path, " ", a.status, " ", a.text("code")), true)
 }
 
-// untested are parts of documented answers that no test here needs to see.
+// untested are documented answers, or parts of their text, that no test here needs to see.
 var untested = []string{
 	" 500 internal_error",                // a defect; none is known
 	"/api/v2/access/",                    // checks have tests of their own, in web/edge
-	"/access/v1/",                        // authzen_test.go; its guard is that of introspection
+	"/access/v1/",                        // authzen_test.go tests them; the guard is that of introspection
 	"/.well-known/authzen-configuration", // needs no database
 	// The pending invitation is used up in the transaction that adds the
 	// membership; only the primary key of memberships could still refuse it.
 	"POST /api/v2/auth/accept-invitation 409 already_member",
 	// One place refuses all changes that are paused, most of them once their object is
-	// found. TestEveryChangeIsPaused asks those without one.
+	// found. TestEveryChangeIsPaused tests those that need no object.
 	" 503 maintenance",
 	// A webhook can't be created without a master key.
 	"POST /api/v2/webhooks/{id}/rotate-secret 409 master_key_missing",
 	"POST /api/v2/webhooks/{id}/test 409 master_key_missing",
-	// It has no member that can be missing or wrong.
+	// The body has no member that can be missing or wrong.
 	"POST /api/v2/auth/factors/passkey/begin 422 validation_failed",
 	// A body of any bytes is malformed only if it is incomplete, which TestBodyCutOff
 	// tests on its own connection.
 	"PUT /api/v2/tenant/logo 400 invalid_body",
 }
 
-// documentedAnswers lists what the document says may be answered, as in seen.
+// documentedAnswers returns the answers in the document, each in the form of seen.
 func documentedAnswers(doc *openapi3.T) (all []string) {
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -333,7 +332,7 @@ func documentedAnswers(doc *openapi3.T) (all []string) {
 	return all
 }
 
-// codes are the problem codes of a response, or one empty one.
+// codes returns the problem codes of a response, or one "" if it is no problem.
 func codes(r *openapi3.Response) []string {
 	problem := r.Content["application/problem+json"]
 	if problem == nil {
@@ -373,6 +372,7 @@ func runsAllTests() bool {
 	return true
 }
 
+// reportUntested prints the documented answers that no test has seen, and returns the exit code.
 func reportUntested() (code int) {
 	text, err := web.Document("http://localhost:8080", front.SessionCookie, "test")
 	if err != nil {
@@ -395,7 +395,7 @@ func reportUntested() (code int) {
 	return code
 }
 
-// A validator that accepts everything would go unnoticed: each of these documents
+// A validator that accepts everything would go unnoticed: each of these documents but the first
 // has one error, which an answer must reveal.
 func TestWrongDocumentsAreNoticed(t *testing.T) {
 	t.Parallel()
@@ -429,7 +429,7 @@ func TestWrongDocumentsAreNoticed(t *testing.T) {
 			t.Errorf("%s: %v", w.what, err)
 			continue
 		}
-		if noticed := notices(t, s, d, acme.Owner.Email); noticed != (i > 0) { // the first error concerns no answer
+		if noticed := revealsError(t, s, d, acme.Owner.Email); noticed != (i > 0) { // the first document is right about answers
 			t.Errorf("a document that is wrong about %s: noticed is %v", w.what, noticed)
 		}
 	}
@@ -482,8 +482,8 @@ func addReferred(needed, components map[string]map[string]json.RawMessage, text 
 	}
 }
 
-// notices reports whether a good or a bad login reveals the error of the document.
-func notices(t *testing.T, s *spec, d *server, email string) bool {
+// revealsError reports whether a good or a bad login reveals the error of the document.
+func revealsError(t *testing.T, s *spec, d *server, email string) bool {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, d.URL+"/api/v2/auth/login", http.NoBody)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/app/key"
 )
 
-// limitedKey creates an operator key that may do only what is listed, or everything if
-// nothing is, and that expires after this time, or never if it is 0.
+// limitedKey creates an operator key that may do only what is listed, or everything if nothing
+// is. It expires after the duration, or never if that is 0.
 func (s *server) limitedKey(t *testing.T, expires time.Duration, may ...string) opt {
 	t.Helper()
 	made, err := s.Node.App.Keys.CreateLimitedOperator(t.Context(), doorward.OperatorAtTerminal(), key.OperatorDraft{Name: "limited", Expires: expires, May: may})
@@ -52,10 +52,10 @@ func TestLimitedOperatorKeys(t *testing.T) {
 		}
 		d.send(t, "PUT /api/v2/model", m{"text": "actions: {}"}, d.limitedKey(t, 0, "model.read"), with("If-Match", `"0"`)).fails(http.StatusForbidden, "forbidden")
 
-		brief := d.limitedKey(t, time.Hour)
-		d.send(t, "GET /api/v2/tenants", nil, brief).ok(http.StatusOK)
+		expiring := d.limitedKey(t, time.Hour)
+		d.send(t, "GET /api/v2/tenants", nil, expiring).ok(http.StatusOK)
 		d.Advance(time.Hour)
-		d.send(t, "GET /api/v2/tenants", nil, brief).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/v2/tenants", nil, expiring).fails(http.StatusUnauthorized, "unauthenticated")
 	})
 }
 

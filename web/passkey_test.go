@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	passkeyOrigin     = "http://localhost:8080"
-	beginPasskeyPath  = "POST /api/v2/auth/factors/passkey/begin"
-	finishPasskeyPath = "POST /api/v2/auth/factors/passkey/finish"
-	beginAlonePath    = "POST /api/v2/auth/passkey/begin"
-	finishAlonePath   = "POST /api/v2/auth/passkey/finish"
-	beginStepUpPath   = "POST /api/v2/auth/step-up/begin"
-	finishStepUpPath  = "POST /api/v2/auth/step-up/finish"
+	passkeyOrigin          = "http://localhost:8080"
+	beginPasskeyPath       = "POST /api/v2/auth/factors/passkey/begin"
+	finishPasskeyPath      = "POST /api/v2/auth/factors/passkey/finish"
+	beginPasskeyLoginPath  = "POST /api/v2/auth/passkey/begin"
+	finishPasskeyLoginPath = "POST /api/v2/auth/passkey/finish"
+	beginStepUpPath        = "POST /api/v2/auth/step-up/begin"
+	finishStepUpPath       = "POST /api/v2/auth/step-up/finish"
 )
 
 // withPasskeys gives the server a base URL at which browsers allow passkeys.
@@ -64,16 +64,16 @@ func (s *server) addPasskey(t *testing.T, token string, a *passkeytest.Authentic
 	return s.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": createCredential(t, a, begun)}, as(token)).ok(http.StatusOK)
 }
 
-// signInWithPasskey signs in with a passkey alone.
+// signInWithPasskey signs in with a passkey, without a password.
 func (s *server) signInWithPasskey(t *testing.T, a *passkeytest.Authenticator) answer {
 	t.Helper()
-	begun := s.send(t, beginAlonePath, nil).ok(http.StatusOK).members("", "challenge", "methods", "expiresAt", "publicKey")
-	return s.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": getCredential(t, a, begun)})
+	begun := s.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK).members("", "challenge", "methods", "expiresAt", "publicKey")
+	return s.send(t, finishPasskeyLoginPath, m{"challenge": begun.text("challenge"), "credential": getCredential(t, a, begun)})
 }
 
-// askForSecond signs in with the password and returns the answer that asks for the second
+// beginSecondStep signs in with the password and returns the answer that asks for the second
 // factor.
-func (s *server) askForSecond(t *testing.T, p *doorwardtest.Person) answer {
+func (s *server) beginSecondStep(t *testing.T, p *doorwardtest.Person) answer {
 	t.Helper()
 	return s.login(t, p.Email, password).fails(http.StatusForbidden, "mfa_required")
 }
@@ -102,7 +102,7 @@ func TestPasskey(t *testing.T) {
 			t.Errorf("amr is %v", amr)
 		}
 
-		asked := d.askForSecond(t, ann)
+		asked := d.beginSecondStep(t, ann)
 		if !has(asked.at("methods"), "passkey") || !has(asked.at("methods"), "recovery") {
 			t.Errorf("the methods are %v", asked.at("methods"))
 		}
@@ -143,7 +143,8 @@ func TestPasskey(t *testing.T) {
 	}, masterKey(t), withPasskeys())
 }
 
-// An authenticator makes one passkey for an account, and an account takes one passkey once.
+// An authenticator makes one passkey for an account. A challenge is good for one passkey, in the
+// session that has begun it, and ends when the person adds another factor.
 func TestPasskeyTwice(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -170,8 +171,8 @@ func TestPasskeyTwice(t *testing.T) {
 	}, withPasskeys())
 }
 
-// Each endpoint that takes an answer refuses one with a wrong origin, relying party,
-// verification or user handle.
+// Each endpoint that takes an authenticator's answer refuses one with a wrong origin, relying
+// party, verification or user handle.
 func TestWrongPasskeyAnswers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -191,7 +192,7 @@ func TestWrongPasskeyAnswers(t *testing.T) {
 			if got := d.signInWithPasskey(t, spoilt); got.text("code") != "invalid_code" || got.status != http.StatusUnauthorized {
 				t.Errorf("alone with a wrong %s: %d %s", name, got.status, got.body)
 			}
-			asked := d.askForSecond(t, ann)
+			asked := d.beginSecondStep(t, ann)
 			d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, spoilt, asked)}).fails(http.StatusUnauthorized, "invalid_code")
 			up := d.send(t, beginStepUpPath, nil, as(ann.Token())).ok(http.StatusOK)
 			d.send(t, finishStepUpPath, m{"challenge": up.text("challenge"), "credential": getCredential(t, spoilt, up)}, as(ann.Token())).invalid("/credential", "wrong")
@@ -202,17 +203,17 @@ func TestWrongPasskeyAnswers(t *testing.T) {
 				d.send(t, finishPasskeyPath, m{"challenge": begun.text("challenge"), "credential": createCredential(t, made, begun)}, as(ann.Token())).invalid("/credential", "wrong")
 			}
 		}
-		asked := d.askForSecond(t, ann)
-		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, other, d.askForSecond(t, eve))}).fails(http.StatusUnauthorized, "invalid_code")
+		asked := d.beginSecondStep(t, ann)
+		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, other, d.beginSecondStep(t, eve))}).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": m{}}).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": m{"id": "AAAA", "rawId": "AAAA", "type": "public-key", "response": m{"userHandle": "AA"}}}).fails(http.StatusUnauthorized, "invalid_code")
 		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked), "code": "123456"}).invalid("/code", "invalid")
-		begun := d.send(t, beginAlonePath, nil).ok(http.StatusOK)
+		begun := d.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK)
 		credential := getCredential(t, a, begun)
 		d.send(t, secondPath, m{"challenge": begun.text("challenge"), "credential": credential}).fails(http.StatusGone, "challenge_over")
-		d.send(t, finishAlonePath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked)}).fails(http.StatusGone, "challenge_over")
+		d.send(t, finishPasskeyLoginPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked)}).fails(http.StatusGone, "challenge_over")
 		d.Advance(5 * time.Minute)
-		d.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": credential}).fails(http.StatusGone, "challenge_over")
+		d.send(t, finishPasskeyLoginPath, m{"challenge": begun.text("challenge"), "credential": credential}).fails(http.StatusGone, "challenge_over")
 		d.signInWithPasskey(t, a).ok(http.StatusOK)
 	}, withPasskeys(), doorwardtest.LoginLimits(1000, 1000))
 }
@@ -245,7 +246,7 @@ func TestCopiedPasskey(t *testing.T) {
 		if !notified {
 			t.Error("the person was not notified")
 		}
-		asked := d.askForSecond(t, ann)
+		asked := d.beginSecondStep(t, ann)
 		if methods := asked.at("methods").([]any); len(methods) != 1 || methods[0] != "recovery" || asked.at("publicKey") != nil {
 			t.Errorf("the login asks for more with %s", asked.body)
 		}
@@ -270,8 +271,8 @@ func TestCopiedPasskey(t *testing.T) {
 	}, withPasskeys())
 }
 
-// A passkey that becomes synced still works, and is listed as synced. Once it may be synced, an
-// answer that says it may not is refused. One without a counter is never taken for a copy.
+// A passkey that becomes synced still works, and is listed as synced. Afterwards an answer that
+// calls it not syncable is refused. A passkey without a counter is never taken for a copy.
 func TestSyncedPasskey(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -294,20 +295,20 @@ func TestSyncedPasskey(t *testing.T) {
 	}, withPasskeys())
 }
 
-// An answer that is sent several times at once is accepted once, and isn't taken for one of a
-// copy.
+// An authenticator's answer that is sent several times at once is accepted once, and the passkey
+// isn't taken for a copy.
 func TestPasskeyAnswerAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		a := passkeytest.New(passkeyOrigin)
 		d.addPasskey(t, ann.Token(), a)
-		for name, begin := range map[string]func() (string, m){
-			finishAlonePath: func() (string, m) {
-				begun := d.send(t, beginAlonePath, nil).ok(http.StatusOK)
+		for route, begin := range map[string]func() (string, m){
+			finishPasskeyLoginPath: func() (string, m) {
+				begun := d.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK)
 				return begun.text("challenge"), getCredential(t, a, begun)
 			},
 			secondPath: func() (string, m) {
-				asked := d.askForSecond(t, ann)
+				asked := d.beginSecondStep(t, ann)
 				return asked.text("challenge"), getCredential(t, a, asked)
 			},
 		} {
@@ -317,7 +318,7 @@ func TestPasskeyAnswerAtOnce(t *testing.T) {
 				answers := make([]answer, 5)
 				for i := range answers {
 					wait.Go(func() {
-						answers[i] = retryUnavailable(func() answer { return d.send(t, name, m{"challenge": challenge, "credential": credential}) })
+						answers[i] = retryUnavailable(func() answer { return d.send(t, route, m{"challenge": challenge, "credential": credential}) })
 					})
 				}
 				wait.Wait()
@@ -327,11 +328,11 @@ func TestPasskeyAnswerAtOnce(t *testing.T) {
 					case got.status == http.StatusOK:
 						passed++
 					case got.text("code") != "challenge_over" && got.text("code") != "invalid_code":
-						t.Errorf("%s: %d %s", name, got.status, got.body)
+						t.Errorf("%s: %d %s", route, got.status, got.body)
 					}
 				}
 				if passed != 1 {
-					t.Errorf("%s: %d were accepted, want 1", name, passed)
+					t.Errorf("%s: %d were accepted, want 1", route, passed)
 				}
 			}
 		}
@@ -379,8 +380,8 @@ func TestPasskeyLoginIsRefused(t *testing.T) {
 		d.addPasskey(t, ann.Token(), a)
 		d.addMember(t, globex, ann, "VIEWER")
 		to := func(tenantID string) answer {
-			begun := d.send(t, beginAlonePath, nil).ok(http.StatusOK)
-			return d.send(t, finishAlonePath, m{"challenge": begun.text("challenge"), "credential": getCredential(t, a, begun), "tenantId": tenantID})
+			begun := d.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK)
+			return d.send(t, finishPasskeyLoginPath, m{"challenge": begun.text("challenge"), "credential": getCredential(t, a, begun), "tenantId": tenantID})
 		}
 		to(globex.ID).ok(http.StatusOK).is("user.tenantId", globex.ID)
 		to(acme.ID).ok(http.StatusOK).is("user.tenantId", acme.ID)
@@ -432,8 +433,8 @@ func TestPasskeyIsNotAdded(t *testing.T) {
 	}, masterKey(t), withPasskeys(), doorwardtest.LoginLimits(3, 1000))
 }
 
-// Wrong answers in a login with a passkey alone, and its beginnings, count only for the client
-// network, so they lock nobody out.
+// In a login with a passkey alone, wrong answers and requests to begin are limited by client
+// network only, so they can't lock an account.
 func TestPasskeyLimits(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -448,10 +449,10 @@ func TestPasskeyLimits(t *testing.T) {
 		asked := d.login(t, ann.Email, password, from("192.0.2.7")).fails(http.StatusForbidden, "mfa_required")
 		d.send(t, secondPath, m{"challenge": asked.text("challenge"), "credential": getCredential(t, a, asked)}, from("192.0.2.7")).ok(http.StatusOK)
 		for range 1000 {
-			d.send(t, beginAlonePath, nil, from("192.0.2.9")).ok(http.StatusOK)
+			d.send(t, beginPasskeyLoginPath, nil, from("192.0.2.9")).ok(http.StatusOK)
 		}
-		d.send(t, beginAlonePath, nil, from("192.0.2.9")).fails(http.StatusTooManyRequests, "too_many_attempts")
-		d.send(t, beginAlonePath, nil, from("192.0.2.10")).ok(http.StatusOK)
+		d.send(t, beginPasskeyLoginPath, nil, from("192.0.2.9")).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.send(t, beginPasskeyLoginPath, nil, from("192.0.2.10")).ok(http.StatusOK)
 	}, withPasskeys(), doorwardtest.LoginLimits(3, 6), doorwardtest.TrustLoopback())
 }
 
@@ -463,7 +464,7 @@ func TestNoPasskeys(t *testing.T) {
 			onSQLite(t, func(t *testing.T, d *server) {
 				acme := d.Tenant("Acme")
 				ann := acme.Join("ann@acme.example", "USER")
-				d.send(t, beginAlonePath, nil).fails(http.StatusConflict, "passkeys_unavailable")
+				d.send(t, beginPasskeyLoginPath, nil).fails(http.StatusConflict, "passkeys_unavailable")
 				d.send(t, beginPasskeyPath, nil, as(ann.Token())).fails(http.StatusConflict, "passkeys_unavailable")
 				d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required"}}).ok(http.StatusOK)
 				asked := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required")

@@ -18,7 +18,7 @@ func (s *server) reset(t *testing.T, code, password string) answer {
 	return s.send(t, resetPath, m{"token": code, "password": password, "confirmPassword": password})
 }
 
-// forgot asks for a reset and returns the code of the mail.
+// forgot requests a reset and returns the code in its mail.
 func (s *server) forgot(t *testing.T, email string) string {
 	t.Helper()
 	s.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
@@ -137,7 +137,7 @@ func TestResetPasswordExpiry(t *testing.T) {
 	})
 }
 
-// A password change voids open resets, and so does the loss of the last membership.
+// A password change voids open resets, and so does the suspension of the only membership.
 func TestWhatVoidsResets(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -152,8 +152,8 @@ func TestWhatVoidsResets(t *testing.T) {
 	})
 }
 
-// A person removed from the only tenant loses the password and gets one with the next
-// invitation, by its mail or by an earlier reset. A reset alone gives no access.
+// A person removed from the only tenant loses the password. The next invitation asks for a new
+// one, unless a reset has set one. A reset alone gives no access.
 func TestResetWithoutMembership(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

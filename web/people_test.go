@@ -135,8 +135,8 @@ func TestUsersAreFiltered(t *testing.T) {
 	})
 }
 
-// While people join and leave, pages of any length show nobody twice and omit nobody
-// who was a member all the time.
+// While people join and leave, pages of any length show everybody who stays a member, and each
+// person at most once.
 func TestPagingWhilePeopleJoinAndLeave(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -284,7 +284,7 @@ func TestCursorsAreBoundToTheirList(t *testing.T) {
 	})
 }
 
-// An edit is atomic.
+// An edit is atomic, and its answer counts what it has ended.
 func TestEditUser(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -378,20 +378,19 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK)
 		sent := d.invite(t, ann, "sent@x.example", "USER")
-		action := func(path string, want m) answer {
+		end := func(path string, want m) {
 			t.Helper()
 			a := d.send(t, "DELETE /api/v2/users/"+ann.ID+path, nil, as(acme.Owner.Token())).ok(http.StatusOK).members("", "ended")
 			if diff := cmp.Diff(want, a.at("ended")); diff != "" || len(a.cookies()) > 0 || a.header.Get("X-Revocation-Nodes") == "" {
 				t.Errorf("%s has ended, with the headers %v:\n%s", a.route, a.header, diff)
 			}
-			return a
 		}
-		action("/sessions", m{"sessions": 2.0, "apiKeys": 0.0, "invitations": 0.0})
-		action("/sessions", m{"sessions": 0.0, "apiKeys": 0.0, "invitations": 0.0})
+		end("/sessions", m{"sessions": 2.0, "apiKeys": 0.0, "invitations": 0.0})
+		end("/sessions", m{"sessions": 0.0, "apiKeys": 0.0, "invitations": 0.0})
 		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "GET /api/v2/auth/session", nil, as(there)).ok(http.StatusOK)
 		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK)
-		action("", m{"sessions": 1.0, "apiKeys": 0.0, "invitations": 1.0})
+		end("", m{"sessions": 1.0, "apiKeys": 0.0, "invitations": 1.0})
 		d.complete(t, sent, password).fails(http.StatusGone, "invitation_revoked")
 		d.send(t, "GET /api/v2/auth/session", nil, as(there)).ok(http.StatusOK)
 		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).fails(http.StatusUnauthorized, "invalid_credentials")
@@ -399,7 +398,8 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 	})
 }
 
-// A dry run answers what would happen and changes nothing: no event, header or cookie.
+// A dry run answers what would happen and changes nothing. It records no event, and its answer
+// has no header of a revocation and no cookie.
 func TestDryRun(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -449,7 +449,7 @@ func TestActingOnOneself(t *testing.T) {
 		for i, action := range []struct {
 			method, path string
 			body         any
-			gone         bool
+			endsOwn      bool
 		}{
 			{"DELETE", "/sessions", nil, true},
 			{"PATCH", "", m{"status": "suspended"}, true},
@@ -459,11 +459,11 @@ func TestActingOnOneself(t *testing.T) {
 		} {
 			self := acme.Join(fmt.Sprintf("self%d@acme.example", i), "OWNER")
 			a := d.send(t, action.method+" /api/v2/users/"+self.ID+action.path, action.body, as(self.Token())).ok(http.StatusOK)
-			if got := cookieNamed(a, "JSESSIONID"); (got == cleared) != action.gone {
+			if got := cookieNamed(a, "JSESSIONID"); (got == cleared) != action.endsOwn {
 				t.Errorf("%s %v: the cookie is %q", a.route, action.body, got)
 			}
 			want := http.StatusOK
-			if action.gone {
+			if action.endsOwn {
 				want = http.StatusUnauthorized
 			}
 			d.send(t, "GET /api/v2/auth/session", nil, as(self.Token())).ok(want)
@@ -482,7 +482,7 @@ func TestForeignPeopleAreAbsent(t *testing.T) {
 				body = m{"role": "OWNER", "name": strings.Repeat("x", 101)}
 			}
 			for _, by := range []*doorwardtest.Person{acme.Owner, admin} {
-				same := func(id string) (string, http.Header) {
+				refusal := func(id string) (string, http.Header) {
 					t.Helper()
 					a := d.send(t, fmt.Sprintf(route, id), body, as(by.Token()), with("X-Request-Id", "one")).fails(http.StatusNotFound, "not_found")
 					a.header.Del("Date")
@@ -490,9 +490,9 @@ func TestForeignPeopleAreAbsent(t *testing.T) {
 					a.header.Del("Content-Length")
 					return strings.ReplaceAll(a.withoutIDs(), id, "ID"), a.header
 				}
-				text, header := same("usr_aaaaaaaaaaaaaaaaaaaaaaaaaa")
+				text, header := refusal("usr_aaaaaaaaaaaaaaaaaaaaaaaaaa")
 				for _, id := range []string{bob.ID, "usr_x", "x", "inv_x", "usr_%00"} {
-					got, gotHeader := same(id)
+					got, gotHeader := refusal(id)
 					if got != text {
 						t.Errorf("%s %s: the answers for a foreign and an unknown person differ:\n%s\n%s", route, id, got, text)
 					}
@@ -506,7 +506,8 @@ func TestForeignPeopleAreAbsent(t *testing.T) {
 	})
 }
 
-// ADMINs act on USERs and VIEWERs, OWNERs on all, the others on nobody.
+// OWNERs manage everybody. ADMINs manage USERs and VIEWERs, and give any role but OWNER. The
+// others manage nobody.
 func TestWhoMayManageWhom(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -515,7 +516,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 		for _, role := range roles {
 			by[role] = acme.Join("by-"+strings.ToLower(role)+"@acme.example", role)
 		}
-		may := func(who, held, granted string) bool {
+		mayManage := func(who, held, granted string) bool {
 			return who == "OWNER" || who == "ADMIN" && held != "OWNER" && held != "ADMIN" && granted != "OWNER"
 		}
 		actions := []struct {
@@ -552,7 +553,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 					}
 					a := d.send(t, action.method+" /api/v2/users/"+target.ID+action.path, body, as(by[who].Token()))
 					switch granted := strings.TrimSuffix(action.granted, "!"); {
-					case !may(who, held, granted):
+					case !mayManage(who, held, granted):
 						a.fails(http.StatusForbidden, "forbidden")
 					case granted != action.granted:
 						a.invalid("/name", "out_of_range")
@@ -562,7 +563,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 				}
 			}
 		}
-		for _, body := range []m{{"name": "x"}, {"role": "ADMIN"}, {"role": "USER"}} { // not on themselves either
+		for _, body := range []m{{"name": "x"}, {"role": "ADMIN"}, {"role": "USER"}} { // an ADMIN doesn't manage themselves
 			d.patchUser(t, by["ADMIN"], by["ADMIN"].ID, body).fails(http.StatusForbidden, "forbidden")
 		}
 		d.send(t, "DELETE /api/v2/users/"+by["ADMIN"].ID+"/sessions", nil, as(by["ADMIN"].Token())).fails(http.StatusForbidden, "forbidden")
@@ -581,7 +582,7 @@ func (s *server) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role str
 }
 
 // No operation can leave a tenant without an active OWNER.
-func TestLastOwnerStaysByEachPath(t *testing.T) {
+func TestNoOperationRemovesTheLastOwner(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner

@@ -62,7 +62,7 @@ func TestPolicyDecides(t *testing.T) {
 			put(policyText("a", c.when))
 			for _, credential := range []string{user.Token(), key} {
 				if got := introspect(credential, c.context); got != c.allowed {
-					t.Errorf("%s of %v is answered %v", c.when, c.context, got)
+					t.Errorf("forbidden when %s: with the context %v, introspection says %v", c.when, c.context, got)
 				}
 			}
 		}
@@ -138,6 +138,7 @@ func TestPolicyReadsWhatTheGatewayStates(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
+// The headers of a client that is no trusted gateway are ignored.
 func TestPolicyDoesNotBelieveClients(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := as(d.Tenant("Acme").Owner.Token())

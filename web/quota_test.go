@@ -61,7 +61,7 @@ func TestQuotas(t *testing.T) {
 	})
 }
 
-// Status and quotas that one request names are changed both or neither.
+// A request that names a status and quotas changes both or neither.
 func TestTenantChangesTogether(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -70,33 +70,33 @@ func TestTenantChangesTogether(t *testing.T) {
 			t.Helper()
 			return d.send(t, "PATCH"+path, body, append(how, operator)...)
 		}
-		remains := func(status string, people float64) string {
+		requireState := func(status string, people float64) string {
 			t.Helper()
 			return d.send(t, "GET"+path, nil, operator).ok(http.StatusOK).is("status", status).is("quotas.people", people).header.Get("ETag")
 		}
 		change(m{"quotas": m{"people": 5}}).ok(http.StatusOK)
 		change(m{"status": "none", "quotas": m{"people": 6}}).invalid("/status", "invalid")
-		remains("active", 5)
+		requireState("active", 5)
 		change(m{"status": "none", "quotas": m{"people": -2}}).invalid("/status", "invalid", "/quotas/people", "out_of_range")
 		change(m{"status": "frozen", "quotas": m{"people": -2}}).invalid("/quotas/people", "out_of_range")
-		first := remains("active", 5)
+		first := requireState("active", 5)
 		change(m{"status": "closing"}).ok(http.StatusOK)
 		change(m{"status": "active", "quotas": m{"people": 7}}).fails(http.StatusForbidden, "tenant_closing")
-		closed := remains("closing", 5)
+		closed := requireState("closing", 5)
 
 		change(m{"status": "frozen", "quotas": m{"people": 8}}, with("If-Match", first)).fails(http.StatusPreconditionFailed, "precondition_failed")
-		remains("closing", 5)
+		requireState("closing", 5)
 		second := change(m{"status": "frozen", "quotas": m{"people": 8}}, with("If-Match", closed)).ok(http.StatusOK).is("status", "frozen").is("quotas.people", 8.0).header.Get("ETag")
 		change(m{"quotas": m{"people": 9}}).ok(http.StatusOK)
 		change(m{"quotas": m{"people": 10}}, with("If-Match", second)).fails(http.StatusPreconditionFailed, "precondition_failed")
-		change(m{"quotas": m{"people": 8}}, with("If-Match", remains("frozen", 9))).ok(http.StatusOK)
-		if got := remains("frozen", 8); got != second {
+		change(m{"quotas": m{"people": 8}}, with("If-Match", requireState("frozen", 9))).ok(http.StatusOK)
+		if got := requireState("frozen", 8); got != second {
 			t.Errorf("one state has the versions %s and %s", second, got)
 		}
 	})
 }
 
-// Of 32 who accept at once, exactly as many become members as the quota allows.
+// Of 32 who register at once, exactly as many become members as the quota allows.
 func TestQuotaUnderConcurrency(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		const invited, quota = 32, 5

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What docs/asvs.md says and no other test covers.
+// These tests show statements of docs/asvs.md that no other test shows.
 
 func TestNoDefaultAccounts(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -28,8 +28,8 @@ func TestPasswordsDontExpire(t *testing.T) {
 	})
 }
 
-// When an administrator suspends, removes or signs out a person, all sessions in that
-// tenant have ended when the answer arrives, and none in other tenants.
+// When an administrator suspends, removes or signs out a person, all the person's sessions in
+// that tenant have ended when the answer arrives, and none in other tenants.
 func TestAdministratorsEndSessions(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")

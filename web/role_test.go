@@ -13,7 +13,7 @@ import (
 
 const rolesPath = "/api/v2/roles"
 
-// A role is made, shown, changed and deleted, and holds at once for those who have it.
+// A role is created, shown, changed and deleted, with immediate effect for those who have it.
 func TestRoles(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -77,41 +77,41 @@ func TestRolesRaiseNobody(t *testing.T) {
 		pending := d.send(t, invitePath, m{"email": "top@x.example", "role": "TOP"}, owner).ok(http.StatusCreated).text("id")
 		raised := d.send(t, invitePath, m{"email": "low@x.example", "role": "LOW"}, owner).ok(http.StatusCreated).text("id")
 
-		refuse := func(who *doorwardtest.Person, route string, body any) {
+		requireForbidden := func(who *doorwardtest.Person, route string, body any) {
 			t.Helper()
 			d.send(t, route, body, as(who.Token())).fails(http.StatusForbidden, "forbidden")
 		}
 		for who, above := range map[*doorwardtest.Person][]string{admin: {"OWNER", "TOP", "BURSAR"}, eve: {"OWNER", "ADMIN", "USER", "TOP", "SENDER", "MANAGER", "BURSAR"}} {
 			for _, role := range above {
-				refuse(who, invitePath, m{"email": "new@x.example", "role": role})
+				requireForbidden(who, invitePath, m{"email": "new@x.example", "role": role})
 				row := d.send(t, bulkPath, m{"invitations": []m{{"email": "new@x.example", "role": role}}}, as(who.Token())).ok(http.StatusOK).at("items").([]any)[0].(m)
 				if row["status"] != 403.0 {
 					t.Errorf("%s can invite to %s in bulk: %v", who.Email, role, row)
 				}
-				refuse(who, "PATCH /api/v2/users/"+bob.ID, m{"role": role})
-				refuse(who, "PATCH /api/v2/users/"+who.ID, m{"role": role})
+				requireForbidden(who, "PATCH /api/v2/users/"+bob.ID, m{"role": role})
+				requireForbidden(who, "PATCH /api/v2/users/"+who.ID, m{"role": role})
 				if role != "OWNER" {
-					refuse(who, "POST /api/v2/api-keys", m{"name": "k", "role": role, "permissions": []string{"message.read"}})
+					requireForbidden(who, "POST /api/v2/api-keys", m{"name": "k", "role": role, "permissions": []string{"message.read"}})
 				}
-				refuse(who, "DELETE "+rolesPath+"/"+ids["LOW"]+"?replaceBy="+role, nil)
+				requireForbidden(who, "DELETE "+rolesPath+"/"+ids["LOW"]+"?replaceBy="+role, nil)
 				if id := ids[role]; id != "" {
-					refuse(who, "PATCH "+rolesPath+"/"+id, m{"name": "MINE"})
-					refuse(who, "PATCH "+rolesPath+"/"+id, m{"permissions": []string{"message.read"}})
-					refuse(who, "DELETE "+rolesPath+"/"+id+"?replaceBy=VIEWER", nil)
+					requireForbidden(who, "PATCH "+rolesPath+"/"+id, m{"name": "MINE"})
+					requireForbidden(who, "PATCH "+rolesPath+"/"+id, m{"permissions": []string{"message.read"}})
+					requireForbidden(who, "DELETE "+rolesPath+"/"+id+"?replaceBy=VIEWER", nil)
 				}
 			}
-			refuse(who, "PATCH "+rolesPath+"/"+ids["LOW"], m{"permissions": []string{"message.read", "tenant.destroy"}})
-			refuse(who, "POST "+rolesPath, m{"name": "MORE", "permissions": []string{"tenant.destroy"}})
-			refuse(who, "POST /api/v2/invitations/"+pending+"/resend", nil)
-			refuse(who, "DELETE /api/v2/invitations/"+pending, nil)
-			for _, name := range []string{"TOP", "OWNER"} { // a name is not taken over
+			requireForbidden(who, "PATCH "+rolesPath+"/"+ids["LOW"], m{"permissions": []string{"message.read", "tenant.destroy"}})
+			requireForbidden(who, "POST "+rolesPath, m{"name": "MORE", "permissions": []string{"tenant.destroy"}})
+			requireForbidden(who, "POST /api/v2/invitations/"+pending+"/resend", nil)
+			requireForbidden(who, "DELETE /api/v2/invitations/"+pending, nil)
+			for _, name := range []string{"TOP", "OWNER"} { // a name in use can't be taken
 				d.send(t, "PATCH "+rolesPath+"/"+ids["LOW"], m{"name": name}, as(who.Token())).invalid("/name", "taken")
 			}
 		}
 		// People can't change their own role if its rank is above the one that they act with.
 		give(eve, "BURSAR")
-		refuse(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"permissions": adminsPermissions("billing.read", "billing.manage")})
-		refuse(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"about": "mine"})
+		requireForbidden(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"permissions": adminsPermissions("billing.read", "billing.manage")})
+		requireForbidden(eve, "PATCH "+rolesPath+"/"+ids["BURSAR"], m{"about": "mine"})
 		// Those who have a renamed role keep it: a new role with the old name isn't theirs.
 		give(bob, "LOW")
 		d.send(t, "PATCH "+rolesPath+"/"+ids["LOW"], m{"name": "LOWER"}, owner).ok(http.StatusOK)
@@ -121,7 +121,7 @@ func TestRolesRaiseNobody(t *testing.T) {
 	})
 }
 
-// adminsPermissions returns those of an ADMIN, and more.
+// adminsPermissions returns the permissions of an ADMIN, and more.
 func adminsPermissions(more ...string) []string {
 	for _, a := range (doorward.User{Role: doorward.RoleAdmin}).Permissions() {
 		more = append(more, string(a))
@@ -136,20 +136,20 @@ func TestLastOwnerBesideEqualRoles(t *testing.T) {
 		owner, boss := as(acme.Owner.Token()), acme.Join("boss@acme.example", "USER")
 		id := d.send(t, "POST "+rolesPath, m{"name": "BOSS", "permissions": doorward.User{Role: doorward.RoleOwner}.Permissions()}, owner).ok(http.StatusCreated).text("id")
 		d.send(t, "PATCH /api/v2/users/"+boss.ID, m{"role": "BOSS"}, owner).ok(http.StatusOK)
-		by, ann := as(boss.Token()), "/api/v2/users/"+acme.Owner.ID
+		by, ownerPath := as(boss.Token()), "/api/v2/users/"+acme.Owner.ID
 		for _, edit := range []m{{"role": "BOSS"}, {"role": "VIEWER"}, {"status": "suspended"}} {
-			d.send(t, "PATCH "+ann, edit, by).fails(http.StatusConflict, "last_owner")
-			d.send(t, "PATCH "+ann, edit, owner).fails(http.StatusConflict, "last_owner")
+			d.send(t, "PATCH "+ownerPath, edit, by).fails(http.StatusConflict, "last_owner")
+			d.send(t, "PATCH "+ownerPath, edit, owner).fails(http.StatusConflict, "last_owner")
 		}
-		d.send(t, "DELETE "+ann, nil, by).fails(http.StatusConflict, "last_owner")
+		d.send(t, "DELETE "+ownerPath, nil, by).fails(http.StatusConflict, "last_owner")
 		d.send(t, "DELETE /api/v2/auth/memberships/"+acme.ID, nil, owner).fails(http.StatusConflict, "last_owner")
 		d.send(t, "DELETE "+rolesPath+"/"+id+"?replaceBy=OWNER", nil, by).ok(http.StatusNoContent)
-		d.send(t, "PATCH "+ann, m{"role": "VIEWER"}, by).ok(http.StatusOK)
+		d.send(t, "PATCH "+ownerPath, m{"role": "VIEWER"}, by).ok(http.StatusOK)
 	})
 }
 
-// A policy that forbids everything refuses each endpoint of a tenant except those that end
-// sessions or restore the tenant.
+// A policy that forbids everything refuses each endpoint that needs a permission in a tenant,
+// except those that end sessions or restore the tenant.
 func TestPoliciesRefuseEverywhere(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -176,8 +176,8 @@ func TestPoliciesRefuseEverywhere(t *testing.T) {
 	})
 }
 
-// A model can't take away an action that a policy names, unless that is forced; and a text
-// that the model no longer fits can't be restored.
+// Only with force can a model remove an action that a policy names. A text that names it then
+// can't be restored.
 func TestModelInUse(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner, operator := as(d.Tenant("Acme").Owner.Token()), bearer(d.operatorKey(t))
@@ -190,7 +190,7 @@ func TestModelInUse(t *testing.T) {
 	})
 }
 
-// What has an ETag is deleted only in the version that If-Match names.
+// With If-Match, roles, API keys and webhooks are deleted only in the version that it names.
 func TestDeleteIfMatch(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

@@ -21,12 +21,12 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// canary returns a unique secret that the test searches for later.
+// canary returns a text that occurs nowhere else, for a test to search for.
 func canary(name string) string { return "canary-" + name + "-0Jx7QmW2vK5t" }
 
-// No secret appears in the log, at any level, in a trace or as plain text in the
-// database: not on success, with malformed bodies or without the database. (Every
-// test of this package checks the answers.)
+// No secret appears in the log, at any level, in a trace or as plain text in the database,
+// whether requests succeed, have malformed bodies or find no database. (Every test of this
+// package checks the answers.)
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
@@ -41,7 +41,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	secrets := append(d.callOperationsWithSecrets(t, acme), masterKeyOf(t, path))
 	secrets = append(secrets, d.signingKeys(t)...)
 	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
-	database := stored(t, path)
+	database := databaseContent(t, path)
 	if err := d.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +66,10 @@ func TestSecretsStaySecret(t *testing.T) {
 		}
 	}
 	if !strings.Contains(traces, "/api/v2/auth/login") {
-		t.Error("looked in the wrong place: no login in the traces")
+		t.Error("the traces have no login: they are not those of this test")
 	}
 	if !strings.Contains(log.String(), `"/api/v2/auth/login"`) || !strings.Contains(database, acme.Owner.Email) {
-		t.Error("looked in the wrong place: no login in the log, or no OWNER in the database")
+		t.Error("the log has no login, or the database no OWNER: they are not those of this test")
 	}
 }
 
@@ -101,8 +101,8 @@ func masterKeyOf(t *testing.T, path string) string {
 	return strings.TrimSpace(key.Reveal())
 }
 
-// stored returns the content of the database files.
-func stored(t *testing.T, path string) (all string) {
+// databaseContent returns the content of the database's files.
+func databaseContent(t *testing.T, path string) (all string) {
 	t.Helper()
 	files, err := filepath.Glob(path + "*")
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *server) callOperationsWithSecrets(t *testing.T, acme *doorwardtest.Tena
 	}...)
 }
 
-// useFactors uses second factors in every way, and returns seeds, codes and challenges.
+// useFactors uses second factors, and returns their seeds, codes, challenges and tokens.
 func (s *server) useFactors(t *testing.T, acme *doorwardtest.Tenant) []string {
 	t.Helper()
 	eve := acme.Join("eve@lakeside.example", "VIEWER")
@@ -167,11 +167,11 @@ func (s *server) useFactors(t *testing.T, acme *doorwardtest.Tenant) []string {
 	up := s.send(t, beginStepUpPath, nil, as(token)).ok(http.StatusOK).text("challenge")
 	s.send(t, finishStepUpPath, m{"challenge": up, "code": "000000"}, as(token)).invalid("/code", "wrong")
 	renewed := s.send(t, finishStepUpPath, m{"challenge": up, "code": a.code(t)}, as(token)).ok(http.StatusOK).text("token")
-	alone := s.send(t, beginAlonePath, nil).ok(http.StatusOK)
+	passkeyLogin := s.send(t, beginPasskeyLoginPath, nil).ok(http.StatusOK)
 	again := s.login(t, eve.Email, password).text("challenge")
 	s.send(t, "POST /api/v2/users/"+eve.ID+"/mfa/reset", nil, as(acme.Owner.Token())).ok(http.StatusAccepted)
 	reset := s.code(t, eve.Email)
-	secrets := []string{begun, a.secret, string(seed), asked, again, token, wrong, reset, up, renewed, alone.text("challenge"), alone.text("publicKey.challenge")}
+	secrets := []string{begun, a.secret, string(seed), asked, again, token, wrong, reset, up, renewed, passkeyLogin.text("challenge"), passkeyLogin.text("publicKey.challenge")}
 	secrets = append(secrets, s.beginFirstFactor(t, acme)...)
 	for _, code := range a.recovery {
 		secrets = append(secrets, code, strings.ReplaceAll(code, "-", ""))
@@ -179,7 +179,7 @@ func (s *server) useFactors(t *testing.T, acme *doorwardtest.Tenant) []string {
 	return secrets
 }
 
-// beginFirstFactor sets up a first factor at a login, and returns the challenge and the seed.
+// beginFirstFactor begins a first factor at a login, and returns the challenge and the seed.
 func (s *server) beginFirstFactor(t *testing.T, acme *doorwardtest.Tenant) []string {
 	t.Helper()
 	fay := acme.Join("fay@lakeside.example", "USER")
@@ -199,8 +199,8 @@ func (s *server) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secr
 	} {
 		secret := canary(fmt.Sprint("misplaced", n))
 		secrets = append(secrets, secret)
-		for _, k := range bodyEndpoints {
-			a := s.send(t, k.route(), fmt.Sprintf(form, secret), as(owner.Token()))
+		for _, e := range bodyEndpoints {
+			a := s.send(t, e.route(), fmt.Sprintf(form, secret), as(owner.Token()))
 			if strings.Contains(string(a.body), secret) {
 				t.Errorf("%s repeats what it was sent: %s", a.route, a.body)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// serviceKey creates a service key with the permissions, for the tenants or all.
+// serviceKey creates a service key with the permissions, for these tenants or, without any, all.
 func (s *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...string) string {
 	t.Helper()
 	draft := key.ServiceDraft{Name: "router", Tenants: tenants}
@@ -27,8 +27,8 @@ func (s *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...stri
 	return made.Reveal()
 }
 
-// revokeServices revokes all service keys and returns how many invitations that revoked.
-func (s *server) revokeServices(t *testing.T) (invitations int64) {
+// revokeServiceKeys revokes all service keys and returns how many invitations were revoked with them.
+func (s *server) revokeServiceKeys(t *testing.T) (invitations int64) {
 	t.Helper()
 	all, err := s.Node.App.Keys.Services(t.Context())
 	if err != nil {
@@ -49,24 +49,24 @@ func inTenant(tenantID string) opt { return with(front.TenantHeader, tenantID) }
 
 var allServicePermissions = doorward.ServicePermissions()
 
-// Each route refuses a service key that may not use it, or that names no tenant where one
-// is needed, before it looks at the body.
+// Each route refuses a service key that may not use it, or comes with no tenant where one is
+// needed, before it looks at the body.
 func TestServiceKeyOnEachRoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
 		d.setTenantStatus(t, frozen, doorward.TenantFrozen)
 		d.setTenantStatus(t, closing, doorward.TenantClosing)
-		full := bearer(d.serviceKey(t, allServicePermissions))
-		narrow := bearer(d.serviceKey(t, allServicePermissions, frozen.ID))
+		forAll := bearer(d.serviceKey(t, allServicePermissions))
+		forFrozen := bearer(d.serviceKey(t, allServicePermissions, frozen.ID))
 		for _, r := range api.Routes(nil) {
 			route := r.Method + " " + strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", absentID(r.Path)).Replace(r.Path)
 			lacking := bearer(d.serviceKey(t, slices.DeleteFunc(slices.Clone(allServicePermissions), func(a doorward.Action) bool { return a == r.Guard.Service() })))
 			switch name := r.Guard.Name(); {
 			case name == front.Public().Name() || name == front.Optional().Name():
 			case name == front.SignedIn().Name():
-				d.send(t, route, nil, full, inTenant(acme.ID)).fails(http.StatusForbidden, "not_for_keys")
+				d.send(t, route, nil, forAll, inTenant(acme.ID)).fails(http.StatusForbidden, "not_for_keys")
 			case r.Guard.Service() == "":
-				d.send(t, route, nil, full, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden")
+				d.send(t, route, nil, forAll, inTenant(acme.ID)).fails(http.StatusForbidden, "forbidden")
 			case !r.Guard.InTenant():
 				d.send(t, route, nil, lacking).fails(http.StatusForbidden, "forbidden")
 			default:
@@ -74,24 +74,24 @@ func TestServiceKeyOnEachRoute(t *testing.T) {
 				switch {
 				case r.Guard.OfInstallation():
 					d.send(t, route, nil, lacking).fails(http.StatusForbidden, "forbidden")
-					d.send(t, route, nil, narrow).fails(http.StatusBadRequest, "tenant_required")
+					d.send(t, route, nil, forFrozen).fails(http.StatusBadRequest, "tenant_required")
 				case r.Guard.Across() == "":
-					d.send(t, route, nil, full).fails(http.StatusBadRequest, "tenant_required")
+					d.send(t, route, nil, forAll).fails(http.StatusBadRequest, "tenant_required")
 				default:
-					d.send(t, route, nil, full).ok(http.StatusOK)
+					d.send(t, route, nil, forAll).ok(http.StatusOK)
 				}
-				d.send(t, route, nil, full, inTenant("")).fails(http.StatusBadRequest, "tenant_required")
-				d.send(t, route, nil, full, inTenant(acme.ID), inTenant(acme.ID)).fails(http.StatusBadRequest, "tenant_required")
-				d.send(t, route, nil, full, inTenant("tnt_absent")).fails(http.StatusNotFound, "not_found")
-				d.send(t, route, nil, narrow, inTenant(acme.ID)).fails(http.StatusNotFound, "not_found")
-				d.send(t, route, nil, full, inTenant(frozen.ID)).fails(http.StatusForbidden, "tenant_frozen")
-				d.send(t, route, nil, full, inTenant(closing.ID)).fails(http.StatusForbidden, "tenant_closing")
+				d.send(t, route, nil, forAll, inTenant("")).fails(http.StatusBadRequest, "tenant_required")
+				d.send(t, route, nil, forAll, inTenant(acme.ID), inTenant(acme.ID)).fails(http.StatusBadRequest, "tenant_required")
+				d.send(t, route, nil, forAll, inTenant("tnt_absent")).fails(http.StatusNotFound, "not_found")
+				d.send(t, route, nil, forFrozen, inTenant(acme.ID)).fails(http.StatusNotFound, "not_found")
+				d.send(t, route, nil, forAll, inTenant(frozen.ID)).fails(http.StatusForbidden, "tenant_frozen")
+				d.send(t, route, nil, forAll, inTenant(closing.ID)).fails(http.StatusForbidden, "tenant_closing")
 			}
 		}
 	})
 }
 
-// absentID returns an id of the kind that the path takes.
+// absentID returns an id of the kind that the path takes, of nothing that exists.
 func absentID(path string) string {
 	for part, id := range map[string]string{"/users/": "usr_absent", "/invitations/": "inv_absent", "/tenants/": "tnt_absent", "/api-keys/": "key_absent", "/deliveries/": "whd_absent"} {
 		if strings.Contains(path, part) {
@@ -132,36 +132,36 @@ func TestServiceInATenant(t *testing.T) {
 			t.Errorf("the trail has %v", events)
 		}
 		d.send(t, "GET /api/v2/audit-events", nil, service, inTenant(acme.ID)).ok(http.StatusOK)
-		d.complete(t, d.code(t, "bob@x.example"), password).ok(http.StatusOK) // of the newest mail, Globex's
+		d.complete(t, d.code(t, "bob@x.example"), password).ok(http.StatusOK) // the code of the newest mail, of Globex
 	})
 }
 
-// Across tenants a service does what its key may, in the tenants that it covers.
+// A service key acts across all tenants, or those that it is limited to.
 func TestServiceAcrossTenants(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
-		full, narrow := bearer(d.serviceKey(t, allServicePermissions)), bearer(d.serviceKey(t, allServicePermissions, acme.ID))
-		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, full).ok(http.StatusCreated)
-		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, narrow).fails(http.StatusForbidden, "forbidden")
-		if all, _ := d.page(t, "/api/v2/tenants", "id", full); len(all) != 3 {
+		forAll, forAcme := bearer(d.serviceKey(t, allServicePermissions)), bearer(d.serviceKey(t, allServicePermissions, acme.ID))
+		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, forAll).ok(http.StatusCreated)
+		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, forAcme).fails(http.StatusForbidden, "forbidden")
+		if all, _ := d.page(t, "/api/v2/tenants", "id", forAll); len(all) != 3 {
 			t.Errorf("a service finds %q", all)
 		}
-		if some, _ := d.page(t, "/api/v2/tenants", "id", narrow); !slices.Equal(some, []string{acme.ID}) {
+		if some, _ := d.page(t, "/api/v2/tenants", "id", forAcme); !slices.Equal(some, []string{acme.ID}) {
 			t.Errorf("a service that is limited to one tenant finds %q", some)
 		}
-		d.send(t, "GET /api/v2/tenants/"+globex.ID, nil, full).ok(http.StatusOK)
-		d.send(t, "GET /api/v2/tenants/"+globex.ID, nil, narrow).fails(http.StatusNotFound, "not_found")
+		d.send(t, "GET /api/v2/tenants/"+globex.ID, nil, forAll).ok(http.StatusOK)
+		d.send(t, "GET /api/v2/tenants/"+globex.ID, nil, forAcme).fails(http.StatusNotFound, "not_found")
 		for credential, active := range map[string]bool{acme.Owner.Token(): true, globex.Owner.Token(): false} {
-			d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, narrow).ok(http.StatusOK).is("active", active)
-			d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, full).ok(http.StatusOK).is("active", true)
+			d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, forAcme).ok(http.StatusOK).is("active", active)
+			d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, forAll).ok(http.StatusOK).is("active", true)
 			refused := d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, bearer(credential)).fails(http.StatusForbidden, "forbidden")
 			if help := refused.text("detail"); !strings.Contains(help, "service key with the permission access.introspect") {
 				t.Errorf("the refusal says: %s", help)
 			}
 		}
-		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "frozen"}, narrow).fails(http.StatusNotFound, "not_found")
-		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "frozen"}, full).ok(http.StatusOK).is("status", "frozen")
-		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "active"}, full).ok(http.StatusOK).is("status", "active")
+		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "frozen"}, forAcme).fails(http.StatusNotFound, "not_found")
+		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "frozen"}, forAll).ok(http.StatusOK).is("status", "frozen")
+		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "active"}, forAll).ok(http.StatusOK).is("status", "active")
 	})
 }
 
@@ -183,7 +183,7 @@ func TestServiceKeyIsRevoked(t *testing.T) {
 
 		d.send(t, "GET /api/v2/access/check", nil, service).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "POST /api/v2/access/introspect", m{"credential": text}, service).ok(http.StatusOK).is("active", false)
-		if n := d.revokeServices(t); n != 3 {
+		if n := d.revokeServiceKeys(t); n != 3 {
 			t.Errorf("%d invitations were revoked with the key, want 3", n)
 		}
 		d.send(t, "GET /api/v2/tenants", nil, service).fails(http.StatusUnauthorized, "unauthenticated")
@@ -217,7 +217,7 @@ func TestReportServiceKey(t *testing.T) {
 }
 
 // What looks like a service key but isn't valid is unauthenticated.
-func TestNoServiceKey(t *testing.T) {
+func TestInvalidServiceKeys(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		valid := d.serviceKey(t, allServicePermissions)
 		wrong := []byte(valid)

@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// stepUp proves the person's session again and returns its new token.
+// stepUp proves the session again, by the password, and returns its new token.
 func (s *server) stepUp(t *testing.T, token string) string {
 	t.Helper()
 	begun := s.send(t, "POST /api/v2/auth/step-up/begin", nil, as(token)).ok(http.StatusOK)
@@ -26,7 +26,7 @@ func TestStepUp(t *testing.T) {
 		d.send(t, "POST "+keysPath+"/"+keyID+"/rotate", m{}, as(acme.Owner.Token())).ok(201)
 		role := d.send(t, "POST /api/v2/roles", m{"name": "CLERK", "permissions": []string{"user.read", "tenant.read"}}, as(acme.Owner.Token())).ok(201).text("id")
 		owner, other := acme.Owner.Token(), d.token(t, acme.Owner.Email)
-		hookID, _ := d.hook(t, "http://localhost:9/", as(owner), nil)
+		hookID, _ := d.newHook(t, "http://localhost:9/", as(owner), nil)
 		sensitive := []struct {
 			route string
 			body  m
@@ -41,7 +41,7 @@ func TestStepUp(t *testing.T) {
 			{"DELETE /api/v2/roles/" + role, nil},
 			{"PUT /api/v2/policy", m{"text": "", "mode": "enforce"}},
 			{"POST /api/v2/auth/factors/totp", m{}},
-			{"POST /api/v2/auth/factors/totp", m{"name": strings.Repeat("x", 101)}}, // before the name is checked
+			{"POST /api/v2/auth/factors/totp", m{"name": strings.Repeat("x", 101)}}, // the proof is checked before the name
 			{"POST /api/v2/auth/change-email", m{"email": "new@acme.example"}},
 			{"POST /api/v2/auth/change-email", m{"email": "nowhere"}},
 			{"POST " + hooksPath, m{"url": "http://localhost:9/", "events": []string{"*"}}},
@@ -49,7 +49,7 @@ func TestStepUp(t *testing.T) {
 			{"POST " + hooksPath + "/" + hookID + "/rotate-secret", m{}},
 			{"DELETE " + hooksPath + "/" + hookID, nil},
 		}
-		usual := []struct {
+		ordinary := []struct {
 			route string
 			body  m
 		}{
@@ -75,13 +75,13 @@ func TestStepUp(t *testing.T) {
 				t.Errorf("%s: WWW-Authenticate is %s", x.route, h)
 			}
 		}
-		d.send(t, "GET /api/v2/auth/session", nil, as(owner)).ok(200) // a valid session stays one
+		d.send(t, "GET /api/v2/auth/session", nil, as(owner)).ok(200) // the refusals leave the session valid
 		fresh := d.stepUp(t, owner)
 		d.send(t, "GET /api/v2/auth/session", nil, as(owner)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "POST "+keysPath, m{"name": "sync", "permissions": []string{"user.read"}}, as(other)).fails(http.StatusForbidden, "step_up_required")
 		d.send(t, "POST "+keysPath, m{"name": "sync", "permissions": []string{"user.read"}}, as(fresh)).ok(201)
 		d.Advance(11 * time.Minute)
-		for _, x := range usual {
+		for _, x := range ordinary {
 			if a := d.send(t, x.route, x.body, as(fresh)); a.status >= 300 {
 				t.Errorf("%s: %d %s", x.route, a.status, a.body)
 			}
@@ -89,8 +89,8 @@ func TestStepUp(t *testing.T) {
 	}, masterKey(t))
 }
 
-// TestCheckAsksForAProof: an access check asks for a recent proof by maxAge, by aal, and for
-// actions of the model with stepUp.
+// TestCheckAsksForAProof: an access check requires a recent proof with maxAge, a second factor
+// with aal=2, and a recent proof for actions that the model marks with stepUp.
 func TestCheckAsksForAProof(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

@@ -27,7 +27,7 @@ func (s *server) patchTenant(t *testing.T, token string, body any, opts ...opt) 
 
 func settings(name string, value any) m { return m{"settings": m{name: value}} }
 
-func TestTenantShowsWhatIsInForce(t *testing.T) {
+func TestTenantShowsSettingsInForce(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		viewer := acme.Join("viewer@acme.example", "VIEWER")
@@ -140,18 +140,18 @@ func TestAllowedEmailDomains(t *testing.T) {
 		if diff := cmp.Diff([]any{"acme.example", "xn--bcher-kva.example"}, a.at("settings.allowedEmailDomains")); diff != "" {
 			t.Errorf("the domains:\n%s", diff)
 		}
-		for email, may := range map[string]bool{
+		for email, allowed := range map[string]bool{
 			"a@acme.example": true, "b@ACME.EXAMPLE": true, "c@bücher.example": true, "d@xn--bcher-kva.example": true,
 			"e@else.example": false, "f@sub.acme.example": false, "g@acme.example.else.example": false, "h@buecher.example": false,
 		} {
 			a := d.send(t, invitePath, m{"email": email, "role": "USER"}, as(owner))
-			if may {
+			if allowed {
 				a.ok(http.StatusCreated)
 			} else {
 				a.invalid("/email", "domain_not_allowed")
 			}
 		}
-		// The settings of now apply to earlier invitations, too.
+		// The current settings apply to earlier invitations, too.
 		d.complete(t, pending, password).fails(http.StatusGone, "invitation_revoked")
 		ids, _ := d.page(t, "/api/v2/invitations?limit=200", "id", as(owner))
 		d.Advance(time.Minute)
@@ -174,24 +174,24 @@ func TestInvitationDays(t *testing.T) {
 			return a.instant("expiresAt").Sub(a.instant("createdAt")).Round(time.Minute).Hours() / 24
 		}
 		if got := days(d.send(t, invitePath, m{"email": "ann@x.example", "role": "USER"}, as(acme.Owner.Token())).ok(http.StatusCreated)); got != 3 {
-			t.Errorf("by default it is valid for %v days", got)
+			t.Errorf("by default an invitation is valid for %v days, want 3", got)
 		}
 		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER", "expiresInDays": 4}, as(acme.Owner.Token())).invalid("/expiresInDays", "out_of_range")
 		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER", "expiresInDays": 31}, as(acme.Owner.Token())).invalid("/expiresInDays", "out_of_range")
 		d.sendInvitation(t, acme.Owner, "bob@x.example", "USER", 3)
 		d.patchTenant(t, acme.Owner.Token(), settings("invitationDays", 20)).ok(http.StatusOK)
 		if got := days(d.send(t, invitePath, m{"email": "cat@x.example", "role": "USER"}, as(acme.Owner.Token())).ok(http.StatusCreated)); got != 7 {
-			t.Errorf("by default it is valid for %v days", got)
+			t.Errorf("by default an invitation is valid for %v days, want 7", got)
 		}
 		d.Advance(time.Minute)
 		if got := days(d.resend(t, acme.Owner.Token(), long.text("id")).ok(http.StatusOK)); got < 20 || got > 20.001 {
-			t.Errorf("sent again it is valid for %v days", got)
+			t.Errorf("a resent invitation is valid for %v days, want 20", got)
 		}
 	})
 }
 
-// Tighter limits end the sessions beyond them, at once and on every node; looser ones
-// restore none.
+// Tighter limits of a tenant end its sessions beyond them, at once and on every node. Looser
+// limits restore none.
 func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	t.Parallel()
 	here := start(t, doorwardtest.Database(pgtest.DSN(t)))
@@ -210,7 +210,7 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 		check(d, ann.Token(), http.StatusOK)
 	}
 	advance(10 * time.Minute)
-	check(there, ann.Token(), http.StatusOK) // both have it cached
+	check(there, ann.Token(), http.StatusOK) // both nodes have the session cached
 	advance(10 * time.Minute)
 	young := here.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
 	owner := acme.Owner.Login()
@@ -283,7 +283,7 @@ func TestSessionsExpiredByTenantLimitsAreNotCounted(t *testing.T) {
 	})
 }
 
-// All sessions end at once; an OWNER may sign in again to read and to restore.
+// Closing a tenant ends all its sessions at once. An OWNER may sign in again to read and restore.
 func TestCloseTenant(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -293,18 +293,18 @@ func TestCloseTenant(t *testing.T) {
 		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		pending := d.invite(t, owner, "pending@x.example", "USER")
 		key := d.operatorKey(t)
-		closing := func(by *doorwardtest.Person, confirm string) answer {
+		closeAs := func(by *doorwardtest.Person, confirm string) answer {
 			t.Helper()
 			return d.send(t, "DELETE /api/v2/tenant", m{"confirm": confirm}, as(by.Token()))
 		}
-		closing(admin, "Acme").fails(http.StatusForbidden, "forbidden")
+		closeAs(admin, "Acme").fails(http.StatusForbidden, "forbidden")
 		for _, wrong := range []string{"acme", "Acme ", " Acme", "Globex", acme.ID} {
-			closing(owner, wrong).invalid("/confirm", "mismatch")
+			closeAs(owner, wrong).invalid("/confirm", "mismatch")
 		}
-		closing(owner, "").invalid("/confirm", "required")
+		closeAs(owner, "").invalid("/confirm", "required")
 		d.send(t, sessionPath, nil, as(ann.Token())).ok(http.StatusOK)
 
-		a := closing(owner, "Acme").ok(http.StatusAccepted).is("status", "closing").is("id", acme.ID)
+		a := closeAs(owner, "Acme").ok(http.StatusAccepted).is("status", "closing").is("id", acme.ID)
 		a.members("", "id", "name", "status", "createdAt", "destroyedAt", "settings", "ended")
 		if diff := cmp.Diff(m{"sessions": 4.0, "apiKeys": 0.0, "invitations": 0.0}, a.at("ended")); diff != "" {
 			t.Errorf("has ended:\n%s", diff)
@@ -365,7 +365,8 @@ func (s *server) checkFrozenWhileClosing(t *testing.T, acme *doorwardtest.Tenant
 	s.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, bearer(key)).fails(http.StatusForbidden, "tenant_closing")
 }
 
-// checkWhileClosing requires that an OWNER may do in a closing tenant only what is allowed.
+// checkWhileClosing requires that in a closing tenant an OWNER's session can read itself and the
+// tenant, restore the tenant and sign out. All else that uses the session is refused.
 func (s *server) checkWhileClosing(t *testing.T, token, key string) {
 	t.Helper()
 	s.send(t, sessionPath, nil, as(token)).ok(http.StatusOK)
@@ -373,11 +374,13 @@ func (s *server) checkWhileClosing(t *testing.T, token, key string) {
 	s.send(t, "GET /api/v2/tenant", nil, as(token)).ok(http.StatusOK).is("status", "closing").instant("destroyedAt")
 	allowed := []string{
 		"GET /api/v2/auth/session", "GET /api/v2/tenant", "POST /api/v2/tenant/restore",
-		"POST /api/v2/auth/logout", "POST /api/v2/auth/login", "POST /api/v2/auth/complete-registration",
+		"POST /api/v2/auth/logout",
+		// These don't use the session.
+		"POST /api/v2/auth/login", "POST /api/v2/auth/complete-registration",
 		"POST /api/v2/auth/forgot-password", "POST /api/v2/auth/reset-password", "POST /api/v2/auth/report-key",
 		"POST /api/v2/auth/login/second", "POST /api/v2/auth/factors/reset",
 		"POST /api/v2/auth/passkey/begin", "POST /api/v2/auth/passkey/finish",
-		"POST /api/v2/auth/change-email/confirm", "POST /api/v2/auth/undo-email", // don't use the session
+		"POST /api/v2/auth/change-email/confirm", "POST /api/v2/auth/undo-email",
 	}
 	for path, methods := range endpoints {
 		for _, method := range methods {

@@ -15,18 +15,18 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// limited are the options of a server with the default limits, on which a test can simulate
-// several clients.
-var limited = []doorwardtest.Option{doorwardtest.LoginLimits(5, 30), doorwardtest.TrustLoopback()}
+// defaultLimits are the options of a server with the default limits on attempts, to which a test
+// can send as several clients.
+var defaultLimits = []doorwardtest.Option{doorwardtest.LoginLimits(5, 30), doorwardtest.TrustLoopback()}
 
-// wait returns the duration of Retry-After.
-func (a answer) wait() time.Duration {
+// retryAfter returns the duration of Retry-After, or 0.
+func (a answer) retryAfter() time.Duration {
 	n, _ := strconv.Atoi(a.header.Get("Retry-After"))
 	return time.Duration(n) * time.Second
 }
 
-// Five attempts are free; then each delay is twice the one before, up to 15 minutes.
-// An unknown address gets the same.
+// Five attempts have no delay; then each delay is twice the one before, up to 15 minutes.
+// An unknown address has the same delays.
 func TestDelays(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -46,7 +46,7 @@ func TestDelays(t *testing.T) {
 			var got []time.Duration
 			for range want {
 				// Attempts during the delay are refused, even correct ones, and don't extend it.
-				got = append(got, guess("wrong password").fails(http.StatusTooManyRequests, "too_many_attempts").wait())
+				got = append(got, guess("wrong password").fails(http.StatusTooManyRequests, "too_many_attempts").retryAfter())
 				guess(password).fails(http.StatusTooManyRequests, "too_many_attempts")
 				d.Advance(got[len(got)-1] - time.Millisecond)
 				guess(password).fails(http.StatusTooManyRequests, "too_many_attempts")
@@ -57,7 +57,7 @@ func TestDelays(t *testing.T) {
 				t.Errorf("the delays for %s:\n%s", email, diff)
 			}
 		}
-	}, limited...)
+	}, defaultLimits...)
 }
 
 // After a hundred consecutive failures the account refuses unknown browsers, even
@@ -74,8 +74,8 @@ func TestClosedUntilReset(t *testing.T) {
 			}
 			for range 2 {
 				a := d.login(t, email, password, from("203.0.113.1")).fails(http.StatusTooManyRequests, "too_many_attempts")
-				if a.wait() != 15*time.Minute {
-					t.Errorf("a closed account has the delay %v", a.wait())
+				if a.retryAfter() != 15*time.Minute {
+					t.Errorf("a closed account has the delay %v", a.retryAfter())
 				}
 				d.Advance(60 * 24 * time.Hour)
 			}
@@ -90,7 +90,7 @@ func TestClosedUntilReset(t *testing.T) {
 		const next = "three old paper boats"
 		d.send(t, resetPath, m{"token": d.Code(owner.Email), "password": next, "confirmPassword": next}).ok(http.StatusNoContent)
 		d.login(t, owner.Email, next, from("203.0.113.1")).ok(http.StatusOK)
-	}, limited...)
+	}, defaultLimits...)
 }
 
 // Only the answer to a request with the cookie of a known browser has that browser's remaining
@@ -120,7 +120,7 @@ func TestAllowanceIsShownToItsBrowserOnly(t *testing.T) {
 		if got := rateLimit(d.login(t, owner.Email, password, cookie(device)).fails(http.StatusTooManyRequests, "too_many_attempts")); !strings.HasPrefix(got, policy+`"device";r=0;t=3`) {
 			t.Errorf("a device with nothing left gets %q", got)
 		}
-	}, limited...)
+	}, defaultLimits...)
 }
 
 func TestSuccessClearsTheDelay(t *testing.T) {
@@ -141,7 +141,7 @@ func TestSuccessClearsTheDelay(t *testing.T) {
 			d.login(t, owner.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
 		}
 		d.login(t, owner.Email, "wrong password").fails(http.StatusTooManyRequests, "too_many_attempts")
-	}, limited...)
+	}, defaultLimits...)
 }
 
 // All operations that check a password, and all spellings of an address, share one
@@ -168,7 +168,7 @@ func TestOneCounterForAllPasswordChecks(t *testing.T) {
 		}
 		login("ann+tag@acme.example").fails(http.StatusUnauthorized, "invalid_credentials") // another address
 		d.accept(t, code, m{}, as(ann.Token())).ok(http.StatusOK)                           // by the session, without a password
-	}, limited...)
+	}, defaultLimits...)
 }
 
 // An attempt counts before its password is hashed, so concurrent guesses can't
@@ -186,11 +186,11 @@ func TestGuessesAtOnce(t *testing.T) {
 		if want := append(slices.Repeat([]int{401}, 5), slices.Repeat([]int{429}, 11)...); !slices.Equal(statuses, want) {
 			t.Errorf("statuses %v, want 5 of 401", statuses)
 		}
-	}, limited...)
+	}, defaultLimits...)
 }
 
-// Strangers can't lock out a person who has signed in with this browser before: it
-// has its own allowance.
+// Strangers can't lock out a person who has signed in with this browser before: the
+// browser has its own allowance.
 func TestKnownDevices(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -213,20 +213,21 @@ func TestKnownDevices(t *testing.T) {
 			d.login(t, owner.Email, "wrong password", home...).fails(http.StatusUnauthorized, "invalid_credentials")
 		}
 		a := d.login(t, owner.Email, password, home...).fails(http.StatusTooManyRequests, "too_many_attempts")
-		if a.wait() > time.Hour || a.wait() < time.Hour-time.Second {
-			t.Errorf("the device has to wait %v, want an hour", a.wait())
+		if a.retryAfter() > time.Hour || a.retryAfter() < time.Hour-time.Second {
+			t.Errorf("the device has to wait %v, want an hour", a.retryAfter())
 		}
 		d.login(t, owner.Email, password, from("203.0.113.1")).ok(http.StatusOK) // any other browser
-		d.Advance(a.wait())
+		d.Advance(a.retryAfter())
 		d.login(t, owner.Email, password, home...).ok(http.StatusOK)
-	}, limited...)
+	}, defaultLimits...)
 }
 
-// A client has thirty failures in ten minutes, over all accounts.
+// A client may fail thirty times in ten minutes, over all accounts.
 func TestClientLimit(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
-		// A client is one IPv4 address or a /64 network in IPv6.
+		// A client is an IPv4 address or an IPv6 /64. Each value returns the n-th address of one
+		// client; its key is the address of another.
 		clients := map[string]func(n int) string{
 			"198.51.100.7": func(int) string { return "192.0.2.7" },
 			"2001:db8::1":  func(n int) string { return fmt.Sprintf("2001:db8:7:7:%x::%x", n, n+1) },
@@ -237,21 +238,21 @@ func TestClientLimit(t *testing.T) {
 				d.login(t, fmt.Sprintf("nobody%d@acme.example", n), password, from(address(n))).fails(http.StatusUnauthorized, "invalid_credentials")
 			}
 			a := d.login(t, owner.Email, password, from(address(99))).fails(http.StatusTooManyRequests, "too_many_attempts")
-			if a.wait() > 10*time.Minute || a.wait() < 9*time.Minute {
-				t.Errorf("a client has to wait %v, want ten minutes", a.wait())
+			if a.retryAfter() > 10*time.Minute || a.retryAfter() < 9*time.Minute {
+				t.Errorf("a client has to wait %v, want ten minutes", a.retryAfter())
 			}
 			d.login(t, "nobody", password, from(address(98))).fails(http.StatusTooManyRequests, "too_many_attempts")
 			d.login(t, owner.Email, password, from(elsewhere)).ok(http.StatusOK)
-			d.Advance(a.wait() - time.Second)
+			d.Advance(a.retryAfter() - time.Second)
 			d.login(t, owner.Email, password, from(address(97))).fails(http.StatusTooManyRequests, "too_many_attempts")
 			d.Advance(time.Second)
 			d.login(t, owner.Email, password, from(address(97))).ok(http.StatusOK)
 		}
-	}, limited...)
+	}, defaultLimits...)
 }
 
 // Another person behind the same client address can't lock out a known browser
-// either, and that browser's failures don't count for the address. It is known only
+// either, and that browser's failures don't count for the address. A browser is known only
 // to its own account.
 func TestKnownDeviceAtAClosedClient(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -276,7 +277,7 @@ func TestKnownDeviceAtAClosedClient(t *testing.T) {
 			d.login(t, other, password, office, cookie(device)).fails(http.StatusTooManyRequests, "too_many_attempts")
 		}
 		d.login(t, owner.Email, password, office, cookie("doorward_device="+forged)).fails(http.StatusTooManyRequests, "too_many_attempts")
-	}, limited...)
+	}, defaultLimits...)
 }
 
 // Without limits per account a known browser has no allowance and counts like any
@@ -303,7 +304,7 @@ func TestInvalidAddressesShareACounter(t *testing.T) {
 		d.login(t, "something else", password, from("192.0.2.2")).fails(http.StatusUnauthorized, "invalid_credentials")
 		d.login(t, owner.Email, password, from("192.0.2.1")).ok(http.StatusOK)
 		d.login(t, "nobody@acme.example", password, from("192.0.2.1")).fails(http.StatusUnauthorized, "invalid_credentials")
-	}, limited...)
+	}, defaultLimits...)
 }
 
 func TestLimitsCanBeOff(t *testing.T) {
@@ -317,7 +318,8 @@ func TestLimitsCanBeOff(t *testing.T) {
 	})
 }
 
-// X-Forwarded-For is trusted from the right, as far as the trusted proxies.
+// The client is the rightmost entry of X-Forwarded-For that isn't a trusted proxy, or the peer if
+// that entry is missing or no address.
 func TestClientAddress(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner

@@ -26,12 +26,12 @@ type recorder struct {
 	*server
 	t     *testing.T
 	read  map[string]int    // how many events were read, by trail
-	names map[string]string // of tenants and users, by id
-	every []doorward.Event  // all that were read
+	names map[string]string // of objects, by id
+	every []doorward.Event  // that was read
 
 	acme, zeta             *doorwardtest.Tenant
 	owner, other, ann, bob *doorwardtest.Person
-	tokens                 map[string]string // of their sessions, by id
+	tokens                 map[string]string // of sessions, by the id of the person
 	secrets                []string
 
 	// State that one step leaves to the next.
@@ -49,7 +49,7 @@ func (r *recorder) newEvents() (all []string) {
 		if err == nil {
 			events, err = storetest.Events(r.t.Context(), r.Node.DB.Read(), id)
 		}
-		// Refusals are recorded asynchronously.
+		// Refusals are recorded asynchronously, perhaps after later events.
 		slices.SortStableFunc(events[r.read[id]:], func(a, b doorward.Event) int { return a.At.Compare(b.At) })
 		for _, e := range events[r.read[id]:] {
 			r.every = append(r.every, e)
@@ -114,7 +114,7 @@ func TestOneEventForEachOperation(t *testing.T) {
 			r.passwordSteps(), r.memberSteps(), r.erasureSteps(), r.ownerSteps(), r.tenantSteps(), r.keyExpirySteps()) {
 			s.do()
 			if diff := cmp.Diff(s.want, r.newEvents()); diff != "" {
-				t.Errorf("%s leaves (-want +got):\n%s", s.what, diff)
+				t.Errorf("the events of the step %q (-want +got):\n%s", s.what, diff)
 			}
 		}
 		r.checkNoSecrets()
@@ -147,7 +147,7 @@ func (r *recorder) signIn(all ...*doorwardtest.Person) {
 
 func (r *recorder) as(p *doorwardtest.Person) opt { return as(r.tokens[p.ID]) }
 
-// keep records a secret, to be searched for later.
+// keep returns the secret, and has checkNoSecrets search for it.
 func (r *recorder) keep(secret string) string {
 	r.secrets = append(r.secrets, secret)
 	return secret
@@ -158,8 +158,8 @@ func (r *recorder) ask(route string, body any, opts ...opt) answer {
 	return r.send(r.t, route, body, opts...)
 }
 
-// invited returns the id of a new invitation by the OWNER.
-func (r *recorder) invited(email string) string {
+// newInvitation sends an invitation as the OWNER and returns its id.
+func (r *recorder) newInvitation(email string) string {
 	r.t.Helper()
 	return r.ask("POST /api/v2/auth/invite", m{"email": email, "role": "USER"}, r.as(r.owner)).ok(http.StatusCreated).text("id")
 }
@@ -187,7 +187,7 @@ func (r *recorder) useOperatorPage() {
 	}
 }
 
-// operatorSteps are of the operator and its services, and of roles and policies.
+// operatorSteps are those of the operator and its services, and of roles and policies.
 func (r *recorder) operatorSteps() []step {
 	return []step{
 		{"reading", func() {
@@ -237,17 +237,17 @@ func (r *recorder) operatorSteps() []step {
 			`-: anonymous refused audit.open page -, reason "" "invalid_code"`,
 			`-: anonymous done audit.end page opg`,
 		}},
-		{"a tenant by API", func() {
+		{"a tenant created by API", func() {
 			r.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(r.key)).ok(201)
 		}, []string{
 			`tnt: operator done tenant.create tenant tnt, name "" "Globex", ownerEmail "" "g@globex.example"`,
 		}},
-		{"a tenant by a session", func() {
+		{"a tenant created with a session", func() {
 			r.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, r.as(r.owner)).fails(403, "forbidden")
 		}, []string{
 			`Acme: OWNER refused request.refuse endpoint POST /api/v2/tenants, reason "" "forbidden"`,
 		}},
-		{"people by a key", func() { r.ask("GET /api/v2/users", nil, bearer(r.key)).fails(403, "forbidden") }, []string{
+		{"people read with an operator key", func() { r.ask("GET /api/v2/users", nil, bearer(r.key)).fails(403, "forbidden") }, []string{
 			`-: operator refused request.refuse endpoint GET /api/v2/users, reason "" "forbidden"`,
 		}},
 		{"models", r.changeModel, []string{
@@ -337,7 +337,7 @@ func (r *recorder) useServiceKeys() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.revokeServices(r.t)
+	r.revokeServiceKeys(r.t)
 	r.ask("GET /api/v2/users", nil, bearer(key), inTenant(r.acme.ID)).fails(401, "unauthenticated")
 	globex := r.ask("GET /api/v2/tenants?limit=200", nil, bearer(r.key)).ok(200).at("items").([]any)
 	r.keep(r.serviceKey(r.t, []doorward.Action{doorward.UserRead}, globex[len(globex)-1].(m)["id"].(string)))
@@ -345,7 +345,7 @@ func (r *recorder) useServiceKeys() {
 
 func (r *recorder) invitationSteps() []step {
 	return []step{
-		{"an invitation", func() { r.pending = r.invited("cat@acme.example") }, []string{
+		{"an invitation", func() { r.pending = r.newInvitation("cat@acme.example") }, []string{
 			`Acme: OWNER done user.invite invitation inv, email "" "cat@acme.example", role "" "USER"`,
 		}},
 		{"an invitation by a USER", func() {
@@ -358,7 +358,7 @@ func (r *recorder) invitationSteps() []step {
 		}, []string{
 			`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
 		}},
-		{"an invitation that is there already", func() {
+		{"a second invitation to one address", func() {
 			r.ask("POST /api/v2/auth/invite", m{"email": "cat@acme.example", "role": "USER"}, r.as(r.ann)).fails(409, "invitation_pending")
 		}, nil},
 		{"invitations in bulk", func() {
@@ -369,14 +369,14 @@ func (r *recorder) invitationSteps() []step {
 			`Acme: ann done user.invite invitation inv, email "" "dan@acme.example", role "" "USER"`,
 			`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
 		}},
-		{"sent again", func() {
+		{"an invitation resent", func() {
 			r.Advance(2 * time.Minute)
 			r.ask("POST /api/v2/invitations/"+r.pending+"/resend", nil, r.as(r.ann)).ok(200)
 			r.code = r.keep(r.server.code(r.t, "cat@acme.example"))
 		}, []string{
 			`Acme: ann done invitation.resend invitation inv, expiresAt "TIME" "TIME"`,
 		}},
-		{"sent again too soon", func() {
+		{"an invitation resent too soon", func() {
 			r.ask("POST /api/v2/invitations/"+r.pending+"/resend", nil, r.as(r.ann)).fails(429, "resend_too_soon")
 		}, nil},
 	}
@@ -384,12 +384,12 @@ func (r *recorder) invitationSteps() []step {
 
 func (r *recorder) acceptanceSteps() []step {
 	return []step{
-		{"accepted by somebody else", func() {
+		{"an invitation accepted by somebody else", func() {
 			r.ask("POST /api/v2/auth/accept-invitation", m{"token": r.code}, r.as(r.bob)).fails(403, "wrong_account")
 		}, []string{
 			`Acme: bob refused invitation.accept invitation inv, reason "" "wrong_account", role "" "USER"`,
 		}},
-		{"accepted in a frozen tenant", func() {
+		{"an invitation accepted, and a login, in a frozen tenant", func() {
 			r.freeze(r.t, r.acme.ID)
 			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.code, "password": r.keep(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
 			r.login(r.t, r.bob.Email, password).fails(403, "tenant_frozen")
@@ -402,7 +402,7 @@ func (r *recorder) acceptanceSteps() []step {
 			`Acme: anonymous refused session.refuse user bob, reason "" "tenant_frozen"`,
 			`Acme: operator done tenant.thaw tenant Acme, status "frozen" "active"`,
 		}},
-		{"named by oneself", func() {
+		{"one's own name", func() {
 			by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test"}.As(doorward.User{ID: r.ann.ID, Email: r.ann.Email, TenantID: r.acme.ID})
 			if err := r.Node.App.Users.NameOneself(r.t.Context(), by, "Ann"); err != nil {
 				r.t.Fatal(err)
@@ -410,7 +410,7 @@ func (r *recorder) acceptanceSteps() []step {
 		}, []string{
 			`Acme: ann done user.profile user ann, name "" "Ann"`,
 		}},
-		{"imported", func() {
+		{"an import", func() {
 			list, err := roster.Read(strings.NewReader("email,role\ndan@acme.example,VIEWER\n"), roster.CSV)
 			if err == nil {
 				_, err = r.Node.App.Users.Import(r.t.Context(), doorward.OperatorAtTerminal(), r.acme.ID, list, false)
@@ -422,31 +422,31 @@ func (r *recorder) acceptanceSteps() []step {
 			`Acme: operator done user.import user usr, role "" "VIEWER"`,
 			`Acme: operator done user.import tenant Acme, people "" "1"`,
 		}},
-		{"exported", func() {
+		{"an export", func() {
 			if err := r.Node.App.Tenants.Export(r.t.Context(), doorward.OperatorAtTerminal(), r.acme.ID, false, io.Discard); err != nil {
 				r.t.Fatal(err)
 			}
 		}, []string{
 			"Acme: operator done tenant.export tenant Acme",
 		}},
-		{"signed in again", func() { r.signIn(r.owner, r.ann, r.bob); r.newEvents() }, nil},
-		{"registered", func() {
+		{"new logins", func() { r.signIn(r.owner, r.ann, r.bob); r.newEvents() }, nil},
+		{"a registration", func() {
 			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.code, "password": canary("cat"), "confirmPassword": canary("cat")}).ok(200)
 		}, []string{
 			`Acme: usr done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "USER"`,
 		}},
-		{"registered again", func() {
+		{"a repeated registration", func() {
 			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.code, "password": canary("cat"), "confirmPassword": canary("cat")}).fails(410, "invitation_used")
 		}, nil},
-		{"an account accepts", func() {
+		{"an invitation accepted with an account", func() {
 			r.ask("POST /api/v2/auth/invite", m{"email": r.bob.Email, "role": "VIEWER"}, r.as(r.other)).ok(201)
 			r.ask("POST /api/v2/auth/accept-invitation", m{"token": r.keep(r.server.code(r.t, r.bob.Email)), "password": password}).ok(200)
 		}, []string{
 			`Zeta: other done user.invite invitation inv, email "" "bob@acme.example", role "" "VIEWER"`,
 			`Zeta: bob done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "VIEWER"`,
 		}},
-		{"withdrawn", func() {
-			r.ask("DELETE /api/v2/invitations/"+r.invited("fay@acme.example"), nil, r.as(r.ann)).ok(204)
+		{"an invitation withdrawn", func() {
+			r.ask("DELETE /api/v2/invitations/"+r.newInvitation("fay@acme.example"), nil, r.as(r.ann)).ok(204)
 		}, []string{
 			`Acme: OWNER done user.invite invitation inv, email "" "fay@acme.example", role "" "USER"`,
 			`Acme: ann done invitation.revoke invitation inv, status "PENDING" "REVOKED"`,
@@ -477,16 +477,16 @@ func (r *recorder) sessionSteps() []step {
 		}, []string{
 			`-: anonymous refused session.refuse user -, reason "" "invalid_credentials"`,
 		}},
-		{"another tenant", func() {
+		{"a switch of tenants", func() {
 			r.token = r.keep(r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, as(r.token)).ok(200).text("token"))
 		}, []string{
 			"Acme: bob done session.end session ses",
 			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"a tenant of others", func() {
+		{"a switch to a foreign tenant", func() {
 			r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, r.as(r.owner)).fails(404, "not_found")
 		}, nil},
-		{"a session of one's own", func() {
+		{"one's own session ended", func() {
 			r.session = r.ask("GET /api/v2/auth/session", nil, as(r.token)).text("session.id")
 			bob2 := r.keep(r.server.token(r.t, r.bob.Email))
 			r.ask("DELETE /api/v2/sessions/"+r.session, nil, as(bob2)).ok(204)
@@ -495,11 +495,11 @@ func (r *recorder) sessionSteps() []step {
 			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			"Zeta: bob done session.end session ses",
 		}},
-		{"all other sessions", func() { r.ask("DELETE /api/v2/sessions", nil, as(r.token)).ok(204) }, []string{
+		{"all other sessions ended", func() { r.ask("DELETE /api/v2/sessions", nil, as(r.token)).ok(204) }, []string{
 			`Acme: bob done session.end user bob, sessionsEnded "" "1"`,
 			"Zeta: bob done session.end user bob",
 		}},
-		{"the same tenant again", func() {
+		{"a switch to the same tenant", func() {
 			r.token = r.keep(r.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": r.zeta.ID}, as(r.token)).ok(200).text("token"))
 		}, []string{
 			"Zeta: bob done session.end session ses",
@@ -530,7 +530,7 @@ func (r *recorder) factorSteps() []step {
 			`Acme: ann done mfa.enrol user ann, factor "" "totp", recoveryCodes "" "10", userAgent "" "Go-http-client/1.1"`,
 			`Acme: ann done mfa.enrol user ann, factorRenamed "" "totp", userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"the password alone", func() {
+		{"a password without the second factor", func() {
 			begun = r.keep(r.login(r.t, r.ann.Email, password).fails(403, "mfa_required").text("challenge"))
 		}, []string{"Acme: ann done mfa.challenge user ann"}},
 		{"a wrong code", func() {
@@ -542,7 +542,7 @@ func (r *recorder) factorSteps() []step {
 			`Acme: ann done mfa.recover user ann, recoveryCodes "10" "9", userAgent "" "Go-http-client/1.1"`,
 			`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"a browser that isn't asked, and is again", func() {
+		{"a remembered browser forgotten", func() {
 			by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.ByUser, ID: r.ann.ID, Email: r.ann.Email, TenantID: r.acme.ID}, IP: "192.0.2.1", RequestID: "req_here"}
 			_, err := r.Node.DB.Write(r.t.Context(), func(tx *store.Tx) error {
 				if _, err := tx.InsertDevice(r.t.Context(), []byte("a browser"), by.ID, 20, time.Time{}); err != nil {
@@ -557,7 +557,7 @@ func (r *recorder) factorSteps() []step {
 				r.t.Error(err)
 			}
 		}, []string{`Acme: ann done session.end user ann, rememberedBrowsers "1" "0"`}},
-		{"a reset", func() {
+		{"a reset of factors requested", func() {
 			r.ask("POST /api/v2/users/"+r.ann.ID+"/mfa/reset", nil, r.as(r.owner)).ok(202)
 			reset = r.keep(r.server.code(r.t, r.ann.Email))
 			r.ask("POST /api/v2/users/"+r.owner.ID+"/mfa/reset", nil, r.as(r.owner)).fails(403, "forbidden")
@@ -565,10 +565,10 @@ func (r *recorder) factorSteps() []step {
 			`Acme: OWNER done mfa.reset user ann, sessionsEnded "" "2"`,
 			`Acme: OWNER refused mfa.reset user OWNER, reason "" "forbidden"`,
 		}},
-		{"its code", func() { r.ask(resetFactorsPath, m{"token": reset, "password": password}).ok(204) }, []string{
+		{"the code of that reset used", func() { r.ask(resetFactorsPath, m{"token": reset, "password": password}).ok(204) }, []string{
 			`Acme: ann done mfa.recover user ann, userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"and a factor removed", func() {
+		{"a factor removed", func() {
 			r.tokens[r.ann.ID] = r.keep(r.server.token(r.t, r.ann.Email))
 			a = r.enrolTOTP(r.t, r.tokens[r.ann.ID])
 			r.newEvents()
@@ -578,12 +578,12 @@ func (r *recorder) factorSteps() []step {
 			r.ask(beginPasskeyPath, nil, r.as(r.ann)).ok(200)
 			r.addPasskey(r.t, r.tokens[r.ann.ID], key)
 		}, []string{`Acme: ann done mfa.enrol user ann, factor "" "passkey", recoveryCodes "" "10", userAgent "" "Go-http-client/1.1"`}},
-		{"a passkey of nobody", func() {
-			begun := r.ask(beginAlonePath, nil).ok(200)
-			r.ask(finishAlonePath, m{"challenge": begun.text("challenge"), "credential": m{"id": "x"}}).fails(401, "invalid_code")
+		{"an unknown passkey", func() {
+			begun := r.ask(beginPasskeyLoginPath, nil).ok(200)
+			r.ask(finishPasskeyLoginPath, m{"challenge": begun.text("challenge"), "credential": m{"id": "x"}}).fails(401, "invalid_code")
 		}, []string{`-: anonymous refused mfa.refuse user -, reason "" "invalid_code", userAgent "" "Go-http-client/1.1"`}},
-		{"the passkey alone", func() { r.tokens[r.ann.ID] = r.keep(r.signInWithPasskey(r.t, key).ok(200).text("token")) }, []string{`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`}},
-		{"a copy of it", func() {
+		{"a login with the passkey", func() { r.tokens[r.ann.ID] = r.keep(r.signInWithPasskey(r.t, key).ok(200).text("token")) }, []string{`Acme: ann done session.open session ses, userAgent "" "Go-http-client/1.1"`}},
+		{"a copy of the passkey", func() {
 			stolen := key.Copy()
 			stolen.Counter--
 			r.signInWithPasskey(r.t, stolen).fails(401, "invalid_code")
@@ -596,22 +596,22 @@ func (r *recorder) factorSteps() []step {
 
 func (r *recorder) passwordSteps() []step {
 	return []step{
-		{"a wrong password on changing it", func() {
+		{"a change with a wrong password", func() {
 			r.ask(changePath, m{"currentPassword": canary("wrong"), "password": r.keep(canary("bob")), "confirmPassword": canary("bob")}, as(r.token)).ok(422)
 		}, []string{
 			`Zeta: bob refused session.refuse user bob, reason "" "invalid_credentials"`,
 		}},
-		{"another password", func() {
+		{"a password changed", func() {
 			r.signInTo(r.bob, password, r.acme)
 			r.ask(changePath, m{"currentPassword": password, "password": canary("bob"), "confirmPassword": canary("bob")}, as(r.token)).ok(204)
 		}, []string{
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.change"`,
 			`Zeta: bob done password.change user bob, userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"forgotten", func() { r.code = r.keep(r.forgot(r.t, r.bob.Email)) }, []string{
+		{"a reset requested", func() { r.code = r.keep(r.forgot(r.t, r.bob.Email)) }, []string{
 			"Acme: anonymous done password.forgot user bob",
 		}},
-		{"reset", func() {
+		{"a password reset", func() {
 			r.signInTo(r.bob, canary("bob"), r.acme)
 			r.signInTo(r.bob, canary("bob"), r.zeta)
 			r.reset(r.t, r.code, r.keep(canary("reset"))).ok(204)
@@ -619,7 +619,7 @@ func (r *recorder) passwordSteps() []step {
 			`Acme: bob done session.end user bob, sessionsEnded "" "1", cause "" "password.reset"`,
 			`Zeta: bob done password.reset user bob, sessionsEnded "" "2", userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"another address", func() {
+		{"an address changed", func() {
 			r.token = r.signInTo(r.bob, canary("reset"), r.zeta)
 			r.ask(emailPath, m{"email": "robert@acme.example"}, as(r.token)).ok(202)
 			r.code = r.keep(r.server.code(r.t, r.bob.Email))
@@ -629,7 +629,7 @@ func (r *recorder) passwordSteps() []step {
 			`Zeta: bob done account.email user bob, requestedEmail "" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,
 			`Zeta: bob done account.email user bob, email "bob@acme.example" "robert@acme.example", userAgent "" "Go-http-client/1.1"`,
 		}},
-		{"the old address again", func() {
+		{"the change of address undone", func() {
 			r.ask(undoPath, m{"token": r.code}).ok(204)
 		}, []string{
 			`Acme: bob done account.email user bob, email "robert@acme.example" "bob@acme.example"`,
@@ -648,7 +648,7 @@ func (r *recorder) passwordSteps() []step {
 
 func (r *recorder) memberSteps() []step {
 	return []step{
-		{"role, status and name", func() {
+		{"role, status and name changed", func() {
 			r.token = r.keep(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
 			r.newEvents()
 			r.ask("PATCH /api/v2/users/"+r.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, r.as(r.ann)).ok(200)
@@ -658,12 +658,12 @@ func (r *recorder) memberSteps() []step {
 			`Acme: ann done user.suspend user bob, status "active" "suspended"`,
 			`Acme: ann done user.rename user bob, name "" "Bob"`,
 		}},
-		{"a login of somebody suspended", func() {
+		{"a login of a suspended member", func() {
 			r.ask("POST /api/v2/auth/login", m{"email": r.bob.Email, "password": canary("reset"), "tenantId": r.acme.ID}).fails(403, "membership_suspended")
 		}, []string{
 			`Acme: anonymous refused session.refuse user bob, reason "" "membership_suspended"`,
 		}},
-		{"resumed", func() {
+		{"a membership resumed", func() {
 			r.ask("PATCH /api/v2/users/"+r.bob.ID, m{"status": "active"}, r.as(r.ann)).ok(200)
 		}, []string{
 			`Acme: ann done user.resume user bob, status "suspended" "active"`,
@@ -675,7 +675,7 @@ func (r *recorder) erasureSteps() []step {
 	return []step{
 		{"an account erased", func() {
 			const eve = "eve@acme.example"
-			r.invited(eve)
+			r.newInvitation(eve)
 			r.ask("POST /api/v2/auth/complete-registration", m{"token": r.keep(r.server.code(r.t, eve)), "password": password, "confirmPassword": password}).ok(200)
 			r.token = r.keep(r.server.token(r.t, eve))
 			r.newEvents()
@@ -689,34 +689,34 @@ func (r *recorder) erasureSteps() []step {
 
 func (r *recorder) ownerSteps() []step {
 	return []step{
-		{"an OWNER by an ADMIN", func() {
+		{"an OWNER changed by an ADMIN", func() {
 			r.ask("PATCH /api/v2/users/"+r.owner.ID, m{"role": "USER"}, r.as(r.ann)).fails(403, "forbidden")
 			r.ask("DELETE /api/v2/users/"+r.owner.ID, nil, r.as(r.ann)).fails(403, "forbidden")
 		}, []string{
 			`Acme: ann refused user.manage user OWNER, reason "" "forbidden", role "OWNER" "USER"`,
 			`Acme: ann refused user.remove user OWNER, reason "" "forbidden"`,
 		}},
-		{"the last OWNER", func() {
+		{"the last OWNER changed", func() {
 			r.ask("PATCH /api/v2/users/"+r.owner.ID, m{"role": "USER"}, r.as(r.owner)).fails(409, "last_owner")
 			r.ask("DELETE /api/v2/auth/memberships/"+r.acme.ID, nil, r.as(r.owner)).fails(409, "last_owner")
 		}, []string{
 			`Acme: OWNER refused user.role user OWNER, reason "" "last_owner", role "OWNER" "USER"`,
 			`Acme: OWNER refused user.leave user OWNER, reason "" "last_owner"`,
 		}},
-		{"somebody of another tenant", func() {
+		{"a foreign person changed", func() {
 			r.ask("PATCH /api/v2/users/"+r.other.ID, m{"role": "USER"}, r.as(r.owner)).fails(404, "not_found")
 		}, nil},
-		{"signed out", func() {
+		{"a person signed out", func() {
 			r.ask("POST /api/v2/auth/login", m{"email": r.bob.Email, "password": canary("reset"), "tenantId": r.acme.ID}).ok(200)
 			r.newEvents()
 			r.ask("DELETE /api/v2/users/"+r.bob.ID+"/sessions", nil, r.as(r.ann)).ok(200)
 		}, []string{
 			`Acme: ann done user.signout user bob, sessionsEnded "" "1"`,
 		}},
-		{"removed", func() { r.ask("DELETE /api/v2/users/"+r.bob.ID, nil, r.as(r.ann)).ok(200) }, []string{
+		{"a person removed", func() { r.ask("DELETE /api/v2/users/"+r.bob.ID, nil, r.as(r.ann)).ok(200) }, []string{
 			`Acme: ann done user.remove user bob, email "bob@acme.example" "", name "Bob" "", role "VIEWER" ""`,
 		}},
-		{"gone", func() {
+		{"a tenant left", func() {
 			r.token = r.keep(r.login(r.t, r.bob.Email, canary("reset")).ok(200).text("token"))
 			r.newEvents()
 			r.ask("DELETE /api/v2/auth/memberships/"+r.zeta.ID, nil, as(r.token)).ok(204)
@@ -728,7 +728,7 @@ func (r *recorder) ownerSteps() []step {
 
 func (r *recorder) tenantSteps() []step {
 	return []step{
-		{"settings", func() {
+		{"settings changed", func() {
 			r.ask("PATCH /api/v2/tenant", m{"name": "Acme II", "settings": m{"invitationDays": 3}}, r.as(r.owner)).ok(200)
 			r.ask("PATCH /api/v2/tenant", m{"name": "Acme II"}, r.as(r.owner)).ok(200)
 		}, []string{
@@ -748,7 +748,7 @@ func (r *recorder) tenantSteps() []step {
 			`Acme: ann done tenant.update tenant Acme, logo "" "` + dotHash + `"`,
 			`Acme: ann done tenant.update tenant Acme, logo "` + dotHash + `" ""`,
 		}},
-		{"closed", func() {
+		{"a tenant closed", func() {
 			r.ask("DELETE /api/v2/tenant", m{"confirm": "Acme II"}, r.as(r.ann)).fails(403, "forbidden")
 			r.ask("DELETE /api/v2/tenant", m{"confirm": "Acme"}, r.as(r.owner)).ok(422)
 			r.closeTenant(r.t, r.owner, r.acme.ID, "Acme II")
@@ -757,22 +757,22 @@ func (r *recorder) tenantSteps() []step {
 			`Acme: OWNER done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "4"`,
 		}},
-		{"while it is closing", func() {
+		{"a request in a closing tenant", func() {
 			r.token = r.keep(r.server.token(r.t, r.owner.Email))
-			if status := r.status(r.t, "/api/v2/users", r.token); status != 403 {
+			if status := r.getStatus(r.t, "/api/v2/users", r.token); status != 403 {
 				r.t.Errorf("answered %d while the tenant is closing", status)
 			}
 		}, []string{
 			`Acme: OWNER done session.open session ses, userAgent "" "Go-http-client/1.1"`,
 			`Acme: OWNER refused request.refuse endpoint GET /api/v2/users, reason "" "tenant_closing"`,
 		}},
-		{"restored", func() { r.ask("POST /api/v2/tenant/restore", nil, as(r.token)).ok(200) }, []string{
+		{"a tenant restored", func() { r.ask("POST /api/v2/tenant/restore", nil, as(r.token)).ok(200) }, []string{
 			`Acme: OWNER done tenant.restore tenant Acme, status "closing" "active"`,
 		}},
 	}
 }
 
-// closeTenant signs the person in and closes the tenant, without the API.
+// closeTenant signs the person in and closes the tenant, which has this name, without the API.
 func (s *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, name string) {
 	t.Helper()
 	token, err := secret.Parse(s.token(t, who.Email))
@@ -789,43 +789,27 @@ func (s *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, n
 	}
 }
 
-// status returns the status of a GET without checking the answer.
-func (s *server) status(t *testing.T, path, token string) int {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	as(token)(req)
-	res, err := s.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	return res.StatusCode
-}
-
 // checkTenantsApart requires that no trail has the id of another tenant or of a
 // session there: a tenant must not learn of other memberships.
 func (r *recorder) checkTenantsApart() {
 	r.t.Helper()
-	home := map[string]string{r.acme.ID: r.acme.ID, r.zeta.ID: r.zeta.ID}
+	tenantOf := map[string]string{r.acme.ID: r.acme.ID, r.zeta.ID: r.zeta.ID}
 	for _, e := range r.every {
 		if e.Action == doorward.SessionOpen {
-			home[e.Target.ID] = e.Target.TenantID
+			tenantOf[e.Target.ID] = e.Target.TenantID
 		}
 	}
 	for _, e := range r.every {
 		for _, id := range ids.FindAllString(fmt.Sprintf("%+v", e), -1) {
-			if in, known := home[id]; known && in != e.Target.TenantID {
+			if in, known := tenantOf[id]; known && in != e.Target.TenantID {
 				r.t.Errorf("%s has %s of %s", r.line(e), id, r.name(in))
 			}
 		}
 	}
 }
 
-// checkNoSecrets requires that no event has a secret or a text typed by a stranger, and that
-// each one of a request has its address and id.
+// checkNoSecrets requires that no event has a secret or a text typed by a stranger. Events of
+// requests, except erasures, must have the client's address and the request's id.
 func (r *recorder) checkNoSecrets() {
 	r.t.Helper()
 	for _, e := range r.every {
@@ -840,8 +824,8 @@ func (r *recorder) checkNoSecrets() {
 	}
 }
 
-// checkAllVerbsRecorded requires an event for each verb that isn't a permission, so that a step
-// is added for each new one.
+// checkAllVerbsRecorded requires an event of each verb that isn't a permission, so that a new
+// verb needs a step.
 func (r *recorder) checkAllVerbsRecorded() {
 	r.t.Helper()
 	seen := map[doorward.Action]bool{}

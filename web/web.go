@@ -16,21 +16,21 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// Handler returns everything that Doorward answers on its main address, with
-// the extra routes given.
+// Handler answers all requests to the main address, those of the extra routes included. It
+// sets s.ErrorPage.
 func Handler(s *front.Site, version string, extra []front.Route) http.Handler {
 	s.ErrorPage = ui.ErrorPage
 	routes := slices.Concat(api.Routes(s.App), edge.Routes(s.App), authzen.Routes(s.App), authzen.WellKnown(s.BasePath()))
-	document := func() ([]byte, error) { return api.Document(documented(s.App), s.BaseURL(), s.Cookie, version) }
+	document := func() ([]byte, error) { return api.Document(documentedRoutes(s.App), s.BaseURL(), s.Cookie, version) }
 	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, version, document), ui.Routes(), hosted.Routes(s.App), console.Routes(s.App), extra)))
 }
 
 // Document returns the OpenAPI description without a server. cookie is the name of
 // the session cookie.
 func Document(baseURL, cookie, version string) ([]byte, error) {
-	return api.Document(documented(nil), baseURL, cookie, version)
+	return api.Document(documentedRoutes(nil), baseURL, cookie, version)
 }
 
-func documented(a *app.App) []front.Route {
+func documentedRoutes(a *app.App) []front.Route {
 	return slices.Concat(api.Routes(a), edge.Documented(a), authzen.Routes(a))
 }

@@ -23,12 +23,12 @@ import (
 
 const hooksPath = "/api/v2/webhooks"
 
-// endpoint is a receiver of webhooks.
+// endpoint is a receiver of webhooks, which gives each message the same answer.
 type endpoint struct {
 	*httptest.Server
 	mu     sync.Mutex
 	got    []received
-	status int
+	status int // of the answer, as header and body are
 	header http.Header
 	body   string
 }
@@ -56,8 +56,9 @@ func newEndpoint(t *testing.T) *endpoint {
 	return e
 }
 
-// answers sets what the endpoint answers from now on.
-func (e *endpoint) answers(status int, body string, header ...string) {
+// setAnswer sets what the endpoint answers from now on. header has names, each followed by its
+// value.
+func (e *endpoint) setAnswer(status int, body string, header ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status, e.body, e.header = status, body, http.Header{}
@@ -75,8 +76,8 @@ func (e *endpoint) take() []received {
 	return got
 }
 
-// hook makes a webhook to an endpoint, and returns its id and its secret.
-func (s *server) hook(t *testing.T, url string, who opt, more m) (id, secret string) {
+// newHook creates a webhook, by default for user.*, and returns its id and its secret.
+func (s *server) newHook(t *testing.T, url string, who opt, more m) (id, secret string) {
 	t.Helper()
 	body := m{"url": url, "events": []string{"user.*"}}
 	for name, v := range more {
@@ -100,7 +101,7 @@ func waitUntil(t *testing.T, what string, isDone func() bool) {
 	t.Helper()
 	for began := time.Now(); !isDone(); <-time.After(5 * time.Millisecond) {
 		if time.Since(began) > 20*time.Second {
-			t.Fatalf("timeout: %s", what)
+			t.Fatalf("not within 20 s: %s", what)
 		}
 	}
 }
@@ -142,7 +143,7 @@ func TestWebhook(t *testing.T) {
 		made := d.send(t, "POST "+hooksPath, m{"url": to.URL, "events": []string{"user.*"}}, owner).ok(http.StatusCreated)
 		id, secret, public := made.text("webhook.id"), made.text("secret"), made.text("webhook.publicKey")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
-		waitUntil(t, "the event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 1 })
+		waitUntil(t, "the first event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 1 })
 		got := to.take()
 		if len(got) != 1 {
 			t.Fatalf("%d messages came", len(got))
@@ -162,7 +163,7 @@ func TestWebhook(t *testing.T) {
 		}
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"include": []string{"email"}}, owner).ok(200)
 		d.invite(t, acme.Owner, "eve@acme.example", "USER")
-		waitUntil(t, "the second is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 2 })
+		waitUntil(t, "the second event is delivered", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 2 })
 		if got := to.take(); len(got) != 1 || !strings.Contains(string(got[0].body), "eve@acme.example") || !strings.Contains(string(got[0].body), acme.Owner.Email) {
 			t.Errorf("with include email, the messages are %q", got)
 		}
@@ -189,7 +190,7 @@ func TestOneJSONOfEvents(t *testing.T) {
 	d := start(t, masterKey(t))
 	acme, to := d.Tenant("Acme"), newEndpoint(t)
 	owner := as(acme.Owner.Token())
-	d.hook(t, to.URL, owner, m{"include": []string{"email"}})
+	d.newHook(t, to.URL, owner, m{"include": []string{"email"}})
 	d.invite(t, acme.Owner, "bob@acme.example", "USER")
 	var got []received
 	waitUntil(t, "the event is delivered", func() bool { got = append(got, to.take()...); return len(got) == 1 })
@@ -212,7 +213,7 @@ func TestOneJSONOfEvents(t *testing.T) {
 	forms["the export of the trail"] = line
 	forms["the export of the tenant"] = exportedInvite(t, d, acme.ID)
 	want := d.trail(t, acme.Owner, "?action=user.invite")[0]
-	if _, numbered := want["seq"]; numbered {
+	if _, hasSeq := want["seq"]; hasSeq {
 		t.Error("the list has seq")
 	}
 	want["seq"] = line["seq"]
@@ -242,13 +243,13 @@ func exportedInvite(t *testing.T, d *server, tenantID string) any {
 	return nil
 }
 
-// TestWebhookSecret: during the grace a message verifies with both secrets, afterwards with
-// the new one alone; the public key stays.
+// TestWebhookSecret: during the grace period a message verifies with both secrets, afterwards it
+// has one signature by a secret. The public key stays.
 func TestWebhookSecret(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, to := d.Tenant("Acme"), newEndpoint(t)
 		owner := as(acme.Owner.Token())
-		id, first := d.hook(t, to.URL, owner, nil)
+		id, first := d.newHook(t, to.URL, owner, nil)
 		public := d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).text("publicKey")
 		second := d.send(t, "POST "+hooksPath+"/"+id+"/rotate-secret", m{"graceHours": 2}, owner).ok(http.StatusCreated).text("secret")
 		test := func() received {
@@ -261,7 +262,7 @@ func TestWebhookSecret(t *testing.T) {
 		d.Advance(2*time.Hour + time.Minute)
 		owner = as(d.token(t, acme.Owner.Email))
 		if n := strings.Count(test().header.Get("Webhook-Signature"), "v1,"); n != 1 {
-			t.Errorf("after the grace there are %d signatures by secrets", n)
+			t.Errorf("after the grace period there are %d signatures by secrets, want 1", n)
 		}
 		d.send(t, "POST "+hooksPath+"/"+id+"/rotate-secret", m{"graceHours": 169}, owner).invalid("/graceHours", "out_of_range")
 	}, masterKey(t))
@@ -273,8 +274,8 @@ func TestWebhookRetries(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, to := d.Tenant("Acme"), newEndpoint(t)
 		owner := as(acme.Owner.Token())
-		id, _ := d.hook(t, to.URL, owner, nil)
-		to.answers(302, strings.Repeat("x", 2000), "Location", "/elsewhere")
+		id, _ := d.newHook(t, to.URL, owner, nil)
+		to.setAnswer(302, strings.Repeat("x", 2000), "Location", "/elsewhere")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
 		last := func() m { return d.deliveriesOf(t, id, "", owner)[0] }
 		attempts := func() []any { return last()["attempts"].([]any) }
@@ -286,23 +287,23 @@ func TestWebhookRetries(t *testing.T) {
 		if n := len(to.take()); n != 1 {
 			t.Errorf("%d requests, want 1: redirects are not followed", n)
 		}
-		to.answers(503, "", "Retry-After", "7200")
+		to.setAnswer(503, "", "Retry-After", "7200")
 		d.Advance(6 * time.Second)
 		waitUntil(t, "the second attempt", func() bool { return len(attempts()) == 2 })
 		next, err := time.Parse(time.RFC3339, last()["nextAt"].(string))
 		if wait := next.Sub(d.Node.App.Now()); err != nil || wait < 2*time.Hour-time.Minute || wait > 2*time.Hour {
 			t.Errorf("the next attempt is in %v", wait)
 		}
-		to.answers(200, "")
+		to.setAnswer(200, "")
 		d.send(t, "POST "+hooksPath+"/deliveries/"+last()["id"].(string)+"/retry", nil, owner).ok(http.StatusAccepted)
 		waitUntil(t, "the third attempt", func() bool { return last()["state"] == "delivered" })
 		got := to.take()
 		if len(got) != 2 || got[0].header.Get("Webhook-Id") != got[1].header.Get("Webhook-Id") {
 			t.Errorf("%d messages came, want 2 with one id", len(got))
 		}
-		to.answers(410, "")
+		to.setAnswer(410, "")
 		d.invite(t, acme.Owner, "eve@acme.example", "USER")
-		waitUntil(t, "it is disabled", func() bool {
+		waitUntil(t, "the webhook is disabled", func() bool {
 			return d.send(t, "GET "+hooksPath+"/"+id, nil, owner).ok(200).at("disabledReason") == "gone"
 		})
 		if last()["state"] != "dropped" {
@@ -311,27 +312,27 @@ func TestWebhookRetries(t *testing.T) {
 		d.send(t, "POST "+hooksPath+"/deliveries/"+last()["id"].(string)+"/retry", nil, owner).fails(409, "webhook_disabled")
 		d.send(t, "POST "+hooksPath+"/"+id+"/replay", nil, owner).fails(409, "webhook_disabled")
 		d.send(t, "PATCH "+hooksPath+"/"+id, m{"enabled": true}, owner).ok(200).is("disabledReason", nil)
-		to.answers(204, "")
+		to.setAnswer(204, "")
 		d.send(t, "POST "+hooksPath+"/"+id+"/replay", m{"events": []string{"user.invite"}}, owner).ok(http.StatusAccepted).is("queued", 2.0)
 		waitUntil(t, "both are sent again", func() bool { return len(d.deliveriesOf(t, id, "?state=delivered", owner)) == 3 })
 	}, masterKey(t))
 }
 
 // TestWebhooksOfOthers: webhooks of a tenant are hidden from others, and those of the
-// installation get the events of all tenants. A service key has those of the tenant in its
-// header, or without it the installation's.
+// installation get the events of all tenants. A service key reads those of the tenant in the
+// request's header or, without it, those of the installation.
 func TestWebhooksOfOthers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta, to := d.Tenant("Acme"), d.Tenant("Zeta"), newEndpoint(t)
 		operator := bearer(d.operatorKey(t))
 		service := bearer(d.serviceKey(t, allServicePermissions))
-		id, _ := d.hook(t, to.URL, as(acme.Owner.Token()), nil)
+		id, _ := d.newHook(t, to.URL, as(acme.Owner.Token()), nil)
 		for _, who := range []opt{as(zeta.Owner.Token()), operator, service} {
 			d.send(t, "GET "+hooksPath+"/"+id, nil, who).fails(404, "not_found")
 			d.send(t, "DELETE "+hooksPath+"/"+id, nil, who).fails(404, "not_found")
 		}
 		d.send(t, "GET "+hooksPath+"/"+id, nil, service, inTenant(acme.ID)).ok(200)
-		all, _ := d.hook(t, to.URL, service, m{"events": []string{"*"}})
+		all, _ := d.newHook(t, to.URL, service, m{"events": []string{"*"}})
 		d.send(t, "GET "+hooksPath+"/"+all, nil, operator).ok(200)
 		d.send(t, "GET "+hooksPath+"/"+all, nil, as(acme.Owner.Token())).fails(404, "not_found")
 		d.invite(t, zeta.Owner, "bob@zeta.example", "USER")
@@ -347,19 +348,19 @@ func TestWebhooksOfOthers(t *testing.T) {
 			t.Errorf("Acme's webhook got %d events", n)
 		}
 		for range 19 {
-			d.hook(t, to.URL, as(acme.Owner.Token()), nil)
+			d.newHook(t, to.URL, as(acme.Owner.Token()), nil)
 		}
 		d.send(t, "POST "+hooksPath, m{"url": to.URL, "events": []string{"*"}}, as(acme.Owner.Token())).fails(409, "too_many_webhooks")
 	}, masterKey(t))
 }
 
-// TestFrozenTenantGetsNothing: what is pending when a tenant is frozen is dropped, and nothing
-// is queued until it is thawed.
+// TestFrozenTenantGetsNothing: pending deliveries are dropped when a tenant is frozen, and the
+// freeze itself isn't delivered.
 func TestFrozenTenantGetsNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, to := d.Tenant("Acme"), newEndpoint(t)
-		id, _ := d.hook(t, to.URL, as(acme.Owner.Token()), m{"events": []string{"*"}})
-		to.answers(500, "")
+		id, _ := d.newHook(t, to.URL, as(acme.Owner.Token()), m{"events": []string{"*"}})
+		to.setAnswer(500, "")
 		d.invite(t, acme.Owner, "bob@acme.example", "USER")
 		waitUntil(t, "an attempt fails", func() bool {
 			for _, one := range d.deliveriesOf(t, id, "", as(acme.Owner.Token())) {

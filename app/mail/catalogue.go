@@ -24,12 +24,12 @@ const fallback = "en"
 
 // catalogue has the texts of all mails in one language.
 type catalogue struct {
-	Direction string             // of writing, as the HTML attribute has it
+	Direction string             // of writing: ltr or rtl
 	Roles     map[string]string  // display names, by doorward.Role
 	Mails     map[string]message `yaml:",inline"` // by store.MailKind
 }
 
-// roleName is the display name of a role; one that a tenant has made is shown by its name.
+// roleName returns the display name of a role. A tenant's own role is shown by its name.
 func (c catalogue) roleName(role string) string {
 	if name, ok := c.Roles[role]; ok {
 		return name
@@ -53,7 +53,7 @@ type message struct {
 // sentence is a template over variables.
 type sentence struct{ *template.Template }
 
-// UnmarshalYAML is for package yaml.
+// UnmarshalYAML implements yaml.Unmarshaler.
 func (s *sentence) UnmarshalYAML(node *yaml.Node) error {
 	var source string
 	if err := node.Decode(&source); err != nil {
@@ -67,8 +67,8 @@ func (s *sentence) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// fill returns the sentence with the variables filled in. An error is a defect of
-// a catalogue, which the tests of this package find.
+// fill returns the sentence on one line, with the variables filled in; nil is empty. An error
+// is a defect of a catalogue, which the tests of this package find.
 func (s *sentence) fill(v variables) (text, error) {
 	if s == nil {
 		return "", nil
@@ -107,7 +107,8 @@ func readCatalogues(files fs.FS) (map[string]catalogue, error) {
 	return all, nil
 }
 
-// readCatalogue rejects unknown names.
+// readCatalogue rejects unknown names within a mail. An unknown name at the top is taken for
+// a mail, which only the tests reject.
 func readCatalogue(source []byte) (c catalogue, err error) {
 	d := yaml.NewDecoder(bytes.NewReader(source))
 	d.KnownFields(true)

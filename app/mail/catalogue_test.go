@@ -27,7 +27,7 @@ func kinds() []string {
 	return all
 }
 
-// The queue only returns mail of the kinds in its list, and each needs its composer.
+// Each kind of mail that the queue returns has a composer, and there is no other composer.
 func TestEveryKindIsComposed(t *testing.T) {
 	var listed []string
 	for _, kind := range store.MailKinds {
@@ -39,8 +39,8 @@ func TestEveryKindIsComposed(t *testing.T) {
 	}
 }
 
-// Every language has every mail with every part that the English one has, and
-// uses the variables that docs/mail.md promises to that mail.
+// Every language has the same mails, with the same parts, as English, and uses only variables
+// that docs/mail.md promises to the mail.
 func TestEveryLanguageSaysEverything(t *testing.T) {
 	promised := documented(t)
 	for _, language := range []string{"en", "de"} {
@@ -167,7 +167,7 @@ func documented(t *testing.T) map[string][]string {
 		}
 	}
 	if diff := cmp.Diff(kinds(), slices.Sorted(maps.Keys(all))); diff != "" {
-		t.Fatalf("docs/mail.md doesn't list the existing mails:\n%s", diff)
+		t.Fatalf("the mails that exist (-) and those in docs/mail.md (+) differ:\n%s", diff)
 	}
 	for kind, names := range all {
 		for _, name := range names {
@@ -179,7 +179,7 @@ func documented(t *testing.T) map[string][]string {
 	return all
 }
 
-// Each possible mistake of a translator is named.
+// Mistakes that a translator can make are named, with the mail or the file.
 func TestFaultsOfACatalogueAreNamed(t *testing.T) {
 	german, err := texts.ReadFile("text/de.yaml")
 	if err != nil {

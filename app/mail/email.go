@@ -12,9 +12,10 @@ import (
 // to the new address is made.
 const confirmFor = 30 * time.Minute
 
-// composeEmailConfirm makes the mail to a new address. It says only that somebody wants it,
-// since anybody with an account can have it sent to any address. If the mail is made a second
-// time, the time to confirm still counts from the first.
+// composeEmailConfirm makes the mail to a new address. It names neither the account nor the
+// person, since anybody with an account can have it sent to any address. If the mail is made a
+// second time, the time to confirm still counts from the first. It is obsolete once the change
+// is confirmed, replaced or undone.
 func (m *Mail) composeEmailConfirm(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	c, locale, err := emailChange(ctx, tx, row)
 	if err != nil {
@@ -32,9 +33,8 @@ func (m *Mail) composeEmailConfirm(ctx context.Context, tx *store.Tx, row store.
 	}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
 
-// composeEmailUndo makes the notices to the old address, with the link that undoes the
-// change. Unlike other security notices they have one: their reader may be unable to sign
-// in.
+// composeEmailUndo makes the notices to the old address. Unlike other security notices they
+// have a link, which undoes the change: their reader may be unable to sign in.
 func (m *Mail) composeEmailUndo(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	c, locale, err := emailChange(ctx, tx, row)
 	if err != nil {
@@ -46,7 +46,7 @@ func (m *Mail) composeEmailUndo(ctx context.Context, tx *store.Tx, row store.Mai
 	}
 	token, err := newLinkToken(ctx, tx, c.UndoSubject())
 	return renderMail(row.Kind, locale, variables{
-		Email: row.Recipient, Site: m.site(), At: minute(at), Until: minute(c.UndoUntil),
+		Email: row.Recipient, Site: m.site(), At: formatTime(at), Until: formatTime(c.UndoUntil),
 		Link: m.baseURL + "/undo-email#token=" + token, Code: token,
 	}), err
 }
@@ -60,7 +60,7 @@ func (m *Mail) composeEmailRestored(ctx context.Context, tx *store.Tx, row store
 	if err != nil {
 		return nil, err
 	}
-	return renderMail(row.Kind, locale, variables{Email: row.Recipient, Site: m.site(), At: minute(*c.UndoneAt)}), nil
+	return renderMail(row.Kind, locale, variables{Email: row.Recipient, Site: m.site(), At: formatTime(*c.UndoneAt)}), nil
 }
 
 // emailChange returns the change that the mail is about, and the language of its account.

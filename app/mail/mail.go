@@ -49,7 +49,7 @@ type Mail struct {
 	log       *slog.Logger
 	counts    counts
 	queue     *outbox.Queue[store.Mail]
-	writers   chan struct{}
+	writers   chan struct{} // has an item for each transaction of the queue
 }
 
 // counts counts tries since the start of the process, for metrics.
@@ -84,7 +84,8 @@ func (m *Mail) SetBrand(brand doorward.Brand) { m.brand.Store(&brand) }
 // database as well.
 const writersAtOnce = 8
 
-// upkeep is access.Writer.Upkeep for the queue.
+// upkeep is access.Writer.Upkeep, for at most writersAtOnce callers at once. If ctx ends while
+// it waits for its turn, it returns the error of ctx.
 func (m *Mail) upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 	select {
 	case m.writers <- struct{}{}:
@@ -103,9 +104,9 @@ func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
 // failed mail is recorded in its row.
 func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 
-// DeliverForSubject tries the due mails about a subject once, and ends each try after the
-// time within. All others are left to Run: there may be many, to hosts that don't answer.
-// The error is as in Deliver.
+// DeliverForSubject tries the due mails about a subject once, each with the timeout within.
+// All others are left to Run: there may be many, to hosts that don't answer. The error is as
+// in Deliver.
 func (m *Mail) DeliverForSubject(ctx context.Context, subjectID string, within time.Duration) error {
 	only := outbox.Queue[store.Mail]{
 		Fetch: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
@@ -228,9 +229,9 @@ func (m *Mail) Sweep(ctx context.Context) error {
 	return errors.Join(m.sweep(ctx, (*store.Tx).DeleteOldMails), m.sweep(ctx, (*store.Tx).BlankOldMails))
 }
 
-func (m *Mail) sweep(ctx context.Context, some func(tx *store.Tx, ctx context.Context, before time.Time, limit int) (int64, error)) error {
+func (m *Mail) sweep(ctx context.Context, batch func(tx *store.Tx, ctx context.Context, before time.Time, limit int) (int64, error)) error {
 	return m.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-		return some(tx, ctx, tx.Now.Add(-keepFor), limit)
+		return batch(tx, ctx, tx.Now.Add(-keepFor), limit)
 	})
 }
 
@@ -268,13 +269,13 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 	token, err := newLinkToken(ctx, tx, inv.ID)
 	return renderMail(row.Kind, cmp.Or(inv.Locale, locale), variables{
 		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
-		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: minute(inv.ExpiresAt),
+		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: formatTime(inv.ExpiresAt),
 	}).withStyle(m.styleOf(tenant)), err
 }
 
-// isResent reports whether the invitation was sent again since the mail was queued. That
-// has retired all earlier tokens, so the mail must not make another one. Under the lock on
-// the tenant nobody sends it again before the token is stored.
+// isResent reports whether the invitation was sent again since the mail was queued. Sending it
+// again has ended all earlier tokens, so this mail must not make another one. The lock on the
+// tenant keeps anybody from sending it again before the token is stored.
 func isResent(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row store.Mail) (bool, error) {
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return false, err
@@ -283,10 +284,10 @@ func isResent(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row st
 	return newest.After(row.CreatedAt), err
 }
 
-// composeReset looks the account up only now. It doesn't check memberships: a user
-// in no tenant may need the password to accept the next invitation, and a login
-// checks the membership itself. A second try uses the reset of the first, so that
-// both copies of the mail work.
+// composeReset makes the mail for a forgotten password. It is obsolete if the address has no
+// account any more. Memberships don't matter: a user in no tenant may need the password to
+// accept the next invitation, and a login checks the membership itself. A second try uses the
+// reset of the first, so that both copies of the mail work.
 func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	account, err := tx.AccountByEmail(ctx, row.Recipient)
 	if err != nil {
@@ -312,7 +313,8 @@ func (m *Mail) resetLink(returnTo, token string) string {
 	return link + "#token=" + token
 }
 
-// startReset ends earlier resets: only the newest mail works.
+// startReset makes the reset of a mail and returns its id. It ends earlier ones: only the
+// newest mail works.
 func startReset(ctx context.Context, tx *store.Tx, row store.Mail, account doorward.Account) (string, error) {
 	if err := tx.ExpireResets(ctx, account.ID); err != nil {
 		return "", err
@@ -324,7 +326,8 @@ func startReset(ctx context.Context, tx *store.Tx, row store.Mail, account doorw
 	return reset.ID, tx.SetMailSubject(ctx, row.ID, reset.ID)
 }
 
-// newLinkToken makes a token that opens the subject and stores its hash.
+// newLinkToken makes a token for the link to a subject, such as an invitation, and stores its
+// hash.
 func newLinkToken(ctx context.Context, tx *store.Tx, subjectID string) (string, error) {
 	token := secret.New()
 	hash := token.Hash()

@@ -24,8 +24,8 @@ func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*rend
 	return rendered, err
 }
 
-// composers has one for each of store.MailKinds. It returns store.ErrNone when the mail is
-// obsolete or its subject was deleted, and nil when it has finished the row itself.
+// composers has a composer for each of store.MailKinds. A composer returns store.ErrNone when the
+// mail is obsolete or its subject was deleted, and nil when it has finished the row itself.
 var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store.Mail) (*renderedMail, error){
 	store.MailInvitation:      (*Mail).composeInvitation,
 	store.MailReset:           (*Mail).composeReset,
@@ -68,7 +68,7 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	browser, system := useragent.Parse(changeOf(e, access.FieldUserAgent).To)
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return renderMail(row.Kind, locale, variables{
-		Email: row.Recipient, Site: m.site(), At: minute(e.At), IP: e.IP,
+		Email: row.Recipient, Site: m.site(), At: formatTime(e.At), IP: e.IP,
 		Browser: browser, System: system,
 		ByMail: e.Action == doorward.PasswordReset, Factor: cmp.Or(changeOf(e, "factor").To, changeOf(e, "factor").From, changeOf(e, "factorRenamed").To),
 		CodesLeft: changeOf(e, "recoveryCodes").To,
@@ -86,9 +86,9 @@ func (m *Mail) composeWebhook(ctx context.Context, tx *store.Tx, row store.Mail)
 	if err != nil {
 		return nil, err
 	}
-	v := variables{Site: m.site(), At: minute(e.At), Webhook: withoutScheme(changeOf(e, "url").To), Gone: changeOf(e, "reason").To == string(doorward.DisabledGone)}
+	v := variables{Site: m.site(), At: formatTime(e.At), Webhook: withoutScheme(changeOf(e, "url").To), Gone: changeOf(e, "reason").To == string(doorward.DisabledGone)}
 	if since, err := time.Parse(time.RFC3339, changeOf(e, "failingSince").To); err == nil {
-		v.Since = minute(since)
+		v.Since = formatTime(since)
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	if err != nil || hook.TenantID == "" {
@@ -108,8 +108,8 @@ func withoutScheme(url string) string {
 }
 
 // composeFactorsReset makes the mail with the code by which a person sets factors up again.
-// It is obsolete once the person is no longer an active member of the tenant whose
-// administrator has asked for it. A second try has another code; both work.
+// It is obsolete once the person has another address, or is no longer an active member of
+// the tenant whose administrator has asked for it. A second try has another code; both work.
 func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -132,8 +132,8 @@ func (m *Mail) composeFactorsReset(ctx context.Context, tx *store.Tx, row store.
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return renderMail(row.Kind, locale, variables{
-		Name: member.Name, Tenant: member.TenantName, Actor: actor, Email: member.Email, Site: m.site(), At: minute(e.At),
-		Link: m.baseURL + "/factors/reset#token=" + token, Code: token, Until: minute(tx.Now.Add(doorward.FactorResetLife)),
+		Name: member.Name, Tenant: member.TenantName, Actor: actor, Email: member.Email, Site: m.site(), At: formatTime(e.At),
+		Link: m.baseURL + "/factors/reset#token=" + token, Code: token, Until: formatTime(tx.Now.Add(doorward.FactorResetLife)),
 	}), err
 }
 
@@ -167,12 +167,12 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	role := changeOf(e, "role")
 	return renderMail(row.Kind, locale, variables{
-		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: minute(e.At),
+		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: formatTime(e.At),
 	}).withStyle(m.styleOf(tenant)), err
 }
 
-// aboutAPIKey returns the key that the event is about, and what all mails about keys say
-// of it.
+// aboutAPIKey returns the key that the event is about, and the variables that all mails about
+// API keys have in common.
 func aboutAPIKey(ctx context.Context, tx *store.Tx, e doorward.Event) (doorward.APIKey, variables, error) {
 	key, err := tx.APIKey(ctx, e.Target.ID, tx.Now)
 	if err != nil {
@@ -183,15 +183,15 @@ func aboutAPIKey(ctx context.Context, tx *store.Tx, e doorward.Event) (doorward.
 		return key, variables{}, err
 	}
 	owner, err := nameIn(ctx, tx, key.TenantID, key.OwnerID)
-	v := variables{Tenant: tenant.Name, Key: key.Name, Hint: key.Hint, Owner: owner, At: minute(e.At), IP: e.IP}
+	v := variables{Tenant: tenant.Name, Key: key.Name, Hint: key.Hint, Owner: owner, At: formatTime(e.At), IP: e.IP}
 	if key.LastUsedAt != nil {
-		v.LastUsed = minute(*key.LastUsedAt)
+		v.LastUsed = formatTime(*key.LastUsedAt)
 	}
 	return key, v, err
 }
 
-// composeExpiring makes the notice to the owner of a key that ends soon. It is obsolete
-// once the key has ended, or has another end or owner.
+// composeExpiring makes the notice to the owner of a key that ends soon. It is obsolete once
+// the key has ended, or its end, its owner or the owner's address has changed.
 func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -213,7 +213,7 @@ func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail
 	if err != nil {
 		return nil, err
 	}
-	v.Name, v.Until, v.RotateBy = owner.Name, minute(ends), ends.Before(key.ExpiresAt)
+	v.Name, v.Until, v.RotateBy = owner.Name, formatTime(ends), ends.Before(key.ExpiresAt)
 	v.Link = m.baseURL + "/console/keys/" + key.ID
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return renderMail(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
@@ -241,11 +241,11 @@ func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.
 	if err != nil {
 		return nil, err
 	}
-	return renderMail(row.Kind, "", variables{Site: m.site(), Key: changeOf(e, "name").From, At: minute(e.At), IP: e.IP}), nil
+	return renderMail(row.Kind, "", variables{Site: m.site(), Key: changeOf(e, "name").From, At: formatTime(e.At), IP: e.IP}), nil
 }
 
-// actorOf names the event's actor: empty for the operator, the address of a user
-// who has left, the name of an API key.
+// actorOf names the event's actor: a user (by the address alone after leaving) or an API key
+// (by its id after its deletion). All others have no name; mails call them the operator.
 func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error) {
 	switch e.ActorType {
 	case doorward.ByUser:
@@ -265,7 +265,8 @@ func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error
 	return name, err
 }
 
-// nameIn is the name of a member in mails; empty when there is no such member.
+// nameIn returns the name and address of a member as mails show them; empty when there is no
+// such member.
 func nameIn(ctx context.Context, tx *store.Tx, tenantID, userID string) (string, error) {
 	user, err := tx.User(ctx, tenantID, userID)
 	switch {
@@ -277,8 +278,7 @@ func nameIn(ctx context.Context, tx *store.Tx, tenantID, userID string) (string,
 	return user.Name + " (" + user.Email + ")", nil
 }
 
-// localeOf is the language of the account with the address; empty when there
-// is none.
+// localeOf returns the language of the account with the address; empty when there is none.
 func localeOf(ctx context.Context, tx *store.Tx, email string) (string, error) {
 	account, err := tx.AccountByEmail(ctx, email)
 	if errors.Is(err, store.ErrNone) {
@@ -302,5 +302,5 @@ func (m *Mail) site() string {
 	return site
 }
 
-// minute formats a time, the same in every language.
-func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+// formatTime formats a time to the minute, the same in every language.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

@@ -20,7 +20,7 @@ type variables struct {
 	Tenant     string
 	Role       string
 	FormerRole string
-	Actor      string // who did it, by name and address; empty for the operator
+	Actor      string // who did it, see actorOf; empty: the operator
 	Link       string
 	Code       string
 	Until      string
@@ -70,13 +70,13 @@ func oneLine(s string) string {
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 	s = strings.Join(strings.Fields(s), " ")
-	if strings.ContainsFunc(s, rightToLeft) {
+	if strings.ContainsFunc(s, isRightToLeft) {
 		return "\u2068" + s + "\u2069"
 	}
 	return s
 }
 
-func rightToLeft(r rune) bool {
+func isRightToLeft(r rune) bool {
 	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko)
 }
 
@@ -171,7 +171,7 @@ func (r *renderedMail) text() string {
 		blocks = append(blocks, wrap(p))
 	}
 	if r.Link != "" {
-		blocks = append(blocks, wrap(r.OpenLink), r.Link, wrap(r.EnterCode), r.Code) // no code: both are empty
+		blocks = append(blocks, wrap(r.OpenLink), r.Link, wrap(r.EnterCode), r.Code) // without a code the last two are empty
 	}
 	blocks = append(blocks, wrap(r.Note))
 	return strings.Join(nonEmpty(blocks), "\n\n") + "\n"
@@ -186,8 +186,8 @@ func nonEmpty(blocks []string) (all []string) {
 	return all
 }
 
-// columns is the width of the plain text (RFC 3676, section 4.2, has 78 at most
-// and room for quoting).
+// columns is the width of the plain text. RFC 3676, section 4.2, has 78 at most; the rest is
+// room for quoting.
 const columns = 76
 
 // wrap breaks a paragraph into lines of two words or more: a name alone on a line
@@ -207,7 +207,8 @@ func wrap(t text) string {
 	return joinLines(avoidWidow(lines))
 }
 
-// avoidWidow moves a word to a last line that has only one.
+// avoidWidow gives a last line of one word a second one from the line above. If that has only
+// two words, it joins both lines.
 func avoidWidow(lines [][]string) [][]string {
 	last := len(lines) - 1
 	if last < 1 || len(lines[last]) > 1 {
@@ -241,8 +242,8 @@ func (r *renderedMail) html() string {
 	return out.String()
 }
 
-// text is a sentence that is filled in, with marks around strong parts. The marks
-// are control characters, which sanitized removes from variables.
+// text is a sentence with its variables filled in, and with marks around strong parts. The
+// marks are control characters, which sanitized removes from variables.
 type text string
 
 const (
@@ -250,7 +251,7 @@ const (
 	strongEnds   = "\x03"
 )
 
-// strong is a function of the catalogues.
+// strong marks the text as strong; catalogues call it.
 func strong(s string) string {
 	if s == "" {
 		return ""
@@ -258,10 +259,10 @@ func strong(s string) string {
 	return strongBegins + s + strongEnds
 }
 
-var unmarked = strings.NewReplacer(strongBegins, "", strongEnds, "")
+var markRemover = strings.NewReplacer(strongBegins, "", strongEnds, "")
 
 // Plain is the text without marks.
-func (t text) Plain() string { return unmarked.Replace(string(t)) }
+func (t text) Plain() string { return markRemover.Replace(string(t)) }
 
 // span is a part of a text, strong or not.
 type span struct {

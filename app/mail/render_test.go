@@ -21,9 +21,9 @@ const (
 	code = "hK3_xw-0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 )
 
-// chosen returns variables with the value in every text but Link and Code, which users
+// variablesWith returns variables with the value in every text but Link and Code, which users
 // can't choose.
-func chosen(value string) variables {
+func variablesWith(value string) variables {
 	v := variables{ByMail: true}
 	fields := reflect.ValueOf(&v).Elem()
 	for i := range fields.NumField() {
@@ -57,7 +57,7 @@ func eachMail(t *testing.T, check func(t *testing.T, kind store.MailKind, value 
 		for language := range catalogues() {
 			for name, value := range values {
 				t.Run(strings.Join([]string{kind, language, name}, "/"), func(t *testing.T) {
-					v := chosen(value)
+					v := variablesWith(value)
 					if linked[store.MailKind(kind)] {
 						v.Link = link
 					}
@@ -78,8 +78,8 @@ var (
 	coded  = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true, store.MailEmailConfirm: true, store.MailEmailRequested: true, store.MailEmailChanged: true, store.MailFactorsReset: true}
 )
 
-// Whatever the values are, mail servers accept the mail, and its subject is one
-// line.
+// Whatever the values are, the transport accepts the mail, and its subject is one line of 1 to
+// maxSubject characters.
 func TestEveryMailCanBeSent(t *testing.T) {
 	transport, err := smtp.Open("file:"+t.TempDir(), "Doorward <no-reply@door.example>", nil)
 	if err != nil {
@@ -89,8 +89,8 @@ func TestEveryMailCanBeSent(t *testing.T) {
 		if err := transport.Send(t.Context(), m); err != nil {
 			t.Error(err)
 		}
-		odd := func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }
-		if n := utf8.RuneCountInString(m.Subject); n == 0 || n > maxSubject || strings.ContainsFunc(m.Subject, odd) {
+		breaksLine := func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }
+		if n := utf8.RuneCountInString(m.Subject); n == 0 || n > maxSubject || strings.ContainsFunc(m.Subject, breaksLine) {
 			t.Errorf("the subject is %q", m.Subject)
 		}
 	})
@@ -127,8 +127,8 @@ func TestThePlainText(t *testing.T) {
 	})
 }
 
-// Whatever the values are, the HTML part has only the layout's elements and
-// attributes, and contains the values.
+// Whatever the values are, the HTML part has only the layout's elements and attributes, and
+// contains the values; a reset has none.
 func TestTheHTML(t *testing.T) {
 	tags := []string{"html", "head", "meta", "title", "body", "div", "p", "strong", "br", "a"}
 	attributes := []string{"lang", "dir", "charset", "name", "content", "style", "href"}
@@ -164,20 +164,19 @@ func TestTheHTML(t *testing.T) {
 			t.Errorf("no %q in\n%s", oneLine(value), m.HTML)
 		}
 		if coded[kind] != strings.Contains(text.String(), code) {
-			t.Errorf("it has a code: %v, in\n%s", !coded[kind], m.HTML)
+			t.Errorf("the HTML has the code: %v, want %v, in\n%s", !coded[kind], coded[kind], m.HTML)
 		}
 	})
 }
 
-// Mails without a link of Doorward's own, such as security notices, have none in either
-// part.
+// Mails that get no link, such as security notices, have none in either part.
 func TestNoticesHaveNoLink(t *testing.T) {
 	for kind := range composers {
 		if linked[kind] {
 			continue
 		}
 		for language := range catalogues() {
-			m := renderMail(kind, language, chosen("x")).message(store.Mail{})
+			m := renderMail(kind, language, variablesWith("x")).message(store.Mail{})
 			for _, bad := range []string{"://", "<a ", "href", "www."} {
 				if strings.Contains(m.Text+m.HTML, bad) {
 					t.Errorf("%s in %s contains %q", kind, language, bad)
@@ -187,7 +186,7 @@ func TestNoticesHaveNoLink(t *testing.T) {
 	}
 }
 
-// The text of the invitation hasn't changed since the first version.
+// The plain text and the subject of the invitation are exactly these.
 func TestTheInvitation(t *testing.T) {
 	v := variables{Name: "Bob", Tenant: "Acme", Role: "USER", Actor: "Ann Lee (ann@acme.example)", Link: link, Code: code, Until: "2031-05-06 12:00 UTC"}
 	want := `Hello Bob,
@@ -222,15 +221,15 @@ you don't expect it, ignore this mail; nothing happens without you.
 
 // Every string variable is sanitised, including those added later.
 func TestEveryVariableIsSanitized(t *testing.T) {
-	sanitized := reflect.ValueOf(chosen("a\nb").sanitized())
+	sanitized := reflect.ValueOf(variablesWith("a\nb").sanitized())
 	for i := range sanitized.NumField() {
 		if got := fmt.Sprint(sanitized.Field(i)); strings.Contains(got, "\n") {
 			t.Errorf("%s is unchanged: %q", sanitized.Type().Field(i).Name, got)
 		}
 	}
-	linked := variables{Link: "a\nb", Code: "a\nb"}.sanitized()
-	if linked.Link != "a b" || linked.Code != "a b" {
-		t.Errorf("link and code are unchanged: %q, %q", linked.Link, linked.Code)
+	v := variables{Link: "a\nb", Code: "a\nb"}.sanitized()
+	if v.Link != "a b" || v.Code != "a b" {
+		t.Errorf("link and code are unchanged: %q, %q", v.Link, v.Code)
 	}
 }
 

@@ -5,8 +5,9 @@ import (
 	"github.com/doorward/doorward/internal/colour"
 )
 
-// style is what the HTML of a mail takes from a brand. Mail programs keep colours or
-// invert them together, so the button sets both of its own; the background is theirs.
+// style is what the HTML of a mail takes from a brand. In dark mode, mail programs keep all
+// colours or invert all. So the button sets its text and its background, and the mail leaves
+// its own background to the program.
 type style struct {
 	Accent, OnAccent string
 	Logo             *mailLogo // nil: none
@@ -23,7 +24,8 @@ const defaultAccent = "#1f4fd8"
 
 var defaultStyle = styleWith(defaultAccent)
 
-// styleWith is the style with an accent, darkened until it can be read on white.
+// styleWith returns the style with an accent, darkened until it can be read on white, or with
+// defaultAccent if the accent is no colour.
 func styleWith(accent string) style {
 	c, ok := colour.Parse(accent)
 	if !ok {
@@ -52,7 +54,7 @@ func (m *Mail) styleOf(t doorward.Tenant) style {
 // backgrounds are the colours behind logos that need one.
 var backgrounds = map[string]string{"light": "#ffffff", "dark": "#171a21"}
 
-// logoSize is the size of a logo in a mail, in CSS pixels.
+// logoSize returns the size of a logo in a mail, in CSS pixels: at most 256 by 48.
 func logoSize(l doorward.Logo) (width, height int) {
 	height = min(l.Height, 48)
 	width = max(1, l.Width*height/l.Height)

@@ -13,8 +13,8 @@ import (
 // File is where a node reads its master key.
 type File struct {
 	Path string // empty: no key
-	// Optional: a missing file means that there is no key. It is made at the start if the
-	// database has never used a key.
+	// Optional: without the file there is no key. Load makes the file if the database has
+	// never used a key.
 	Optional bool
 }
 

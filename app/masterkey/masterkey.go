@@ -10,10 +10,10 @@
 // # Replacing the key
 //
 // Rotate makes another key the current one, and seals everything again with it, while
-// nodes run. It leaves the new key in the database, sealed with the old one: a node
-// that meets a value sealed with a key it doesn't know reads its file again, and that
-// row. The operator then puts the new file in the place of the old one. When every
-// live node has read it from there, Forget removes what the old key could open.
+// nodes run. It leaves the new key in the database, sealed with the old one: a node that
+// finds a value sealed with an unknown key reads its file again, and that sealed key. The
+// operator then replaces the file on each node. When every live node has read the new
+// one, Forget removes the old key and the sealed copy of the new one.
 //
 // A transaction that seals holds the row of the current key, and Rotate changes that
 // row first. So whatever is sealed with the old key is committed before Rotate looks
@@ -39,7 +39,7 @@ type Keys struct {
 	source File
 
 	file atomic.Pointer[seal.Key] // as read last
-	ring *seal.Ring               // the keys that open something here; empty until they are known
+	ring *seal.Ring               // the file's key, and the current one if it differs; empty until Load
 }
 
 // New returns the feature, without a key until Load is called.
@@ -57,9 +57,8 @@ func (e *WrongKeyError) Error() string {
 	return fmt.Sprintf("it holds the key %s, and the database is sealed with the key %s", e.File, e.Needed)
 }
 
-// Load reads the key, and makes it this database's where there has never been one. An
-// optional file that is missing is made then. Errors: *FileError, which wraps a
-// *WrongKeyError; unavailable.
+// Load reads the key. A database that has never used one adopts it; an optional file that is
+// missing is made first. Errors: *FileError, which wraps a *WrongKeyError; unavailable.
 func (k *Keys) Load(ctx context.Context) error {
 	file, err := k.source.Read()
 	if err != nil {
@@ -97,8 +96,8 @@ func (k *Keys) fill(ctx context.Context, file seal.Key, rows []store.MasterKey) 
 	return nil
 }
 
-// adopt makes the key the first one. Another node may be quicker, with the same key or
-// another.
+// adopt makes the key the first one of the database, unless another node was quicker, with
+// this key or another. It returns the keys that the database then has.
 func (k *Keys) adopt(ctx context.Context, file seal.Key) (rows []store.MasterKey, err error) {
 	err = k.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if _, err := tx.AdoptMasterKey(ctx, file.ID().String(), checkOf(file)); err != nil {
@@ -112,7 +111,7 @@ func (k *Keys) adopt(ctx context.Context, file seal.Key) (rows []store.MasterKey
 
 // usableKeys returns the file's key, and the current one if the database has it sealed with
 // the file's. Errors: *WrongKeyError if the database doesn't know the file's key, or the
-// current one stays unknown.
+// current one stays unknown; an error of the check value if that is damaged.
 func usableKeys(file seal.Key, rows []store.MasterKey) ([]seal.Key, error) {
 	known, current := false, seal.ID{}
 	keys := []seal.Key{file}
@@ -186,7 +185,7 @@ func (k *Keys) Ready() error {
 	return nil
 }
 
-// sealTries bounds how often another key becomes the current one during one Seal.
+// sealTries bounds how often another key may become the current one during one Seal or Hold.
 const sealTries = 4
 
 // Seal returns the plain bytes, of at most seal.MaxPlain, sealed with the current key

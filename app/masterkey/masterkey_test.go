@@ -69,8 +69,8 @@ func place(id string) seal.Place {
 	return seal.Place{Table: "signing_keys", ID: id, Column: "private_sealed"}
 }
 
-// keep seals a value and stores it.
-func (n *node) keep(ctx context.Context, id string) error {
+// sealAndStore seals a value and stores it.
+func (n *node) sealAndStore(ctx context.Context, id string) error {
 	return n.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		sealed, err := n.Seal(ctx, tx, place(id), []byte("plain "+id))
 		if err != nil {
@@ -80,20 +80,20 @@ func (n *node) keep(ctx context.Context, id string) error {
 	})
 }
 
-// lost returns the ids of values that the node can't open.
-func (n *node) lost(t *testing.T) (lost []string) {
+// unreadable returns the ids of the values that the node can't open, each with the error.
+func (n *node) unreadable(t *testing.T) (all []string) {
 	t.Helper()
-	all, err := n.db.Read().SigningKeys(t.Context())
+	keys, err := n.db.Read().SigningKeys(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range all {
+	for _, k := range keys {
 		plain, err := n.Open(t.Context(), place(k.ID), k.Sealed)
 		if err != nil || string(plain) != "plain "+k.ID {
-			lost = append(lost, fmt.Sprint(k.ID, ": ", err))
+			all = append(all, fmt.Sprint(k.ID, ": ", err))
 		}
 	}
-	return lost
+	return all
 }
 
 func check(t *testing.T, err error) {
@@ -106,7 +106,7 @@ func check(t *testing.T, err error) {
 func TestWithoutAKey(t *testing.T) {
 	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), seal.Key{})
 	check(t, n.Load(t.Context()))
-	if err := n.keep(t.Context(), "a"); !doorward.HasCode(err, doorward.CodeMasterKeyMissing) {
+	if err := n.sealAndStore(t.Context(), "a"); !doorward.HasCode(err, doorward.CodeMasterKeyMissing) {
 		t.Errorf("sealing without a key: %v", err)
 	}
 	sealed := seal.NewKey().Seal(place("a"), nil)
@@ -120,14 +120,14 @@ func TestWrongKeyIsFoundAtStart(t *testing.T) {
 		right, wrong := seal.NewKey(), seal.NewKey()
 		a := newNode(t, dsn, right)
 		check(t, a.Load(t.Context()))
-		check(t, a.keep(t.Context(), "a"))
+		check(t, a.sealAndStore(t.Context(), "a"))
 		var refused *masterkey.WrongKeyError
 		if err := newNode(t, dsn, wrong).Load(t.Context()); !errors.As(err, &refused) || refused.Needed != right.ID() || refused.File != wrong.ID() {
 			t.Errorf("a wrong key is loaded with %v", err)
 		}
 		b := newNode(t, dsn, right)
 		check(t, b.Load(t.Context()))
-		if lost := b.lost(t); lost != nil {
+		if lost := b.unreadable(t); lost != nil {
 			t.Errorf("a second node can't open %v", lost)
 		}
 		if _, err := b.Open(t.Context(), place("b"), right.Seal(place("a"), nil)); !doorward.HasCode(err, doorward.CodeUnavailable) {
@@ -136,7 +136,8 @@ func TestWrongKeyIsFoundAtStart(t *testing.T) {
 	})
 }
 
-// Of nodes that are the first to use a key, with different files, one wins.
+// Several nodes start at once, with different keys, on a database that has used none. One of
+// them succeeds.
 func TestFirstKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		newNode(t, dsn, seal.Key{}) // migrates
@@ -160,8 +161,8 @@ func TestFirstKey(t *testing.T) {
 	})
 }
 
-// While nodes seal, the key is replaced, by somebody who is interrupted and begins
-// again. Nothing is lost to a node with either file.
+// The key is rotated while nodes seal; the first attempt is interrupted. Afterwards nodes with
+// either file open every value.
 func TestRotateWhileNodesSeal(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		old, next := seal.NewKey(), seal.NewKey()
@@ -169,7 +170,7 @@ func TestRotateWhileNodesSeal(t *testing.T) {
 		check(t, a.Load(t.Context()))
 		check(t, b.Load(t.Context()))
 		for i := range 150 { // more than a batch
-			check(t, a.keep(t.Context(), fmt.Sprint("before", i)))
+			check(t, a.sealAndStore(t.Context(), fmt.Sprint("before", i)))
 		}
 		var writers sync.WaitGroup
 		rotated := make(chan struct{})
@@ -181,7 +182,7 @@ func TestRotateWhileNodesSeal(t *testing.T) {
 						after++
 					default:
 					}
-					if err := n.keep(t.Context(), fmt.Sprint("during", i, "-", count)); err != nil {
+					if err := n.sealAndStore(t.Context(), fmt.Sprint("during", i, "-", count)); err != nil {
 						t.Error(err)
 						return
 					}
@@ -212,26 +213,26 @@ func TestRotateWhileNodesSeal(t *testing.T) {
 			if err := n.Load(t.Context()); err != nil {
 				t.Errorf("a node with the %s file starts with %v", name, err)
 			}
-			if lost := n.lost(t); lost != nil {
+			if lost := n.unreadable(t); lost != nil {
 				t.Errorf("with the %s file these are lost: %v", name, lost)
 			}
 		}
 		for _, n := range []*node{a, b} {
-			if lost := n.lost(t); lost != nil {
+			if lost := n.unreadable(t); lost != nil {
 				t.Errorf("a node that went on can't open %v", lost)
 			}
 		}
 	})
 }
 
-// The old key is good until each live node has the new file, and not afterwards.
+// The old file works until each live node has the new one, and not afterwards.
 func TestForgetTheOldKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		old, next, third := seal.NewKey(), seal.NewKey(), seal.NewKey()
 		a, b := newNode(t, dsn, old), newNode(t, dsn, old)
 		check(t, a.Load(t.Context()))
 		check(t, b.Load(t.Context()))
-		check(t, a.keep(t.Context(), "a"))
+		check(t, a.sealAndStore(t.Context(), "a"))
 		live := func() []string { return []string{a.FileID(), masterkey.None, b.FileID()} }
 		if _, err := a.Rotate(t.Context(), operator, old, next, live()); err != nil {
 			t.Fatal(err)
@@ -247,7 +248,7 @@ func TestForgetTheOldKey(t *testing.T) {
 			}
 			n.put(t, next)
 			if replaced, err := n.Refresh(t.Context()); !replaced || err != nil {
-				t.Errorf("the rotation is seen as %v, %v", replaced, err)
+				t.Errorf("Refresh reports that the key is being replaced: %v, %v", replaced, err)
 			}
 		}
 		if done, err := a.Forget(t.Context(), live()); !done || err != nil {
@@ -262,7 +263,7 @@ func TestForgetTheOldKey(t *testing.T) {
 			t.Errorf("%d keys are left, %v", len(rows), err)
 		}
 		for _, n := range []*node{a, b} {
-			if lost := n.lost(t); lost != nil {
+			if lost := n.unreadable(t); lost != nil {
 				t.Errorf("these are lost: %v", lost)
 			}
 		}
@@ -329,7 +330,7 @@ func TestDatabaseHoldsNoKey(t *testing.T) {
 	old, next := seal.NewKey(), seal.NewKey()
 	a := newNode(t, dsn, old)
 	check(t, a.Load(t.Context()))
-	check(t, a.keep(t.Context(), "a"))
+	check(t, a.sealAndStore(t.Context(), "a"))
 	if _, err := a.Rotate(t.Context(), operator, old, next, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +340,7 @@ func TestDatabaseHoldsNoKey(t *testing.T) {
 	check(t, err)
 	for _, secret := range []string{"plain a", old.Reveal()[:43], next.Reveal()[:43]} {
 		if bytes.Contains(all[0].Sealed, []byte(secret)) || bytes.Contains(fmt.Append(nil, rows), []byte(secret)) {
-			t.Errorf("%q lies in the database", secret)
+			t.Errorf("%q is in the database", secret)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 const resealBatch = 100
 
 // Rotate makes next the current master key in place of old, encrypts again what is sealed
-// with old, and returns the number of such values. Called again it finishes one that was
-// interrupted. inFiles are the keys of live nodes, as FileID returns them. Errors:
+// with old, and returns the number of such values. Called again it finishes a rotation that
+// was interrupted. inFiles are the keys of live nodes, as FileID returns them. Errors:
 // *WrongKeyError when neither is the current key; *UnfinishedError; unavailable.
 func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Key, inFiles []string) (int, error) {
 	if err := k.finish(ctx, old, next, inFiles); err != nil {
@@ -38,9 +38,9 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("the last rotation isn't finished: a live node still has the key %s in its file, or values are sealed with it. Put the file of the key %s on each node; if each has it, repeat the last rotation", e.Before, e.Current)
 }
 
-// finish ends the earlier rotation that made old the current key, if it isn't finished. There
-// is nothing to end when this rotation is repeated, so that next is current already, or goes
-// back to the key before old.
+// finish ends the earlier rotation that made old the current key, if it isn't finished. It
+// does nothing if old isn't current, as when a call is repeated, or if next is the key before
+// old.
 func (k *Keys) finish(ctx context.Context, old, next seal.Key, inFiles []string) error {
 	state, err := ReadState(ctx, k.db.Read())
 	if err != nil || state.Before == "" || state.Current != old.ID().String() || state.Before == next.ID().String() {
@@ -59,7 +59,7 @@ func (k *Keys) replace(ctx context.Context, by doorward.Caller, old, next seal.K
 	row := store.MasterKey{ID: next.ID().String(), Check: checkOf(next)}
 	row.Wrapped = old.Seal(placeOf(row, "wrapped"), []byte(next.Reveal()))
 	_, err := k.writer.Do(ctx, by, doorward.MasterKeyRotate, object, func(tx *access.Tx) error {
-		if _, err := tx.AdoptMasterKey(ctx, old.ID().String(), checkOf(old)); err != nil { // of a database that has used none
+		if _, err := tx.AdoptMasterKey(ctx, old.ID().String(), checkOf(old)); err != nil { // for a database that has used no key
 			return err
 		}
 		replaced, err := tx.ReplaceMasterKey(ctx, old.ID().String(), row)
@@ -74,7 +74,7 @@ func (k *Keys) replace(ctx context.Context, by doorward.Caller, old, next seal.K
 }
 
 // checkCurrent returns nil when an earlier call has made next the current key. Errors:
-// *WrongKeyError, with the key that was expected to be.
+// *WrongKeyError, which names old and the current one.
 func checkCurrent(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
 	rows, err := tx.MasterKeys(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ type State struct {
 	Current string // id of the key that seals; empty: none was ever used
 	Before  string // id of the one before, while nodes may still have it in their files
 	Sealed  bool   // there is something that needs a key
-	Left    int    // values that are still sealed with another key, counted to 1,000
+	Left    int    // values that are still sealed with another key; at most 1,000 are counted
 }
 
 // ReadState returns the state. Errors: unavailable.
@@ -181,7 +181,8 @@ func (k *Keys) Forget(ctx context.Context, inFiles []string) (done bool, err err
 	return done, err
 }
 
-// Fits compares the key in a file with the database. Errors: *FileError, unavailable.
+// Fits compares the key in a file with the database. Errors: *FileError, which may wrap a
+// *WrongKeyError; unavailable.
 func Fits(ctx context.Context, read store.Reader, f File) (Fit, error) {
 	rows, err := read.MasterKeys(ctx)
 	if err != nil || len(rows) == 0 {
@@ -204,7 +205,7 @@ func Fits(ctx context.Context, read store.Reader, f File) (Fit, error) {
 	return fit, nil
 }
 
-// Fit is how a database and a file go together, by the ids of their keys.
+// Fit has the ids of the key that a database needs and of the key in a file.
 type Fit struct {
 	Needed string // by the database; empty: it has never used one
 	Here   string // in the file; empty: there is no file

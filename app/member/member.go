@@ -61,7 +61,8 @@ type Account struct {
 	Unused bool
 }
 
-// maxInserts bounds how often Ensure finds an account that is then deleted.
+// maxInserts bounds the tries of Ensure: the account that keeps it from inserting one may be
+// deleted before it is locked.
 const maxInserts = 3
 
 var errDeleted = errors.New("member: the account was deleted by others at each try")
@@ -88,7 +89,8 @@ func Ensure(ctx context.Context, tx *access.Tx, a doorward.Account) (Account, er
 	return Account{}, doorward.Unavailable(errDeleted)
 }
 
-// lock returns the account as it is once it is locked.
+// lock locks the account of the address and returns it. Errors: store.ErrNone if it is deleted
+// or has another address by then.
 func lock(ctx context.Context, tx *access.Tx, email string) (a Account, err error) {
 	if a.Account, err = tx.AccountByEmail(ctx, email); err != nil {
 		return a, err
@@ -125,7 +127,7 @@ func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, ha
 // Add makes the account u.ID a member of the tenant u.TenantID, with the role, status
 // and name of u, since u.CreatedAt or now. The caller has locked the tenant and the
 // account, or created it in this transaction. Errors: already_member, also for a suspended
-// one; quota_exceeded; validation_failed for a role that has been deleted since.
+// member; quota_exceeded; validation_failed for a role that has been deleted since.
 func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
 	known, err := tx.HasRole(ctx, u.TenantID, u.Role)
 	if err != nil {

@@ -92,8 +92,8 @@ func (p *Plan) addHolders(ctx context.Context, read store.Reader, now time.Time,
 	})
 }
 
-// rulesWith returns a function for the rules of tenants under a model. It keeps only the last
-// result, so call it with the tenants in order.
+// rulesWith returns a function for the rules of tenants under a model. It keeps only the rules
+// of the last tenant with own roles, so call it tenant by tenant.
 func rulesWith(m *doorward.Model, roles map[string][]doorward.CustomRole) func(tenantID string) *doorward.Rules {
 	plain := doorward.NewRules(doorward.RulesVersion{}, m, nil)
 	lastTenant, lastRules := "", plain

@@ -42,8 +42,8 @@ func New(writer *access.Writer, db *store.DB) *Models { return &Models{writer, d
 // object is what the events are about.
 var object = doorward.Object{Type: "model"}
 
-// Current returns the current model; version 0 is the built-in one, which has no time
-// and nobody who applied it. Errors: unavailable.
+// Current returns the current model; version 0 is the built-in one, without CreatedAt and
+// CreatedBy. Errors: unavailable.
 func (m *Models) Current(ctx context.Context) (Version, error) {
 	return current(ctx, m.db.Read())
 }
@@ -159,7 +159,7 @@ func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, ver
 	return a, err
 }
 
-// changes are those of actions since a version that was accepted once.
+// changes returns how the file changes the actions of an earlier version.
 func changes(since Version, file *modelfile.File) ([]modelfile.Change, error) {
 	before, err := modelfile.ReadStored([]byte(since.Text))
 	if err != nil {
@@ -198,7 +198,7 @@ func namesOf(names []string) string {
 	return strings.Join(names, " ")
 }
 
-// changedField is a field of the event.
+// changedField is a field of the event, with the names of what was changed.
 type changedField struct {
 	field string
 	names []string
@@ -232,7 +232,7 @@ func (a *Applied) fields() []changedField {
 	}
 }
 
-// compile returns the list of actions of a text that was accepted once.
+// compile returns the doorward.Model of a stored version.
 func compile(v Version) (*doorward.Model, error) {
 	if v.Version == 0 {
 		return doorward.BuiltIn(), nil

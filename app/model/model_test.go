@@ -26,7 +26,7 @@ const (
 	strict = "actions:\n  invoice.read: {roles: [OWNER, ADMIN]}\n"
 )
 
-// A check names a credential, an action and whether it is allowed.
+// check is what a test expects: whether a credential may perform an action.
 type check struct {
 	who     string
 	action  doorward.Action
@@ -87,7 +87,7 @@ func apply(f *apptest.Fixture, node int, text string) model.Applied {
 	return a
 }
 
-// caller is the person as the session is now.
+// caller returns the person as a caller, with the session as it is now.
 func caller(f *apptest.Fixture, p apptest.Person) doorward.Caller {
 	f.Helper()
 	now, err := f.Node(0).Sessions.Check(f.Context(), p.Token)
@@ -97,13 +97,13 @@ func caller(f *apptest.Fixture, p apptest.Person) doorward.Caller {
 }
 
 const (
-	// permitting lets a USER approve, and keys read no invoices.
+	// permitting lets a USER approve, and forbids keys to read invoices.
 	permitting = shared + `
 policies: |
   @id("users") permit(principal is User, action == Action::"invoice.approve", resource);
   @id("no-keys") @reason("Ask a person.") forbid(principal is Key, action == Action::"invoice.read", resource);
 `
-	// forbidding takes it back, and lets nobody read at all.
+	// forbidding has neither of these policies, and forbids everybody to read invoices.
 	forbidding = shared + `
 policies: |
   @id("nobody") forbid(principal, action == Action::"invoice.read", resource);
@@ -363,6 +363,6 @@ func TestModelInUse(t *testing.T) {
 		if d := access.CanCheck(&p, "invoice.read"); d.Allowed {
 			t.Error("the other policy no longer refuses")
 		}
-		apply(f, 0, "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n") // what is off already stops no other model
+		apply(f, 0, "actions:\n  invoice.read: {roles: [OWNER, ADMIN, USER]}\n") // a policy that is off already stops no other model
 	})
 }

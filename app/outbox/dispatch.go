@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// dispatcher is one run of a queue. Only its own goroutine uses it, except as
-// try.go says.
+// dispatcher is one run of a queue. Only the goroutine of the loop, Run or Drain, uses it; the
+// goroutines of tries use only queue, ctx, events and ended.
 type dispatcher[T any] struct {
 	queue       *Queue[T]
 	ctx         context.Context
@@ -20,8 +20,8 @@ type dispatcher[T any] struct {
 	started     int // tries so far
 	tries       sync.WaitGroup
 	events      chan event
-	ended       chan struct{}
-	pausedUntil time.Time // the database has failed: nothing is polled or started before
+	ended       chan struct{} // closed when the loop has ended
+	pausedUntil time.Time     // the database has failed: nothing is polled or started before
 }
 
 func newDispatcher[T any](ctx context.Context, q *Queue[T]) *dispatcher[T] {
@@ -130,17 +130,17 @@ func (d *dispatcher[T]) hasPreemptible() bool {
 	return false
 }
 
-// preemptOne cancels the try that has been slow for longest.
+// preemptOne cancels the oldest fitting try that has turned out to be slow.
 func (d *dispatcher[T]) preemptOne(fits func(*try) bool) {
-	var longest *try
+	var oldest *try
 	for _, t := range d.running {
-		if t.slowNow && !t.slow && !t.preempted && fits(t) && (longest == nil || t.number < longest.number) {
-			longest = t
+		if t.slowNow && !t.slow && !t.preempted && fits(t) && (oldest == nil || t.number < oldest.number) {
+			oldest = t
 		}
 	}
-	if longest != nil {
-		longest.preempted = true
-		longest.preempt()
+	if oldest != nil {
+		oldest.preempted = true
+		oldest.preempt()
 	}
 }
 
@@ -167,8 +167,8 @@ func (d *dispatcher[T]) handle(e event) error {
 	return e.err
 }
 
-// observe scores the host by its speed. For mail a temporary failure doesn't count: the
-// mail server may be down, or one mailbox full.
+// observe scores the host by its speed. For mail a quick temporary failure doesn't count: the
+// mail server may be down, or one mailbox full. For endpoints each failure counts as slow.
 func (d *dispatcher[T]) observe(t *try) {
 	if !t.sent {
 		return

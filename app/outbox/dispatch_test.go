@@ -30,7 +30,7 @@ func (q *memoryQueue) queue() *Queue[Job] {
 		Fetch: q.fetch, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
 		Now: time.Now, Wake: make(chan struct{}), Warn: func(error) {},
 		Try: func(ctx context.Context, j Job, send Send) error {
-			if q.failing() {
+			if q.failsNow() {
 				return errors.New("gone")
 			}
 			err := send(ctx, func(context.Context) error { return nil })
@@ -49,8 +49,8 @@ func (q *memoryQueue) queue() *Queue[Job] {
 func (q *memoryQueue) fetch(_ context.Context, urgent bool, after Job, limit int) (found []Job, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	from, at := slices.BinarySearchFunc(q.rows, after, byDue)
-	if at {
+	from, exact := slices.BinarySearchFunc(q.rows, after, byDue)
+	if exact {
 		from++
 	}
 	for _, row := range q.rows[from:] {
@@ -74,28 +74,28 @@ func byDue(a, b Job) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID,
 // TestLongQueueIsReadInPieces: a queue longer than one read, and than fits in
 // memory, is processed completely, each job once.
 func TestLongQueueIsReadInPieces(t *testing.T) {
-	b := &memoryQueue{}
+	mem := &memoryQueue{}
 	const all = maxWaiting + 3*batchSize
 	for i := range all {
-		b.rows = append(b.rows, Job{ID: fmt.Sprintf("job_%06d", i), Due: time.Unix(int64(i/100), 0), Host: fmt.Sprint(i % 50)})
+		mem.rows = append(mem.rows, Job{ID: fmt.Sprintf("job_%06d", i), Due: time.Unix(int64(i/100), 0), Host: fmt.Sprint(i % 50)})
 	}
-	if err := b.queue().Drain(t.Context()); err != nil {
+	if err := mem.queue().Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(b.tried)
-	if len(slices.Compact(b.tried)) != all || len(b.rows) > 0 {
-		t.Errorf("%d of %d were tried, %d are left", len(b.tried), all, len(b.rows))
+	slices.Sort(mem.tried)
+	if len(slices.Compact(mem.tried)) != all || len(mem.rows) > 0 {
+		t.Errorf("%d of %d were tried, %d are left", len(mem.tried), all, len(mem.rows))
 	}
-	if slices.Max(b.reads) > batchSize {
-		t.Errorf("one read returned %d rows", slices.Max(b.reads))
+	if slices.Max(mem.reads) > batchSize {
+		t.Errorf("one read returned %d rows", slices.Max(mem.reads))
 	}
 }
 
 // TestFailingDatabaseIsLeftAlone: while the database fails it is queried, and the
 // error reported, about once a second.
 func TestFailingDatabaseIsLeftAlone(t *testing.T) {
-	b := &memoryQueue{err: errors.New("gone")}
-	q := b.queue()
+	mem := &memoryQueue{err: errors.New("gone")}
+	q := mem.queue()
 	ctx, stop := context.WithCancel(t.Context())
 	warned := 0
 	q.Warn = func(err error) {
@@ -108,12 +108,13 @@ func TestFailingDatabaseIsLeftAlone(t *testing.T) {
 	}
 	began := time.Now()
 	q.Run(ctx)
-	if took := time.Since(began); took < pollEvery || len(b.reads) > 4 {
-		t.Errorf("in %v there were %d queries", took, len(b.reads))
+	if took := time.Since(began); took < pollEvery || len(mem.reads) > 4 {
+		t.Errorf("in %v there were %d queries", took, len(mem.reads))
 	}
 }
 
-func (q *memoryQueue) failing() bool {
+// failsNow counts down fails, and reports whether this try fails.
+func (q *memoryQueue) failsNow() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.fails--
@@ -123,9 +124,9 @@ func (q *memoryQueue) failing() bool {
 // TestFailedClaimIsNotForgotten: a job whose claim failed is tried again as soon as
 // the database answers, not after a complete read of a long queue.
 func TestFailedClaimIsNotForgotten(t *testing.T) {
-	b := &memoryQueue{fails: 2, onlyOnce: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
+	mem := &memoryQueue{fails: 2, onlyOnce: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
 	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)
-	q := b.queue()
+	q := mem.queue()
 	try := q.Try
 	q.Try = func(ctx context.Context, j Job, send Send) error {
 		err := try(ctx, j, send)
@@ -135,8 +136,8 @@ func TestFailedClaimIsNotForgotten(t *testing.T) {
 		return err
 	}
 	q.Run(ctx)
-	if len(b.tried) != 1 {
-		t.Errorf("the jobs tried are %q", b.tried)
+	if len(mem.tried) != 1 {
+		t.Errorf("the jobs tried are %q", mem.tried)
 	}
 }
 
@@ -144,16 +145,16 @@ func TestFailedClaimIsNotForgotten(t *testing.T) {
 // proven one waits for none of them. One quick answer proves an endpoint, one failure ends
 // that.
 func TestEndpoints(t *testing.T) {
-	b := &memoryQueue{}
+	mem := &memoryQueue{}
 	for i := range 40 {
-		b.rows = append(b.rows, Job{ID: fmt.Sprintf("job_%02d", i), Due: time.Unix(1, 0), Urgent: true, Share: fmt.Sprint(i % 4), Host: fmt.Sprint("dead", i%20)})
+		mem.rows = append(mem.rows, Job{ID: fmt.Sprintf("job_%02d", i), Due: time.Unix(1, 0), Urgent: true, Share: fmt.Sprint(i % 4), Host: fmt.Sprint("dead", i%20)})
 	}
-	q, wake := b.queue(), make(chan struct{}, 1)
+	q, wake := mem.queue(), make(chan struct{}, 1)
 	q.Endpoints, q.Wake = true, wake
 	addLive := func() { // once the others have all slots that they can get
-		b.mu.Lock()
-		b.rows = append(b.rows, Job{ID: "job_live", Due: time.Now(), Urgent: true, Share: "0", Host: "live", Proven: true})
-		b.mu.Unlock()
+		mem.mu.Lock()
+		mem.rows = append(mem.rows, Job{ID: "job_live", Due: time.Now(), Urgent: true, Share: "0", Host: "live", Proven: true})
+		mem.mu.Unlock()
 		wake <- struct{}{}
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)

@@ -1,9 +1,9 @@
 // Package outbox delivers jobs that are queued in the database to hosts that may be slow
 // or dead, so that one tenant's jobs never wait for another's.
 //
-// The table belongs to the caller, as app/mail's does. A [Queue] says how to fetch what
-// is due, who owns it, where it goes, and how to try it; [Queue.Run] does so until its
-// context ends. Work has these states:
+// The table belongs to the caller, such as app/mail. A [Queue] says how to fetch what is
+// due, who owns it, where it goes, and how to try it; [Queue.Run] fetches and tries work
+// until its context ends. Work has these states:
 //
 //	           claim                    success
 //	queued ───────────────▶ claimed ───────────────▶ sent
@@ -17,13 +17,15 @@
 // or another one. So work is sent at least once, and twice when a node dies between
 // the host's reply and the commit of the result.
 //
-// Slots bound what a node does in parallel, see limiter.go:
+// Slots bound what a node does in parallel. The numbers are those of mail; limiter.go has
+// those of endpoints, too:
 //
 //   - 32 tries, each in a goroutine of its own: 12 of one share (its owner), 4 to
 //     one host. About a third of the slots is for urgent work alone.
 //   - Hosts that have answered slowly share a quarter of the slots, one try each. An
-//     unknown host counts as fast. A try that turns out to be slow is cancelled when
-//     work for fast hosts has no slot, and is tried again among the slow ones.
+//     unknown mail host counts as fast, an unknown endpoint as slow. A try that turns
+//     out to be slow is cancelled when work for fast hosts has no slot, and is tried
+//     again among the slow ones.
 //   - Work waits in four lanes, by urgency and speed of the host. In a lane shares
 //     take turns, and in a share its hosts.
 //

@@ -11,15 +11,15 @@ import (
 type hosts struct {
 	endpoints bool // see Queue.Endpoints
 	known     map[string]int
-	slow      int
+	slow      int // how many of the known ones are slow
 	// took has the durations of the newest successes, of all hosts.
 	took []time.Duration
-	next int
+	next int // index of the oldest of them, once there are maxSamples
 }
 
 const (
 	maxScore, minScore = 3, -1
-	// maxHosts bounds the memory. A host that is forgotten counts as fast again.
+	// maxHosts bounds the memory. A host that is forgotten is unknown again.
 	maxHosts = 20000
 )
 
@@ -74,9 +74,9 @@ func (h *hosts) forget(host string) {
 	delete(h.known, host)
 }
 
-// A try is slow when it takes twice as long as the fastest of the newest
-// successes: time that all hosts take is spent in our own mail server. It has
-// bounds, because an attacker may choose the hosts.
+// A try to a mail host is slow when it takes twice as long as the fastest of the newest
+// successes: time that all hosts take is spent in our own mail server. The threshold has
+// bounds, because an attacker may choose the hosts. For endpoints it is slowAtLeast.
 const (
 	slowAtLeast = time.Second
 	slowUnknown = 1500 * time.Millisecond

@@ -15,8 +15,8 @@ var (
 	slowLimits = limits{slots: 8, normal: 6, perShare: 4, perHost: 1}
 )
 
-// Endpoints of customers get what they can take: a tenant has many, and each of them a limit
-// of its own.
+// For endpoints of customers a share gets more slots than for mail: a tenant may have many,
+// and perHost bounds each of them.
 var (
 	fastEndpoints = limits{slots: 24, normal: 20, perShare: 12, perHost: 4}
 	slowEndpoints = limits{slots: 8, normal: 6, perShare: 4, perHost: 1}

@@ -18,8 +18,8 @@ type Job struct {
 	Proven bool
 }
 
-// Queue is a queue of work of the type T. Its fields are set before it is used and
-// stay; all are needed.
+// Queue is a queue of work of the type T. All fields but Endpoints must be set. They must not
+// change once the queue is used.
 type Queue[T any] struct {
 	// Fetch returns work that is due, or the urgent part of it, in the order of Due
 	// and ID: what comes after the job (the zero Job: everything), at most limit.
@@ -41,7 +41,7 @@ type Queue[T any] struct {
 	Warn func(error)
 	// Endpoints says that hosts are endpoints that customers name, and not mail servers: one
 	// is fast only while its last try has succeeded within a second, so that a new one
-	// counts as slow. Job.Proven is what is known of it elsewhere.
+	// counts as slow. Job.Proven is what the caller knows of it.
 	Endpoints bool
 
 	stats stats
@@ -52,7 +52,7 @@ type Queue[T any] struct {
 type Send func(ctx context.Context, deliver func(context.Context) error) error
 
 const (
-	pollEvery   = time.Second // finds what other processes have added
+	pollEvery   = time.Second // how often the table is searched for work of other processes
 	sendTimeout = 30 * time.Second
 	// MaxTry is longer than any try, and so the duration of a claim: nothing is tried
 	// twice at the same time.

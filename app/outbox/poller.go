@@ -10,7 +10,7 @@ type poller struct {
 	urgent, normal recent
 
 	scanning    bool
-	scanAfter   Job // up to here
+	scanAfter   Job // the last job that the scan has read
 	scanBegan   time.Time
 	nextBatchAt time.Time // no batch before
 	nextScanAt  time.Time // no new scan before
@@ -29,8 +29,8 @@ type recent struct {
 
 const (
 	batchSize = 2000 // rows
-	// overlap is how long before a poll a row can have become due that the poll did
-	// not find: transactions take time, and clocks differ.
+	// overlap is how far back each poll reads again. A row may become visible after a poll
+	// with a time from before it: transactions take time, and clocks differ.
 	overlap = 5 * time.Second
 	// The pause after a recent poll, a batch and a scan, as a multiple of its duration.
 	pauseRecent, pauseBatch, pauseScan = 4, 4, 19

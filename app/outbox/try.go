@@ -51,7 +51,8 @@ func (d *dispatcher[T]) launch(work T, job Job, slow bool) {
 	})
 }
 
-// send delivers within sendTimeout, and measures how long that takes.
+// send delivers within sendTimeout, and measures how long that takes. It reports the try to
+// the loop when it turns out to be slow. If it is preempted, the error wraps errPreempted.
 func (d *dispatcher[T]) send(ctx context.Context, t *try, deliver func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()

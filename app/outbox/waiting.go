@@ -14,6 +14,7 @@ type lane[T any] struct {
 	byName map[string]*share[T]
 }
 
+// share is the work of one owner in a lane, by host.
 type share[T any] struct {
 	name   string
 	hosts  roundRobin[*hostQueue[T]]
@@ -81,10 +82,10 @@ func (w *waiting[T]) add(work T, job Job, slow bool) (kept bool) {
 
 func (w *waiting[T]) len() int { return len(w.ids) }
 
-// take removes the next work of a lane and returns it. may returns which hosts of
-// a share have a slot, nil for none.
-func (w *waiting[T]) take(lane int, may func(share string) func(host string) bool) (work T, found bool) {
-	name, e, found := w.lanes[lane].take(may)
+// take removes the next work of a lane and returns it. slotsOf returns a function that reports
+// whether a host has a slot for the share; nil: the share itself has none.
+func (w *waiting[T]) take(lane int, slotsOf func(share string) func(host string) bool) (work T, found bool) {
+	name, e, found := w.lanes[lane].take(slotsOf)
 	if found {
 		delete(w.ids, e.id)
 		add(w.perShare, name, -1)
@@ -92,10 +93,10 @@ func (w *waiting[T]) take(lane int, may func(share string) func(host string) boo
 	return e.work, found
 }
 
-// eachShare calls fn with each share of a lane that has work for an allowed host.
-func (w *waiting[T]) eachShare(lane int, may func(host string) bool, fn func(share string)) {
+// eachShare calls fn with each share of a lane that has work for a host with a slot.
+func (w *waiting[T]) eachShare(lane int, hasSlot func(host string) bool, fn func(share string)) {
 	for _, s := range w.lanes[lane].shares.all {
-		if s.has(may) {
+		if s.hasWorkFor(hasSlot) {
 			fn(s.name)
 		}
 	}
@@ -133,13 +134,13 @@ func (l *lane[T]) queue(name, host string) *hostQueue[T] {
 
 func (q *hostQueue[T]) push(work ...entry[T]) { q.work = append(q.work, work...) }
 
-func (l *lane[T]) take(may func(share string) func(host string) bool) (name string, e entry[T], found bool) {
+func (l *lane[T]) take(slotsOf func(share string) func(host string) bool) (name string, e entry[T], found bool) {
 	var s *share[T]
 	var from *hostQueue[T]
 	l.shares.next(func(candidate *share[T]) bool {
-		if hosts := may(candidate.name); hosts != nil {
+		if hasSlot := slotsOf(candidate.name); hasSlot != nil {
 			s = candidate
-			from, found = s.hosts.next(func(at *hostQueue[T]) bool { return hosts(at.host) })
+			from, found = s.hosts.next(func(at *hostQueue[T]) bool { return hasSlot(at.host) })
 		}
 		return found
 	})
@@ -154,9 +155,9 @@ func (l *lane[T]) take(may func(share string) func(host string) bool) (name stri
 	return s.name, e, true
 }
 
-func (s *share[T]) has(may func(host string) bool) bool {
+func (s *share[T]) hasWorkFor(isWanted func(host string) bool) bool {
 	for _, q := range s.hosts.all {
-		if may(q.host) {
+		if isWanted(q.host) {
 			return true
 		}
 	}
@@ -183,8 +184,8 @@ type roundRobin[E comparable] struct {
 
 func (r *roundRobin[E]) add(e E) { r.all = append(r.all, e) }
 
-// next returns the first element from the turn on that fits; the turn goes to the one
-// after it.
+// next returns the first element that fits, starting with the one whose turn it is. The one
+// after it is then next.
 func (r *roundRobin[E]) next(fits func(E) bool) (e E, found bool) {
 	for i := range r.all {
 		at := (r.turn + i) % len(r.all)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// order takes all jobs of a lane and returns them in order.
-func order(w *waiting[string], lane int) string {
+// takeAll takes all jobs of a lane and returns them in order.
+func takeAll(w *waiting[string], lane int) string {
 	var all []string
 	for {
 		work, found := w.take(lane, anyHost)
@@ -22,20 +22,17 @@ func order(w *waiting[string], lane int) string {
 
 func anyHost(string) func(string) bool { return func(string) bool { return true } }
 
-// keep adds jobs named after their share, host and number.
-func keep(w *waiting[string], slow bool, names ...string) (kept int) {
+// addAll adds jobs named after their share, host and number.
+func addAll(w *waiting[string], slow bool, names ...string) {
 	for _, name := range names {
-		if w.add(name, Job{ID: name, Share: name[:1], Host: name[1:2]}, slow) {
-			kept++
-		}
+		w.add(name, Job{ID: name, Share: name[:1], Host: name[1:2]}, slow)
 	}
-	return kept
 }
 
 func TestSharesAndHostsTakeTurns(t *testing.T) {
 	w := newWaiting[string]()
-	keep(w, false, "Ax1", "Ax2", "Ax3", "Ay1", "Bx1", "Ax2", "Bx2", "Cz1")
-	if got, want := order(w, laneOf(false, false)), "Ax1 Bx1 Cz1 Ay1 Bx2 Ax2 Ax3"; got != want {
+	addAll(w, false, "Ax1", "Ax2", "Ax3", "Ay1", "Bx1", "Ax2", "Bx2", "Cz1")
+	if got, want := takeAll(w, laneOf(false, false)), "Ax1 Bx1 Cz1 Ay1 Bx2 Ax2 Ax3"; got != want {
 		t.Errorf("the order is %s, want %s", got, want)
 	}
 	if w.len() != 0 || len(w.perShare) != 0 {
@@ -46,7 +43,7 @@ func TestSharesAndHostsTakeTurns(t *testing.T) {
 // A job that can't start is skipped and keeps its position.
 func TestJobsWithoutASlotAreSkipped(t *testing.T) {
 	w := newWaiting[string]()
-	keep(w, false, "Ax1", "Bx1", "By1", "Cx1")
+	addAll(w, false, "Ax1", "Bx1", "By1", "Cx1")
 	got, _ := w.take(laneOf(false, false), func(share string) func(string) bool {
 		if share == "A" {
 			return nil
@@ -56,20 +53,20 @@ func TestJobsWithoutASlotAreSkipped(t *testing.T) {
 	if got != "By1" {
 		t.Errorf("the job taken is %q", got)
 	}
-	if got, want := order(w, laneOf(false, false)), "Cx1 Ax1 Bx1"; got != want {
+	if got, want := takeAll(w, laneOf(false, false)), "Cx1 Ax1 Bx1"; got != want {
 		t.Errorf("the order is %s, want %s", got, want)
 	}
 }
 
 func TestWorkMovesWithItsHost(t *testing.T) {
 	w := newWaiting[string]()
-	keep(w, false, "Ax1", "Ay1", "Bx1", "Ax2")
+	addAll(w, false, "Ax1", "Ay1", "Bx1", "Ax2")
 	w.move("x", true)
-	keep(w, true, "Ax3")
-	if got, want := order(w, laneOf(false, false)), "Ay1"; got != want {
+	addAll(w, true, "Ax3")
+	if got, want := takeAll(w, laneOf(false, false)), "Ay1"; got != want {
 		t.Errorf("jobs to good hosts are %s, want %s", got, want)
 	}
-	if got, want := order(w, laneOf(false, true)), "Ax1 Bx1 Ax2 Ax3"; got != want {
+	if got, want := takeAll(w, laneOf(false, true)), "Ax1 Bx1 Ax2 Ax3"; got != want {
 		t.Errorf("jobs to slow hosts are %s, want %s", got, want)
 	}
 }
@@ -100,7 +97,7 @@ func TestMemoryIsShared(t *testing.T) {
 
 func TestHostsAreJudgedByTheirTries(t *testing.T) {
 	var h hosts
-	steps := func(host, tries string) bool { // q is a quick try, s a slow one
+	isSlowAfter := func(host, tries string) bool { // q is a quick try, s a slow one
 		for _, try := range tries {
 			h.score(host, try == 'q')
 		}
@@ -109,7 +106,7 @@ func TestHostsAreJudgedByTheirTries(t *testing.T) {
 	for tries, slow := range map[string]bool{
 		"": false, "s": true, "q": false, "qs": false, "qss": true, "ssssq": false, "ssssqs": true, "qqqqqqsss": false, "qqqqqqssss": true,
 	} {
-		if got := steps("host "+tries, tries); got != slow {
+		if got := isSlowAfter("host "+tries, tries); got != slow {
 			t.Errorf("after %q the host is slow: %v, want %v", tries, got, slow)
 		}
 	}

@@ -34,7 +34,7 @@ type Tenant struct {
 	People    int    // all of them, suspended or not
 	Suspended int
 	Pending   int       // invitations that can be accepted; user.invite
-	Failed    int       // those whose mail could not be delivered
+	Failed    int       // those of them whose newest mail could not be delivered
 	SignIns   []Day     // one a day, the oldest first; audit.read
 	Refusals  []Refusal // of the last 24 hours, the most frequent first; audit.read
 	Since     time.Time // when those began, to the second

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// Many reset requests, from many networks for many addresses, add a few rows, of
-// which only events are left after an hour.
+// Many reset requests, from many networks for many addresses, add a few events and one mail for
+// the only account. Their counters are gone after an hour.
 func TestManyResetRequests(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()

@@ -71,8 +71,8 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 	return err
 }
 
-// newRequest is the inbox row of a request for a reset, the nth of the hour for the
-// address. Each has a row of its own, since each leads to a mail.
+// newRequest returns the inbox row of a request for a reset, the nth of the hour for the
+// address. Each request has a row of its own, since each may lead to a mail.
 func newRequest(tx *store.Tx, by doorward.Caller, email string, nth int, returnTo string) store.InboxRow {
 	return store.InboxRow{
 		Source: doorward.Network(by.IP), Action: doorward.PasswordForgot, Subject: strconv.Itoa(nth) + " " + email,
@@ -147,8 +147,8 @@ func ofAccount(userID, tenantID string) doorward.Object {
 	return doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
 }
 
-// wrongCurrent turns the error of a wrong password into one of its field, with the
-// same allowance.
+// wrongCurrent turns the error of a wrong password into one of the field currentPassword, with
+// the same allowance.
 func wrongCurrent(err error) error {
 	wrong := doorward.Invalid("/currentPassword", "wrong", "This is not the password you have now.")
 	wrong.Allowance = doorward.AllowanceOf(err)

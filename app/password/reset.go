@@ -12,9 +12,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Reset sets a new password with the token of a reset mail and ends all
-// sessions of the person and the trust in all their browsers. Errors, in this order:
-// reset_not_found, reset_used, reset_expired, validation_failed (the token stays
+// Reset sets a new password with the token of a reset mail and ends all sessions of the person
+// and the trust in all their browsers. Errors: validation_failed without a token; else, in
+// this order, reset_not_found, reset_used, reset_expired, validation_failed (the token stays
 // usable).
 func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.Revocation, error) {
 	if token == "" {
@@ -40,7 +40,7 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 	return revocation, err
 }
 
-// open returns the reset of a token and its account, if it can be used now.
+// open returns the reset of a token and its account, if it can be used now. Errors: as of Show.
 func (p *Passwords) open(ctx context.Context, token string) (store.Reset, doorward.Account, error) {
 	parsed, err := secret.Parse(token)
 	if err != nil {

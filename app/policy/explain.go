@@ -19,8 +19,8 @@ import (
 
 // Question asks why somebody in the caller's tenant may do something, or may not.
 type Question struct {
-	// One of the three says who: the id of a user, of an API key, or the token of a
-	// session or secret of a key.
+	// One of the three says who: the id of a user; the id of an API key; the token of a
+	// session, or the secret of a key.
 	UserID, KeyID, Credential string
 
 	Action doorward.Action
@@ -33,8 +33,8 @@ type Question struct {
 	Version int64
 }
 
-// Context is the request that is asked about. What is empty is unknown, as is what can't
-// be read; without Time it is now.
+// Context is the request that is asked about. Policies don't know what is empty or can't be
+// read, but an empty Time is now.
 type Context struct {
 	IP   string
 	Time string // RFC 3339
@@ -78,7 +78,7 @@ type Explanation struct {
 // not_found if there is no such user, key, credential or version in the caller's tenant;
 // validation_failed; unavailable.
 func (p *Policies) Explain(ctx context.Context, by doorward.Caller, q Question) (Explanation, error) {
-	s, err := p.subject(ctx, by, q)
+	s, err := p.findSubject(ctx, by, q)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -121,8 +121,9 @@ type subject struct {
 	refused []Because
 }
 
-// subject finds who is asked about. At the command line it may be in any tenant.
-func (p *Policies) subject(ctx context.Context, by doorward.Caller, q Question) (s subject, err error) {
+// findSubject finds who is asked about in the caller's tenant, for the operator a key or a
+// session in any. Errors: not_found, unavailable.
+func (p *Policies) findSubject(ctx context.Context, by doorward.Caller, q Question) (s subject, err error) {
 	if err := p.db.Clock().Err(); err != nil {
 		return s, err // expiry can't be determined
 	}
@@ -140,7 +141,7 @@ func (p *Policies) subject(ctx context.Context, by doorward.Caller, q Question) 
 		return subject{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if d := access.CanEnter(&s.p, false); err == nil && !d.Allowed && len(s.refused) == 0 {
-		s.refused = append(s.refused, s.because(d))
+		s.refused = append(s.refused, s.refusalCause(d))
 	}
 	return s, err
 }
@@ -152,7 +153,7 @@ func (p *Policies) userByID(ctx context.Context, tenantID, id string) (s subject
 	}
 	s.p = doorward.PrincipalOf(u, doorward.Session{})
 	if d := access.CanSignIn(u); !d.Allowed {
-		s.refused = append(s.refused, s.because(d))
+		s.refused = append(s.refused, s.refusalCause(d))
 	}
 	return s, nil
 }
@@ -186,8 +187,8 @@ func (p *Policies) keyBySecret(ctx context.Context, text, ip string) (s subject,
 	return p.subjectOfKey(c.Key, c.SecretEndsAt, c.Tenant, ip), err
 }
 
-// whyKeys says why a secret of a key is not valid.
-var whyKeys = map[access.KeyCause]string{
+// keyReasons says why a secret of a key is not valid.
+var keyReasons = map[access.KeyCause]string{
 	access.KeyRevoked:  "The API key was revoked.",
 	access.KeyExpired:  "The API key has expired.",
 	access.KeyRotated:  "A newer secret of the API key has replaced this one.",
@@ -198,7 +199,7 @@ var whyKeys = map[access.KeyCause]string{
 func (p *Policies) subjectOfKey(k doorward.APIKey, secretEndsAt *time.Time, tenant doorward.TenantStatus, ip string) subject {
 	s := subject{p: doorward.PrincipalOfKey(k, tenant)}
 	if cause := access.KeyRefusal(&k, secretEndsAt, p.db.Now()); cause != "" {
-		s.refused = append(s.refused, Because{Kind: ByKey, ID: k.ID, Reason: whyKeys[cause]})
+		s.refused = append(s.refused, Because{Kind: ByKey, ID: k.ID, Reason: keyReasons[cause]})
 	}
 	if !k.Admits(ip) {
 		s.refused = append(s.refused, Because{Kind: ByKey, ID: k.ID, Reason: "The API key is bound to addresses, and the request doesn't come from one of them."})
@@ -219,13 +220,13 @@ func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explan
 	case q.Resource != nil && q.Resource.Type != cmp.Or(verb.Resource, tenantType):
 		e.Because = []Because{{Kind: ByRole, ID: string(s.p.Role), Reason: "The action acts on resources of the type " + cmp.Or(verb.Resource, tenantType) + "."}}
 	case q.Resource != nil && verb.Resource == "" && q.Resource.ID != s.p.TenantID:
-		e.Because = []Because{{Kind: ByTenant, ID: s.p.TenantID, Reason: "The resource is not the tenant of who asks."}}
+		e.Because = []Because{{Kind: ByTenant, ID: s.p.TenantID, Reason: "The resource is a tenant other than that of the user or key."}}
 	case d.Policy() != nil:
 		e.Because = s.refusingPolicies(verb, r)
 	case !d.Allowed:
-		e.Because = []Because{s.because(d)}
+		e.Because = []Because{s.refusalCause(d)}
 	default:
-		e.Allowed, e.Because = true, s.allowing(d)
+		e.Allowed, e.Because = true, s.allowCauses(d)
 	}
 	return e
 }
@@ -233,7 +234,9 @@ func (s *subject) explain(verb *doorward.Verb, q Question, now time.Time) Explan
 // tenantType is the type of the resource of actions that declare none.
 const tenantType = "tenant"
 
-func (s *subject) allowing(d access.Decision) []Because {
+// allowCauses returns what together allows the action: a permit of the platform, or the role and
+// the key.
+func (s *subject) allowCauses(d access.Decision) []Because {
 	if by := d.Permit(); by != nil {
 		return []Because{{Kind: ByPolicy, ID: by.PolicyID, Line: by.Line, Platform: true}}
 	}
@@ -244,8 +247,8 @@ func (s *subject) allowing(d access.Decision) []Because {
 	return all
 }
 
-// because is the cause of a refusal that no policy has made.
-func (s *subject) because(d access.Decision) Because {
+// refusalCause returns the cause of a refusal that no policy has made.
+func (s *subject) refusalCause(d access.Decision) Because {
 	b := Because{Kind: ByRole, ID: string(s.p.Role), Reason: d.Why()}
 	switch d.Reason {
 	case access.ReasonKey:

@@ -11,12 +11,12 @@ import (
 	"github.com/doorward/doorward/app/policy"
 )
 
-const explained = `@id("closed") @reason("Closed for the audit.") forbid(principal in Role::"USER", action == Action::"message.send", resource);
+const explainedText = `@id("closed") @reason("Closed for the audit.") forbid(principal in Role::"USER", action == Action::"message.send", resource);
 
 @id("inside") forbid(principal, action in [Action::"message.send", Action::"user.suspend"], resource) unless { context.ip.isInRange(ip("192.0.2.0/24")) };`
 
-// because is a short form of an explanation.
-func because(e policy.Explanation) string {
+// summary returns a short form of an explanation.
+func summary(e policy.Explanation) string {
 	text := fmt.Sprintf("%t %s %v", e.Allowed, e.Role, e.GrantedBy)
 	for _, b := range e.Because {
 		text += fmt.Sprintf(" | %s %s", b.Kind, b.ID)
@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 		f.NoError(err)
 		_, _, err = f.Node(0).Users.Edit(ctx, owner.Caller, gone.User, suspended())
 		f.NoError(err)
-		put(f, 0, owner.Caller, policy.Draft{Text: explained})
+		put(f, 0, owner.Caller, policy.Draft{Text: explainedText})
 		inside := policy.Context{IP: "192.0.2.7"}
 		for n, c := range []struct {
 			q    policy.Question
@@ -64,12 +64,12 @@ func TestExplain(t *testing.T) {
 			{policy.Question{UserID: owner.User.ID, Action: "user.suspend", OwnActions: true}, "false OWNER [OWNER] | policy inside:3 It reads ip, which the request lacks."},
 			{policy.Question{UserID: owner.User.ID, Action: "policy.read"}, "true OWNER [OWNER] | role OWNER"},
 			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: tenant.ID}}, "true USER [USER] | role USER"},
-			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: "tnt_x"}}, "false USER [USER] | tenant " + tenant.ID + " The resource is not the tenant of who asks."},
+			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "tenant", ID: "tnt_x"}}, "false USER [USER] | tenant " + tenant.ID + " The resource is a tenant other than that of the user or key."},
 			{policy.Question{UserID: bob.User.ID, Action: "message.read", Resource: &doorward.Resource{Type: "invoice", ID: "1"}}, "false USER [USER] | role USER The action acts on resources of the type tenant."},
 		} {
 			for node := range f.Nodes {
 				got, err := f.Node(node).Policies.Explain(ctx, owner.Caller, c.q)
-				if text := because(got); err != nil || text != c.want {
+				if text := summary(got); err != nil || text != c.want {
 					t.Errorf("%d: %+v\n is explained: %s, %v\n         want: %s", n, c.q, text, err, c.want)
 				}
 			}
@@ -115,8 +115,8 @@ func TestExplainsOwnTenantOnly(t *testing.T) {
 	})
 }
 
-// A version is explained as if it refused, in whatever mode and time it is kept, and the
-// same question always has the same answer. It leaves no trace in the database.
+// A version is explained as if it were enforced, whatever its mode and even after its end. The
+// same question always has the same answer, and nothing is written.
 func TestExplainWritesNothing(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		ctx := f.Context()
@@ -138,7 +138,7 @@ func TestExplainWritesNothing(t *testing.T) {
 				q.UserID, q.Credential, q.Action = who.UserID, who.Credential, "message.send"
 				for n := range 4 {
 					got, err := f.Node(n).Policies.Explain(ctx, owner.Caller, q)
-					if text := because(got); err != nil || text != want && text+" " != want {
+					if text := summary(got); err != nil || text != want && text+" " != want {
 						t.Errorf("%+v: %s, %v; want %s", q, text, err, want)
 					}
 				}
@@ -150,7 +150,7 @@ func TestExplainWritesNothing(t *testing.T) {
 		}
 		clock.Move(6 * time.Minute) // the last version has ended: the one before observes, and the first refuses
 		got, err := f.Node(1).Policies.Explain(ctx, owner.Caller, policy.Question{UserID: bob.User.ID, Action: "message.send"})
-		if text := because(got); err != nil || text != "false USER [USER] | policy no-messages:1 Closed for the audit." {
+		if text := summary(got); err != nil || text != "false USER [USER] | policy no-messages:1 Closed for the audit." {
 			t.Errorf("after the end of a version: %s, %v", text, err)
 		}
 	})

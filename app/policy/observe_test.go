@@ -26,13 +26,13 @@ func onTwoNodes(t *testing.T, test func(f *apptest.Fixture, clock *apptest.Moved
 	}
 }
 
-// observing returns the draft of a text that observes.
+// observing returns the draft of a version that only observes.
 func observing(text string) policy.Draft {
 	return policy.Draft{Text: text, Mode: store.PolicyObserves}
 }
 
-// sends asks a node whether a session may send messages, as a service does.
-func sends(f *apptest.Fixture, node int, who apptest.Person, ip string) bool {
+// maySend asks a node whether a session may send messages, as a service does.
+func maySend(f *apptest.Fixture, node int, who apptest.Person, ip string) bool {
 	f.Helper()
 	p, err := f.Node(node).Sessions.Check(f.Context(), who.Token)
 	f.NoError(err)
@@ -48,8 +48,8 @@ func observedOn(f *apptest.Fixture, node int, by doorward.Caller) string {
 	return fmt.Sprint(now.Observed)
 }
 
-// A version that observes refuses nothing. What it would have refused is counted by the
-// policy that would have, over all nodes, and begins at 0 with the next version.
+// A version that observes refuses nothing. What it would have refused is counted for each of its
+// policies, over all nodes. The counts of the next version begin at 0.
 func TestObserve(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -60,7 +60,7 @@ func TestObserve(t *testing.T) {
 		for n := range f.Nodes {
 			for _, who := range []apptest.Person{bob, admin, owner, neighbour} {
 				for _, ip := range []string{"192.0.2.7", "198.51.100.7"} {
-					if !sends(f, n, who, ip) {
+					if !maySend(f, n, who, ip) {
 						t.Errorf("%s is refused by a version that observes", who.User.Email)
 					}
 				}
@@ -68,7 +68,7 @@ func TestObserve(t *testing.T) {
 		}
 		flushDecisions(f)
 		for n := range f.Nodes {
-			// twice on each of two nodes; an ADMIN and an OWNER from outside
+			// The USER from two addresses on two nodes; the ADMIN and the OWNER from outside on both.
 			if got := observedOn(f, n, owner.Caller); got != "[{users 4} {inside 4}]" {
 				t.Errorf("node %d has observed %s", n, got)
 			}
@@ -78,7 +78,7 @@ func TestObserve(t *testing.T) {
 			t.Errorf("a new version begins with %s", got)
 		}
 		put(f, 0, owner.Caller, policy.Draft{Text: fromInside})
-		if sends(f, 1, bob, "198.51.100.7") || observedOn(f, 1, owner.Caller) != "[]" {
+		if maySend(f, 1, bob, "198.51.100.7") || observedOn(f, 1, owner.Caller) != "[]" {
 			t.Error("once enforced it refuses nothing, or still observes")
 		}
 	})
@@ -93,7 +93,7 @@ func TestObserveKeepsWhatRefuses(t *testing.T) {
 		for _, step := range []struct {
 			draft    policy.Draft
 			enforced int64
-			sends    bool
+			maySend  bool
 		}{
 			1: {policy.Draft{Text: noMessages}, 0, false},
 			2: {observing(noPeople), 1, false},
@@ -109,7 +109,7 @@ func TestObserveKeepsWhatRefuses(t *testing.T) {
 				t.Errorf("version %d lets version %d refuse, want %d", c.Version, c.Enforced, step.enforced)
 			}
 			for n := range f.Nodes {
-				if got := sends(f, n, bob, ""); got != step.sends {
+				if got := maySend(f, n, bob, ""); got != step.maySend {
 					t.Errorf("version %d: on node %d sending is %t", c.Version, n, got)
 				}
 			}
@@ -117,7 +117,7 @@ func TestObserveKeepsWhatRefuses(t *testing.T) {
 		// A version that waits to be confirmed ends with its successor, even one that observes.
 		put(f, 0, owner.Caller, policy.Draft{Text: noPeople})
 		put(f, 0, owner.Caller, policy.Draft{Text: noMessages, ConfirmMinutes: 5})
-		if c := put(f, 0, owner.Caller, policy.Draft{Text: forbidAll, Mode: store.PolicyObserves, ConfirmMinutes: 5}); c.Enforced != 9 || !sends(f, 1, bob, "") {
+		if c := put(f, 0, owner.Caller, policy.Draft{Text: forbidAll, Mode: store.PolicyObserves, ConfirmMinutes: 5}); c.Enforced != 9 || !maySend(f, 1, bob, "") {
 			t.Errorf("after a version that was not confirmed, version %d refuses", c.Enforced)
 		}
 		clock.Move(6 * time.Minute)
@@ -149,7 +149,7 @@ func TestObserveCountsRequestsOnce(t *testing.T) {
 		viewOnly := by
 		viewOnly.ViewOnly, viewOnly.Decided = true, ""
 		f.NoError(f.Node(0).Access.Require(ctx, viewOnly, doorward.UserManage, by.Tenant()))
-		f.NoError(f.Node(0).Access.Require(ctx, by, doorward.PolicyRead, by.Tenant())) // which no policy can refuse an OWNER
+		f.NoError(f.Node(0).Access.Require(ctx, by, doorward.PolicyRead, by.Tenant())) // no policy can refuse this to an OWNER
 		if got := observedOn(f, 0, owner.Caller); got != "[{manage 1} {suspend 1} {read 0}]" {
 			t.Errorf("observed %s", got)
 		}
@@ -171,7 +171,7 @@ func TestObserveLosesNothing(t *testing.T) {
 			for range 4 {
 				all.Go(func() {
 					for i := range each {
-						sends(f, n, bob, "")
+						maySend(f, n, bob, "")
 						if i%20 == 0 {
 							_ = f.Node(n).Access.Decisions().Flush(gone) // fails
 							_ = f.Node(n).Access.Decisions().Flush(f.Context())

@@ -14,7 +14,7 @@ import (
 // Outcome is what becomes of an action.
 type Outcome string
 
-// The outcomes. Conditional: it depends on who it is, or on the request.
+// The outcomes. Conditional: it depends on the principal or on the request.
 const (
 	Allowed     Outcome = "allowed"
 	Refused     Outcome = "refused"
@@ -44,7 +44,7 @@ type Change struct {
 	ActorEmail string
 	Action     doorward.Action
 	Was, Would Outcome
-	Because    []Because // of what would be
+	Because    []Because // the causes of Would
 }
 
 const (
@@ -114,7 +114,8 @@ func (p *Policies) newTrial(ctx context.Context, tenantID, text string) (t trial
 	return t, nil
 }
 
-// replay yields the decisions kept of the last hours, the newest first.
+// replay yields the decisions kept of the last hours, the newest first, PlanDecisionsMax at
+// most.
 func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield func(*store.KeptDecision)) error {
 	now := p.db.Now()
 	since := now.Add(-time.Duration(hours) * time.Hour)
@@ -148,8 +149,8 @@ func (t trial) matrix(tenantID string) (all []Cell) {
 	return all
 }
 
-// outcome joins what the role grants with what the policies make of it: those of the
-// operator may permit more, all others only refuse.
+// outcome returns what becomes of an action, from what the role grants and from the policies:
+// those of the operator may permit and refuse, those of the tenant only refuse.
 func outcome(current *doorward.Rules, role doorward.Role, v doorward.Verb, of rules.OfRole) Outcome {
 	d := access.CanRole(current, role, v.Action)
 	worst := of.Outcome(v.Through)

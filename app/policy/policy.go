@@ -1,8 +1,8 @@
 // Package policy shows and changes the policies of a tenant: Cedar text of "forbid"
 // policies, which narrow what roles allow.
 //
-// A version may only observe: it refuses nothing, what it would have refused is counted,
-// and what refused before it goes on to refuse.
+// A version can be one that only observes: it refuses nothing, what it would have refused is
+// counted, and the version that refused before goes on to refuse.
 //
 // All versions are kept. A change is in force on every node before the call returns. A
 // version that has to be confirmed ends by itself, on every node, when its time is over: the
@@ -75,7 +75,7 @@ func Tag(v store.PolicyVersion) string {
 }
 
 // Current returns the version in force in the caller's tenant. Version 0 has no text.
-// What it observes is counted to the moment on this node, and to a second before on
+// The counts of what it observes are up to date for this node, and up to a second old for
 // others. Errors: unavailable.
 func (p *Policies) Current(ctx context.Context, by doorward.Caller) (Now, error) {
 	s, err := stateOf(ctx, p.db.Read(), by.TenantID, p.db.Now())
@@ -131,9 +131,10 @@ func stateOf(ctx context.Context, read store.Reader, tenantID string, at time.Ti
 	return s, nil
 }
 
-// enforcedBeside returns the version that refuses while a text is only observed; 0 for none.
-// It is the one that refuses now, or before that if this one still waits to be confirmed,
-// since that ends with its successor. A text that is to be observed no longer refuses.
+// enforcedBeside returns the version that goes on to refuse while a text is only observed; 0 for
+// none. It is the one that refuses now. If an unconfirmed version is in force, which ends with
+// its successor, it is the one that the last confirmed version lets refuse. None does if the
+// observed text is its own.
 func (s state) enforcedBeside(observed string) int64 {
 	base := &s.now
 	if base.ConfirmUntil != nil {
@@ -314,7 +315,8 @@ func (p *Policies) change(ctx context.Context, by doorward.Caller, act doorward.
 	return p.withObserved(ctx, c, v, err)
 }
 
-// withObserved adds what has been observed to the answer of a change.
+// withObserved adds the version, with what it has observed, to the answer of a change. It returns
+// err if that is set.
 func (p *Policies) withObserved(ctx context.Context, c Changed, v store.PolicyVersion, err error) (Changed, error) {
 	if err == nil {
 		c.Now, err = p.observed(ctx, v)

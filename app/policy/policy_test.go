@@ -31,9 +31,9 @@ func put(f *apptest.Fixture, node int, by doorward.Caller, d policy.Draft) polic
 	return c
 }
 
-// sendsOn says on which nodes a session and a key may send messages, from an address
-// inside.
-func sendsOn(ctx context.Context, f *apptest.Fixture, token secret.Token, key secret.Key) (all string) {
+// maySendOn returns for each node whether a session and a key may send messages, from an
+// address inside.
+func maySendOn(ctx context.Context, f *apptest.Fixture, token secret.Token, key secret.Key) (all string) {
 	f.Helper()
 	for _, node := range f.Nodes {
 		session, err := node.Sessions.Check(ctx, token)
@@ -69,16 +69,16 @@ func TestHoldsOnEveryNodeAtOnce(t *testing.T) {
 		f.NoError(err)
 		_, theirs, err := f.Node(0).APIKeys.Create(ctx, neighbour.Caller, apikey.Draft{Name: "sync", Permissions: []string{"message.send"}})
 		f.NoError(err)
-		if got := sendsOn(ctx, f, bob.Token, key); got != yes {
+		if got := maySendOn(ctx, f, bob.Token, key); got != yes {
 			t.Fatalf("without policies: %s", got)
 		}
 		for n := range 3 {
 			for text, want := range map[string]string{noMessages: no, fromInside: yes, noPeople: yes, forbidAll: no, "": yes} {
 				put(f, n, owner.Caller, policy.Draft{Text: text})
-				if got := sendsOn(ctx, f, bob.Token, key); got != want {
+				if got := maySendOn(ctx, f, bob.Token, key); got != want {
 					t.Errorf("%s: %s", text, got)
 				}
-				if got := sendsOn(ctx, f, neighbour.Token, theirs); got != yes {
+				if got := maySendOn(ctx, f, neighbour.Token, theirs); got != yes {
 					t.Errorf("in another tenant, %s: %s", text, got)
 				}
 			}
@@ -119,22 +119,22 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 			f.NoError(err)
 			put(f, 0, owner.Caller, policy.Draft{Text: noPeople})
 			pending := put(f, 1, owner.Caller, policy.Draft{Text: forbidAll, ConfirmMinutes: 5})
-			if got := sendsOn(ctx, f, bob.Token, key); got != noOnTwo {
+			if got := maySendOn(ctx, f, bob.Token, key); got != noOnTwo {
 				t.Errorf("before its end: %s", got)
 			}
 			if code := apptest.Code(apptest.ErrorOf(f.Node(0).Policies.Confirm(ctx, owner.Caller, nil))); code != doorward.CodeDeniedByPolicy {
 				t.Errorf("confirmed by somebody who is locked out: %s", code)
 			}
 			clock.Move(5*time.Minute - time.Second)
-			if got := sendsOn(ctx, f, bob.Token, key); got != noOnTwo {
+			if got := maySendOn(ctx, f, bob.Token, key); got != noOnTwo {
 				t.Errorf("a second before its end: %s", got)
 			}
 			f.AddNode(apptest.NoLimits, clock.Now) // a server that starts in the meantime
-			if got := sendsOn(ctx, f, bob.Token, key); got != no {
+			if got := maySendOn(ctx, f, bob.Token, key); got != no {
 				t.Errorf("after a restart: %s", got)
 			}
 			clock.Move(2 * time.Second)
-			if got := sendsOn(ctx, f, bob.Token, key); got != yes {
+			if got := maySendOn(ctx, f, bob.Token, key); got != yes {
 				t.Errorf("after its end: %s", got)
 			}
 			for n := range f.Nodes {
@@ -152,7 +152,7 @@ func TestUnconfirmedEndsByItself(t *testing.T) {
 				t.Errorf("confirmed %+v, %v", confirmed, err)
 			}
 			clock.Move(2 * time.Minute)
-			if got := sendsOn(ctx, f, bob.Token, key); got != no {
+			if got := maySendOn(ctx, f, bob.Token, key); got != no {
 				t.Errorf("after it was confirmed: %s", got)
 			}
 		})
@@ -190,7 +190,7 @@ func TestOwnActions(t *testing.T) {
 }
 
 // Policies read the assurance level of the session: 1, or 2 after a second factor. A kept
-// decision is decided again by the level of then.
+// decision is decided again with the level that the session had.
 func TestAssuranceLevel(t *testing.T) {
 	onTwoNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -200,7 +200,7 @@ func TestAssuranceLevel(t *testing.T) {
 			text := fmt.Sprintf(`@id("level") forbid(principal, action == Action::"message.send", resource) when { context has aal && context.aal == %d };`, level)
 			put(f, 0, owner.Caller, policy.Draft{Text: text})
 			for n := range f.Nodes {
-				if byWeak, byStrong := sends(f, n, weak, ""), sends(f, n, strong, ""); byWeak != (level == 2) || byStrong != (level == 1) {
+				if byWeak, byStrong := maySend(f, n, weak, ""), maySend(f, n, strong, ""); byWeak != (level == 2) || byStrong != (level == 1) {
 					t.Errorf("node %d, while level %d is refused: level 1 may send: %v, level 2: %v", n, level, byWeak, byStrong)
 				}
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/doorward/doorward/internal/modelfile"
 )
 
-// compiledModel is a model, compiled.
+// compiledModel is what the text of a model compiles to.
 type compiledModel struct {
 	model    *doorward.Model
 	schema   *cedar.Schema // of policies
@@ -31,8 +31,8 @@ func Check(file *modelfile.File) error {
 	return err
 }
 
-// compileStored compiles a model that another version has accepted. If this one can't
-// read its policies or entities, nobody may perform the platform's actions.
+// compileStored compiles a model that another version of Doorward may have accepted. If this
+// version can't read its policies or entities, nobody may perform the platform's actions.
 func compileStored(text string) (compiledModel, error) {
 	file, err := modelfile.ReadStored([]byte(text))
 	if err != nil {

@@ -21,8 +21,8 @@ func rulesOf(t testing.TB, text string) *doorward.Rules {
 	return r
 }
 
-// Where policies or entities of a stored model can't be read, what they refuse is not
-// known: nobody may perform the platform's actions, and Doorward's own go on.
+// If the policies or entities of a stored model can't be read, it is unknown what they refuse.
+// So nobody may perform the platform's actions; Doorward's own still work.
 func TestUnreadablePoliciesGrantNothing(t *testing.T) {
 	for _, more := range []string{
 		"policies: |\n  forbid(principal, action, resource) whenever { true };",
@@ -40,7 +40,7 @@ func TestUnreadablePoliciesGrantNothing(t *testing.T) {
 		}
 	}
 	if r := rulesOf(t, invoices+"entities: [{uid: {type: invoice, id: a}, attrs: {amount: 1}}]"); !r.Model().IsPermission("invoice.read") || len(r.Declared("invoice")) != 1 {
-		t.Error("without a fault there are no actions or entities")
+		t.Error("a model without a fault has lost its actions or entities")
 	}
 }
 
@@ -48,7 +48,7 @@ func TestUnreadablePoliciesGrantNothing(t *testing.T) {
 func TestNoPolicyWithoutText(t *testing.T) {
 	u := doorward.User{ID: "usr_1", Role: doorward.RoleOwner, Status: doorward.UserActive, Rules: rulesOf(t, invoices)}
 	if p := doorward.PrincipalOf(u, doorward.Session{}); p.Policy != nil {
-		t.Errorf("there is %+v", p.Policy)
+		t.Errorf("the policy is %+v", p.Policy)
 	}
 }
 

@@ -99,7 +99,7 @@ func compileVersion(p store.Policies, v *store.PolicyVersion, schema *cedar.Sche
 	return f, err
 }
 
-// textOf returns nil for a version that refuses nothing.
+// textOf compiles the text of a version; nil without a version, or for an empty text.
 func textOf(v *store.PolicyVersion, schema *cedar.Schema) (*text, error) {
 	if v == nil || v.Text == "" {
 		return nil, nil
@@ -148,8 +148,8 @@ func (t *text) prepare(who *doorward.Principal) *textFor {
 	})}
 }
 
-// roleOf is the role that the policies see. The operator's see no role that a tenant has made:
-// the tenant could give it a name that one of them permits.
+// roleOf returns the role that the policies see. Those of the operator don't see a tenant's own
+// role: the tenant could give it a name that one of them permits.
 func (t *text) roleOf(role doorward.Role) string {
 	if t.operator && !role.IsBuiltIn() {
 		return ""
@@ -177,10 +177,10 @@ type textFor struct {
 
 // DependsOnRequest is part of doorward.PolicyOf.
 func (p *policyOf) DependsOnRequest(action doorward.Action) bool {
-	return !p.until.IsZero() || p.operator.conditional(action) || p.latest.enforced.conditional(action)
+	return !p.until.IsZero() || p.operator.isConditional(action) || p.latest.enforced.isConditional(action)
 }
 
-func (t *textFor) conditional(action doorward.Action) bool {
+func (t *textFor) isConditional(action doorward.Action) bool {
 	return t != nil && t.Conditional(string(action))
 }
 
@@ -202,7 +202,7 @@ func (p *policyOf) Refusal(action doorward.Action, r *doorward.Request) *doorwar
 	if refusal := p.refusal(p.operator, action, r); refusal != nil {
 		return refusal
 	}
-	ended := p.ended(r)
+	ended := p.hasEnded(r)
 	if !ended {
 		if refusal := p.refusal(p.latest.enforced, action, r); refusal != nil {
 			return refusal
@@ -227,16 +227,18 @@ func (p *policyOf) Refusals(action doorward.Action, r *doorward.Request) (all []
 	return all
 }
 
-// current is what is in force of the tenant at the time of the request.
+// current returns what of the tenant's policies is in force at the time of the request.
 func (p *policyOf) current(r *doorward.Request) inForceFor {
-	if p.ended(r) {
+	if p.hasEnded(r) {
 		return p.confirmed
 	}
 	return p.latest
 }
 
-// ended reports whether the latest version has ended.
-func (p *policyOf) ended(r *doorward.Request) bool { return !p.until.IsZero() && !r.At.Before(p.until) }
+// hasEnded reports whether the latest version has ended at the time of the request.
+func (p *policyOf) hasEnded(r *doorward.Request) bool {
+	return !p.until.IsZero() && !r.At.Before(p.until)
+}
 
 // Observes is part of doorward.PolicyOf.
 func (p *policyOf) Observes() bool { return p.latest.observed != nil || p.confirmed.observed != nil }

@@ -49,7 +49,7 @@ func TestCompilesModelAndRoles(t *testing.T) {
 	}
 	source.Version.Model, source.Model = 0, ""
 	if none, err := c.Compile(source); err != nil || none.Model() != doorward.BuiltIn() {
-		t.Errorf("without a model there is not the built-in one: %v", err)
+		t.Errorf("without a model the rules don't have the built-in one: %v", err)
 	}
 }
 
@@ -61,7 +61,8 @@ func TestUnreadableModelIsAnError(t *testing.T) {
 	}
 }
 
-// No action of a model can have the name of one of Doorward's own.
+// No action of a model can have the name of one of Doorward's own. modelfile has the same roles
+// and the same limit as doorward.
 func TestOwnActionsAreReserved(t *testing.T) {
 	for _, v := range doorward.BuiltIn().Verbs() {
 		first, _, _ := strings.Cut(string(v.Action), ".")

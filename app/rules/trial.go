@@ -9,17 +9,17 @@ import (
 )
 
 // Trial is the text of a version as if it were enforced, beside the policies of the operator,
-// to see what it would make of decisions. It is a doorward.Policy that keeps what it has
-// made for each principal.
+// to see what it would make of decisions. It is a doorward.Policy that keeps what For has
+// returned for each principal.
 type Trial struct {
 	policy
 
 	mu   sync.Mutex
-	made map[principal]doorward.PolicyOf
+	made map[principalKey]doorward.PolicyOf
 }
 
-// principal is what policies read of one.
-type principal struct {
+// principalKey is what policies read of a principal.
+type principalKey struct {
 	kind                   doorward.PrincipalKind
 	id, email, owner, role string
 	authAt                 int64
@@ -36,12 +36,12 @@ func Try(v store.PolicyVersion, model string) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{policy: policy{operator: c.operatorText(), latest: inForce{enforced: t}}, made: map[principal]doorward.PolicyOf{}}, nil
+	return &Trial{policy: policy{operator: c.operatorText(), latest: inForce{enforced: t}}, made: map[principalKey]doorward.PolicyOf{}}, nil
 }
 
 // For is part of doorward.Policy.
 func (t *Trial) For(who *doorward.Principal) doorward.PolicyOf {
-	key := principal{who.Kind, who.ID, who.Email, who.OwnerID, string(who.Role), who.AuthAt.UnixNano(), who.AAL}
+	key := principalKey{who.Kind, who.ID, who.Email, who.OwnerID, string(who.Role), who.AuthAt.UnixNano(), who.AAL}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	of, known := t.made[key]

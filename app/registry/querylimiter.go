@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// probes is how many queries may wait for a database that doesn't answer: at least
+	// maxOpen is how many queries may wait for a database that doesn't answer: at least
 	// the size of a PostgreSQL pool.
-	probes = 16
+	maxOpen = 16
 	// silence is how long the database may be silent before further checks fail at
 	// once. Replies take a millisecond or two.
 	silence = 500 * time.Millisecond
@@ -41,7 +41,7 @@ func (q *QueryLimiter) doAt(now func() time.Duration, query func() error) error 
 	switch n := q.open.Add(1); {
 	case n == 1:
 		q.lastReply.Store(int64(now()))
-	case n > probes && now()-time.Duration(q.lastReply.Load()) > silence:
+	case n > maxOpen && now()-time.Duration(q.lastReply.Load()) > silence:
 		return doorward.Unavailable(errSilent)
 	}
 	err := query()

@@ -7,9 +7,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// While the database is silent, a limited number of checks wait for it and all
-// others fail at once. A reply admits the next check, as does the end of the
-// waiting ones.
+// While the database is silent, a limited number of checks wait for it and all others fail at
+// once. When it replies, or a waiting check ends, the next check may query it.
 func TestQueriesToASilentDatabase(t *testing.T) {
 	var q QueryLimiter
 	now := time.Hour
@@ -39,10 +38,10 @@ func TestQueriesToASilentDatabase(t *testing.T) {
 			t.Errorf("%s: the check queries: %v, want %v", when, !want, want)
 		}
 	}
-	hang(probes)
+	hang(maxOpen)
 	expect(true, "before the database is silent")
 	now += silence + 1
-	expect(false, "the database is silent, and the limit is waiting")
+	expect(false, "the database is silent, and as many checks wait as may")
 	reply(1, gone)
 	expect(true, "one has timed out, so another may wait")
 	hang(1)
@@ -52,8 +51,8 @@ func TestQueriesToASilentDatabase(t *testing.T) {
 	expect(true, "the database has replied")
 	now += silence + 1
 	expect(false, "it is silent again")
-	reply(probes, gone)
-	hang(probes)
+	reply(maxOpen, gone)
+	hang(maxOpen)
 	expect(true, "all have timed out, so others may wait")
-	reply(probes, nil)
+	reply(maxOpen, nil)
 }

@@ -124,7 +124,8 @@ func New(maxEntries int) *Registry {
 
 var slotSeed = maphash.MakeSeed()
 
-// slot is the slot of a user or tenant in revoked. Ids begin with their kind.
+// slot is the slot of a user or tenant in revoked. Ids begin with their kind, so a user
+// and a tenant never have the same id.
 func slot(id string) uint16 { return uint16(maphash.String(slotSeed, id)) }
 
 // slotOf is the slot of a credential, whose hash is random already.
@@ -137,13 +138,13 @@ func (r *Registry) shard(h secret.Hash) *shard {
 // Get returns the entry of a token hash if it is present and valid.
 func (r *Registry) Get(h secret.Hash) *Entry {
 	e := r.Known(h)
-	if e == nil || !r.valid(h, e) {
+	if e == nil || !r.isValid(h, e) {
 		return nil
 	}
 	return e
 }
 
-func (r *Registry) valid(h secret.Hash, e *Entry) bool {
+func (r *Registry) isValid(h secret.Hash, e *Entry) bool {
 	return r.revoked.all.Load() <= e.mark &&
 		r.revoked.at[slotOf(h)].Load() <= e.mark &&
 		r.revoked.at[e.subject[0]].Load() <= e.mark &&
@@ -239,8 +240,8 @@ func (e *Entry) principal(s *shared) doorward.Principal {
 	return p
 }
 
-// evictOne removes some entry whose last use is in the database; the next check of
-// it reads the database. The order of a Go map is random enough.
+// evictOne removes some entry whose last use is in the database or in uses, if there is one.
+// The next check of it reads the database. The order of a Go map is random enough.
 func (s *shard) evictOne() {
 	for h, e := range s.entries {
 		if e.seen.Load() <= e.flushed.Load() {
@@ -250,9 +251,9 @@ func (s *shard) evictOne() {
 	}
 }
 
-// Forget applies a change: it invalidates the entries that were read before. A
-// Mark taken from now on belongs to a read that sees the change, since it is
-// committed.
+// Forget applies a change: it invalidates the entries that the change concerns and that were
+// read before. A Mark taken from now on belongs to a read that sees the change, since it is
+// committed. A change of a kind that this version doesn't know invalidates all entries.
 func (r *Registry) Forget(c store.Change) {
 	n := r.applied.Add(1)
 	switch c.Kind {

@@ -86,21 +86,21 @@ func TestRule5(t *testing.T) {
 	} {
 		for at := range 4 {
 			r, ended := New(1000), false
-			comes := func(now int) {
+			arriveAt := func(now int) {
 				if at == now {
 					ended = true // committed, and then applied
 					r.Forget(change)
 				}
 			}
-			comes(0)
+			arriveAt(0)
 			mark := r.Mark()
-			comes(1)
+			arriveAt(1)
 			alive := !ended // in the database
-			comes(2)
+			arriveAt(2)
 			if alive {
 				r.Put(h, entryOf(c, daily, mark))
 			}
-			comes(3)
+			arriveAt(3)
 			if r.Get(h) != nil {
 				t.Errorf("%s at moment %d: an ended session is valid", change.Kind, at)
 			}
@@ -187,7 +187,7 @@ func TestUsesWaitUntilWritten(t *testing.T) {
 				t.Fatalf("a use at %d, known as %d; want 2000", u.At.UnixMicro(), d.of(u.Hash))
 			}
 		}
-		d.written(uses)
+		d.removeWritten(uses)
 	}
 	if diff := cmp.Diff([]int{200, 200, 50}, sizes); diff != "" || len(written) != 450 || d.of(first) != 0 {
 		t.Errorf("%d sessions written, the first is queued at %d, in batches (-want +got):\n%s", len(written), d.of(first), diff)
@@ -195,7 +195,7 @@ func TestUsesWaitUntilWritten(t *testing.T) {
 	d.add(first, 3000)
 	uses := d.batch(flushBatch)
 	d.add(first, 4000)
-	d.written(uses)
+	d.removeWritten(uses)
 	if at := d.of(first); at != 4000 {
 		t.Errorf("the last use is %d, want 4000", at)
 	}

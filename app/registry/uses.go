@@ -26,8 +26,8 @@ const (
 	endWithin = 5 * time.Second
 )
 
-// uses holds the uses to be written, each until it is. So the last use of a credential is in
-// the database, unless uses has it or it is newer than flushed of its entry.
+// uses holds the uses to be written, each until it is written. So the last use of a credential
+// is in the database, unless uses has it or it is newer than flushed of its entry.
 type uses struct {
 	mu sync.Mutex
 	at map[secret.Hash]int64 // Unix microseconds
@@ -65,8 +65,8 @@ func (u *uses) batch(n int) []store.Use {
 	return all
 }
 
-// written removes uses, except those that a later one has replaced.
-func (u *uses) written(all []store.Use) {
+// removeWritten removes uses that were written, except those that a later one has replaced.
+func (u *uses) removeWritten(all []store.Use) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, use := range all {
@@ -128,7 +128,7 @@ func (r *Registry) Flush(write func([]store.Use) error) error {
 		if err := write(all); err != nil {
 			return err
 		}
-		r.uses.written(all)
+		r.uses.removeWritten(all)
 	}
 }
 

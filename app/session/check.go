@@ -18,8 +18,8 @@ import (
 // that can't be determined.
 func (s *Sessions) Check(ctx context.Context, token secret.Token) (doorward.Principal, error) {
 	hash := token.Hash()
-	if id, ok := s.remembered(hash); ok {
-		return id, nil
+	if p, ok := s.remembered(hash); ok {
+		return p, nil
 	}
 	return s.load(ctx, hash)
 }
@@ -98,13 +98,14 @@ func (s *Sessions) peek(ctx context.Context, hash secret.Hash) (store.Credential
 	if err == nil && s.looksIdle(cred.Session) {
 		cred, err = s.resolveIdle(ctx, hash, s.idle(cred.Session))
 	}
-	if err == nil && (!usable(cred) || !s.inTime(cred.Session, s.db.Now())) {
+	if err == nil && (!isUsable(cred) || !s.inTime(cred.Session, s.db.Now())) {
 		err = doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	return cred, err
 }
 
-// load reads the session from the database and puts it in memory.
+// load reads the session from the database, puts it in memory and records the use. Errors: as
+// of Check.
 func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Principal, error) {
 	cred, err := s.peek(ctx, hash)
 	if err != nil {
@@ -119,8 +120,8 @@ func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Princip
 	return doorward.PrincipalOf(cred.User, cred.Session), nil
 }
 
-// read loads the session as rule 5 of docs/lease.md demands. Its last use is the later one of
-// what the database and this node know.
+// read loads the session, and puts it in memory, as rule 5 of docs/lease.md demands. Its last
+// use is the later one of what the database and this node know. It doesn't check the limits.
 func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential, error) {
 	var cred store.Credential
 	if err := s.db.Clock().Err(); err != nil {
@@ -140,7 +141,7 @@ func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential
 	if seen := micros(s.registry.LastUse(hash)); seen.After(cred.Session.LastSeenAt) {
 		cred.Session.LastSeenAt = seen
 	}
-	if usable(cred) {
+	if isUsable(cred) {
 		s.registry.Put(hash, entryOf(cred, s.limits, mark))
 	}
 	return cred, nil
@@ -153,7 +154,7 @@ func entryOf(c store.Credential, l doorward.SessionLimits, mark uint64) *registr
 	return registry.NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.CreatedAt, life, c.Session.LastSeenAt, mark)
 }
 
-func usable(c store.Credential) bool { return CheckUsable(c.User) == nil }
+func isUsable(c store.Credential) bool { return CheckUsable(c.User) == nil }
 
 // looksIdle reports whether the session has idled out as far as this node knows.
 func (s *Sessions) looksIdle(session doorward.Session) bool {
@@ -182,8 +183,9 @@ func (s *Sessions) resolveIdle(ctx context.Context, hash secret.Hash, idle time.
 	return s.read(ctx, hash)
 }
 
-// Describe returns the session of a token with all its columns. Errors are those
-// of Check.
+// Describe returns the session of a token that Check has just accepted, with all its columns:
+// it doesn't check limits or membership. Errors: unauthenticated if the session has ended,
+// unavailable.
 func (s *Sessions) Describe(ctx context.Context, token secret.Token) (store.Credential, error) {
 	return s.read(ctx, token.Hash())
 }

@@ -44,8 +44,8 @@ func (s *Sessions) Run(ctx context.Context) {
 // sweepBatch is how many sessions one transaction deletes, so that nobody waits for it.
 const sweepBatch = 500
 
-// Sweep deletes the rows of sessions that have certainly expired, a node's
-// unwritten uses considered. It only bounds the size of the table.
+// Sweep deletes the rows of sessions that have certainly expired, even if a node has later uses
+// that it has not written. It only bounds the size of the table.
 func (s *Sessions) Sweep(ctx context.Context) error {
 	life := Life(s.limits)
 	for {

@@ -16,7 +16,7 @@ func limits(idle, absolute time.Duration) doorwardtest.Option {
 	return doorwardtest.SessionLimits(doorward.SessionLimits{Idle: idle, Absolute: absolute, PerUser: 10})
 }
 
-// isLive reports whether the session is valid, by a check in memory.
+// isLive reports whether a check over HTTP accepts the session.
 func isLive(t *testing.T, p *doorwardtest.Person) bool {
 	t.Helper()
 	status, body := p.Get("/api/v2/access/check")
@@ -96,7 +96,7 @@ func TestUseRevivesNothing(t *testing.T) {
 	}
 }
 
-// TestUseIsWritten: uses are written once a minute at most, and at the process's end.
+// TestUseIsWritten: uses are written once a minute at most.
 func TestUseIsWritten(t *testing.T) {
 	server := doorwardtest.Start(t)
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
@@ -50,9 +49,6 @@ func newPair(t *testing.T, options ...doorwardtest.Option) *pair {
 	return p
 }
 
-// nothingElse is an empty callback for the opening of a session.
-func nothingElse(*access.Tx) error { return nil }
-
 // login opens a session on a node, like a login with the right password.
 func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secret.Token {
 	t.Helper()
@@ -64,7 +60,7 @@ func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secr
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, account, in[0].TenantID, doorward.Assurance{}, nothingElse)
+	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, account, in[0].TenantID, doorward.Assurance{}, apptest.NoExtraWrites)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +119,8 @@ func TestUseOnAnotherNodeCounts(t *testing.T) {
 	p.want(p.b, token, doorward.CodeUnauthenticated, "an hour after the last use")
 }
 
-// TestIdleIsUnknownWhileANodeIsSilent: while a node doesn't report its last use of a
-// session, a check answers neither that the session is over nor that it is valid.
+// TestIdleIsUnknownWhileANodeIsSilent: while a node doesn't report its last use of a session
+// that looks idle, the answer to a check is unavailable.
 func TestIdleIsUnknownWhileANodeIsSilent(t *testing.T) {
 	p := newPair(t)
 	token := login(t, p.a, p.ann)
@@ -272,11 +268,11 @@ func TestRoleCountsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	role := func(on *doorwardtest.Server) doorward.Role {
-		id, err := on.Node.App.Sessions.Check(context.Background(), token)
+		who, err := on.Node.App.Sessions.Check(context.Background(), token)
 		if err != nil {
 			t.Error(err)
 		}
-		return id.Role
+		return who.Role
 	}
 	stop := make(chan struct{})
 	var others sync.WaitGroup

@@ -68,7 +68,8 @@ func endReplaced(ctx context.Context, tx *access.Tx, userID string, hashes [][]b
 	return nil
 }
 
-// keep puts an opened session in memory, since it will be used next.
+// keep puts an opened session in memory, since it will be used next, unless err is set. It
+// returns err.
 func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) error {
 	if err == nil {
 		s.registry.Put(hash, entryOf(store.Credential{Session: o.Session, User: o.User}, s.limits, mark))
@@ -121,9 +122,9 @@ func hideMembership(err error) error {
 	return err
 }
 
-// resume gives the session the login of another one: its time, and its proofs (OWASP ASVS
-// 5.0, 7.3.2: at its absolute limit a session needs a new authentication). It returns that
-// one.
+// resume gives the new session the login of an old one: its time, and its proofs (OWASP ASVS
+// 5.0, 7.3.2: at its absolute limit a session needs a new authentication). It returns the old
+// session. Errors: unauthenticated if that has ended.
 func (o *Opened) resume(ctx context.Context, tx *access.Tx, id string, proved []string) (doorward.Session, error) {
 	old, err := tx.Session(ctx, id)
 	if errors.Is(err, store.ErrNone) || err == nil && old.Session.UserID != o.Session.UserID {
@@ -136,8 +137,8 @@ func (o *Opened) resume(ctx context.Context, tx *access.Tx, id string, proved []
 	return old.Session, err
 }
 
-// replace ends the old session. It runs before the insertion, so that a user at the
-// limit of sessions loses only the old one.
+// replace ends the old session. It runs before the insertion, so that a user at the limit of
+// sessions loses only the old one. Errors: login_too_old, unauthenticated.
 func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened, old doorward.Session) error {
 	if !tx.Now.Before(opened.ExpiresAt(s.limits)) {
 		return doorward.Fail(doorward.CodeLoginTooOld, "")
@@ -177,8 +178,8 @@ func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account,
 	return err
 }
 
-// admit loads the user and tenant of the session, if membership and tenant are
-// active. The account is locked.
+// admit fills in the times, the user and the tenant's settings, if the session may be opened.
+// The account must be locked. Errors: those of membership and requireFactor.
 func (o *Opened) admit(ctx context.Context, tx *access.Tx) (err error) {
 	if o.Session.LastSeenAt = tx.Now; o.Session.CreatedAt.IsZero() {
 		o.begin(tx.Now)
@@ -207,8 +208,8 @@ func (o *Opened) begin(now time.Time) {
 	}
 }
 
-// requireFactor returns nil if the session has the second factor that the account has, or that
-// the tenant demands by now. A browser in which a factor was proved stands in for it, for as
+// requireFactor refuses a session without a second factor if the account has one, or if the
+// tenant demands one by now. A browser in which a factor was proved stands in for it, for as
 // long as the tenant allows. Errors: mfa_required, mfa_enrolment_required.
 func (o *Opened) requireFactor(ctx context.Context, tx *access.Tx) (err error) {
 	if o.Session.Remembered = false; o.Session.AAL > 1 {
@@ -236,8 +237,8 @@ func isRemembered(ctx context.Context, tx *access.Tx, demand doorward.SecondFact
 	return slices.ContainsFunc(known, func(d store.KnownDevice) bool { return demand.Remembers(d.SecondAt, tx.Now) }), err
 }
 
-// membership returns the user as a member of the session's tenant if both are
-// active.
+// membership records the login, and returns the user as a member of the session's tenant.
+// Errors: invalid_credentials if there is no membership; those of CheckUsable.
 func membership(ctx context.Context, tx *access.Tx, session doorward.Session) (doorward.User, error) {
 	active, err := tx.RecordLogin(ctx, session.TenantID, session.UserID)
 	if err != nil {

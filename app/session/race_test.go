@@ -85,7 +85,7 @@ func switchInBothDirections(f *apptest.Fixture, owner, guest apptest.Person, acm
 	f.WantNoDeadlocks()
 }
 
-// moved is the person after a switch to the tenant.
+// moved returns the person after a switch to the tenant.
 func moved(f *apptest.Fixture, p apptest.Person, tenantID string) apptest.Person {
 	f.Helper()
 	s, err := f.Node(0).Sessions.Switch(f.Context(), p.Caller, tenantID, nil, apptest.NoExtraWrites)

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestSweep deletes expired sessions, more than fit into one batch, and no others.
+// TestSweep: a sweep deletes expired sessions, more than fit into one batch, and no others.
 func TestSweep(t *testing.T) {
 	clock := apptest.NewStoppedClock()
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
@@ -35,10 +35,10 @@ func TestSweep(t *testing.T) {
 	young := add(1)
 	f.NoError(f.Node(0).Sessions.Sweep(f.Context()))
 	if _, err := f.DB.Read().Session(f.Context(), old); !errors.Is(err, store.ErrNone) {
-		t.Errorf("an old session: %v", err)
+		t.Errorf("an expired session is left: %v", err)
 	}
 	if _, err := f.DB.Read().Session(f.Context(), young); err != nil {
-		t.Errorf("a young one: %v", err)
+		t.Errorf("a session that has not expired: %v", err)
 	}
 	if n := f.CountRows("sessions"); n != 1 {
 		t.Errorf("%d sessions are left", n)

@@ -46,8 +46,8 @@ func checkName(name string) []doorward.FieldError {
 	return nil
 }
 
-// parsePermissions returns the permissions, sorted and each once, and the faults of those
-// that the model doesn't have.
+// parsePermissions returns the permissions, sorted and each once, and the faults: none given,
+// more than there are, or one that the model doesn't have.
 func parsePermissions(m *doorward.Model, typed []string) (all []doorward.Action, faults []doorward.FieldError) {
 	if len(typed) == 0 {
 		return nil, []doorward.FieldError{fault("/permissions", "required", "Say what the role may do: at least one permission.")}
@@ -152,10 +152,10 @@ func joinActions(all []doorward.Action) string {
 	return strings.Join(texts, " ")
 }
 
-// Edit changes the role and returns it. All of the edit is done, or none; it counts on
-// every node, and a new name holds for everything that has the role. Errors: not_found,
-// forbidden for a role above the caller's or permissions that the caller lacks,
-// precondition_failed, validation_failed.
+// Edit changes the role and returns it. All of the edit is done, or none; it is in force on
+// every node when Edit returns, and everything that has the role gets its new name. Errors:
+// not_found, forbidden for a built-in role, a role above the caller's or permissions that the
+// caller lacks, precondition_failed, validation_failed.
 func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after Role, revocation doorward.Revocation, err error) {
 	write := func(tx *access.Tx, was doorward.CustomRole) error {
 		rules, err := tx.Rules(ctx, by.TenantID)
@@ -197,7 +197,7 @@ func (e Edit) apply(rules *doorward.Rules, was doorward.CustomRole) (doorward.Cu
 	return is, nil
 }
 
-// checkVersion is doorward.CheckVersion. The version that callers know is that of the
+// checkVersion is doorward.CheckVersion for the role as callers see it: with those of its
 // permissions that the model has.
 func checkVersion(rules *doorward.Rules, now doorward.CustomRole, versions []string) error {
 	return doorward.CheckVersion(view(rules, now, 0).Version(), versions)
@@ -221,7 +221,8 @@ func (e Edit) change(m *doorward.Model, c doorward.CustomRole) (_ doorward.Custo
 	return c, faults
 }
 
-// update writes the role, and its new name wherever the old one stands.
+// update writes the role, and replaces its old name in memberships, invitations, keys and the
+// demand for second factors. Errors: validation_failed if the new name is taken.
 func update(ctx context.Context, tx *access.Tx, tenantID string, was, is doorward.CustomRole) error {
 	if !record(tx, was, is) {
 		tx.SkipEvent()
@@ -246,10 +247,10 @@ func update(ctx context.Context, tx *access.Tx, tenantID string, was, is doorwar
 	return err
 }
 
-// Delete deletes the role, if versions are given only in one of them. What has it gets the
-// role replaceBy; without one that is role_in_use. Errors: not_found, forbidden for a role
-// above the caller's or one that the caller can't give, precondition_failed, role_in_use,
-// validation_failed.
+// Delete deletes the role; if versions are given, only in one of them. Members, invitations and
+// keys that have it get the role replaceBy; if that is empty they are the error role_in_use.
+// Errors: not_found, forbidden for a built-in role, a role above the caller's or one that the
+// caller can't give, precondition_failed, role_in_use, validation_failed.
 func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, replaceBy doorward.Role, versions ...string) (doorward.Revocation, error) {
 	write := func(tx *access.Tx, was doorward.CustomRole) error {
 		rules, err := tx.Rules(ctx, by.TenantID)
@@ -338,7 +339,7 @@ func badReplacement(message string) error {
 func (r *Roles) change(ctx context.Context, by doorward.Caller, action doorward.Action, id string,
 	write func(*access.Tx, doorward.CustomRole) error, setGrant func(*doorward.Rules, doorward.CustomRole, *doorward.Object),
 ) (doorward.Revocation, error) {
-	object := func(read store.Reader) (doorward.Object, error) {
+	readObject := func(read store.Reader) (doorward.Object, error) {
 		c, err := current(ctx, read, by.TenantID, id)
 		if err != nil {
 			return doorward.Object{}, err
@@ -350,14 +351,14 @@ func (r *Roles) change(ctx context.Context, by doorward.Caller, action doorward.
 		}
 		return on, err
 	}
-	on, err := object(r.db.Read())
+	on, err := readObject(r.db.Read())
 	if err != nil {
 		refused := doorward.Object{Type: "role", ID: id, TenantID: by.TenantID}
 		return doorward.Revocation{}, r.writer.RecordIfRefusal(ctx, by, action, refused, err)
 	}
 	return r.writer.DoAll(ctx, by, access.Operation{
 		Action: action, On: on,
-		ReadObject: func(tx *store.Tx) (doorward.Object, error) { return object(tx.Reader) },
+		ReadObject: func(tx *store.Tx) (doorward.Object, error) { return readObject(tx.Reader) },
 		Write: func(tx *access.Tx) error {
 			was, err := current(ctx, tx.Reader, by.TenantID, id)
 			if err != nil {

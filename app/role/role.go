@@ -106,13 +106,13 @@ func get(ctx context.Context, read store.Reader, tenantID, id string) (Role, err
 	return Role{}, doorward.Fail(doorward.CodeNotFound, "")
 }
 
-// object is the role as the object of an action. A new one holds no name yet.
+// object is the role as the object of an action. held is its name; empty for a new role.
 func object(by doorward.Caller, id string, held doorward.Role) doorward.Object {
 	return doorward.Object{Type: "role", ID: id, TenantID: by.TenantID, Held: held}
 }
 
-// grant is what a role with the permissions would grant under the rules. Its name is in
-// refusals.
+// grant is what the role would grant under the rules, with the role's name, which refusals
+// quote.
 func grant(rules *doorward.Rules, c doorward.CustomRole) *doorward.Grant {
 	g := rules.Model().GrantOf(c.Permissions)
 	g.Role = c.Name

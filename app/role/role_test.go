@@ -148,8 +148,8 @@ func TestDemandFollowsRoles(t *testing.T) {
 	})
 }
 
-// TestNobodyGivesMoreThanTheyHave: nobody makes, widens or gives a role with more than they
-// have.
+// TestNobodyGivesMoreThanTheyHave: nobody creates, widens or gives a role that grants more than
+// their own, or changes a built-in one.
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -177,8 +177,8 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	})
 }
 
-// TestVersionWithoutThePermission: the version of a role is that of what callers see, also
-// while the model lacks one of its permissions, which an edit of its name keeps.
+// TestVersionWithoutThePermission: the version of a role depends only on what callers see, even
+// while the model lacks one of its permissions. An edit of the name keeps that permission.
 func TestVersionWithoutThePermission(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()

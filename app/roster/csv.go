@@ -43,7 +43,7 @@ func (r *parser) csv(text []byte) {
 			return
 		}
 		line := lineOf(in, fields, err)
-		if r.isFull(line) {
+		if !r.admitRow(line) {
 			return
 		}
 		if in.InputOffset()-begin > MaxRow {
@@ -82,7 +82,7 @@ func (r *parser) addHeaderFault(err error) {
 	r.Add(1, "", "invalid", "The first line, which names the columns, can't be read. "+columnsHelp)
 }
 
-// checkHeader reports whether all columns are known and none is missing, and adds the faults.
+// checkHeader adds the faults of the header, and reports whether there are none.
 func (r *parser) checkHeader(names []string) bool {
 	for i, name := range names {
 		switch {

@@ -19,7 +19,7 @@ func (r *parser) jsonLines(text []byte) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		if r.isFull(number) {
+		if !r.admitRow(number) {
 			return
 		}
 		r.object(number, line)

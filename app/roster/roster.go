@@ -169,14 +169,14 @@ type row struct {
 	PasswordHash string `json:"passwordHash"`
 }
 
-// isFull counts a row, and reports whether there are too many. It adds a fault at the first
-// one.
-func (r *parser) isFull(line int) bool {
+// admitRow counts a row, and reports whether it is within MaxPeople. The first one that isn't
+// is a fault, and the last that is read.
+func (r *parser) admitRow(line int) bool {
 	if r.rows++; r.rows <= MaxPeople {
-		return false
+		return true
 	}
 	r.Add(line, "", "too_many", "A file may have 100,000 people at most. Split it here.")
-	return true
+	return false
 }
 
 // check adds a row to the list, or its faults.

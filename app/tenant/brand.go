@@ -72,8 +72,8 @@ func (t *Tenants) makeLogo(ctx context.Context, sent []byte) (doorward.Logo, []b
 	}
 }
 
-// MakeLogo makes a logo of an image, and returns its bytes too. Errors:
-// body_too_large, logo_refused.
+// MakeLogo makes a logo of an image, and returns its PNG too. Errors: body_too_large,
+// logo_refused.
 func MakeLogo(sent []byte) (doorward.Logo, []byte, error) {
 	if len(sent) > doorward.MaxLogoSent {
 		return doorward.Logo{}, nil, doorward.Fail(doorward.CodeBodyTooLarge, "The image of a logo may have 256 KiB at most.")
@@ -108,9 +108,8 @@ func refusal(err error) error {
 	return err // of encoding: a defect
 }
 
-// Logo returns the bytes of the logo with the hash, a PNG, of any tenant. It is public:
-// pages show it to people who aren't signed in.
-// Errors: not_found.
+// Logo returns the PNG of the logo with the hash, of any tenant. It is public: pages show it to
+// people who aren't signed in. Errors: not_found.
 func (t *Tenants) Logo(ctx context.Context, hash string) ([]byte, error) {
 	image, err := t.db.Read().LogoImage(ctx, hash)
 	if errors.Is(err, store.ErrNone) {

@@ -65,18 +65,19 @@ func (c Change) faults() (all []doorward.FieldError) {
 	return append(all, quotaFaults(c.Quotas)...)
 }
 
-// operations are what a change without faults does: at least one. What they end is in ended.
+// operations returns what a change without faults does, at least one operation. They put what
+// they end into ended.
 func (t *Tenants) operations(ctx context.Context, id string, c Change, ended *doorward.Ended) (all []access.Operation) {
 	if c.Quotas != nil {
-		all = append(all, settingQuotas(ctx, id, c.Quotas, new(doorward.Tenant)))
+		all = append(all, quotaOperation(ctx, id, c.Quotas, new(doorward.Tenant)))
 	}
 	switch c.Status {
 	case doorward.TenantActive:
-		all = append(all, t.thawing(ctx, id))
+		all = append(all, t.thawOperation(ctx, id))
 	case doorward.TenantFrozen:
-		all = append(all, t.freezing(ctx, id, ended))
+		all = append(all, t.freezeOperation(ctx, id, ended))
 	case doorward.TenantClosing:
-		all = append(all, t.closing(ctx, id, ended))
+		all = append(all, t.closeOperation(ctx, id, ended))
 	}
 	return all
 }

@@ -24,7 +24,7 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 	}
 	due, err := t.db.Read().TenantsDue(ctx, t.db.Now())
 	for _, tenant := range due {
-		if failed := t.destroyLogged(ctx, tenant); !errors.Is(failed, errNotOver) {
+		if failed := t.destroyLogged(ctx, tenant); !errors.Is(failed, errNotDue) {
 			err = errors.Join(err, failed)
 		}
 	}
@@ -35,7 +35,7 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 // the default of --tenant-hold; a longer setting counts.
 const legacyHold = 14 * 24 * time.Hour
 
-// destroyLogged logs before and after, since destruction is final.
+// destroyLogged destroys the tenant's data, and logs before and after, since that is final.
 func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) error {
 	if closed.ClosedAt.Unix() != 0 { // 0: the destruction has begun before, see MarkDestroyed
 		t.log.Warn("tenant data is being destroyed", "tenant", closed.ID, "closedAt", *closed.ClosedAt, "destroyAt", t.DestroyedAt(closed))
@@ -47,8 +47,8 @@ func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) err
 	return err
 }
 
-// destroy runs step by step, each in its own transactions, so that others can
-// write in between. The first one makes a restore impossible.
+// destroy first makes a restore impossible. Then it runs step by step, each in its own
+// transactions, so that others can write in between.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
 	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyWebhooks, destroyPeople, destroyTrail} {
@@ -71,13 +71,13 @@ func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) er
 		return err
 	}
 	if !marked {
-		return errNotOver
+		return errNotDue
 	}
 	return tx.DeleteOtherSessions(ctx, id, "")
 }
 
-// errNotOver: the tenant was restored or destroyed by another call.
-var errNotOver = errors.New("tenant: not to be destroyed")
+// errNotDue: the tenant was restored or destroyed by another call.
+var errNotDue = errors.New("tenant: not to be destroyed")
 
 // batch is how many people are destroyed in one transaction.
 const batch = 50
@@ -137,7 +137,7 @@ func destroyCalls(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 }
 
 func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
-	// Another node that destroys the tenant would delete some of the next ones.
+	// Without the lock, two nodes could each delete fewer than rowBatch before the end.
 	if err := tx.LockTenant(ctx, id); err != nil {
 		return false, err
 	}

@@ -26,8 +26,8 @@ func smallestLogo(f *apptest.Fixture) []byte {
 	return out.Bytes()
 }
 
-// leaveTraces enters a wrong password, asks for a reset, and sets the same
-// password again.
+// leaveTraces enters a wrong password, sets the same password again by two resets, and requests
+// a third one that stays unused.
 func leaveTraces(f *apptest.Fixture, p apptest.Person) {
 	f.Helper()
 	if got := f.TryLogin(p.User.Email, "not the password"); got != doorward.CodeInvalidCredentials {

@@ -32,8 +32,8 @@ func (t *Tenants) Export(ctx context.Context, by doorward.Caller, id string, has
 	})
 }
 
-// ExportPeople writes only the people of a tenant, in the format of user.Import:
-// with hashes, all passwords work where they are imported.
+// ExportPeople writes only the people of a tenant, in the format of user.Import: with hashes,
+// all passwords work where they are imported. Errors: as of Export.
 func (t *Tenants) ExportPeople(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
 	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
 		out := bufio.NewWriter(w)
@@ -51,7 +51,7 @@ func (t *Tenants) ExportPeople(ctx context.Context, by doorward.Caller, id strin
 	})
 }
 
-// export records the export, which can't be undone.
+// export records the export, then calls write with a snapshot of the database.
 func (t *Tenants) export(ctx context.Context, by doorward.Caller, id string, hashes bool, write func(store.Reader) error) error {
 	_, err := t.writer.Do(ctx, by, doorward.TenantExport, object(id), func(tx *access.Tx) error {
 		if hashes {
@@ -192,7 +192,7 @@ func tenantOf(t doorward.Tenant, logo []byte) exportedTenant {
 	s := t.Settings
 	out := exportedTenant{ID: t.ID, Name: t.Name, Status: string(t.Status), CreatedAt: t.CreatedAt, ClosedAt: t.ClosedAt, Settings: exportedSettings{
 		int64(s.SessionIdle / time.Minute), int64(s.SessionAbsolute / time.Minute), s.InvitationDays, s.AllowedDomains, t.Brand.Accent,
-		demanded(s.SecondFactor), strings.Fields(s.SecondFactor.RoleNames()), s.SecondFactor.GraceDays, s.SecondFactor.RememberDays, int64(s.StepUp / time.Minute),
+		exportedMFA(s.SecondFactor), strings.Fields(s.SecondFactor.RoleNames()), s.SecondFactor.GraceDays, s.SecondFactor.RememberDays, int64(s.StepUp / time.Minute),
 	}}
 	if len(logo) > 0 {
 		out.Logo = &exportedLogo{"image/png", logo}

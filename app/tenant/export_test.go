@@ -66,7 +66,7 @@ func TestExport(t *testing.T) {
 			_, err := f.Node(0).Policies.Put(f.Context(), owner.Caller, policy.Draft{Text: text}, nil)
 			f.NoError(err)
 		}
-		hook := exportedHook(f, owner)
+		hookSecret := createWebhook(f, owner)
 		hash := f.Account(owner).PasswordHash
 		for _, hashes := range []bool{false, true} {
 			var file bytes.Buffer
@@ -74,12 +74,12 @@ func TestExport(t *testing.T) {
 			if got := strings.Contains(file.String(), hash); got != hashes {
 				f.Errorf("hashes requested: %v, exported: %v", hashes, got)
 			}
-			for _, secret := range []string{token, owner.Token.Reveal(), stranger.User.Email, hook} {
+			for _, secret := range []string{token, owner.Token.Reveal(), stranger.User.Email, hookSecret} {
 				if strings.Contains(file.String(), secret) {
 					f.Errorf("the export contains %q", secret)
 				}
 			}
-			wantWhole(f, file.Bytes(), hashes)
+			wantComplete(f, file.Bytes(), hashes)
 		}
 		err = f.Node(0).Tenants.Export(f.Context(), apptest.Operator, "tnt_none", false, &bytes.Buffer{})
 		if apptest.Code(err) != doorward.CodeNotFound {
@@ -96,8 +96,8 @@ func TestExport(t *testing.T) {
 	})
 }
 
-// exportedHook makes a webhook and returns its secret.
-func exportedHook(f *apptest.Fixture, owner apptest.Person) string {
+// createWebhook creates a webhook and returns its secret.
+func createWebhook(f *apptest.Fixture, owner apptest.Person) string {
 	f.Helper()
 	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
 	url, events := "http://localhost:9/hook", []string{"user.*"}
@@ -115,8 +115,8 @@ type exportedRole struct {
 	Permissions     []string
 }
 
-// wantWhole fails unless the document has all parts, including the record of the export.
-func wantWhole(f *apptest.Fixture, text []byte, hashes bool) {
+// wantComplete fails unless the document has all parts, including the record of the export.
+func wantComplete(f *apptest.Fixture, text []byte, hashes bool) {
 	f.Helper()
 	var doc struct {
 		Format int

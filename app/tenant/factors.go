@@ -24,9 +24,9 @@ func Demand(f doorward.SecondFactor) string {
 	return Required
 }
 
-// applyDemand applies what the edit says about second factors. The days of grace begin again
-// where roles are covered that were not. Errors: validation_failed, master_key_missing when
-// people could set up no factor.
+// applyDemand applies what the edit says about second factors. The days of grace begin with the
+// demand, and again when it covers a role that it did not cover before. Errors:
+// validation_failed, master_key_missing when people could set up no factor.
 func (t *Tenants) applyDemand(e Edit, before doorward.Tenant, after *doorward.Tenant, now time.Time) error {
 	was, f := before.Settings.SecondFactor, &after.Settings.SecondFactor
 	if e.MFARoles != nil {
@@ -61,7 +61,7 @@ func covers(was, next doorward.SecondFactor) bool {
 	return len(next.Roles) > 0 && !slices.ContainsFunc(next.Roles, func(r doorward.Role) bool { return !slices.Contains(was.Roles, r) })
 }
 
-// checkRoles returns the roles in one order, each once, or their faults.
+// checkRoles returns the roles, sorted and each once, and the faults.
 func checkRoles(typed []string, rules *doorward.Rules) (roles []doorward.Role, faults []doorward.FieldError) {
 	for i, name := range typed {
 		r := doorward.Role(name)
@@ -74,7 +74,7 @@ func checkRoles(typed []string, rules *doorward.Rules) (roles []doorward.Role, f
 	return slices.Compact(roles), faults
 }
 
-// endUnproved ends the sessions of assurance level 1 that the demand no longer spares.
+// endUnproved ends the sessions of assurance level 1 whose days of grace are over.
 func endUnproved(ctx context.Context, tx *access.Tx, tenantID string, f doorward.SecondFactor) error {
 	grace := time.Duration(f.GraceDays) * 24 * time.Hour
 	if f.Since.IsZero() || tx.Now.Before(f.Since.Add(grace)) {
@@ -83,8 +83,8 @@ func endUnproved(ctx context.Context, tx *access.Tx, tenantID string, f doorward
 	return tx.DeleteUnprovedSessions(ctx, tenantID, f.Roles, tx.Now.Add(-grace))
 }
 
-// demanded is the setting mfa in an export, which leaves out the default.
-func demanded(f doorward.SecondFactor) string {
+// exportedMFA is the setting mfa in an export, which leaves out the default.
+func exportedMFA(f doorward.SecondFactor) string {
 	if f.Since.IsZero() {
 		return ""
 	}

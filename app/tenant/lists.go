@@ -9,8 +9,8 @@ import (
 // foldBatch bounds a transaction: SQLite has only one writer.
 const foldBatch = 200
 
-// FoldLists makes the rows of lists searchable that an earlier version has written: people,
-// invitations, API keys, tenants. There are none but after an upgrade.
+// FoldLists makes people, invitations, API keys and tenants searchable that an earlier version
+// has written. Only after an upgrade are there any.
 func (t *Tenants) FoldLists(ctx context.Context) error {
 	for {
 		var most int

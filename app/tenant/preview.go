@@ -15,17 +15,17 @@ type DemandPreview struct {
 	ByRole   []store.RoleCount // members without a factor, the most powerful role first
 	People   []doorward.User   // the first of them
 	Count    int               // all of them
-	Sessions int               // without a second factor, which end then
-	// At is when they end, for those who are members today. A time that is not in the future
-	// means at once.
+	Sessions int               // sessions without a second factor, which end at At
+	// At is when these sessions end, for those who are members today. A time that is not in
+	// the future means at once.
 	At time.Time
 }
 
 // shownPeople bounds DemandPreview.People.
 const shownPeople = 100
 
-// PreviewDemand says whom the edit's demand for second factors would concern. It is empty
-// if the edit demands none, or what is in force already. Errors: forbidden,
+// PreviewDemand says whom the edit's demand for second factors would concern. It is empty if
+// the edit demands none, or no more than is in force already. Errors: forbidden,
 // validation_failed, master_key_missing.
 func (t *Tenants) PreviewDemand(ctx context.Context, by doorward.Caller, e Edit) (DemandPreview, error) {
 	if err := t.writer.Require(ctx, by, doorward.SettingsManage, by.Tenant()); err != nil {

@@ -7,18 +7,18 @@ import (
 	"github.com/doorward/doorward/app/access"
 )
 
-// SetQuotas changes the quotas of a tenant that are named, for the operator;
-// doorward.NoQuota removes one. What the tenant has beyond a quota stays. Errors:
-// not_found, validation_failed.
+// SetQuotas changes those quotas of a tenant that are in to, for the operator; doorward.NoQuota
+// removes one. What the tenant has beyond a quota stays. Errors: not_found, forbidden,
+// validation_failed.
 func (t *Tenants) SetQuotas(ctx context.Context, by doorward.Caller, id string, to map[doorward.Quota]int64) (after doorward.Tenant, err error) {
 	if faults := quotaFaults(to); len(faults) > 0 {
 		return after, doorward.InvalidFields(faults...)
 	}
-	_, err = t.writer.DoAll(ctx, by, settingQuotas(ctx, id, to, &after))
+	_, err = t.writer.DoAll(ctx, by, quotaOperation(ctx, id, to, &after))
 	return after, err
 }
 
-func settingQuotas(ctx context.Context, id string, to map[doorward.Quota]int64, after *doorward.Tenant) access.Operation {
+func quotaOperation(ctx context.Context, id string, to map[doorward.Quota]int64, after *doorward.Tenant) access.Operation {
 	return access.Operation{Action: doorward.TenantQuota, On: object(id), Write: func(tx *access.Tx) (err error) {
 		if *after, err = find(ctx, tx.Reader, id); err != nil {
 			return err

@@ -115,7 +115,7 @@ type Changed struct {
 const maxDomains = 100
 
 // Edit changes the caller's tenant and returns it. Tighter limits end the sessions
-// beyond them. Errors: validation_failed, forbidden, precondition_failed.
+// beyond them. Errors: validation_failed, forbidden, precondition_failed, master_key_missing.
 func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed, error) {
 	faults := t.check(&e)
 	var after doorward.Tenant

@@ -39,17 +39,17 @@ func (t *Tenants) Find(ctx context.Context, by doorward.Caller, id string) (door
 // Errors: not_found.
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	var ended doorward.Ended
-	return t.perform(ctx, by, &ended, t.freezing(ctx, id, &ended))
+	return t.perform(ctx, by, &ended, t.freezeOperation(ctx, id, &ended))
 }
 
-func (t *Tenants) freezing(ctx context.Context, id string, ended *doorward.Ended) access.Operation {
-	return t.shutting(ctx, doorward.TenantFreeze, id, ended, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
+func (t *Tenants) freezeOperation(ctx context.Context, id string, ended *doorward.Ended) access.Operation {
+	return t.shutOperation(ctx, doorward.TenantFreeze, id, ended, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
 		return tx.FreezeTenant(ctx, id)
 	})
 }
 
-// shutting changes the status by set, and then ends all sessions, resets and deliveries.
-func (t *Tenants) shutting(ctx context.Context, action doorward.Action, id string, ended *doorward.Ended, set setter) access.Operation {
+// shutOperation changes the status by set, and then ends all sessions, resets and deliveries.
+func (t *Tenants) shutOperation(ctx context.Context, action doorward.Action, id string, ended *doorward.Ended, set setter) access.Operation {
 	first := func(tx *access.Tx, before doorward.Tenant) (bool, error) {
 		*ended = doorward.Ended{} // the transaction may run again, after another one has shut the tenant
 		return set(tx, before)
@@ -79,10 +79,10 @@ const afterThaw = 24 * time.Hour
 // requests that overlapped the freeze are ended. Errors: not_found, tenant_closing
 // when it is closed and not frozen: only an OWNER can restore it.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
-	return t.writer.DoAll(ctx, by, t.thawing(ctx, id))
+	return t.writer.DoAll(ctx, by, t.thawOperation(ctx, id))
 }
 
-func (t *Tenants) thawing(ctx context.Context, id string) access.Operation {
+func (t *Tenants) thawOperation(ctx context.Context, id string) access.Operation {
 	thaw := func(tx *access.Tx, before doorward.Tenant) (bool, error) {
 		grace := time.Duration(0)
 		if before.ClosedAt != nil {
@@ -100,9 +100,9 @@ func (t *Tenants) thawing(ctx context.Context, id string) access.Operation {
 // setter changes the status of a tenant, and reports whether it did.
 type setter func(tx *access.Tx, before doorward.Tenant) (bool, error)
 
-// changeStatus changes the tenant by set and then runs also in the same transaction. It does
-// nothing more when set reports no change.
-func changeStatus(ctx context.Context, action doorward.Action, id string, set setter, also func(*access.Tx) error) access.Operation {
+// changeStatus returns an operation that calls set and, if the status has changed, records that
+// and calls next.
+func changeStatus(ctx context.Context, action doorward.Action, id string, set setter, next func(*access.Tx) error) access.Operation {
 	return access.Operation{Action: action, On: object(id), Write: func(tx *access.Tx) error {
 		before, err := find(ctx, tx.Reader, id)
 		if err != nil {
@@ -118,7 +118,7 @@ func changeStatus(ctx context.Context, action doorward.Action, id string, set se
 			return err
 		}
 		tx.Changed("status", string(before.Status), string(after.Status))
-		return also(tx)
+		return next(tx)
 	}}
 }
 
@@ -187,11 +187,11 @@ func (t *Tenants) CloseFor(ctx context.Context, by doorward.Caller, id string) (
 		return doorward.Ended{}, err
 	}
 	var ended doorward.Ended
-	return t.perform(ctx, by, &ended, t.closing(ctx, id, &ended))
+	return t.perform(ctx, by, &ended, t.closeOperation(ctx, id, &ended))
 }
 
-func (t *Tenants) closing(ctx context.Context, id string, ended *doorward.Ended) access.Operation {
-	return t.shutting(ctx, doorward.TenantClose, id, ended, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
+func (t *Tenants) closeOperation(ctx context.Context, id string, ended *doorward.Ended) access.Operation {
+	return t.shutOperation(ctx, doorward.TenantClose, id, ended, func(tx *access.Tx, _ doorward.Tenant) (bool, error) {
 		return tx.CloseTenant(ctx, id, tx.Now.Add(t.hold))
 	})
 }

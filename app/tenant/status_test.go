@@ -153,7 +153,6 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
 			if is.ClosedAt != nil {
 				closedToo++
-				owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
 				_, err := f.Node(1).Tenants.Restore(f.Context(), owner.Caller)
 				f.NoError(err)
 			}

@@ -143,7 +143,7 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	return requireOwner(r.ctx, tx, member.TenantID, member.Role)
 }
 
-// narrows reports whether everything that the role to gives is also given by from.
+// narrows reports whether the role to grants nothing more than from, and no higher rank.
 func narrows(rules *doorward.Rules, from, to doorward.Role) bool {
 	was, is := rules.Grant(from), rules.Grant(to)
 	return was != nil && is != nil && !is.Rank.Outranks(was.Rank) && is.Permissions.Within(was.Permissions)

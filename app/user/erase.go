@@ -49,8 +49,8 @@ func checkConfirmation(account doorward.Account, confirm string) error {
 	return nil
 }
 
-// EraseAddress deletes the account of an address, for an operator. It may be in no tenant.
-// Errors: not_found, last_owner, unavailable.
+// EraseAddress deletes the account of an address, for an operator, also one in no tenant.
+// Errors: validation_failed, not_found, last_owner, unavailable.
 func (u *Users) EraseAddress(ctx context.Context, by doorward.Caller, address string) (Erasure, error) {
 	email, err := mailaddr.Parse(address)
 	if err != nil {
@@ -129,11 +129,11 @@ func (u *Users) LastOwnerOf(ctx context.Context, by doorward.Caller) (all []door
 	return all, err
 }
 
-var errJoined = errors.New("user: the account has joined a tenant in the meantime")
+var errJoined = errors.New("user: the account has joined a tenant since its tenants were locked")
 
-// lockEverywhere locks the tenants whose people or trails change, in one order, and then
-// the account, as other changes of people do. It returns the memberships. Errors:
-// not_found.
+// lockEverywhere locks the tenants whose people or trails change, in the order of their ids,
+// and then the account, as other changes of people do. It returns the memberships. Errors:
+// not_found, unavailable if the account has joined another tenant before it was locked.
 func lockEverywhere(ctx context.Context, tx *access.Tx, id string) ([]doorward.User, error) {
 	before, err := tx.Memberships(ctx, id)
 	if err != nil {
@@ -265,7 +265,7 @@ func (e *erasing) record(trails []string) error {
 	slices.Sort(trails)
 	for _, tenantID := range slices.Compact(trails) {
 		if tenantID == "" {
-			continue // it has the action's own event
+			continue // the installation's trail has the action's own event
 		}
 		on := doorward.Object{Type: "user", ID: e.account.ID, TenantID: tenantID}
 		if err := e.tx.RecordAlso(e.ctx, doorward.AccountErase, on, e.changes[tenantID]...); err != nil {
@@ -282,7 +282,8 @@ const lateFor = time.Hour
 // erasuresAtOnce bounds the erasures that one sweep goes through.
 const erasuresAtOnce = 100
 
-// Sweep blanks the events of erased accounts that their erasures have left, in parts.
+// Sweep blanks the events that erasures have left, in batches, and deletes what nodes have
+// written about the erased accounts since.
 func (u *Users) Sweep(ctx context.Context) error {
 	erasures, err := u.db.Read().Erasures(ctx, erasuresAtOnce)
 	for _, erased := range erasures {

@@ -55,7 +55,7 @@ func TestOwnersEraseThemselvesAtOnce(t *testing.T) {
 			wantErased(f, two[erased], false)
 			left := two[1-erased]
 			if f.IsValid(two[erased].Token) || !f.IsValid(left.Token) {
-				f.Error("the wrong session goes on")
+				f.Error("the session of the wrong OWNER has ended")
 			}
 			if n := f.Int(`SELECT count(*) FROM memberships WHERE user_id = $1 AND role = 'OWNER' AND status = 'active'`, left.User.ID); n != 2 {
 				f.Errorf("the OWNER who is left has %d tenants", n)
@@ -80,9 +80,9 @@ func TestEraseTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// TestEraseWhileJoining: somebody erases the account and accepts an invitation at once. One
-// comes first; whichever it is, no membership is left without its account. An erasure that
-// finds a tenant more than it has locked is unavailable, and goes through when it is repeated.
+// TestEraseWhileJoining: somebody erases the account and accepts an invitation at once. In
+// either order, no membership is left without its account. An erasure that finds a tenant that
+// it has not locked is unavailable; repeated, it succeeds.
 func TestEraseWhileJoining(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -129,7 +129,7 @@ func TestEraseWhileSigningIn(t *testing.T) {
 			f.WantCodes(errs[:1], apptest.Codes{"": 1})
 			f.WantOnly(errs[1:], "", doorward.CodeChallengeOver, doorward.CodeInvalidCode, doorward.CodeInvalidCredentials)
 			if errs[1] == nil && f.IsValid(opened) {
-				f.Error("the session of an erased account goes on")
+				f.Error("the session of an erased account is still valid")
 			}
 			f.RecordPending()
 			f.NoError(f.Node(1).Users.Sweep(f.Context()))

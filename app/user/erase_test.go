@@ -30,12 +30,12 @@ type traces struct {
 	texts, ids []string
 }
 
-// keepIDs are tables in which the id of an erased account stays: who did what, and whose
-// memory nodes still have to drop.
+// keepIDs are tables in which the id of an erased account stays: as the one who did something,
+// or in changes that nodes still have to apply to their memory.
 var keepIDs = []string{"events", "erasures", "changes", "api_keys", "inbox", "policies"}
 
-// populate leaves rows about somebody in every table: the only OWNER of one tenant, a member
-// of a second, formerly of a third, who has changed the address.
+// populate leaves rows in every table about one person: the only OWNER of one tenant, a member
+// of a second and formerly of a third, who has changed the address.
 func populate(f *apptest.Fixture) (apptest.Person, traces) {
 	f.Helper()
 	ctx := f.Context()
@@ -140,7 +140,7 @@ func wantTraces(f *apptest.Fixture, left traces) {
 	}
 }
 
-// exported names for each table with rows about people the member of the export that has
+// exported has, for each table with rows about people, the member of the export that shows
 // them.
 var exported = map[string]string{
 	"users": "account", "memberships": "memberships", "sessions": "sessions", "devices": "browsers", "factors": "factors", "recovery_codes": "recoveryCodes",
@@ -168,7 +168,7 @@ func wantExported(f *apptest.Fixture, p apptest.Person) {
 			continue
 		}
 		if (member == "") == (reason == "") {
-			f.Errorf("is the table %s in the export, or why not?", table)
+			f.Errorf("list the table %s in exported, or in notExported with the reason", table)
 		}
 		rows, isList := held[member].([]any)
 		if member != "" && (held[member] == nil || held[member] == 0.0 || isList && len(rows) == 0) {
@@ -215,8 +215,8 @@ func wantIntact(f *apptest.Fixture) {
 	}
 }
 
-// TestErase: after an erasure no table has anything about the person but ids, every node
-// knows, and the trails verify.
+// TestErase: after an erasure no table has anything about the person but ids, no node accepts
+// the session, and the trails verify.
 func TestErase(t *testing.T) {
 	apptest.OnEachClock(t, apptest.HighLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		p, left := populate(f)
@@ -239,7 +239,7 @@ func TestErase(t *testing.T) {
 			f.Errorf("the erasure has ended %+v", done)
 		}
 		if f.IsValid(p.Token) {
-			f.Error("the session goes on")
+			f.Error("the session is still valid")
 		}
 		wantNoTraces(f, left)
 		wantIntact(f)

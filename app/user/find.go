@@ -22,9 +22,8 @@ func (u *Users) Get(ctx context.Context, by doorward.Caller, id string) (doorwar
 // Filter selects members; empty fields select all.
 type Filter struct{ Role, Status, Factor, Text string }
 
-// List returns members of the caller's tenant, the oldest membership first.
-// Only who may manage people can ask who has a second factor. Errors: validation_failed,
-// forbidden.
+// List returns members of the caller's tenant, the oldest membership first. Only those who may
+// manage people can filter by second factor. Errors: validation_failed, forbidden.
 func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.User], error) {
 	var faults []doorward.FieldError
 	if f.Role != "" && !by.Rules.Has(doorward.Role(f.Role)) {
@@ -34,7 +33,7 @@ func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 		faults = append(faults, doorward.FieldError{Parameter: "status", Code: "invalid", Message: "The status is active or suspended."})
 	}
 	if f.Factor != "" && f.Factor != store.WithFactor && f.Factor != store.WithoutFactor {
-		faults = append(faults, doorward.FieldError{Parameter: "factor", Code: "invalid", Message: "People have any factor, or none."})
+		faults = append(faults, doorward.FieldError{Parameter: "factor", Code: "invalid", Message: "The factor is any or none."})
 	}
 	if len(faults) > 0 {
 		return doorward.Page[doorward.User]{}, doorward.InvalidFields(faults...)
@@ -48,8 +47,8 @@ func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 	return u.db.Read().UserPage(ctx, by.TenantID, chosen, w)
 }
 
-// Export is List for a file of people, which takes them out of the tenant. Errors: those of
-// List, step_up_required.
+// Export is List for a file of people, which needs a recent proof of identity. Errors: those
+// of List, step_up_required.
 func (u *Users) Export(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.User], error) {
 	if err := u.writer.NeedProof(by); err != nil {
 		return doorward.Page[doorward.User]{}, err

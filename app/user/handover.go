@@ -21,7 +21,7 @@ type Handover struct {
 // has left may know its secret.
 const rotateWithin = 7 * 24 * time.Hour
 
-// faults returns what can be said without the database.
+// faults returns the faults that show without the database.
 func (h Handover) faults(by doorward.Caller, target doorward.User) []doorward.FieldError {
 	switch {
 	case !h.Transfer && h.OwnerID != "":

@@ -17,20 +17,20 @@ import (
 
 // Imported counts what an import has done, or in a dry run would do.
 type Imported struct {
-	Members         int // who are in the tenant now
-	Accounts        int // those of them who are new to the installation
-	WithoutPassword int // accounts without a password, new or in no other tenant
-	PasswordKept    []roster.Person
-	Invitations     int64 // pending ones to these people, which are revoked
+	Members         int             // who were added to the tenant
+	Accounts        int             // those of them who are new to the installation
+	WithoutPassword int             // accounts without a password, new or in no other tenant
+	PasswordKept    []roster.Person // whose account keeps its password, not the one of the list
+	Invitations     int64           // pending ones to these people, which are revoked
 }
 
 // Import makes all people on the list members of the tenant, or none of them, and records an
-// event for each and for the tenant. An account that is in a tenant keeps its password;
-// Imported lists them. A dry run does all of it and rolls back. On SQLite nothing else can
-// be written during an import: docs/import.md says how long that takes.
+// event for each and for the tenant. An account in use keeps its password. A dry run does all
+// of it and rolls back. On SQLite nothing else can be written during an import: docs/import.md
+// says how long that takes.
 //
 // Errors: a *roster.Error with all faults of the list, with the code already_member for
-// people who are in the tenant; not_found, tenant_closing, forbidden.
+// people who are in the tenant; not_found, tenant_closing, quota_exceeded, forbidden.
 func (u *Users) Import(ctx context.Context, by doorward.Caller, tenantID string, list roster.List, dryRun bool) (Imported, error) {
 	on := doorward.Object{Type: "tenant", ID: tenantID, TenantID: tenantID}
 	if err := u.writer.Require(ctx, by, doorward.UserImport, on); err != nil {

@@ -141,8 +141,8 @@ func wantRecorded(f *apptest.Fixture, tenantID, bob string, people int) {
 	}
 }
 
-// TestImportAllOrNothing: one bad row stops the whole import, whether the fault
-// shows in the list, in the tenant or only on writing.
+// TestImportAllOrNothing: one bad row stops the whole import, whether the fault shows in the
+// list or in the tenant.
 func TestImportAllOrNothing(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()

@@ -27,8 +27,8 @@ func signInHere(f *apptest.Fixture, email, password string) apptest.Person {
 	return apptest.Person{Caller: by, User: r.User, Token: r.Token}
 }
 
-// holds describes whether the account has a password, and how many browsers it knows.
-func holds(f *apptest.Fixture, p apptest.Person) string {
+// credentialsOf describes whether the account has a password, and how many browsers are known.
+func credentialsOf(f *apptest.Fixture, p apptest.Person) string {
 	f.Helper()
 	devices, err := f.DB.Read().CountDevices(f.Context(), p.User.ID, time.Time{})
 	f.NoError(err)
@@ -36,12 +36,12 @@ func holds(f *apptest.Fixture, p apptest.Person) string {
 }
 
 const (
-	holdsAll     = "password: true, browsers: 2"
-	holdsNothing = "password: false, browsers: 0"
+	withCredentials    = "password: true, browsers: 2"
+	withoutCredentials = "password: false, browsers: 0"
 )
 
 // TestLastMembership: the end of the last membership deletes the password and the known
-// browsers at once, that of another one doesn't; the counters are deleted a day later.
+// browsers at once, and the counters a day later. The end of one of several deletes none.
 func TestLastMembership(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -72,18 +72,18 @@ func TestLastMembership(t *testing.T) {
 				}
 				f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
 				f.NoError(end(both))
-				if got := holds(f, both); got != holdsAll {
+				if got := credentialsOf(f, both); got != withCredentials {
 					t.Errorf("%s, and in another tenant: %s", how, got)
 				}
 				_, err = f.Node(0).Users.Suspend(f.Context(), apptest.Operator, p.User)
 				f.NoError(err)
-				if got := holds(f, p); got != holdsAll {
+				if got := credentialsOf(f, p); got != withCredentials {
 					t.Errorf("suspended: %s", got)
 				}
 				f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
 				p = signInHere(f, p.User.Email, apptest.FirstPassword) // and makes a third browser known
 				f.NoError(end(p))
-				if got := holds(f, p); got != holdsNothing {
+				if got := credentialsOf(f, p); got != withoutCredentials {
 					t.Errorf("%s: %s", how, got)
 				}
 				if got := f.TryLogin(p.User.Email, apptest.FirstPassword); got != doorward.CodeInvalidCredentials {
@@ -182,7 +182,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 				return apptest.ErrorOf(f.Node(i).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
 			},
 		}
-		for how, comes := range returns {
+		for how, comeBack := range returns {
 			for round := range 6 {
 				p := f.Join(owner, doorward.RoleUser)
 				p = signInHere(f, p.User.Email, apptest.FirstPassword)
@@ -192,7 +192,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 						_, err := f.Node(i).Users.Remove(f.Context(), owner.Caller, p.User, user.Handover{}, nil)
 						return err
 					}
-					return comes(i, p, token)
+					return comeBack(i, p, token)
 				})
 				f.NoError(errs[round%2])
 				memberships, err := f.DB.Read().CountMemberships(f.Context(), p.User.ID)
@@ -200,8 +200,8 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 				if member, password := memberships > 0, f.Account(p).PasswordHash != ""; member != password {
 					f.Errorf("%s: a member: %v, a password: %v; %v", how, member, password, errs)
 				}
-				if memberships == 0 && holds(f, p) != holdsNothing {
-					f.Errorf("%s: a person in no tenant has %s", how, holds(f, p))
+				if memberships == 0 && credentialsOf(f, p) != withoutCredentials {
+					f.Errorf("%s: a person in no tenant has %s", how, credentialsOf(f, p))
 				}
 			}
 		}
@@ -220,7 +220,7 @@ func TestLeftBeforeTheUpgrade(t *testing.T) {
 		f.Exec(`DELETE FROM sessions WHERE user_id = $1`, left.User.ID)
 		f.Exec(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, left.User.ID, member.User.ID)
 		f.NoError(f.Node(0).Sweep(f.Context()))
-		if got := holds(f, left); got != holdsNothing {
+		if got := credentialsOf(f, left); got != withoutCredentials {
 			f.Errorf("the account without a membership has %s", got)
 		}
 		f.SignIn(member.User.Email, apptest.FirstPassword)

@@ -61,7 +61,8 @@ func TestOneOwnerIsLeft(t *testing.T) {
 	})
 }
 
-// TestLastOwnerStays: two owners demote each other, repeatedly.
+// TestLastOwnerStays: two OWNERs demote each other at once. One is demoted, and the other's
+// demotion is refused.
 func TestLastOwnerStays(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()

@@ -45,11 +45,11 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 	return onSuccess(ended, revocation, err)
 }
 
-// Remove ends the membership of another member: sessions and reset links, invitations sent
-// there, and API keys unless keys transfers them. The last membership takes the password and
-// the known browsers with it. versions, unless empty, are those that the decision is based
-// on (doorward.User.Version). Errors: not_found, last_owner, forbidden, precondition_failed,
-// validation_failed.
+// Remove ends the membership of another member, with its sessions and reset links, the
+// invitations that the member has sent, and API keys unless keys transfers them. The end of the
+// last membership also deletes the password and the known browsers. versions, unless empty, are
+// those that the decision is based on (doorward.User.Version). Errors: not_found, last_owner,
+// forbidden, precondition_failed, validation_failed.
 func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User, keys Handover, versions []string) (doorward.Ended, error) {
 	return u.removeBy(ctx, by, target, keys, versions, u.change)
 }
@@ -81,8 +81,9 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 	return onSuccess(ended, revocation, err)
 }
 
-// remove locks the account before the membership, as a login does, so that accepting
-// an invitation comes either before it or after it.
+// remove ends the membership, and clears the account if that was the last one. It locks the
+// account before the membership, as a login does, so that accepting an invitation comes either
+// before it or after it.
 func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (doorward.Ended, error) {
 	ended, err := u.endMembership(ctx, tx, on, keys)
 	if err != nil {

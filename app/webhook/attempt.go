@@ -33,12 +33,12 @@ func (w *Webhooks) Deliveries(ctx context.Context, by doorward.Caller, id, state
 type Message struct {
 	Delivery doorward.WebhookDelivery
 	Webhook  doorward.Webhook
-	Body     []byte // empty: the event is no longer kept
-	signer   *signer
+	Body     []byte  // empty: the event is no longer kept
+	signer   *signer // nil: the event is no longer kept, or the server lacks the master key
 }
 
 // Headers returns those of an attempt at the time, signed with the secrets in use now. There
-// is no signature while the server lacks the master key.
+// is no signature if the event is no longer kept or the server lacks the master key.
 func (m Message) Headers(at time.Time) http.Header {
 	if m.signer == nil {
 		h := headers(m.Delivery.EventID, at, m.Body, signer{})
@@ -109,8 +109,8 @@ type Replay struct {
 }
 
 // Replay queues events of the past for a webhook, the oldest first, at most
-// doorward.WebhookReplayMax, and returns how many. It looks for them before its transaction,
-// since others wait for that. Errors: not_found, webhook_disabled, validation_failed.
+// doorward.WebhookReplayMax, and returns how many. It searches for them before its transaction,
+// for which others have to wait. Errors: not_found, webhook_disabled, validation_failed.
 func (w *Webhooks) Replay(ctx context.Context, by doorward.Caller, id string, r Replay) (queued int64, err error) {
 	found, err := w.Get(ctx, by, id)
 	if err != nil {
@@ -179,7 +179,7 @@ const (
 )
 
 // Test sends an event webhook.test now, also to a webhook that is disabled, and returns what
-// came of it. A success makes the endpoint a healthy one. Errors: not_found,
+// came of it. A success within quickWithin makes the endpoint a healthy one. Errors: not_found,
 // master_key_missing, unavailable while too many tests are under way.
 func (w *Webhooks) Test(ctx context.Context, by doorward.Caller, id string) (doorward.DeliveryAttempt, error) {
 	select {

@@ -44,7 +44,7 @@ var schedule = []time.Duration{
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
-// What an attempt says of why there is no answer. NotTrusted goes on with the fault.
+// Why an attempt has no answer. NotTrusted is followed by the fault of the certificate.
 const (
 	NotAllowed  = "The address is not allowed."
 	Late        = "No answer within 15 s."
@@ -84,7 +84,8 @@ func job(d store.QueuedDelivery) outbox.Job {
 	return outbox.Job{ID: d.ID, Due: d.DueAt, Urgent: d.Urgent, Share: d.TenantID, Host: d.WebhookID, Proven: d.Healthy}
 }
 
-// upkeep is access.Writer.Upkeep for the queue.
+// upkeep is access.Writer.Upkeep, for at most writersAtOnce callers at once. If ctx ends while
+// it waits for its turn, it returns the error of ctx.
 func (w *Webhooks) upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 	select {
 	case w.writers <- struct{}{}:
@@ -95,7 +96,7 @@ func (w *Webhooks) upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 	return w.writer.Upkeep(ctx, fn)
 }
 
-// claimed is a delivery that this worker has, and what it sends.
+// claimed is a delivery that this worker has claimed, and what it sends.
 type claimed struct {
 	store.QueuedDelivery
 	webhook doorward.Webhook
@@ -193,7 +194,7 @@ func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDeli
 	}
 	event, err := tx.Event(ctx, d.EventID)
 	if errors.Is(err, store.ErrNone) {
-		c.unsent, c.Step = NoEvent, len(schedule)
+		c.unsent, c.Step = NoEvent, len(schedule) // the last step: it is given up
 		return c, nil
 	}
 	if err != nil {
@@ -203,7 +204,7 @@ func (w *Webhooks) prepare(ctx context.Context, tx *store.Tx, d store.QueuedDeli
 	return c, err
 }
 
-// post makes one attempt, and returns how long the endpoint wants to be left alone.
+// post makes one attempt, and returns how long the endpoint asks to wait (Retry-After).
 func (w *Webhooks) post(ctx context.Context, to, id string, body []byte, s signer) (made doorward.DeliveryAttempt, wait time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -214,7 +215,7 @@ func (w *Webhooks) post(ctx context.Context, to, id string, body []byte, s signe
 		r.Header = headers(id, now, body, s)
 		var answer guard.Answer
 		if answer, err = w.client.Do(r); err == nil {
-			made.Status, made.Answer = answer.Status, kept(answer.Body)
+			made.Status, made.Answer = answer.Status, storedAnswer(answer.Body)
 			wait = retryAfter(answer.Header.Get("Retry-After"), now)
 		}
 	}
@@ -236,8 +237,8 @@ func headers(id string, at time.Time, body []byte, s signer) http.Header {
 	return h
 }
 
-// describe says why there is no answer, in words of ours: an error of the network names
-// internal addresses.
+// describe says why there is no answer, in fixed texts: errors of the network name internal
+// addresses. Only the fault of a certificate is quoted.
 func describe(err error) string {
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -260,8 +261,8 @@ func describe(err error) string {
 	return Broken
 }
 
-// kept is the part of an answer that is stored.
-func kept(body []byte) string {
+// storedAnswer returns the part of an answer that is stored, without what PostgreSQL rejects.
+func storedAnswer(body []byte) string {
 	text := strings.ToValidUTF8(string(body[:min(len(body), answerKept)]), "\uFFFD")
 	return strings.ReplaceAll(text, "\x00", "\uFFFD")
 }
@@ -280,7 +281,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 
 var errNotDelivered = errors.New("webhook: not delivered")
 
-// failure is nil for a success: 2xx alone.
+// failure returns nil if the status is 2xx, else errNotDelivered.
 func failure(a doorward.DeliveryAttempt) error {
 	if a.Error == "" && a.Status >= 200 && a.Status < 300 {
 		return nil
@@ -288,7 +289,8 @@ func failure(a doorward.DeliveryAttempt) error {
 	return errNotDelivered
 }
 
-// record stores the result of an attempt, and what it says of the endpoint.
+// record stores the result of an attempt and the health of the endpoint. A status 410 disables
+// the webhook.
 func (w *Webhooks) record(ctx context.Context, c *claimed, made doorward.DeliveryAttempt, wait time.Duration) error {
 	d := c.QueuedDelivery
 	d.Attempts = append(d.Attempts, made)

@@ -150,7 +150,8 @@ func withoutQuery(text string) string {
 	return text
 }
 
-// recordEdit adds the differences to the event and reports whether there are any.
+// recordEdit adds the differences to the event and reports whether there are any. A change of
+// the URL's query counts, but isn't shown.
 func recordEdit(tx *access.Tx, was, is doorward.Webhook) (changed bool) {
 	after := fields(is)
 	for i, before := range fields(was) {

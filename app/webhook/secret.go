@@ -43,10 +43,10 @@ func newSecret() Secret {
 // Reveal returns the secret as its receiver needs it.
 func (s Secret) Reveal() string { return secretPrefix + base64.StdEncoding.EncodeToString(s.bytes) }
 
-// Format is for package fmt.
+// Format implements fmt.Formatter.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[redacted]")) }
 
-// LogValue is for package slog.
+// LogValue implements slog.LogValuer.
 func (s Secret) LogValue() slog.Value { return slog.StringValue("[redacted]") }
 
 // newSigningKey returns the seed of an Ed25519 key, and its public key as receivers need it.

@@ -134,7 +134,7 @@ func (w *Webhooks) change(ctx context.Context, by doorward.Caller, act doorward.
 }
 
 // Create makes a webhook and returns it with its secret, which can't be shown again. Errors:
-// too_many_webhooks, master_key_missing, validation_failed.
+// too_many_webhooks, quota_exceeded, master_key_missing, validation_failed.
 func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Issued, error) {
 	made := doorward.Webhook{ID: doorward.NewID(doorward.PrefixWebhook), TenantID: by.TenantID, Enabled: true, Health: doorward.WebhookNew}
 	faults, err := w.apply(ctx, &made, d, true)
@@ -180,7 +180,7 @@ func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Iss
 	return Issued{made, fresh}, nil
 }
 
-// Edit changes a webhook and returns it. One that is disabled gives up what is pending.
+// Edit changes a webhook and returns it. Disabling it drops its pending deliveries.
 // versions, unless empty, are those that the edit is based on. Errors: not_found,
 // precondition_failed, validation_failed.
 func (w *Webhooks) Edit(ctx context.Context, by doorward.Caller, id string, d Draft, versions []string) (after doorward.Webhook, err error) {

@@ -30,7 +30,8 @@ type receiver struct {
 	ids []string
 }
 
-// newReceiver answers with what answer returns for the n-th message, from 1.
+// newReceiver returns a receiver that answers the n-th message, from 1, with the status that
+// answer returns; for 0 it never answers.
 func newReceiver(t *testing.T, answer func(n int) (status int)) *receiver {
 	t.Helper()
 	r := &receiver{}
@@ -59,8 +60,8 @@ func (r *receiver) got() []string {
 
 func always(status int) func(int) int { return func(int) int { return status } }
 
-// hook makes a webhook.
-func hook(f *apptest.Fixture, by doorward.Caller, url string, events ...string) doorward.Webhook {
+// createHook creates a webhook.
+func createHook(f *apptest.Fixture, by doorward.Caller, url string, events ...string) doorward.Webhook {
 	f.Helper()
 	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
 	made, err := f.Node(0).Webhooks.Create(f.Context(), by, webhook.Draft{URL: &url, Events: &events})
@@ -81,7 +82,7 @@ func TestSchedule(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
 		to := newReceiver(t, always(500))
-		w := hook(f, owner.Caller, to.URL, "user.*")
+		w := createHook(f, owner.Caller, to.URL, "user.*")
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
 		for i, want := range []time.Duration{
 			5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour, 0,
@@ -93,7 +94,7 @@ func TestSchedule(t *testing.T) {
 			}
 			if want == 0 {
 				if d.State != doorward.DeliveryGivenUp || d.NextAt != nil {
-					t.Errorf("after the last attempt it is %s", d.State)
+					t.Errorf("after the last attempt the delivery is %s", d.State)
 				}
 				break
 			}
@@ -118,7 +119,7 @@ func TestRetryAfter(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}))
 	defer to.Close()
-	w := hook(f, owner.Caller, to.URL, "user.*")
+	w := createHook(f, owner.Caller, to.URL, "user.*")
 	for text, want := range map[string]time.Duration{
 		"1": 5 * time.Second, "3600": time.Hour, "108000": 24 * time.Hour, "99999999999999999999999": 24 * time.Hour,
 		clock.Now().Add(2 * time.Hour).Format(http.TimeFormat): 2 * time.Hour, clock.Now().Add(40 * time.Hour).Format(http.TimeFormat): 24 * time.Hour,
@@ -140,7 +141,7 @@ func TestRetryAfter(t *testing.T) {
 func TestFailingForDays(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
-		w := hook(f, owner.Caller, newReceiver(t, always(500)).URL, "user.*")
+		w := createHook(f, owner.Caller, newReceiver(t, always(500)).URL, "user.*")
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
 		f.NoError(f.Node(0).Webhooks.Deliver(f.Context()))
 		sweep := func() (kinds map[doorward.Action]int) {
@@ -167,7 +168,7 @@ func TestFailingForDays(t *testing.T) {
 		now, err := f.DB.Read().Webhook(f.Context(), w.ID)
 		f.NoError(err)
 		if now.Enabled || now.DisabledReason != doorward.DisabledFailing || deliveries(f, w)[0].State != doorward.DeliveryDropped {
-			t.Errorf("it is %+v, with %v", now, deliveries(f, w))
+			t.Errorf("the webhook is %+v, with the deliveries %+v", now, deliveries(f, w))
 		}
 	})
 }
@@ -179,7 +180,7 @@ func TestTakenOver(t *testing.T) {
 		f.AddNode(apptest.NoLimits, clock.Now)
 		_, owner := f.Tenant()
 		to := newReceiver(t, func(n int) int { return []int{0, 204}[min(n, 2)-1] })
-		w := hook(f, owner.Caller, to.URL, "user.*")
+		w := createHook(f, owner.Caller, to.URL, "user.*")
 		f.NoError(f.Nodes[len(f.Nodes)-1].MasterKey.Load(f.Context()))
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
 		ctx, die := context.WithCancel(f.Context())
@@ -196,7 +197,7 @@ func TestTakenOver(t *testing.T) {
 		clock.Move(31 * time.Second)
 		f.NoError(other.Deliver(f.Context()))
 		if got := to.got(); len(got) != 2 || got[0] != got[1] {
-			t.Errorf("what came is %v", got)
+			t.Errorf("the messages that came have the ids %v", got)
 		}
 		if d := deliveries(f, w)[0]; d.State != doorward.DeliveryDone {
 			t.Errorf("the delivery is %s", d.State)
@@ -212,7 +213,7 @@ func TestNodesShare(t *testing.T) {
 	}
 	_, owner := f.Tenant()
 	to := newReceiver(t, always(204))
-	w := hook(f, owner.Caller, to.URL, "user.*")
+	w := createHook(f, owner.Caller, to.URL, "user.*")
 	if _, err := f.Node(0).Webhooks.Test(f.Context(), owner.Caller, w.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +249,7 @@ func TestManyDeadEndpoints(t *testing.T) {
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
 	to := newReceiver(t, always(204))
-	live := hook(f, owner.Caller, to.URL, "user.*")
+	live := createHook(f, owner.Caller, to.URL, "user.*")
 	if _, err := f.Node(0).Webhooks.Test(f.Context(), owner.Caller, live.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +288,7 @@ func TestManyDeadEndpoints(t *testing.T) {
 		f.Until("the live endpoint has its event", func() bool { return len(to.got()) == i+2 })
 		longest = max(longest, time.Since(began))
 		if s := f.Node(0).Webhooks.Sending(); s.Slow > 8 || s.Fast > 24 {
-			t.Errorf("%d and %d attempts at once", s.Fast, s.Slow)
+			t.Errorf("%d attempts at once to fast endpoints and %d to slow ones", s.Fast, s.Slow)
 		}
 	}
 	runtime.GC()
@@ -315,8 +316,8 @@ func insertDead(f *apptest.Fixture, tx *store.Tx, url string) error {
 	return tx.InsertWebhook(f.Context(), w, s)
 }
 
-// TestAtMostTwenty: of 26 webhooks that are created at once, for the installation or a tenant,
-// twenty are.
+// TestAtMostTwenty: of 26 requests at once to create a webhook, for the installation or a
+// tenant, twenty succeed.
 func TestAtMostTwenty(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	f.NoError(f.Node(0).MasterKey.Load(f.Context()))
@@ -349,7 +350,7 @@ func TestDeliveriesGoInBatches(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, owner := f.Tenant()
 		f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
-		gone, stays := hook(f, owner.Caller, "http://localhost:1/", "user.*"), hook(f, owner.Caller, "http://localhost:1/", "user.*")
+		gone, stays := createHook(f, owner.Caller, "http://localhost:1/", "user.*"), createHook(f, owner.Caller, "http://localhost:1/", "user.*")
 		queue := func(w doorward.Webhook, n int) {
 			ids, err := f.DB.Read().EventsToReplay(f.Context(), store.Replay{TenantID: w.TenantID, Actions: []doorward.Action{doorward.UserInvite}, Limit: 1})
 			f.NoError(err)
@@ -366,7 +367,7 @@ func TestDeliveriesGoInBatches(t *testing.T) {
 		queue(stays, 501)
 		f.NoError(f.Node(0).Webhooks.Delete(f.Context(), owner.Caller, gone.ID))
 		if _, err := f.Node(1).Webhooks.Get(f.Context(), owner.Caller, gone.ID); !doorward.HasCode(err, doorward.CodeNotFound) {
-			t.Errorf("it is still there: %v", err)
+			t.Errorf("the deleted webhook is still there: %v", err)
 		}
 		f.NoError(f.Node(1).Webhooks.Sweep(f.Context()))
 		if _, err := f.DB.Read().Webhook(f.Context(), gone.ID); !errors.Is(err, store.ErrNone) || len(deliveries(f, gone)) > 0 || len(deliveries(f, stays)) != 200 { // a full page

@@ -26,12 +26,12 @@ import (
 // DNS server that resolves every name to 127.0.0.1.
 type authority struct {
 	url   string // of its directory
-	admin string // of its other API
+	admin string // URL of its management API
 	trust string // file with the certificate that the directory is served with
 }
 
-// needPebble returns the programs. Where programs are required it builds pebble; elsewhere
-// it skips the test unless they are built.
+// needPebble returns the paths of pebble and its DNS server. Where programs are required it
+// builds both; elsewhere it skips the test unless they are built.
 func needPebble(t *testing.T) (pebble, dns string) {
 	t.Helper()
 	if testing.Short() {
@@ -42,11 +42,12 @@ func needPebble(t *testing.T) (pebble, dns string) {
 			t.Fatalf("build pebble: %v\n%s", err, out)
 		}
 	}
-	pebble, dns = tool(t, "pebble"), tool(t, "pebble-challtestsrv")
+	pebble, dns = needTool(t, "pebble"), needTool(t, "pebble-challtestsrv")
 	return pebble, dns
 }
 
-func tool(t *testing.T, name string) string {
+// needTool returns the path of a program that scripts/tool.sh builds, or skips the test.
+func needTool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs("../../bin/tools/" + name)
 	if err == nil {
@@ -76,16 +77,17 @@ func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	background(t, exec.Command(dns, "-dnsserver", resolver, "-defaultIPv4", "127.0.0.1", "-defaultIPv6", "",
+	runUntilEnd(t, exec.Command(dns, "-dnsserver", resolver, "-defaultIPv4", "127.0.0.1", "-defaultIPv6", "",
 		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", freeport.On("localhost")))
 	cmd := exec.Command(pebble, "-config", file, "-dnsserver", resolver)
 	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0")
-	background(t, cmd)
+	runUntilEnd(t, cmd)
 	return authority{url: "https://" + listen + "/dir", admin: "https://" + admin, trust: cert}
 }
 
-// background ends the program with the test, and logs its output if the test failed.
-func background(t *testing.T, cmd *exec.Cmd) {
+// runUntilEnd starts the program and ends it with the test, and logs its output if the test
+// has failed.
+func runUntilEnd(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -135,7 +137,7 @@ func retry(t *testing.T, what string, try func() error) {
 	}
 }
 
-// TestACME: a server that has only a name gets a certificate for it, serves it, and
+// TestACME: a server gets a certificate for its name from the authority, serves it, and
 // keeps it over a restart.
 func TestACME(t *testing.T) {
 	t.Parallel()
@@ -202,7 +204,8 @@ func TestACMERenews(t *testing.T) {
 	}
 }
 
-// serve starts a server; the returned function ends it and returns its log.
+// serve starts a server that gets its certificate from the authority; end stops it and
+// returns its log.
 func (a authority) serve(t *testing.T, addr, dir string) (end func() string) {
 	t.Helper()
 	var log bytes.Buffer

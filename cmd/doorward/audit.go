@@ -60,7 +60,7 @@ type verification struct {
 	ctx         context.Context
 	trail       *audit.Trail
 	out, faults io.Writer
-	found       int // faults
+	found       int // number of faults reported
 }
 
 func (v *verification) run(tenant, since string) error {

@@ -35,26 +35,27 @@ at the end, for --after.`,
 		if tenant != "" && all {
 			return usageError("--tenant and --all: choose one of them.")
 		}
-		e.of = audit.Scope{TenantID: strings.TrimPrefix(tenant, installation), All: tenant == ""}
+		e.scope = audit.Scope{TenantID: strings.TrimPrefix(tenant, installation), All: tenant == ""}
 		e.trail, e.out, e.log = n.App.Audit, cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return e.run(cmd.Context())
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the only tenant to export, or \""+installation+"\"")
 	cmd.Flags().BoolVar(&all, "all", false, "export all tenants and the installation (the default)")
 	cmd.Flags().BoolVar(&e.follow, "follow", false, "go on with new events until stopped")
-	cmd.Flags().StringVar(&e.after, "after", "", "`place` to begin after, as an earlier run has printed; of one trail the number of an event")
+	cmd.Flags().StringVar(&e.after, "after", "", "`place` to begin after, as an earlier run has printed; with --tenant the number of an event")
 	cmd.Flags().StringVar(&e.state, "state", "", "`file` that keeps the place")
 	return cmd
 }
 
 // export is one run of audit export.
 type export struct {
-	of           audit.Scope
+	scope        audit.Scope
 	follow       bool
 	after, state string
 	trail        *audit.Trail
 	out, log     io.Writer
-	place, saved audit.Place // after the last line written; in the state file
+	place        audit.Place // after the last line written
+	saved        audit.Place // in the state file
 }
 
 const (
@@ -123,7 +124,7 @@ func (e *export) loop(ctx context.Context) error {
 
 // writeNext writes the next events, and reports whether there were any.
 func (e *export) writeNext(ctx context.Context) (more bool, err error) {
-	events, next, err := e.trail.Export(ctx, e.of, e.place)
+	events, next, err := e.trail.Export(ctx, e.scope, e.place)
 	if err != nil {
 		return false, err
 	}

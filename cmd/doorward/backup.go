@@ -149,7 +149,7 @@ func warnUnverified(warn io.Writer, file string, info transfer.Info) {
 	}
 }
 
-// displayName returns the name of the file of an argument, for messages.
+// displayName returns FILE as messages name it: for "-" it is /dev/stdin.
 func displayName(file string) string {
 	if file == piped {
 		return os.Stdin.Name()
@@ -170,8 +170,8 @@ func fileArgUnless(flag *bool) cobra.PositionalArgs {
 	}
 }
 
-// takeBackup writes the backup, and records it if it is verified. A backup that can't be recorded is
-// still good, so that is a warning.
+// takeBackup writes the backup, calls verify, and records the backup if verify returns nil. A
+// backup that can't be recorded is still good, so that is a warning.
 func takeBackup(cmd *cobra.Command, cfg node.Config, file string, verify func() error) error {
 	db, err := store.OpenExisting(cmd.Context(), cfg.Database, cfg.Clock)
 	if err != nil {
@@ -264,7 +264,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// explainPostgreSQL names the programs to use instead.
+// explainPostgreSQL replaces transfer.ErrOwnTools by an error that names the programs to use.
 func explainPostgreSQL(err error, programs string) error {
 	if errors.Is(err, transfer.ErrOwnTools) {
 		return usageError("This command can't copy PostgreSQL. Use %s; docs/operations.md says how.", programs)
@@ -362,7 +362,7 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) e
 	return nil
 }
 
-// printKeys lists keys by id and name, under a heading.
+// printKeys lists operator keys by id and name, under a heading.
 func printKeys(out io.Writer, heading string, keys []store.OperatorKey) {
 	if len(keys) == 0 {
 		return
@@ -444,8 +444,8 @@ func printRestored(out, warn io.Writer, file string, r node.Restored) {
 	}
 }
 
-// lockouts are the actions that took access away. Losing them gives it back, so they
-// are listed first.
+// lockouts are actions that take access away. If they are lost, people and keys have
+// that access again, so they are listed first.
 var lockouts = []doorward.Action{
 	doorward.UserSuspend, doorward.UserRemove, doorward.UserRole, doorward.PasswordReset, doorward.PasswordChange,
 	doorward.InvitationRevoke, doorward.APIKeyRevoke, doorward.APIKeyLeak, doorward.TenantFreeze, doorward.TenantClose,

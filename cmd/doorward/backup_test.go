@@ -29,40 +29,39 @@ func TestBackupWhilePeopleWrite(t *testing.T) {
 	if *full {
 		rounds = 4
 	}
-	v := newTestServer(t, program, "sqlite:doorward.db")
-	v.start()
+	s := newTestServer(t, program, "sqlite:doorward.db")
+	s.start()
 	alive, stop := context.WithCancel(context.Background())
 	var people sync.WaitGroup
 	for i := range writers {
 		people.Go(func() {
-			for n := 0; v.runPerson(alive, &people, fmt.Sprintf("writer%d.%d@acme.example", i, n)); n++ {
+			for n := 0; s.runPerson(alive, &people, fmt.Sprintf("writer%d.%d@acme.example", i, n)); n++ {
 			}
 		})
 	}
 	var before []*acknowledged
 	for round := range rounds {
 		more := 8 * (round + 1)
-		v.waitUntil("more people", func() bool { return v.acked.size(&v.acked.registered) >= more })
-		before = append(before, v.acked.copy())
-		v.runCommand("backup", fmt.Sprintf("copy%d.db", round))
+		s.waitUntil("more people", func() bool { return s.acked.size(&s.acked.registered) >= more })
+		before = append(before, s.acked.copy())
+		s.runCommand("backup", fmt.Sprintf("copy%d.db", round))
 	}
 	stop()
 	people.Wait()
-	v.shutDown()
+	s.shutDown()
 	for round, acked := range before {
-		v.checkRestored(fmt.Sprintf("copy%d.db", round), acked)
+		s.checkRestored(fmt.Sprintf("copy%d.db", round), acked)
 	}
 }
 
-// copy is everything acknowledged so far, without sessions: some may have ended before
-// the backup was taken.
+// copy returns everything acknowledged so far, without sessions, which a restore ends.
 func (l *acknowledged) copy() *acknowledged {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return &acknowledged{invited: append([]string(nil), l.invited...), registered: append([]string(nil), l.registered...)}
 }
 
-// newCommand is a command on the server's database.
+// newCommand returns a command of the program on the server's database.
 func (s *testServer) newCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.program, append(args, "--database", s.dsn)...)
 	cmd.Dir = s.dir
@@ -76,7 +75,8 @@ func (s *testServer) runCommand(args ...string) {
 	}
 }
 
-// checkRestored starts a server on the restored backup and checks it.
+// checkRestored restores the backup, starts a server on it, and checks that all of acked is
+// there and no session.
 func (s *testServer) checkRestored(file string, acked *acknowledged) {
 	s.Helper()
 	s.dsn = "sqlite:" + file + ".restored"
@@ -100,37 +100,37 @@ func TestRestoreKilled(t *testing.T) {
 		t.Skip("TestRestoreOfAnOlderBackup restores, too")
 	}
 	t.Parallel()
-	v := newTestServer(t, program, "sqlite:doorward.db")
-	v.runCommand("backup", "copy.db")
+	s := newTestServer(t, program, "sqlite:doorward.db")
+	s.runCommand("backup", "copy.db")
 	kills := 6
 	if *full {
 		kills = 24
 	}
 	for round := range kills {
-		cmd := v.newCommand("restore", "--force", "copy.db")
+		cmd := s.newCommand("restore", "--force", "copy.db")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(120 * time.Millisecond * time.Duration(round+1) / time.Duration(kills))
 		cmd.Process.Kill()
 		cmd.Wait() // fails unless the restore was complete
-		v.checkConsistent()
-		v.runCommand("doctor")
+		s.checkConsistent()
+		s.runCommand("doctor")
 	}
-	v.runCommand("restore", "--force", "copy.db")
-	v.start()
-	if v.login("owner@acme.example") == "" {
+	s.runCommand("restore", "--force", "copy.db")
+	s.start()
+	if s.login("owner@acme.example") == "" {
 		t.Error("the OWNER can't log in")
 	}
-	v.shutDown()
+	s.shutDown()
 }
 
 // TestRestoreOfAnOlderBackup: the restore migrates the database, and leaves the file
 // unchanged.
 func TestRestoreOfAnOlderBackup(t *testing.T) {
 	t.Parallel()
-	v := &testServer{T: t, program: program, dsn: "sqlite:new.db", dir: t.TempDir()}
-	old, err := openSQL("sqlite:old.db", v.dir)
+	s := &testServer{T: t, program: program, dsn: "sqlite:new.db", dir: t.TempDir()}
+	old, err := openSQL("sqlite:old.db", s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,17 +147,17 @@ func TestRestoreOfAnOlderBackup(t *testing.T) {
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.ReadFile(filepath.Join(v.dir, "old.db"))
+	before, err := os.ReadFile(filepath.Join(s.dir, "old.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.runCommand("restore", "old.db")
-	v.runCommand("doctor")
-	v.runCommand("audit", "verify")
-	if n := v.count(`SELECT count(*) FROM tenants WHERE id = 'tnt_old' AND allowed_domains = ''`); n != 1 {
+	s.runCommand("restore", "old.db")
+	s.runCommand("doctor")
+	s.runCommand("audit", "verify")
+	if n := s.count(`SELECT count(*) FROM tenants WHERE id = 'tnt_old' AND allowed_domains = ''`); n != 1 {
 		t.Errorf("%d tenants of the backup were restored", n)
 	}
-	if after, err := os.ReadFile(filepath.Join(v.dir, "old.db")); err != nil || !bytes.Equal(before, after) {
+	if after, err := os.ReadFile(filepath.Join(s.dir, "old.db")); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the backup was written to: %v", err)
 	}
 }

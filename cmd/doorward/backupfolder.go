@@ -20,11 +20,11 @@ type rotation struct {
 	keep   int
 }
 
-// backupNames are the names of the backups of a folder, in the order of their times. Other
-// files there are left alone.
+// The names of the backups in a folder, whose order is that of their times. Files with other
+// names stay.
 const (
-	backupNames = "doorward-????????T??????Z.db"
-	backupName  = "doorward-20060102T150405Z.db"
+	backupPattern = "doorward-????????T??????Z.db"
+	backupLayout  = "doorward-20060102T150405Z.db"
 )
 
 func (r rotation) check() error {
@@ -37,11 +37,11 @@ func (r rotation) check() error {
 	return nil
 }
 
-// run writes a backup, reads it again, records it, and only then deletes the oldest: when
-// anything fails, every earlier backup is still there, and the recorded time is that of the
-// last one that was verified.
+// run writes a backup, reads it again, records it, and only then deletes the oldest ones: if
+// writing or verifying fails, every earlier backup is still there, and the recorded time is
+// that of the last one that was verified.
 func (r rotation) run(cmd *cobra.Command, cfg node.Config) error {
-	file := filepath.Join(r.folder, time.Now().UTC().Format(backupName))
+	file := filepath.Join(r.folder, time.Now().UTC().Format(backupLayout))
 	if err := checkBackupTarget(file, false); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (r rotation) run(cmd *cobra.Command, cfg node.Config) error {
 }
 
 func (r rotation) deleteOldest(cmd *cobra.Command) error {
-	all, err := filepath.Glob(filepath.Join(r.folder, backupNames))
+	all, err := filepath.Glob(filepath.Join(r.folder, backupPattern))
 	if err != nil {
 		return err
 	}

@@ -14,56 +14,58 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestCommandsPage runs each line of docs/commands.md, and so each example of --help,
-// in a folder with the files that the line uses.
+// TestCommandsPage runs each line of docs/commands.md, and so each example of --help, in a
+// copy of an installation.
 func TestCommandsPage(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("three dozen commands; make test runs them")
 	}
 	installed.Program(t, "bash", "bash")
-	h := newPageFixture(t)
+	f := newPageFixture(t)
 	for _, block := range doctest.Read(t, "../../docs/commands.md") {
 		for line := range strings.Lines(block.Script) {
-			h.runLine(t, block.Position, line)
+			f.runLine(t, block.Position, line)
 		}
 	}
 }
 
-// pageFixture is an installation to copy, and the names that examples use in it.
+// pageFixture is an installation to copy, with the ids and the database that take the place
+// of those in the examples.
 type pageFixture struct {
 	folder, tenant, webhook, delivery, postgres string
 }
 
 const people = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example,USER,Ann\n"
 
-// newPageFixture makes Acme with two people, a backup and yesterday's audit output.
+// newPageFixture makes Acme with two people, and the files, keys and webhook that the examples
+// name.
 func newPageFixture(t *testing.T) *pageFixture {
 	t.Helper()
-	h := &pageFixture{folder: t.TempDir(), postgres: pgtest.DSN(t)}
-	writeFile(t, h.folder, "people.csv", people)
-	h.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
-	h.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(h.run(t, "doorward tenant list"))
-	h.run(t, "doorward user import people.csv --tenant "+h.tenant)
-	h.webhook = regexp.MustCompile("whk_[a-z2-7]{26}").FindString(h.run(t, "doorward webhook create --url https://hooks.example.com/doorward --events '*'"))
-	h.run(t, "doorward key create-operator --name signup-2026") // the webhook gets the event
-	h.delivery = regexp.MustCompile("whd_[a-z2-7]{26}").FindString(h.run(t, "doorward webhook deliveries "+h.webhook))
-	h.run(t, "doorward key create-service --name router --may access.introspect")
-	h.run(t, "mkdir -p backups/doorward && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
-	h.run(t, "cp -p doorward.db.key master.key") // the webhook's secret is sealed with it
-	writeFile(t, h.folder, "model.yaml", "actions:\n  invoice.approve: {roles: [OWNER, ADMIN]}\n")
-	writeFile(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
-	writeFile(t, h.folder, "breached.txt", "swordfish\n")
-	writeFile(t, h.folder, "secret", "sqlite:doorward.db")
-	writeFile(t, h.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
-	writeFile(t, h.folder, "people.jsonl", `{"email": "eve@acme.example", "role": "USER"}`+"\n")
-	return h
+	f := &pageFixture{folder: t.TempDir(), postgres: pgtest.DSN(t)}
+	writeFile(t, f.folder, "people.csv", people)
+	f.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
+	f.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(f.run(t, "doorward tenant list"))
+	f.run(t, "doorward user import people.csv --tenant "+f.tenant)
+	f.webhook = regexp.MustCompile("whk_[a-z2-7]{26}").FindString(f.run(t, "doorward webhook create --url https://hooks.example.com/doorward --events '*'"))
+	f.run(t, "doorward key create-operator --name signup-2026") // the webhook gets the event
+	f.delivery = regexp.MustCompile("whd_[a-z2-7]{26}").FindString(f.run(t, "doorward webhook deliveries "+f.webhook))
+	f.run(t, "doorward key create-service --name router --may access.introspect")
+	f.run(t, "mkdir -p backups/doorward && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
+	f.run(t, "cp -p doorward.db.key master.key") // the webhook's secret is sealed with it
+	writeFile(t, f.folder, "model.yaml", "actions:\n  invoice.approve: {roles: [OWNER, ADMIN]}\n")
+	writeFile(t, f.folder, "doorward.yaml", "smtp: file:mail\n")
+	writeFile(t, f.folder, "breached.txt", "swordfish\n")
+	writeFile(t, f.folder, "secret", "sqlite:doorward.db")
+	writeFile(t, f.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
+	writeFile(t, f.folder, "people.jsonl", `{"email": "eve@acme.example", "role": "USER"}`+"\n")
+	return f
 }
 
-func (h *pageFixture) run(t *testing.T, command string) string {
+func (f *pageFixture) run(t *testing.T, command string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-euc", command)
-	cmd.Dir = h.folder
+	cmd.Dir = f.folder
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
@@ -71,14 +73,15 @@ func (h *pageFixture) run(t *testing.T, command string) string {
 	return string(out)
 }
 
-// runLine runs a line in a copy of the installation.
-func (h *pageFixture) runLine(t *testing.T, place, line string) {
+// runLine runs a line in a copy of the installation, after what the line needs, such as a
+// server.
+func (f *pageFixture) runLine(t *testing.T, place, line string) {
 	t.Helper()
 	addr, other, folder := freeport.On("localhost"), freeport.On("localhost"), t.TempDir()
 	if strings.Contains(line, "doorward move") { // its target must be empty
-		h.postgres = pgtest.DSN(t)
+		f.postgres = pgtest.DSN(t)
 	}
-	if err := os.CopyFS(folder, os.DirFS(h.folder)); err != nil {
+	if err := os.CopyFS(folder, os.DirFS(f.folder)); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"secret", "master.key", "doorward.db.key"} { // CopyFS makes them readable for everybody
@@ -89,8 +92,8 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	runner := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
 		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/var/lib/doorward/", "", " | vector", "", "journalctl -u doorward -o cat --since -1h |", "echo serving |", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
 		"https://platform.example/reports --session-file token", "http://"+addr+"/api/v2/auth/session", // no gateway runs here: ask Doorward, without a session
-		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "whk_5tqm7x3yh4n6rj7wd2c5tpae7k", h.webhook, "whd_5tqm7x3yh4n6rj7wd2c5tpae7k", h.delivery,
-		"postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
+		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", f.tenant, "whk_5tqm7x3yh4n6rj7wd2c5tpae7k", f.webhook, "whd_5tqm7x3yh4n6rj7wd2c5tpae7k", f.delivery,
+		"postgres://doorward@db1,db2/doorward", f.postgres, "postgres://doorward@db/doorward", f.postgres,
 	).Replace}
 	block := doctest.Block{Position: place, Script: line}
 	switch {
@@ -115,7 +118,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	case strings.Contains(line, "model show --version"):
 		runner.Run(t, doctest.Block{Position: place, Script: "doorward model apply model.yaml && sed -i s/ADMIN/ADMIN,USER/ model.yaml && doorward model apply model.yaml"})
 	case strings.Contains(line, "tenant restore"):
-		runner.Run(t, doctest.Block{Position: place, Script: "doorward tenant close " + h.tenant})
+		runner.Run(t, doctest.Block{Position: place, Script: "doorward tenant close " + f.tenant})
 	case strings.Contains(line, "doorward backup /"):
 		remove(t, filepath.Join(folder, "backups/doorward.db"))
 	case strings.Contains(line, "doorward restore /"):

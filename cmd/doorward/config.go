@@ -35,9 +35,9 @@ func fileNames() []string {
 // that an error about it names the place to correct.
 type origins map[string]string
 
-// name returns where the setting was set: the flag, the variable, or the line of the
+// place returns where the setting was set: the flag, the variable, or the line of the
 // file.
-func (o origins) name(name string) string {
+func (o origins) place(name string) string {
 	if from, ok := o[name]; ok {
 		return from
 	}
@@ -69,7 +69,7 @@ func (e entry) read() (string, error) {
 
 // resolve gives every flag of the command that was not typed its value from the
 // environment, or else the file. An unknown name is refused: a misspelt setting would
-// silently not apply.
+// silently have no effect.
 func resolve(cmd *cobra.Command) (origins, error) {
 	if err := checkEnvironment(os.Environ()); err != nil {
 		return nil, err
@@ -121,8 +121,8 @@ func variable(name string) string {
 	return "DOORWARD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// fromEnvironment returns the value of the variable, or for a secret that of the one
-// with _FILE.
+// fromEnvironment returns the value of the variable, or for a secret the path in the one
+// with _FILE; false if neither is set. Both at once are an error.
 func fromEnvironment(name string) (entry, bool, error) {
 	value, set := os.LookupEnv(variable(name))
 	path, inFile := os.LookupEnv(variable(name) + "_FILE")
@@ -201,8 +201,8 @@ func readFile(path string) (map[string]entry, error) {
 	return readSettings(path, doc.Content[0].Content)
 }
 
-// exposedSecret returns a warning if the YAML file holds a password and others can read
-// it, else "". A file that holds only a secret is refused instead; this one holds other
+// exposedSecret returns a warning if the YAML file holds a secret and others can read it,
+// else "". A file that holds only a secret is refused instead; this one holds other
 // settings too.
 func exposedSecret(path string) string {
 	settings, err := readFile(path)
@@ -221,13 +221,14 @@ func exposedSecret(path string) string {
 	return ""
 }
 
-// holdsPassword reports whether a value that can be parsed contains a password.
+// holdsPassword reports whether mask hides a part of the value. It is false for a value that
+// can't be parsed.
 func holdsPassword(name, value string) bool {
 	shown := mask(name, value)
 	return shown != value && shown != masked
 }
 
-// readSettings takes names and values in turn.
+// readSettings returns the settings in nodes, which are names and values alternately.
 func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
 	settings := map[string]entry{}
 	for pair := range slices.Chunk(nodes, 2) {
@@ -251,7 +252,8 @@ func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
 	return settings, nil
 }
 
-// scalar is a value, or a list of values joined by commas.
+// scalar returns a plain value, or the plain values of a list joined by commas; false for
+// anything else.
 func scalar(n *yaml.Node) (string, bool) {
 	if n.Kind != yaml.SequenceNode {
 		return n.Value, n.Kind == yaml.ScalarNode && n.Tag != "!!null"

@@ -19,9 +19,9 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// onSmallDisk runs the test again in a process with its own small disk: a private tmpfs
-// of some mebibytes that ends with the process. There it returns the folder on the
-// disk, and here an empty string. Without root it needs unprivileged user namespaces.
+// onSmallDisk runs the test again in a process with a small disk of its own: a private tmpfs
+// of this size, which ends with the process. In that process it returns the folder on the
+// disk, in this one an empty string. Without root it needs unprivileged user namespaces.
 func onSmallDisk(t *testing.T, mebibytes int) string {
 	t.Helper()
 	if testing.Short() {
@@ -54,7 +54,7 @@ func onSmallDisk(t *testing.T, mebibytes int) string {
 	return ""
 }
 
-// fillDisk fills the disk to the last byte. free empties it again.
+// fillDisk fills the disk to the last byte. free frees that space again.
 func fillDisk(t *testing.T, folder string) (free func()) {
 	t.Helper()
 	name := filepath.Join(folder, "ballast")
@@ -141,29 +141,29 @@ func mkdirForOwnerOf(other, folder string) error {
 // and checks that nothing acknowledged was lost. It invites atOnce people in one request,
 // more than fit on the full disk.
 func fillAndRecover(t *testing.T, dsn, folder string, atOnce int) {
-	v := newTestServer(t, program, dsn)
-	v.start()
-	v.runPeople(func() bool { return v.acked.size(&v.acked.open) >= 10 })
-	session := v.acked.open[0]
+	s := newTestServer(t, program, dsn)
+	s.start()
+	s.runPeople(func() bool { return s.acked.size(&s.acked.open) >= 10 })
+	session := s.acked.open[0]
 	free := fillDisk(t, folder)
-	v.runPeople(v.areRefused(atOnce))
-	checks := v.checkAccess(session)
-	full := v.acked.size(&v.acked.invited)
+	s.runPeople(s.untilRefused(atOnce))
+	checks := s.checkAccess(session)
+	full := s.acked.size(&s.acked.invited)
 	free()
 	began := time.Now()
-	v.waitUntil("writes again", func() bool { return v.invite(fmt.Sprintf("room%d@acme.example", time.Now().UnixNano())) })
+	s.waitUntil("writes again", func() bool { return s.invite(fmt.Sprintf("room%d@acme.example", time.Now().UnixNano())) })
 	t.Logf("writes again %v after space was freed; checks: %s", time.Since(began).Round(time.Millisecond), checks)
-	v.runPeople(func() bool { return v.acked.size(&v.acked.invited) >= full+10 })
-	v.checkKept(v.acked)
-	v.kill()
-	v.start()
-	v.checkKept(v.acked)
-	v.shutDown()
-	v.checkConsistent()
-	v.start("--clock-offset", "3m") // expires the mail attempts that the full disk interrupted
-	v.checkDelivered(v.acked.invited)
-	v.shutDown()
-	t.Logf("acknowledged and kept: %d invitations, %d registrations, %d sessions", len(v.acked.invited), len(v.acked.registered), len(v.acked.open))
+	s.runPeople(func() bool { return s.acked.size(&s.acked.invited) >= full+10 })
+	s.checkKept(s.acked)
+	s.kill()
+	s.start()
+	s.checkKept(s.acked)
+	s.shutDown()
+	s.checkConsistent()
+	s.start("--clock-offset", "3m") // expires the mail attempts that the full disk interrupted
+	s.checkDelivered(s.acked.invited)
+	s.shutDown()
+	t.Logf("acknowledged and kept: %d invitations, %d registrations, %d sessions", len(s.acked.invited), len(s.acked.registered), len(s.acked.open))
 }
 
 // runPeople runs four people at a time until enough returns true.
@@ -184,9 +184,9 @@ func (s *testServer) runPeople(enough func() bool) {
 	people.Wait()
 }
 
-// areRefused returns a condition to poll: three requests in a row, each with atOnce
-// invitations, were refused.
-func (s *testServer) areRefused(atOnce int) func() bool {
+// untilRefused returns a condition to poll: three requests in a row, each with atOnce
+// invitations, were answered 503. Each poll sends one.
+func (s *testServer) untilRefused(atOnce int) func() bool {
 	times := 0
 	return func() bool {
 		var offers []map[string]string
@@ -214,8 +214,8 @@ func (s *testServer) inviteAll(offers []map[string]string) int {
 	return status
 }
 
-// checkAccess checks a session for longer than a node may answer from memory, and
-// returns the statuses.
+// checkAccess checks a session for longer than a node may answer from memory, and that the
+// node is ready. It returns the statuses of the checks and of a login, for the log.
 func (s *testServer) checkAccess(session string) string {
 	s.Helper()
 	statuses := map[int]int{}

@@ -67,7 +67,8 @@ func settingTable(groups []node.Group) string {
 // cell escapes a text for a table cell.
 func cell(text string) string { return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) }
 
-// variables are the environment variables of a flag; the YAML key is the flag's name.
+// variables lists the environment variables of a setting, and for a secret the YAML key
+// that names its file. Otherwise the YAML key is the flag's name.
 func variables(name string) string {
 	text := "`" + variable(name) + "`"
 	if slices.Contains(secrets, name) {

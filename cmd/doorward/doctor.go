@@ -45,7 +45,7 @@ type finding struct {
 	what, fine string // the check, and its result if nothing is wrong
 	wrong      string // empty: nothing is wrong
 	remedy     string
-	code       int // to exit with when something is wrong
+	code       int // exit code; 0 if nothing is wrong
 }
 
 func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) error {
@@ -88,14 +88,14 @@ func checkBaseURL(cfg node.Config) finding {
 
 // checkProxies returns a finding only if something is wrong.
 func checkProxies(s *settings, cfg node.Config) []finding {
-	anybody, ok := trustsEverybody(cfg.Proxies)
+	network, ok := findUniversalNetwork(cfg.Proxies)
 	if !ok {
 		return nil
 	}
 	return []finding{{
 		what: "proxies", code: exitFailed,
-		wrong:  fmt.Sprintf("%s matches every address: any client can claim any address, which evades the limits and falsifies the audit trail", anybody),
-		remedy: "Set " + s.from.name("trusted-proxies") + " to the addresses of the proxies only.",
+		wrong:  fmt.Sprintf("%s matches every address: any client can claim any address, which evades the limits and falsifies the audit trail", network),
+		remedy: "Set " + s.from.place("trusted-proxies") + " to the addresses of the proxies only.",
 	}}
 }
 
@@ -120,9 +120,9 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		return []finding{f}
 	case err != nil:
 		f.wrong = cause(err)
-		f.remedy = "Check " + s.from.name("database") + ", that its server runs, and that it lets this machine in."
+		f.remedy = "Check " + s.from.place("database") + ", that its server runs, and that it lets this machine in."
 		if strings.HasPrefix(cfg.Database, "sqlite:") {
-			f.remedy = "Check " + s.from.name("database") + ", that this user may read and write the file and its folder, and that the disk isn't full. If it is damaged, restore the last backup: docs/operations.md."
+			f.remedy = "Check " + s.from.place("database") + ", that this user may read and write the file and its folder, and that the disk isn't full. If it is damaged, restore the last backup: docs/operations.md."
 		}
 		return append([]finding{f}, findLowSpace(ctx, db)...)
 	}
@@ -138,8 +138,8 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 	return all
 }
 
-// checkReplication reports the state without judging it: only the operator knows whether
-// there should be a second server. SQLite has no replication.
+// checkReplication reports whether commits wait for a standby: only the operator knows
+// whether they should. If they do, one must succeed. SQLite has no replication.
 func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
 	f = finding{what: "replication", fine: "synchronous: a failover loses no confirmed write"}
 	yes, err := db.Synchronous(ctx)
@@ -224,10 +224,10 @@ func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
 	if err := cfg.Transport.Check(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitFailed
 		if smtp.SenderRefused(err) {
-			f.remedy = "Set " + s.from.name("mail-from") + " to an address that the server sends for, or allow it there. Mails stay queued until they can be sent."
+			f.remedy = "Set " + s.from.place("mail-from") + " to an address that the server sends for, or allow it there. Mails stay queued until they can be sent."
 			return f
 		}
-		f.remedy = "Check " + s.from.name("smtp") + ". Mails stay queued until they can be sent."
+		f.remedy = "Check " + s.from.place("smtp") + ". Mails stay queued until they can be sent."
 	}
 	return f
 }

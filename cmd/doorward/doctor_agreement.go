@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// checkAgreement returns findings only if servers run or tenants are closed, and the
-// schema is up to date.
+// checkAgreement returns a finding if settings differ from those of running servers, and one
+// if tenants are closed; none while the schema is out of date.
 func checkAgreement(ctx context.Context, db *store.DB, s *settings, cfg node.Config) []finding {
 	if db.CheckSchema(ctx) != nil {
 		return nil
@@ -29,9 +29,9 @@ func checkAgreement(ctx context.Context, db *store.DB, s *settings, cfg node.Con
 	return all
 }
 
-// checkShared compares the settings with those that running servers have published.
-// A difference is a failure where "doorward serve" would not start with it. Others, and
-// all when doctor was not given the settings of a node, are only reported.
+// checkShared compares the settings with those that running servers have published. A
+// difference with which "doorward serve" would not start is a failure, if doctor was given
+// the settings of a node. All others are only reported.
 func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config) (f finding, ok bool) {
 	f = finding{what: "settings"}
 	differences, err := lease.Differences(ctx, db, cfg.Shared())
@@ -41,7 +41,7 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 	}
 	var strict, others []string
 	for _, same := range groupEqual(differences) {
-		if same[0].Setting.Strict && s.asNode {
+		if same[0].Setting.Strict && s.hasNodeSettings {
 			strict = append(strict, describeDifference(same))
 		} else {
 			others = append(others, describeDifference(same))

@@ -117,7 +117,7 @@ func checkPages(ctx context.Context, db *store.DB) (finding, bool) {
 	return f, true
 }
 
-// recentEvents is how far back the end of each trail is walked.
+// recentEvents is how many events at the end of each trail are checked.
 const recentEvents = 1000
 
 func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
@@ -164,8 +164,8 @@ func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 	return f, true
 }
 
-// checkModel reads the platform's model as this version does: nodes of this version refuse
-// everybody what they can't read in it.
+// checkModel checks the platform's model as this version reads it: nodes of this version
+// refuse to everybody what they can't read in it.
 func checkModel(ctx context.Context, db *store.DB) (finding, bool) {
 	v, err := db.Read().Model(ctx)
 	f := finding{what: "model", fine: fmt.Sprintf("version %d, without faults", v.Version)}

@@ -181,12 +181,12 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 	}
 	defer db.Close()
 	args := []string{"--database", dsn}
-	execSQL(t, db, `UPDATE mails SET tries = 0`) // like a server with an open database
+	execSQL(t, db, `UPDATE mails SET tries = 0`) // the database stays open, as that of a server
 	free = fillDisk(t, folder)
 	checkDoctorFails(t, args, "FAIL  writing        ", "The disk of the database is full", full)
 	free()
 	if out, code := runDoctor(t, args...); !strings.Contains(out, "ok    writing") || code == 0 {
-		t.Errorf("with free space again, of 24 MiB:\n%s", out)
+		t.Errorf("exit code %d, want writing to be ok, and too little space, on a disk of 24 MiB:\n%s", code, out)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestDoctorFindsARefusedSender(t *testing.T) {
 }
 
 // startMailServer serves one connection, and answers MAIL with reply. said gets the
-// commands when it ends.
+// commands when the connection has ended.
 func startMailServer(t *testing.T, reply string) (address string, said <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -243,8 +243,8 @@ func startMailServer(t *testing.T, reply string) (address string, said <-chan st
 	return l.Addr().String(), all
 }
 
-// TestPgBouncer: doctor and serve report a transaction pooler and one that refuses
-// settings; a session pooler is fine.
+// TestPgBouncer: doctor and serve refuse a pooler in the mode transaction or statement, and
+// one that refuses start-up parameters. The mode session works.
 func TestPgBouncer(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	installed.Program(t, "pgbouncer", "pgbouncer")
@@ -283,7 +283,7 @@ func startPgBouncer(t *testing.T, dsn, settings string) string {
 	listen := freeport.On("127.0.0.1")
 	_, port, _ := net.SplitHostPort(listen)
 	folder := t.TempDir()
-	for _, f := range []string{folder, filepath.Dir(folder)} { // the test's own folders
+	for _, f := range []string{folder, filepath.Dir(folder)} { // pgbouncer runs as another user
 		if err := os.Chmod(f, 0o755); err != nil {
 			t.Fatal(err)
 		}

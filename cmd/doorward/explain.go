@@ -15,7 +15,6 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// explainFlags are the parts of a question besides WHO and ACTION.
 type explainFlags struct {
 	tenant, resource, context string
 	version                   int64
@@ -44,7 +43,7 @@ taken without a session, so policies that read authAge or aal find no value.`,
 }
 
 func (f *explainFlags) explain(cmd *cobra.Command, n *node.Node, who string, action doorward.Action) error {
-	q, err := f.question()
+	q, err := f.parseQuestion()
 	if err != nil {
 		return err
 	}
@@ -53,7 +52,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, n *node.Node, who string, act
 	if strings.HasPrefix(who, "key_") {
 		q.KeyID = who
 	} else {
-		u, err := findOne(cmd, n, who, f.tenant)
+		u, err := findMembership(cmd, n, who, f.tenant)
 		if err != nil {
 			return err
 		}
@@ -73,7 +72,7 @@ func (f *explainFlags) explain(cmd *cobra.Command, n *node.Node, who string, act
 	return nil
 }
 
-func (f *explainFlags) question() (q policy.Question, err error) {
+func (f *explainFlags) parseQuestion() (q policy.Question, err error) {
 	q.Version = f.version
 	if f.resource != "" {
 		r, err := strictjson.Decode[front.ExplainResource]([]byte(f.resource))

@@ -83,7 +83,7 @@ func describe(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "stopped before it was finished."
 	case errors.Is(err, syscall.EADDRINUSE):
-		return describeTaken(err)
+		return describeAddressInUse(err)
 	case !errors.As(err, &ours):
 		return plain(err)
 	case ours.Code == doorward.CodeUnavailable:
@@ -118,7 +118,7 @@ func describeKeyFile(e *masterkey.FileError) string {
 	return text
 }
 
-func describeTaken(err error) string {
+func describeAddressInUse(err error) string {
 	where := "the address"
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Addr != nil {
 		where = op.Addr.String()
@@ -159,8 +159,9 @@ func flagOf(pointer string) string {
 	return "--" + b.String()
 }
 
-// plain returns the text of an error without package names, and without the lines that
-// a database client repeats for each address that it has tried.
+// plain returns the text of an error without package names, and without the suffix of
+// store.ErrSchema. Equal lines in succession become one: a database client repeats a line for
+// each address that it has tried.
 func plain(err error) string {
 	text := strings.TrimSuffix(err.Error(), ": "+store.ErrSchema.Error())
 	for _, name := range []string{"node: ", "store: ", "argon: ", "commonpw: ", "seal: "} {
@@ -173,16 +174,16 @@ func plain(err error) string {
 // describeFlagError turns an error of the flag parser into a message for operators.
 func describeFlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	var bare *pflag.ValueRequiredError
-	var value *pflag.InvalidValueError
+	var noValue *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
 	what := plain(err) + "."
 	switch {
 	case errors.As(err, &unknown):
 		what = fmt.Sprintf("there is no flag %s.%s", asTyped(unknown), suggest(asTyped(unknown), flagsOf(cmd)))
-	case errors.As(err, &bare):
-		what = fmt.Sprintf("--%s needs a value.", bare.GetFlag().Name)
-	case errors.As(err, &value):
-		what = fmt.Sprintf("--%s %q: %s", value.GetFlag().Name, value.GetValue(), expectedFormat(value.GetFlag()))
+	case errors.As(err, &noValue):
+		what = fmt.Sprintf("--%s needs a value.", noValue.GetFlag().Name)
+	case errors.As(err, &invalid):
+		what = fmt.Sprintf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), expectedFormat(invalid.GetFlag()))
 	}
 	return usageError("%s\n  \"%s --help\" lists what it takes.", what, cmd.CommandPath())
 }

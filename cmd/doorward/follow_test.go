@@ -20,19 +20,19 @@ func TestExportFollowsThroughARestart(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t)
 	dir, dsn := t.TempDir(), cluster.DSN(t)
-	command := func(args ...string) *exec.Cmd {
+	newCommand := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(program, append(args, "--database", dsn)...)
 		cmd.Dir = dir
 		return cmd
 	}
 	create := func(name string) {
 		t.Helper()
-		if out, err := command("tenant", "create", "--name", name, "--owner-email", "ann@x.example", "--smtp", "file:mail").CombinedOutput(); err != nil {
+		if out, err := newCommand("tenant", "create", "--name", name, "--owner-email", "ann@x.example", "--smtp", "file:mail").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
 	export := []string{"audit", "export", "--all", "--state", "shipped"}
-	if out, err := command("migrate").CombinedOutput(); err != nil {
+	if out, err := newCommand("migrate").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	create("before")
@@ -42,13 +42,13 @@ func TestExportFollowsThroughARestart(t *testing.T) {
 	}
 	defer file.Close()
 	var log bytes.Buffer
-	follow := command(append(export, "--follow")...)
+	follow := newCommand(append(export, "--follow")...)
 	follow.Stdout, follow.Stderr = file, &log
 	if err := follow.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { follow.Process.Kill() })
-	lines := func() int {
+	countLines := func() int {
 		text, err := os.ReadFile(file.Name())
 		if err != nil {
 			t.Fatal(err)
@@ -57,9 +57,9 @@ func TestExportFollowsThroughARestart(t *testing.T) {
 	}
 	awaitLines := func(n int) {
 		t.Helper()
-		for end := time.Now().Add(waitTimeout); lines() != n; <-time.After(5 * time.Millisecond) {
+		for end := time.Now().Add(waitTimeout); countLines() != n; <-time.After(5 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("%d lines, want %d\n%s", lines(), n, &log)
+				t.Fatalf("%d lines, want %d\n%s", countLines(), n, &log)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func TestExportFollowsThroughARestart(t *testing.T) {
 		t.Errorf("at SIGTERM: %v\n%s", err, &log)
 	}
 	create("later")
-	out, err := command(export...).Output()
+	out, err := newCommand(export...).Output()
 	if n := bytes.Count(out, []byte("tenant.create")); err != nil || n != 1 {
 		t.Errorf("the next run has %d lines, %v:\n%s", n, err, out)
 	}

@@ -25,13 +25,13 @@ func hashChild() *exec.Cmd {
 	return &exec.Cmd{Path: self, Args: []string{os.Args[0], hashCommand}, Env: []string{}, Dir: "/", Stderr: os.Stderr, Err: err}
 }
 
-// hashPasswords serves until the server closes its input or ends. It ignores signals to the
+// hashPasswords serves until the server closes the pipe or ends. It ignores signals to the
 // process group: the server still needs hashes for the requests that it answers.
 func hashPasswords() {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	setForKernel("comm", "doorward-hash")     // in place of "exe"
-	setForKernel("oom_score_adj", "1000")     // without memory it ends before the server
-	_ = argon.ServeChild(os.Stdin, os.Stdout) // an error is the end of the server
+	setForKernel("oom_score_adj", "1000")     // when memory runs out, the kernel kills it before the server
+	_ = argon.ServeChild(os.Stdin, os.Stdout) // it fails only when the server has ended
 }
 
 // setForKernel sets an attribute of this process. Only Linux has them, and nothing depends

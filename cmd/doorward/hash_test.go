@@ -32,8 +32,8 @@ func childrenOf(t *testing.T, pid int) (all []int) {
 	return all
 }
 
-// checkIsolated: the process has a name of its own, nothing of the server's environment,
-// and of its descriptors only the pipes and the log.
+// checkIsolated checks that the process has a name of its own, nothing of the server's
+// environment, and none of the server's sockets and files in dir.
 func checkIsolated(t *testing.T, pid int, dir string) {
 	t.Helper()
 	read := func(name string) string {
@@ -93,7 +93,7 @@ func TestHashProcess(t *testing.T) {
 	signal(processes[0], syscall.SIGKILL)
 	body := map[string]string{"email": "owner@acme.example", "password": password}
 	if status, answer, err := s.ask("", http.MethodPost, "/api/v2/auth/login", body); err != nil || status != http.StatusServiceUnavailable {
-		t.Errorf("a login in the dead process: %d %s, %v, want 503", status, answer, err)
+		t.Errorf("a login while the process is dead: %d %s, %v, want 503", status, answer, err)
 	}
 	if s.login("owner@acme.example") == "" {
 		t.Error("no login after that")

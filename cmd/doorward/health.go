@@ -76,7 +76,8 @@ func askLoopback(ctx context.Context, address string) (*http.Response, error) {
 	return res, nil
 }
 
-// dialLoopback doesn't resolve localhost: a container image may have no /etc/hosts.
+// dialLoopback dials 127.0.0.1, then ::1, for localhost: a container image may have no
+// /etc/hosts.
 func dialLoopback(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
 	host, port, err := net.SplitHostPort(address)

@@ -59,7 +59,7 @@ or split the file.`,
 	return requireFlags(cmd, "tenant")
 }
 
-// readList reads and checks the file; it needs no database.
+// readList reads and checks the file with this name, or stdin for "-".
 func readList(stdin io.Reader, name, format string) (roster.List, error) {
 	f, err := formatOf(name, format)
 	if err != nil {
@@ -116,7 +116,7 @@ func printListFaults(w io.Writer, file string, err error) error {
 	return fmt.Errorf("nobody was imported: %w", err)
 }
 
-// maxNotes is how many people who keep their password are named.
+// maxNotes is how many people who keep their password are listed.
 const maxNotes = 100
 
 func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {

@@ -35,7 +35,7 @@ func killWithFullInbox(t *testing.T, dsn string, rounds int) {
 		s.start("--trusted-proxies", "127.0.0.0/8,::1/128")
 		s.killUnderLoad()
 	}
-	s.start("--clock-offset", "3m") // so that each minute is over
+	s.start("--clock-offset", "3m") // so that the minute of each refusal is over
 	s.waitUntil("the inbox is empty", func() bool { return s.count(`SELECT count(*) FROM inbox`) == 0 })
 	s.compare()
 	s.shutDown()
@@ -43,7 +43,7 @@ func killWithFullInbox(t *testing.T, dsn string, rounds int) {
 	t.Logf("of %d refusals %d were answered, of %d resets %d", s.refusals.sent.Load(), s.refusals.answered.Load(), s.resets.sent.Load(), s.resets.answered.Load())
 }
 
-// anonymousClients each use their own network, so that each leaves a row.
+// anonymousClients send each request from another network, so that each leaves a row.
 type anonymousClients struct {
 	*testServer
 	networks         atomic.Int64
@@ -90,7 +90,7 @@ func (s *anonymousClients) send(count *requests, want int, path string, body map
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&255, n&255))
 	count.sent.Add(1)
-	res, err := shortTimeout.Do(req)
+	res, err := httpClient.Do(req)
 	if err != nil {
 		return // killed
 	}

@@ -93,7 +93,7 @@ type repeatingClients struct {
 	answered   int
 	unanswered []string // names of requests
 
-	replayed, done int
+	replayed, done int           // repeated requests: answered from the record, or carried out
 	longest        time.Duration // from a kill to the last 409 idempotency_in_progress
 }
 
@@ -124,7 +124,7 @@ func (r *repeatingClients) send(name string) (*http.Response, []byte, error) {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Cookie", "JSESSIONID="+r.owner)
 	req.Header.Set("Idempotency-Key", name)
-	res, err := shortTimeout.Do(req)
+	res, err := httpClient.Do(req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,8 +219,8 @@ func isFirstCreated(answer []byte) bool {
 	return json.Unmarshal(answer, &bulk) == nil && len(bulk.Items) == 2 && bulk.Items[0].Status == http.StatusCreated
 }
 
-// markLife is how long after a crash the mark of its attempt may still refuse a repetition
-// with 409 idempotency_in_progress.
+// markLife is how long after a kill the mark of an interrupted attempt may still refuse a
+// repetition with 409 idempotency_in_progress.
 const markLife = 5 * time.Second
 
 func (r *repeatingClients) sendUntilDone(name string) (res *http.Response, answer []byte) {

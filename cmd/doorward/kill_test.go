@@ -45,24 +45,24 @@ func TestKilledOnPostgres(t *testing.T) { killRepeatedly(t, pgtest.DSN(t), 5) }
 // killRepeatedly kills the server in each round, in every fifth only after a logout.
 func killRepeatedly(t *testing.T, dsn string, rounds int) {
 	t.Parallel()
-	v := newTestServer(t, program, dsn)
+	s := newTestServer(t, program, dsn)
 	var all acknowledged
 	for round := range rounds {
-		v.start()
-		v.checkConsistent()
-		before := v.acked
-		v.acked = &acknowledged{}
-		v.checkKept(before)
-		v.killUnderLoad(round%5 == 2) // then it is killed
-		all.add(v.acked)
+		s.start()
+		s.checkConsistent()
+		before := s.acked
+		s.acked = &acknowledged{}
+		s.checkKept(before)
+		s.killUnderLoad(round%5 == 2)
+		all.add(s.acked)
 	}
-	v.start()
-	v.checkKept(&all)
-	v.shutDown()
-	v.checkConsistent()
-	v.start("--clock-offset", "3m") // expires the mail attempts that the kills interrupted
-	v.checkDelivered(all.invited)
-	v.shutDown()
+	s.start()
+	s.checkKept(&all)
+	s.shutDown()
+	s.checkConsistent()
+	s.start("--clock-offset", "3m") // expires the mail attempts that the kills interrupted
+	s.checkDelivered(all.invited)
+	s.shutDown()
 	t.Logf("acknowledged in %d rounds: %d invitations, %d registrations, %d logins, %d logouts",
 		rounds, len(all.invited), len(all.registered), len(all.open)+len(all.closed), len(all.closed))
 }
@@ -111,22 +111,22 @@ const password = "four quiet green llamas"
 
 // newTestServer creates the tenant Acme and its OWNER, and leaves the server killed.
 func newTestServer(t *testing.T, program, dsn string) *testServer {
-	v := &testServer{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.On("localhost"), acked: &acknowledged{}}
-	create := v.serverCommand("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
+	s := &testServer{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.On("localhost"), acked: &acknowledged{}}
+	create := s.serverCommand("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
 	out, err := create.Output()
 	if err != nil {
-		t.Fatalf("tenant create: %v\n%s", err, v.log)
+		t.Fatalf("tenant create: %v\n%s", err, s.log)
 	}
 	_, token, _ := strings.Cut(strings.TrimSpace(string(out)), "#token=")
-	v.start()
-	if !v.register("owner@acme.example", token) {
+	s.start()
+	if !s.register("owner@acme.example", token) {
 		t.Fatal("no OWNER")
 	}
-	if v.owner = v.login("owner@acme.example"); v.owner == "" {
+	if s.owner = s.login("owner@acme.example"); s.owner == "" {
 		t.Fatal("the OWNER can't log in")
 	}
-	v.kill()
-	return v
+	s.kill()
+	return s
 }
 
 func (s *testServer) serverCommand(args ...string) *exec.Cmd {
@@ -168,7 +168,7 @@ func (s *testServer) shutDown() {
 	}
 }
 
-var shortTimeout = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+var httpClient = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 
 // ask sends a request with a JSON body. An error means that the server has died.
 func (s *testServer) ask(session, method, path string, body any) (int, []byte, error) {
@@ -184,7 +184,7 @@ func (s *testServer) ask(session, method, path string, body any) (int, []byte, e
 	if session != "" {
 		req.Header.Set("Cookie", "JSESSIONID="+session)
 	}
-	res, err := shortTimeout.Do(req)
+	res, err := httpClient.Do(req)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -214,7 +214,7 @@ func (s *testServer) register(email, token string) bool {
 	return ok
 }
 
-// login returns the token of the session, or none.
+// login returns the token of the session; none if the server has died or answers 503.
 func (s *testServer) login(email string) string {
 	s.Helper()
 	body, ok := s.post(http.StatusOK, "", "login", map[string]string{"email": email, "password": password})
@@ -265,8 +265,8 @@ func (s *testServer) waitWithin(limit time.Duration, what string, isDone func() 
 	}
 }
 
-// runPerson runs one person's operations; false means that the server has died. The
-// logout runs in the background, since it may wait for a lease.
+// runPerson runs one person's operations; false means that the server has died or answered
+// 503. The logout runs in the background, since it may wait for a lease.
 func (s *testServer) runPerson(alive context.Context, people *sync.WaitGroup, email string) bool {
 	if !s.invite(email) {
 		return false
@@ -295,7 +295,8 @@ func (s *testServer) runPerson(alive context.Context, people *sync.WaitGroup, em
 // codeLine matches the code in a mail, alone on its line.
 var codeLine = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)
 
-// awaitCode returns the code that was mailed to the address, or none.
+// awaitCode waits for the code that is mailed to the address; it returns none once alive
+// has ended.
 func (s *testServer) awaitCode(alive context.Context, email string) string {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -38,19 +38,19 @@ func killWithWebhooks(t *testing.T, dsn string) {
 	if *full {
 		rounds = 15
 	}
-	v, to := newTestServer(t, program, dsn), newHookReceiver(t)
-	key := v.masterKeyFlag()
-	v.start(key...)
-	v.createWebhook(to)
+	s, to := newTestServer(t, program, dsn), newHookReceiver(t)
+	key := s.masterKeyFlag()
+	s.start(key...)
+	s.createWebhook(to)
 	for n := range rounds {
-		v.inviteUntilKilled(fmt.Sprint("round", n))
-		v.start(key...)
+		s.inviteUntilKilled(fmt.Sprint("round", n))
+		s.start(key...)
 	}
-	held := v.killWhileHeld(to)
-	v.start(append(key, "--clock-offset", "3m")...) // expires the claims of the killed servers
-	v.waitUntil("all are delivered", func() bool { return v.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
-	events := v.ids(`SELECT id FROM events WHERE action = 'user.invite' AND outcome = 'done' AND id IN (SELECT event_id FROM webhook_deliveries)`)
-	if n := v.count(`SELECT count(*) FROM invitations WHERE role = 'USER'`); n != len(events) {
+	held := s.killWhileHeld(to)
+	s.start(append(key, "--clock-offset", "3m")...) // expires the claims of the killed servers
+	s.waitUntil("all are delivered", func() bool { return s.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
+	events := s.ids(`SELECT id FROM events WHERE action = 'user.invite' AND outcome = 'done' AND id IN (SELECT event_id FROM webhook_deliveries)`)
+	if n := s.count(`SELECT count(*) FROM invitations WHERE role = 'USER'`); n != len(events) {
 		t.Errorf("there are %d invitations and %d events with a delivery", n, len(events))
 	}
 	repeated := to.checkAgainst(t, events)
@@ -59,8 +59,8 @@ func killWithWebhooks(t *testing.T, dsn string) {
 			t.Errorf("%s was not answered when the server died, and was not sent again", id)
 		}
 	}
-	v.shutDown()
-	v.checkConsistent()
+	s.shutDown()
+	s.checkConsistent()
 	t.Logf("%d kills: %d events, all delivered, %d of them more than once; %d were waiting for their answer at a kill", rounds+1, len(events), repeated, len(held))
 }
 
@@ -71,32 +71,32 @@ func TestWebhooksOfThreeNodes(t *testing.T) {
 		t.Skip("app/webhook has the short forms: TestNodesShare, TestTakenOver")
 	}
 	t.Parallel()
-	v, to := newTestServer(t, program, pgtest.DSN(t)), newHookReceiver(t)
-	key := v.masterKeyFlag()
-	nodes := []*testServer{v}
+	s, to := newTestServer(t, program, pgtest.DSN(t)), newHookReceiver(t)
+	key := s.masterKeyFlag()
+	nodes := []*testServer{s}
 	for range 2 {
-		other := *v
+		other := *s
 		other.addr = freeport.On("localhost")
 		nodes = append(nodes, &other)
 	}
 	for _, n := range nodes {
 		n.start(key...)
 	}
-	v.createWebhook(to)
+	s.createWebhook(to)
 	to.pause.Store(int64(100 * time.Millisecond))
 	for n := range 200 {
-		v.mustInvite(fmt.Sprintf("shared%d@x.example", n))
+		s.mustInvite(fmt.Sprintf("shared%d@x.example", n))
 	}
-	v.waitUntil("all are delivered", func() bool { return v.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
+	s.waitUntil("all are delivered", func() bool { return s.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
 	for i, n := range nodes {
-		if n.delivered() == 0 {
+		if n.deliveredCount() == 0 {
 			t.Errorf("node %d has delivered nothing", i)
 		}
 	}
-	held := v.killWhileHeld(to)
+	held := s.killWhileHeld(to)
 	began := time.Now()
-	v.waitWithin(3*waitTimeout, "the others have taken over", func() bool { return v.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
-	events := v.ids(`SELECT event_id FROM webhook_deliveries`)
+	s.waitWithin(3*waitTimeout, "the others have taken over", func() bool { return s.count(`SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`) == 0 })
+	events := s.ids(`SELECT event_id FROM webhook_deliveries`)
 	repeated := to.checkAgainst(t, events)
 	t.Logf("%d events; after a kill with %d unanswered the other nodes had delivered all after %v; %d were sent again", len(events), len(held), time.Since(began).Round(time.Second), repeated)
 }
@@ -106,9 +106,9 @@ type hookReceiver struct {
 	*httptest.Server
 	mu       sync.Mutex
 	received map[string]int
-	holding  chan struct{} // nil: it answers
-	held     map[string]bool
-	pause    atomic.Int64 // before each answer, in nanoseconds
+	holding  chan struct{}   // nil: it answers
+	held     map[string]bool // ids of messages whose answers were kept back
+	pause    atomic.Int64    // before each answer, in nanoseconds
 }
 
 func newHookReceiver(t *testing.T) *hookReceiver {
@@ -195,8 +195,8 @@ func (s *testServer) masterKeyFlag() []string {
 	return []string{"--master-key-file=" + file}
 }
 
-// createWebhook makes a webhook that gets the events of invitations, and tests it, so that it
-// counts as a quick one.
+// createWebhook makes a webhook that gets the events of invitations. It sends it a test, so that
+// the endpoint no longer counts as new.
 func (s *testServer) createWebhook(to *hookReceiver) {
 	s.Helper()
 	status, answer, err := s.ask(s.owner, http.MethodPost, "/api/v2/webhooks", map[string]any{"url": to.URL, "events": []string{"user.invite"}})
@@ -237,8 +237,8 @@ func (s *testServer) inviteUntilKilled(name string) {
 	all.Wait()
 }
 
-// killWhileHeld kills the server while messages wait for their answers and others for their
-// sending. It returns the ids of those that were sent.
+// killWhileHeld kills the server while some messages wait for their answers and others are not
+// sent yet. It returns the ids of those that wait for their answers.
 func (s *testServer) killWhileHeld(to *hookReceiver) map[string]bool {
 	s.Helper()
 	release := to.hold()
@@ -277,8 +277,8 @@ func (s *testServer) ids(query string) (all []string) {
 
 var deliveredMetric = regexp.MustCompile(`(?m)^doorward_webhook_attempts_total\{[^}]*delivered[^}]*\} ([0-9.e+]+)`)
 
-// delivered is how many messages this node has delivered.
-func (s *testServer) delivered() float64 {
+// deliveredCount returns how many messages this node has delivered.
+func (s *testServer) deliveredCount() float64 {
 	s.Helper()
 	_, text, err := s.ask("", http.MethodGet, "/metrics", nil)
 	if err != nil {

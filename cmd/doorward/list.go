@@ -23,11 +23,11 @@ type listing[T any] struct {
 	object func(T) any
 }
 
-func (l *listing[T]) flag(cmd *cobra.Command) {
+func (l *listing[T]) addJSONFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print one JSON object per line, with the names of the API")
 }
 
-// command makes cmd list what the function all returns.
+// command completes cmd, which then lists what the function all returns.
 func (l *listing[T]) command(cmd *cobra.Command, all func(context.Context, *node.Node) ([]T, error)) *cobra.Command {
 	cmd.Args = noArgs
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
@@ -37,7 +37,7 @@ func (l *listing[T]) command(cmd *cobra.Command, all func(context.Context, *node
 		}
 		return l.print(cmd.OutOrStdout(), found)
 	})
-	l.flag(cmd)
+	l.addJSONFlag(cmd)
 	return cmd
 }
 

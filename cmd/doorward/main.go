@@ -87,7 +87,8 @@ unreachable or its schema incompatible.`,
 	return root
 }
 
-// finish gives the commands that cobra adds examples, and no completion of file names.
+// finish gives the commands that cobra adds examples and checks of their arguments. It turns
+// the completion of file names off for all commands that don't ask for it.
 func finish(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.InitDefaultHelpCmd()
@@ -105,7 +106,7 @@ func finish(root *cobra.Command) {
 		}
 	}
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		completion.Args, completion.RunE = noArgs, showHelp // without RunE, cobra answers an unknown shell with help and 0
+		completion.Args, completion.RunE = noArgs, showHelp // without RunE, cobra answers an unknown shell with help and exit code 0
 		for _, shell := range completion.Commands() {
 			shell.Args = noArgs
 		}

@@ -99,7 +99,7 @@ func rotateError(err error, sealed int) error {
 	return err
 }
 
-// warnKeyMissing warns that a copied database needs a master key that isn't there.
+// warnKeyMissing warns if a copied database needs a master key whose file isn't there.
 func warnKeyMissing(warn io.Writer, cfg node.Config, fit masterkey.Fit) {
 	if fit.Needed == "" || fit.Here != "" {
 		return

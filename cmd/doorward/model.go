@@ -120,7 +120,7 @@ If policies of tenants name what the model takes away, nothing is applied withou
 		}
 		printChanges(cmd.OutOrStdout(), applied.Changes)
 		printParts(cmd.OutOrStdout(), applied.Parts)
-		printOff(cmd.OutOrStdout(), applied.Off)
+		printPoliciesOff(cmd.OutOrStdout(), applied.Off)
 		fmt.Fprintf(cmd.OutOrStdout(), "Version %d holds on every node.\n", applied.Model.Version)
 		return nil
 	})
@@ -128,7 +128,7 @@ If policies of tenants name what the model takes away, nothing is applied withou
 	return cmd
 }
 
-func printOff(w io.Writer, all []model.BrokenPolicy) {
+func printPoliciesOff(w io.Writer, all []model.BrokenPolicy) {
 	for _, p := range all {
 		fmt.Fprintf(w, "policy %q of %s: off, it names what the model takes away\n", p.ID, p.TenantID)
 	}
@@ -138,8 +138,8 @@ func applyModel(ctx context.Context, n *node.Node, text string, force bool) (mod
 	return n.App.Models.Apply(ctx, doorward.OperatorAtTerminal(), text, nil, force)
 }
 
-// readModel returns the text of a file, or of standard input. Of one that is too large
-// it returns only so much that it is refused.
+// readModel returns the text of a file, or of stdin for "-". Of a text that is too large it
+// returns one byte too many, so that the text is refused.
 func readModel(stdin io.Reader, name string) (string, error) {
 	from := stdin
 	if name != "-" {
@@ -176,7 +176,7 @@ func printPlan(w io.Writer, p model.Plan) {
 	printParts(w, p.Parts)
 	printHolders(w, "role", p.Roles)
 	printHolders(w, "API key", p.Keys)
-	printOff(w, p.Off)
+	printPoliciesOff(w, p.Off)
 }
 
 func printChanges(w io.Writer, changes []modelfile.Change) {

@@ -38,12 +38,12 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 			if store.SamePlace(from, to) {
 				return usageError("--from and --to are the same database.")
 			}
-			s.cfg.Database = to
+			s.cfg.Database = to // in place of the default
 			cfg, err := s.read(cmd)
 			if err != nil {
 				return err
 			}
-			cfg.Database = to
+			cfg.Database = to // also if the environment or the file sets another one
 			moved, tampered, fit, err := node.Move(cmd.Context(), cfg, from, force, printProgress(cmd.ErrOrStderr()))
 			if err != nil {
 				return moveError(err)

@@ -31,7 +31,7 @@ func TestOperationsPage(t *testing.T) {
 	}
 }
 
-// ownGroup is a group to which the current user may give files.
+// ownGroup returns a group to which the current user may give files.
 func ownGroup(t *testing.T) string {
 	t.Helper()
 	name, err := exec.Command("id", "-gn").Output()

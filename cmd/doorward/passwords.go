@@ -78,8 +78,8 @@ func buildFilter(ctx context.Context, out io.Writer, list, output string, falseP
 	return nil
 }
 
-// checkFiles keeps a filter from being read as a list, and anything else from being
-// replaced by one.
+// checkFiles refuses a list that is a filter or isn't a regular file, and an output that
+// would replace something other than a filter.
 func checkFiles(list, output string) error {
 	switch info, err := os.Stat(list); {
 	case err != nil:

@@ -60,7 +60,7 @@ func (s *settings) origin(f *pflag.Flag) string {
 	if !f.Changed {
 		return "default"
 	}
-	return s.from.name(f.Name)
+	return s.from.place(f.Name)
 }
 
 // asYAML returns the value as YAML on one line.
@@ -111,8 +111,8 @@ var (
 	passwordInQuery = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|%)[^=&]*)=[^&]*`)
 )
 
-// mask hides the passwords in a setting. A setting that may hold a password and can't be
-// parsed is hidden entirely. URLs in all other settings are searched for passwords, too.
+// mask hides the passwords of URLs in any setting, and the value of a header. A setting that
+// may hold a password and can't be parsed is hidden entirely.
 func mask(name, value string) string {
 	switch name {
 	case "database":

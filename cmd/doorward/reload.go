@@ -19,9 +19,9 @@ import (
 type reloader struct {
 	started *settings
 	typed   *pflag.FlagSet    // the flags of the command
-	inForce map[string]string // values by name; of settings that need a restart, those of the start
+	inForce map[string]string // describeState by name; of settings that need a restart, that of the start
 	hangups chan os.Signal
-	// onTerminal: SIGHUP may mean that the terminal was closed. It can't without one, or
+	// onTerminal: SIGHUP may mean that the terminal was closed. False without a terminal, and
 	// under nohup.
 	onTerminal bool
 }
@@ -45,7 +45,8 @@ func hasTerminal() bool {
 	return tty.Close() == nil
 }
 
-// run follows SIGHUP until ctx ends. stop ends the server when its terminal was closed.
+// run reloads the settings on each SIGHUP, until ctx ends. If the server's terminal was
+// closed, it calls stop instead, which ends the server.
 func (r *reloader) run(ctx context.Context, n *node.Node, cfg node.Config, stop func()) {
 	for {
 		select {
@@ -125,8 +126,8 @@ func (r *reloader) remember() {
 // fromFiles are the settings that name a file whose content may have changed.
 var fromFiles = []string{"brand-logo", "password-list"}
 
-// describeState is the value of a setting, with the state of the file that it names. It may
-// hold a password and is only compared.
+// describeState returns the value of a setting, with the size and time of the file that it
+// names. It may hold a password and is only compared.
 func describeState(d node.Setting) string {
 	value := d.Value.String()
 	if !slices.Contains(fromFiles, d.Name) || value == "" {

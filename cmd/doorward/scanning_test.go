@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// TestScanningPage: the rules of docs/secret-scanning.md find each key in each place, and
-// nothing else.
+// TestScanningPage: the rule for gitleaks in docs/secret-scanning.md finds each key in each
+// place, and nothing else.
 func TestScanningPage(t *testing.T) {
 	t.Parallel()
 	page := read(t, "docs/secret-scanning.md")

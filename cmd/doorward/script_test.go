@@ -35,7 +35,7 @@ import (
 //	                               -any sends "If-Match: *"
 //	sees METHOD PATH REGEXP        asks until the answer matches
 //	mail ADDRESS                   waits for a mail to the address in mail/, prints it
-//	outdate                        makes the database's schema newer than the program's
+//	newer-schema                   makes the database's schema newer than the program's
 //	tamper SQL...                  runs statements on the database
 //	private FILE                   fails unless only the owner can read it
 //	capture NAME REGEXP            sets a variable to the first group in stdout
@@ -50,12 +50,12 @@ func TestMain(m *testing.M) {
 var full = flag.Bool("full", false, "long runs at full length")
 
 // program is the doorward that the tests run, first on $PATH. Under the race detector a
-// command takes four times as long, so it is built without. instrumented is the folder
-// of this test's binary under the name doorward.
+// command takes four times as long, so it is built without. instrumented is the folder that
+// has this test's binary under the name doorward.
 var program, instrumented string
 
 // diskFolder names the folder on the small disk, in the process that has one (see
-// disk_test.go). That process runs itself, since its speed doesn't matter.
+// disk_test.go). There the program is this test's binary, even under the race detector.
 const diskFolder = "DOORWARD_TEST_DISK"
 
 type suite struct{ m *testing.M }
@@ -95,8 +95,8 @@ func prepare() (folder string, err error) {
 
 // onBoth are the scripts that run on PostgreSQL, too: those with several servers on one
 // database, and with work that goes on while a server answers. If this binary runs under
-// the race detector, so does the program there. What a single
-// command does on PostgreSQL is tested by the contract of package store.
+// the race detector, so does the program there. What a single command does on PostgreSQL is
+// tested by the contract of package store.
 var onBoth = []string{"serve", "agreement", "masterkey", "schema", "signing"}
 
 func TestSessions(t *testing.T) {
@@ -124,7 +124,7 @@ func TestSessionsBetweenDatabases(t *testing.T) {
 	runScripts(t, testscript.Params{Dir: "testdata/both"}, "sqlite:doorward.db", "OTHER", pgtest.DSN(t))
 }
 
-// runScripts runs scripts with the variables set, given as names and values in turn.
+// runScripts runs scripts with the variables set, given as names and values alternately.
 func runScripts(t *testing.T, p testscript.Params, database string, variables ...string) {
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(env *testscript.Env) error {
@@ -139,7 +139,7 @@ func runScripts(t *testing.T, p testscript.Params, database string, variables ..
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
-		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "outdate": outdate, "tamper": tamper, "private": private, "capture": capture,
+		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "newer-schema": newerSchema, "tamper": tamper, "private": private, "capture": capture,
 	}
 	testscript.Run(t, p)
 }
@@ -271,8 +271,8 @@ func tamper(ts *testscript.TestScript, _ bool, statements []string) {
 	}
 }
 
-// outdate makes the database look as if a later version had migrated it.
-func outdate(ts *testscript.TestScript, _ bool, _ []string) {
+// newerSchema makes the database look as if a later version had migrated it.
+func newerSchema(ts *testscript.TestScript, _ bool, _ []string) {
 	db, err := openSQL(ts.Getenv("DATABASE"), ts.MkAbs("."))
 	ts.Check(err)
 	defer db.Close()

@@ -71,8 +71,8 @@ func TestNoSettingIsNamedAsAnothersFile(t *testing.T) {
 	}
 }
 
-// settingsWithSecrets returns the settings whose help shows a password, or mentions a secret that
-// is no file or number.
+// settingsWithSecrets returns the settings whose help shows a password, or mentions a secret,
+// token, credential or header, except those that name a file or folder.
 func settingsWithSecrets() (names []string) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(settings).register(f)

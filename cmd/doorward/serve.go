@@ -50,7 +50,7 @@ changed. If anything is wrong with the new ones, all of the earlier ones stay.`,
 // warning is about settings that are valid and probably a mistake.
 type warning struct {
 	text        string
-	name, value string // of a setting, for the log; may be empty
+	name, value string // of the setting, for the log; may be empty
 }
 
 func warn(s *settings, cfg node.Config) {
@@ -73,8 +73,8 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	if s.raw.ACMEDir == "" && (s.raw.ACMEEmail != "" || s.raw.ACMEURL != tlscert.LetsEncrypt) {
 		all = append(all, warning{text: "acme-email and acme-url do nothing without acme-dir; set --acme-dir to order a certificate"})
 	}
-	if anybody, ok := trustsEverybody(cfg.Proxies); ok {
-		all = append(all, warning{"trusted-proxies match every address, so any client can claim any address and evade limits and falsify the audit trail; name only the proxies", "trustedProxies", anybody.String()})
+	if network, ok := findUniversalNetwork(cfg.Proxies); ok {
+		all = append(all, warning{"trusted-proxies match every address, so any client can claim any address and evade limits and falsify the audit trail; name only the proxies", "trustedProxies", network.String()})
 	}
 	if s.raw.TraceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
 		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.raw.TraceOTLP})

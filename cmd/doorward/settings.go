@@ -37,9 +37,9 @@ type settings struct {
 	cfg  node.Config
 	raw  node.RawConfig
 	from origins
-	// asNode: a --config or a Strict setting was given, so the settings are those of
-	// a node, not only what a command needs to reach the database.
-	asNode bool
+	// hasNodeSettings: a --config or a Strict setting was given, so the settings are those
+	// of a node, not only what a command needs to reach the database.
+	hasNodeSettings bool
 	// level is that of the log, which SIGHUP may change.
 	level slog.LevelVar
 }
@@ -121,7 +121,7 @@ func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
 		return cfg, err
 	}
 	for _, d := range s.list() {
-		s.asNode = s.asNode || (d.Name == "config" || d.Strict) && cmd.Flags().Changed(d.Name) // by flag, variable or file
+		s.hasNodeSettings = s.hasNodeSettings || (d.Name == "config" || d.Strict) && cmd.Flags().Changed(d.Name) // by flag, variable or file
 	}
 	return s.nodeConfig()
 }
@@ -135,13 +135,13 @@ func (s *settings) readToServe(cmd *cobra.Command) (node.Config, error) {
 		err = s.loadTLS(cfg.TLS)
 	}
 	if err == nil {
-		err = s.checkMasterKey(cfg)
+		err = s.checkKeyFile(cfg)
 	}
 	return cfg, err
 }
 
-// checkMasterKey reads the key without the database.
-func (s *settings) checkMasterKey(cfg node.Config) error {
+// checkKeyFile reads the master key, which assertions need, without the database.
+func (s *settings) checkKeyFile(cfg node.Config) error {
 	if _, err := cfg.KeyFile().Read(); err != nil {
 		return s.refuse("master-key-file", "%s", plain(err))
 	}
@@ -172,18 +172,18 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	if err := s.openLog(&cfg); err != nil {
 		return cfg, err
 	}
-	if err := runChecks(&cfg, s.checkDatabase, s.checkAddresses, s.readBaseURL); err != nil { // the other checks depend on these
+	if err := runChecks(&cfg, s.checkDSN, s.checkAddresses, s.readBaseURL); err != nil { // the other checks depend on these
 		return cfg, err
 	}
 	type checks = []func(*node.Config) error
 	return cfg, runChecks(&cfg, slices.Concat(
-		checks{s.openTLS, s.checkClock, s.readProxies, s.readPlaces, s.checkCookie, s.checkSessions},
+		checks{s.openTLS, s.checkClockOffset, s.readProxies, s.readPlaces, s.checkCookie, s.checkSessions},
 		s.boundChecks(),
-		checks{s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
+		checks{s.checkPasswords, s.readPasswordList, s.openMail, s.readBrand, s.readTrace, s.readAudiences, s.readWebhooks},
 	)...)
 }
 
-// boundChecks returns a check of each setting's bounds.
+// boundChecks returns for each setting a check of its bounds.
 func (s *settings) boundChecks() (checks []func(*node.Config) error) {
 	for _, d := range s.list() {
 		checks = append(checks, func(*node.Config) error {
@@ -214,11 +214,11 @@ func runChecks(cfg *node.Config, steps ...func(*node.Config) error) error {
 // refuse returns an error about a setting, named by the place it came from. It
 // does not quote the value: refuseValue does, for settings that cannot hold a secret.
 func (s *settings) refuse(name, format string, args ...any) error {
-	return badConfig("%s: %s", s.from.name(name), fmt.Sprintf(format, args...))
+	return badConfig("%s: %s", s.from.place(name), fmt.Sprintf(format, args...))
 }
 
 func (s *settings) refuseValue(name, value, format string, args ...any) error {
-	return badConfig("%s %q: %s", s.from.name(name), value, fmt.Sprintf(format, args...))
+	return badConfig("%s %q: %s", s.from.place(name), value, fmt.Sprintf(format, args...))
 }
 
 func (s *settings) openLog(cfg *node.Config) error {
@@ -250,8 +250,8 @@ func logFormatFor(f *os.File) string {
 	return "json"
 }
 
-// checkDatabase must not repeat the value: it may hold a password anywhere.
-func (s *settings) checkDatabase(*node.Config) error {
+// checkDSN must not repeat the value: it may hold a password anywhere.
+func (s *settings) checkDSN(*node.Config) error {
 	if err := store.CheckDSN(s.cfg.Database); err != nil {
 		return s.refuse("database", "%s.", plain(err))
 	}
@@ -272,7 +272,7 @@ func (s *settings) checkAddresses(*node.Config) error {
 		}
 	}
 	if s.cfg.AdminListen == s.cfg.Listen && !strings.HasSuffix(s.cfg.Listen, ":0") {
-		return badConfig("%s and %s are the same address. Leave --admin-listen out to serve both there.", s.from.name("admin-listen"), s.from.name("listen"))
+		return badConfig("%s and %s are the same address. Leave --admin-listen out to serve both there.", s.from.place("admin-listen"), s.from.place("listen"))
 	}
 	return nil
 }
@@ -298,8 +298,8 @@ func insecurePublicURL(u *url.URL) bool {
 	return u != nil && u.Scheme == "http" && !front.IsLoopback(u.Hostname())
 }
 
-// checkClock refuses a moved clock on anything but a test installation.
-func (s *settings) checkClock(cfg *node.Config) error {
+// checkClockOffset refuses a moved clock on anything but a test installation.
+func (s *settings) checkClockOffset(cfg *node.Config) error {
 	host, _, _ := net.SplitHostPort(s.cfg.Listen)
 	if cfg.BaseURL != nil {
 		host = cfg.BaseURL.Hostname()
@@ -340,9 +340,9 @@ func (s *settings) readWebhooks(cfg *node.Config) error {
 	return nil
 }
 
-// trustsEverybody returns the network that has every IPv4 or every IPv6 address, if one
-// of the proxies is.
-func trustsEverybody(proxies []netip.Prefix) (netip.Prefix, bool) {
+// findUniversalNetwork returns the first network that has every IPv4 or every IPv6 address;
+// false if none has.
+func findUniversalNetwork(proxies []netip.Prefix) (netip.Prefix, bool) {
 	i := slices.IndexFunc(proxies, func(p netip.Prefix) bool { return p.Bits() == 0 })
 	if i < 0 {
 		return netip.Prefix{}, false
@@ -358,8 +358,9 @@ func (s *settings) readPlaces(cfg *node.Config) error {
 	return s.readHome(cfg)
 }
 
-// readReturns refuses plain http for other machines: anybody on the network path could
-// impersonate the site that people are sent to after signing in.
+// readReturns refuses plain http for other machines, unless Doorward has plain http as well:
+// anybody on the network path could impersonate the site that people are sent to after
+// signing in.
 func (s *settings) readReturns(cfg *node.Config) error {
 	secure := cfg.PublicURL().Scheme == "https"
 	for _, text := range s.raw.ReturnTo {
@@ -401,7 +402,7 @@ func (s *settings) checkCookie(cfg *node.Config) error {
 func (s *settings) checkSessions(cfg *node.Config) error {
 	if limits := cfg.Sessions; limits.Absolute >= time.Second && limits.Idle > limits.Absolute {
 		return badConfig("%s is %s, longer than the %s of %s, so it would never count. Make it shorter.",
-			s.from.name("session-idle"), short(limits.Idle), short(limits.Absolute), s.from.name("session-absolute"))
+			s.from.place("session-idle"), short(limits.Idle), short(limits.Absolute), s.from.place("session-absolute"))
 	}
 	return nil
 }
@@ -419,7 +420,7 @@ func short(d time.Duration) string {
 
 func (s *settings) checkPasswords(cfg *node.Config) error {
 	if err := cfg.Hash.Check(); err != nil {
-		return badConfig("%s, %s: %s.", s.from.name("password-memory-kib"), s.from.name("password-time"), plain(err))
+		return badConfig("%s, %s: %s.", s.from.place("password-memory-kib"), s.from.place("password-time"), plain(err))
 	}
 	if hash := cfg.Hash; hash.MemoryKiB < argon.Default.MemoryKiB && uint64(hash.MemoryKiB)*uint64(hash.Time) < uint64(argon.Default.MemoryKiB)*uint64(argon.Default.Time) {
 		cfg.Log.Warn("password hashes are weaker than OWASP's minimum (m=19456, t=2)", "memoryKiB", hash.MemoryKiB, "time", hash.Time)
@@ -427,7 +428,7 @@ func (s *settings) checkPasswords(cfg *node.Config) error {
 	return nil
 }
 
-func (s *settings) readList(cfg *node.Config) error {
+func (s *settings) readPasswordList(cfg *node.Config) error {
 	if s.raw.PasswordList == "" {
 		return nil
 	}
@@ -446,7 +447,7 @@ func (s *settings) readList(cfg *node.Config) error {
 // quoting them.
 func (s *settings) openMail(cfg *node.Config) (err error) {
 	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, cfg.Log); err != nil {
-		named := strings.NewReplacer("mail destination", s.from.name("smtp"), "mail sender", s.from.name("mail-from"))
+		named := strings.NewReplacer("mail destination", s.from.place("smtp"), "mail sender", s.from.place("mail-from"))
 		return badConfig("%s.", named.Replace(err.Error()))
 	}
 	cfg.OperatorAddress, err = smtp.Address(s.raw.MailFrom)

@@ -96,7 +96,7 @@ func textOf(write func(io.Writer) error) string {
 	return out.String()
 }
 
-// logEnd is how much of the end of the log is kept, in bytes.
+// logEnd is how much of the end of the log is included, in bytes.
 const logEnd = 2 << 20
 
 func readLog(file string) (string, error) {
@@ -160,14 +160,14 @@ func copyMetrics(ctx context.Context, out io.Writer, cfg node.Config) error {
 // log that holds mails.
 var (
 	secretText = regexp.MustCompile(`dw[kso]_[0-9A-Za-z_-]{20,}|wh(?:sec|pk)_[0-9A-Za-z+/=]{20,}|\$(?:argon2|2[aby]\$|scrypt|pbkdf2)[^\s"]+|://[^/\s"@]*:[^\s"@]*@|(?i:#token=|\bbearer |\bbasic |\bcookie: *|\bpassword[=:] *)[^\s"\\]+|[0-9A-Za-z+/]{43}=`)
-	// longWord may be a token, a hash or a key, which have 43 characters or more. So may
-	// names of metrics, which stay.
+	// longWord may be a token, a hash or a key, which have 43 characters or more. scrub keeps
+	// names of metrics, which can be as long.
 	longWord    = regexp.MustCompile(`[0-9A-Za-z_-]{43,}`)
 	mailAddress = regexp.MustCompile(`[^\s"'<>=:,;()\[\]/\\]+(?:@|%40)[^\s"'<>=:,;()\[\]/\\]+`)
 	// clientAddress is of IPv4, or of IPv6: eight groups, or with "::". A time of day is
 	// neither.
 	clientAddress = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b|\b(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}\b|(?:\b[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4})*)?::[0-9a-fA-F:]*(?:[0-9]*\.[0-9]+\.[0-9]+\.[0-9]+)?(?:/[0-9]+)?`)
-	// mailInLog is the line in which the destination log: of mails shows one, with names.
+	// mailInLog is a line of the log that holds a mail, as --smtp log: writes it.
 	mailInLog = regexp.MustCompile(`(?m)^.*mail, for development only.*$`)
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestScrub: what could be secret or personal leaves no trace, wherever it begins and ends;
-// what helps to find a fault stays.
+// TestScrub: secrets and personal data are removed entirely, whatever is next to them; what
+// helps to find a fault stays.
 func TestScrub(t *testing.T) {
 	const token = "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc"
 	dashed := "-" + token[1:42] + "-"

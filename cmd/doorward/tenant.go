@@ -39,7 +39,8 @@ func setShown(cmd *cobra.Command, shown bool, flags ...string) {
 	}
 }
 
-// withoutMigration is for commands that refuse a schema that is not up to date.
+// withoutMigration returns settings for commands that refuse an outdated schema instead of
+// migrating it.
 func withoutMigration() *settings {
 	s := newSettings()
 	s.cfg.Migrate = false
@@ -86,7 +87,7 @@ servers.`,
 
 const mailSent = "The mail was sent."
 
-// A running server may have claimed the mail first and be sending it right now.
+// deliver polls, because a running server may have claimed the mail first and be sending it.
 const (
 	deliveryTimeout   = 10 * time.Second // for the mail server
 	deliveryPolls     = 20

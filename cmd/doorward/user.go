@@ -56,12 +56,12 @@ func userListCommand() *cobra.Command {
 	return cmd
 }
 
-// onMembership is a command about one person in one tenant.
+// onMembership makes a command that acts on one person's membership of a tenant.
 func onMembership(cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, u doorward.User) error) *cobra.Command {
 	var tenant string
 	cmd.Args = oneArg("EMAIL or user id")
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		u, err := findOne(cmd, n, args[0], tenant)
+		u, err := findMembership(cmd, n, args[0], tenant)
 		if err != nil {
 			return err
 		}
@@ -71,8 +71,9 @@ func onMembership(cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, 
 	return cmd
 }
 
-// findOne returns the only membership of an address or user id, or the one in the tenant.
-func findOne(cmd *cobra.Command, n *node.Node, who, tenant string) (doorward.User, error) {
+// findMembership returns the only membership of an address or user id, or the one in the
+// tenant. With several and no tenant, the error lists them.
+func findMembership(cmd *cobra.Command, n *node.Node, who, tenant string) (doorward.User, error) {
 	found, err := n.App.Users.Find(cmd.Context(), who, tenant)
 	if err != nil {
 		return doorward.User{}, err

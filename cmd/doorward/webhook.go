@@ -12,7 +12,6 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// webhookCommand manages the webhooks of the installation.
 func webhookCommand() *cobra.Command {
 	return group("webhook", "Manage the installation's webhooks, which get the events of all tenants", webhookCreateCommand(), webhookListCommand(),
 		webhookSwitchCommand("enable", "Let a webhook get events again", true), webhookSwitchCommand("disable", "Send a webhook nothing more, and drop what is pending", false),

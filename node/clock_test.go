@@ -214,9 +214,9 @@ func TestOneWrongClock(t *testing.T) {
 func TestOffsetOfALoneNode(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
 		acme := createAcme(t, dsn)
-		now := launch(t, dsn)
-		old := now.login(acme.Owner.Email)
-		now.kill() // its row stays, but must not count as another node
+		onTime := launch(t, dsn)
+		old := onTime.login(acme.Owner.Email)
+		onTime.kill() // its row stays, but must not count as another node
 
 		ahead := launch(t, dsn, "--clock-offset", "26h")
 		if a := ahead.ask("/readyz", ""); a.status != http.StatusOK {
@@ -243,11 +243,11 @@ func TestOffsetOfALoneNode(t *testing.T) {
 			t.Error(err)
 		}
 
-		now = launch(t, dsn)
+		onTime = launch(t, dsn)
 		var answer struct {
 			Session struct{ CreatedAt, LastSeenAt, ExpiresAt, IdleExpiresAt time.Time }
 		}
-		a := now.ask("/api/v2/auth/session", late)
+		a := onTime.ask("/api/v2/auth/session", late)
 		if err := json.Unmarshal(a.body, &answer); err != nil || a.status != http.StatusOK {
 			t.Fatalf("the session is answered with %d %s", a.status, a.body)
 		}
@@ -255,8 +255,8 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		if s.ExpiresAt.After(soon.Add(24*time.Hour)) || s.IdleExpiresAt.After(soon.Add(time.Hour)) || s.CreatedAt.After(soon) {
 			t.Errorf("a session from a clock that was ahead is %+v at %v", s, time.Now())
 		}
-		now.awaitLog("sessions with a time in the future were corrected", `"sessions":1`)
-		now.stop()
+		onTime.awaitLog("sessions with a time in the future were corrected", `"sessions":1`)
+		onTime.stop()
 	})
 }
 
@@ -342,7 +342,7 @@ func TestDatabaseClockJumps(t *testing.T) {
 				return a.status == http.StatusServiceUnavailable && p.ask("/readyz", "").status == http.StatusServiceUnavailable
 			})
 			if jump > 0 { // a node of the previous version trusts that clock, and would write these times
-				change(t, dsn, `UPDATE sessions SET created_at = created_at + $1`, jump)
+				execWithMicroseconds(t, dsn, `UPDATE sessions SET created_at = created_at + $1`, jump)
 			}
 			setClock(t, dsn, 0)
 			p.until(t, "it is ready again", func() bool { return p.ask("/readyz", "").status == http.StatusOK })
@@ -361,11 +361,11 @@ func TestDatabaseClockJumps(t *testing.T) {
 // setClock moves the database's clock for the running nodes.
 func setClock(t *testing.T, dsn string, by time.Duration) {
 	t.Helper()
-	change(t, dsn, `UPDATE shared_clock SET moved = $1`, by)
+	execWithMicroseconds(t, dsn, `UPDATE shared_clock SET moved = $1`, by)
 }
 
-// change executes a statement with a number of microseconds.
-func change(t *testing.T, dsn, query string, by time.Duration) {
+// execWithMicroseconds executes a statement whose parameter is a number of microseconds.
+func execWithMicroseconds(t *testing.T, dsn, query string, by time.Duration) {
 	t.Helper()
 	driver := "pgx"
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {

@@ -64,13 +64,13 @@ func (c *connLimits) client(at net.Addr) string {
 	return credential.Network(ip.String())
 }
 
-func (c *connLimiter) acquire(client string, most int) bool {
+func (c *connLimiter) acquire(client string, limit int) bool {
 	if client == "" {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[client] >= most {
+	if c.open[client] >= limit {
 		return false
 	}
 	c.open[client]++

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// openConns are the open connections of one listening address. It enforces those
-// of their deadlines that aren't soon (see deadline), and knows which wait for an answer.
+// openConns holds the open connections of one listening address. It enforces the deadlines
+// that aren't soon (see deadline), and knows which connections wait for an answer.
 type openConns struct {
 	start time.Time    // origin of the times here
 	swept atomic.Int64 // when the sweep last ran: cheaper than reading the clock
@@ -32,7 +32,7 @@ type openConn struct {
 	of          *openConns
 	read, write deadline
 	pending     atomic.Int64 // until when it waits for an answer, since start; see connState
-	firstBy     int64        // until when a drain waits for its first request, since start; 0 once it was idle
+	firstBy     int64        // until when a drain waits for its first request, since start; 0 after its first idle state
 	released    func()       // called once, by the first Close
 }
 
@@ -109,11 +109,12 @@ const (
 // browsers open some that they never use.
 const firstByteTimeout = time.Second
 
-// connState is the http.Server's ConnState.
+// connState is the http.Server's ConnState. It notes until when a connection waits for an
+// answer.
 func (o *openConns) connState(conn net.Conn, state http.ConnState) {
-	over, _ := conn.(*tls.Conn)
-	if over != nil {
-		conn = over.NetConn()
+	tlsConn, _ := conn.(*tls.Conn)
+	if tlsConn != nil {
+		conn = tlsConn.NetConn()
 	}
 	c, ok := conn.(*openConn)
 	if !ok {
@@ -127,7 +128,7 @@ func (o *openConns) connState(conn net.Conn, state http.ConnState) {
 		c.pending.Store(waitsForAnswer)
 	default:
 		until := int64(waitsForNothing)
-		if state == http.StateIdle && c.firstBy > 0 && isHTTP2(over) {
+		if state == http.StateIdle && c.firstBy > 0 && isHTTP2(tlsConn) {
 			until = c.firstBy
 		}
 		c.firstBy = 0
@@ -137,8 +138,8 @@ func (o *openConns) connState(conn net.Conn, state http.ConnState) {
 
 // isHTTP2 reports whether the connection, nil for one without TLS, speaks HTTP/2. Such a
 // connection becomes active and idle once before its first request.
-func isHTTP2(over *tls.Conn) bool {
-	return over != nil && over.ConnectionState().NegotiatedProtocol == "h2"
+func isHTTP2(conn *tls.Conn) bool {
+	return conn != nil && conn.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // countPending returns the number of connections that wait for an answer.

@@ -12,13 +12,13 @@ import (
 	"github.com/doorward/doorward/internal/tlscert/certtest"
 )
 
-// countingListener adds each connection to the open ones.
-type countingListener struct {
+// trackingListener adds each connection to the open ones.
+type trackingListener struct {
 	net.Listener
 	open *openConns
 }
 
-func (l countingListener) Accept() (net.Conn, error) {
+func (l trackingListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func TestDrainWaitsForTheFirstRequestOverHTTP2(t *testing.T) {
 	requireNoError(t, err)
 	cert, key := authority.Pair(time.Now().Add(time.Hour)).Files(t, t.TempDir())
 	server := http.Server{Handler: http.NotFoundHandler(), ConnState: open.connState}
-	go server.ServeTLS(countingListener{l, open}, cert, key)
+	go server.ServeTLS(trackingListener{l, open}, cert, key)
 	t.Cleanup(func() { server.Close() })
 
 	client, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: authority.Pool, NextProtos: []string{"h2"}, ServerName: "localhost"})

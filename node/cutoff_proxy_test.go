@@ -89,8 +89,8 @@ func (c *cutOff) awaitRecovery(t *testing.T) {
 }
 
 // awaitNotifications: a node that receives notifications applies a change in
-// milliseconds; one that polls takes an eighth of its lease on average. It tries for
-// long, because of slow machines, but polling can't pass by chance.
+// milliseconds; one that polls takes an eighth of its lease on average. The median of 20
+// revocations in succession must be below half of that. A slow machine may try for long.
 func (c *cutOff) awaitNotifications(t *testing.T) {
 	t.Helper()
 	const polled = leaseLength / 4 / 2
@@ -105,7 +105,7 @@ func (c *cutOff) awaitNotifications(t *testing.T) {
 	t.Errorf("revocations take %v in the median: the node receives no notifications", median(took))
 }
 
-// revoke returns how long the node took to apply a change. A suspended person is
+// revoke suspends a person and returns how long the node took to apply that. The person is
 // resumed first, because suspending twice changes nothing and takes no time.
 func (c *cutOff) revoke(t *testing.T) (took time.Duration) {
 	t.Helper()

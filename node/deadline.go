@@ -14,13 +14,13 @@ import (
 const (
 	// sweepDeadlinesEvery is how late a deadline that was only noted may take effect.
 	sweepDeadlinesEvery = 500 * time.Millisecond
-	// soon is below what the sweep is precise enough for: such a deadline is set at once.
+	// soon: a nearer deadline is set at once, because the sweep isn't precise enough for it.
 	soon = 4 * sweepDeadlinesEvery
 )
 
 // deadline is one deadline of a connection. Setting it stores at and then loads armed;
-// the sweep stores armed and then loads at. So at least one of the two sees the other,
-// and takes mu.
+// the sweep stores armed and then loads at. So at least one of the two sees the other's
+// store.
 type deadline struct {
 	at    atomic.Int64 // since openConns.start; 0: none
 	armed atomic.Bool  // the connection itself has a deadline

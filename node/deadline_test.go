@@ -113,7 +113,7 @@ func TestSoonDeadlinesNeedNoSweep(t *testing.T) {
 func TestDeadlineReplacedDuringSweep(t *testing.T) {
 	all := newOpenConns()
 	var d deadline
-	var own time.Time // of the connection
+	var own time.Time // the connection's deadline
 	apply := func(t time.Time) error { own = t; return nil }
 	var round atomic.Int64
 	swept := make(chan struct{})

@@ -118,7 +118,7 @@ func TestDrainAnswersOpenRequests(t *testing.T) {
 // connections, always get an answer until the listener is closed.
 func TestDrainDropsNoRequest(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux lets a listener be shut before it is closed")
+		t.Skip("only on Linux can a listener refuse new connections before it is closed")
 	}
 	t.Parallel()
 	s := doorwardtest.Start(t, announcing(200*time.Millisecond))

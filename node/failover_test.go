@@ -59,7 +59,8 @@ func throughProxy(t *testing.T, dsn string) (proxy *faultproxy.Proxy, proxied st
 	return proxy, strings.Replace(dsn, primary, proxy.Addr(), 1)
 }
 
-// failOver runs two nodes; dsn is the operator's, dsns are theirs.
+// failOver runs a load on two nodes with these DSNs, and commands with dsn. It calls inject,
+// promotes the standby, and verifies the history.
 func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, inject func()) {
 	t.Helper()
 	program := builtProgram(t)

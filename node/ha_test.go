@@ -33,9 +33,9 @@ func TestHighAvailability(t *testing.T) {
 	}
 	c := &cluster{home: home}
 	program := builtProgram(t)
-	for _, d := range failures {
-		for n := range d.times {
-			t.Run(d.name+strconv.Itoa(n+1), func(t *testing.T) { exerciseOnce(t, c, program, d) })
+	for _, f := range failures {
+		for n := range f.times {
+			t.Run(f.name+strconv.Itoa(n+1), func(t *testing.T) { exerciseOnce(t, c, program, f) })
 		}
 	}
 }
@@ -117,7 +117,7 @@ var failures = []failure{
 
 // exerciseOnce runs one failure with its own database, nodes and people, so that earlier
 // failures don't affect what is measured.
-func exerciseOnce(t *testing.T, c *cluster, program string, d failure) {
+func exerciseOnce(t *testing.T, c *cluster, program string, f failure) {
 	c.run(t, "await-healthy")
 	c.databases++
 	database := fmt.Sprintf("exercise%d_%d", os.Getpid(), c.databases)
@@ -129,48 +129,48 @@ func exerciseOnce(t *testing.T, c *cluster, program string, d failure) {
 	}
 	l := newLoad(t, nodes, c.run(t, "url", "1", database), 20)
 	n := newFaultInjector(&fleet{nodes: nodes}, l)
-	f := &impact{}
+	im := &impact{}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 2, 6)
 	gateway := "http://" + startGateway(t, installed.Program(t, "haproxy", "haproxy"), c.home, nodes)
 	l.running.Go(func() { l.checkThrough(ctx, gateway, n.probeSession) })
 	for node := range nodes {
-		l.running.Go(func() { f.signIn(ctx, l, node, n.probeSession.of) })
+		l.running.Go(func() { im.signIn(ctx, l, node, n.probeSession.of) })
 	}
 	wait(ctx, 5*time.Second)
-	l.exercise(t, c, d)
+	l.exercise(t, c, f)
 	wait(ctx, 5*time.Second)
-	f.until = l.now()
+	im.until = l.now()
 	stop()
 	l.running.Wait()
-	f.sweep(l)
+	im.sweep(l)
 	v := l.finish(stop)
 	l.report(v)
-	f.write(t, c, d, l, v)
+	im.write(t, c, f, l, v)
 	requireGood(t, v)
 }
 
 // exercise injects the failure, repairs it, and returns after recovery.
-func (l *load) exercise(t *testing.T, c *cluster, d failure) {
+func (l *load) exercise(t *testing.T, c *cluster, f failure) {
 	t.Helper()
 	began := l.now()
-	repair := d.cause(t, c, l.nodes)
+	repair := f.cause(t, c, l.nodes)
 	t.Logf("failure at %s", time.Now().Format("15:04:05.000"))
-	wait(t.Context(), max(d.duration, minFailure)-(l.now()-began))
-	if d.duration == 0 {
+	wait(t.Context(), max(f.duration, minFailure)-(l.now()-began))
+	if f.duration == 0 {
 		l.awaitSignIns(t)
 	}
 	repair()
 	c.run(t, "await-healthy")
 	l.awaitSignIns(t)
 	for _, node := range []int{0, 1, 2, gatewayNode, operatorNode} {
-		l.recordFault(fault{span{began, l.now()}, node, d.name})
+		l.recordFault(fault{span{began, l.now()}, node, f.name})
 	}
 }
 
-// minFailure is the longest time until a failure takes effect: HAProxy marks a server
-// as down after two to three seconds.
+// minFailure is the least time before a repair. By then the failure has taken effect: HAProxy
+// marks a server as down after two to three seconds.
 const minFailure = 5 * time.Second
 
 // awaitSignIns returns when every node accepts a login, which needs a write to the
@@ -230,47 +230,47 @@ type impact struct {
 }
 
 // signIn signs p in on a node until ctx ends. Nothing else changes p.
-func (f *impact) signIn(ctx context.Context, l *load, node int, p *person) {
+func (im *impact) signIn(ctx context.Context, l *load, node int, p *person) {
 	for ctx.Err() == nil {
 		r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": doorwardtest.Password})
 		var answer struct{ Token string }
-		f.mu.Lock()
-		f.signIns = append(f.signIns, probe{span: r.span, node: node, status: r.status})
+		im.mu.Lock()
+		im.signIns = append(im.signIns, probe{span: r.span, node: node, status: r.status})
 		if r.status == http.StatusOK && json.Unmarshal(r.body, &answer) == nil {
-			f.kept = append(f.kept, &session{span: r.span, of: p, token: answer.Token})
+			im.kept = append(im.kept, &session{span: r.span, of: p, token: answer.Token})
 		}
-		f.mu.Unlock()
+		im.mu.Unlock()
 		wait(ctx, 200*time.Millisecond)
 	}
 }
 
 // sweep checks every kept session on every node: all were acknowledged, so all must be
 // valid.
-func (f *impact) sweep(l *load) {
-	for _, s := range f.kept {
+func (im *impact) sweep(l *load) {
+	for _, s := range im.kept {
 		for node := range l.nodes {
 			l.check(node, s)
 		}
 	}
 }
 
-// worst returns the longest outages of any node.
-func (f *impact) worst(probes []probe) (w outages) {
+// worst returns the longest outage and the largest sum of outages, each of any node.
+func (im *impact) worst(probes []probe) (w outages) {
 	for node := range 3 {
-		o := outagesOf(probes, node, f.until)
+		o := outagesOf(probes, node, im.until)
 		w.longest, w.sum = max(w.longest, o.longest), max(w.sum, o.sum)
 	}
 	return w
 }
 
 // write adds a line to the table that exercise.sh prints.
-func (f *impact) write(t *testing.T, c *cluster, d failure, l *load, v verdict) {
+func (im *impact) write(t *testing.T, c *cluster, f failure, l *load, v verdict) {
 	t.Helper()
-	checks, signIns := f.worst(l.history.probes), f.worst(f.signIns)
+	checks, signIns := im.worst(l.history.probes), im.worst(im.signIns)
 	sessions, revocations := l.answered()
-	sessions += len(f.kept)
-	line := fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %d | %d | %d | %d |\n", d.what, seconds(checks.longest), seconds(checks.sum),
-		seconds(outagesOf(l.history.probes, gatewayNode, f.until).longest), seconds(signIns.longest), sessions, revocations, v.refused, v.stale, v.old)
+	sessions += len(im.kept)
+	line := fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %d | %d | %d | %d |\n", f.what, seconds(checks.longest), seconds(checks.sum),
+		seconds(outagesOf(l.history.probes, gatewayNode, im.until).longest), seconds(signIns.longest), sessions, revocations, v.refused, v.stale, v.old)
 	t.Log(line)
 	table, err := os.OpenFile(filepath.Join(c.home, "table.md"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -297,7 +297,7 @@ func (l *load) answered() (sessions, revocations int) {
 	return sessions, revocations
 }
 
-// Calls through the gateway are in the history under their own node.
+// Calls through the gateway are in the history under a node number of their own.
 const gatewayNode = -2
 
 // checkThrough checks a session through the gateway until ctx ends.

@@ -108,17 +108,18 @@ var allFaults = []plannedFault{
 	delayed(3 * time.Second), delayed(3 * time.Second), delayed(3 * time.Second),
 }
 
-// someFaults has each kind and each of the three durations once.
+// someFaults has each kind of fault, and durations below the lease, above it and above three
+// leases.
 var someFaults = []plannedFault{
 	stopped(4500 * time.Millisecond), killed(50 * time.Millisecond), held(2 * time.Second), dropped(4500 * time.Millisecond),
 	broken(600 * time.Millisecond), delayed(3 * time.Second), stopped(1300 * time.Millisecond),
 }
 
-// faultInjector injects faults in random order, into one node or into two at the same
-// time, and waits each time until all nodes have recovered.
+// faultInjector injects faults into nodes, also into several at the same time, and waits
+// until these have recovered.
 type faultInjector struct {
-	f            *fleet
-	l            *load
+	fleet        *fleet
+	load         *load
 	probeSession *session // never ended
 	recovered    map[string]time.Duration
 }
@@ -128,46 +129,47 @@ func newFaultInjector(f *fleet, l *load) *faultInjector {
 	return &faultInjector{f, l, l.loginOwner(), map[string]time.Duration{}}
 }
 
-// runRound runs one round: each fault on a different node.
-func (n *faultInjector) runRound(ctx context.Context, planned ...plannedFault) {
-	nodes := rand.Perm(len(n.f.nodes))
+// runRound injects the faults at the same time, each into another node, and returns when
+// these answer again.
+func (fi *faultInjector) runRound(ctx context.Context, planned ...plannedFault) {
+	nodes := rand.Perm(len(fi.fleet.nodes))
 	var round sync.WaitGroup
 	for i, one := range planned {
-		round.Go(func() { n.inject(ctx, one, nodes[i]) })
+		round.Go(func() { fi.inject(ctx, one, nodes[i]) })
 	}
 	round.Wait()
 	wait(ctx, 500*time.Millisecond)
 }
 
-// inject injects one fault into one node and returns when it answers again.
-func (n *faultInjector) inject(ctx context.Context, planned plannedFault, node int) {
-	began := n.l.now()
-	planned.inject(n.f, node)
+// inject injects one fault into one node and returns when the node answers again.
+func (fi *faultInjector) inject(ctx context.Context, planned plannedFault, node int) {
+	began := fi.load.now()
+	planned.inject(fi.fleet, node)
 	wait(ctx, planned.duration)
-	planned.undo(n.f, node)
-	healed := n.l.now()
-	n.l.recordFault(fault{span{began, healed}, node, planned.name})
-	took := n.awaitRecovery(node)
-	n.l.mu.Lock()
-	n.recovered[planned.name] = max(n.recovered[planned.name], took.Round(time.Millisecond))
-	n.l.mu.Unlock()
+	planned.undo(fi.fleet, node)
+	healed := fi.load.now()
+	fi.load.recordFault(fault{span{began, healed}, node, planned.name})
+	took := fi.awaitRecovery(node)
+	fi.load.mu.Lock()
+	fi.recovered[planned.name] = max(fi.recovered[planned.name], took.Round(time.Millisecond))
+	fi.load.mu.Unlock()
 }
 
 // recoveryTimeout allows for a busy machine.
 const recoveryTimeout = 30 * time.Second
 
-// awaitRecovery returns the time until the node accepts the probe session. The node is
-// otherwise left alone.
-func (n *faultInjector) awaitRecovery(node int) time.Duration {
-	healed := n.l.now()
-	for n.l.now()-healed < recoveryTimeout {
+// awaitRecovery returns the time until the node accepts the probe session again, without
+// help.
+func (fi *faultInjector) awaitRecovery(node int) time.Duration {
+	healed := fi.load.now()
+	for fi.load.now()-healed < recoveryTimeout {
 		// This endpoint queries the database; a check may not.
-		if r := n.l.callWith(n.probeSession, node, http.MethodGet, "/api/v2/auth/session", nil); r.status == http.StatusOK {
-			return n.l.now() - healed
+		if r := fi.load.callWith(fi.probeSession, node, http.MethodGet, "/api/v2/auth/session", nil); r.status == http.StatusOK {
+			return fi.load.now() - healed
 		}
 		wait(context.Background(), 20*time.Millisecond)
 	}
-	n.l.t.Errorf("node %d does not recover within %v:\n%s", node, recoveryTimeout, n.f.nodes[node].tail())
+	fi.load.t.Errorf("node %d does not recover within %v:\n%s", node, recoveryTimeout, fi.fleet.nodes[node].tail())
 	return recoveryTimeout
 }
 

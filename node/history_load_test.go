@@ -54,7 +54,7 @@ type load struct {
 	ended     []*session // the most recently ended ones
 	timings   []revocation
 	succeeded map[string]int // calls by operation
-	swept     int            // number of probes before the sweep
+	unswept   int            // number of probes before the sweep
 }
 
 // revocation is how long an answer says that the revocation took to reach every node.
@@ -63,7 +63,7 @@ type revocation struct {
 	ms float64
 }
 
-// The operator's calls are in the history under their own node.
+// The operator's calls are in the history under a node number of their own.
 const operatorNode = -1
 
 // newLoad creates the people and their tenant in the nodes' database.
@@ -267,7 +267,7 @@ func (l *load) checkEverywhere(sessions ...*session) {
 	}
 }
 
-// onEveryNode calls ask for every node, while the load goes on.
+// onEveryNode calls ask for every node, in the background; not while 400 such calls wait.
 func (l *load) onEveryNode(ask func(node int)) {
 	for _, node := range l.targets() {
 		select {
@@ -336,8 +336,8 @@ func (l *load) loginOwner() *session {
 	return s
 }
 
-// recordEnding records a call that ends sessions of a person: the one, if only isn't nil,
-// else all but except. It checks those, and reports whether the call succeeded.
+// recordEnding records a call that ends sessions of a person: only, or if that is nil all but
+// except. It has the ended sessions checked, and reports whether the call succeeded.
 func (l *load) recordEnding(node int, r reply, p *person, only, except *session) bool {
 	known := r.status == http.StatusNoContent
 	if refused := r.status >= 400 && r.status < 500; refused {
@@ -438,7 +438,7 @@ func (l *load) countSuccess(what string, ok bool) bool {
 // silently weaken the history: all its outcomes would be in doubt.
 var operations = []string{"logout", "end others", "end one of own", "change password", "in process", "by command", byModel, byPolicy, byRole}
 
-// change has a random person do something at random with their sessions.
+// change has a random person sign in, end sessions or change the password.
 func (l *load) change() {
 	s, node := l.pickLive(), l.pickNode()
 	if p := l.pickPerson(); s == nil || l.countLive(p) < 4 {
@@ -481,15 +481,15 @@ func (l *load) operate(do func(email, what string) error, p *person, what string
 	during := span{from: l.now()}
 	err := do(p.email, what)
 	during.to = l.now()
-	a := mutation{during, operatorNode, err == nil}
+	m := mutation{during, operatorNode, err == nil}
 	l.mu.Lock()
 	switch what {
 	case "suspend":
-		p.status = append(p.status, write{a, "suspended"})
+		p.status = append(p.status, write{m, "suspended"})
 	case "resume":
-		p.status = append(p.status, write{a, "active"})
+		p.status = append(p.status, write{m, "active"})
 	default:
-		p.role = append(p.role, write{a, what})
+		p.role = append(p.role, write{m, what})
 	}
 	var concerned []*session
 	for _, s := range l.live {
@@ -498,7 +498,7 @@ func (l *load) operate(do func(email, what string) error, p *person, what string
 		}
 	}
 	if what == "suspend" {
-		p.endings = append(p.endings, ending{mutation: a})
+		p.endings = append(p.endings, ending{mutation: m})
 		for _, s := range concerned {
 			l.markEnded(s)
 		}
@@ -540,7 +540,8 @@ func (l *load) operateByCommand(email, what string) error {
 	return err
 }
 
-// run starts everything that goes on until ctx ends.
+// run starts checks on each node, changes by people and operations of operators, which go on
+// until ctx ends.
 func (l *load) run(ctx context.Context, checkers, changers int) {
 	always := func(pause time.Duration, do func()) {
 		l.running.Go(func() {
@@ -565,7 +566,7 @@ func (l *load) run(ctx context.Context, checkers, changers int) {
 // sweep finally checks every session on every node, when the load has stopped: nothing
 // may be lost or come back.
 func (l *load) sweep() {
-	l.swept = len(l.history.probes)
+	l.unswept = len(l.history.probes)
 	for _, p := range l.history.people {
 		for _, s := range p.sessions {
 			for node := range l.nodes {

@@ -165,9 +165,9 @@ func (h *history) latestEffect(node int, ended time.Duration) time.Duration {
 
 // resolve extends the spans of mutations of unknown outcome. It runs once, before verify.
 func (h *history) resolve() {
-	extend := func(a *mutation) {
-		if !a.known {
-			a.to = h.latestEffect(a.node, a.to)
+	extend := func(m *mutation) {
+		if !m.known {
+			m.to = h.latestEffect(m.node, m.to)
 		}
 	}
 	for _, r := range h.rules {
@@ -251,8 +251,8 @@ func (h *history) verifyRole(v *verdict, c probe) {
 	switch {
 	case c.role != "" && !slices.Contains(possible, c.role):
 		v.add(&v.old, "at %v node %d answers the role %s to %s, possible: %q", c.span, c.node, c.role, c.on.of.email, possible)
-	case c.role != "" && !h.may(granted, c.role, c),
-		c.status == http.StatusForbidden && !slices.ContainsFunc(possible, func(role string) bool { return h.may(refused, role, c) }):
+	case c.role != "" && !h.mayAnswer(granted, c.role, c),
+		c.status == http.StatusForbidden && !slices.ContainsFunc(possible, func(role string) bool { return h.mayAnswer(refused, role, c) }):
 		v.add(&v.old, "at %v node %d answers %d to %s by %s, possible roles: %q", c.span, c.node, c.status, c.action, c.on.of.email, possible)
 	}
 }
@@ -281,9 +281,9 @@ const (
 	refused = "refused"
 )
 
-// may reports whether the check may have been answered with granted or refused, given the
+// mayAnswer reports whether the check may have been answered with granted or refused, given the
 // role.
-func (h *history) may(answer, role string, c probe) bool {
+func (h *history) mayAnswer(answer, role string, c probe) bool {
 	depends := c.action == byPolicy ||
 		c.action == byRole && role == customRole ||
 		c.action == byModel && role != customRole && role != "OWNER"

@@ -79,14 +79,14 @@ func (l *load) changeRule(action, owner, roleID string) {
 	if written[len(written)-1].value == granted {
 		value = refused
 	}
-	a, did := l.setRule(action, value, owner, roleID)
+	m, did := l.setRule(action, value, owner, roleID)
 	if !did {
 		return
 	}
 	l.mu.Lock()
-	l.history.rules[action] = append(written, write{a, value})
+	l.history.rules[action] = append(written, write{m, value})
 	l.mu.Unlock()
-	l.countSuccess(action, a.known)
+	l.countSuccess(action, m.known)
 	for range 3 {
 		if s := l.pickLive(); s != nil {
 			l.onEveryNode(func(node int) { l.checkAction(node, s, action) })
@@ -94,7 +94,8 @@ func (l *load) changeRule(action, owner, roleID string) {
 	}
 }
 
-// setRule reports false for a call that certainly changed nothing.
+// setRule makes the call that gives the action the value. did is false for a call that
+// certainly changed nothing.
 func (l *load) setRule(action, value, owner, roleID string) (_ mutation, did bool) {
 	if action == byModel {
 		during := span{from: l.now()}

@@ -67,8 +67,8 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 		faults                      []plannedFault
 		count                       func(verdict) int
 	}{
-		{"4 a revoking call waits for nobody", "../store/lease/settle.go", `if longest <= took \{`, `if true {`, nil, stale},
-		{"3 memory is good for ever", "../store/lease/lease.go", `(func \(l \*Lease\) Valid\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut, stale},
+		{"rule 4: a revoking call waits for no node", "../store/lease/settle.go", `if longest <= took \{`, `if true {`, nil, stale},
+		{"rule 3: memory stays valid for ever", "../store/lease/lease.go", `(func \(l \*Lease\) Valid\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut, stale},
 		{"models aren't announced", "../store/rules.go", `(\) InsertModel\(.*\n)\ttx.announce\(ChangeAll, ""\)`, `$1`, nil, old},
 		{"policies aren't announced", "../store/policy.go", `return tx.changeRules\(ctx, v.TenantID\)`, `return tx.run(ctx, sqlChangeRules, newRevision(), v.TenantID)`, nil, old},
 		{"roles aren't announced", "../store/rules.go", `(\) UpdateCustomRole\([^}]*\}\n\treturn true, )tx.changeRules\(ctx, tenantID\)`, `${1}tx.run(ctx, sqlChangeRules, newRevision(), tenantID)`, nil, old},
@@ -133,7 +133,7 @@ func overlayOf(t *testing.T, contents map[string]string) string {
 	return write("overlay.json", string(list))
 }
 
-// calm returns how long the load runs without faults, before and after them.
+// calm returns how long the load runs before the first fault and after the last one.
 func calm() time.Duration {
 	if *full {
 		return 3 * time.Second
@@ -329,7 +329,7 @@ func table[V any](m map[string]V) string {
 // requireSweepAnswered: in the sweep every node says of every session whether it is valid.
 func (l *load) requireSweepAnswered() {
 	l.t.Helper()
-	for _, p := range l.history.probes[l.swept:] {
+	for _, p := range l.history.probes[l.unswept:] {
 		if !p.isConclusive() {
 			l.t.Errorf("after all faults node %d answers %d to a check", p.node, p.status)
 			return

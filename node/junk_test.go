@@ -38,20 +38,20 @@ func junkRequests() int {
 // junk makes the bytes for one connection. token is a session.
 type junk func(r *rand.Rand, token string) []byte
 
-// junks makes the pieces of each kind. Each piece has its own seed.
+// junks has a generator for each kind of junk. Each piece has its own seed.
 var junks = map[string]junk{
 	"bytes": func(r *rand.Rand, _ string) []byte { return randomBytes(r, 1+r.IntN(4096)) },
 	"bytes in a head": func(r *rand.Rand, _ string) []byte {
 		return fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", randomBytes(r, 1+r.IntN(500)))
 	},
-	"a long head": func(r *rand.Rand, _ string) []byte { return plain("/healthz", "X-Long: "+word(r, 64<<10)) },
+	"a long head": func(r *rand.Rand, _ string) []byte { return get("/healthz", "X-Long: "+word(r, 64<<10)) },
 	"many headers": func(r *rand.Rand, _ string) []byte {
-		return plain("/healthz", strings.Repeat(word(r, 3)+": a\r\n", 4000)+"X: y")
+		return get("/healthz", strings.Repeat(word(r, 3)+": a\r\n", 4000)+"X: y")
 	},
-	"a long path": func(r *rand.Rand, _ string) []byte { return plain("/"+word(r, 20<<10), "") },
-	"odd paths":   func(r *rand.Rand, token string) []byte { return plain(oddPath(r), as(token)) },
+	"a long path": func(r *rand.Rand, _ string) []byte { return get("/"+word(r, 20<<10), "") },
+	"odd paths":   func(r *rand.Rand, token string) []byte { return get(oddPath(r), sessionCookie(token)) },
 	"odd methods": func(r *rand.Rand, token string) []byte {
-		return ask(pick(r, "get", "PRI", "CONNECT", "TRACE", "OPTIONS", word(r, 9)), target(r), as(token), "")
+		return rawRequest(pick(r, "get", "PRI", "CONNECT", "TRACE", "OPTIONS", word(r, 9)), target(r), sessionCookie(token), "")
 	},
 	"odd versions": func(r *rand.Rand, _ string) []byte {
 		return fmt.Appendf(nil, "GET / %s\r\nHost: x\r\nConnection: close\r\n\r\n", pick(r, "HTTP/0.9", "HTTP/1.7", "HTTP/3.0", "HTTP/1.1/1", ""))
@@ -62,30 +62,30 @@ var junks = map[string]junk{
 	"odd chunks":  oddChunks,
 	"odd lengths": oddLengths,
 	"a large body": func(r *rand.Rand, token string) []byte {
-		return post(target(r), as(token), `{"email":"`+word(r, 70_000)+`"}`)
+		return post(target(r), sessionCookie(token), `{"email":"`+word(r, 70_000)+`"}`)
 	},
-	"odd JSON": func(r *rand.Rand, token string) []byte { return post(target(r), as(token), oddJSON(r)) },
+	"odd JSON": func(r *rand.Rand, token string) []byte { return post(target(r), sessionCookie(token), oddJSON(r)) },
 	"deep JSON": func(r *rand.Rand, token string) []byte {
-		return post(target(r), as(token), strings.Repeat(pick(r, "[", `{"a":`), 5000))
+		return post(target(r), sessionCookie(token), strings.Repeat(pick(r, "[", `{"a":`), 5000))
 	},
 	"JSON bytes changed": func(r *rand.Rand, token string) []byte {
-		return post(target(r), as(token), corrupt(r, `{"email":"ann@acme.example","password":"four quiet","role":"USER"}`))
+		return post(target(r), sessionCookie(token), corrupt(r, `{"email":"ann@acme.example","password":"four quiet","role":"USER"}`))
 	},
 	"odd types": func(r *rand.Rand, token string) []byte {
-		return ask("POST", target(r), as(token)+"\r\nContent-Type: "+word(r, 40)+"\r\nContent-Encoding: gzip", "{}")
+		return rawRequest("POST", target(r), sessionCookie(token)+"\r\nContent-Type: "+word(r, 40)+"\r\nContent-Encoding: gzip", "{}")
 	},
 	"odd forms": func(r *rand.Rand, _ string) []byte {
-		return ask("POST", pick(r, "/login", "/forgot", "/accept", "/reset"), "Content-Type: application/x-www-form-urlencoded", oddForm(r))
+		return rawRequest("POST", pick(r, "/login", "/forgot", "/accept", "/reset"), "Content-Type: application/x-www-form-urlencoded", oddForm(r))
 	},
 	"odd credentials": func(r *rand.Rand, _ string) []byte {
-		return plain(target(r), pick(r, "Authorization: Bearer ", "Authorization: ", "Cookie: JSESSIONID=", "Cookie: ")+word(r, r.IntN(3000)))
+		return get(target(r), pick(r, "Authorization: Bearer ", "Authorization: ", "Cookie: JSESSIONID=", "Cookie: ")+word(r, r.IntN(3000)))
 	},
-	"odd queries": func(r *rand.Rand, token string) []byte { return plain(target(r)+"?"+oddQuery(r), as(token)) },
+	"odd queries": func(r *rand.Rand, token string) []byte { return get(target(r)+"?"+oddQuery(r), sessionCookie(token)) },
 	"odd proxies": func(r *rand.Rand, token string) []byte {
-		return plain(target(r), as(token)+"\r\nX-Forwarded-For: "+word(r, 900)+"\r\nX-Request-Id: "+word(r, 300))
+		return get(target(r), sessionCookie(token)+"\r\nX-Forwarded-For: "+word(r, 900)+"\r\nX-Request-Id: "+word(r, 300))
 	},
 	"a body cut short": func(r *rand.Rand, token string) []byte {
-		return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", target(r), as(token), 2+r.IntN(70_000))
+		return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", target(r), sessionCookie(token), 2+r.IntN(70_000))
 	},
 	"TLS": func(r *rand.Rand, _ string) []byte {
 		return append([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01}, randomBytes(r, 512)...)
@@ -124,10 +124,10 @@ func word(r *rand.Rand, n int) string {
 	return strings.ReplaceAll(string(b), ":", ";")
 }
 
-func as(token string) string { return "Cookie: JSESSIONID=" + token }
+func sessionCookie(token string) string { return "Cookie: JSESSIONID=" + token }
 
-// ask returns a request that closes its connection.
-func ask(method, path, headers, body string) []byte {
+// rawRequest returns a request that closes its connection.
+func rawRequest(method, path, headers, body string) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", method, path)
 	if headers != "" {
@@ -140,10 +140,10 @@ func ask(method, path, headers, body string) []byte {
 	return out.Bytes()
 }
 
-func plain(path, headers string) []byte { return ask(http.MethodGet, path, headers, "") }
+func get(path, headers string) []byte { return rawRequest(http.MethodGet, path, headers, "") }
 
 func post(path, headers, body string) []byte {
-	return ask(http.MethodPost, path, headers+"\r\nContent-Type: application/json", body)
+	return rawRequest(http.MethodPost, path, headers+"\r\nContent-Type: application/json", body)
 }
 
 func oddPath(r *rand.Rand) string {
@@ -185,12 +185,12 @@ func corrupt(r *rand.Rand, text string) string {
 
 func oddChunks(r *rand.Rand, token string) []byte {
 	body := pick(r, "zz\r\n", "-1\r\nabc\r\n", "fffffffffffffffff\r\n", "3;"+word(r, 5000)+"\r\nabc\r\n0\r\n\r\n", "1\r\na0\r\n\r\n", "0\r\nTrailer: a\r\nX: "+word(r, 30)+"\r\n\r\n", "\r\n")
-	return append(ask("POST", target(r), as(token)+"\r\nContent-Type: application/json\r\nTransfer-Encoding: "+pick(r, "chunked", "chunked, chunked", "gzip, chunked", "identity", "\tchunked"), ""), body...)
+	return append(rawRequest("POST", target(r), sessionCookie(token)+"\r\nContent-Type: application/json\r\nTransfer-Encoding: "+pick(r, "chunked", "chunked, chunked", "gzip, chunked", "identity", "\tchunked"), ""), body...)
 }
 
 func oddLengths(r *rand.Rand, token string) []byte {
 	length := pick(r, "-1", "99999999999999999999", "+5", "5, 5", "5\r\nContent-Length: 6", "5\r\nTransfer-Encoding: chunked", "0x5", "")
-	return append(ask("POST", target(r), as(token)+"\r\nContent-Type: application/json\r\nContent-Length: "+length, ""), "{} {}"...)
+	return append(rawRequest("POST", target(r), sessionCookie(token)+"\r\nContent-Type: application/json\r\nContent-Length: "+length, ""), "{} {}"...)
 }
 
 // junkSender sends junk to a server, each piece on a connection of its own.
@@ -269,8 +269,8 @@ type usage struct {
 }
 
 // settledUsage returns the usage when there are at most atMost goroutines, or when their
-// number is stable: the server holds a connection for half a second after an early
-// answer, a body for two.
+// number is stable: the server keeps a connection for half a second after an early answer,
+// and waits two seconds for a body.
 func settledUsage(t *testing.T, atMost int) (l usage) {
 	t.Helper()
 	same := 0

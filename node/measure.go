@@ -130,8 +130,8 @@ func (n *Node) registerInbox(m *telemetry.Metrics) {
 // waits for the scrape, and than a request may take.
 const scrapeTimeout = time.Second
 
-// measureDatabase queries the database once. Without an answer it returns only what is
-// known in memory.
+// measureDatabase asks the database, for scrapeTimeout in all. Without an answer it returns
+// only what is known in memory.
 func (n *Node) measureDatabase() []telemetry.Sample {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()

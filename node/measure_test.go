@@ -159,7 +159,7 @@ func TestMetricsKeepTheConventions(t *testing.T) {
 			t.Errorf("%s is a %s", m.name, m.kind)
 		}
 		if strings.Contains(m.name, "milli") || strings.Contains(m.name, "micro") || !strings.HasSuffix(m.help, ".") && !strings.Contains(m.help, ";") {
-			t.Errorf("%s: %q: base units, and a help that is a sentence", m.name, m.help)
+			t.Errorf("%s: %q: want base units, and a help that is a sentence", m.name, m.help)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestMetricsCount(t *testing.T) {
 			logins := `doorward_http_requests_total{method="POST",route="/api/v2/auth/login",status="2xx"}`
 			before := metricOf(t, server, logins)
 			if before < 1 || metricOf(t, server, "doorward_password_hashes_total") < 2 || metricOf(t, server, `doorward_mail_tries_total{result="sent"}`) < 1 {
-				t.Errorf("%v logins, hashes and mails weren't counted", before)
+				t.Errorf("%v logins were counted; logins, hashes or mails are missing", before)
 			}
 			for path, series := range map[string]string{
 				"/api/v2/access/check?action=message.send": `doorward_access_checks_total{result="allowed"}`,
@@ -340,8 +340,8 @@ func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
 		t.Errorf("only %d expressions were found: is the search still right?", len(all))
 	}
 	for _, expr := range all {
-		if lacks := missing(scraped, expr); len(lacks) > 0 {
-			t.Errorf("%s\nuses what no scrape has: %q", expr, lacks)
+		if absent := missing(scraped, expr); len(absent) > 0 {
+			t.Errorf("%s\nuses what no scrape has: %q", expr, absent)
 		}
 	}
 	for wrong, want := range map[string]string{

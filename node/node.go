@@ -38,14 +38,14 @@ type Config struct {
 	// MasterKeyFile may be empty: with SQLite it is then the file of the database with
 	// .key, which is made when it is missing; with PostgreSQL there is no key.
 	MasterKeyFile string
-	Migrate       bool // bring the schema up to date, or refuse another one
+	Migrate       bool // bring the schema up to date; false: refuse an outdated one
 
 	Listen      string   // host:port; port 0 takes a free one
 	AdminListen string   // host:port; empty: health is on the main address
 	BaseURL     *url.URL // as seen from outside; nil: see PublicURL
 	Proxies     []netip.Prefix
-	// ConnectionsPerClient is how many an IPv4 address, or a /64 of IPv6, may
-	// have open on either address; 0: any number. Proxies have no limit.
+	// ConnectionsPerClient is how many connections an IPv4 address, or a /64 of IPv6,
+	// may have open to Listen and to AdminListen each; 0: any number. Proxies have no limit.
 	ConnectionsPerClient int
 	Brand                front.Brand    // of the pages; without a name, Doorward's
 	ReturnTo             returnto.List  // other sites that people may be sent to after signing in; may be empty

@@ -56,8 +56,8 @@ func TestLostDatabaseIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestExhaustedDescriptorsAreLogged: net/http reports this like a client error, and
-// retries a thousand times.
+// TestExhaustedDescriptorsAreLogged: at a limited rate, with advice. net/http retries a
+// thousand times, and reports each like an error of a client.
 func TestExhaustedDescriptorsAreLogged(t *testing.T) {
 	t.Parallel()
 	limited := filepath.Join(t.TempDir(), "limited")

@@ -23,7 +23,8 @@ var ErrOverwrites = errors.New("node: there is a database already")
 // ErrTampered is returned when the audit trail in a backup was changed.
 var ErrTampered = errors.New("node: the audit trail in the backup was tampered with")
 
-// RestoreOptions say what of a backup becomes valid again, and which faults are accepted.
+// RestoreOptions say what of a backup becomes valid again, whether a database is replaced, and
+// which faults are accepted.
 type RestoreOptions struct {
 	Keep  installation.Keep
 	Force bool // replace the database that is there
@@ -52,9 +53,10 @@ type Restored struct {
 // Restore replaces the SQLite database of cfg with a backup, brings its schema up to
 // date, and ends what must not become valid again (see installation.Restored). It
 // prepares the new database beside the old one and swaps it in atomically; the old one
-// is kept in a file beside it. Errors: ErrOverwrites without Force, ErrTampered,
-// transfer.ErrOwnTools, ErrItself, ErrInUse, ErrBadBackup, ErrChecksum, ErrSchema;
-// *masterkey.FileError when there is a key file that doesn't fit.
+// is kept in a file beside it. Errors: ErrOverwrites without Force, ErrTampered and
+// transfer.ErrChecksum without AcceptDamage, transfer.ErrOwnTools, ErrItself, ErrInUse and
+// ErrBadBackup, store.ErrSchema; *masterkey.FileError when there is a key file that doesn't
+// fit.
 func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (Restored, error) {
 	path, exists, err := restoreTarget(cfg, o.Force)
 	switch {
@@ -158,7 +160,7 @@ func restoreTarget(cfg Config, force bool) (path string, exists bool, err error)
 
 // prepare turns the copied backup into the database that will be served.
 func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o RestoreOptions) (err error) {
-	was := cfg
+	target := cfg
 	cfg.Database, cfg.Migrate = "sqlite:"+path, true
 	n, err := Open(ctx, cfg)
 	if err != nil {
@@ -171,10 +173,10 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 	if r.Tampered > 0 && !o.AcceptDamage {
 		return ErrTampered
 	}
-	if r.MasterKey, err = masterkey.Fits(ctx, n.DB.Read(), was.KeyFile()); err != nil {
+	if r.MasterKey, err = masterkey.Fits(ctx, n.DB.Read(), target.KeyFile()); err != nil {
 		return err
 	}
-	if err := r.compare(ctx, n, was); err != nil {
+	if err := r.compare(ctx, n, target); err != nil {
 		return err
 	}
 	for _, key := range r.KeysRevoked {
@@ -186,9 +188,9 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 	return err
 }
 
-// compare finds what was done since the backup in the database that will be replaced,
-// if it can be read.
-func (r *Restored) compare(ctx context.Context, backup *Node, was Config) error {
+// compare finds what was done since the backup in the database that will be replaced, target,
+// if that can be read.
+func (r *Restored) compare(ctx context.Context, backup *Node, target Config) error {
 	keys, err := backup.DB.Read().OperatorKeys(ctx)
 	if err != nil {
 		return err
@@ -205,7 +207,7 @@ func (r *Restored) compare(ctx context.Context, backup *Node, was Config) error 
 	if r.Aside == "" {
 		return nil
 	}
-	db, err := store.OpenExisting(ctx, was.Database, was.Clock)
+	db, err := store.OpenExisting(ctx, target.Database, target.Clock)
 	if err != nil {
 		return nil //nolint:nilerr // it may be what is damaged
 	}
@@ -219,9 +221,9 @@ func (r *Restored) compare(ctx context.Context, backup *Node, was Config) error 
 	return nil
 }
 
-// revokedIn returns which of the keys the database has revoked. If it has the newest
-// event of the backup, every missing key was revoked there; otherwise only those whose
-// revocation is in its trail.
+// revokedIn returns which of the keys the database has revoked, and for which that is unknown.
+// If it has the newest event of the backup, every key missing there was revoked; otherwise
+// only those whose revocation is in its trail.
 func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newest string) (revoked, unknown []store.OperatorKey, err error) {
 	read := db.Read()
 	follows, err := read.HasEvent(ctx, newest)
@@ -260,7 +262,7 @@ type VerifiedBackup struct {
 const oldestTrail = 4
 
 // VerifyBackup checks a backup and writes nothing. Its memory is bounded.
-// Errors: transfer.ErrBadBackup, ErrChecksum, ErrSchema.
+// Errors: transfer.ErrBadBackup and ErrChecksum, store.ErrSchema.
 func VerifyBackup(ctx context.Context, file string) (v VerifiedBackup, err error) {
 	if v.Info, err = transfer.Check(ctx, file, false); err != nil {
 		return v, err

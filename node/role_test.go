@@ -96,7 +96,7 @@ func TestRoleHoldsOnEveryNode(t *testing.T) {
 		t.Fatal(made, err)
 	}
 	h := holder{ann.ID, ann.Token(), key.APIKey.ID, key.Key, operator, acme.ID}
-	want := func(what string, allowed bool) {
+	requireDecision := func(what string, allowed bool) {
 		t.Helper()
 		for i, n := range nodes {
 			for way, got := range h.decisions(t, n, "message.send") {
@@ -120,21 +120,21 @@ func TestRoleHoldsOnEveryNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		sendJSON(t, on, "PATCH /api/v2/users/"+ann.ID, owner, map[string]any{"role": "DESK"}, http.StatusOK)
-		want("given", true)
+		requireDecision("given", true)
 		for edit := range 6 {
 			sends := edit%2 == 1
 			sendJSON(t, nodes[(round+edit)%3], "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": permissions(sends)}, http.StatusOK)
-			want(fmt.Sprintf("round %d, edit %d", round, edit), sends)
+			requireDecision(fmt.Sprintf("round %d, edit %d", round, edit), sends)
 		}
 		sendJSON(t, on, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"name": "COUNTER"}, http.StatusOK)
-		want("renamed", true)
-		heir, sends := "VIEWER", false
+		requireDecision("renamed", true)
+		replacement, sends := "VIEWER", false
 		if round%2 == 1 {
-			heir, sends = "USER", true
+			replacement, sends = "USER", true
 			sendJSON(t, on, "PATCH /api/v2/roles/"+r.ID, owner, map[string]any{"permissions": permissions(false)}, http.StatusOK)
-			want("narrowed", false)
+			requireDecision("narrowed", false)
 		}
-		sendJSON(t, nodes[(round+1)%3], "DELETE /api/v2/roles/"+r.ID+"?replaceBy="+heir, owner, nil, http.StatusNoContent)
-		want("deleted in favour of "+heir, sends)
+		sendJSON(t, nodes[(round+1)%3], "DELETE /api/v2/roles/"+r.ID+"?replaceBy="+replacement, owner, nil, http.StatusNoContent)
+		requireDecision("deleted, replaced by "+replacement, sends)
 	}
 }

@@ -47,7 +47,8 @@ func TestMetricsAreForThisMachineAlone(t *testing.T) {
 	}
 }
 
-// TestMetricsOnTheirOwnAddress: that address requires no authentication.
+// TestMetricsOnTheirOwnAddress: the admin address serves /metrics to everybody, also through a
+// proxy, and then the main address serves it to nobody.
 func TestMetricsOnTheirOwnAddress(t *testing.T) {
 	t.Parallel()
 	var admin string

@@ -133,8 +133,8 @@ func (s server) serve() error {
 	return s.http.ServeTLS(s.on, "", "")
 }
 
-// newServer bounds what a slow or hostile client can hold. The times for body
-// and answer are per request, in web/front; connLimiter has the connections.
+// newServer bounds what a slow or hostile client can hold. web/front bounds the times for the
+// body and the answer of each request; connLimiter bounds the connections.
 func newServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h,

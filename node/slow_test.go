@@ -90,7 +90,7 @@ func TestSlowReadersAreEnded(t *testing.T) {
 	t.Logf("slow readers are ended after %v", time.Since(began).Round(time.Second))
 }
 
-// connections are held by slow clients.
+// connections holds connections of slow clients, and counts those that the server has ended.
 type connections struct {
 	t       *testing.T
 	address string

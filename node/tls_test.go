@@ -146,7 +146,7 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 }
 
 // load has clients send requests until stop, with HTTP/2 or 1.1, over kept or new
-// connections. Each must be answered, or its connection refused, as after the end.
+// connections. Each must be answered, or its connection refused after the server's end.
 func (s *tlsServer) load(t *testing.T, clients int) (answers *atomic.Int64, stop func()) {
 	answers = &atomic.Int64{}
 	var all sync.WaitGroup
@@ -178,7 +178,7 @@ func (s *tlsServer) load(t *testing.T, clients int) (answers *atomic.Int64, stop
 // Over TLS, too, a server answers all requests before it ends.
 func TestDrainDropsNoRequestOverTLS(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux lets a listener be shut before it is closed")
+		t.Skip("only on Linux can a listener refuse new connections before it is closed")
 	}
 	t.Parallel()
 	s := startTLS(t, announcing(300*time.Millisecond))

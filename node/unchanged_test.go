@@ -95,7 +95,7 @@ func TestUnconfirmedChangeIsNotAnswered(t *testing.T) {
 	pair := pgtest.StartPair(t)
 	dsn := pair.DSN(t)
 	standby := dsn[strings.Index(dsn, ","):strings.LastIndex(dsn, "/")]
-	dsn = strings.Replace(dsn, standby, "", 1) // as where something other than the driver finds the primary
+	dsn = strings.Replace(dsn, standby, "", 1) // as if HAProxy, not the driver, found the primary
 	d := doorwardtest.Start(t, doorwardtest.Database(dsn))
 	acme := d.Tenant("Acme")
 	olga, ann, bob := acme.Join("olga@acme.example", "OWNER"), acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
@@ -124,7 +124,7 @@ func TestUnconfirmedChangeIsNotAnswered(t *testing.T) {
 			return request(t, limit, c.token, c.method, d.URL+c.path, c.body)
 		}
 		pair.Standby.Pause(t)
-		// On a busy machine the first may be given up before it has reached its commit.
+		// On a busy machine the first request may be given up before it reaches its commit.
 		for limit, done := 300*time.Millisecond, false; !done; limit *= 2 {
 			if status := send(limit); status != 0 && status != http.StatusServiceUnavailable {
 				t.Fatalf("%s %s: %d without the standby", c.method, c.path, status)

@@ -72,6 +72,7 @@ const fromVariable = "DOORWARD_TEST_UPGRADE_FROM"
 
 func usesNextVersion() bool { return os.Getenv(fromVariable) == "" }
 
+// versions returns the programs to upgrade from and to.
 func versions(t *testing.T) (older, newer string) {
 	t.Helper()
 	if from := os.Getenv(fromVariable); from != "" {
@@ -219,8 +220,8 @@ func (l *load) checkBalanced(ctx context.Context) {
 	}
 }
 
-// requireAllAnswered: through a balancer every check is answered, and every revocation
-// is acknowledged, except that so many may be answered 503.
+// requireAllAnswered checks that through a balancer every check is answered and every
+// revocation acknowledged. As many as excused may be answered 503.
 func (l *load) requireAllAnswered(excused int) {
 	l.t.Helper()
 	failed, unavailable := map[string]int{}, int(l.unavailable.Load())

@@ -92,8 +92,8 @@ func pageOf(file string) string {
 func (b *book) link(page string) string { return strings.TrimSuffix(b.base+"/docs/"+page, "/") }
 
 // readParts reads the contents: each heading of the second level is a part, and the
-// links to pages below it are its entries. The API reference comes first in the
-// part for references.
+// links to pages below it are its entries. The API reference and the problems come first in
+// the part for references.
 func (b *book) readParts(p *document) (parts []part) {
 	p.each(func(n ast.Node) {
 		switch n := n.(type) {
@@ -102,8 +102,8 @@ func (b *book) readParts(p *document) (parts []part) {
 				parts = append(parts, part{Title: p.plain(n)})
 			}
 		case *ast.Link:
-			file, fragment, ours := resolve(contents, string(n.Destination))
-			if ours && fragment == "" && len(parts) > 0 && b.pages[pageOf(file)] != nil {
+			file, fragment, isLocal := resolve(contents, string(n.Destination))
+			if isLocal && fragment == "" && len(parts) > 0 && b.pages[pageOf(file)] != nil {
 				last := &parts[len(parts)-1]
 				last.Entries = append(last.Entries, entry{p.plain(n), b.link(pageOf(file))})
 			}
@@ -123,10 +123,10 @@ func (b *book) read(file string) (*guide, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.make(file, source)
+	return b.render(file, source)
 }
 
-func (b *book) make(file string, source []byte) (*guide, error) {
+func (b *book) render(file string, source []byte) (*guide, error) {
 	p := newDocument(source)
 	g := &guide{Title: p.title(), Summary: p.summary()}
 	for _, h := range p.headings {
@@ -139,8 +139,7 @@ func (b *book) make(file string, source []byte) (*guide, error) {
 	return g, err
 }
 
-// listDecisions makes the list of a folder that has no contents page in the
-// repository.
+// listDecisions makes the page that lists the decisions: their folder has no contents page.
 func (b *book) listDecisions() (*guide, error) {
 	files, err := fs.Glob(docs.Files, decisions+"/*.md")
 	if err != nil {
@@ -154,7 +153,7 @@ func (b *book) listDecisions() (*guide, error) {
 		}
 		source += fmt.Sprintf("- [%s](%s)\n", g.Title, path.Base(file))
 	}
-	return b.make(decisions+"/index.md", []byte(source))
+	return b.render(decisions+"/index.md", []byte(source))
 }
 
 // linkResolver resolves the links in one file of the book.
@@ -163,12 +162,12 @@ type linkResolver struct {
 	file string
 }
 
-// label is the title of a page in the contents.
+// label is the title in the contents of the page that a link leads to; empty for other links.
 func (b linkResolver) label(target string) string {
-	file, _, ours := resolve(b.file, target)
+	file, _, isLocal := resolve(b.file, target)
 	for _, p := range b.parts {
 		for _, e := range p.Entries {
-			if ours && e.Link == b.link(pageOf(file)) {
+			if isLocal && e.Link == b.link(pageOf(file)) {
 				return e.Title
 			}
 		}
@@ -176,11 +175,11 @@ func (b linkResolver) label(target string) string {
 	return ""
 }
 
-// address is the target of a link: a page or a picture here, or a file in the
-// repository.
+// address is the target of a link: a page or a picture here, or a file in the repository.
+// Links to other sites stay as they are.
 func (b linkResolver) address(target string) string {
-	file, fragment, ours := resolve(b.file, target)
-	if !ours {
+	file, fragment, isLocal := resolve(b.file, target)
+	if !isLocal {
 		return target
 	}
 	link := ""
@@ -230,9 +229,9 @@ func (b *book) neighbours(link string) (before, next *entry) {
 	return before, next
 }
 
-// guides returns the routes of the documentation. All pages but the first share one route,
+// guideRoutes returns the routes of the documentation. All pages but the first share one route,
 // since each route adds metrics.
-func (p *pageRenderer) guides() []front.Route {
+func (p *pageRenderer) guideRoutes() []front.Route {
 	first := func() (content, error) { return p.docPage("") }
 	return []front.Route{
 		get("/docs", first),
@@ -295,7 +294,7 @@ func (p *pageRenderer) bindDocs() (docPages, error) {
 			if err != nil {
 				return view{}, err
 			}
-			return view{File: "guide", Title: c.Title, Description: c.Summary, Scripts: reading, Body: c}, nil
+			return view{File: "guide", Title: c.Title, Description: c.Summary, Scripts: readingScripts, Body: c}, nil
 		})
 	}
 	return all, nil

@@ -29,8 +29,8 @@ func sources() (files []string) {
 	return files
 }
 
-// chapters returns the paths of the documentation.
-func chapters() []string {
+// docPaths returns the paths of the pages of the documentation.
+func docPaths() []string {
 	all := []string{"/docs/decisions"}
 	for _, file := range sources() {
 		all = append(all, pathOf(file))
@@ -64,7 +64,7 @@ func isExternal(t *testing.T, from, link string) bool {
 
 func TestNoLinkLeadsToMarkdown(t *testing.T) {
 	server := doorwardtest.Start(t)
-	for _, at := range chapters() {
+	for _, at := range docPaths() {
 		for a := range elements(page(t, server.URL+at), "a") {
 			if link := attr(a, "href"); strings.Contains(link, ".md") && !strings.HasPrefix(link, repository) {
 				t.Errorf("%s has the link %q", at, link)
@@ -81,7 +81,7 @@ func TestPagesSayWhatTheirFilesSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := len(words.FindAllString(comment.ReplaceAllString(string(source), ""), -1))
+		want := len(words.FindAllString(notShown.ReplaceAllString(string(source), ""), -1))
 		got := len(words.FindAllString(text(find(page(t, server.URL+pathOf(file)), "article")), -1))
 		if got < want*9/10 { // the rest are link addresses and names of languages
 			t.Errorf("%s has %d words, its page %d", file, want, got)
@@ -90,10 +90,10 @@ func TestPagesSayWhatTheirFilesSay(t *testing.T) {
 }
 
 var (
-	words   = regexp.MustCompile(`\pL+`)
-	comment = regexp.MustCompile(`<!--.*?-->|\]\([^)]*\)`)
-	fenced  = regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$|`[^`]*`|<!--.*?-->")
-	element = regexp.MustCompile(`<[/a-zA-Z][^>]*>`)
+	words         = regexp.MustCompile(`\pL+`)
+	notShown      = regexp.MustCompile(`<!--.*?-->|\]\([^)]*\)`)
+	codeOrComment = regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$|`[^`]*`|<!--.*?-->")
+	htmlElement   = regexp.MustCompile(`<[/a-zA-Z][^>]*>`)
 )
 
 // Pages contain no HTML: rendering drops it.
@@ -103,7 +103,7 @@ func TestPagesAreMarkdownAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, found := range element.FindAllString(fenced.ReplaceAllString(string(source), ""), -1) {
+		for _, found := range htmlElement.FindAllString(codeOrComment.ReplaceAllString(string(source), ""), -1) {
 			if found != "<br>" && !strings.HasPrefix(found, "<http") {
 				t.Errorf("%s has %s; the only HTML element that is shown is <br>", file, found)
 			}
@@ -126,7 +126,7 @@ func TestContentsAreThoseOfTheREADME(t *testing.T) {
 			current = append(current, attr(a, "href"))
 		}
 	}
-	for _, at := range chapters() {
+	for _, at := range docPaths() {
 		if at != "/docs" && path.Dir(at) == "/docs" && !slices.Contains(links, at) {
 			t.Errorf("the contents lack %s: give it a line in docs/README.md", at)
 		}
@@ -167,7 +167,7 @@ func TestMissingPageOfTheDocumentation(t *testing.T) {
 		if plain.StatusCode != http.StatusNotFound || plain.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("/docs/%s: %d %s", at, plain.StatusCode, plain.Header.Get("Content-Type"))
 		}
-		a := visit(t, server.URL+"/docs/"+at)
+		a := getAsBrowser(t, server.URL+"/docs/"+at)
 		root, err := html.Parse(strings.NewReader(a.body))
 		if err != nil {
 			t.Fatal(err)
@@ -181,8 +181,8 @@ func TestMissingPageOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// visit sends a request as a browser does.
-func visit(t *testing.T, address string) answer {
+// getAsBrowser gets a page as a browser does.
+func getAsBrowser(t *testing.T, address string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {
@@ -195,7 +195,7 @@ func visit(t *testing.T, address string) answer {
 func TestPicturesAreThere(t *testing.T) {
 	server := doorwardtest.Start(t)
 	pictures := 0
-	for _, at := range chapters() {
+	for _, at := range docPaths() {
 		for img := range elements(page(t, server.URL+at), "img") {
 			pictures++
 			a := get(t, server.URL+attr(img, "src"))

@@ -22,7 +22,7 @@ func attr(n *html.Node, name string) string {
 	return ""
 }
 
-func has(n *html.Node, name string) bool {
+func hasAttr(n *html.Node, name string) bool {
 	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
 }
 
@@ -37,6 +37,7 @@ func elements(n *html.Node, names ...string) iter.Seq[*html.Node] {
 	}
 }
 
+// find returns the first element of the name below n; an empty node if there is none.
 func find(n *html.Node, name string) *html.Node {
 	for d := range elements(n, name) {
 		return d
@@ -110,7 +111,7 @@ func idFaults(root *html.Node) (faults []string) {
 	seen := map[string]bool{}
 	for n := range root.Descendants() {
 		id := attr(n, "id")
-		if seen[id] || has(n, "id") && (id == "" || strings.ContainsAny(id, " \t\n")) {
+		if seen[id] || hasAttr(n, "id") && (id == "" || strings.ContainsAny(id, " \t\n")) {
 			faults = append(faults, fmt.Sprintf("the id %q is a duplicate, empty or has spaces", id))
 		}
 		seen[id] = id != ""
@@ -143,9 +144,9 @@ func labelFaults(root *html.Node) (faults []string) {
 		case "input":
 			named = labels[attr(n, "id")]
 		case "nav", "section":
-			named = has(n, "aria-label") || has(n, "aria-labelledby")
+			named = hasAttr(n, "aria-label") || hasAttr(n, "aria-labelledby")
 		case "pre": // scrolls, so it must be focusable
-			named = has(n, "aria-labelledby") && attr(n, "tabindex") == "0"
+			named = hasAttr(n, "aria-labelledby") && attr(n, "tabindex") == "0"
 		}
 		if !named {
 			faults = append(faults, fmt.Sprintf("<%s id=%q> has no name", n.Data, attr(n, "id")))
@@ -188,8 +189,8 @@ func isInArticle(n *html.Node) bool {
 	return false
 }
 
-// outlineFaults requires one h1, no skipped level, and one main element that the
-// first link leads to.
+// outlineFaults requires one h1 that isn't hidden, no skipped level, and one main element that
+// the first link leads to.
 func outlineFaults(root *html.Node) (faults []string) {
 	level, titles := 0, 0
 	for h := range elements(root, "h1", "h2", "h3", "h4", "h5", "h6") {
@@ -212,7 +213,7 @@ func outlineFaults(root *html.Node) (faults []string) {
 
 func isHidden(n *html.Node) bool {
 	for ; n != nil; n = n.Parent {
-		if has(n, "hidden") {
+		if hasAttr(n, "hidden") {
 			return true
 		}
 	}

@@ -52,7 +52,7 @@ func write(out []token, format string, args ...any) []token {
 
 var literal = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'")
 
-// javaScript calls the operation with the client of clients/js.
+// javaScript calls the operation with the client of clients/js; a file is sent with fetch.
 func (s *spec) javaScript(method, path string, o *operation) []token {
 	if mediaType, ending := o.file(); mediaType != "" {
 		out := write(nil, "import { readFile } from \"node:fs/promises\";\n\n")
@@ -87,7 +87,7 @@ func (s *spec) javaScript(method, path string, o *operation) []token {
 	return write(out, ");")
 }
 
-// python calls the operation with the client of clients/python.
+// python calls the operation with the client of clients/python; a file is sent with urllib.
 func (s *spec) python(method, path string, o *operation) []token {
 	var out []token
 	if name := o.credential(); name != "" {

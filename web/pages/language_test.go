@@ -35,9 +35,9 @@ func TestExamplesInEveryLanguageSendTheSame(t *testing.T) {
 	defer site.Close()
 	want, texts := map[string]string{}, map[string]map[string]string{"js": {}, "go": {}, "python": {}}
 	address := strings.NewReplacer("https://auth.example", site.URL)
-	operations(t, doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example")), func(_, _ string, op *openapi3.Operation, part *html.Node) {
+	forEachOperation(t, doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example")), func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		id := op.OperationID
-		req := curl(t, example(part, id+"-curl"), credentials...)
+		req := parseCurl(t, example(part, id+"-curl"), credentials...)
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -55,9 +55,9 @@ func TestExamplesInEveryLanguageSendTheSame(t *testing.T) {
 			if out, err := command.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			for id, want := range want {
-				if rec.seen[id] != want {
-					t.Errorf("%s sends\n%s\nwhere curl sends\n%s\nby\n%s", id, rec.seen[id], want, texts[language][id])
+			for id, byCurl := range want {
+				if rec.seen[id] != byCurl {
+					t.Errorf("%s sends\n%s\nwhere curl sends\n%s\nby\n%s", id, rec.seen[id], byCurl, texts[language][id])
 				}
 			}
 		})

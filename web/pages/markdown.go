@@ -29,7 +29,7 @@ type document struct {
 	source   []byte
 	tree     ast.Node
 	headings []heading
-	used     map[string]bool // ids
+	used     map[string]bool // ids that are taken
 }
 
 // newDocument parses CommonMark with tables.
@@ -139,8 +139,8 @@ func (p *document) html(from linkResolver) (template.HTML, error) {
 // nodeRenderer renders the nodes that the pages show differently from goldmark.
 type nodeRenderer struct {
 	*document
-	under    string // id of the last heading
-	commands bool   // the block above has shell commands, whose output may follow
+	under         string // id of the last heading
+	afterCommands bool   // the block above has shell commands, whose output may follow
 }
 
 // RegisterFuncs implements goldmark's renderer.NodeRenderer.
@@ -166,7 +166,7 @@ func (s *nodeRenderer) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool
 	return ast.WalkSkipChildren, nil
 }
 
-// heading links each heading but the first to itself.
+// heading links each heading below the first level to itself.
 func (s *nodeRenderer) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	level := n.(*ast.Heading).Level
 	id, _ := n.AttributeString("id")
@@ -211,8 +211,8 @@ func (s *nodeRenderer) caption(n ast.Node) string {
 		return captions[""]
 	}
 	language, more, _ := strings.Cut(string(fenced.Info.Segment.Value(s.source)), " ")
-	isAnswer := s.commands && (language == "text" || language == "json")
-	s.commands = language == "sh" || language == "console"
+	isAnswer := s.afterCommands && (language == "text" || language == "json")
+	s.afterCommands = language == "sh" || language == "console"
 	switch {
 	case isAnswer:
 		return "It answers"
@@ -250,9 +250,9 @@ func (s *nodeRenderer) cell(w util.BufWriter, _ []byte, n ast.Node, entering boo
 	return ast.WalkContinue, nil
 }
 
-// resolve returns the file that a link in the file from leads to, relative to the
-// same folder. ours is false for links to other sites.
-func resolve(from, target string) (file, fragment string, ours bool) {
+// resolve returns the file that a link in the file from leads to; both are relative to the
+// folder docs. isLocal is false for links to other sites.
+func resolve(from, target string) (file, fragment string, isLocal bool) {
 	target, fragment, _ = strings.Cut(target, "#")
 	if strings.Contains(target, ":") {
 		return "", "", false

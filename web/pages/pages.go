@@ -1,7 +1,7 @@
 // Package pages serves a landing page, the documentation, the API reference, and
 // the pages of the problem types.
 //
-// All are rendered once, on the first request, and don't depend on the request.
+// All but the search are rendered once, on the first request, and don't depend on the request.
 // The documentation is that of the repository, in the order of docs/README.md, and
 // only files of package docs are served. The reference is made from the OpenAPI
 // document, so both always agree.
@@ -9,7 +9,7 @@
 //	pages.go     the routes, rendering and answering
 //	guide.go     GET /docs and below: the documentation
 //	markdown.go  its text as HTML
-//	search.go    GET /docs/search, in all of these
+//	search.go    GET /docs/search: in guides, endpoints and problems
 //	spec.go      reads the OpenAPI document
 //	reference.go GET /docs/api and below, made of it: a page for each group
 //	sample.go    examples: bodies, answers, curl commands
@@ -46,7 +46,7 @@ func Routes(s *front.Site, version string, document func() ([]byte, error)) []fr
 	})}
 	p.docPages, p.groups = sync.OnceValues(p.bindDocs), sync.OnceValues(p.bindReference)
 	p.sections = sync.OnceValues(p.readSections)
-	routes := p.pages()
+	routes := p.pageRoutes()
 	routes = append(routes,
 		ui.Asset("doorward.css", "text/css; charset=utf-8", assets),
 		ui.Asset("copy.js", "text/javascript; charset=utf-8", assets),
@@ -74,28 +74,29 @@ type pageRenderer struct {
 	asset     func(name string) string
 	reference func() (*reference, error)
 	docPages  func() (docPages, error)
-	groups    func() (docPages, error) // the pages of the reference but its first
+	groups    func() (docPages, error) // the pages of the reference, without its first
 	sections  func() ([]section, error)
 }
 
 // docPages render the pages of the documentation, by path below /docs/.
 type docPages map[string]func() (content, error)
 
-func (p *pageRenderer) pages() []front.Route {
+func (p *pageRenderer) pageRoutes() []front.Route {
 	home := p.page(func(ref *reference) view {
 		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}
 	})
-	routes := append(p.guides(), get("/{$}", home), get("/docs/api", p.page(func(ref *reference) view {
-		return view{File: "reference", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: reading, Body: groupPage{reference: ref}}
+	routes := append(p.guideRoutes(), get("/{$}", home), get("/docs/api", p.page(func(ref *reference) view {
+		return view{File: "reference", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: readingScripts, Body: groupPage{reference: ref}}
 	})))
 	if p.base != "" { // the base URL itself, which needs no slash at its end
 		routes = append([]front.Route{get(p.base, home)}, routes...)
 	}
-	return append(routes, p.problemPages()...)
+	return append(routes, p.problemRoutes()...)
 }
 
-// reading are the scripts of pages with examples.
-var reading = []string{"copy.js", "reading.js"}
+// readingScripts are those of the pages that people read: they copy examples, remember the
+// chosen language, and move the cursor to the search.
+var readingScripts = []string{"copy.js", "reading.js"}
 
 // bindReference returns the functions that render the pages of the groups and of the objects.
 func (p *pageRenderer) bindReference() (docPages, error) {
@@ -106,11 +107,11 @@ func (p *pageRenderer) bindReference() (docPages, error) {
 	all := docPages{}
 	for _, g := range ref.Groups {
 		all["api/"+g.ID] = p.renderOnce(func() (view, error) {
-			return view{File: "group", Title: g.Name, Description: "The API reference: " + g.Name + ".", Scripts: reading, Body: groupPage{ref, g}}, nil
+			return view{File: "group", Title: g.Name, Description: "The API reference: " + g.Name + ".", Scripts: readingScripts, Body: groupPage{ref, g}}, nil
 		})
 	}
 	all["api/"+objects] = p.renderOnce(func() (view, error) {
-		return view{File: objects, Title: "Objects", Description: "The API reference: objects.", Scripts: reading, Body: groupPage{ref, group{Name: "Objects"}}}, nil
+		return view{File: objects, Title: "Objects", Description: "The API reference: objects.", Scripts: readingScripts, Body: groupPage{ref, group{Name: "Objects"}}}, nil
 	})
 	return all, nil
 }
@@ -129,11 +130,11 @@ type view struct {
 	Scripts     []string // names of ES modules
 	Body        any
 
-	Base, Version string                   // set by make
+	Base, Version string                   // set by renderView
 	Asset         func(name string) string // likewise: the name of a file, with a hash
 }
 
-// page returns the function that renders a view of the reference.
+// page returns the function that renders, on its first call, a view of the reference.
 func (p *pageRenderer) page(viewOf func(*reference) view) func() (content, error) {
 	return p.renderOnce(func() (view, error) {
 		ref, err := p.reference()
@@ -152,21 +153,21 @@ func (p *pageRenderer) renderOnce(makeView func() (view, error)) func() (content
 		if err != nil {
 			return content{}, err
 		}
-		return p.make(v)
+		return p.renderView(v)
 	})
 }
 
-// make renders a view.
-func (p *pageRenderer) make(v view) (content, error) {
+// renderView renders a view in the layout.
+func (p *pageRenderer) renderView(v view) (content, error) {
 	v.Base, v.Version, v.Asset = p.base, p.version, p.asset
-	body, err := v.render()
+	body, err := v.execute()
 	if err != nil {
 		return content{}, fmt.Errorf("pages: %s: %w", v.File, err)
 	}
 	return content{Content: front.NewContent("text/html; charset=utf-8", body), policy: v.policy()}, nil
 }
 
-func (v view) render() ([]byte, error) {
+func (v view) execute() ([]byte, error) {
 	t, err := template.New("layout.html").Option("missingkey=error").Funcs(helpers).
 		ParseFS(templates, "html/layout.html", "html/parts.html", "html/"+v.File+".html")
 	if err != nil {
@@ -177,7 +178,7 @@ func (v view) render() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// asIs returns content that needs no rendering.
+// asIs returns the function that returns the body unchanged, as content of the media type.
 func asIs(mediaType string, body func() ([]byte, error)) func() (content, error) {
 	return sync.OnceValues(func() (content, error) {
 		text, err := body()
@@ -196,7 +197,7 @@ func (v view) policy() string {
 	return policy + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// content is an answer that is made once.
+// content is an answer, ready to be sent.
 type content struct {
 	front.Content
 	policy string // Content-Security-Policy; empty for the site's own

@@ -15,7 +15,7 @@ import (
 
 // paths returns the paths of all pages.
 func paths() []string {
-	all := append(chapters(), "/", "/docs/api", "/docs/search", "/problems")
+	all := append(docPaths(), "/", "/docs/api", "/docs/search", "/problems")
 	all = append(all, groups...)
 	for _, p := range doorward.Problems() {
 		all = append(all, "/problems/"+string(p.Code))
@@ -23,7 +23,7 @@ func paths() []string {
 	return all
 }
 
-// groups are the pages of the API reference behind its first.
+// groups are all pages of the API reference but the first.
 var groups = []string{
 	"/docs/api/invitations", "/docs/api/sessions", "/docs/api/people", "/docs/api/roles", "/docs/api/api-keys", "/docs/api/webhooks", "/docs/api/audit",
 	"/docs/api/tenants", "/docs/api/policies", "/docs/api/model", "/docs/api/second-factors", "/docs/api/passwords", "/docs/api/account", "/docs/api/access",

@@ -21,15 +21,15 @@ type statusGroup struct {
 	Problems []doorward.Problem
 }
 
-// problemPages returns the routes of the page of each code and of their list. Each page has
+// problemRoutes returns the routes of the page of each code and of their list. Each page has
 // its own path, so that an unknown code is an unknown path for every method.
-func (p *pageRenderer) problemPages() []front.Route {
+func (p *pageRenderer) problemRoutes() []front.Route {
 	var routes []front.Route
 	lists := map[int]*statusGroup{}
 	for _, about := range doorward.Problems() {
 		status := front.Status(about.Code)
 		routes = append(routes, get(front.ProblemPath(about.Code), p.page(func(ref *reference) view {
-			return view{File: "problem", Title: about.Title, Description: about.Help, Scripts: reading, Body: problemPage{
+			return view{File: "problem", Title: about.Title, Description: about.Help, Scripts: readingScripts, Body: problemPage{
 				Problem: about, Status: status, Endpoints: ref.answering(about.Code), Body: encode(ref.problem(about.Code), ""),
 			}}
 		})))

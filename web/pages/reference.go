@@ -20,7 +20,7 @@ type reference struct {
 	API     string   // path of the first page
 	About   []string // paragraphs
 	Server  string
-	Steps   []endpoint // the endpoints for a first session, in order
+	Steps   []endpoint // those of firstSteps
 	Groups  []group
 	Objects []object
 	Roles   []doorward.Role // the highest first
@@ -65,8 +65,8 @@ type answer struct {
 
 // permissionRow is a row of the table of roles and permissions.
 type permissionRow struct {
-	Action doorward.Action
-	To     []bool // for each role: whether it grants the action
+	Action    doorward.Action
+	GrantedBy []bool // for each role: whether it grants the action
 }
 
 func permissionRows(roles []doorward.Role) (all []permissionRow) {
@@ -76,7 +76,7 @@ func permissionRows(roles []doorward.Role) (all []permissionRow) {
 		}
 		row := permissionRow{Action: verb.Action}
 		for _, r := range roles {
-			row.To = append(row.To, slices.Contains(verb.Roles(), r))
+			row.GrantedBy = append(row.GrantedBy, slices.Contains(verb.Roles(), r))
 		}
 		all = append(all, row)
 	}
@@ -107,7 +107,7 @@ type failure struct {
 	Codes  []doorward.Problem
 }
 
-// firstSteps are the operations that introduce a session.
+// firstSteps are the operations from an invitation to the logout, in order.
 var firstSteps = []string{"invite", "completeRegistration", "login", "session", "logout"}
 
 func newReference(s *spec, base string) *reference {

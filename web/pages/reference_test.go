@@ -40,8 +40,8 @@ func reference(t *testing.T, server *doorwardtest.Server) map[string]*html.Node 
 	return parts
 }
 
-// operations calls fn for each operation with its part of the reference.
-func operations(t *testing.T, server *doorwardtest.Server, fn func(method, path string, op *openapi3.Operation, part *html.Node)) {
+// forEachOperation calls fn for each operation, with its part of the reference.
+func forEachOperation(t *testing.T, server *doorwardtest.Server, fn func(method, path string, op *openapi3.Operation, part *html.Node)) {
 	t.Helper()
 	docs := reference(t, server)
 	for path, item := range document(t, server).Paths.Map() {
@@ -57,7 +57,7 @@ func operations(t *testing.T, server *doorwardtest.Server, fn func(method, path 
 }
 
 func TestReferenceSaysWhatTheDocumentSays(t *testing.T) {
-	operations(t, doorwardtest.Start(t), func(method, path string, op *openapi3.Operation, part *html.Node) {
+	forEachOperation(t, doorwardtest.Start(t), func(method, path string, op *openapi3.Operation, part *html.Node) {
 		want := []string{method, path, op.Summary, strings.ReplaceAll(op.Description, "`", "")}
 		if op.RequestBody != nil {
 			for mediaType, body := range op.RequestBody.Value.Content {
@@ -88,7 +88,7 @@ func TestReferenceSaysWhatTheDocumentSays(t *testing.T) {
 var codes = regexp.MustCompile(`[a-z]+_[a-z_]+|forbidden|unauthenticated|unavailable`)
 
 func TestReferenceLinksErrorsByStatus(t *testing.T) {
-	operations(t, doorwardtest.Start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
+	forEachOperation(t, doorwardtest.Start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		linked := map[string]bool{}
 		for row := range elements(find(part, "dl"), "div") {
 			status, _, _ := strings.Cut(text(find(row, "dt")), " ")
@@ -108,7 +108,7 @@ func TestReferenceLinksErrorsByStatus(t *testing.T) {
 
 func TestReferenceMarksRequiredMembers(t *testing.T) {
 	notes := map[string]map[string]string{}
-	operations(t, doorwardtest.Start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
+	forEachOperation(t, doorwardtest.Start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		notes[op.OperationID] = map[string]string{}
 		for p := range elements(part, "p") {
 			if attr(p, "class") == "member" {
@@ -148,7 +148,7 @@ func TestReferenceSaysWhoMay(t *testing.T) {
 
 func TestAnswersInTheReferenceAreValid(t *testing.T) {
 	server := doorwardtest.Start(t)
-	operations(t, server, func(_, _ string, op *openapi3.Operation, part *html.Node) {
+	forEachOperation(t, server, func(_, _ string, op *openapi3.Operation, part *html.Node) {
 		for status, res := range op.Responses.Map() {
 			if media := res.Value.Content["application/json"]; media != nil && status[0] == '2' {
 				requireValid(t, op.OperationID, media.Schema.Value, example(part, op.OperationID+"-body"))
@@ -202,8 +202,8 @@ func TestExamplesWorkUnchanged(t *testing.T) {
 	if err := json.Unmarshal(answered, &issued); err != nil {
 		t.Fatal(err)
 	}
-	operations(t, server, func(method, path string, op *openapi3.Operation, part *html.Node) {
-		req := curl(t, example(part, op.OperationID+"-curl"), "TOKEN="+acme.Owner.Login(), "KEY="+key, "API_KEY="+issued.Key)
+	forEachOperation(t, server, func(method, path string, op *openapi3.Operation, part *html.Node) {
+		req := parseCurl(t, example(part, op.OperationID+"-curl"), "TOKEN="+acme.Owner.Login(), "KEY="+key, "API_KEY="+issued.Key)
 		if req.Method != method || !strings.HasPrefix(req.URL.String(), "https://auth.example/platform"+path) && !strings.HasPrefix(req.URL.String(), "https://auth.example/platform/api/v2/") {
 			t.Errorf("%s: the example calls %s %s", op.OperationID, req.Method, req.URL)
 		}
@@ -247,8 +247,8 @@ var expectedCodes = map[string]string{
 	"getInvitation": "not_found", "resendInvitation": "not_found", "revokeInvitation": "not_found",
 }
 
-// curl returns the request that the command line sends.
-func curl(t *testing.T, command string, env ...string) *http.Request {
+// parseCurl returns the request that the command line sends.
+func parseCurl(t *testing.T, command string, env ...string) *http.Request {
 	t.Helper()
 	sh := exec.CommandContext(t.Context(), "sh", "-c", `curl() { printf '%s\0' "$@"; }; `+command)
 	sh.Env = env

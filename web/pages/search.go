@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -57,9 +56,9 @@ func (s section) score(words []string) (total int) {
 	return total
 }
 
-// startsWord reports whether a word of the text begins with the other.
-func startsWord(text, word string) bool {
-	return strings.HasPrefix(text, word) || strings.Contains(text, " "+word)
+// startsWord reports whether a word of the text begins with the prefix.
+func startsWord(text, prefix string) bool {
+	return strings.HasPrefix(text, prefix) || strings.Contains(text, " "+prefix)
 }
 
 // readSections reads the documentation for the search: pages by headings, endpoints, problems.
@@ -120,14 +119,14 @@ func (p *document) sections(page, link string) []section {
 			seen++
 			continue
 		}
-		text.WriteString(p.words(n) + " ")
+		text.WriteString(p.searchText(n) + " ")
 	}
 	endSection()
 	return all
 }
 
-// words returns the text below n, including that of examples.
-func (p *document) words(n ast.Node) string {
+// searchText returns the text below n, including that of examples.
+func (p *document) searchText(n ast.Node) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n := n.(type) {
@@ -153,16 +152,16 @@ func (p *document) words(n ast.Node) string {
 	return out.String()
 }
 
-// found is a result: a section with the text around the first word, cut at the words that
-// are shown as marks.
+// found is a result: a section with an excerpt of its text, around the first hit.
 type found struct {
 	section
 	Excerpt []marked
 }
 
+// marked is a word of an excerpt.
 type marked struct {
 	Text string
-	Hit  bool
+	Hit  bool // it has one of the words of the query
 }
 
 // results is what the page of a search shows.
@@ -214,8 +213,8 @@ func (s section) excerpt(words []string) (out []marked) {
 	return out
 }
 
-// showSearch answers GET /docs/search?q=…; without a query the page has only the form. Unlike
-// the other pages it is rendered for each request.
+// showSearch answers GET /docs/search?q=…; without a query, or with one that is too long or
+// not UTF-8, the page asks for one. Unlike the other pages it is rendered for each request.
 func (p *pageRenderer) showSearch(_ context.Context, call *front.Call) error {
 	all, err := p.sections()
 	if err != nil {
@@ -225,11 +224,10 @@ func (p *pageRenderer) showSearch(_ context.Context, call *front.Call) error {
 	if len(query) > maxQuery || !utf8.ValidString(query) {
 		query = ""
 	}
-	c, err := p.make(view{File: "search", Title: "Search", Description: "Search in the documentation.", Scripts: reading, Body: results{Query: query, Found: search(all, query)}})
+	c, err := p.renderView(view{File: "search", Title: "Search", Description: "Search in the documentation.", Scripts: readingScripts, Body: results{Query: query, Found: search(all, query)}})
 	if err != nil {
 		return err
 	}
-	c.status = http.StatusOK
 	c.send(call)
 	return nil
 }

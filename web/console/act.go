@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/url"
-	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/user"
@@ -14,7 +13,7 @@ import (
 // memberAction is an action on a member that is confirmed first.
 type memberAction struct {
 	ends   bool // ends the member's sessions
-	danger bool
+	danger bool // the button warns
 	gone   bool // removes the member
 	do     func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error)
 }
@@ -44,7 +43,8 @@ var memberActions = map[string]memberAction{
 	}},
 }
 
-// handover returns what the form says about the member's API keys.
+// handover returns whether the form lets the caller take over the member's API keys; otherwise
+// they end.
 func handover(c *ui.Call) user.Handover {
 	return user.Handover{Transfer: c.Value("keys") == "transfer"}
 }
@@ -68,7 +68,7 @@ type question struct {
 }
 
 func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
-	d, ok := memberActions[c.R.PathValue("act")]
+	action, ok := memberActions[c.R.PathValue("act")]
 	if !ok {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
@@ -77,13 +77,13 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	q := question{person: p, Act: c.R.PathValue("act"), Danger: d.danger, Ends: d.ends}
+	q := question{person: p, Act: c.R.PathValue("act"), Danger: action.danger, Ends: action.ends}
 	affected, err := h.app.Overviews.CountAffected(ctx, c.Caller, p.User)
 	if err != nil {
 		return ui.View{}, err
 	}
 	q.Affected = endedOf(affected)
-	if q.Act == "sign-out" || q.Act == "reset-factors" {
+	if q.Act == "sign-out" || q.Act == "reset-factors" { // they end sessions alone
 		q.Affected.Invitations, q.Affected.Keys = 0, 0
 	}
 	if q.Act == "reset-factors" && p.Self {
@@ -109,20 +109,14 @@ func requestedRole(c *ui.Call) doorward.Role {
 	return doorward.Role(c.R.URL.Query().Get("role"))
 }
 
-// additionalActions returns the actions that role grants and other doesn't.
-func additionalActions(rules *doorward.Rules, role, other doorward.Role) (all []permission) {
-	others := permissionsOf(rules, other)
-	for _, a := range permissionsOf(rules, role) {
-		if !slices.Contains(others, a) {
-			all = append(all, describe(rules, a))
-		}
-	}
-	return all
+// additionalActions returns the permissions that role grants and other doesn't.
+func additionalActions(rules *doorward.Rules, role, other doorward.Role) []permission {
+	return describeAdditional(rules, permissionsOf(rules, role), permissionsOf(rules, other))
 }
 
 func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 	name := c.R.PathValue("act")
-	d, ok := memberActions[name]
+	action, ok := memberActions[name]
 	if !ok {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
@@ -134,23 +128,23 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	counts, err := d.do(ctx, h, c, u)
+	counts, err := action.do(ctx, h, c, u)
 	c.SetRevocation(counts.Revocation)
 	if err != nil {
 		return ui.View{}, err
 	}
 	var shown *ended
-	if d.ends {
+	if action.ends {
 		ended := endedOf(counts)
 		shown = &ended
 	}
-	if d.gone {
+	if action.gone {
 		return redirectToList(c, name, shown), nil
 	}
 	return redirectDone(c, "/console/people/"+id, name, shown), nil
 }
 
-// redirectToList redirects to the page of the list that the person came from.
+// redirectToList redirects to the page of the list of people that the caller came from.
 func redirectToList(c *ui.Call, what string, counts *ended) ui.View {
 	q := noticeQuery(what, counts)
 	list, _ := url.ParseQuery(listQueryOf(c)) // listQueryOf encoded it

@@ -38,21 +38,21 @@ func (t trail) HasMoreFilters() bool {
 // entry is an event as the page shows it.
 type entry struct {
 	doorward.Event
-	What   string // key of the message about the action; empty for none
-	Actor  string // name, address or id; empty if unknown
-	Target string // name, address or id; empty if unknown
-	Page   string // path of the console's page about the target; empty for none
-	Fields []change
-	Why    string  // path of the page that explains the refusal; empty for none
-	Others []entry // of the same request, with the same action and outcome
+	What        string // key of the message about the action; empty for none
+	Actor       string // name, address or id; empty if unknown
+	Target      string // name, address or id; empty if unknown
+	Page        string // path of the console's page about the target; empty for none
+	Fields      []change
+	ExplainPath string  // of the page that explains the refusal; empty for none
+	Others      []entry // of the same request, with the same action and outcome
 }
 
 // Times is how many events the entry has.
 func (e entry) Times() int { return 1 + len(e.Others) }
 
-// Brief is the change of a role, which is shown without opening the details; nil for other
-// actions.
-func (e entry) Brief() *change {
+// RoleChange is the change of a role, which is shown without opening the details; nil for
+// other actions.
+func (e entry) RoleChange() *change {
 	i := slices.IndexFunc(e.Fields, func(f change) bool { return e.Action == doorward.UserRole && f.Field == "role" && f.Both })
 	if i < 0 {
 		return nil
@@ -75,7 +75,7 @@ type shownEntry struct {
 	Entry entry
 }
 
-// Show returns the entry for the template.
+// Show returns the entry with the frame of its page, for the template.
 func (trail) Show(f ui.Frame, e entry) shownEntry { return shownEntry{f, e} }
 
 // groupByRequest puts the events of one request with the same action and outcome into one
@@ -113,7 +113,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := window(ctx, c, auditFilters)
+	r, w, err := readWindow(ctx, c, auditFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -121,7 +121,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{pageData: s, pager: r, Export: export(c, chosen), Presets: presets(r.Filter, c.Now()), People: people}
+	body := trail{pageData: s, pager: r, Export: trailExportLink(c, chosen), Presets: presets(r.Filter, c.Now()), People: people}
 	for _, v := range doorward.Verbs() {
 		if hasMessage(v.Action) && (isInTenantTrail(v) || string(v.Action) == r.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
@@ -206,12 +206,12 @@ func instant(text string, atEnd bool) string {
 	return text
 }
 
-// IsInstant reports whether the filter has a time of day, which decides the type of its
+// HasTimeOfDay reports whether the filter has a time of day, which decides the type of its
 // field.
-func (t trail) IsInstant(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
+func (t trail) HasTimeOfDay(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
-// export returns the address of the same part of the trail from the API, as a file.
-func export(c *ui.Call, f filters) string {
+// trailExportLink returns the address of the same part of the trail from the API, as a file.
+func trailExportLink(c *ui.Call, f filters) string {
 	a := auditFilter(f)
 	q := url.Values{"format": {"csv"}}
 	for name, value := range map[string]string{
@@ -233,11 +233,11 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 		}
 	}
 	pages := map[string]string{}
-	for _, on := range subjects(events) {
+	for _, on := range objectsOf(events) {
 		if _, known := pages[on.ID]; known || on.ID == "" {
 			continue
 		}
-		name, page, err := h.subject(ctx, c, on)
+		name, page, err := h.nameAndPage(ctx, c, on)
 		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 			return nil, err
 		}
@@ -250,7 +250,7 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	}
 	var all []entry
 	for _, e := range events {
-		one := entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names), Why: explainLink(c, e)}
+		one := entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names), ExplainPath: explainLink(c, e)}
 		if name := names[e.ActorID]; name != "" {
 			one.Actor = name
 		}
@@ -277,8 +277,9 @@ func (h *console) nameRemoved(ctx context.Context, c *ui.Call, events []doorward
 	return err
 }
 
-// subjects returns the objects of the events and the people named in them.
-func subjects(events []doorward.Event) (all []doorward.Object) {
+// objectsOf returns the objects of the events, the API keys that acted, and the people named
+// in the changes.
+func objectsOf(events []doorward.Event) (all []doorward.Object) {
 	for _, e := range events {
 		all = append(all, e.Target)
 		if e.ActorType == doorward.ByKey {
@@ -293,9 +294,9 @@ func subjects(events []doorward.Event) (all []doorward.Object) {
 	return all
 }
 
-// subject is the name of an object and the console's page about it; both may be
-// empty. Errors: not_found.
-func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (name, page string, err error) {
+// nameAndPage returns the name of an object and the path of the console's page about it; both
+// may be empty. Errors: not_found, unavailable.
+func (h *console) nameAndPage(ctx context.Context, c *ui.Call, on doorward.Object) (name, page string, err error) {
 	switch on.Type {
 	case "user":
 		u, err := h.app.Users.Get(ctx, c.Caller, on.ID)
@@ -328,7 +329,7 @@ func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (
 // whatOf returns the key of the message about an action. A refusal is described as an
 // attempt.
 func whatOf(a doorward.Action, o doorward.Outcome) string {
-	if tried := "tried." + string(a); o == doorward.Refused && messages()[tried] {
+	if tried := "tried." + string(a); o == doorward.Refused && messageKeys()[tried] {
 		return tried
 	}
 	if hasMessage(a) {
@@ -339,10 +340,10 @@ func whatOf(a doorward.Action, o doorward.Outcome) string {
 
 // hasMessage reports whether the action has a message; an action of a newer version is
 // shown by its name.
-func hasMessage(a doorward.Action) bool { return messages()["did."+string(a)] }
+func hasMessage(a doorward.Action) bool { return messageKeys()["did."+string(a)] }
 
-// messages returns the existing keys of messages.
-var messages = sync.OnceValue(func() map[string]bool {
+// messageKeys returns the keys of all messages of the console.
+var messageKeys = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	f, err := files.Open("text/" + ui.Languages[0].Tag + ".txt")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// avatar is what stands for a picture of a person.
+// avatar is shown in place of a picture of a person: the initials, on the person's colour.
 type avatar struct{ Name, Email, ID string }
 
 // Initials are the first letters of the first and the last name, or the first of the address.
@@ -29,10 +29,10 @@ func firstLetter(word string) string {
 	return ""
 }
 
-// hues is how many colours there are, as in console.css.
+// hues is how many colours there are in console.css: that of .avatar, and .hue-1 to .hue-5.
 const hues = 6
 
-// Hue is a person's colour.
+// Hue is the number of the person's colour, from 0.
 func (a avatar) Hue() int {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(a.ID)) // a hash takes everything

@@ -16,8 +16,8 @@ func effectiveAccent(c *ui.Call, t doorward.Tenant) string {
 	return cmp.Or(t.Brand.Accent, c.Site().Brand().Accent, ui.DefaultAccent)
 }
 
-// setAccent takes the colour from the text field or the picker, whichever was
-// changed: without scripts the two aren't synchronised.
+// setAccent takes the colour from the picker if only that was changed, or else from the text
+// field: without scripts the two aren't synchronised.
 func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
 	now, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	if err != nil {

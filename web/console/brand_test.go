@@ -59,7 +59,7 @@ const logoForm = "/console/settings/logo"
 func logoOf(image []byte) []part { return []part{{"logo", "logo.png", string(image)}} }
 
 func TestLogoForm(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	admin := h.as(t, "ADMIN")
 	res, page := admin.upload(logoForm, logoOf(solidPNG(400, 80)))
 	if res.StatusCode != http.StatusSeeOther {
@@ -103,14 +103,14 @@ func TestLogoForm(t *testing.T) {
 	// Refused for another fault, the form keeps its old version.
 	res, page = admin.upload(logoForm, append(logoOf([]byte("<svg/>")), old))
 	admin.shows("a vector", res, page, http.StatusUnprocessableEntity, []string{`name="version" value="` + old.text})
-	admin.do(logoForm+"/remove", url.Values{"version": {admin.version(admin.get("/console/settings", http.StatusOK))}}, "The logo is removed.", "<p class=\"where\"><bdi>Acme</bdi></p>")
-	admin.do(logoForm+"/remove", url.Values{}) // a second click
+	admin.submit(logoForm+"/remove", url.Values{"version": {admin.version(admin.get("/console/settings", http.StatusOK))}}, "The logo is removed.", "<p class=\"where\"><bdi>Acme</bdi></p>")
+	admin.submit(logoForm+"/remove", url.Values{}) // a second click
 	lacks(t, admin.get("/console/settings", http.StatusOK), "/assets/logos/", "Remove the logo")
 }
 
 // An invalid logo or form is reported at the field.
 func TestLogoFormRefuses(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	admin := h.as(t, "ADMIN")
 	for _, c := range []struct {
 		what, file, say string
@@ -174,7 +174,7 @@ func TestLogoFormRefuses(t *testing.T) {
 // The field and the picker set the same colour: the changed one counts, and the field
 // if both were changed.
 func TestAccentForm(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	admin := h.as(t, "ADMIN")
 	checkShown := func(accent, picked string) {
 		t.Helper()
@@ -189,7 +189,7 @@ func TestAccentForm(t *testing.T) {
 	choose := func(accent, picked string) {
 		t.Helper()
 		version := admin.version(admin.get("/console/settings", http.StatusOK))
-		admin.do("/console/settings/accent", url.Values{"accent": {accent}, "picked": {picked}, "version": {version}}, "The colour is saved.")
+		admin.submit("/console/settings/accent", url.Values{"accent": {accent}, "picked": {picked}, "version": {version}}, "The colour is saved.")
 	}
 	checkShown("", "#3b4ccf")
 	choose("", "#3b4ccf") // unchanged

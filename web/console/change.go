@@ -31,7 +31,7 @@ type value struct {
 func inWords(changes []doorward.Change, names map[string]string) (all []change) {
 	for _, c := range changes {
 		one := change{Field: c.Field, Was: describeValue(c.Field, c.From, names), Is: describeValue(c.Field, c.To, names)}
-		if key := "change." + c.Field; messages()[key] {
+		if key := "change." + c.Field; messageKeys()[key] {
 			one.Label = key
 		}
 		if c.Field == "logo" && c.From != "" && c.To != "" {
@@ -96,18 +96,18 @@ func valueKey(field, text string) string {
 	case "logo":
 		return "change.image"
 	case "enabled", "factor", "maintenance", "mfa", "mode":
-		if key := "change." + field + "." + text; messages()[key] {
+		if key := "change." + field + "." + text; messageKeys()[key] {
 			return key
 		}
 	case "factorRenamed":
 		return valueKey("factor", text)
 	case "cause":
-		if key := "did." + text; messages()[key] {
+		if key := "did." + text; messageKeys()[key] {
 			return key
 		}
 	case "reason", "status", "passwordHashes":
 		for _, key := range []string{field + "." + text, "state." + text} {
-			if messages()[key] {
+			if messageKeys()[key] {
 				return key
 			}
 		}

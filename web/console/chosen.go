@@ -29,7 +29,7 @@ const roleAct = "role:"
 // revoked.
 const inviteAct = "invite"
 
-// chosen is the page that shows the consequences for all chosen rows.
+// chosen is the content of the pages before and after an act on the chosen rows.
 type chosen struct {
 	pageData
 	Path string // of the list
@@ -53,7 +53,7 @@ func (q chosen) Danger() bool { return slices.Contains([]string{"suspend", "remo
 type chosenRow struct {
 	ID, Name, Email string
 	Above           bool  // the caller may not change it
-	Affected        ended // what will end
+	Affected        ended // what will end, or has ended
 	Unchanged       bool  // it was in the wanted state already
 	Fault           string
 }
@@ -66,7 +66,7 @@ const (
 	invitationsPath = "/console/invitations"
 )
 
-// choosePeople asks for confirmation.
+// choosePeople asks to confirm the act on the chosen people.
 func (h *console) choosePeople(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenPeople(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
@@ -75,7 +75,8 @@ func (h *console) choosePeople(ctx context.Context, c *ui.Call) (ui.View, error)
 	return ui.View{Page: "chosen", Title: "chosen." + q.Key() + ".title", Body: q}, nil
 }
 
-// chosenPeople reads the form. People who have left since are skipped.
+// chosenPeople reads the form. People who have since left are skipped. Errors: not_found for an
+// unknown act.
 func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err error) {
 	if q.pageData, err = h.pageData(ctx, c); err != nil {
 		return q, err
@@ -110,7 +111,8 @@ func (h *console) chosenPeople(ctx context.Context, c *ui.Call) (q chosen, err e
 	return q, nil
 }
 
-// chosenIDs returns the ids of the chosen rows, each once, in the order of the form.
+// chosenIDs returns the ids of the first maxChosen chosen rows, each once, in the order of the
+// form.
 func chosenIDs(c *ui.Call) (all []string) {
 	for _, id := range c.Values("id") {
 		if len(all) < maxChosen && !slices.Contains(all, id) {
@@ -163,7 +165,7 @@ func (q chosen) Undo() string {
 	return map[string]string{"suspend": "resume", "revoke": inviteAct}[q.Act]
 }
 
-// chooseInvitations asks for confirmation.
+// chooseInvitations asks to confirm the act on the chosen invitations.
 func (h *console) chooseInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenInvitations(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
@@ -205,7 +207,7 @@ func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, e
 	case "revoke":
 		act = h.app.Invitations.RevokeAll
 	case inviteAct:
-		act = h.inviteLike
+		act = h.inviteAgain
 	}
 	outcomes, err := act(ctx, c.Caller, q.ids())
 	for i, o := range outcomes {
@@ -215,8 +217,8 @@ func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, e
 	return ui.View{Page: "outcomes", Body: q, OneLanguage: true}, err
 }
 
-// inviteLike sends new invitations with the data of those of the ids.
-func (h *console) inviteLike(ctx context.Context, by doorward.Caller, ids []string) ([]invite.Outcome, error) {
+// inviteAgain sends new invitations with the data of the earlier ones with these ids.
+func (h *console) inviteAgain(ctx context.Context, by doorward.Caller, ids []string) ([]invite.Outcome, error) {
 	offers := make([]invite.Offer, len(ids))
 	for i, id := range ids {
 		inv, err := h.app.Invitations.Get(ctx, by, id)

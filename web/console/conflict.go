@@ -95,11 +95,11 @@ const (
 	conflictField = "conflict"
 )
 
-// keepTyped prepares a form that is shown again. After somebody else's change it keeps what
-// the person changed, takes the current value of all else, and has the current version: sent
-// again, it replaces what is shown as a conflict, and undoes nothing else. It returns the
-// note for the page in another language, and otherwise "". A page with several forms calls
-// it for each; the first field says which of them was sent.
+// keepTyped prepares a form that is shown again. If it was refused because of somebody else's
+// change, the fields that this person has changed keep what was typed, all others get the stored
+// value, and the form gets the current version: sent again, it replaces only what is shown as a
+// conflict. notice is note if such a page is shown in another language, else "". A page with
+// several forms calls it for each; the one that was sent is known by its first field.
 func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited, notice string) {
 	now := url.Values{"_": {"1"}} // never empty, so that the values of empty fields are known
 	for _, f := range fields {
@@ -107,7 +107,7 @@ func keepTyped(c *ui.Call, version, note string, fields []editedField) (e edited
 	}
 	e.Was = now.Encode()
 	isSent := c.Values(fields[0].name) != nil
-	if c.Refused() == doorward.CodePreconditionFailed {
+	if c.RefusalCode() == doorward.CodePreconditionFailed {
 		c.Preset("version", version)
 		c.Preset(staleField, "1")
 		if isSent {

@@ -36,7 +36,7 @@
 //	settings.go     settings; closing the tenant
 //	demand.go       settings: whom a demand for second factors concerns
 //	brand.go        colour and logo
-//	avatar.go       what stands for pictures of people
+//	avatar.go       initials and colours in place of pictures of people
 //	list.go         filters and pages of lists
 //	nav.go          the navigation: groups of links, each with the permission it needs
 package console
@@ -179,7 +179,7 @@ func withoutSlash(_ context.Context, c *front.Call) error {
 // page handles a page or its form.
 type page = func(ctx context.Context, c *ui.Call) (ui.View, error)
 
-// withTenantStyle adds the console's style sheet and the tenant's brand to the
+// withTenantStyle adds the console's style sheet and script, and the tenant's brand, to the
 // page.
 func withTenantStyle(p page) page {
 	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -206,7 +206,7 @@ type pageData struct {
 	Tenant doorward.Tenant
 	Ended  *ended          // what the last action has ended; nil for none
 	Count  int             // how many were changed, for actions on several
-	List   string          // query of the list that the person came from
+	List   string          // query of the list that the caller came from
 	Others []doorward.User // the caller's memberships in other tenants
 }
 
@@ -239,18 +239,19 @@ func listQueryOf(c *ui.Call) string {
 	return kept.Encode()
 }
 
-// Up returns the query of the link back to the list.
-func (s pageData) Up() string {
+// ListQuery returns the query of the link back to the list.
+func (s pageData) ListQuery() string {
 	if s.List == "" {
 		return ""
 	}
 	return "?" + s.List
 }
 
-// KeepList returns the query of a link whose page can link back to the list.
-func (s pageData) KeepList() string { return keepList(s.List) }
+// ReturnToList returns the query of a link, with which the linked page can link back to the
+// list.
+func (s pageData) ReturnToList() string { return returnToList(s.List) }
 
-func keepList(list string) string {
+func returnToList(list string) string {
 	if list == "" {
 		return ""
 	}
@@ -288,7 +289,8 @@ func (h *console) otherTenants(ctx context.Context, c *ui.Call) ([]doorward.User
 	}), err
 }
 
-// queryNumber returns a number in the query, 0 for none: a crafted link can't inject text.
+// queryNumber returns a positive number in the query, 0 for anything else: a crafted link can't
+// inject text.
 func queryNumber(c *ui.Call, name string) int {
 	n, err := strconv.Atoi(c.R.URL.Query().Get(name))
 	if err != nil {

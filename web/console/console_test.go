@@ -29,7 +29,7 @@ func open(t *testing.T, s *doorwardtest.Server, p *doorwardtest.Person) *browser
 	return &browser{T: t, server: s, token: p.Token()}
 }
 
-// ask sends a form and returns the answer without following redirects.
+// ask sends a request, with the form if there is one, and follows no redirect.
 func (b *browser) ask(method, path string, form url.Values, header ...string) (*http.Response, string) {
 	b.Helper()
 	if form != nil {
@@ -96,8 +96,8 @@ func (b *browser) shows(what string, res *http.Response, body string, status int
 	}
 }
 
-// do sends a form that must redirect, and requires the texts on the page after the redirect.
-func (b *browser) do(path string, form url.Values, want ...string) string {
+// submit sends a form that must redirect, and requires the texts on the page after the redirect.
+func (b *browser) submit(path string, form url.Values, want ...string) string {
 	b.Helper()
 	res, body := b.ask("POST", path, form)
 	if res.StatusCode != http.StatusSeeOther {
@@ -118,8 +118,8 @@ func (b *browser) version(page string) string {
 	return m[1]
 }
 
-// again sends the form that shows the page in another language.
-func (b *browser) again(page, path, language string, want ...string) string {
+// translate sends the form that shows the page in another language, and requires the texts there.
+func (b *browser) translate(page, path, language string, want ...string) string {
 	b.Helper()
 	_, foot, _ := strings.Cut(page, `<footer`)
 	form := url.Values{"lang": {language}}
@@ -149,8 +149,8 @@ type fixture struct {
 	other  *doorwardtest.Person
 }
 
-// build starts a server with a fixture.
-func build(t *testing.T, options ...doorwardtest.Option) fixture {
+// newFixture starts a server with a fixture.
+func newFixture(t *testing.T, options ...doorwardtest.Option) fixture {
 	s := doorwardtest.Start(t, options...)
 	acme := s.Tenant("Acme")
 	h := fixture{s, acme, map[string]*doorwardtest.Person{"OWNER": acme.Owner}, s.Tenant("Zeta").Owner}
@@ -164,8 +164,8 @@ func (h fixture) as(t *testing.T, role string) *browser { return open(t, h.Serve
 
 // The status of each page for each role, and whether it has a form.
 func TestPagesByRole(t *testing.T) {
-	h := build(t)
-	inv, key := invitationOf(t, h), keyOf(t, h, nil)
+	h := newFixture(t)
+	inv, key := makeInvitation(t, h), makeKey(t, h, nil)
 	person := "/console/people/" + h.people["USER"].ID
 	role := "/console/roles/" + makeRole(t, h, "READER", "", "message.read")
 	top := "/console/roles/" + makeRole(t, h, "PAYER", "", "billing.manage")
@@ -257,8 +257,8 @@ func TestPagesByRole(t *testing.T) {
 
 // A role can't send the forms that it isn't shown.
 func TestFormsByRole(t *testing.T) {
-	h := build(t)
-	inv, key := invitationOf(t, h), keyOf(t, h, nil)
+	h := newFixture(t)
+	inv, key := makeInvitation(t, h), makeKey(t, h, nil)
 	person := "/console/people/" + h.people["USER"].ID
 	role := "/console/roles/" + makeRole(t, h, "READER", "", "message.read")
 	putPolicy(t, h, "// none\n")
@@ -299,9 +299,9 @@ func TestFormsByRole(t *testing.T) {
 	}
 }
 
-// keyOf creates an API key with the values, and defaults for its name and permissions, and
+// makeKey creates an API key with the values, and defaults for its name and permissions, and
 // returns its id.
-func keyOf(t *testing.T, h fixture, values map[string]any) string {
+func makeKey(t *testing.T, h fixture, values map[string]any) string {
 	t.Helper()
 	body := map[string]any{"name": "Shop", "permissions": []string{"message.send"}}
 	maps.Copy(body, values)
@@ -313,8 +313,8 @@ func keyOf(t *testing.T, h fixture, values map[string]any) string {
 	return id
 }
 
-// invitationOf sends an invitation to new@acme.example and returns its id.
-func invitationOf(t *testing.T, h fixture) string {
+// makeInvitation sends an invitation to new@acme.example and returns its id.
+func makeInvitation(t *testing.T, h fixture) string {
 	t.Helper()
 	_, body := h.tenant.Owner.Post("/api/v2/auth/invite", map[string]any{"email": "new@acme.example", "role": "USER"})
 	id := regexp.MustCompile(`inv_[a-z0-9]+`).FindString(string(body))
@@ -326,7 +326,7 @@ func invitationOf(t *testing.T, h fixture) string {
 
 // An invitation that a service has sent isn't shown as the operator's.
 func TestInvitationOfAService(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	draft := key.ServiceDraft{Name: "router", May: []string{string(doorward.UserInvite)}}
 	made, err := h.Node.App.Keys.CreateService(t.Context(), doorward.OperatorAtTerminal(), draft)
 	if err != nil {

@@ -25,15 +25,15 @@ type attempt struct {
 // header is a line of a request.
 type header struct{ Name, Value string }
 
-// silences are the keys of the messages for the errors of attempts without an answer.
-var silences = map[string]string{
+// noAnswerKeys are the keys of the messages for the errors of attempts without an answer.
+var noAnswerKeys = map[string]string{
 	webhook.NotAllowed: "hooks.silent.address", webhook.Late: "hooks.silent.late", webhook.LateForTest: "hooks.silent.test",
 	webhook.Cancelled: "hooks.silent.cancelled", webhook.Unresolved: "hooks.silent.name", webhook.NotAccepted: "hooks.silent.refused",
 	webhook.Reset: "hooks.silent.reset", webhook.Broken: "hooks.silent.broken", webhook.NoMasterKey: "hooks.silent.masterkey", webhook.NoEvent: "hooks.silent.event",
 }
 
 func attemptOf(a doorward.DeliveryAttempt) attempt {
-	one := attempt{DeliveryAttempt: a, Kind: "refused", Why: silences[a.Error]}
+	one := attempt{DeliveryAttempt: a, Kind: "refused", Why: noAnswerKeys[a.Error]}
 	switch {
 	case a.Error != "":
 		one.Kind = "silent"
@@ -101,6 +101,7 @@ const maxBars = 100
 // The height of a bar for 0 ms, and the time in milliseconds of a bar of the full height.
 const leastHeight, highestMs = 6, 15_000
 
+// chartOf returns the chart of the last maxBars attempts of the deliveries.
 func chartOf(all []doorward.WebhookDelivery) (c attemptChart) {
 	for _, d := range deliveriesOf(all) {
 		for _, a := range d.Tries {

@@ -34,7 +34,7 @@ func (d duration) Units() []int64 {
 	return slices.DeleteFunc(slices.Clone(units), func(u int64) bool { return u > d.Max })
 }
 
-// UnitKey is the message of a unit.
+// UnitKey is the key of the message that names a unit.
 func (duration) UnitKey(unit int64) string { return "unit." + strconv.FormatInt(unit, 10) }
 
 // Lasting is a number of minutes as a duration.
@@ -77,7 +77,8 @@ func numberIn(c *ui.Call, of tenant.Number) (int64, error) {
 	return n * unit, err
 }
 
-// typedMinutes is a duration as sent, in minutes; other text than a number as typed.
+// typedMinutes returns a duration as sent, in minutes; text that is no number is returned
+// unchanged.
 func typedMinutes(c *ui.Call, name string) []string {
 	n, err := numberIn(c, tenant.Number{Name: name})
 	if err != nil {

@@ -39,9 +39,9 @@ type explainPage struct {
 // explained is an answer.
 type explained struct {
 	policy.Explanation
-	Name, Page string // of the person or key in the question
-	// Text is the path of the page with the text of the policies that decide.
-	Text string
+	Name, Page string // of the person or key in the question; Page is a path
+	// TextPath is the path of the page with the text of the policies that decide.
+	TextPath string
 }
 
 // Granted reports whether the role grants the action.
@@ -88,7 +88,7 @@ func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err e
 		question.UserID, question.KeyID = "", on.ID
 	}
 	a := explained{}
-	if a.Name, a.Page, err = h.subject(ctx, c, on); err == nil {
+	if a.Name, a.Page, err = h.nameAndPage(ctx, c, on); err == nil {
 		a.Explanation, err = h.app.Policies.Explain(ctx, c.Caller, question)
 	}
 	switch {
@@ -104,7 +104,7 @@ func (h *console) answer(ctx context.Context, c *ui.Call, p *explainPage) (err e
 	case err != nil:
 		return err
 	}
-	a.Text, err = h.policyTextPath(ctx, c, question.Version)
+	a.TextPath, err = h.policyTextPath(ctx, c, question.Version)
 	p.Answer = &a
 	return err
 }
@@ -142,8 +142,8 @@ func isInstant(text string) bool {
 	return err == nil
 }
 
-// findSubject finds a member or key by id, or a member by address. The object is empty if
-// there is none.
+// findSubject returns the member or key with the id, which it doesn't look up, or the member
+// with the address; the object is empty if there is none.
 func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doorward.Object, error) {
 	switch {
 	case strings.HasPrefix(text, doorward.PrefixKey):
@@ -152,7 +152,7 @@ func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doo
 		return doorward.Object{Type: "user", ID: text}, nil
 	}
 	email := strings.ToLower(text)
-	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: email}, doorward.Window{Limit: rows})
+	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: email}, doorward.Window{Limit: rowsPerPage})
 	for _, u := range found.Items {
 		if u.Email == email {
 			return doorward.Object{Type: "user", ID: u.ID}, err
@@ -175,7 +175,7 @@ func (h *console) policyTextPath(ctx context.Context, c *ui.Call, version int64)
 }
 
 // explainLink is the path of the explanation of a refused event; empty if it can't be
-// explained, as for sign-ins and the operator's actions.
+// explained, as for sign-ins and the operator's actions, or the caller may not read policies.
 func explainLink(c *ui.Call, e doorward.Event) string {
 	verb, known := c.Caller.Rules.Model().Lookup(e.Action)
 	isCaller := e.ActorType == doorward.ByUser || e.ActorType == doorward.ByKey
@@ -190,4 +190,4 @@ func explainLink(c *ui.Call, e doorward.Event) string {
 }
 
 // At is the path of the line at which a policy begins.
-func (e explained) At(line int) string { return fmt.Sprintf("%s#L%d", e.Text, cmp.Or(line, 1)) }
+func (e explained) At(line int) string { return fmt.Sprintf("%s#L%d", e.TextPath, cmp.Or(line, 1)) }

@@ -12,7 +12,7 @@ import (
 const explainAt = "/console/explain?"
 
 func TestExplaining(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	applyModel(t, h, `actions:
   invoice.read: {roles: [OWNER, ADMIN, USER]}
   invoice.pay: {roles: [OWNER, ADMIN], resource: invoice, about: "Pay <all> invoices"}
@@ -22,9 +22,9 @@ resources:
 	putPolicy(t, h, noSettings+"@id(\"large\") @reason(\"Too <large>.\") forbid(principal, action == Action::\"invoice.pay\", resource) when { resource.amount > 10000 };\n"+
 		"@id(\"inside\") forbid(principal, action == Action::\"invoice.read\", resource) unless { context.ip.isInRange(ip(\"192.0.2.0/24\")) };\n"+
 		"@id(\"night\") forbid(principal, action == Action::\"user.invite\", resource) when { context.now.toTime() < duration(\"6h\") };\n")
-	key := keyOf(t, h, map[string]any{"permissions": []string{"invoice.read"}, "role": "ADMIN"})
+	key := makeKey(t, h, map[string]any{"permissions": []string{"invoice.read"}, "role": "ADMIN"})
 	b := h.as(t, "OWNER")
-	b.get("/console/explain", http.StatusOK, "Why may, why may not?", "invoice.pay: Pay &lt;all&gt; invoices")
+	b.get("/console/explain", http.StatusOK, "Why allowed, why refused?", "invoice.pay: Pay &lt;all&gt; invoices")
 	for _, c := range []struct {
 		who, action string
 		more        url.Values
@@ -63,7 +63,7 @@ resources:
 			t.Errorf("%s %s %v: allowed is %t", c.who, c.action, c.more, allowed)
 		}
 	}
-	b.do("/console/people/"+h.people["USER"].ID+"/suspend", url.Values{})
+	b.submit("/console/people/"+h.people["USER"].ID+"/suspend", url.Values{})
 	b.get(explainAt+"who=user@acme.example&action=invoice.read&ip=192.0.2.9", http.StatusOK, "Refused", "The role grants it, but:")
 	h.as(t, "VIEWER").get(explainAt+"who=user@acme.example&action=invoice.read", http.StatusForbidden)
 	b.get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK, `action="/console/explain"`)
@@ -75,7 +75,7 @@ var whyLink = regexp.MustCompile(`<a class="small" href="(/console/explain[^"]+)
 
 // A refusal in the trail leads to its explanation, with its time and address.
 func TestRefusalLeadsToItsExplanation(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	putPolicy(t, h, noInviting)
 	h.people["ADMIN"].Post("/api/v2/auth/invite", map[string]any{"email": "x@acme.example", "role": "USER"})
 	b := h.as(t, "OWNER")
@@ -86,10 +86,10 @@ func TestRefusalLeadsToItsExplanation(t *testing.T) {
 
 // While a text only observes, the explanation leads to the text that refuses.
 func TestExplanationWhileObserving(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	putPolicy(t, h, noInviting)
 	b := h.as(t, "OWNER")
-	b.do(policyAt, url.Values{"text": {noSettings}, "mode": {"observe"}, "version": {"1"}})
+	b.submit(policyAt, url.Values{"text": {noSettings}, "mode": {"observe"}, "version": {"1"}})
 	b.get(explainAt+"who=owner@acme.example&action=user.invite", http.StatusOK, "Refused", `href="/console/policy/versions/1#L1"`)
 	b.get(explainAt+"who=owner@acme.example&action=settings.manage", http.StatusOK, "Allowed")
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// optionalNumber returns the number in the field, or nil if the field is empty.
+// optionalNumber returns the number in the field, or nil if the field is empty, and faults, with
+// one more for anything but a whole number.
 func optionalNumber(c *ui.Call, name string, faults []doorward.FieldError) (*int64, []doorward.FieldError) {
 	text := strings.TrimSpace(c.Value(name))
 	if text == "" {

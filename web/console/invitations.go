@@ -17,8 +17,8 @@ var invitationStates = []doorward.InvitationState{
 	doorward.InvitationPending, doorward.InvitationAccepted, doorward.InvitationExpired, doorward.InvitationRevoked,
 }
 
-// deliveries lists the states of delivery, the most urgent first.
-var deliveries = []doorward.Delivery{doorward.DeliveryFailed, doorward.DeliveryQueued, doorward.DeliverySent}
+// mailStates lists the states of an invitation's mail, the most urgent first.
+var mailStates = []doorward.Delivery{doorward.DeliveryFailed, doorward.DeliveryQueued, doorward.DeliverySent}
 
 // listedInvitation is an invitation with its current state.
 type listedInvitation struct {
@@ -27,7 +27,7 @@ type listedInvitation struct {
 	Managed bool // the caller may send it again and revoke it
 }
 
-// Avatar stands for a picture.
+// Avatar is shown in place of a picture.
 func (i listedInvitation) Avatar() avatar { return avatar{i.Name, i.Email, i.ID} }
 
 // ShowsDelivery reports whether the mail's delivery still matters: the invitation can be
@@ -60,11 +60,11 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := window(ctx, c, invitationFilters)
+	r, w, err := readWindow(ctx, c, invitationFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := invitations{pageData: s, pager: r, States: invitationStates, Deliveries: deliveries, Roles: highestFirst(c.Caller.Rules)}
+	body := invitations{pageData: s, pager: r, States: invitationStates, Deliveries: mailStates, Roles: highestFirst(c.Caller.Rules)}
 	body.Export = c.Site().BasePath() + "/api/v2/invitations" + r.Filter.With("format", "csv")
 	found, err := h.app.Invitations.List(ctx, c.Caller, invite.Filter{
 		Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), State: r.Filter.Get("status"), Delivery: r.Filter.Get("delivery"),

@@ -81,9 +81,9 @@ func checkInvite(c *ui.Call, lines int) error {
 	return nil
 }
 
-// splitLines returns the people in the pasted text: one per line, or separated as
-// in mail programs, without duplicates.
-func splitLines(text string) []string {
+// splitPeople cuts pasted text into people, each once: they are separated by line breaks,
+// semicolons or commas, as in mail programs.
+func splitPeople(text string) []string {
 	var all []string
 	seen := map[string]bool{}
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' || r == ';' }) {
@@ -103,8 +103,9 @@ func splitLines(text string) []string {
 	return all
 }
 
-// splitLine reads "Ann Lee <ann@acme.example>", or an address alone.
-func splitLine(line string) (name, email string) {
+// splitNameAndAddress returns the name and the address of "Ann Lee <ann@acme.example>"; for an
+// address alone the name is empty.
+func splitNameAndAddress(line string) (name, email string) {
 	before, rest, named := strings.Cut(line, "<")
 	if !named {
 		return "", line

@@ -38,7 +38,7 @@ func (h *console) newKey(ctx context.Context, c *ui.Call) (ui.View, error) {
 		}
 	}
 	body.Groups = permissionGroups(c.Caller.Rules, body.Role, sentPermissions(c))
-	if !c.Again() {
+	if !c.WasRefused() {
 		c.Suggest("owner", c.Caller.Email)
 	}
 	return ui.View{Page: "keynew", Body: body, Wide: true}, nil
@@ -85,13 +85,14 @@ func (h *console) showSecret(ctx context.Context, c *ui.Call, k doorward.APIKey,
 	return ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{s, one, secret, rotated}}, err
 }
 
-// ownerOf returns the id of the member whose address is in the field.
+// ownerOf returns the id of the member whose address is in the field, or of the caller if the
+// field is empty, and faults, with one more if no member has the address.
 func (h *console) ownerOf(ctx context.Context, c *ui.Call, faults []doorward.FieldError) (string, []doorward.FieldError, error) {
 	email := strings.ToLower(strings.TrimSpace(c.Value("owner")))
 	if email == "" || email == c.Caller.Email {
 		return c.Caller.ID, faults, nil
 	}
-	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: email}, doorward.Window{Limit: rows})
+	found, err := h.app.Users.List(ctx, c.Caller, user.Filter{Text: email}, doorward.Window{Limit: rowsPerPage})
 	for _, u := range found.Items {
 		if u.Email == email {
 			return u.ID, faults, err

@@ -85,7 +85,7 @@ func (h *console) apiKeys(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := window(ctx, c, keyFilters)
+	r, w, err := readWindow(ctx, c, keyFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -123,7 +123,7 @@ type keyPage struct {
 	Try     *trial       // nil: nothing was tried
 }
 
-// graces are the hours to choose from for which the earlier secret stays valid.
+// graces are the choices of how many hours the earlier secret stays valid.
 var graces = []int{0, 1, doorward.APIKeyGraceHours, 72, doorward.APIKeyGraceHoursMax}
 
 func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -70,8 +70,9 @@ func (f filters) Sorted(name string) string {
 	return ""
 }
 
-// with returns a link to the list with one more parameter.
-func (f filters) with(name, value string) string {
+// linkWith returns a link to the list with these filters and one more parameter, unless that
+// is empty.
+func (f filters) linkWith(name, value string) string {
 	q := url.Values{}
 	for k, v := range f {
 		q[k] = v
@@ -82,7 +83,8 @@ func (f filters) with(name, value string) string {
 	return "?" + q.Encode()
 }
 
-// With returns a link to the beginning of the list with another filter.
+// With returns a link to the beginning of the list with the filter set to another value, or
+// without it if the value is empty.
 func (f filters) With(name, value string) string {
 	q := url.Values{}
 	for k, v := range f {
@@ -90,26 +92,26 @@ func (f filters) With(name, value string) string {
 			q[k] = v
 		}
 	}
-	return filters(q).with(name, value)
+	return filters(q).linkWith(name, value)
 }
 
 // pager has the state and the links of a list that is shown in pages.
 type pager struct {
-	Filter filters
-	Query  string // of this page of the list
-	Here   string // the same, for links that lead back to it
-	First  string // link to the first page; empty on it
-	Prev   string // link to the previous page; empty on the first
-	Next   string // link to the next page; empty on the last
-	Total  int    // rows of the whole list; doorward.MaxTotal+1 for more
+	Filter     filters
+	Query      string // of this page of the list
+	ReturnHere string // query of a link, with which the linked page can link back to this one
+	First      string // link to the first page; empty on it
+	Prev       string // link to the previous page; empty on the first
+	Next       string // link to the next page; empty on the last
+	Total      int    // rows of the whole list; doorward.MaxTotal+1 for more
 }
 
 // Many reports whether there are more rows than are counted.
 func (r pager) Many() bool { return r.Total > doorward.MaxTotal }
 
-// window returns the pager, without Prev and Next, and the requested part of the list; with
+// readWindow returns the pager, without Prev and Next, and the requested part of the list; with
 // an invalid cursor that is the beginning.
-func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Window, error) {
+func readWindow(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Window, error) {
 	f, err := filtersOf(c, names)
 	if err != nil {
 		return pager{}, doorward.Window{}, err
@@ -122,21 +124,22 @@ func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Wi
 		}
 	}
 	r.Query = here.Encode()
-	r.Here = keepList(r.Query)
+	r.ReturnHere = returnToList(r.Query)
 	w, err := c.WindowEitherWay(ctx)
 	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
-		return r, doorward.Window{Limit: rows, Sort: f.Get("sort"), Count: true}, nil
+		return r, doorward.Window{Limit: rowsPerPage, Sort: f.Get("sort"), Count: true}, nil
 	}
 	if w.Back() || w.After != (doorward.Position{}) {
-		r.First = f.with("", "")
+		r.First = f.linkWith("", "")
 	}
 	return r, w, err
 }
 
-// rows is the default number of rows on a page.
-const rows = 50
+// rowsPerPage is the number of rows on a page unless the request asks for another.
+const rowsPerPage = 50
 
-// setLinks sets the links to the next, previous and first page.
+// setLinks sets the links to the previous and the next page, and removes the link to the
+// first page from that page.
 func (r *pager) setLinks(ctx context.Context, c *ui.Call, prev, next *doorward.Position) error {
 	if prev == nil && next != nil {
 		r.First = ""
@@ -147,10 +150,10 @@ func (r *pager) setLinks(ctx context.Context, c *ui.Call, prev, next *doorward.P
 	}
 	after, err := c.Cursor(ctx, next)
 	if before != "" {
-		r.Prev = r.Filter.with("before", before)
+		r.Prev = r.Filter.linkWith("before", before)
 	}
 	if after != "" {
-		r.Next = r.Filter.with("cursor", after)
+		r.Next = r.Filter.linkWith("cursor", after)
 	}
 	return err
 }

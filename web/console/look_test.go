@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The header leads to the person's other tenants, and to none that can't be entered.
+// The header leads to the person's other tenants, if there are any, and not to the present one.
 func TestSwitcher(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	lacks(t, h.as(t, "OWNER").get("/console", http.StatusOK), `class="where switcher"`)
 	globex := h.Tenant("Globex & Co")
 	if status, body := globex.Owner.Post("/api/v2/auth/invite", map[string]string{"email": "owner@acme.example", "role": "VIEWER"}); status != http.StatusCreated {
@@ -27,7 +27,7 @@ func TestSwitcher(t *testing.T) {
 
 // A theme is chosen without scripts, and kept.
 func TestTheme(t *testing.T) {
-	owner := build(t).as(t, "OWNER")
+	owner := newFixture(t).as(t, "OWNER")
 	owner.get("/console", http.StatusOK, `content="light dark"`, `<span aria-current="true">System</span>`, `href="?theme=dark"`)
 	res, page := owner.ask("GET", "/console/people?q=a&theme=dark", nil)
 	if !strings.HasPrefix(res.Header.Get("Set-Cookie"), "doorward_theme=dark;") {

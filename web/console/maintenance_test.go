@@ -11,7 +11,7 @@ import (
 // While changes are paused, pages say so and why, and a refused form keeps what was
 // written.
 func TestPagesWhileChangesArePaused(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	if err := h.Node.App.Installation.PauseChanges(t.Context(), doorward.OperatorAtTerminal(), "We <move>."); err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestPagesWhileChangesArePaused(t *testing.T) {
 
 // The overview says how many people the operator allows.
 func TestOverviewShowsTheQuota(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	if _, err := h.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), h.tenant.ID, map[doorward.Quota]int64{doorward.QuotaPeople: 1200}); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestOverviewShowsTheQuota(t *testing.T) {
 // With a quota of events a day the overview says how much was changed today. A form that it
 // refuses says when changes go on, and keeps what was written.
 func TestPagesWithoutChangesLeft(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := h.as(t, "OWNER")
 	lacks(t, b.get("/console", http.StatusOK), "tile-changes")
 	if _, err := h.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), h.tenant.ID, map[doorward.Quota]int64{doorward.QuotaEventsPerDay: 0}); err != nil {

@@ -26,13 +26,13 @@ const invoiceModel = `actions:
 // The platform's own actions are shown wherever permissions are, as its model describes
 // them.
 func TestActionsOfModel(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := h.as(t, "OWNER")
 	applyModel(t, h, invoiceModel)
 	page := b.get("/console/keys/new?role=ADMIN", http.StatusOK, "See &lt;all&gt; invoices", `value="invoice.read"`, `value="invoice.pay"`)
 	lacks(t, page, "message.send", "invoice.sign")
 	lacks(t, b.get("/console/keys/new?role=USER", http.StatusOK, `value="invoice.read"`), "invoice.pay")
-	key := "/console/keys/" + keyOf(t, h, map[string]any{"permissions": []string{"invoice.read"}})
+	key := "/console/keys/" + makeKey(t, h, map[string]any{"permissions": []string{"invoice.read"}})
 	b.get(key+"?action=invoice.read", http.StatusOK, "It would pass.")
 	b.get(key+"?action=invoice.pay", http.StatusOK, "was not given this permission")
 	b.get("/console/people/"+h.people["VIEWER"].ID+"/role?role=ADMIN", http.StatusOK, "See &lt;all&gt; invoices", "invoice.pay")
@@ -40,14 +40,14 @@ func TestActionsOfModel(t *testing.T) {
 
 // A key that is edited while the model lacks a permission keeps it.
 func TestKeyKeepsPermissionsThatTheModelLacks(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := h.as(t, "OWNER")
 	applyModel(t, h, invoiceModel)
-	at := "/console/keys/" + keyOf(t, h, map[string]any{"permissions": []string{"invoice.read", "user.read"}})
+	at := "/console/keys/" + makeKey(t, h, map[string]any{"permissions": []string{"invoice.read", "user.read"}})
 	applyModel(t, h, "actions: {}")
 	page := b.get(at, http.StatusOK, "invoice.read", `value="user.read" checked`)
 	lacks(t, page, `value="invoice.read"`)
-	b.do(at+"/edit", url.Values{"name": {"Shop 2"}, "permissions": {"user.read"}, "version": {b.version(page)}}, "The key is saved", "Shop 2")
+	b.submit(at+"/edit", url.Values{"name": {"Shop 2"}, "permissions": {"user.read"}, "version": {b.version(page)}}, "The key is saved", "Shop 2")
 	applyModel(t, h, invoiceModel)
 	page = b.get(at, http.StatusOK, `value="invoice.read" checked`)
 	if !strings.Contains(page, "Shop 2") {

@@ -30,7 +30,7 @@ var navigation = []group{
 	}},
 	{"people", []link{
 		{"people", "/console/people", doorward.UserRead, "people", []string{"person", "act"}},
-		{"invitations", "/console/invitations", doorward.UserInvite, "invitations", []string{"invitation", "invite"}},
+		{"invitations", "/console/invitations", doorward.UserInvite, "invitations", []string{"invitation", "invite", "preview"}},
 		{"roles", rolesPath, doorward.RoleManage, "roles", []string{"role", "roleform", "rolechange", "roleend"}},
 	}},
 	{"access", []link{
@@ -43,7 +43,7 @@ var navigation = []group{
 	}},
 	{"organisation", []link{
 		{"audit", "/console/audit", doorward.AuditRead, "audit", nil},
-		{"settings", "/console/settings", doorward.TenantRead, "settings", []string{"close"}},
+		{"settings", "/console/settings", doorward.TenantRead, "settings", []string{"close", "demand"}},
 	}},
 }
 

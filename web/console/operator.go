@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -22,19 +21,21 @@ type operatorTrail struct {
 // HasMoreFilters is trail.HasMoreFilters.
 func (t operatorTrail) HasMoreFilters() bool { return trail{pager: t.pager}.HasMoreFilters() }
 
-// IsInstant is trail.IsInstant.
-func (t operatorTrail) IsInstant(name string) bool { return trail{pager: t.pager}.IsInstant(name) }
+// HasTimeOfDay is trail.HasTimeOfDay.
+func (t operatorTrail) HasTimeOfDay(name string) bool {
+	return trail{pager: t.pager}.HasTimeOfDay(name)
+}
 
 // operatorPage shows the trail, or asks for the link that opens the page.
 func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
-	by, _, ends, err := h.operator(ctx, c)
+	by, ends, err := h.operator(ctx, c)
 	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
 		return h.askOperatorLink(ctx, c)
 	}
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := window(ctx, c, auditFilters)
+	r, w, err := readWindow(ctx, c, auditFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -61,16 +62,17 @@ func actorOf(e doorward.Event) string {
 	return e.ActorID
 }
 
-// operator returns the caller of the page, by the first token that is valid.
-func (h *console) operator(ctx context.Context, c *ui.Call) (by doorward.Caller, token secret.Token, ends time.Time, err error) {
+// operator returns the caller of the page and when the page ends, by the first token that is
+// valid. Errors: unauthenticated if none is, unavailable.
+func (h *console) operator(ctx context.Context, c *ui.Call) (by doorward.Caller, ends time.Time, err error) {
 	err = doorward.Fail(doorward.CodeUnauthenticated, "")
-	for _, token = range c.OperatorPages() {
+	for _, token := range c.OperatorPages() {
 		by, ends, err = h.app.Installation.Page(ctx, c.Caller, token)
 		if !doorward.HasCode(err, doorward.CodeUnauthenticated) {
 			break
 		}
 	}
-	return by, token, ends, err
+	return by, ends, err
 }
 
 func (h *console) askOperatorLink(context.Context, *ui.Call) (ui.View, error) {

@@ -43,7 +43,7 @@ func (b *browser) enter(code string) []string {
 // A link opens the operator's page once. The page shows the trail of the installation, and
 // neither cookie nor link can do anything else.
 func TestOperatorPage(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := &browser{T: t, server: h.Server}
 	b.get("/operator", http.StatusOK, "doorward audit link")
 	if _, err := h.Node.App.Keys.CreateOperator(t.Context(), doorward.OperatorAtTerminal(), "billing <sync>"); err != nil {
@@ -92,7 +92,7 @@ func TestOperatorPage(t *testing.T) {
 
 // The operator ends all pages and links at once. The caller of a page can change nothing.
 func TestOperatorPagesEnd(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := &browser{T: t, server: h.Server}
 	cookie, unused := b.enter(operatorLink(t, h.Server)), operatorLink(t, h.Server)
 	installation := h.Node.App.Installation
@@ -108,7 +108,7 @@ func TestOperatorPagesEnd(t *testing.T) {
 	if _, err := h.Node.App.Tenants.Freeze(t.Context(), by, h.tenant.ID); !doorward.HasCode(err, doorward.CodeForbidden) {
 		t.Errorf("the page's caller freezes: %v", err)
 	}
-	by.Limits = nil // as if the decision failed
+	by.Limits = nil // as if the first check had allowed it
 	if _, err := h.Node.App.Tenants.Freeze(t.Context(), by, h.tenant.ID); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
 		t.Errorf("the page's caller without limits freezes: %v", err)
 	}

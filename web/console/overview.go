@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// home is the content of the overview.
-type home struct {
+// overviewPage is the content of the overview.
+type overviewPage struct {
 	pageData
 	Figures overview.Tenant
 	Chart   Chart
@@ -27,10 +27,10 @@ type home struct {
 var daysToChoose = []int{7, 30, 90}
 
 // DaysToChoose is daysToChoose, for templates.
-func (home) DaysToChoose() []int { return daysToChoose }
+func (overviewPage) DaysToChoose() []int { return daysToChoose }
 
 // Width is the width of the chart's view box.
-func (h home) Width() int { return h.Days * dayWidth }
+func (h overviewPage) Width() int { return h.Days * dayWidth }
 
 // step is one of the first steps in a new tenant.
 type step struct {
@@ -70,13 +70,15 @@ func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorw
 }
 
 // Since is the instant from which refusals are counted, 24 hours ago, for a link to the trail.
-func (h home) Since() string { return h.Figures.Since.Format(fieldTime) }
+func (h overviewPage) Since() string { return h.Figures.Since.Format(fieldTime) }
 
 // Today is today in UTC, for a link to the trail. Since is 24 hours ago.
-func (h home) Today() string { return h.Figures.Since.Add(24 * time.Hour).Format(time.DateOnly) }
+func (h overviewPage) Today() string {
+	return h.Figures.Since.Add(24 * time.Hour).Format(time.DateOnly)
+}
 
 // Tried returns the key of the message about a refused action; empty for none.
-func (home) Tried(a doorward.Action) string { return whatOf(a, doorward.Refused) }
+func (overviewPage) Tried(a doorward.Action) string { return whatOf(a, doorward.Refused) }
 
 func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
@@ -91,7 +93,7 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := home{pageData: s, Figures: t, Chart: chart(t.SignIns), Days: days}
+	body := overviewPage{pageData: s, Figures: t, Chart: chart(t.SignIns), Days: days}
 	for _, r := range t.Refusals {
 		body.Refused += r.Times
 	}
@@ -106,7 +108,7 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 // Grouped writes a number with a narrow space between thousands, as in ISO 80000-1,
 // for all languages.
-func (home) Grouped(n int) string {
+func (overviewPage) Grouped(n int) string {
 	text := strconv.Itoa(n)
 	for at := len(text) - 3; at > 0; at -= 3 {
 		text = text[:at] + "\u202f" + text[at:]
@@ -115,7 +117,7 @@ func (home) Grouped(n int) string {
 }
 
 // Grouped64 is Grouped for a quota.
-func (h home) Grouped64(n *int64) string { return h.Grouped(int(*n)) }
+func (h overviewPage) Grouped64(n *int64) string { return h.Grouped(int(*n)) }
 
 // Chart has the bars of sign-ins by day, in units of its view box.
 type Chart struct {

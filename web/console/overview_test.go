@@ -11,12 +11,12 @@ import (
 // People who manage a new tenant are shown the first steps, until all are done or the tenant
 // is older than 30 days.
 func TestFirstSteps(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
 	owner.get("/console", http.StatusOK, `id="step-invite" class="done"`, `id="step-settings"><a href="/console/settings">`, `id="step-owner"><a`, `id="step-factor"><a`)
 	lacks(t, h.as(t, "VIEWER").get("/console", http.StatusOK), "steps-title")
 	page := owner.get("/console/settings", http.StatusOK)
-	owner.do("/console/settings/accent", url.Values{"version": {owner.version(page)}, "accent": {"#aa0000"}})
+	owner.submit("/console/settings/accent", url.Values{"version": {owner.version(page)}, "accent": {"#aa0000"}})
 	owner.get("/console", http.StatusOK, `id="step-settings" class="done"`)
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
@@ -24,11 +24,11 @@ func TestFirstSteps(t *testing.T) {
 }
 
 func TestRangeOfTheChart(t *testing.T) {
-	owner := build(t).as(t, "OWNER")
+	owner := newFixture(t).as(t, "OWNER")
 	for query, want := range map[string]string{"": "30 days", "?days=7": "7 days", "?days=90": "90 days", "?days=5000": "30 days", "?days=x": "30 days"} {
 		page := owner.get("/console"+query, http.StatusOK, "sign-ins in "+want, `aria-current="true">`+want)
 		if days, _, _ := strings.Cut(want, " "); !strings.Contains(page, `viewBox="0 0 `+days+`0 100"`) {
-			t.Errorf("%q: the chart hasn't %s", query, want)
+			t.Errorf("%q: the chart doesn't show %s", query, want)
 		}
 	}
 }
@@ -36,10 +36,10 @@ func TestRangeOfTheChart(t *testing.T) {
 // What happened last is on the overview and on the person's page, for those who may read
 // the trail.
 func TestRecentActivity(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner, user := h.as(t, "OWNER"), h.people["USER"]
 	page := owner.get("/console/people/"+user.ID, http.StatusOK)
-	owner.do("/console/people/"+user.ID+"/name", url.Values{"name": {"Uma"}, "version": {owner.version(page)}})
+	owner.submit("/console/people/"+user.ID+"/name", url.Values{"name": {"Uma"}, "version": {owner.version(page)}})
 	owner.get("/console", http.StatusOK, "Recent activity", "<strong>Name changed</strong>", `<a href="/console/people/`+user.ID+`"><bdi>Uma</bdi></a>`)
 	owner.get("/console/people/"+user.ID, http.StatusOK, "<strong>Name changed</strong>", "<strong>Signed in</strong>")
 	lacks(t, h.as(t, "VIEWER").get("/console/people/"+user.ID, http.StatusOK), "Recent activity")

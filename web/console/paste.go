@@ -83,12 +83,12 @@ func parseLines(text string, rules *doorward.Rules) (all []draft) {
 		}
 		switch {
 		case heading != nil:
-			all = append(all, byHeading(heading, fields))
+			all = append(all, draftByHeading(heading, fields))
 		case len(fields) > 1 && !strings.Contains(line, "<") && countAddresses(fields) == 1:
-			all = append(all, byContent(fields, rules))
+			all = append(all, draftByContent(fields, rules))
 		default:
-			for _, one := range splitLines(line) {
-				name, email := splitLine(one)
+			for _, one := range splitPeople(line) {
+				name, email := splitNameAndAddress(one)
 				all = append(all, draft{Name: name, Email: email})
 			}
 		}
@@ -128,7 +128,7 @@ func countAddresses(fields []string) (n int) {
 	return n
 }
 
-func byHeading(heading, fields []string) (d draft) {
+func draftByHeading(heading, fields []string) (d draft) {
 	for i, f := range fields[:min(len(fields), len(heading))] {
 		switch columnNames[fold.Text(heading[i])] {
 		case "email":
@@ -142,9 +142,9 @@ func byHeading(heading, fields []string) (d draft) {
 	return d
 }
 
-// byContent takes the column with an @ as the address, one with a role as the role, and the
+// draftByContent takes the column with an @ as the address, one with a role as the role, and the
 // others as the name.
-func byContent(fields []string, rules *doorward.Rules) (d draft) {
+func draftByContent(fields []string, rules *doorward.Rules) (d draft) {
 	var name []string
 	for _, f := range fields {
 		switch role := strings.ToUpper(f); {

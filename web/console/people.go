@@ -30,7 +30,7 @@ type member struct {
 	Managed bool // the caller may change this member
 }
 
-// Avatar stands for a picture.
+// Avatar is shown in place of a picture.
 func (m member) Avatar() avatar { return avatar{m.Name, m.Email, m.ID} }
 
 func memberOf(c *ui.Call, u doorward.User) member {
@@ -43,7 +43,7 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := window(ctx, c, peopleFilters)
+	r, w, err := readWindow(ctx, c, peopleFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -53,14 +53,14 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 		r.Total = found.Total
 		err = r.setLinks(ctx, c, found.Prev, found.Next)
 	}
-	body := people{s, r, highestFirst(c.Caller.Rules), nil, h.exportPeople(c, r)}
+	body := people{s, r, highestFirst(c.Caller.Rules), nil, h.peopleExportLink(c, r)}
 	for _, u := range found.Items {
 		body.Items = append(body.Items, memberOf(c, u))
 	}
 	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: body, Wide: true}), err)
 }
 
-func (h *console) exportPeople(c *ui.Call, r pager) string {
+func (h *console) peopleExportLink(c *ui.Call, r pager) string {
 	base := c.Site().BasePath()
 	if h.app.Access.NeedProof(c.Caller) != nil {
 		return base + "/step-up?" + url.Values{"return": {base + peoplePath + "?" + r.Query}}.Encode()
@@ -81,22 +81,22 @@ func highestFirst(rules *doorward.Rules) []doorward.Role {
 	return all
 }
 
-// person is a member with what the caller may know.
+// person is the content of the page of a member; what the caller may not see is empty.
 type person struct {
 	pageData
-	User     doorward.User
-	Who      string
-	Self     bool
-	Managed  bool // the caller may change this member
-	Roles    []roleChoice
-	Sessions []doorward.Session
-	Current  string         // id of the caller's session
-	Actions  []policyAction // that the caller may have explained
-	Recent   []entry        // what the person did, and what was done to the person
+	User       doorward.User
+	Who        string
+	Self       bool
+	Managed    bool // the caller may change this member
+	Roles      []roleChoice
+	Sessions   []doorward.Session
+	OwnSession string         // id of the caller's session
+	Actions    []policyAction // that the caller may have explained
+	Recent     []entry        // what the person did, and what was done to the person
 	edited
 }
 
-// Avatar stands for a picture.
+// Avatar is shown in place of a picture.
 func (p person) Avatar() avatar { return avatar{p.User.Name, p.User.Email, p.User.ID} }
 
 // roleChoice is a role that could be given.
@@ -123,7 +123,7 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return v, err
 }
 
-// loadPerson returns the member whom the path names, without the sessions.
+// loadPerson returns the member whom the path names, without sessions, actions and events.
 func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 	s, err := h.pageData(ctx, c)
 	if err != nil {
@@ -137,7 +137,7 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 	if err != nil {
 		return person{}, err
 	}
-	p := person{pageData: s, User: u, Who: displayName(u), Self: u.ID == c.Caller.ID, Current: c.Caller.SessionID}
+	p := person{pageData: s, User: u, Who: displayName(u), Self: u.ID == c.Caller.ID, OwnSession: c.Caller.SessionID}
 	p.Managed = memberOf(c, u).Managed
 	for _, role := range highestFirst(c.Caller.Rules) {
 		if access.CanAt(&c.Caller, c.Now(), doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}).Allowed {

@@ -16,7 +16,7 @@ type permissionGroup struct {
 
 // HasMessage reports whether there is a message roles.word.Name: there is none for actions
 // of the platform.
-func (g permissionGroup) HasMessage() bool { return messages()["roles.word."+g.Name] }
+func (g permissionGroup) HasMessage() bool { return messageKeys()["roles.word."+g.Name] }
 
 type permissionChoice struct {
 	permission
@@ -36,7 +36,7 @@ type permission struct {
 func describe(rules *doorward.Rules, a doorward.Action) permission {
 	verb, _ := rules.Model().Lookup(a)
 	about := verb.About
-	if about == "" && !messages()["can."+string(a)] {
+	if about == "" && !messageKeys()["can."+string(a)] {
 		about = string(a)
 	}
 	return permission{a, about}

@@ -31,7 +31,8 @@ var idLike = regexp.MustCompile(`^[a-z]{3}_`)
 
 // resolvePeople replaces the names and addresses in the filters by ids where one person
 // matches. Ids and addresses of people who have left stay as typed, since events have them.
-// A name that several people match, or nobody, matches no event.
+// A name that several people match, or nobody, matches no event. For a caller who may not read
+// people, all filters stay as typed.
 func (h *console) resolvePeople(ctx context.Context, c *ui.Call, f filters) (filters, []personFilter, error) {
 	resolved, people := filters{}, []personFilter(nil)
 	for name, values := range f {
@@ -94,7 +95,7 @@ func presets(f filters, now time.Time) (all []preset) {
 		name, from string
 		current    bool
 	}{
-		{"hour", now.Add(-time.Hour).UTC().Format(fieldTime), err == nil && now.Sub(began) < 65*time.Minute},
+		{"hour", now.Add(-time.Hour).UTC().Format(fieldTime), err == nil && now.Sub(began) < 65*time.Minute}, // a page may stay open for some minutes
 		{"today", now.UTC().Format(time.DateOnly), false},
 		{"week", now.UTC().AddDate(0, 0, -6).Format(time.DateOnly), false},
 	} {

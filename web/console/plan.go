@@ -31,7 +31,7 @@ type plannedRow struct {
 // plannedChange is a recorded decision that would have another outcome.
 type plannedChange struct {
 	policy.Change
-	Name, Page string // of who asked for it
+	Name, Page string // of the person or key that asked for it; Page is a path
 	Label      policyAction
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// maxPolicyForm is the largest form with policies: of a text of 64 KiB, a browser sends each
-// byte as up to three, and each line break as six.
+// maxPolicyForm is the largest form with policies, in bytes: of a text of 64 KiB, a browser
+// sends each byte as up to three, and each line break as six.
 const maxPolicyForm = 1 << 20
 
 // presetConfirmMinutes is the time to confirm a version unless another one is chosen.
@@ -133,10 +133,10 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 // keepTyped prepares a form that was refused because of somebody else's change: sent again,
-// it replaces that change, which the page shows. It returns the notice for the page in
-// another language.
+// it replaces that change, which the page shows. It returns the notice for the page when it is
+// shown again in another language.
 func (p *policyPage) keepTyped(c *ui.Call) (note string) {
-	if c.Refused() == doorward.CodePreconditionFailed {
+	if c.RefusalCode() == doorward.CodePreconditionFailed {
 		c.Preset("version", p.Version())
 		c.Preset(staleField, "1")
 	} else if c.Value(staleField) != "" {
@@ -198,7 +198,7 @@ func policyActions(rules *doorward.Rules) (all []policyAction) {
 		}
 		one := policyAction{Action: v.Action, Resource: v.Resource, About: v.About}
 		for _, key := range []string{"can." + string(v.Action), "tried." + string(v.Action)} {
-			if one.About == "" && one.Key == "" && messages()[key] {
+			if one.About == "" && one.Key == "" && messageKeys()[key] {
 				one.Key = key
 			}
 		}
@@ -275,7 +275,7 @@ func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, erro
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := window(ctx, c, nil)
+	r, w, err := readWindow(ctx, c, nil)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -301,12 +301,11 @@ func (h *console) policyVersions(ctx context.Context, c *ui.Call) (ui.View, erro
 // policyVersionPage is the page of one version.
 type policyVersionPage struct {
 	pageData
-	It  policyVersion
-	Now policyVersion // the version in force
-	// Before is the number of the previous version; 0 for none.
-	Before int64
-	Made   linediff.Diff // what it changed in the previous version
-	Would  linediff.Diff // what restoring it would change in the version in force
+	Shown          policyVersion
+	Now            policyVersion // the version in force
+	Before         int64         // number of the previous version; 0 for none
+	Changes        linediff.Diff // what the version changed in the previous one
+	RestoreChanges linediff.Diff // what restoring it would change in the version in force
 }
 
 // Version returns the tag of the version in force, for forms.
@@ -314,7 +313,7 @@ func (p policyVersionPage) Version() string { return policy.Tag(p.Now.Version) }
 
 // Alike reports whether restoring the version would change nothing.
 func (p policyVersionPage) Alike() bool {
-	return p.It.Text == p.Now.Text && p.It.Mode == p.Now.Mode && p.Now.ConfirmUntil == nil
+	return p.Shown.Text == p.Now.Text && p.Shown.Mode == p.Now.Mode && p.Now.ConfirmUntil == nil
 }
 
 func (h *console) policyVersionPage(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -337,7 +336,7 @@ func (h *console) loadPolicyVersion(ctx context.Context, c *ui.Call) (p policyVe
 	if p.pageData, err = h.pageData(ctx, c); err != nil {
 		return p, err
 	}
-	it, err := h.app.Policies.Get(ctx, c.Caller, number)
+	shown, err := h.app.Policies.Get(ctx, c.Caller, number)
 	if err != nil {
 		return p, err
 	}
@@ -351,8 +350,8 @@ func (h *console) loadPolicyVersion(ctx context.Context, c *ui.Call) (p policyVe
 	if err != nil {
 		return p, err
 	}
-	p.Made, p.Would = linediff.Compare(before.Text, it.Text), linediff.Compare(now.Text, it.Text)
-	if p.It, err = h.policyVersion(ctx, c, it, now.PolicyVersion); err != nil {
+	p.Changes, p.RestoreChanges = linediff.Compare(before.Text, shown.Text), linediff.Compare(now.Text, shown.Text)
+	if p.Shown, err = h.policyVersion(ctx, c, shown, now.PolicyVersion); err != nil {
 		return p, err
 	}
 	p.Now, err = h.policyVersion(ctx, c, now.PolicyVersion, now.PolicyVersion)

@@ -29,7 +29,7 @@ func putPolicy(t *testing.T, h fixture, text string) {
 	}
 }
 
-// editedText is what the editor holds.
+// editedText returns the text in the editor of a page.
 func editedText(page string) string {
 	_, text, _ := strings.Cut(page, "<textarea")
 	_, text, _ = strings.Cut(text, ">\n")
@@ -43,14 +43,14 @@ const (
 )
 
 func TestChangingPolicies(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := h.as(t, "OWNER")
 	page := b.get(policyAt, http.StatusOK, "There are no policies", "Start from an example", `&#34;authAge&#34;?: Long`, `Action::"user.invite"`, `value="10"`)
 	lacks(t, page, "All versions")
 	b.get("/console/settings", http.StatusOK, `action="/console/settings"`)
 	// As browsers send it.
 	form := url.Values{"text": {strings.ReplaceAll(noSettings, "\n", "\r\n")}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(page)}}
-	page = b.do(policyAt, form, "The policies are saved", "Version 1", ">owner@acme.example<", `<li id="L2"><code>forbid(`)
+	page = b.submit(policyAt, form, "The policies are saved", "Version 1", ">owner@acme.example<", `<li id="L2"><code>forbid(`)
 	lacks(t, page, "Start from an example", "This text ends in", "What you change")
 	if _, answer := h.tenant.Owner.Get("/api/v2/policy"); strings.Contains(string(answer), `\r`) {
 		t.Errorf("the line breaks of the browser are kept: %s", answer)
@@ -62,7 +62,7 @@ func TestChangingPolicies(t *testing.T) {
 
 // A text that begins with a line break keeps it: HTML drops the first one in a textarea.
 func TestEditorKeepsTheText(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	putPolicy(t, h, "\n\n// </textarea><script>\n"+noSettings)
 	b := h.as(t, "OWNER")
 	page := b.get(policyAt, http.StatusOK, "&lt;/textarea&gt;&lt;script&gt;")
@@ -73,7 +73,7 @@ func TestEditorKeepsTheText(t *testing.T) {
 
 // Each fault is shown with its place and its line, and what was typed stays.
 func TestFaultsOfPolicies(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := h.as(t, "OWNER")
 	text := noSettings + "permit(principal, action, resource);\n@id(\"x\") forbid(principal, action == Action::\"in<voice\", resource);\n"
 	form := url.Values{"text": {text}, "mode": {"enforce"}, "confirmMinutes": {"7"}, "version": {"0"}}
@@ -81,7 +81,7 @@ func TestFaultsOfPolicies(t *testing.T) {
 		"Line 3, column 1:", "Only “forbid” is possible.", `<code dir="ltr">permit(principal, action, resource);</code>`,
 		"Line 4, column ", "Unknown action.", "in&lt;voice", `<li id="T3" class="wrong">`, `<li id="T4" class="wrong">`, `value="7"`, "What you change", "<ins>permit(")
 	lacks(t, page, `<li id="T1" class="wrong">`)
-	b.again(page, policyAt, "de", "Was Sie ändern", "in&lt;voice", `value="7"`)
+	b.translate(page, policyAt, "de", "Was Sie ändern", "in&lt;voice", `value="7"`)
 	form.Set("text", strings.Repeat("/", cedar.MaxBytes+1))
 	b.post(policyAt, form, http.StatusUnprocessableEntity, "Too large.")
 	form.Set("text", strings.Repeat("/", 1<<20))
@@ -98,11 +98,11 @@ func TestFaultsOfPolicies(t *testing.T) {
 
 // A text that observes shows what it would have refused, and what refuses at the same time.
 func TestObservingPolicies(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	putPolicy(t, h, noInviting)
 	b := h.as(t, "OWNER")
 	form := url.Values{"text": {noSettings}, "mode": {"observe"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
-	b.do(policyAt, form, "This text only observes", `href="/console/policy/versions/1"`, `<code dir="ltr">no-settings</code></th><td>0</td>`, `value="observe" checked`)
+	b.submit(policyAt, form, "This text only observes", `href="/console/policy/versions/1"`, `<code dir="ltr">no-settings</code></th><td>0</td>`, `value="observe" checked`)
 	if status, _ := h.tenant.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"name":"Acme 2"}`)); status != http.StatusOK {
 		t.Fatal(status)
 	}
@@ -116,19 +116,19 @@ func TestObservingPolicies(t *testing.T) {
 
 // If somebody else has saved first, a person sees both texts and may save over the other.
 func TestPolicyConflict(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := h.as(t, "OWNER")
 	form := url.Values{"text": {noInviting}, "mode": {"enforce"}, "confirmMinutes": {""}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
 	putPolicy(t, h, noSettings)
 	page := b.post(policyAt, form, http.StatusPreconditionFailed, "Somebody else has changed the policies", "<del>@id(&#34;no-settings&#34;)</del>", "<ins>@id(&#34;no-inviting&#34;)</ins>", `<li id="L1"><code>@id(&#34;no-settings&#34;)`)
-	b.again(page, policyAt, "de", "Jemand anderes hat die Regeln geändert", "<ins>@id(&#34;no-inviting&#34;)</ins>")
+	b.translate(page, policyAt, "de", "Jemand anderes hat die Regeln geändert", "<ins>@id(&#34;no-inviting&#34;)</ins>")
 	form.Set("version", b.version(page))
-	b.do(policyAt, form, "The policies are saved", "Version 2", "no-inviting")
+	b.submit(policyAt, form, "The policies are saved", "Version 2", "no-inviting")
 }
 
 // What a text would change is shown before it is saved, with the text still in the editor.
 func TestPlanningPolicies(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	putPolicy(t, h, noInviting)
 	b := h.as(t, "OWNER")
 	if res, _ := h.as(t, "ADMIN").send("GET", "/api/v2/invitations", nil); res.StatusCode != http.StatusForbidden {
@@ -140,9 +140,9 @@ func TestPlanningPolicies(t *testing.T) {
 	if editedText(page) != noSettings {
 		t.Errorf("the editor has %q", editedText(page))
 	}
-	b.again(page, policyAt+"/plan", "de", "Was dieser Text ändern würde", "<strong>Erlaubt</strong>")
+	b.translate(page, policyAt+"/plan", "de", "Was dieser Text ändern würde", "<strong>Erlaubt</strong>")
 	form.Set("text", noInviting)
-	b.post(policyAt+"/plan", form, http.StatusOK, "For no role anything changes", "Different: 0.")
+	b.post(policyAt+"/plan", form, http.StatusOK, "Nothing changes for any role", "Different: 0.")
 	form.Set("text", "permit(principal, action, resource);")
 	b.post(policyAt+"/plan", form, http.StatusUnprocessableEntity, "Line 1, column 1:", "Only “forbid” is possible.")
 	lacks(t, b.get(policyAt, http.StatusOK, "Version 1", "no-inviting"), "What this text would change")
@@ -150,18 +150,18 @@ func TestPlanningPolicies(t *testing.T) {
 }
 
 func TestConfirmingPolicies(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := h.as(t, "OWNER")
 	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyAt, http.StatusOK))}}
-	page := b.do(policyAt, form, "This text ends in")
+	page := b.submit(policyAt, form, "This text ends in")
 	stale := url.Values{"version": {"0"}}
 	b.post(policyAt+"/confirm", stale, http.StatusPreconditionFailed, "This text ends in")
 	h.as(t, "ADMIN").get(policyAt, http.StatusOK, "This text ends in")
-	lacks(t, b.do(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This text ends in")
+	lacks(t, b.submit(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, "The policies are confirmed"), "This text ends in")
 	b.post(policyAt+"/confirm", url.Values{}, http.StatusNotFound)
 
 	form = url.Values{"text": {"@id(\"all\") forbid(principal, action, resource);"}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {"1"}}
-	page = b.do(policyAt, form, "This text ends in") // an owner still reads and changes policies
+	page = b.submit(policyAt, form, "This text ends in") // an owner still reads and changes policies
 	b.get("/console/people", http.StatusForbidden)
 	b.post(policyAt+"/confirm", url.Values{"version": {b.version(page)}}, http.StatusForbidden, "This text ends in")
 	h.Advance(6 * time.Minute)
@@ -171,7 +171,7 @@ func TestConfirmingPolicies(t *testing.T) {
 }
 
 func TestVersionsOfPolicies(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	for _, text := range []string{noSettings, noSettings + noInviting, ""} {
 		putPolicy(t, h, text)
 	}
@@ -186,13 +186,13 @@ func TestVersionsOfPolicies(t *testing.T) {
 	putPolicy(t, h, noInviting)
 	page = b.post(second+"/restore", form, http.StatusPreconditionFailed, "Somebody else has changed this", "<ins>@id(&#34;no-settings&#34;)</ins>")
 	lacks(t, page, "<ins>@id(&#34;no-inviting&#34;)</ins>")
-	b.do(second+"/restore", url.Values{"version": {b.version(page)}}, "The earlier policies are restored", "Version 5", "no-inviting", "no-settings")
+	b.submit(second+"/restore", url.Values{"version": {b.version(page)}}, "The earlier policies are restored", "Version 5", "no-inviting", "no-settings")
 	b.post(policyAt+"/versions/99/restore", url.Values{}, http.StatusNotFound)
 }
 
 // A page of the list leads to the next.
 func TestManyVersions(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	for i := range 51 {
 		putPolicy(t, h, strings.Repeat("\n", i)+noSettings)
 	}
@@ -206,7 +206,7 @@ func TestManyVersions(t *testing.T) {
 
 // Every example can be saved as it is, whatever the model.
 func TestExamplesOfPolicies(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	applyModel(t, h, "actions: {}")
 	b := h.as(t, "OWNER")
 	links := exampleLink.FindAllStringSubmatch(b.get(policyAt, http.StatusOK), -1)

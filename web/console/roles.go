@@ -69,7 +69,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, w, err := window(ctx, c, nil)
+	r, w, err := readWindow(ctx, c, nil)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -155,8 +155,8 @@ func mayGive(c *ui.Call) func(doorward.Action) bool {
 	}
 }
 
-// permissionGrid has all permissions, for the forms.
-func permissionGrid(c *ui.Call, chosen func(doorward.Action) bool) []permissionGroup {
+// allPermissionGroups returns all permissions in groups, for the forms.
+func allPermissionGroups(c *ui.Call, chosen func(doorward.Action) bool) []permissionGroup {
 	return roleGroups(c.Caller.Rules, allPermissions(c.Caller.Rules.Model()), chosen, mayGive(c))
 }
 
@@ -195,7 +195,7 @@ func (f roleForm) Version() string { return f.Role.Version() }
 
 func (h *console) newRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
-	groups := permissionGrid(c, sentPermissions(c))
+	groups := allPermissionGroups(c, sentPermissions(c))
 	return ui.View{Page: "roleform", Title: "rolenew.title", Body: roleForm{pageData: s, Groups: groups}, Wide: true}, err
 }
 
@@ -230,7 +230,7 @@ func (h *console) editRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Value("version") != "" { // the form is shown again
 		chosen = sentPermissions(c)
 	}
-	body.Groups = permissionGrid(c, chosen)
+	body.Groups = allPermissionGroups(c, chosen)
 	c.Suggest("roleName", string(one.Name))
 	c.Suggest("about", one.About)
 	return ui.View{Page: "roleform", Title: "roles.edit.title", Note: note, Body: body, Wide: true}, nil
@@ -264,13 +264,13 @@ func (h *console) planRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return redirectDone(c, rolesPath+"/"+one.ID, "role-same", nil), nil
 	}
 	body := roleChange{pageData: s, ID: one.ID, Plan: plan, Self: c.Caller.Role == one.Name}
-	body.Gains = lacking(c.Caller.Rules, plan.Is.Permissions, plan.Was.Permissions)
-	body.Loses = lacking(c.Caller.Rules, plan.Was.Permissions, plan.Is.Permissions)
+	body.Gains = describeAdditional(c.Caller.Rules, plan.Is.Permissions, plan.Was.Permissions)
+	body.Loses = describeAdditional(c.Caller.Rules, plan.Was.Permissions, plan.Is.Permissions)
 	return ui.View{Page: "rolechange", Body: body}, nil
 }
 
-// lacking returns the permissions of all that are not among the others.
-func lacking(rules *doorward.Rules, all, others []doorward.Action) (found []permission) {
+// describeAdditional returns the permissions of all that are not among the others.
+func describeAdditional(rules *doorward.Rules, all, others []doorward.Action) (found []permission) {
 	for _, a := range all {
 		if !slices.Contains(others, a) {
 			found = append(found, describe(rules, a))
@@ -279,8 +279,8 @@ func lacking(rules *doorward.Rules, all, others []doorward.Action) (found []perm
 	return found
 }
 
-// editOf returns the edit of the form. Permissions that are as shown stay unchanged, with
-// those that have left the model.
+// editOf returns the edit of the form. If the permissions are as shown, it doesn't change them:
+// the role keeps those that have left the model.
 func editOf(c *ui.Call, r roleEntry) role.Edit {
 	name, about, chosen := c.Value("roleName"), c.Value("about"), c.Values("permissions")
 	e := role.Edit{Name: &name, About: &about, Versions: version(c)}
@@ -333,13 +333,13 @@ func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "roleend", Body: body}, err
 }
 
-// replacements returns the roles that the caller may give in the place of one, the lowest
-// first. API keys can't be OWNER.
-func replacements(c *ui.Call, held doorward.Role, keys bool) (all []replacement) {
+// replacements returns the roles that the caller may give in the place of the held one, the
+// lowest first. API keys, if any have it, can't be OWNER.
+func replacements(c *ui.Call, held doorward.Role, hasKeys bool) (all []replacement) {
 	rules := c.Caller.Rules
 	for _, r := range rules.Roles() {
 		on := doorward.Object{TenantID: c.Caller.TenantID, Held: held, Granted: r}
-		if r == held || keys && r == doorward.RoleOwner || !access.CanAt(&c.Caller, c.Now(), doorward.RoleDelete, on).Allowed {
+		if r == held || hasKeys && r == doorward.RoleOwner || !access.CanAt(&c.Caller, c.Now(), doorward.RoleDelete, on).Allowed {
 			continue
 		}
 		all = append(all, replacement{r, additionalActions(rules, r, held), additionalActions(rules, held, r)})

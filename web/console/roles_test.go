@@ -30,7 +30,7 @@ func setRole(t *testing.T, h fixture, who, role string) {
 // A role that the tenant has made is offered wherever a role is chosen, with what the
 // tenant says about it.
 func TestOwnRolesAreOffered(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	makeRole(t, h, "READER", "Reads <only>", "message.read")
 	makeRole(t, h, "PLAIN", "", "message.read")
 	b := h.as(t, "OWNER")
@@ -45,13 +45,13 @@ func TestOwnRolesAreOffered(t *testing.T) {
 // A role is created, shown, changed after a preview of the change, and deleted with another
 // one in its place.
 func TestRolesInTheConsole(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := h.as(t, "OWNER")
 	b.get("/console/roles", http.StatusOK, "Manages people, invitations and settings", ">Owner</bdi>", "Create a role")
 	b.post("/console/roles/new", url.Values{"roleName": {"desk"}, "about": {"<b>"}, "permissions": {"user.read"}}, http.StatusUnprocessableEntity,
 		"2 to 32 capital letters", "A name has", `value="user.read" checked`, "&lt;b&gt;")
 	b.post("/console/roles/new", url.Values{"roleName": {"DESK"}}, http.StatusUnprocessableEntity, "Choose at least one", `value="DESK"`)
-	page := b.do("/console/roles/new", url.Values{"roleName": {"DESK"}, "about": {"The <desk>"}, "permissions": {"user.read", "message.read"}}, "The role is created", "The &lt;desk&gt;", "Nobody has it", "see who is in the organisation")
+	page := b.submit("/console/roles/new", url.Values{"roleName": {"DESK"}, "about": {"The <desk>"}, "permissions": {"user.read", "message.read"}}, "The role is created", "The &lt;desk&gt;", "Nobody has it", "see who is in the organisation")
 	at := "/console/roles/" + roleID.FindString(page)
 	b.post("/console/roles/new", url.Values{"roleName": {"DESK"}, "permissions": {"user.read"}}, http.StatusUnprocessableEntity, "There is a role of this name")
 	setRole(t, h, "USER", "DESK")
@@ -61,33 +61,33 @@ func TestRolesInTheConsole(t *testing.T) {
 	form := url.Values{"version": {b.version(page)}, "roleName": {"FRONT_DESK"}, "about": {""}, "permissions": {"message.read", "message.send"}}
 	page = b.post(at+"/edit", form, http.StatusOK, "send messages.", "see who is in the organisation.", "1 person has it", "FRONT_DESK</bdi></strong>", "from <strong><bdi>Viewer</bdi></strong> to <strong><bdi>User</bdi></strong>", `name="permissions" value="message.send"`)
 	lacks(t, page, "read messages", "You have this role")
-	b.again(page, at+"/edit", "de", "Rolle ändern?", "Nachrichten senden")
+	b.translate(page, at+"/edit", "de", "Rolle ändern?", "Nachrichten senden")
 	b.get("/console/roles?lang=en", http.StatusOK, "DESK")
 	lacks(t, b.get(at, http.StatusOK), "FRONT_DESK")
-	page = b.do(at+"/save", form, "The role is changed", "FRONT_DESK")
+	page = b.submit(at+"/save", form, "The role is changed", "FRONT_DESK")
 	lacks(t, page, "see who is in", "The &lt;desk&gt;")
 
 	b.post(at+"/save", form, http.StatusPreconditionFailed, "Somebody else has changed this role", `value="message.send" checked`)
 	b.post(at+"/edit", form, http.StatusPreconditionFailed, "Somebody else has changed this")
 	form.Set("version", b.version(b.get(at+"/edit", http.StatusOK)))
-	b.do(at+"/edit", form, "Nothing is changed")
+	b.submit(at+"/edit", form, "Nothing is changed")
 
-	key := keyOf(t, h, map[string]any{"role": "FRONT_DESK"})
+	key := makeKey(t, h, map[string]any{"role": "FRONT_DESK"})
 	page = b.get(at+"/delete", http.StatusOK, "1 person has it", "1 API key has it", `value="VIEWER"`, "see reports")
 	lacks(t, page, `value="OWNER"`, `value="FRONT_DESK"`)
 	b.post(at+"/delete", url.Values{}, http.StatusConflict, "Choose the role that it gets")
 	b.post(at+"/delete", url.Values{"replaceBy": {"OWNER"}}, http.StatusUnprocessableEntity, "can’t take its place")
-	b.do(at+"/delete", url.Values{"replaceBy": {"VIEWER"}}, "The role is deleted")
+	b.submit(at+"/delete", url.Values{"replaceBy": {"VIEWER"}}, "The role is deleted")
 	b.get(at, http.StatusNotFound)
 	b.get("/console/keys/"+key, http.StatusOK, ">Viewer<")
 	b.get("/console/audit", http.StatusOK, "Role deleted", "<dt>Replaced by</dt>", "<dt>API keys</dt>")
 	lacks(t, b.get("/console/roles/"+makeRole(t, h, "IDLE", "", "user.read")+"/delete", http.StatusOK, "Nothing has the role"), `name="replaceBy"`)
 }
 
-// Whoever manages roles can choose only permissions of their own role, and can't change roles
+// A manager of roles can choose only permissions of their own role, and can't change roles
 // that have more.
 func TestRoleFormIsBounded(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	makeRole(t, h, "MAKER", "", "role.manage", "user.read", "tenant.read", "message.read", "report.read")
 	own := "/console/roles/" + makeRole(t, h, "READER", "", "message.read")
 	higher := "/console/roles/" + makeRole(t, h, "SENDER", "", "message.send")
@@ -110,7 +110,7 @@ func TestRoleFormIsBounded(t *testing.T) {
 
 // The page of a role shows who has it in pages.
 func TestHoldersArePaged(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	id := makeRole(t, h, "READER", "", "message.read")
 	for n := range 51 {
 		h.tenant.Join(fmt.Sprintf("reader%d@acme.example", n), "READER")

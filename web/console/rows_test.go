@@ -10,16 +10,16 @@ import (
 // The menu of a row offers only actions that the caller may perform, as the object's own page
 // does, and returns to the list with its filter.
 func TestMenusOfRows(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	suspend := func(role string) string { return `/console/people/` + h.people[role].ID + `/suspend"` }
 	owner, admin := h.as(t, "OWNER"), h.as(t, "ADMIN")
 	owner.get("/console/people", http.StatusOK, suspend("ADMIN"), suspend("VIEWER"), `aria-label="Actions: user@acme.example"`)
 	lacks(t, admin.get("/console/people", http.StatusOK, suspend("VIEWER")), suspend("OWNER"), suspend("ADMIN"))
 	lacks(t, h.as(t, "VIEWER").get("/console/people", http.StatusOK), "/suspend", "/console/audit?actor=")
 
-	inv := "/console/invitations/" + invitationOf(t, h)
+	inv := "/console/invitations/" + makeInvitation(t, h)
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, inv+`/revoke"`, inv+`/resend"`, `/api/v2/invitations?format=csv&amp;status=PENDING"`)
-	owner.do(inv+"/revoke", url.Values{"list": {"status=PENDING"}}, "The invitation is revoked.", `/console/invitations?status=PENDING`)
+	owner.submit(inv+"/revoke", url.Values{"list": {"status=PENDING"}}, "The invitation is revoked.", `/console/invitations?status=PENDING`)
 	page := owner.get("/console/invitations?status=REVOKED", http.StatusOK, inv)
 	if strings.Contains(page, inv+"/revoke") {
 		t.Error("a revoked invitation can be revoked from its row")

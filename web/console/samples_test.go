@@ -61,13 +61,13 @@ func samples() []uitest.Sample {
 	refused := owner
 	refused.Alert, refused.Faults = true, map[string]string{"name": "The name is missing."}
 	return []uitest.Sample{
-		{Name: "overview", View: wide("overview", sampledHome()), Frame: owner},
-		{Name: "overview-viewer", View: wide("overview", home{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
+		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
+		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
 		{Name: "people", View: wide("people", people{basePage, list, highestFirst(nil), sampledMembers(), "/api/v2/users?format=csv"}), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
-		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, deliveries, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
+		{Name: "invitations", View: wide("invitations", invitations{basePage, list, invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=csv"}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{pageData: basePage, Invitation: sampledInvitations()[0], Inviter: "Ann Lee"}), Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, Why: "left.email.invalid"}}}), Frame: inviting},
@@ -124,7 +124,7 @@ func samples() []uitest.Sample {
 	}
 }
 
-func sampledHome() home {
+func sampledOverview() overviewPage {
 	figures := overview.Tenant{
 		People: 5213, Suspended: 3, Pending: 12, Failed: 1,
 		Since:    noon.AddDate(0, 0, -1),
@@ -136,7 +136,7 @@ func sampledHome() home {
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
-	return home{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledEntries()[:3], Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
+	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledEntries()[:3], Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
 }
 
 func sampledPerson() person {
@@ -304,7 +304,7 @@ func sampledExplanation(e policy.Explanation) ui.View {
 func sampledPolicyVersion(page string) ui.View {
 	all := sampledPolicyVersions()
 	return ui.View{Page: page, Wide: true, Body: policyVersionPage{
-		pageData: basePage, It: all[2], Now: all[0], Before: 1, Made: linediff.Compare("", all[2].Text), Would: linediff.Compare(all[0].Text, all[2].Text),
+		pageData: basePage, Shown: all[2], Now: all[0], Before: 1, Changes: linediff.Compare("", all[2].Text), RestoreChanges: linediff.Compare(all[0].Text, all[2].Text),
 	}}
 }
 

@@ -115,7 +115,7 @@ func (h *console) settingsFields(c *ui.Call, t doorward.Tenant) []editedField {
 // that change. It returns the notice for the page when it is shown again in another
 // language.
 func dropStaleInput(c *ui.Call, keep ...string) (note string) {
-	if c.Refused() == doorward.CodePreconditionFailed {
+	if c.RefusalCode() == doorward.CodePreconditionFailed {
 		c.KeepOnly(append(keep, listQuery)...)
 		c.Preset(staleField, "1")
 	} else if c.Value(staleField) != "" {

@@ -9,12 +9,12 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// The trail is searched by people's names; a name that fits several offers them.
+// The trail is searched by people's names; of several people that match, one can be chosen.
 func TestTrailOfAPersonByName(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner, user := h.as(t, "OWNER"), h.people["USER"]
 	page := owner.get("/console/people/"+user.ID, http.StatusOK)
-	owner.do("/console/people/"+user.ID+"/name", url.Values{"name": {"Élodie Haddad"}, "version": {owner.version(page)}})
+	owner.submit("/console/people/"+user.ID+"/name", url.Values{"name": {"Élodie Haddad"}, "version": {owner.version(page)}})
 	for _, typed := range []string{"haddad elodie", "user@acme.example", user.ID} {
 		owner.get("/console/audit?target="+url.QueryEscape(typed), http.StatusOK,
 			"Name changed", "<strong><bdi>Élodie Haddad</bdi></strong>", "target="+user.ID, `value="`+typed+`"`)
@@ -24,7 +24,7 @@ func TestTrailOfAPersonByName(t *testing.T) {
 }
 
 func TestPresetsOfTheTrail(t *testing.T) {
-	owner := build(t).as(t, "OWNER")
+	owner := newFixture(t).as(t, "OWNER")
 	owner.get("/console/audit?outcome=refused", http.StatusOK, `href="?" aria-current="true">Refusals`, "&amp;outcome=refused\">Today")
 	page := owner.get("/console/audit?action=session.open&from=2026-01-01", http.StatusOK, `href="?from=2026-01-01" aria-current="true">Sign-ins`)
 	if strings.Count(page, `aria-current="true">`) != 3 { // and the language, and the theme
@@ -34,7 +34,7 @@ func TestPresetsOfTheTrail(t *testing.T) {
 
 // An action on several people at once is one entry of the page, with all of them in it.
 func TestTrailGroupsActionsOnSeveralPeople(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
 	owner.post("/console/people/chosen/do", url.Values{"act": {"suspend"}, "id": {h.people["USER"].ID, h.people["VIEWER"].ID}}, http.StatusOK, "Suspended.")
 	page := owner.get("/console/audit?action=user.suspend", http.StatusOK, "2 times", "user@acme.example", "viewer@acme.example")
@@ -49,17 +49,17 @@ func TestTrailShowsChangesOfRoles(t *testing.T) {
 	acme := s.Tenant("Acme")
 	bob := acme.Join("bob@acme.example", "USER")
 	owner := open(t, s, acme.Owner)
-	owner.do("/console/people/"+bob.ID+"/role", url.Values{"role": {"VIEWER"}}, "role")
+	owner.submit("/console/people/"+bob.ID+"/role", url.Values{"role": {"VIEWER"}}, "role")
 	owner.get("/console/audit?action=user.role", http.StatusOK, `<span class="why"><bdi>User</bdi> → <bdi>Viewer</bdi></span>`)
 }
 
-// The trail has removed people by name.
+// The trail shows removed people by name.
 func TestTrailNamesRemovedPeople(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
 	bob := acme.Join("bob@acme.example", "USER")
 	owner := open(t, s, acme.Owner)
-	owner.do("/console/people/"+bob.ID+"/remove", url.Values{}, "removed")
+	owner.submit("/console/people/"+bob.ID+"/remove", url.Values{}, "removed")
 	page := owner.get("/console/audit?action=user.remove", http.StatusOK, "<bdi>bob@acme.example</bdi>")
 	lacks(t, page, "<bdi>"+bob.ID+"</bdi>")
 }

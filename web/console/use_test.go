@@ -20,13 +20,13 @@ import (
 )
 
 func TestOverview(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
 	wrong := url.Values{"email": {"user@acme.example"}, "password": {"not the password"}}
 	for range 2 {
 		owner.post("/login", wrong, http.StatusUnauthorized)
 	}
-	invitationOf(t, h)
+	makeInvitation(t, h)
 	owner.get("/console", http.StatusOK,
 		"<strong>4</strong> <span>people</span>", "<strong>1</strong> <span>open invitation</span>",
 		"<strong>4</strong> <span>sign-ins in 30 days</span>", "Busiest day: 4", `<rect class="bar today"`,
@@ -104,7 +104,7 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 
 // The trail is shown in words, in both languages; the file has raw values.
 func TestTrailInWords(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
 	wrong := url.Values{"email": {"user@acme.example"}, "password": {"not the password"}}
 	owner.post("/login", wrong, http.StatusUnauthorized)
@@ -113,7 +113,7 @@ func TestTrailInWords(t *testing.T) {
 	}
 	owner.post("/console/people/"+h.people["OWNER"].ID+"/suspend", url.Values{}, http.StatusConflict)
 	version := owner.version(owner.get("/console/settings", http.StatusOK))
-	owner.do("/console/settings", url.Values{"version": {version}, "name": {"Acme"}, "sessionIdleMinutes": {"1"}, "sessionAbsoluteMinutes": {"90"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example"}})
+	owner.submit("/console/settings", url.Values{"version": {version}, "name": {"Acme"}, "sessionIdleMinutes": {"1"}, "sessionAbsoluteMinutes": {"90"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example"}})
 	english := owner.get("/console/audit", http.StatusOK, "Wrong password", "Not allowed to this role or key", "<dt>Times</dt>", "The last active owner has to stay",
 		"<bdi>as this installation has it</bdi> → <bdi>1 minute</bdi>", "<bdi>as this installation has it</bdi> → <bdi>1 hour 30 minutes</bdi>",
 		"<bdi>All</bdi> → <bdi>acme.example</bdi>")
@@ -136,7 +136,7 @@ func TestTrailInWords(t *testing.T) {
 // A refusal is described as an attempt, not as done, and the figure links to a list
 // whose filters show what it contains.
 func TestRefusalIsDescribedAsAttempt(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	viewer := h.as(t, "VIEWER")
 	owner := h.as(t, "OWNER")
 	for _, path := range []string{"/console/audit", "/console/close", "/console/invitations/new", "/console/people/" + h.people["OWNER"].ID + "/remove"} {
@@ -163,7 +163,7 @@ func TestRefusalIsDescribedAsAttempt(t *testing.T) {
 
 // A time in the address is shown in its field, so that the form keeps it.
 func TestTrailFromAnInstant(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
 	owner.get("/console/audit?from=2026-11-20T12:00:05&to=2026-11-21", http.StatusOK,
 		`name="from" type="datetime-local" step="1" value="2026-11-20T12:00:05"`, `name="to" type="date" value="2026-11-21"`,
@@ -174,7 +174,7 @@ func TestTrailFromAnInstant(t *testing.T) {
 
 // The overview shows a VIEWER only what the role may read.
 func TestOverviewOfViewer(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	page := h.as(t, "VIEWER").get("/console", http.StatusOK, "<strong>4</strong> <span>people</span>", ">Viewer</a> <strong>1</strong>")
 	lacks(t, page, "sign-ins", "refused", "invitations", "<svg viewBox=\"0 0 300")
 }
@@ -182,7 +182,7 @@ func TestOverviewOfViewer(t *testing.T) {
 // The Content-Security-Policy lets scripts send requests only on pages that refresh
 // themselves.
 func TestContentSecurityPolicy(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
 	for path, want := range map[string]bool{
 		"/console": true, "/console/people": true, "/console/invitations": true, "/console/audit": true, "/console/people/" + h.people["USER"].ID: true,
@@ -202,7 +202,7 @@ func TestContentSecurityPolicy(t *testing.T) {
 
 // An address with a trailing slash redirects to the console.
 func TestConsoleWithSlash(t *testing.T) {
-	owner := build(t).as(t, "OWNER")
+	owner := newFixture(t).as(t, "OWNER")
 	for query, to := range map[string]string{"": "/console", "?lang=de&done=x": "/console?lang=de&done=x"} {
 		res, _ := owner.ask("GET", "/console/"+query, nil)
 		if got := res.Header.Get("Location"); res.StatusCode != http.StatusPermanentRedirect || got != to {
@@ -212,7 +212,7 @@ func TestConsoleWithSlash(t *testing.T) {
 }
 
 func TestFindingPeople(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	for i := range 5 {
 		h.tenant.Join(fmt.Sprintf("p%d@other.example", i), "USER")
 	}
@@ -259,7 +259,7 @@ func TestFindingPeople(t *testing.T) {
 // The link back from the page of one row leads to the same page of the list, also after a
 // change.
 func TestWayBackToTheList(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
 	page := owner.get("/console/people?q=user&role=USER", http.StatusOK)
 	link := regexp.MustCompile(`href="(/console/people/usr_[^"]*)"`).FindStringSubmatch(page)
@@ -272,33 +272,33 @@ func TestWayBackToTheList(t *testing.T) {
 	list := url.Values{"list": {"q=user&role=USER&evil=1"}, "name": {"Uma"}}
 	page = owner.get(path+"/suspend?"+list.Encode(), http.StatusOK, `name="list" value="q=user&amp;role=USER"`)
 	lacks(t, page, `value="q=user&amp;role=USER&amp;evil`)
-	owner.do(path+"/name", list, "The name is saved.", back)
-	owner.do(path+"/remove", list, "The person is removed.", `value="user"`, `value="USER" selected`)
+	owner.submit(path+"/name", list, "The name is saved.", back)
+	owner.submit(path+"/remove", list, "The person is removed.", `value="user"`, `value="USER" selected`)
 	owner.get(path[:len("/console/people/")]+h.people["ADMIN"].ID+"?list=%25zz%3B&done=saved", http.StatusOK, `href="/console/people"`)
 
-	inv := "/console/invitations/" + invitationOf(t, h)
+	inv := "/console/invitations/" + makeInvitation(t, h)
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, inv+"?list=status%3DPENDING")
-	owner.do(inv+"/revoke", url.Values{"list": {"status=PENDING"}}, `href="/console/invitations?status=PENDING"`)
+	owner.submit(inv+"/revoke", url.Values{"list": {"status=PENDING"}}, `href="/console/invitations?status=PENDING"`)
 }
 
 func TestPersonIsChanged(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner, user := h.as(t, "OWNER"), h.people["USER"]
 	path := "/console/people/" + user.ID
 	page := owner.get(path, http.StatusOK, "user@acme.example", "Go", "Sign out everywhere …")
 
 	old := owner.version(page)
-	owner.do(path+"/name", url.Values{"name": {"Uma"}, "version": {old}}, "The name is saved.", "<bdi>Uma</bdi>")
+	owner.submit(path+"/name", url.Values{"name": {"Uma"}, "version": {old}}, "The name is saved.", "<bdi>Uma</bdi>")
 	owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this person", `value="Ulf"`, "Saved now:</span> <bdi>Uma", `name="lang" value="de"`)
 	page = owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}, "list": {"q=user"}}, http.StatusPreconditionFailed, `href="/console/people?q=user"`, `name="list" value="q=user"`)
 	lacks(t, page, old)
-	owner.again(page, path+"/name", "de", "Personen", "Jemand anderes hat diese Person geändert", `value="Ulf"`, "<bdi>Uma", `href="/console/people?q=user"`)
+	owner.translate(page, path+"/name", "de", "Personen", "Jemand anderes hat diese Person geändert", `value="Ulf"`, "<bdi>Uma", `href="/console/people?q=user"`)
 	owner.post(path+"/name", url.Values{"name": {"a\u202eb"}}, http.StatusUnprocessableEntity, "change the direction of text", `aria-invalid="true"`)
 
 	page = owner.get(path+"/role?role=VIEWER", http.StatusOK, "May no longer: send messages", "No session ends.", `name="role" value="VIEWER"`)
 	stale := owner.post(path+"/role", url.Values{"role": {"VIEWER"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else", "May no longer: send messages")
-	owner.again(stale, path+"/role", "de", "Jemand anderes hat das geändert", "Darf nicht mehr", `name="role" value="VIEWER"`)
-	owner.do(path+"/role", url.Values{"role": {"VIEWER"}, "version": {owner.version(page)}}, "The role is changed.", `<span class="tag quiet">Viewer</span>`)
+	owner.translate(stale, path+"/role", "de", "Jemand anderes hat das geändert", "Darf nicht mehr", `name="role" value="VIEWER"`)
+	owner.submit(path+"/role", url.Values{"role": {"VIEWER"}, "version": {owner.version(page)}}, "The role is changed.", `<span class="tag quiet">Viewer</span>`)
 	owner.get(path+"/role?role=ADMIN", http.StatusOK, "May from now on: manage API keys, read the audit trail")
 	owner.get(path+"/role?role=KING", http.StatusNotFound)
 	res, _ := owner.ask("GET", path+"/role?role=VIEWER&list=q%3Duser", nil)
@@ -307,7 +307,7 @@ func TestPersonIsChanged(t *testing.T) {
 	user.Login()
 	owner.post(path+"/sign-out", url.Values{"lang": {"de"}}, http.StatusOK, "2 Sitzungen enden sofort.") // asks for confirmation again, in German
 	owner.get(path+"/sign-out", http.StatusOK, "2 sessions end at once.")
-	owner.do(path+"/sign-out", url.Values{}, "signed out everywhere. 2 sessions have ended.", "Not signed in anywhere.")
+	owner.submit(path+"/sign-out", url.Values{}, "signed out everywhere. 2 sessions have ended.", "Not signed in anywhere.")
 	if status, _ := user.Get("/api/v2/auth/session"); status != http.StatusUnauthorized {
 		t.Errorf("signed out everywhere, the session is still %d", status)
 	}
@@ -316,7 +316,7 @@ func TestPersonIsChanged(t *testing.T) {
 // Before and after an action, pages count only live sessions, not those that a
 // tighter limit has ended and that are still stored.
 func TestPagesCountLiveSessions(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	h.people["USER"].Login()
 	h.Advance(30 * time.Minute)
 	for _, role := range []string{"OWNER", "USER"} {
@@ -332,13 +332,13 @@ func TestPagesCountLiveSessions(t *testing.T) {
 	owner.get(user+"/suspend", http.StatusOK, "1 session ends at once.")
 	owner.get("/console/people/"+h.people["ADMIN"].ID+"/suspend", http.StatusOK, "No session is open now.")
 	owner.get("/console/close", http.StatusOK, "2 sessions end at once.")
-	owner.do(user+"/sign-out", url.Values{}, "1 session has ended.", "Not signed in anywhere.")
+	owner.submit(user+"/sign-out", url.Values{}, "1 session has ended.", "Not signed in anywhere.")
 	owner.get("/console/close", http.StatusOK, "1 session ends at once.")
 	owner.post("/console/close", url.Values{"confirm": {"Acme"}}, http.StatusOK, "1 session has ended.")
 }
 
 func TestPersonIsSuspendedAndRemoved(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner, admin := h.as(t, "OWNER"), h.people["ADMIN"]
 	path := "/console/people/" + admin.ID
 	if status, body := admin.Post("/api/v2/auth/invite", map[string]any{"email": "new@acme.example", "role": "USER"}); status != http.StatusCreated {
@@ -346,12 +346,12 @@ func TestPersonIsSuspendedAndRemoved(t *testing.T) {
 	}
 	page := owner.get(path+"/suspend", http.StatusOK, "1 session ends at once.", "1 invitation that this person has sent is revoked.")
 	version := owner.version(page)
-	owner.do(path+"/suspend", url.Values{"version": {version}},
+	owner.submit(path+"/suspend", url.Values{"version": {version}},
 		"The person is suspended. 1 session has ended. 1 invitation was revoked.", `<span class="tag alarm">Suspended</span>`, "Lift the suspension …")
 	owner.post(path+"/remove", url.Values{"version": {version}}, http.StatusPreconditionFailed, "Somebody else has changed this")
-	owner.do(path+"/resume", url.Values{}, "The suspension is lifted.")
+	owner.submit(path+"/resume", url.Values{}, "The suspension is lifted.")
 	owner.get(path+"/remove", http.StatusOK, "No session is open now.", "can’t be undone")
-	owner.do(path+"/remove", url.Values{}, "The person is removed. No session was open.")
+	owner.submit(path+"/remove", url.Values{}, "The person is removed. No session was open.")
 	owner.get(path, http.StatusNotFound)
 	owner.post(path+"/suspend", url.Values{}, http.StatusNotFound)
 
@@ -362,7 +362,7 @@ func TestPersonIsSuspendedAndRemoved(t *testing.T) {
 }
 
 func TestInviting(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
 	form := func(people, days string) url.Values {
 		return url.Values{"people": {people}, "role": {"USER"}, "expiresInDays": {days}, "locale": {"de"}}
@@ -370,8 +370,8 @@ func TestInviting(t *testing.T) {
 	owner.get("/console/invitations/new", http.StatusOK, `value="USER" checked`, `value="OWNER"`)
 	lacks(t, h.as(t, "ADMIN").get("/console/invitations/new", http.StatusOK), `value="OWNER"`)
 
-	owner.do("/console/invitations/new", form("one@acme.example", "7"), "1 invitation is on its way.", "one@acme.example")
-	owner.do("/console/invitations/new", form("\"Lee, Ann\" <two@acme.example>; three@acme.example, four@acme.example\r\n\r\nthree@acme.example\n", "7"),
+	owner.submit("/console/invitations/new", form("one@acme.example", "7"), "1 invitation is on its way.", "one@acme.example")
+	owner.submit("/console/invitations/new", form("\"Lee, Ann\" <two@acme.example>; three@acme.example, four@acme.example\r\n\r\nthree@acme.example\n", "7"),
 		"3 invitations are on their way.", "<bdi class=\"soft\">Lee, Ann</bdi>", "four@acme.example")
 	page := owner.post("/console/invitations/new", form("five@acme.example\nnonsense\nuser@acme.example\none@acme.example\nX <>", "7"),
 		http.StatusUnprocessableEntity, "2 lines have to be corrected.", `value="nonsense"`, "is not an e-mail address", "has no address", `value="five@acme.example"`)
@@ -402,9 +402,9 @@ func addresses(n int) (all []string) {
 }
 
 func TestInvitations(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
-	path := "/console/invitations/" + invitationOf(t, h)
+	path := "/console/invitations/" + makeInvitation(t, h)
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, "new@acme.example", ">Open</span>")
 	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
 	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "No invitation matches.")
@@ -415,21 +415,21 @@ func TestInvitations(t *testing.T) {
 	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")
 	owner.post(path+"/resend", url.Values{}, http.StatusTooManyRequests, "Try again in 60 seconds.")
 	h.Advance(time.Minute)
-	owner.do(path+"/resend", url.Values{}, "A new mail is on its way.")
-	owner.do(path+"/revoke", url.Values{}, "The invitation is revoked.", ">Revoked</span>")
+	owner.submit(path+"/resend", url.Values{}, "A new mail is on its way.")
+	owner.submit(path+"/revoke", url.Values{}, "The invitation is revoked.", ">Revoked</span>")
 	owner.post(path+"/revoke", url.Values{}, http.StatusConflict, "not open any more")
 	owner.post(path+"/resend", url.Values{}, http.StatusConflict, "not open any more")
 
 	again := url.Values{"people": {"new@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}
 	for range 4 { // the mail sent again above was the first of five in a day
-		page := owner.do("/console/invitations/new", again, "1 invitation is on its way.")
-		owner.do(regexp.MustCompile(`/console/invitations/inv_[a-z0-9]+`).FindString(page)+"/revoke", url.Values{}, "The invitation is revoked.")
+		page := owner.submit("/console/invitations/new", again, "1 invitation is on its way.")
+		owner.submit(regexp.MustCompile(`/console/invitations/inv_[a-z0-9]+`).FindString(page)+"/revoke", url.Values{}, "The invitation is revoked.")
 	}
 	owner.post("/console/invitations/new", again, http.StatusUnprocessableEntity, `value="new@acme.example"`, "has had its mails for today, try again tomorrow")
 }
 
 func TestTrail(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner, user := h.as(t, "OWNER"), h.people["USER"]
 	_, _ = owner.ask("POST", "/console/people/"+user.ID+"/role", url.Values{"role": {"VIEWER"}}, "X-Request-Id", "req_mine")
 	owner.post("/console/people/usr_absent/role", url.Values{"role": {"USER"}}, http.StatusNotFound)
@@ -461,7 +461,7 @@ func TestTrail(t *testing.T) {
 var wasField = regexp.MustCompile(`name="was" value="([^"]*)"`)
 
 func TestSettings(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	admin := h.as(t, "ADMIN")
 	page := admin.get("/console/settings", http.StatusOK, `value="60"`, `<option value="1440" selected>days`, "1 minute to 1 hour")
 	was := html.UnescapeString(wasField.FindStringSubmatch(page)[1])
@@ -473,11 +473,11 @@ func TestSettings(t *testing.T) {
 		return f
 	}
 	// Inherited values are not saved as the tenant's own.
-	admin.do("/console/settings", form(), "The settings are saved.")
+	admin.submit("/console/settings", form(), "The settings are saved.")
 	if _, events := h.tenant.Owner.Get("/api/v2/audit-events?action=tenant.update"); strings.Contains(string(events), "evt_") {
 		t.Errorf("saving unchanged settings is recorded: %s", events)
 	}
-	admin.do("/console/settings", form("sessionIdleMinutes", "30", "allowedEmailDomains", "acme.example\r\nzeta.example", "name", "Acme & Co"),
+	admin.submit("/console/settings", form("sessionIdleMinutes", "30", "allowedEmailDomains", "acme.example\r\nzeta.example", "name", "Acme & Co"),
 		"The settings are saved.", `value="30"`, "acme.example\nzeta.example</textarea>", "Acme &amp; Co")
 	// After a conflict the form has what this person changed, and what somebody else saved
 	// in all other fields, so that sending it again undoes nothing. A change of language
@@ -486,11 +486,11 @@ func TestSettings(t *testing.T) {
 	stale := admin.post("/console/settings", again, http.StatusPreconditionFailed, "Somebody else has saved these settings",
 		`value="Acme 2"`, "You:</span> <bdi>Acme 2</bdi>", "Saved now:</span> <bdi>Acme &amp; Co</bdi>", `value="30"`, `value="9"`, "acme.example\nzeta.example</textarea>")
 	lacks(t, stale, "<bdi>9</bdi>", `name="version" value="`+admin.version(page))
-	lacks(t, admin.again(stale, "/console/settings", "de", "Acme &amp; Co", "Einstellungen", "Jemand anderes hat diese Einstellungen"), `name="version" value="`+admin.version(page))
+	lacks(t, admin.translate(stale, "/console/settings", "de", "Acme &amp; Co", "Einstellungen", "Jemand anderes hat diese Einstellungen"), `name="version" value="`+admin.version(page))
 	again.Set("version", admin.version(stale))
 	again.Set("sessionIdleMinutes", "30")
 	again.Set("allowedEmailDomains", "acme.example zeta.example")
-	admin.do("/console/settings", again, "The settings are saved.", `value="Acme 2"`, `value="9"`)
+	admin.submit("/console/settings", again, "The settings are saved.", `value="Acme 2"`, `value="9"`)
 	admin.post("/console/settings", form("sessionIdleMinutes", "1", "sessionIdleMinutes.unit", "7"), http.StatusUnprocessableEntity, "within the limits above")
 	page = admin.get("/console/settings", http.StatusOK)
 	for _, c := range [][3]string{
@@ -509,11 +509,11 @@ func TestSettings(t *testing.T) {
 }
 
 func TestClosing(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	owner := h.as(t, "OWNER")
 	page := owner.get("/console/close", http.StatusOK, "4 people lose access at once.", "4 sessions end at once.", "For 14 days only an owner")
 	lacks(t, page, "invitation can’t be")
-	invitationOf(t, h)
+	makeInvitation(t, h)
 	person := "/console/people/" + h.people["VIEWER"].ID
 	owner.post(person+"/suspend", url.Values{"version": {owner.version(owner.get(person+"/suspend", http.StatusOK))}}, http.StatusSeeOther)
 	owner.get("/console/close", http.StatusOK, "3 people lose access at once.", "3 sessions end at once.", "1 open invitation can’t be accepted while it is closed.")
@@ -530,7 +530,7 @@ func TestClosing(t *testing.T) {
 	}
 	h.people["OWNER"].Login()
 	if res, _ := h.as(t, "OWNER").ask("GET", "/console", nil); res.Header.Get("Location") != "/closing" {
-		t.Errorf("its owner is led to %q", res.Header.Get("Location"))
+		t.Errorf("its owner is redirected to %q", res.Header.Get("Location"))
 	}
 }
 
@@ -546,8 +546,8 @@ func TestHostileNames(t *testing.T) {
 	user := tenant.Join("user@acme.example", "USER")
 	owner := open(t, h, tenant.Owner)
 	path := "/console/people/" + user.ID
-	owner.do(path+"/name", url.Values{"name": {evil}}, "The name is saved.")
-	owner.do("/console/invitations/new", url.Values{"people": {`"` + strings.ReplaceAll(evil, "<", "") + `" <x@acme.example>`}, "role": {"USER"}, "expiresInDays": {"7"}})
+	owner.submit(path+"/name", url.Values{"name": {evil}}, "The name is saved.")
+	owner.submit("/console/invitations/new", url.Values{"people": {`"` + strings.ReplaceAll(evil, "<", "") + `" <x@acme.example>`}, "role": {"USER"}, "expiresInDays": {"7"}})
 	for _, page := range []string{
 		"/console", "/console/people", "/console/people?q=" + url.QueryEscape(evil), path, path + "/remove", path + "/role?role=ADMIN",
 		"/console/invitations", "/console/audit", "/console/audit?actor=" + url.QueryEscape(evil), "/console/settings", "/console/close",
@@ -580,7 +580,7 @@ func TestSortedLists(t *testing.T) {
 	owner := open(t, s, acme.Owner)
 	for email, name := range map[string]string{"a@acme.example": "Zoë Müller", "z@acme.example": "Ann Lee"} {
 		p := acme.Join(email, "USER")
-		owner.do("/console/people/"+p.ID+"/name", url.Values{"name": {name}})
+		owner.submit("/console/people/"+p.ID+"/name", url.Values{"name": {name}})
 	}
 	up := owner.get("/console/people?role=USER&sort=name", http.StatusOK, `aria-sort="ascending"`, "sort=-name", "2 in all")
 	if strings.Index(up, "Ann Lee") > strings.Index(up, "Zoë") {
@@ -592,14 +592,14 @@ func TestSortedLists(t *testing.T) {
 	}
 	lacks(t, owner.get("/console/people?q=+muller+zoe", http.StatusOK, "Zoë Müller", "1 in all"), "Ann Lee")
 	owner.get("/console/people?sort=size", http.StatusUnprocessableEntity, "One of the filters is invalid")
-	owner.do("/console/invitations/new", url.Values{"people": {"Élodie <e@x.example>"}, "role": {"USER"}, "expiresInDays": {"7"}})
+	owner.submit("/console/invitations/new", url.Values{"people": {"Élodie <e@x.example>"}, "role": {"USER"}, "expiresInDays": {"7"}})
 	owner.get("/console/invitations?q=elodie&sort=-email", http.StatusOK, "e@x.example", "1 in all")
 	lacks(t, owner.get("/console/invitations?q=elodie&role=VIEWER", http.StatusOK), "e@x.example")
 }
 
 // A tenant neither sees nor ends a person's sessions in other tenants.
 func TestSessionsOfOneTenant(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	ann := h.people["OWNER"] // of Acme, where her session stays
 	made, err := h.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Third", ann.Email)
 	if err != nil {
@@ -659,14 +659,14 @@ func TestChosenPeople(t *testing.T) {
 	by.post("/console/people/chosen/do", form, http.StatusOK, "The role is changed.")
 	form.Set("act", "nothing")
 	by.post("/console/people/chosen", form, http.StatusNotFound)
-	by.do("/console/people/chosen", url.Values{"act": {"remove"}}, "Nothing was chosen")
+	by.submit("/console/people/chosen", url.Values{"act": {"remove"}}, "Nothing was chosen")
 }
 
 func TestChosenInvitations(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
 	owner := open(t, s, acme.Owner)
-	owner.do("/console/invitations/new", url.Values{"people": {"a@x.example\nb@x.example"}, "role": {"USER"}, "expiresInDays": {"7"}})
+	owner.submit("/console/invitations/new", url.Values{"people": {"a@x.example\nb@x.example"}, "role": {"USER"}, "expiresInDays": {"7"}})
 	ids := regexp.MustCompile(`name="id" value="(inv_\w+)"`).FindAllStringSubmatch(owner.get("/console/invitations", http.StatusOK), -1)
 	form := url.Values{"act": {"revoke"}, "id": {ids[0][1], ids[1][1]}}
 	owner.post("/console/invitations/chosen", form, http.StatusOK, "Revoke these invitations?", "a@x.example", "b@x.example")
@@ -691,12 +691,12 @@ func TestEndOneSession(t *testing.T) {
 	owner := open(t, s, acme.Owner)
 	path := "/console/people/" + bob.ID
 	id := regexp.MustCompile(`name="session" value="(ses_\w+)"`).FindStringSubmatch(owner.get(path, http.StatusOK))[1]
-	lacks(t, owner.do(path+"/end-session", url.Values{"session": {id}}, "The session is ended."), id)
+	lacks(t, owner.submit(path+"/end-session", url.Values{"session": {id}}, "The session is ended."), id)
 	own := &browser{T: t, server: s, token: token}
 	if res, _ := own.ask("GET", "/api/v2/auth/session", nil); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the ended session is answered %d", res.StatusCode)
 	}
-	owner.do(path+"/suspend", url.Values{}, "The person is suspended.", "Undo")
+	owner.submit(path+"/suspend", url.Values{}, "The person is suspended.", "Undo")
 }
 
 // TestPreview: the rows that were read from pasted text are shown with their faults, can be
@@ -712,6 +712,6 @@ func TestPreview(t *testing.T) {
 	rows["email"][1] = acme.Owner.Email
 	owner.post("/console/invitations/preview/send", rows, http.StatusUnprocessableEntity, "is in the organisation already", "1 invitation is on its way.")
 	rows = url.Values{"email": {"bob@x.example", ""}, "name": {"Bob", ""}, "rowRole": {"USER", "USER"}, "expiresInDays": {"7"}, "locale": {"en"}}
-	owner.do("/console/invitations/preview/send", rows, "1 invitation is on its way.", "ann@x.example", "bob@x.example")
+	owner.submit("/console/invitations/preview/send", rows, "1 invitation is on its way.", "ann@x.example", "bob@x.example")
 	owner.post("/console/invitations/preview", url.Values{"people": {""}}, http.StatusUnprocessableEntity, "Enter at least one address.")
 }

@@ -135,11 +135,12 @@ func picksOf(chosen []string) eventPicks {
 	return p
 }
 
-// isOffered reports whether tenants have events of the action that a webhook gets.
+// isOffered reports whether the pages offer the events of the action: a tenant's trail can
+// have them, and there are messages for them. Tests have a button of their own.
 func isOffered(a doorward.Action) bool {
 	word, _, _ := strings.Cut(string(a), ".")
 	v, ok := doorward.Lookup(a)
-	return ok && hasMessage(a) && messages()["hooks.group."+word] && isInTenantTrail(*v) && a != doorward.WebhookTest
+	return ok && hasMessage(a) && messageKeys()["hooks.group."+word] && isInTenantTrail(*v) && a != doorward.WebhookTest
 }
 
 // newWebhook is the form for a webhook.
@@ -224,7 +225,7 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	r, window, err := window(ctx, c, deliveryFilters)
+	r, window, err := readWindow(ctx, c, deliveryFilters)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -337,7 +338,8 @@ func (h *console) replayWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 	return v, err
 }
 
-// typedInstant returns the time in the field as instant does; nil for none.
+// typedInstant returns the time in the field as instant does, or nil if the field is empty, and
+// faults, with one more if it isn't a time.
 func typedInstant(c *ui.Call, name string, atEnd bool, faults []doorward.FieldError) (*time.Time, []doorward.FieldError) {
 	text := strings.TrimSpace(c.Value(name))
 	if text == "" {
@@ -355,14 +357,14 @@ var webhookActions = map[string]struct {
 	danger bool
 	do     func(ctx context.Context, h *console, c *ui.Call, id string) error
 }{
-	"disable": {true, enableWebhook(false)},
-	"enable":  {false, enableWebhook(true)},
+	"disable": {true, setWebhookEnabled(false)},
+	"enable":  {false, setWebhookEnabled(true)},
 	"delete": {true, func(ctx context.Context, h *console, c *ui.Call, id string) error {
 		return h.app.Webhooks.Delete(ctx, c.Caller, id)
 	}},
 }
 
-func enableWebhook(on bool) func(context.Context, *console, *ui.Call, string) error {
+func setWebhookEnabled(on bool) func(context.Context, *console, *ui.Call, string) error {
 	return func(ctx context.Context, h *console, c *ui.Call, id string) error {
 		_, err := h.app.Webhooks.Edit(ctx, c.Caller, id, webhook.Draft{Enabled: &on}, nil)
 		return err

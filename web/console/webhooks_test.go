@@ -64,7 +64,7 @@ func (b *browser) waitFor(path, text string) string {
 // A webhook is made and gets events. Its pages show each attempt with the body and the
 // headers that were sent, whose signature verifies.
 func TestWebhookPages(t *testing.T) {
-	h, to := build(t), newReceiver(t)
+	h, to := newFixture(t), newReceiver(t)
 	b := h.as(t, "ADMIN")
 	b.get("/console/webhooks", http.StatusOK, "There are no webhooks yet")
 	lacks(t, b.get("/console/webhooks/new", http.StatusOK, `value="user.*"`, `value="invitation.accept"`), `value="key.create"`, `value="webhook.test"`, ">message.send<")
@@ -76,7 +76,7 @@ func TestWebhookPages(t *testing.T) {
 	lacks(t, b.get(at, http.StatusOK, "Nothing was sent yet", "There are no deliveries yet", `value="user.*" checked`), secret)
 
 	b.post(at+"/test", url.Values{}, http.StatusOK, "The test was delivered", "<strong class=\"\">204</strong>")
-	invitationOf(t, h)
+	makeInvitation(t, h)
 	page = b.waitFor(at, "1 delivered")
 	b.get("/console/webhooks", http.StatusOK, "&lt;CRM&gt;", ">Enabled<", "<code>user.*</code>")
 	sent := at + "/deliveries/" + b.findOn(deliveryLink, page)
@@ -104,12 +104,12 @@ func TestWebhookPages(t *testing.T) {
 // A failing endpoint is shown as failing. A delivery and past events are sent again, the
 // secret is replaced once, and the webhook is edited, disabled, enabled and deleted.
 func TestChangingAWebhook(t *testing.T) {
-	h, to := build(t), newReceiver(t)
+	h, to := newFixture(t), newReceiver(t)
 	b := h.as(t, "OWNER")
 	page := b.post("/console/webhooks/new", url.Values{"url": {to.URL}, "events": {"user.*"}, "email": {"1"}}, http.StatusOK)
 	at := "/console/webhooks/" + b.findOn(hookLink, page[strings.Index(page, "<main"):])
 	to.status.Store(http.StatusInternalServerError)
-	invitationOf(t, h)
+	makeInvitation(t, h)
 	page = b.waitFor(at+"?state=pending", "1 refused")
 	sent := at + "/deliveries/" + b.findOn(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
 	b.get(at+"?lang=de", http.StatusOK, "Mit Fehlern", "1 abgelehnt", "Nächster Versuch", `aria-label="2`)
@@ -118,11 +118,11 @@ func TestChangingAWebhook(t *testing.T) {
 	b.get(at+"?state=x", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	b.get(sent, http.StatusOK, "&lt;no&gt;", ">Waiting<")
 	to.status.Store(http.StatusNoContent)
-	b.do(sent+"/retry", url.Values{}, "It is sent again now")
+	b.submit(sent+"/retry", url.Values{}, "It is sent again now")
 	b.waitFor(sent, ">Delivered<")
 
-	b.do(at+"/replay", url.Values{"only": {"user.invite"}, "from": {"2020-01-01T00:00"}}, "4 events are sent again")
-	b.do(at+"/replay", url.Values{"to": {"2020-01-01T00:00"}}, "No event matches")
+	b.submit(at+"/replay", url.Values{"only": {"user.invite"}, "from": {"2020-01-01T00:00"}}, "4 events are sent again")
+	b.submit(at+"/replay", url.Values{"to": {"2020-01-01T00:00"}}, "No event matches")
 	b.post(at+"/replay", url.Values{"from": {"2021-01-01T00:00"}, "to": {"2020-01-01T00:00"}}, http.StatusUnprocessableEntity, "The end is before the beginning")
 	b.post(at+"/replay", url.Values{"from": {"soon"}}, http.StatusUnprocessableEntity, "Write a time such as")
 
@@ -132,19 +132,19 @@ func TestChangingAWebhook(t *testing.T) {
 
 	page = b.get(at, http.StatusOK, `name="email" value="1" checked`)
 	form = url.Values{"url": {to.URL + "/new"}, "about": {"CRM"}, "events": {"user.role"}, "version": {b.version(page)}}
-	lacks(t, b.do(at+"/edit", form, "The webhook is saved", "/new", `value="user.role" checked`), `value="1" checked`)
+	lacks(t, b.submit(at+"/edit", form, "The webhook is saved", "/new", `value="user.role" checked`), `value="1" checked`)
 	b.post(at+"/edit", form, http.StatusPreconditionFailed, "Somebody else has changed this")
 	b.get(at+"/disable", http.StatusOK, "gets nothing from now on")
-	lacks(t, b.do(at+"/disable", url.Values{}, "The webhook is disabled", ">Disabled<"), "/replay")
+	lacks(t, b.submit(at+"/disable", url.Values{}, "The webhook is disabled", ">Disabled<"), "/replay")
 	b.post(at+"/replay", url.Values{}, http.StatusConflict, "Enable it first")
-	b.do(at+"/enable", url.Values{}, "The webhook is enabled")
+	b.submit(at+"/enable", url.Values{}, "The webhook is enabled")
 	b.get(at+"/dance", http.StatusNotFound)
 	b.get(at+"/delete", http.StatusOK, "list of deliveries is deleted")
-	b.do(at+"/delete", url.Values{}, "The webhook is deleted", "There are no webhooks yet")
+	b.submit(at+"/delete", url.Values{}, "The webhook is deleted", "There are no webhooks yet")
 }
 
 func TestWebhookFormRefuses(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	b := h.as(t, "ADMIN")
 	for field, c := range map[string]struct{ value, want string }{
 		"url":    {"http://10.0.0.1/", "on public addresses only"},

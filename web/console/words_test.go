@@ -3,7 +3,6 @@ package console
 import (
 	"bufio"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -50,7 +49,7 @@ func TestLanguagesSayTheSame(t *testing.T) {
 // Every message key that a page computes exists.
 func TestMessagesOfActions(t *testing.T) {
 	var keys []string
-	for name, d := range memberActions {
+	for name, action := range memberActions {
 		for _, part := range []string{"title", "text", "button"} {
 			keys = append(keys, "act."+name+"."+part)
 		}
@@ -58,7 +57,7 @@ func TestMessagesOfActions(t *testing.T) {
 			keys = append(keys, "act."+name+".then")
 		}
 		keys = append(keys, "done."+name)
-		if d.danger && !d.ends {
+		if action.danger && !action.ends {
 			t.Errorf("%s is dangerous and ends nothing", name)
 		}
 	}
@@ -91,7 +90,7 @@ func TestMessagesOfActions(t *testing.T) {
 	slices.Sort(keys)
 	for _, key := range keys {
 		if _, ok := have[key]; !ok {
-			t.Errorf("no message %q (there are %d)", key, len(slices.Collect(maps.Keys(have))))
+			t.Errorf("no message %q (there are %d)", key, len(have))
 		}
 	}
 }
@@ -180,7 +179,7 @@ func TestEachFieldHasALabel(t *testing.T) {
 		t.Fatalf("%d fields in docs/events.md", len(fields))
 	}
 	for _, field := range fields {
-		if key := "change." + field[1]; !messages()[key] {
+		if key := "change." + field[1]; !messageKeys()[key] {
 			t.Errorf("text/en.txt has no %s", key)
 		}
 	}
@@ -196,13 +195,13 @@ func distinctLines() string {
 	return text.String()
 }
 
-// TestLinesTakeLinearTime: reading the largest text takes about 2 ms; comparing all
+// TestSplitPeopleTakesLinearTime: reading the largest text takes about 2 ms; comparing all
 // pairs of lines took 140 to 580 ms.
-func TestLinesTakeLinearTime(t *testing.T) {
+func TestSplitPeopleTakesLinearTime(t *testing.T) {
 	text, best := distinctLines(), time.Hour
 	for range 5 {
 		before := cputime.Used(t)
-		splitLines(text)
+		splitPeople(text)
 		best = min(best, cputime.Used(t)-before)
 	}
 	if best > 40*time.Millisecond {
@@ -210,14 +209,14 @@ func TestLinesTakeLinearTime(t *testing.T) {
 	}
 }
 
-func BenchmarkLines(b *testing.B) {
+func BenchmarkSplitPeople(b *testing.B) {
 	text := distinctLines()
 	for b.Loop() {
-		splitLines(text)
+		splitPeople(text)
 	}
 }
 
-func TestLines(t *testing.T) {
+func TestSplitPeople(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                                 nil,
 		" \r\n;,":                          nil,
@@ -227,7 +226,7 @@ func TestLines(t *testing.T) {
 		"a@x\na@x":                         {"a@x"},
 		"Ann Lee <a@x>, \"Roe, Bo\" <b@x>": {"Ann Lee <a@x>", "\"Roe, Bo\" <b@x>"},
 	} {
-		if diff := cmp.Diff(want, splitLines(text)); diff != "" {
+		if diff := cmp.Diff(want, splitPeople(text)); diff != "" {
 			t.Errorf("%q:\n%s", text, diff)
 		}
 	}
@@ -237,7 +236,7 @@ func TestLines(t *testing.T) {
 		"\"Lee, Ann\" < a@x": {"Lee, Ann", "a@x"},
 		"<>":                 {"", ""},
 	} {
-		if name, email := splitLine(line); [2]string{name, email} != want {
+		if name, email := splitNameAndAddress(line); [2]string{name, email} != want {
 			t.Errorf("%q is %q, %q", line, name, email)
 		}
 	}
@@ -262,7 +261,7 @@ func TestChart(t *testing.T) {
 
 func TestGrouped(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1\u202f000", 1234567: "1\u202f234\u202f567"} {
-		if got := (home{}).Grouped(n); got != want {
+		if got := (overviewPage{}).Grouped(n); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)
 		}
 	}

@@ -158,7 +158,7 @@ func (m *Mailbox) html(_ context.Context, c *front.Call) error {
 	h := c.W.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; sandbox; frame-ancestors 'self'")
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = io.WriteString(c.W, mail.HTML) // a client that is gone needs no answer
+	_, _ = io.WriteString(c.W, mail.HTML) // fails if the client has disconnected
 	return nil
 }
 

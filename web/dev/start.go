@@ -38,9 +38,9 @@ func (s *Start) Routes() []front.Route {
 // start is what the page shows.
 type start struct {
 	*Start
-	Me      string // address of the person who is signed in
-	Inviter bool   // whether that person may invite
-	Mails   []mailView
+	Me        string // address of the person who is signed in; empty if nobody is
+	CanInvite bool   // whether that person may invite
+	Mails     []mailView
 }
 
 // maxShown is how many mails the page shows at most.
@@ -49,7 +49,7 @@ const maxShown = 5
 func (s *Start) show(_ context.Context, c *ui.Call) (ui.View, error) {
 	c.Suggest("email", "ann@acme.example")
 	return ui.View{Page: "start", Wide: true, Body: start{
-		Start: s, Me: c.Caller.Email, Inviter: c.Can(doorward.UserInvite), Mails: s.Mailbox.latest(c, maxShown),
+		Start: s, Me: c.Caller.Email, CanInvite: c.Can(doorward.UserInvite), Mails: s.Mailbox.latest(c, maxShown),
 	}}, nil
 }
 
@@ -66,7 +66,7 @@ func (s *Start) signIn(ctx context.Context, c *ui.Call) (ui.View, error) {
 	panic(fmt.Sprintf("dev: no page for the outcome %T", outcome))
 }
 
-// invite returns when the mail is delivered.
+// invite returns after the mail has reached the mailbox.
 func (s *Start) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
 	features := c.Site().App
 	offer := invite.Offer{Email: c.Value("email"), Role: string(doorward.RoleUser), Locale: c.Language.Tag}

@@ -25,7 +25,7 @@ type invited struct {
 
 // openInvitation shows the invitation of the code, or why the code is invalid.
 func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if c.Refused() == doorward.CodeAlreadyMember {
+	if c.RefusalCode() == doorward.CodeAlreadyMember {
 		return h.refusedInvitation(ctx, c)
 	}
 	if err := requireFields(c, "token"); err != nil {
@@ -49,7 +49,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 
 // refusedInvitation says why the invitation can't be accepted, or asks for the code again.
 func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, error) {
-	switch code := c.Refused(); code {
+	switch code := c.RefusalCode(); code {
 	case doorward.CodeInvitationUsed, doorward.CodeAlreadyMember:
 		return endedPage(code, "/login"), nil
 	case doorward.CodeInvitationExpired, doorward.CodeInvitationRevoked, doorward.CodeTenantFrozen, doorward.CodeTenantClosing:

@@ -17,10 +17,10 @@ type account struct {
 	ownSessions
 }
 
-// ownSessions is the list of one's sessions, on two pages.
+// ownSessions is the list of one's sessions, on /account and /account/security.
 type ownSessions struct {
 	Sessions []sessionRow
-	Others   bool   // other sessions, or other browsers that are known
+	Others   bool   // there are other sessions, or other known browsers
 	At       string // path of the page
 }
 
@@ -97,7 +97,7 @@ func newAccount(by doorward.Caller, memberships []doorward.User) account {
 		if current {
 			a.User = m
 		}
-		a.Tenants = append(a.Tenants, tenantRow{m, current, len(usable([]doorward.User{m})) == 1})
+		a.Tenants = append(a.Tenants, tenantRow{m, current, len(usableMemberships([]doorward.User{m})) == 1})
 	}
 	a.BannedWords = bannedWords(by.Email, words...)
 	return a
@@ -161,7 +161,7 @@ func (h *hosted) endOthersAt(ctx context.Context, c *ui.Call, page string) (ui.V
 	return c.To(page + "?done=sessions"), nil
 }
 
-// showLeave asks for confirmation: only an invitation can undo it.
+// showLeave asks for confirmation: only an invitation brings people back.
 func (h *hosted) showLeave(ctx context.Context, c *ui.Call) (ui.View, error) {
 	m, err := h.membership(ctx, c)
 	return ui.View{Page: "leave", Body: m}, err

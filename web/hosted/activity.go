@@ -67,7 +67,7 @@ func (h *hosted) forgetBrowsers(ctx context.Context, c *ui.Call) (ui.View, error
 	return afterForget(c, h.app.Factors.Forget(ctx, c.Caller, ""))
 }
 
-// afterForget succeeds if the browser has already been forgotten.
+// afterForget redirects after browsers were forgotten, also if that has happened before.
 func afterForget(c *ui.Call, err error) (ui.View, error) {
 	if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 		return ui.View{}, err

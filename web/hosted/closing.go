@@ -11,11 +11,11 @@ import (
 // closing is a tenant between its closing and its destruction.
 type closing struct {
 	Tenant    doorward.Tenant
-	Until     time.Time
-	Elsewhere bool // the person is in other tenants, too
+	Until     time.Time // its destruction
+	Elsewhere bool      // the person is in other tenants, too
 }
 
-// showClosing is for the OWNER: all other sessions have ended.
+// showClosing is for the OWNERs, who alone can sign in to a tenant that is being closed.
 func (h *hosted) showClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	t, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	if err != nil {
@@ -25,7 +25,7 @@ func (h *hosted) showClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return c.To(accountPage), nil
 	}
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
-	return ui.View{Page: "closing", Tenant: t, Body: closing{t, h.app.Tenants.DestroyedAt(t), len(usable(memberships)) > 1}}, err
+	return ui.View{Page: "closing", Tenant: t, Body: closing{t, h.app.Tenants.DestroyedAt(t), len(usableMemberships(memberships)) > 1}}, err
 }
 
 func (h *hosted) restore(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -64,9 +64,9 @@ func (h *hosted) refusedUndo(_ context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func refusedEmailChange(c *ui.Call, name string) ui.View {
-	switch c.Refused() {
+	switch c.RefusalCode() {
 	case doorward.CodeEmailChangeOver, doorward.CodeAccountExists, doorward.CodeForbidden:
-		return endedEmailChange(c.Refused(), name)
+		return endedEmailChange(c.RefusalCode(), name)
 	}
 	return askCode(name)
 }

@@ -1,5 +1,5 @@
-// Package hosted has the pages on which people sign in and manage their account:
-// /login, /forgot, /reset, /accept, /account, and the pages after these.
+// Package hosted has the pages on which people sign in and manage their account, such as
+// /login, /forgot, /reset, /accept and /account.
 //
 // They call the same features as the API and decide nothing. A form is sent to its
 // own path; a success redirects with 303, so that a reload sends nothing twice. The
@@ -12,10 +12,10 @@
 //	mail.go     /forgot, /reset
 //	email.go    /confirm-email, /undo-email
 //	accept.go   /accept
-//	account.go  /account
+//	account.go  /account, /account/leave, /.well-known/change-password
 //	erase.go    /account/erase
-//	stepup.go   /step-up, to prove a session again
-//	passkey.go  passkeys, on all of these
+//	stepup.go   /step-up, to prove one's identity again
+//	passkey.go  passkeys, for signing in and for setting one up
 //	closing.go  /closing, for the OWNER of a tenant that is being closed
 package hosted
 

@@ -89,7 +89,7 @@ const (
 )
 
 // privatePages are the pages that need a session.
-var privatePages = []string{"/account", "/account/leave/tnt_x", "/account/erase", "/login/tenant", "/closing", "/account/security"}
+var privatePages = []string{"/account", "/account/leave/tnt_x", "/account/erase", "/login/tenant", "/closing", "/account/security", "/step-up"}
 
 // privateForms are the paths of the forms on them, with the page of each.
 var privateForms = map[string]string{
@@ -99,6 +99,8 @@ var privateForms = map[string]string{
 	"/account/security/rename": "/account/security", "/account/security/remove": "/account/security",
 	"/account/security/sessions/end": "/account/security", "/account/security/sessions/end-others": "/account/security",
 	"/account/security/browsers/forget": "/account/security", "/account/security/browsers/forget-all": "/account/security",
+	"/account/security/passkey": "/account/security", "/account/security/passkey/finish": "/account/security",
+	"/account/email": "/account", "/step-up": "/step-up",
 }
 
 func TestPagesOfAnAccountLeadToTheLogin(t *testing.T) {
@@ -295,8 +297,8 @@ func TestReset(t *testing.T) {
 	b.send("/reset", "token", code).is(t, 410, "", "has expired")
 }
 
-// Signing in again in one browser ends its previous session, which nobody could use
-// and which would count towards the limit. Another person's session in the same
+// Signing in again in one browser ends its previous session, whose token the browser no
+// longer has and which would count towards the limit. Another person's session in the same
 // browser continues.
 func TestLoginReplaces(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.SessionLimits(doorward.SessionLimits{Idle: time.Hour, Absolute: time.Hour, PerUser: 2}))
@@ -387,7 +389,8 @@ func TestAccount(t *testing.T) {
 	owner.get("/account").is(t, 303, "/login?return=%2Faccount")
 }
 
-// All other sessions have ended; the OWNER is redirected to one page from everywhere.
+// Closing a tenant ends all its sessions. Its OWNER can sign in again, and is redirected to
+// /closing from everywhere.
 func TestClosing(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
@@ -409,7 +412,7 @@ func TestClosing(t *testing.T) {
 	owner.send("/closing/restore").is(t, 303, "/account") // a second click
 }
 
-// closeTenant closes the tenant as the console does.
+// closeTenant closes the tenant of the browser's session, through the API.
 func closeTenant(t *testing.T, b browser, name string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "DELETE", b.url+"/api/v2/tenant", strings.NewReader(`{"confirm":"`+name+`"}`))
@@ -428,7 +431,7 @@ func closeTenant(t *testing.T, b browser, name string) {
 }
 
 // A page that answers a form can be shown in the other language, with the input but
-// without passwords; that changes nothing.
+// without passwords. Showing it changes nothing.
 func TestLanguageOfAnAnswer(t *testing.T) {
 	s := doorwardtest.Start(t)
 	code := invite(t, s, s.Tenant("Acme").Join(ann, "ADMIN"), "ben@acme.example")

@@ -65,7 +65,7 @@ func withReplaced(c *ui.Call) doorward.Caller {
 	return by
 }
 
-// signIn redirects according to the outcome of a correct proof.
+// signIn sets the cookies for the outcome of a correct proof, and redirects accordingly.
 func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) (ui.View, error) {
 	switch o := outcome.(type) {
 	case login.SignedIn:
@@ -99,7 +99,7 @@ func afterLogin(c *ui.Call, status doorward.TenantStatus) ui.View {
 	return c.Back()
 }
 
-// requireFields returns a fault for each field of the form that is empty.
+// requireFields returns an error with a fault for each of the fields that is empty.
 func requireFields(c *ui.Call, names ...string) error {
 	var faults []doorward.FieldError
 	for _, name := range names {
@@ -113,8 +113,8 @@ func requireFields(c *ui.Call, names ...string) error {
 	return nil
 }
 
-// usable returns the memberships that a session can be opened in.
-func usable(memberships []doorward.User) []doorward.User {
+// usableMemberships returns the memberships that a session can be opened in.
+func usableMemberships(memberships []doorward.User) []doorward.User {
 	var all []doorward.User
 	for _, m := range memberships {
 		if session.CheckUsable(m) == nil {
@@ -133,7 +133,7 @@ type tenants struct {
 
 func (h *hosted) showTenants(ctx context.Context, c *ui.Call) (ui.View, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
-	return ui.View{Page: "tenants", Returns: true, Body: tenants{c.Caller.Email, c.Caller.TenantID, usable(memberships)}}, err
+	return ui.View{Page: "tenants", Returns: true, Body: tenants{c.Caller.Email, c.Caller.TenantID, usableMemberships(memberships)}}, err
 }
 
 func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -81,9 +81,10 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 // refusedOr returns the error. If the page is already shown again after a refusal, it returns
-// the other page instead, since this one would fail for the same reason.
+// the other page instead, since this one would fail for the same reason; it always returns an
+// error of the kind unavailable.
 func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
-	if !c.Again() || front.AsError(err).Kind() == doorward.KindUnavailable {
+	if !c.WasRefused() || front.AsError(err).Kind() == doorward.KindUnavailable {
 		return ui.View{}, err
 	}
 	return page(c.R.Context(), c)
@@ -102,7 +103,7 @@ type endedLink struct {
 }
 
 func (h *hosted) refusedReset(_ context.Context, c *ui.Call) (ui.View, error) {
-	switch code := c.Refused(); code {
+	switch code := c.RefusalCode(); code {
 	case doorward.CodeResetExpired, doorward.CodeResetUsed:
 		return endedPage(code, "/forgot"), nil
 	}

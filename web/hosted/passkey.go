@@ -12,13 +12,13 @@ import (
 // passkeyScripts are the scripts of pages that use a passkey.
 var passkeyScripts = []string{"passkey.js"}
 
-// signingIn is the content of the page of the login: what it offers besides the password.
+// signingIn is the content of the login page: what it offers besides the password.
 type signingIn struct {
 	Passkeys bool
 	Autofill bool // the browser offers passkeys in the address field
 }
 
-// loginView is the page of the login.
+// loginView is the login page.
 func (h *hosted) loginView() ui.View { return h.loginWith(true) }
 
 func (h *hosted) loginWith(autofill bool) ui.View {
@@ -52,9 +52,9 @@ func (h *hosted) loginPasskeyAgain(_ context.Context, c *ui.Call) (ui.View, erro
 
 // newPasskey is a page on which the browser makes a passkey.
 type newPasskey struct {
-	Action    string // path of the form that takes it
+	Action    string // path that the new passkey is sent to
 	Challenge string
-	Options   string // WebAuthn's, as JSON
+	Options   string // of WebAuthn, as JSON
 	Instead   string // path of the page of other factors
 }
 
@@ -75,7 +75,8 @@ func (h *hosted) beginPasskey(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return showNewPasskey(begun, finishPasskey, securityPage), nil
 }
 
-// pendingPasskey shows the page once more after a wrong answer.
+// pendingPasskey shows the page once more after a wrong answer, or the page of one's security
+// if the challenge is over.
 func (h *hosted) pendingPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
 	begun, err := h.app.Factors.PendingPasskey(ctx, c.Value("challenge"))
 	if doorward.HasCode(err, doorward.CodeChallengeOver) {
@@ -105,7 +106,7 @@ func (h *hosted) finishPasskey(ctx context.Context, c *ui.Call) (ui.View, error)
 // beginFirstPasskey sets a passkey up as the first factor, between the password and the
 // session.
 func (h *hosted) beginFirstPasskey(ctx context.Context, c *ui.Call) (ui.View, error) {
-	begun, err := h.app.Factors.BeginPasskeyBy(ctx, challenge(c))
+	begun, err := h.app.Factors.BeginPasskeyBy(ctx, challengeToken(c))
 	if err != nil {
 		return showChallengeOver(c, err)
 	}
@@ -123,7 +124,7 @@ func (h *hosted) finishFirstPasskey(ctx context.Context, c *ui.Call) (ui.View, e
 		return ui.View{}, err
 	}
 	by := withReplaced(c)
-	outcome, done, err := h.app.Login.WithFirstPasskey(ctx, by, challenge(c), []byte(c.Value("credential")), c.Value("name"))
+	outcome, done, err := h.app.Login.WithFirstPasskey(ctx, by, challengeToken(c), []byte(c.Value("credential")), c.Value("name"))
 	if err != nil {
 		return ui.View{}, err
 	}

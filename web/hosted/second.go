@@ -22,7 +22,7 @@ func keepChallenge(c *ui.Call, b factor.NewChallenge) {
 	c.SetCookie(challengeCookie, b.Token.Reveal(), int(doorward.ChallengeLife.Seconds()))
 }
 
-func challenge(c *ui.Call) string {
+func challengeToken(c *ui.Call) string {
 	cookie, err := c.R.Cookie(challengeCookie)
 	if err != nil {
 		return ""
@@ -35,12 +35,12 @@ type secondStep struct {
 	Email        string
 	Recovery     bool   // asks for a recovery code
 	App, Codes   bool   // what the person has
-	Options      string // WebAuthn's, as JSON, if the person has a passkey
+	Options      string // of WebAuthn, as JSON; empty without a passkey
 	RememberDays int
 }
 
 func (h *hosted) showSecond(ctx context.Context, c *ui.Call) (ui.View, error) {
-	asked, err := h.app.Login.Asked(ctx, challenge(c), factor.ForLogin)
+	asked, err := h.app.Login.Asked(ctx, challengeToken(c), factor.ForLogin)
 	if err != nil {
 		return showChallengeOver(c, err)
 	}
@@ -79,7 +79,7 @@ func (h *hosted) second(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	by := withReplaced(c)
-	outcome, err := h.app.Login.WithSecond(ctx, by, challenge(c), answer, c.Value("remember") != "")
+	outcome, err := h.app.Login.WithSecond(ctx, by, challengeToken(c), answer, c.Value("remember") != "")
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -89,7 +89,7 @@ func (h *hosted) second(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 // enrolment shows an authenticator app that is being set up.
 type enrolment struct {
-	Action  string // path of the form that confirms it
+	Action  string // path that the code of the app is sent to
 	ID      string
 	Secret  string // in groups, to type it
 	URI     template.URL
@@ -118,7 +118,7 @@ type enrolling struct {
 }
 
 func (h *hosted) showEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
-	asked, err := h.app.Login.Asked(ctx, challenge(c), factor.ForEnrolment)
+	asked, err := h.app.Login.Asked(ctx, challengeToken(c), factor.ForEnrolment)
 	if err != nil {
 		return showChallengeOver(c, err)
 	}
@@ -128,16 +128,16 @@ func (h *hosted) showEnrolment(ctx context.Context, c *ui.Call) (ui.View, error)
 const confirmEnrolment = "/login/enrol/confirm"
 
 func (h *hosted) beginEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
-	e, err := h.app.Factors.EnrolBy(ctx, c.Caller, challenge(c), "")
+	e, err := h.app.Factors.EnrolBy(ctx, c.Caller, challengeToken(c), "")
 	if err != nil {
 		return ui.View{}, err
 	}
 	return newEnrolment(e, confirmEnrolment, "QR")
 }
 
-// pendingEnrolment shows the app once more after a wrong code.
+// pendingEnrolment shows the setup of the app once more after a wrong code.
 func (h *hosted) pendingEnrolment(ctx context.Context, c *ui.Call) (ui.View, error) {
-	e, err := h.app.Factors.PendingBy(ctx, challenge(c), c.Value("id"))
+	e, err := h.app.Factors.PendingBy(ctx, challengeToken(c), c.Value("id"))
 	if err != nil {
 		return showChallengeOver(c, err)
 	}
@@ -149,7 +149,7 @@ func (h *hosted) confirmEnrolment(ctx context.Context, c *ui.Call) (ui.View, err
 		return ui.View{}, err
 	}
 	by := withReplaced(c)
-	outcome, done, err := h.app.Login.WithFirst(ctx, by, challenge(c), c.Value("id"), c.Value("code"))
+	outcome, done, err := h.app.Login.WithFirst(ctx, by, challengeToken(c), c.Value("id"), c.Value("code"))
 	if err != nil {
 		return ui.View{}, err
 	}

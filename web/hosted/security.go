@@ -33,7 +33,8 @@ func (h *hosted) beginTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return newEnrolment(e, confirmTOTP, "QR")
 }
 
-// pendingTOTP shows the app once more after a wrong code.
+// pendingTOTP shows the setup of the app once more after a wrong code, or the page of one's
+// security if the setup is over.
 func (h *hosted) pendingTOTP(ctx context.Context, c *ui.Call) (ui.View, error) {
 	e, err := h.app.Factors.Pending(ctx, c.Caller, c.Value("id"))
 	if doorward.HasCode(err, doorward.CodeNotFound) {
@@ -80,7 +81,7 @@ func (h *hosted) makeRecoveryCodes(ctx context.Context, c *ui.Call) (ui.View, er
 	return h.showCodes(c, codes), nil
 }
 
-// recoveryCodes matches the only text that recoveryFile returns.
+// recoveryCodes matches the text that recoveryFile accepts: one to ten recovery codes.
 var recoveryCodes = regexp.MustCompile(`^(?:[A-Z2-7]{4}(?:-[A-Z2-7]{4}){5}\r?\n?){1,10}$`)
 
 // recoveryFile answers with recovery codes as a file. The page that shows them sends them,

@@ -27,6 +27,7 @@ type phone struct {
 	last int64
 }
 
+// scan returns the authenticator app that a page sets up.
 func scan(t *testing.T, page answer) *phone {
 	t.Helper()
 	secret, id := secretOnPage.FindStringSubmatch(page.body), idOnPage.FindStringSubmatch(page.body)
@@ -46,7 +47,7 @@ func (p *phone) code(s *doorwardtest.Server) string {
 	return totp.Code(p.seed, p.last)
 }
 
-func codes(page answer) (all []string) {
+func codesOn(page answer) (all []string) {
 	for _, found := range codeOnPage.FindAllStringSubmatch(page.body, -1) {
 		all = append(all, found[1])
 	}
@@ -72,7 +73,7 @@ func TestSecondFactorOnPages(t *testing.T) {
 		t.Error("a wrong code makes another secret")
 	}
 	page := b.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "", "Your recovery codes")
-	recovery := codes(page)
+	recovery := codesOn(page)
 	if len(recovery) != doorward.RecoveryCodes {
 		t.Fatalf("recovery codes: %q", recovery)
 	}
@@ -102,7 +103,7 @@ func TestSecondFactorOnPages(t *testing.T) {
 	b.get("/account/security").is(t, 200, "", "Codes left: 9")
 	b.send("/account/security/rename", "id", p.id, "name", "My <b>phone").is(t, 303, "/account/security?done=renamed")
 	b.get("/account/security").is(t, 200, "", "My &lt;b&gt;phone")
-	if more := codes(b.send("/account/security/recovery").is(t, 200, "")); len(more) != doorward.RecoveryCodes || more[0] == recovery[0] {
+	if more := codesOn(b.send("/account/security/recovery").is(t, 200, "")); len(more) != doorward.RecoveryCodes || more[0] == recovery[0] {
 		t.Errorf("new codes: %q", more)
 	}
 	s.Advance(11 * time.Minute)
@@ -147,8 +148,8 @@ func TestRefusedCodesOnPages(t *testing.T) {
 	b.send("/login", "email", "bob@acme.example", "password", "wrong").is(t, 429, "", "If this comes again and again")
 }
 
-// Where a tenant demands a factor, the login leads through setting one up; the code of an
-// administrator's mail leads there again.
+// Where a tenant demands a factor, the login leads through setting one up. It does so again
+// after an administrator's reset, which the person confirms with the code of a mail.
 func TestDemandedFactorOnPages(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")

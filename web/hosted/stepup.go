@@ -69,7 +69,7 @@ func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return c.Back(), nil
 }
 
-// fieldFor is the field of the form that is needed for one of the methods.
+// fieldFor returns the name of the field that one of the methods needs, other than a passkey.
 func fieldFor(methods []string) string {
 	switch {
 	case slices.Contains(methods, doorward.ByPassword):

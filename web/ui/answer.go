@@ -84,8 +84,8 @@ func (s *Set) Take(at string, fn, again func(ctx context.Context, c *Call) (View
 	return s.take(at, fn, again, again, readForm)
 }
 
-// Open is Take for a form whose fn only shows a page, which the same form can show
-// again.
+// Open is Take for a form whose fn only shows a page: to show that page in another language,
+// fn is called once more.
 func (s *Set) Open(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return s.take(at, fn, again, fn, readForm)
 }
@@ -136,7 +136,7 @@ func (s *Set) take(at string, fn, again, translate func(ctx context.Context, c *
 			handle = translate
 		}
 		v, err := c.handleForm(ctx, handle)
-		if err != nil && correctable(err) {
+		if err != nil && isCorrectable(err) {
 			c.fault = err
 			status := c.Refuse(err).Status
 			v, err = again(ctx, c)
@@ -197,8 +197,9 @@ func (c *Call) redirect(to string) {
 // strictest is the policy that lets a page load from and send to this server only.
 const strictest = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// policy adds the one other origin that the answer to the page's form may redirect
-// to, if any: Chromium and Safari apply form-action to redirects, too
+// policy returns the content security policy: strictest, with what Connects and Frames add,
+// and the one other origin that the answer to the page's form may redirect to, if any.
+// Chromium and Safari apply form-action to redirects, too
 // (github.com/w3c/webappsec-csp/issues/8).
 func (c *Call) policy(v View) string {
 	policy := strictest
@@ -231,7 +232,7 @@ type Frame struct {
 	Return    string // the checked return address; empty unless View.Returns or Carries
 	RequestID string
 	Fault     string // why the form is shown again, unless a field shows it
-	Paused    string // why nothing can be changed now; empty: it can
+	Paused    string // that changes are paused, and why; empty: they are not
 	Alert     bool   // the form was refused and is shown again
 	StepUp    bool   // the form needs a recent proof of identity first
 	Posted    bool   // the page is the answer to a form
@@ -261,7 +262,7 @@ func (s *Set) Render(w io.Writer, f Frame) error {
 	return p.ExecuteTemplate(w, "layout.html", f)
 }
 
-// Choice is a language with the link to it; empty for the page's own.
+// Choice is a language with the link that switches to it; no link for the page's own.
 type Choice struct {
 	Language
 	Link string

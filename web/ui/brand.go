@@ -26,9 +26,9 @@ type Header struct {
 	Name string
 }
 
-// Header returns that of the tenant if it has a logo, else that of the installation. A
-// tenant's name without a logo would look like the name of the service; pages show it
-// elsewhere.
+// Header has the tenant's logo and name if the tenant has a logo, else those of the
+// installation. A tenant's name without a logo would look like the name of the service; pages
+// show it elsewhere.
 func (f Frame) Header() Header {
 	if f.Tenant.Brand.Logo.Hash != "" {
 		return Header{f.Tenant.Brand.Logo, f.Tenant.Name}
@@ -67,8 +67,8 @@ func AccentSheet(accent string) string {
 		rule(colour.Light) + "\n@media (prefers-color-scheme: dark) { " + rule(colour.Dark) + " }\n"
 }
 
-// edge returns the border of a surface of the colour: none if the surface stands out from
-// the page (WCAG 2.2, 1.4.11).
+// edge returns the border colour of a surface of the colour: transparent if the surface
+// stands out from the page (WCAG 2.2, 1.4.11).
 func edge(c colour.Colour, s colour.Scheme) string {
 	if colour.Contrast(c, s.Paper) >= 3 {
 		return "transparent"

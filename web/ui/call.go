@@ -21,7 +21,7 @@ type Call struct {
 	Language Language
 
 	set   *Set
-	theme string // empty: that of the system
+	theme string // light or dark; empty: that of the system
 	form  url.Values
 	file  []byte
 	fault error // why the form is shown again
@@ -41,7 +41,7 @@ func (s *Set) call(c *front.Call) *Call {
 // setLanguage sets the language of this and later pages, and reports whether the tag is
 // known.
 func (c *Call) setLanguage(tag string) bool {
-	l, ok := chosen(tag)
+	l, ok := languageByTag(tag)
 	if ok {
 		c.Language = l
 		c.SetCookie(languageCookie, tag, languageLife)
@@ -87,21 +87,22 @@ func (c *Call) Now() time.Time { return c.Site().App.Now() }
 // returnParameter is the name of the return address in queries and forms.
 const returnParameter = "return"
 
-// originalParameter names a return address that isn't escaped and lasts to the end of
-// the query. Gateways send browsers to /login with it, and can't escape what they add.
+// originalParameter, with its =, begins a return address that isn't escaped and extends to
+// the end of the query. Gateways send browsers to /login with it, and can't escape what they
+// add.
 const originalParameter = "original="
 
-// withReturnQuery replaces an unescaped return address in the query by an escaped one.
-// Nothing in it is a parameter of the page.
+// withReturnQuery replaces an unescaped return address in the query by an escaped one, so
+// that no part of the address is read as a parameter of the page.
 func withReturnQuery(r *http.Request) *http.Request {
-	own, original, found := "", "", false
+	before, original, found := "", "", false
 	if original, found = strings.CutPrefix(r.URL.RawQuery, originalParameter); !found {
-		own, original, found = strings.Cut(r.URL.RawQuery, "&"+originalParameter)
+		before, original, found = strings.Cut(r.URL.RawQuery, "&"+originalParameter)
 	}
 	if !found {
 		return r
 	}
-	values, _ := url.ParseQuery(own) // what can't be read is ignored, as by URL.Query
+	values, _ := url.ParseQuery(before) // what can't be read is ignored, as by URL.Query
 	values.Set(returnParameter, original)
 	at, changed := *r.URL, *r
 	at.RawQuery, changed.URL = values.Encode(), &at
@@ -116,7 +117,7 @@ func (c *Call) ReturnTo() string {
 	return to
 }
 
-// returnTo is ReturnTo, with the origin if it is external.
+// returnTo is ReturnTo, with the origin of a full address.
 func (c *Call) returnTo() (to, origin string) {
 	for _, requested := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
 		if to, origin, ok := parseReturnAddress(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, requested); ok {
@@ -126,7 +127,8 @@ func (c *Call) returnTo() (to, origin string) {
 	return "", ""
 }
 
-// destination returns the return address of the request, or home.
+// destination returns the return address of the request, or home, with the origin of a full
+// address.
 func (c *Call) destination() (to, origin string) {
 	if to, origin := c.returnTo(); to != "" {
 		return to, origin
@@ -139,13 +141,14 @@ func (c *Call) destination() (to, origin string) {
 	return home, origin
 }
 
-// HasDestination reports whether destination was chosen, by the request or as home.
+// HasDestination reports whether the request or Site.Home says where people land; without
+// both it is their account.
 func (c *Call) HasDestination() bool { return c.Site().Home != "" || c.ReturnTo() != "" }
 
-// parseReturnAddress parses a return address. Below base on our origin it becomes a path;
-// in one of the allowed places it stays a full address, with its origin.
-func parseReturnAddress(ours, base string, places returnto.List, address string) (to, origin string, ok bool) {
-	if path, ok := ownPath(ours, base, address); ok {
+// parseReturnAddress parses a return address. Below base on ownOrigin it becomes a path; in
+// one of the allowed places it stays a full address, with its origin.
+func parseReturnAddress(ownOrigin, base string, places returnto.List, address string) (to, origin string, ok bool) {
+	if path, ok := ownPath(ownOrigin, base, address); ok {
 		return path, "", true
 	}
 	return places.Find(address)
@@ -154,14 +157,14 @@ func parseReturnAddress(ours, base string, places returnto.List, address string)
 // ReturnAddress returns where an allowed return address leads: below the base URL, or to
 // a place of --return-to.
 func ReturnAddress(s *front.Site, address string) (to string, ok bool) {
-	ours := strings.TrimSuffix(s.BaseURL(), s.BasePath())
-	to, _, ok = parseReturnAddress(ours, s.BasePath(), s.ReturnTo, address)
+	ownOrigin := strings.TrimSuffix(s.BaseURL(), s.BasePath())
+	to, _, ok = parseReturnAddress(ownOrigin, s.BasePath(), s.ReturnTo, address)
 	return to, ok
 }
 
 // ownPath returns the path of an address that is below base on the origin. Browsers
 // read a backslash as a slash, and drop control characters and spaces at the ends,
-// so an address with any of these is refused, and so is one with dot segments.
+// so an address with any of these is refused, and so is one with dot segments or "//".
 func ownPath(origin, base, address string) (string, bool) {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return "", false
@@ -174,9 +177,9 @@ func ownPath(origin, base, address string) (string, bool) {
 	if err != nil || u.Scheme != "" || u.Host != "" {
 		return "", false
 	}
-	closed := strings.TrimSuffix(u.Path, "/") + "/"
+	withSlash := strings.TrimSuffix(u.Path, "/") + "/"
 	for _, part := range []string{"//", "/./", "/../", `\`} {
-		if strings.Contains(closed, part) {
+		if strings.Contains(withSlash, part) {
 			return "", false
 		}
 	}
@@ -234,11 +237,11 @@ func (c *Call) Suggest(name, value string) {
 // Redirect redirects to a path that includes the path of the base URL.
 func (c *Call) Redirect(path string) View { return View{to: path} }
 
-// Again reports whether the page is shown again after a refusal.
-func (c *Call) Again() bool { return c.fault != nil }
+// WasRefused reports whether the page is shown again because the form was refused.
+func (c *Call) WasRefused() bool { return c.fault != nil }
 
-// Refused is the code of what was refused; empty for none.
-func (c *Call) Refused() doorward.Code {
+// RefusalCode is the code with which the form was refused; empty if it wasn't.
+func (c *Call) RefusalCode() doorward.Code {
 	if c.fault == nil {
 		return ""
 	}

@@ -52,7 +52,7 @@ func TestColoursCanBeToldApart(t *testing.T) {
 	if !found {
 		t.Fatal("the style sheet has no dark colours")
 	}
-	for scheme, colours := range map[string]map[string]colour.Colour{"light": palette(light), "dark": over(palette(light), palette(dark))} {
+	for scheme, colours := range map[string]map[string]colour.Colour{"light": palette(light), "dark": merge(palette(light), palette(dark))} {
 		for _, p := range pairs {
 			front, ok := colours[p.front]
 			back, also := colours[p.back]
@@ -69,19 +69,19 @@ func TestColoursCanBeToldApart(t *testing.T) {
 
 const darkQuery = "@media (prefers-color-scheme: dark)"
 
-var custom = regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`)
+var colourProperty = regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`)
 
 // palette returns the colours among the custom properties of a style sheet.
 func palette(css string) map[string]colour.Colour {
 	all := map[string]colour.Colour{}
-	for _, c := range custom.FindAllStringSubmatch(css, -1) {
+	for _, c := range colourProperty.FindAllStringSubmatch(css, -1) {
 		all[c[1]] = colour.Must(c[2])
 	}
 	return all
 }
 
-// over merges style sheets; later ones take precedence.
-func over(sheets ...map[string]colour.Colour) map[string]colour.Colour {
+// merge merges the colours of style sheets; later ones take precedence.
+func merge(sheets ...map[string]colour.Colour) map[string]colour.Colour {
 	all := map[string]colour.Colour{}
 	for _, sheet := range sheets {
 		maps.Copy(all, sheet)
@@ -101,7 +101,7 @@ func TestEveryAccentIsReadable(t *testing.T) {
 		parts[0][0], parts[0][1], _ = strings.Cut(string(css), darkQuery)
 		parts[1][0], parts[1][1], _ = strings.Cut(AccentSheet(accent), darkQuery)
 		for i, name := range []string{"light", "dark"} {
-			colours := over(palette(parts[0][0]), palette(parts[0][i]), palette(parts[1][0]), palette(parts[1][i]))
+			colours := merge(palette(parts[0][0]), palette(parts[0][i]), palette(parts[1][0]), palette(parts[1][i]))
 			for _, p := range pairs {
 				if got := colour.Contrast(colours[p.front], colours[p.back]); got < p.least {
 					t.Errorf("%s on %s: --%s on --%s has the contrast %.2f, want %.1f", accent, name, p.front, p.back, got, p.least)

@@ -10,8 +10,8 @@ import (
 // SignedIn requires a session; others are redirected to /login and back.
 func SignedIn() front.Guard { return front.SignedIn() }
 
-// correctable reports whether the person can correct the error on the page of the form.
-func correctable(err error) bool {
+// isCorrectable reports whether the person can correct the error on the page of the form.
+func isCorrectable(err error) bool {
 	e := front.AsError(err)
 	if e.Code == doorward.CodeMaintenance {
 		return true // the form keeps what was written, to be sent later
@@ -99,7 +99,7 @@ func (c *Call) sendErrorPage(err error) bool {
 	}
 	m.Home = !m.Again
 	c.Refuse(err)
-	return c.answer(View{Page: "error", Title: m.titleKey(p, key), Body: m, Status: front.Status(e.Code)}) == nil
+	return c.answer(View{Page: "error", Body: m, Status: front.Status(e.Code)}) == nil
 }
 
 // errorKey is the beginning of the keys of the messages about an error. The daily quota has
@@ -109,12 +109,4 @@ func errorKey(e *doorward.Error) string {
 		return "error." + string(e.Code) + "." + string(e.Quota)
 	}
 	return "error." + string(e.Code)
-}
-
-// titleKey is the message for the title of the page: its own or the common one.
-func (m errorPage) titleKey(p page, key string) string {
-	if _, ok := p.words[key+".title"]; ok {
-		return key + ".title"
-	}
-	return "error.title"
 }

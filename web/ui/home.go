@@ -19,11 +19,11 @@ const accountPath = "/account"
 func ParseHome(base *url.URL, places returnto.List, address string) (string, error) {
 	path := strings.TrimSuffix(base.Path, "/")
 	origin := strings.TrimSuffix(strings.TrimSuffix(base.String(), "/"), path)
-	to, elsewhere, ok := parseReturnAddress(origin, path, places, address)
+	to, externalOrigin, ok := parseReturnAddress(origin, path, places, address)
 	if !ok {
 		return "", fmt.Errorf("write a path below --base-url, like %s/inbox, or a full address that --return-to allows", path)
 	}
-	if elsewhere != "" {
+	if externalOrigin != "" {
 		return to, nil
 	}
 	u, err := url.Parse(to)

@@ -36,14 +36,14 @@ const (
 	languageLife   = 365 * 24 * 60 * 60
 )
 
-// languageOf is the requested language: in the address, in the cookie of an earlier
-// choice, by the browser (RFC 9110, section 12.5.4).
+// languageOf returns the first available language of these: in the query, in the cookie of an
+// earlier choice, among those that the browser prefers (RFC 9110, section 12.5.4).
 func languageOf(r *http.Request) Language {
-	if l, ok := chosen(r.URL.Query().Get(languageQuery)); ok {
+	if l, ok := languageByTag(r.URL.Query().Get(languageQuery)); ok {
 		return l
 	}
 	if c, err := r.Cookie(languageCookie); err == nil {
-		if l, ok := chosen(c.Value); ok {
+		if l, ok := languageByTag(c.Value); ok {
 			return l
 		}
 	}
@@ -53,7 +53,7 @@ func languageOf(r *http.Request) Language {
 	return Languages[i]
 }
 
-func chosen(tag string) (Language, bool) {
+func languageByTag(tag string) (Language, bool) {
 	for _, l := range Languages {
 		if l.Tag == tag {
 			return l, true

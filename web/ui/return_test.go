@@ -24,12 +24,12 @@ func FuzzReturnsStayBelowTheBaseURL(f *testing.F) {
 		if !ok {
 			return
 		}
-		led, err := at.Parse(path)
-		if err != nil || led.Scheme+"://"+led.Host != origin || !strings.HasPrefix(led.Path, base+"/") || led.User != nil {
-			t.Errorf("%q leads to %v, %v", address, led, err)
+		resolved, err := at.Parse(path)
+		if err != nil || resolved.Scheme+"://"+resolved.Host != origin || !strings.HasPrefix(resolved.Path, base+"/") || resolved.User != nil {
+			t.Errorf("%q leads to %v, %v", address, resolved, err)
 		}
 		if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\t\r\n ") {
-			t.Errorf("%q passes as %q, which a browser may read otherwise", address, path)
+			t.Errorf("%q passes as %q, which a browser may read differently", address, path)
 		}
 	})
 }

@@ -25,8 +25,7 @@ type page struct {
 }
 
 // NewSet returns the set of the templates in html and the messages in text, in
-// addition to those of this package. They are parsed on first use; Check does it
-// earlier.
+// addition to those of this package. They are parsed on first use.
 func NewSet(own fs.FS) *Set {
 	s := &Set{files: []fs.FS{files}}
 	if own != nil {
@@ -36,8 +35,8 @@ func NewSet(own fs.FS) *Set {
 	return s
 }
 
-// shared are the templates that every page of a set can use: those of this package,
-// and a protocol's own file of that name.
+// shared are the files whose templates every page of a set can use: those of this package,
+// and a protocol's own files of these names.
 var shared = []string{"layout.html", "parts.html"}
 
 func (s *Set) parse() (map[string]page, error) {

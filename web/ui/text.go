@@ -43,7 +43,7 @@ func (c catalogue) say(key string, args ...any) (string, error) {
 	return fill(message, args, func(s string) string { return s }), nil
 }
 
-// rich is say as HTML, with the values in bold and isolated in writing direction.
+// rich returns the message as HTML, with the values in bold and isolated in writing direction.
 func (c catalogue) rich(key string, args ...any) (template.HTML, error) {
 	message, ok := c[key]
 	if !ok {

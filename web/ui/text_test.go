@@ -15,9 +15,9 @@ import (
 // placeholders are those of a message, such as {name}.
 var placeholders = regexp.MustCompile(`\{[a-z]+\}`)
 
-// sameKeys requires that all languages of a folder have the same messages with the
+// checkSameKeys requires that all languages of a folder have the same messages with the
 // same placeholders.
-func sameKeys(t *testing.T, fsys fs.FS) {
+func checkSameKeys(t *testing.T, fsys fs.FS) {
 	t.Helper()
 	first := catalogue{}
 	if err := first.read(fsys, "text/"+Languages[0].Tag+".txt"); err != nil {
@@ -32,21 +32,21 @@ func sameKeys(t *testing.T, fsys fs.FS) {
 			t.Errorf("%s and %s have different messages (-%[1]s +%[2]s):\n%s", Languages[0].Tag, l.Tag, diff)
 		}
 		for key, message := range other {
-			if diff := cmp.Diff(sorted(placeholders.FindAllString(first[key], -1)), sorted(placeholders.FindAllString(message, -1))); diff != "" {
+			if diff := cmp.Diff(distinct(placeholders.FindAllString(first[key], -1)), distinct(placeholders.FindAllString(message, -1))); diff != "" {
 				t.Errorf("%s: %s has other placeholders:\n%s", l.Tag, key, diff)
 			}
 		}
 	}
 }
 
-func sorted(all []string) []string {
+func distinct(all []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
 func TestLanguagesSayTheSame(t *testing.T) {
 	for _, folder := range []string{".", "../hosted", "../dev"} {
-		t.Run(folder, func(t *testing.T) { sameKeys(t, os.DirFS(folder)) })
+		t.Run(folder, func(t *testing.T) { checkSameKeys(t, os.DirFS(folder)) })
 	}
 }
 

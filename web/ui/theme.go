@@ -19,7 +19,7 @@ const (
 	themeCookie = "doorward_theme"
 )
 
-// themeOf is the chosen theme; empty for that of the system.
+// themeOf returns the theme in the cookie; empty for that of the system.
 func themeOf(r *http.Request) string {
 	cookie, err := r.Cookie(themeCookie)
 	if err != nil || cookie.Value == themes[0] || !slices.Contains(themes, cookie.Value) {
@@ -28,7 +28,8 @@ func themeOf(r *http.Request) string {
 	return cookie.Value
 }
 
-// chooseTheme stores the theme of the query in the cookie, if there is one.
+// chooseTheme sets the theme of the page: that of the query, which is then kept in the cookie,
+// or else that of the cookie.
 func (c *Call) chooseTheme() {
 	c.theme = themeOf(c.R)
 	switch requested := c.R.URL.Query().Get(themeQuery); {
@@ -64,7 +65,7 @@ func (c *Call) themeChoices() (all []ThemeChoice) {
 }
 
 // Sheet returns the file name of a style sheet in the theme of the page.
-func (f Frame) Sheet(name string) string { return themed(name, f.Theme) }
+func (f Frame) Sheet(name string) string { return themedName(name, f.Theme) }
 
 // ColorScheme is the value of the meta element of that name.
 func (f Frame) ColorScheme() string {
@@ -74,7 +75,7 @@ func (f Frame) ColorScheme() string {
 	return f.Theme
 }
 
-func themed(name, theme string) string {
+func themedName(name, theme string) string {
 	if theme == "" {
 		return name
 	}
@@ -101,12 +102,12 @@ func Sheets(name string, from fs.FS) []front.Route {
 	const css = "text/css; charset=utf-8"
 	all := []front.Route{front.File(name, css, body)}
 	for _, theme := range themes[1:] {
-		all = append(all, front.File(themed(name, theme), css, []byte(inTheme(string(body), theme))))
+		all = append(all, front.File(themedName(name, theme), css, []byte(inTheme(string(body), theme))))
 	}
 	return all
 }
 
-// withoutTheme is the query without the choice of a theme.
+// withoutTheme removes the choice of a theme from the query, and returns it.
 func withoutTheme(q url.Values) url.Values {
 	q.Del(themeQuery)
 	return q

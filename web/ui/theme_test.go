@@ -26,7 +26,7 @@ func TestThemedSheetsIgnoreTheSystem(t *testing.T) {
 	}
 }
 
-// Buttons have the accent as it is: yellow stays yellow, with black text.
+// Buttons have the accent unchanged: yellow stays yellow, with black text.
 func TestFillIsTheAccentItself(t *testing.T) {
 	for accent, on := range map[string]string{"#ffd400": "#000000", "#112233": "#ffffff"} {
 		if sheet := AccentSheet(accent); !strings.Contains(sheet, "--fill: "+accent+"; --on-fill: "+on+";") {

@@ -81,8 +81,8 @@ func TestReturnsStayBelowTheBaseURL(t *testing.T) {
 	}
 }
 
-// Every step's form follows only return addresses that the operator allows; package
-// returnto tests look-alike addresses.
+// The login redirects only to return addresses that the operator allows; package returnto
+// tests more look-alikes.
 func TestReturnsToAllowedAddresses(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example.com/platform"),
 		doorwardtest.ReturnTo("https://app.example.com/inbox/", "https://auth.example.com/shop", "http://localhost:3000"))
@@ -129,7 +129,7 @@ func TestReturnsToAllowedAddresses(t *testing.T) {
 			t.Errorf("return=%q: %d to %q, want %q", requested, res.StatusCode, got, want)
 		}
 		if token := sessionOf(res); token == "" || strings.Contains(res.Header.Get("Location"), token) {
-			t.Errorf("return=%q: the session %q, led to %q", requested, token, res.Header.Get("Location"))
+			t.Errorf("return=%q: the session token is %q, the redirect leads to %q", requested, token, res.Header.Get("Location"))
 		}
 	}
 }
@@ -238,22 +238,22 @@ func TestFormMediaTypes(t *testing.T) {
 func TestLanguageIsNegotiatedAndRemembered(t *testing.T) {
 	server := doorwardtest.Start(t)
 	client := server.Client()
-	says := func(path, accept, lang string) {
+	checkLanguage := func(path, accept, lang string) {
 		t.Helper()
 		res, body := ask(t, client, "GET", server.URL+path, nil, "Accept-Language", accept)
 		if !strings.Contains(body, `<html lang="`+lang+`"`) || res.Header.Get("Content-Language") != lang {
 			t.Errorf("%s with %q is not in %s", path, accept, lang)
 		}
 	}
-	says("/login", "", "en")
-	says("/login", "fr, de-AT;q=0.8, en;q=0.5", "de")
-	says("/login", "fr", "en")
-	says("/login", "nonsense;;q=x", "en")
-	says("/login?lang=de", "en", "de")
-	says("/login", "en", "de")
-	says("/login?lang=tlh", "en", "de")
-	says("/login?lang=en", "de", "en")
-	says("/nowhere", "de", "en")
+	checkLanguage("/login", "", "en")
+	checkLanguage("/login", "fr, de-AT;q=0.8, en;q=0.5", "de")
+	checkLanguage("/login", "fr", "en")
+	checkLanguage("/login", "nonsense;;q=x", "en")
+	checkLanguage("/login?lang=de", "en", "de")
+	checkLanguage("/login", "en", "de")
+	checkLanguage("/login?lang=tlh", "en", "de")
+	checkLanguage("/login?lang=en", "de", "en")
+	checkLanguage("/nowhere", "de", "en")
 }
 
 // Programs get problems; people who follow a broken link get a page.
@@ -277,8 +277,8 @@ func TestErrorPagesAreForPeople(t *testing.T) {
 	}
 }
 
-// The policy has another origin only on pages whose form redirects there in this
-// request.
+// The content security policy allows another origin only on pages whose form may redirect to
+// it.
 func TestPolicyOfPages(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com/inbox/", "http://localhost:3000"))
 	ann := "JSESSIONID=" + server.Tenant("Acme").Join("ann@acme.example", "USER").Token()
@@ -312,7 +312,7 @@ func TestPolicyOfPages(t *testing.T) {
 			t.Errorf("%s: the policy is %q, want %q", path, got, want)
 		}
 		if field := strings.Contains(body, `name="return" value="http`); field != (elsewhere != "") {
-			t.Errorf("%s: a field with an address elsewhere: %v", path, field)
+			t.Errorf("%s: it has a field with an external return address: %v", path, field)
 		}
 		if got := res.Header.Get("Cache-Control"); got != "no-store" {
 			t.Errorf("%s: Cache-Control is %q", path, got)
@@ -325,7 +325,7 @@ func TestPolicyOfPages(t *testing.T) {
 			t.Errorf("%s: the policy is %q, the page\n%s", page, got, body)
 		}
 	}
-	// The page that answers a refused form is one of them.
+	// The page of a refused login allows the other origin, too.
 	form := url.Values{"email": {"ann@acme.example"}, "password": {"wrong"}, "return": {"https://app.example.com/inbox/42"}}
 	res, body := ask(t, server.Client(), "POST", server.URL+"/login", form)
 	if got := res.Header.Get("Content-Security-Policy"); !strings.Contains(got, "form-action 'self' https://app.example.com;") || !strings.Contains(body, `name="return" value="https://app.example.com/inbox/42"`) {

@@ -4,11 +4,11 @@
 const live = document.getElementById("live");
 const every = 30_000; // milliseconds; each failure doubles it
 const longest = 8 * 60_000;
-// Each refresh counts as a use of the session, so refreshing stops when nobody has
-// lastInput the page for this long: otherwise the session would never end by idling.
-const patience = 5 * 60_000;
+// Each refresh counts as a use of the session. Without input for this long nothing is
+// refreshed: otherwise the session would never end by idling.
+const maxIdle = 5 * 60_000;
 // While a person is using the page nothing moves: no refresh this soon after input.
-const calm = 3_000;
+const minIdle = 3_000;
 
 let lastInput = 0;
 let pause = every;
@@ -45,13 +45,13 @@ function element(name, attributes, text = "") {
 
 function schedule() {
 	clearTimeout(timer);
-	if (box.checked && !document.hidden) timer = setTimeout(refreshIfCalm, pause);
+	if (box.checked && !document.hidden) timer = setTimeout(refreshIfIdle, pause);
 }
 
-async function refreshIfCalm() {
+async function refreshIfIdle() {
 	const idle = Date.now() - lastInput;
-	if (idle < calm) pause = calm;
-	else if (idle > patience || hasSelection() || live.querySelector("input:checked")) pause = every;
+	if (idle < minIdle) pause = minIdle;
+	else if (idle > maxIdle || hasSelection() || live.querySelector("input:checked")) pause = every;
 	else pause = await refresh() ? every : Math.min(longest, 2 * Math.max(pause, every));
 	schedule();
 }

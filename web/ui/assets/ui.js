@@ -81,14 +81,14 @@ function checkRules(input) {
 	const field = input.closest(".field");
 	const rules = [...field.querySelectorAll("[data-rule]")];
 	const announcement = field.querySelector("[role=status]");
-	const again = input.form.querySelector("[name=confirmPassword]");
+	const confirmation = input.form.querySelector("[name=confirmPassword]");
 	const kept = {
 		length: () => {
 			const length = lengthOf(input.value);
 			return length >= Number(input.dataset.new) && length <= Number(input.dataset.longest) && visible.test(input.value);
 		},
 		words: () => input.value !== "" && !contains(input.value, input.dataset.words.split("\n")),
-		same: () => input.value !== "" && input.value.normalize("NFC") === again.value.normalize("NFC"),
+		same: () => input.value !== "" && input.value.normalize("NFC") === confirmation.value.normalize("NFC"),
 	};
 	let timer;
 	const update = () => {
@@ -104,7 +104,7 @@ function checkRules(input) {
 		}, pause);
 	};
 	input.addEventListener("input", update);
-	again.addEventListener("input", update);
+	confirmation.addEventListener("input", update);
 }
 
 /** lengthOf counts as the server does: code points after normalisation to NFC. */

@@ -30,8 +30,8 @@ type Sample struct {
 var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Pages renders the samples in every language, and fails the test for each that
-// can't be rendered. With -render it writes them to the folder name in the given one,
-// with their style sheets and the given files.
+// can't be rendered. With -render it writes them to the folder of this name in the given
+// one, with the assets and the given files.
 func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[string][]byte) {
 	t.Helper()
 	index := "<!doctype html><title>Pages</title><ul>"
@@ -43,7 +43,7 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 				continue
 			}
 			file := l.Tag + "-" + s.Name + ".html"
-			writeFile(t, filepath.Join(name, file), local(file, page.String()))
+			writeFile(t, filepath.Join(name, file), withRelativeLinks(file, page.String()))
 			index += `<li><a href="` + file + `">` + file + "</a>"
 		}
 	}
@@ -51,7 +51,7 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 	for file, body := range files {
 		writeFile(t, filepath.Join(name, file), body)
 	}
-	for _, folder := range []string{"assets", "../ui/assets"} { // of the package, if it has any
+	for _, folder := range []string{"assets", "../ui/assets"} { // the first is of the tested package, and may be missing
 		copyAll(t, folder, filepath.Join(name, "assets"))
 	}
 }
@@ -71,9 +71,9 @@ func FrameOf(s Sample, l ui.Language) ui.Frame {
 	return f
 }
 
-// local makes the links to style sheets and other languages relative, for reading
+// withRelativeLinks makes the links to style sheets and other languages relative, for reading
 // from disk.
-func local(file, page string) []byte {
+func withRelativeLinks(file, page string) []byte {
 	return []byte(strings.NewReplacer(`="/assets/`, `="assets/`, `href="?lang=de"`, `href="de-`+file[3:]+`"`, `href="?lang=en"`, `href="en-`+file[3:]+`"`).Replace(page))
 }
 

@@ -38,7 +38,7 @@ type Keys struct {
 	maxDays  int
 	registry *registry.Registry // by the hash of a secret
 	queries  registry.QueryLimiter
-	uses     usage
+	states   keyStates
 }
 
 // maxInMemory is how many secrets are kept in memory; others are read from the database.
@@ -52,7 +52,7 @@ func New(writer *access.Writer, db *store.DB, l *lease.Lease, maxDays int) *Keys
 	return k
 }
 
-// MaxDays is the longest validity of a key, and the default.
+// MaxDays is the longest validity of a key in days, and the default.
 func (k *Keys) MaxDays() int { return k.maxDays }
 
 // Filter selects keys, as typed; empty fields select all.

@@ -171,7 +171,7 @@ func (k *Keys) recordUse(hash secret.Hash, limits *keyLimits, ip netip.Addr) {
 }
 
 func (k *Keys) limitsOf(c store.KeyCredential) *keyLimits {
-	return &keyLimits{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, state: k.uses.stateOf(c.Key.ID)}
+	return &keyLimits{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, state: k.states.stateOf(c.Key.ID)}
 }
 
 // addressOf parses an address. For invalid text it returns the zero Addr, which is in no

@@ -47,7 +47,8 @@ func from(ip string) doorward.Caller {
 	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: ip, RequestID: "req_test"}
 }
 
-// probe tries the key on a node in one way, and returns "yes" or the code of the refusal.
+// probe tries the key on a node in one way, and returns "yes", the code of the refusal, or
+// nothing if the key isn't in memory.
 type probe func(f *apptest.Fixture, a *app.App, c issued, stale doorward.Caller) string
 
 // probes are all ways to try a key. stale is the caller of a request that began earlier.
@@ -86,8 +87,9 @@ func outcome(err error) string {
 	return string(apptest.Code(err))
 }
 
-// endings are all ways to end or restrict a key. want is what check and introspection
-// answer, and write what a write answers that had begun earlier.
+// endings are all ways to end or restrict a key, and some that leave it valid. want is what
+// check and introspection answer afterwards, and write what a write answers that had begun
+// before.
 var endings = []struct {
 	name        string
 	do          func(f *apptest.Fixture, a *app.App, c issued) error
@@ -358,8 +360,8 @@ func TestUnknownSecrets(t *testing.T) {
 		for i := range 40 {
 			got[try(i, home, secret.NewKey(apikey.Prefix).Reveal())]++
 			if i < 35 {
-				if is := try(i, home, "dwk_"+strings.Repeat("A", 49)); is != "unauthenticated" { // its checksum is wrong
-					t.Fatalf("a mistyped key is %s", is)
+				if answer := try(i, home, "dwk_"+strings.Repeat("A", 49)); answer != "unauthenticated" { // its checksum is wrong
+					t.Fatalf("a mistyped key answers %s", answer)
 				}
 			}
 		}
@@ -368,17 +370,17 @@ func TestUnknownSecrets(t *testing.T) {
 		}
 		for i := range f.Nodes {
 			for text, want := range map[string]string{c.secret.Reveal(): "yes", ended.secret.Reveal(): "unauthenticated"} {
-				if is := try(i, home, text); is != want {
-					t.Errorf("beside unknown keys a known one is %s, want %s", is, want)
+				if answer := try(i, home, text); answer != want {
+					t.Errorf("after too many unknown keys a known one answers %s, want %s", answer, want)
 				}
 			}
 		}
-		if is := try(0, "192.0.2.8", secret.NewKey(apikey.Prefix).Reveal()); is != "unauthenticated" {
-			t.Errorf("from another address an unknown key is %s", is)
+		if answer := try(0, "192.0.2.8", secret.NewKey(apikey.Prefix).Reveal()); answer != "unauthenticated" {
+			t.Errorf("from another address an unknown key answers %s", answer)
 		}
 		clock.Move(10 * time.Minute)
-		if is := try(0, home, secret.NewKey(apikey.Prefix).Reveal()); is != "unauthenticated" {
-			t.Errorf("ten minutes later an unknown key is %s", is)
+		if answer := try(0, home, secret.NewKey(apikey.Prefix).Reveal()); answer != "unauthenticated" {
+			t.Errorf("ten minutes later an unknown key answers %s", answer)
 		}
 	})
 }
@@ -457,7 +459,8 @@ func TestLastUse(t *testing.T) {
 	})
 }
 
-// TestFirstUseIsWrittenAtOnce: who tries a new key sees that it was used, not a minute later.
+// TestFirstUseIsWrittenAtOnce: somebody who tries a new key sees at once that it was used;
+// later uses are written once a minute.
 func TestFirstUseIsWrittenAtOnce(t *testing.T) {
 	clock := apptest.NewStoppedClock()
 	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)

@@ -11,62 +11,64 @@ import (
 	"github.com/doorward/doorward/internal/gcra"
 )
 
-// usage has the state of each key. It outlives the entries of the key's secrets in the
+// keyStates has the state of each key. A state outlives the entries of the key's secrets in the
 // registry, which come and go.
-type usage struct {
+type keyStates struct {
 	mu  sync.Mutex
-	all map[string]keyUsage
+	all map[string]keptState
 }
 
-// keyUsage is kept after the last use until the limiter is idle: a new limiter would allow
+// keptState is kept after the last use until the limiter is idle: a new limiter would allow
 // the requests of the same second again.
-type keyUsage struct {
-	state   weak.Pointer[keyState] // shared by both secrets, while an entry holds it
+type keptState struct {
+	state   weak.Pointer[keyState] // shared by both secrets, while an entry of the registry holds it
 	limiter *gcra.Limiter
 }
 
 // stateOf returns the state of a key.
-func (u *usage) stateOf(id string) *keyState {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	known := u.all[id]
+func (s *keyStates) stateOf(id string) *keyState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.all[id]
 	if state := known.state.Value(); state != nil {
 		return state
 	}
 	if known.limiter == nil {
 		known.limiter = new(gcra.Limiter)
 	}
-	if u.all == nil {
-		u.all = map[string]keyUsage{}
+	if s.all == nil {
+		s.all = map[string]keptState{}
 	}
 	fresh := &keyState{limiter: known.limiter}
-	u.all[id] = keyUsage{weak.Make(fresh), known.limiter}
-	runtime.AddCleanup(fresh, u.forget, id)
+	s.all[id] = keptState{weak.Make(fresh), known.limiter}
+	runtime.AddCleanup(fresh, s.forget, id)
 	return fresh
 }
 
-// forget removes the usage of a key that no entry holds, once its limiter is idle.
-func (u *usage) forget(id string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if known, ok := u.all[id]; ok && known.isUnused() {
-		delete(u.all, id)
+// forget removes the state of a key if no entry of the registry holds it and its limiter is
+// idle.
+func (s *keyStates) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.all[id]; ok && known.isUnused() {
+		delete(s.all, id)
 	}
 }
 
-// sweep removes usages whose limiters were not idle when forget ran.
-func (u *usage) sweep() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for id, known := range u.all {
+// sweep removes states whose limiters were not idle when forget ran.
+func (s *keyStates) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, known := range s.all {
 		if known.isUnused() {
-			delete(u.all, id)
+			delete(s.all, id)
 		}
 	}
 }
 
-// isUnused reports whether no entry holds the key and a new limiter would allow no more.
-func (k keyUsage) isUnused() bool {
+// isUnused reports whether no entry of the registry holds the state, and a new limiter would
+// allow no more.
+func (k keptState) isUnused() bool {
 	return k.state.Value() == nil && k.limiter.Idle(time.Since(limitersStart))
 }
 

@@ -3,6 +3,7 @@ package apikey
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -16,41 +17,53 @@ const day = 24 * time.Hour
 // shortest is first: its notice marks the longer ones as sent, so that a key gets one at a time.
 var noticesBefore = []time.Duration{day, 7 * day, 30 * day}
 
-// batch is how many keys are read at once.
-const batch = 100
+const (
+	// batch is how many keys are read at once, besides those that have failed.
+	batch = 100
+	// maxFailures ends a sweep: after so many the cause is probably not the keys.
+	maxFailures = 100
+)
 
 // Sweep notifies the owners of keys that end soon, records which keys have expired, and
 // deletes secrets that ended long ago. Several nodes may do so at the same time.
 func (k *Keys) Sweep(ctx context.Context) error {
-	k.uses.sweep()
+	k.states.sweep()
 	var errs []error
 	for _, within := range noticesBefore {
-		errs = append(errs, k.eachDue(ctx, func(now time.Time) ([]doorward.APIKey, error) {
-			return k.db.Read().APIKeysExpiring(ctx, within, now, batch)
+		errs = append(errs, k.eachDue(func(now time.Time, limit int) ([]doorward.APIKey, error) {
+			return k.db.Read().APIKeysExpiring(ctx, within, now, limit)
 		}, func(key doorward.APIKey) error { return k.notifyBefore(ctx, key, within) }))
 	}
-	errs = append(errs, k.eachDue(ctx, func(now time.Time) ([]doorward.APIKey, error) {
-		return k.db.Read().APIKeysToExpire(ctx, now, batch)
+	errs = append(errs, k.eachDue(func(now time.Time, limit int) ([]doorward.APIKey, error) {
+		return k.db.Read().APIKeysToExpire(ctx, now, limit)
 	}, func(key doorward.APIKey) error { return k.recordExpiry(ctx, key) }))
 	errs = append(errs, k.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteEndedSecrets(ctx, limit) }))
 	return errors.Join(errs...)
 }
 
-// eachDue calls do for all keys that are due. After do a key must not be due any more, or
-// the loop would not end.
-func (k *Keys) eachDue(ctx context.Context, due func(time.Time) ([]doorward.APIKey, error), do func(doorward.APIKey) error) error {
+// eachDue calls do for all keys that are due. If do succeeds, the key must no longer be due, or
+// the loop would not end. If do fails, the other keys follow, and the result has the error.
+func (k *Keys) eachDue(due func(now time.Time, limit int) ([]doorward.APIKey, error), do func(doorward.APIKey) error) error {
+	var errs []error
+	failed := map[string]bool{} // these are still due
 	for {
-		keys, err := due(k.db.Now())
+		limit := batch + len(failed)
+		keys, err := due(k.db.Now(), limit)
 		if err != nil {
-			return err
+			return errors.Join(append(errs, err)...)
 		}
 		for _, key := range keys {
-			if err := do(key); err != nil {
-				return err
+			if failed[key.ID] {
+				continue
+			}
+			if err = do(key); err != nil {
+				failed[key.ID] = true
+				errs = append(errs, fmt.Errorf("API key %s: %w", key.ID, err))
+				break // read again: without the database that fails, and ends the loop
 			}
 		}
-		if len(keys) < batch {
-			return nil
+		if err == nil && len(keys) < limit || len(failed) == maxFailures {
+			return errors.Join(errs...)
 		}
 	}
 }

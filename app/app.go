@@ -77,7 +77,9 @@ type Settings struct {
 	// OperatorAddress gets the mails to the operator; empty: none are sent.
 	OperatorAddress string
 
-	LinkURL   string         // of links in mails, without a slash at the end
+	// LinkURL is the base of links in mails, the issuer of assertions and the origin of passkeys.
+	// It has no slash at the end.
+	LinkURL   string
 	MailBrand doorward.Brand // of the installation
 	Name      string         // of the installation, in authenticator apps
 	Transport smtp.Transport // of mails
@@ -286,19 +288,18 @@ func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
 // HashProcesses returns what the processes for password hashes use.
 func (a *App) HashProcesses() argon.Processes { return a.pool.Processes() }
 
-// sweepEvery bounds how long the data of a closed tenant outlives its hold.
-// Otherwise the sweep only bounds the size of tables.
+// sweepEvery is the time between two sweeps, and so the longest time that the data of a
+// closed tenant outlives its hold.
 const sweepEvery = time.Minute
 
-// Run does the background work (following changes, writing uses of sessions,
-// delivering mail, deleting expired rows) until ctx ends. The lease ends last:
-// until the last use is written, other nodes must ask this one before they end a
-// session as idle.
+// Run does the background work until ctx ends: it renews the lease, writes last uses,
+// refusals and decisions, delivers mail and webhooks, and sweeps. The lease ends last: until
+// the last use is written, other nodes must ask this one before they end a session as idle.
 func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leased, work sync.WaitGroup
 	leased.Go(func() { a.Lease.Run(leaseCtx) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.sweepUntil} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.runSweeps} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
@@ -306,8 +307,9 @@ func (a *App) Run(ctx context.Context) {
 	leased.Wait()
 }
 
-// sweepUntil sweeps at once, so that a node that restarts often sweeps too.
-func (a *App) sweepUntil(ctx context.Context) {
+// runSweeps sweeps every sweepEvery until ctx ends. The first sweep is at once, so that a node
+// that restarts often sweeps too.
+func (a *App) runSweeps(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
@@ -323,8 +325,9 @@ func (a *App) sweepUntil(ctx context.Context) {
 	}
 }
 
-// Sweep deletes what has expired, including the data of tenants whose hold has
-// ended. It does nothing while the clock is wrong.
+// Sweep does the periodic work of every feature, such as deleting what has expired, destroying
+// tenants whose hold has ended, and making the next signing key. A failure doesn't stop the
+// others; the error joins all. Sweep does nothing while the clock is wrong.
 func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil

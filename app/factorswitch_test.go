@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// prover is a member of two tenants with a second factor who has begun to sign in to the
-// other one, to set up another factor, and has a browser that stands in for the factor.
+// prover is a member of two tenants with a second factor. They have begun to sign in to the
+// second tenant and to set up another factor, and a browser of theirs stands in for the factor.
 type prover struct {
 	holder
 	id        string // of the factor
@@ -34,18 +34,21 @@ func newProver(f *apptest.Fixture) prover {
 	return p
 }
 
-// remaining says whether the challenge, the enrolment and the browser remain, by node i.
+// remaining asks node i whether the challenge, the enrolment and the browser remain, and
+// returns the three answers, such as "true false true".
 func (p prover) remaining(f *apptest.Fixture, i int) string {
 	f.Helper()
 	_, err := f.Node(i).Login.WithSecond(f.Context(), apptest.Anonymous(1), p.challenge.Token.Reveal(), factor.Answer{Code: "000000"}, false)
 	return fmt.Sprint(apptest.Code(err) == doorward.CodeInvalidCode, f.Int(`SELECT count(*) FROM factors WHERE confirmed_at IS NULL`) == 1, f.Int(`SELECT count(*) FROM devices WHERE second_at <> 0`) == 1)
 }
 
-// TestKillSwitchOfSecondFactors: what ends a membership, or resets or changes factors or the
-// password, ends challenges and browsers that stand in for a factor, on all nodes. Enrolments
-// end too, unless the person did it in a session and stays a member.
+// TestKillSwitchOfSecondFactors: the end of a membership or of all other sessions, a change or
+// reset of the factors, and a new password end challenges and browsers that stand in for a
+// factor, on all nodes. Enrolments end too, unless the person acts in a session and stays a
+// member. Forgetting browsers ends them only.
 func TestKillSwitchOfSecondFactors(t *testing.T) {
-	const endsNothing, endsAll, endsAllButEnrolment = "true true true", "false false false", "false true false"
+	const endsNothing, endsAll = "true true true", "false false false"
+	const endsAllButEnrolment, endsBrowser = "false true false", "true true false"
 	for name, c := range map[string]struct {
 		do   func(*apptest.Fixture, prover) error
 		want string
@@ -61,23 +64,23 @@ func TestKillSwitchOfSecondFactors(t *testing.T) {
 			_, err := f.Node(0).Users.Leave(f.Context(), p.ann.Caller, p.ann.User.TenantID)
 			return err
 		}, endsAll},
-		"reset": {func(f *apptest.Fixture, p prover) error {
+		"factors reset by an OWNER": {func(f *apptest.Fixture, p prover) error {
 			_, err := f.Node(0).Factors.Reset(f.Context(), p.owner.Caller, p.ann.User)
 			return err
 		}, endsAll},
-		"reset by the operator": {func(f *apptest.Fixture, p prover) error {
+		"factors reset by the operator": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, p.ann.User.Email))
 		}, endsAll},
 		"a factor removed": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.Remove(f.Context(), p.ann.Caller, p.id))
 		}, endsAllButEnrolment},
-		"forgotten": {func(f *apptest.Fixture, p prover) error {
+		"browsers forgotten": {func(f *apptest.Fixture, p prover) error {
 			return f.Node(0).Factors.Forget(f.Context(), p.ann.Caller, "")
-		}, "true true false"},
+		}, endsBrowser},
 		"new recovery codes": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.NewRecoveryCodes(f.Context(), p.ann.Caller))
 		}, endsAllButEnrolment},
-		"renamed": {func(f *apptest.Fixture, p prover) error {
+		"a factor renamed": {func(f *apptest.Fixture, p prover) error {
 			return apptest.ErrorOf(f.Node(0).Factors.Rename(f.Context(), p.ann.Caller, p.id, "Phone"))
 		}, endsAllButEnrolment},
 		"another password": {func(f *apptest.Fixture, p prover) error {

@@ -8,10 +8,10 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Join loads the master key, registers this process as a node, and corrects stored times
-// that lie in the future. Call it before Run. If the database is unavailable, the node
-// starts all the same and registers later. Errors: *lease.DiffersError,
-// *masterkey.FileError, *masterkey.NeededError.
+// Join loads the master key, registers this process as a node, corrects stored times that
+// lie in the future, and reads the pause of changes and the signing keys. Call it before Run.
+// If the database is unavailable, the node starts all the same and registers later. Errors:
+// *lease.DiffersError, *masterkey.FileError, *masterkey.NeededError.
 func (a *App) Join(ctx context.Context) error {
 	err := a.loadMasterKey(ctx)
 	if err == nil {

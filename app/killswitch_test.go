@@ -15,14 +15,14 @@ import (
 )
 
 // The kill switch: a table of every change of a person's status or membership, and
-// whether each session, invitation, link and browser ends or stays valid. One that
-// ends is refused on two nodes when the call returns.
+// whether each session, invitation, link and browser ends or stays valid. Once the call
+// has returned, what has ended is refused on both nodes.
 
 // holder is an ADMIN who has one of each: sessions, invitations, a reset, a browser.
 type holder struct {
 	owner, ann, other apptest.Person  // other is another member's session
 	elsewhere         *apptest.Person // the person's session in another tenant, if in one
-	sent, received    sentInvitation  // invitations by the person, by the OWNER
+	byAnn, byOwner    sentInvitation  // invitations of new people
 	reset             string
 	device            []byte
 }
@@ -43,7 +43,7 @@ func sendInvitation(f *apptest.Fixture, by apptest.Person, who string) sentInvit
 	return sentInvitation{inv.ID, token}
 }
 
-// newHolder makes a holder, who is in another tenant, too, if inTwo is set.
+// newHolder returns a holder, who with inTwo is also in another tenant.
 func newHolder(f *apptest.Fixture, inTwo bool) holder {
 	f.Helper()
 	var c holder
@@ -60,7 +60,7 @@ func newHolder(f *apptest.Fixture, inTwo bool) holder {
 		by.Principal = doorward.PrincipalOf(r.User, r.Session)
 		c.elsewhere = &apptest.Person{Caller: by, User: r.User, Token: r.Token}
 	}
-	c.sent, c.received = sendInvitation(f, c.ann, "sent"), sendInvitation(f, c.owner, "received")
+	c.byAnn, c.byOwner = sendInvitation(f, c.ann, "guest"), sendInvitation(f, c.owner, "guest")
 	c.reset, c.device = f.ResetToken(c.ann), []byte(c.ann.User.Email)
 	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
 		_, err := tx.InsertDevice(f.Context(), c.device, c.ann.User.ID, 20, time.Time{})
@@ -70,15 +70,15 @@ func newHolder(f *apptest.Fixture, inTwo bool) holder {
 	return c
 }
 
-// outcomes returns the result of using each thing: "lives", or the code of the
-// refusal, in the columns of the table below.
+// outcomes returns the result of using each thing, in the columns of the table below:
+// "lives", with the new role of a session whose role has changed, or why it is refused.
 func outcomes(f *apptest.Fixture, c holder) string {
 	f.Helper()
 	var results []string
 	for i := range f.Nodes {
 		results = append(results, strings.Join([]string{
 			outcomeOfSession(f, i, &c.ann), outcomeOfSession(f, i, c.elsewhere), outcomeOfSession(f, i, &c.other),
-			outcomeOfInvitation(f, i, c.sent), outcomeOfInvitation(f, i, c.received), outcomeOfReset(f, i, c.reset), outcomeOfDevice(f, c),
+			outcomeOfInvitation(f, i, c.byAnn), outcomeOfInvitation(f, i, c.byOwner), outcomeOfReset(f, i, c.reset), outcomeOfDevice(f, c),
 		}, " "))
 		if results[i] != results[0] {
 			f.Errorf("node %d says %q, another %q", i, results[i], results[0])
@@ -98,9 +98,9 @@ func outcomeOfSession(f *apptest.Fixture, i int, p *apptest.Person) string {
 	return outcome(err)
 }
 
-// outcomeOfInvitation distinguishes a revoked invitation from one whose sender may
-// not invite at present. Its password is too short, so it checks the token without
-// using it up, as outcomeOfReset does.
+// outcomeOfInvitation distinguishes a revoked invitation from one whose sender may not invite
+// at present. It sends a password that is too short, so that the token is checked and stays
+// usable; so does outcomeOfReset.
 func outcomeOfInvitation(f *apptest.Fixture, i int, o sentInvitation) string {
 	f.Helper()
 	now, err := f.DB.Read().Invitation(f.Context(), o.id)
@@ -288,7 +288,7 @@ var killSwitch = []struct {
 	}, signedOut + " - lives lives lives reset_used " + unknownBrowser, signedOut + " " + signedOut + " lives lives lives reset_used " + unknownBrowser, nil},
 }
 
-// afterwards maps each outcome to that after an undo: what has ended stays ended.
+// afterwards maps each outcome to the one after the undo: what has ended stays ended.
 var afterwards = strings.NewReplacer("tenant_frozen", "lives", "tenant_closing", "lives", senderDemoted, "lives", "lives:VIEWER", "lives")
 
 func TestKillSwitch(t *testing.T) {

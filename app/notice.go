@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// noticeLog logs the notices of the lease. A kind that repeats is logged once in
-// noticeQuiet; its end is logged if its beginning was. A condition whose beginning was
-// left out is logged after noticeQuiet, if it persists.
+// noticeLog logs the notices of the lease. A kind that repeats about one node is logged at
+// most once in noticeQuiet; its end is logged if its beginning was. A condition whose beginning
+// was left out is logged after noticeQuiet, if it persists.
 type noticeLog struct {
 	log   *slog.Logger
 	limit lograte.Limiter

@@ -27,9 +27,9 @@ func TestNoticesThatComeAndGo(t *testing.T) {
 			l.write(lease.Notice{Kind: lease.DatabaseLost})
 			l.write(lease.Notice{Kind: lease.DatabaseBack, Lasted: time.Second})
 		}
-		wantLines(1, 1, "a flood")
+		wantLines(1, 1, "after ten losses in a row")
 		time.Sleep(2 * noticeQuiet) // fake time of synctest
-		wantLines(1, 1, "nothing is left over")
+		wantLines(1, 1, "later, nothing more")
 
 		l.write(lease.Notice{Kind: lease.DatabaseLost})
 		l.write(lease.Notice{Kind: lease.DatabaseBack, Lasted: time.Second})

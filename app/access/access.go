@@ -122,8 +122,8 @@ func (tx *Tx) SetTenant(tenantID string) {
 	tx.MailShare = share(tx.event)
 }
 
-// share is the unit of fair mail dispatch: the tenant of the event, else its
-// caller.
+// share is the unit of fair mail dispatch: the tenant of the event, or that it is about; else
+// the caller, by id or by address.
 func share(e doorward.Event) string {
 	switch {
 	case e.Target.TenantID != "":
@@ -183,8 +183,8 @@ func (tx *Tx) alsoEvent(done doorward.Action, on doorward.Object, changes []door
 	return also
 }
 
-// RecordAlsoBy is RecordAlso for an action of somebody other than the caller, who
-// has proved their identity with a credential of their own.
+// RecordAlsoBy is RecordAlso for an action of by in place of the caller. by must have proved
+// their identity with a credential of their own.
 func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, done doorward.Action, on doorward.Object) error {
 	return tx.InsertEvent(ctx, event(by, done, on, doorward.Done))
 }
@@ -316,13 +316,13 @@ func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorwar
 	return w.RecordIfRefusal(ctx, by, action, on, w.decide(by, action, on).Err())
 }
 
-// decide decides on what the caller's request asks for. Viewing a page asks for nothing,
-// so it isn't recorded.
+// decide decides on an action of the caller, and records the decision if it is due, except
+// for the view of a page (ViewOnly), which is no attempt.
 func (w *Writer) decide(by doorward.Caller, action doorward.Action, on doorward.Object) Decision {
 	r := requestOf(&by, w.db.Now())
 	d := can(&by.Principal, action, &on, r)
 	if due := w.decisions.Due(&by.Principal, d); due.Any() && !by.ViewOnly {
-		if r == nil { // no present policy reads it, but one that a replay tries may
+		if r == nil { // no policy in force reads the request, but one that is tried by a replay may
 			r = by.RequestAt(w.db.Now())
 		}
 		w.decisions.record(due, &by.Principal, action, by.Decided, r, d)
@@ -384,8 +384,8 @@ func (w *Writer) InBatches(ctx context.Context, batch func(tx *store.Tx, limit i
 	return nil
 }
 
-// write commits. If that has ended something, it returns once no node's memory holds that, or
-// anything that ended before, as valid.
+// write commits. If that ends or changes something that nodes hold in memory (ended), it
+// returns once no node answers from an older state of anything.
 func (w *Writer) write(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) (revocation doorward.Revocation, ended bool, err error) {
 	changes, err := w.commit(ctx, action, fn)
 	if err != nil || len(changes) == 0 {
@@ -408,7 +408,7 @@ func (w *Writer) commit(ctx context.Context, action doorward.Action, fn func(*st
 // systems are OpenTelemetry's names of databases.
 var systems = map[string]string{"sqlite": "sqlite", "postgres": "postgresql"}
 
-// waitForNodes waits for the other nodes.
+// waitForNodes calls wait in a trace span, and returns its result as a Revocation.
 func (w *Writer) waitForNodes(ctx context.Context, wait func(context.Context) (lease.Settled, error)) (doorward.Revocation, error) {
 	ctx, span := trace.Start(ctx, "revocation.wait")
 	defer span.End()

@@ -101,15 +101,15 @@ func (h *fixture) mark(tx *Tx, hash byte) error {
 // marked reports whether the row of mark with the hash was committed.
 func (h *fixture) marked(hash byte) bool {
 	h.Helper()
-	var there bool
+	var exists bool
 	err := h.Upkeep(h.Context(), func(tx *store.Tx) error {
-		there = tx.InsertLinkToken(h.Context(), []byte{hash}, "x") != nil
+		exists = tx.InsertLinkToken(h.Context(), []byte{hash}, "x") != nil
 		return errRollback
 	})
-	if !errors.Is(err, errRollback) && !there {
+	if !errors.Is(err, errRollback) && !exists {
 		h.Fatal(err)
 	}
-	return there
+	return exists
 }
 
 var errRollback = errors.New("roll back")
@@ -254,8 +254,8 @@ func TestTheCallerInTheTransaction(t *testing.T) {
 	}
 }
 
-// A notice names the event of its action. An action that fails leaves neither; one
-// that changes nothing leaves a notice without an event.
+// A notice names the event of its action. An action that fails leaves neither. One that
+// changes nothing queues a notice without an event, which is never sent.
 func TestNotify(t *testing.T) {
 	h := newFixture(t)
 	notify := func(end func(*Tx) error) error {
@@ -287,7 +287,7 @@ func TestNotify(t *testing.T) {
 		t.Fatalf("the notices are %q, want one", about)
 	}
 	if all, err := h.db.Read().DueMails(t.Context(), store.Mail{}, h.db.Now(), 100); err != nil || all[0].Share != tenantID {
-		t.Errorf("%v, the notice is in the share %q, want that of the tenant", err, all[0].Share)
+		t.Errorf("the notice is in the share %q, %v; want that of the tenant", all[0].Share, err)
 	}
 	event, err := h.db.Read().Event(t.Context(), about[0])
 	if want := []doorward.Change{{Field: FieldUserAgent, To: "a browser"}}; err != nil || event.Action != doorward.SettingsManage || !slices.Equal(event.Changes, want) {

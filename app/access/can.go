@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Can says whether the principal may perform the action on the object. It is the
-// only decision, for gateways, guards, writes and pages. It doesn't allocate.
+// Can says whether the principal may perform the action on the object. It and the variants
+// below make every decision, for gateways, guards, writes and pages. Can doesn't allocate.
 //
 // It trusts the principal as passed in. Do decides again inside the transaction,
 // with the principal read again; only that second decision permits a write.
@@ -246,8 +246,8 @@ func canOnInstallation(p *doorward.Principal, verb *doorward.Verb) Decision {
 	return yes(ReasonService)
 }
 
-// neededByService has the permission that a service needs for an action of the operator. A
-// service may do no other of these actions.
+// neededByService has the operator's actions that services may do, and the permission that
+// each needs.
 var neededByService = map[doorward.Action]doorward.Action{
 	doorward.TenantCreate: doorward.ServiceTenantCreate,
 	doorward.TenantFreeze: doorward.ServiceTenantStatus,

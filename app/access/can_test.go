@@ -9,29 +9,29 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// callers has one caller of every kind that has no tenant.
+// callers has callers without a tenant; two of them are of no known kind.
 var callers = map[string]doorward.Principal{
 	"anonymous": {Kind: doorward.Anonymous}, "zero": {}, "unknown": {Kind: "robot"},
 	"operator": {Kind: doorward.Operator}, "system": {Kind: doorward.System},
 }
 
-// An unknown action is an internal error for every caller; what a service asks for may well
-// be unknown.
+// An unknown action is an internal error for every caller. A service that asks about one gets
+// unknown_action.
 func TestUnknownActions(t *testing.T) {
 	for name, by := range callers {
 		for _, action := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
 			if err := Can(&by, action, doorward.Object{}).Err(); !doorward.HasCode(err, doorward.CodeInternal) {
-				t.Errorf("%q for %s: %v", action, name, err)
+				t.Errorf("%s gets %v for the action %q, want internal", name, err, action)
 			}
 			if err := CanCheck(&by, action).Err(); !doorward.HasCode(err, doorward.CodeUnknownAction) {
-				t.Errorf("%q asked for by a service, for %s: %v", action, name, err)
+				t.Errorf("a service that asks about %s and %q gets %v, want unknown_action", name, action, err)
 			}
 		}
 	}
 }
 
-// A caller of unknown kind, or in no tenant, may do nothing that needs a role or
-// an operator.
+// A caller of unknown kind, or with an unknown role and no tenant, may do nothing that needs a
+// role or an operator.
 func TestCallersWithoutTenant(t *testing.T) {
 	nowhere := doorward.PrincipalOf(doorward.User{Role: "LANDLORD", Status: doorward.UserActive}, doorward.Session{})
 	for _, verb := range doorward.Verbs() {
@@ -121,8 +121,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// While a tenant is closing, only its OWNER may act: read, close and restore it.
-// Other actions that need a role are refused.
+// In a closing tenant the OWNER may only read, close, restore and destroy the tenant: other
+// actions that need a role are refused.
 func TestClosingTenant(t *testing.T) {
 	owner := member(doorward.RoleOwner, doorward.UserActive, doorward.TenantClosing)
 	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantClose: true, doorward.TenantRestore: true}

@@ -51,7 +51,8 @@ func (d *Decisions) WouldRefuse() uint64 { return d.wouldRefuse.Load() }
 // Kept counts the decisions that were written, to be replayed.
 func (d *Decisions) Kept() uint64 { return d.keptTotal.Load() }
 
-// Dropped counts what was not recorded, because too much was waiting to be written.
+// Dropped counts what was not recorded: too much was waiting to be written, or the decision
+// was too large.
 func (d *Decisions) Dropped() uint64 { return d.dropped.Load() }
 
 // Due is what there is to record of a decision.
@@ -70,7 +71,8 @@ func (d *Decisions) Due(p *doorward.Principal, decision Decision) Due {
 	return due
 }
 
-// isPoliced reports whether policies could change, or have changed, the decision.
+// isPoliced reports whether a policy could refuse what the role allows, or has refused it. What
+// a policy of the operator permits is not counted.
 func isPoliced(d Decision) bool {
 	return d.Allowed && d.Reason == ReasonRole || d.policy != nil
 }
@@ -130,7 +132,7 @@ func (d *Decisions) observe(p *doorward.Principal, action, evaluated doorward.Ac
 func (d *Decisions) add(of store.ObservedPolicy, n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, there := d.observed[of]; !there && len(d.observed) >= maxObserved {
+	if _, known := d.observed[of]; !known && len(d.observed) >= maxObserved {
 		d.dropped.Add(uint64(n))
 		return
 	}

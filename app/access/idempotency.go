@@ -61,8 +61,8 @@ func inProgress() error {
 const unmarkWithin = 250 * time.Millisecond
 
 // AbandonCall lets the next attempt begin at once, after this one has failed. It does
-// nothing if its answer is kept: the transaction may be committed although the
-// caller got an error. If it can't, the mark expires.
+// nothing if the attempt's answer is kept: the transaction may be committed although the
+// caller got an error. If the write fails, the mark expires by itself.
 func (w *Writer) AbandonCall(ctx context.Context, call *doorward.IdempotentCall) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return // no time is left before the answer

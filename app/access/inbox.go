@@ -36,8 +36,8 @@ type Inbox struct {
 	mu       sync.Mutex
 	minute   time.Time
 	counted  map[inboxKey]*store.InboxRow // Hits counts what is not yet written
-	subjects map[string]int               // how many, by source
-	late     []store.InboxRow             // rows of earlier minutes, to be written
+	subjects map[string]int               // the number of keys in counted, by source
+	late     []store.InboxRow             // to be written; no longer in counted
 
 	rows    atomic.Int64 // in the database: the last count plus what was added since
 	dropped atomic.Uint64
@@ -114,13 +114,12 @@ func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
 	return err
 }
 
-// fileFirst writes the row and reports true, unless another node has already
-// recorded the same refusal: then this one is counted in memory as a repetition.
-// Counting it in the row would wait for the worker that has claimed the row, and
-// so for the event chain.
+// fileFirst writes the row and reports true. If another node has already recorded the same
+// refusal, it reports false, and the caller counts a repetition in memory: counting it in the
+// row would wait for the worker that has claimed the row, and so for the event chain.
 func (i *Inbox) fileFirst(ctx context.Context, tx *store.Tx, row store.InboxRow) (bool, error) {
 	if i.remembers(row) {
-		if there, err := tx.HasInbox(ctx, row); there || err != nil {
+		if filed, err := tx.HasInbox(ctx, row); filed || err != nil {
 			return false, err
 		}
 	}
@@ -271,7 +270,7 @@ func (i *Inbox) file(ctx context.Context, rows []store.InboxRow) error {
 	return err
 }
 
-// giveBack keeps rows that could not be written, up to inboxKeys.
+// giveBack keeps rows that could not be written, up to inboxKeys, and drops the others.
 func (i *Inbox) giveBack(rows []store.InboxRow) {
 	i.mu.Lock()
 	free := min(max(0, inboxKeys-len(i.late)), len(rows))
@@ -314,9 +313,9 @@ func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.
 	return w.fileRefusal(by, row, reason, w.inOwnTransaction(ctx, doorward.APIKeyRefuse))
 }
 
-// RefuseWith is Refuse in a transaction that write opens, which may make other writes, too: a
-// refused caller waits for one commit less. If write fails, nothing is recorded and its error
-// is returned.
+// RefuseWith is Refuse in a transaction that write opens. write may do other writes in it, so
+// that a refused caller waits for one commit less. If write fails, nothing is recorded and its
+// error is returned.
 func (w *Writer) RefuseWith(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
 	return w.fileRefusal(by, refusal(by, action, on, reason), reason, write)
 }

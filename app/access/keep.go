@@ -45,7 +45,8 @@ func (d *Decisions) KeepFor(life time.Duration) {
 	d.keeper.kept = make([]kept, 0, keptWaiting)
 }
 
-// wants reports whether the decision is one to keep: a refusal, or one of many permits.
+// wants reports whether to keep the decision: a refusal that a role or a policy could change,
+// or one of keptOneIn permits.
 func (k *keeper) wants(p *doorward.Principal, d Decision) bool {
 	if k.life == 0 || p.TenantID == "" || p.Permissions == nil || p.Kind != doorward.ByUser && p.Kind != doorward.ByKey {
 		return false

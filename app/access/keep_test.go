@@ -50,7 +50,7 @@ func TestKeptDecisionsAreBounded(t *testing.T) {
 	h, now := newKeepingFixture(t)
 	h.record(1000, no(ReasonRole))
 	if n := len(h.keptIDs()); n != keptPerSecond {
-		t.Errorf("of a second %d decisions are kept", n)
+		t.Errorf("%d decisions of one second are kept, want %d", n, keptPerSecond)
 	}
 	for range 5 {
 		*now = now.Add(time.Second)
@@ -86,7 +86,7 @@ func TestWhichDecisionsAreKept(t *testing.T) {
 	}
 }
 
-// A decision about a resource whose attributes are too large is not kept in memory, either.
+// A decision about a resource whose attributes are too large is dropped before it is in memory.
 func TestLargeDecisionsAreNotKept(t *testing.T) {
 	h, _ := newKeepingFixture(t)
 	for _, size := range []int{1, store.DecisionBytesMax} {
@@ -101,7 +101,7 @@ func TestLargeDecisionsAreNotKept(t *testing.T) {
 
 // Decisions that can't be written wait for the next flush; written ones are deleted when they
 // are older than KeepFor allows, or lie in the future because the clock was ahead.
-func TestKeptDecisionsWaitAndGo(t *testing.T) {
+func TestKeptDecisionsAreRetriedAndSwept(t *testing.T) {
 	h, _ := newKeepingFixture(t)
 	h.record(3, no(ReasonRole))
 	all := h.decisions.keeper.take()
@@ -113,7 +113,7 @@ func TestKeptDecisionsWaitAndGo(t *testing.T) {
 		t.Fatalf("%d are kept", len(kept))
 	}
 	if err := h.decisions.Sweep(h.Context()); err != nil || !slices.Equal(h.keptIDs(), kept) {
-		t.Errorf("within their time there are %d, %v", len(h.keptIDs()), err)
+		t.Errorf("within their time a sweep leaves %d of 3, %v", len(h.keptIDs()), err)
 	}
 	_, err := h.db.Write(h.Context(), func(tx *store.Tx) error {
 		for n, age := range []time.Duration{2 * time.Hour, -time.Hour} {
@@ -128,6 +128,6 @@ func TestKeptDecisionsWaitAndGo(t *testing.T) {
 		t.Fatal(err, len(h.keptIDs()))
 	}
 	if err := h.decisions.Sweep(h.Context()); err != nil || !slices.Equal(h.keptIDs(), kept) {
-		t.Errorf("after their time there are %d, %v", len(h.keptIDs()), err)
+		t.Errorf("a sweep leaves %d, want the 3 that are not too old or in the future; %v", len(h.keptIDs()), err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // pauses caches whether the operator has paused writes. The lease keeps it current: once the
-// command that pauses returns, no node begins another write that isn't exempt.
+// command that pauses returns, every node refuses writes, except those that are exempt.
 type pauses struct {
 	db    *store.DB
 	lease *lease.Lease

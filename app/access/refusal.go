@@ -18,9 +18,9 @@ const (
 	ReasonRank Reason = "rank"
 	// ReasonForeign: the object is in another tenant.
 	ReasonForeign Reason = "foreign"
-	// ReasonTenant: the tenant is frozen or closing.
+	// ReasonTenant: the status of the tenant allows it, or does not.
 	ReasonTenant Reason = "tenant"
-	// ReasonMembership: there is no active membership.
+	// ReasonMembership: the membership is active, or is not.
 	ReasonMembership Reason = "membership"
 	// ReasonCredential: the caller has no credential.
 	ReasonCredential Reason = "credential"

@@ -20,7 +20,7 @@ const undoFor = 7 * 24 * time.Hour
 // ChangeEmail mails the new address a code that confirms it, and the present one a code
 // that undoes it. Work and answer are the same for every address: only ConfirmEmail, called
 // by somebody who reads mail there, shows whether it is free. Errors: validation_failed,
-// too_many_attempts, unauthenticated, unavailable.
+// step_up_required, too_many_attempts, unauthenticated, unavailable.
 func (a *Accounts) ChangeEmail(ctx context.Context, by doorward.Caller, address string) error {
 	email, fault := newAddress(address)
 	if fault != nil {
@@ -335,7 +335,7 @@ func (a *Accounts) endEverything(ctx context.Context, tx *access.Tx, account doo
 }
 
 // ShowConfirm returns the address that the token confirms. It changes nothing. Errors:
-// validation_failed, email_change_not_found, email_change_over.
+// validation_failed, email_change_not_found, email_change_over, unavailable.
 func (a *Accounts) ShowConfirm(ctx context.Context, token string) (string, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByCode)
 	if err == nil {
@@ -345,7 +345,7 @@ func (a *Accounts) ShowConfirm(ctx context.Context, token string) (string, error
 }
 
 // ShowUndo returns the address that the token restores. It changes nothing. Errors:
-// validation_failed, email_change_not_found, email_change_over.
+// validation_failed, email_change_not_found, email_change_over, unavailable.
 func (a *Accounts) ShowUndo(ctx context.Context, token string) (string, error) {
 	change, err := a.changeOf(ctx, token, a.db.Read().EmailChangeByUndo)
 	if err == nil {

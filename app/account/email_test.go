@@ -132,7 +132,7 @@ func TestUndoBeatsAThief(t *testing.T) {
 			"the same undo": undo(f, 0, undoFirst), "an undo by the thief": undo(f, 0, undoSecond), "a confirmation": confirm(f, 0, third),
 		} {
 			if got := apptest.Code(err); got != doorward.CodeEmailChangeOver {
-				f.Errorf("%s: %q", what, got)
+				f.Errorf("%s answers %q after the undo", what, got)
 			}
 		}
 		if f.IsValid(ann.Token) {
@@ -146,7 +146,7 @@ func TestUndoBeatsAThief(t *testing.T) {
 
 // TestWhatVoidsAChange: a requested change ends when the password is changed or reset, when
 // all other sessions are ended, when a newer change is requested, and after 30 minutes. A
-// confirmed one ends the resets that were mailed to the old address.
+// confirmed one voids the resets mailed to the old address, and can't be undone after a week.
 func TestWhatVoidsAChange(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -167,7 +167,7 @@ func TestWhatVoidsAChange(t *testing.T) {
 			code, _ := requestChange(f, ann, f.NewEmail("new"))
 			do(ann)
 			if got := apptest.Code(confirm(f, 0, code)); got != doorward.CodeEmailChangeOver {
-				f.Errorf("%s: %q", what, got)
+				f.Errorf("after %s a confirmation answers %q", what, got)
 			}
 		}
 		ann := f.Join(owner, doorward.RoleUser)
@@ -195,10 +195,10 @@ func TestSessionThatHasEnded(t *testing.T) {
 		_, ann := f.Tenant()
 		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOwn(f.Context(), ann.Caller, ann.SessionID)))
 		if got := apptest.Code(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, f.NewEmail("new"))); got != doorward.CodeUnauthenticated {
-			f.Errorf("got %q", got)
+			f.Errorf("the change answers %q, want unauthenticated", got)
 		}
 		if n := f.CountRows("email_changes"); n != 0 {
-			f.Errorf("%d changes", n)
+			f.Errorf("%d changes are stored, want none", n)
 		}
 	})
 }

@@ -201,7 +201,7 @@ func (a *Accounts) Export(ctx context.Context, by doorward.Caller, begin func(),
 		}
 		out := &eventList{w: w}
 		for _, query := range []func(context.Context, string, doorward.Position, int) ([]doorward.Event, error){read.EventsBy, read.EventsAbout} {
-			if err := out.all(ctx, by.ID, query); err != nil {
+			if err := out.writeAll(ctx, by.ID, query); err != nil {
 				return err
 			}
 		}
@@ -216,7 +216,8 @@ type eventList struct {
 	separator string // before the next item
 }
 
-func (l *eventList) all(ctx context.Context, userID string, query func(context.Context, string, doorward.Position, int) ([]doorward.Event, error)) error {
+// writeAll writes all events that the query returns for the user.
+func (l *eventList) writeAll(ctx context.Context, userID string, query func(context.Context, string, doorward.Position, int) ([]doorward.Event, error)) error {
 	for after := (doorward.Position{}); ; {
 		events, err := query(ctx, userID, after, eventBatch)
 		if err != nil {

@@ -18,7 +18,7 @@ func TestExportAfterErasure(t *testing.T) {
 		var out bytes.Buffer
 		err := f.Node(0).Accounts.Export(f.Context(), ann.Caller, func() { f.Error("the answer has begun") }, &out)
 		if apptest.Code(err) != doorward.CodeUnauthenticated || out.Len() > 0 {
-			f.Errorf("got %v and %q", err, out.String())
+			f.Errorf("the export ends with %v after writing %q", err, out.String())
 		}
 	})
 }

@@ -27,7 +27,7 @@ func TestUndoNotifiesAgain(t *testing.T) {
 			caller.UserAgent = "browser " + string(rune('a'+i))
 			f.NoError(apptest.ErrorOf(f.Node(0).Login.WithPassword(f.Context(), caller, email, apptest.FirstPassword, "")))
 		}
-		ann = f.SignIn(email, apptest.FirstPassword) // the others have ended the first session
+		ann = f.SignIn(email, apptest.FirstPassword) // the twelve logins have ended the first session
 		before := notices()
 		f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, f.NewEmail("new")))
 		f.NoError(apptest.ErrorOf(f.Node(0).Accounts.UndoEmail(f.Context(), apptest.Anonymous(1), f.MailToken(email))))

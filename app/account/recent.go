@@ -30,7 +30,8 @@ const (
 	Undone    = "undone"    // a change of the address that was not confirmed
 )
 
-// RecentActions are sign-ins, and the actions that change how somebody signs in.
+// RecentActions are sign-ins, refused second factors, suspected copies of passkeys, and the
+// actions that change how somebody signs in.
 var RecentActions = []doorward.Action{
 	doorward.SessionOpen, doorward.SessionStepUp, doorward.PasswordChange, doorward.PasswordReset, doorward.AccountEmail,
 	doorward.MFAEnrol, doorward.MFARemove, doorward.MFARefuse, doorward.MFARecover, doorward.MFAReset, doorward.MFAClone,

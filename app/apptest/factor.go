@@ -30,7 +30,7 @@ type Authenticator struct {
 	ID       string // of the factor
 	Seed     []byte
 	Recovery []string
-	last     int64
+	last     int64 // the time step of the last code; see Code
 }
 
 // Code returns the code of the present time step or, after a call in this step, that of the

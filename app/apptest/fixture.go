@@ -74,7 +74,7 @@ type Fixture struct {
 	keys string // the folder of the master key
 	stop []func()
 	mail *mailbox
-	made int // addresses
+	made int // how many addresses NewEmail has made
 	observer
 }
 

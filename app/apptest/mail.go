@@ -70,7 +70,7 @@ func (f *Fixture) Subjects(email string) (subjects []string) {
 	return subjects
 }
 
-// RecordPending records all pending refusals and requests, on every node.
+// RecordPending records all pending refusals and requested resets, on every node.
 func (f *Fixture) RecordPending() {
 	f.Helper()
 	for _, node := range f.Nodes {

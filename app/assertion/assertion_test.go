@@ -250,7 +250,7 @@ func TestKeysAreRotated(t *testing.T) {
 			c.Move(5 * time.Minute)
 			last = signs
 			if now := kid(t, nodes[1].token(t, ann, 0)); now != soon[1] {
-				t.Errorf("then %s signs, of %q", now, soon)
+				t.Errorf("after the end %s signs, want the second of %q", now, soon)
 			}
 		}
 		c.Move(400 * 24 * time.Hour) // nothing has run
@@ -258,7 +258,7 @@ func TestKeysAreRotated(t *testing.T) {
 		all := nodes[0].published(t)
 		signs := kid(t, nodes[0].token(t, ann, 0))
 		if len(all) != 3 || all[0] != signs {
-			t.Fatalf("after a long pause %s signs, of %q", signs, all)
+			t.Fatalf("after a long pause %s signs, want the first of three: %q", signs, all)
 		}
 		c.Move(assertion.KeySetLife)
 		if now := kid(t, nodes[0].token(t, ann, 0)); now != all[1] {
@@ -276,7 +276,7 @@ func TestRotate(t *testing.T) {
 		first := n.token(t, ann, 0)
 		r, err := n.Rotate(t.Context(), by, false)
 		if err != nil || r.KeyID != before[1] || !r.StartsAt.Equal(c.Now().Add(assertion.KeySetLife)) {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("the rotation is %+v, %v", r, err)
 		}
 		c.Move(assertion.KeySetLife - time.Second)
 		if got := kid(t, n.token(t, ann, 0)); got != before[0] {
@@ -289,7 +289,7 @@ func TestRotate(t *testing.T) {
 		third := n.published(t)[2]
 		old := n.token(t, ann, 0)
 		if r, err = n.Rotate(t.Context(), by, true); err != nil || r.KeyID != third || !r.StartsAt.Equal(c.Now()) {
-			t.Fatalf("at once: %+v, %v", r, err)
+			t.Fatalf("the rotation at once is %+v, %v", r, err)
 		}
 		if now := n.token(t, ann, 0); kid(t, now) != third || now == old || old == first {
 			t.Error("a token of the previous key is returned")

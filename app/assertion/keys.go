@@ -193,8 +193,8 @@ func planOf(rows []store.SigningKey, now time.Time) (p plan) {
 
 func (p plan) isEmpty() bool { return len(p.add)+len(p.remove) == 0 }
 
-// Sweep makes the next key KeySetLife before the last one begins to sign, and removes keys that
-// no longer have to be published. Errors: those of For.
+// Sweep makes the first two keys, later each next key KeySetLife before the last one begins to
+// sign, and removes keys that no longer have to be published. Errors: those of For.
 func (a *Assertions) Sweep(ctx context.Context) error {
 	if !a.Enabled() {
 		return nil
@@ -244,7 +244,7 @@ func (a *Assertions) add(ctx context.Context, tx *store.Tx, starts time.Time) er
 	return tx.InsertSigningKey(ctx, store.SigningKey{ID: id, Public: key.MarshalPublic(), Sealed: sealed, StartsAt: starts, CreatedAt: tx.Now})
 }
 
-// Rotated says when another key begins to sign.
+// Rotated says which key signs next, and from when.
 type Rotated struct {
 	KeyID    string
 	StartsAt time.Time

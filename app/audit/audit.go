@@ -36,8 +36,8 @@ func New(db *store.DB, recordPending func(context.Context)) *Trail {
 	return &Trail{db: db, recordPending: recordPending}
 }
 
-// Maintain sets what FeedAll and Sweep need, and returns the feature: a writer, and how long
-// events are kept; 0: for ever.
+// Maintain sets what FeedAll, Export of all trails and Sweep need, and returns the feature: a
+// writer, and how long events are kept; 0: for ever.
 func (t *Trail) Maintain(writer *access.Writer, keep time.Duration) *Trail {
 	t.writer, t.keep = writer, keep
 	return t

@@ -218,8 +218,8 @@ func swap(a, b int) string {
 	return fmt.Sprintf(`UPDATE events SET target_id = CASE seq WHEN %d THEN 'usr_%04d' ELSE 'usr_%04d' END WHERE tenant_id = 'tnt_a' AND seq IN (%d, %d)`, a, b, a, a, b)
 }
 
-// A chain that was recomputed or cleanly cut off differs only from a mark that was
-// kept elsewhere.
+// Only a mark that was kept elsewhere reveals that a chain was recomputed, or cut off with its
+// row changed to match.
 func TestMarks(t *testing.T) {
 	onBoth(t, func(r *fixture) {
 		r.writeEvents("tnt_a", 1, 6)
@@ -228,7 +228,7 @@ func TestMarks(t *testing.T) {
 		wantHolds := func(want bool, m audit.Mark) {
 			r.Helper()
 			if got, err := r.Holds(r.Context(), m); err != nil || got != want {
-				r.Errorf("the mark %v is valid: %v, %v; want %v", m, got, err, want)
+				r.Errorf("the chain holds the mark %v: %v, %v; want %v", m, got, err, want)
 			}
 		}
 		wantHolds(true, kept)
@@ -412,7 +412,7 @@ func TestFilters(t *testing.T) {
 	})
 }
 
-// Events from before the chains have a number and no hash. Verify finds one that
+// Events written before chains existed have a number and no hash. Verify finds one that
 // is removed or added. The chain begins after them.
 func TestOlderEvents(t *testing.T) {
 	onBoth(t, func(r *fixture) {

@@ -30,9 +30,9 @@ type Place string
 
 var errPlace = errors.New("the place to begin after is not one that \"doorward audit export\" has written for these events")
 
-// Export returns events of a scope after a place, the oldest first, and the next place. At the
-// end there are no events. Errors: events_gone; unavailable; errPlace if after is
-// not a place of this scope.
+// Export returns events of a scope after a place, by number within each trail, and the next
+// place. At the end there are no events. Errors: events_gone; unavailable; errPlace if after
+// is not a place of this scope.
 func (t *Trail) Export(ctx context.Context, of Scope, after Place) ([]doorward.Event, Place, error) {
 	if !of.All {
 		return t.exportTrail(ctx, of.TenantID, after)

@@ -210,7 +210,7 @@ func TestFeedOfServices(t *testing.T) {
 			f := follower{Trail: trail, by: c.by, limit: 1}
 			all, err := f.read(ctx)
 			r.ok(err)
-			for i := 0; i < 5; i++ { // pages that have passed only what the service doesn't cover
+			for i := 0; i < 5; i++ { // further pages contain only what the service doesn't cover
 				more, err := f.read(ctx)
 				r.ok(err)
 				all = append(all, more...)
@@ -222,7 +222,7 @@ func TestFeedOfServices(t *testing.T) {
 	})
 }
 
-// Events older than they are kept are deleted from the beginning of each trail. The rest still
+// Events that were kept long enough are deleted from the beginning of each trail. The rest still
 // verifies, from the anchor on, and a follower who has missed events gets events_gone.
 func TestOldEventsAreDeleted(t *testing.T) {
 	onBoth(t, func(r *fixture) {
@@ -240,7 +240,7 @@ func TestOldEventsAreDeleted(t *testing.T) {
 		r.age("tnt_a", 1200, 2*keep)
 		r.age("tnt_b", 3, 2*keep)
 		first, newest := r.links("tnt_a", 1)[0], r.mark("tnt_a")
-		r.ok(r.newTrail(0).Sweep(ctx)) // for ever
+		r.ok(r.newTrail(0).Sweep(ctx)) // deletes nothing
 		r.ok(r.newTrail(keep).Sweep(ctx))
 		if left := r.links("tnt_a", 2); left[0].Seq != 1201 {
 			r.Errorf("the trail begins at %d, want 1201", left[0].Seq)
@@ -291,8 +291,7 @@ func (r *fixture) checkFollowersAfterTrim(idle, slow *follower) {
 	}
 }
 
-// age makes the first events of a trail, all that have a number up to seq, older than
-// they are. Their hashes are made again.
+// age makes the events of a trail up to the number seq older, and recomputes all hashes.
 func (r *fixture) age(tenantID string, seq int64, by time.Duration) {
 	r.Helper()
 	chain, err := r.db.Read().Chain(r.Context(), tenantID)

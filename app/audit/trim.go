@@ -20,8 +20,8 @@ const (
 	trimFor = 30 * time.Second
 )
 
-// Sweep deletes events that are older than they are kept, from the beginning of each
-// trail.
+// Sweep deletes events that were kept long enough, from the beginning of each trail; also
+// those from the future, written while the clock was ahead.
 func (t *Trail) Sweep(ctx context.Context) error {
 	if t.keep == 0 {
 		return nil

@@ -25,7 +25,7 @@ const (
 	Edited    FaultKind = "edited"    // the event was changed, or not written by Doorward
 	Reordered FaultKind = "reordered" // the event is unchanged but had another place
 	Deleted   FaultKind = "deleted"   // events are missing from this place on
-	Inserted  FaultKind = "inserted"  // the event has another event's number, or is beyond the end
+	Inserted  FaultKind = "inserted"  // the event has another event's number, or is before the start or beyond the end
 	CutOff    FaultKind = "cut off"   // the last events are missing, or the end of the chain was edited
 	Rewritten FaultKind = "rewritten" // the chain doesn't contain a mark that was taken of it
 )
@@ -37,8 +37,8 @@ type Fault struct {
 	EventID string // empty where there is no event
 }
 
-// Chains returns the tenants that have a trail, the installation's own empty id
-// first.
+// Chains returns the ids of the tenants that have a trail, and first the empty id, which is
+// the installation's.
 func (t *Trail) Chains(ctx context.Context) ([]string, error) { return t.db.Read().ChainIDs(ctx) }
 
 // VerifyAll counts the faults of all chains. Errors: unavailable.
@@ -104,9 +104,10 @@ func (t *Trail) verifyWithoutRow(ctx context.Context, tenantID string) (Mark, []
 	return Mark{}, []Fault{{CutOff, links[0].Seq, links[0].ID}}, nil
 }
 
-// Holds reports whether the chain still contains the mark. If Verify finds no
-// fault, everything up to the mark is then unchanged. It holds for a tenant whose
-// destruction is recorded, and for events that were deleted for their age.
+// Holds reports whether the chain still contains the mark. If Verify finds no fault,
+// everything up to the mark is then unchanged. It is also true for events deleted for their
+// age, and for a tenant whose destruction is recorded, or whose record may have been deleted
+// for its age.
 func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
 	read := t.db.Read()
 	chain, err := read.Chain(ctx, m.TenantID)

@@ -59,9 +59,9 @@ func New(writer *access.Writer, db *store.DB, pool *argon.Pool, limits Limits) *
 // SetLimits puts other limits into force, for attempts that begin from now on.
 func (v *Verifier) SetLimits(limits Limits) { v.limits.Store(&limits) }
 
-// Proof is a correct password whose attempt is in flight. Call End, Refuse or Release of
-// each. The zero Proof stands for a proof of another kind and settles
-// nothing.
+// Proof is a correct password, or another proof after Begin, whose attempt is in flight. Call
+// End, Refuse, RefuseUnknown or Release of each. A Proof without a verifier stands for a proof
+// that has no attempt, such as a session, and settles nothing.
 type Proof struct {
 	Account  doorward.Account
 	verifier *Verifier
@@ -110,10 +110,10 @@ func (v *Verifier) BeginUsernameless(ctx context.Context, by doorward.Caller) (P
 	return Proof{verifier: v, by: by, attempt: attempt}, err
 }
 
-// begin reserves the attempt, and records that it was refused.
+// begin reserves the attempt, and records a refusal, except one only for attempts in flight.
 func (v *Verifier) begin(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
 	attempt, err := v.reserve(ctx, func(tx *store.Tx, a *attempt) error { return v.admit(ctx, tx, a, by, email) })
-	if err != nil && !attempt.busy { // refused only for attempts in flight: nothing to record
+	if err != nil && !attempt.busy {
 		err = v.refuseBeyondLimits(ctx, by, email, attempt, err)
 	}
 	return attempt, err
@@ -133,9 +133,8 @@ func (v *Verifier) compare(ctx context.Context, email, password string) (p Proof
 	return p, result.OK, err
 }
 
-// Settle makes the attempt a success, in the transaction of what it permits and
-// under LockAccount. An outdated hash is replaced, unless the password has changed
-// since, which LockAccount reports.
+// Settle makes the attempt a success, in the transaction of what it permits and under the
+// lock on the account. An outdated hash is replaced, unless the password has changed since.
 func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
 	if err := p.rehash(ctx, tx); err != nil {
 		return err

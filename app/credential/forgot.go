@@ -80,14 +80,14 @@ func (v *Verifier) checkCounters(ctx context.Context, counters []forgotCounter) 
 	return nil
 }
 
-// CountForgot counts a request for a reset and returns its number in the hour, for
-// the address. Errors are those of CheckForgotLimits; the transaction must then be
+// CountForgot counts a request for a reset, and returns how many the address has had in this
+// hour. Errors are those of CheckForgotLimits; the transaction must then be
 // rolled back.
 func (v *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
 	return count(ctx, tx, v.forgotCounters(by, email))
 }
 
-// count counts in each counter and returns the number of the last one.
+// count adds one to each counter, and returns the value of the last.
 func count(ctx context.Context, tx *store.Tx, counters []forgotCounter) (nth int, err error) {
 	for _, c := range counters {
 		t, err := tx.HitThrottle(ctx, c.bucket, forgotWindow)

@@ -16,10 +16,10 @@ import (
 // MaxPasswordLength is the longest password in code points.
 const MaxPasswordLength = 128
 
-// Rules decide which passwords may be set: a length, no composition rules; no common
-// password, sequence, repetition or invisible password, and none with the user's address or
-// name (NIST SP 800-63B-4, section 3.1.1.2). They are a value, so that a request uses the
-// same rules until its end, also when other rules come into force.
+// Rules decide which passwords may be set. They demand a length, and refuse common and
+// invisible passwords, sequences, repetitions, and what contains the user's address or name.
+// There are no composition rules (NIST SP 800-63B-4, section 3.1.1.2). Rules are a value, so
+// that a request uses the same ones until its end, also when others come into force.
 type Rules struct {
 	MinLength int // in code points
 	Common    *commonpw.List

@@ -37,7 +37,7 @@ const (
 	finishWithin = 5 * time.Second
 )
 
-// forever is the end of a delay that only a password reset ends.
+// forever is the end of a delay that time doesn't end; see closedAfter and CountCode.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // attempt names the buckets that an attempt counts in. One from a known device
@@ -247,7 +247,7 @@ func (v *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, b
 	return nil
 }
 
-// delay is 1 s after the last free failure and doubles with each further one.
+// delay is 1 s after the last free failure, and doubles with each further one up to 15 min.
 func delay(further int) time.Duration {
 	if further > 10 {
 		return longestDelay
@@ -340,7 +340,7 @@ func (v *Verifier) finishLate(ctx context.Context, a attempt, outcome func(conte
 	ctx, stop := context.WithTimeout(ctx, finishWithin)
 	defer stop()
 	_ = v.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		if was, err := tx.DeleteAttempt(ctx, a.id); err != nil || !was {
+		if isOpen, err := tx.DeleteAttempt(ctx, a.id); err != nil || !isOpen {
 			return err
 		}
 		return outcome(ctx, tx)

@@ -37,7 +37,7 @@ type Match struct {
 	use     useFunc
 }
 
-// useFunc gets the tenant whose trail records the use.
+// useFunc makes an answer invalid for later use. The trail of the tenant records the use.
 type useFunc func(ctx context.Context, tx *access.Tx, tenantID string) error
 
 // Use makes the answer invalid for later use. The trail of the tenant records that a

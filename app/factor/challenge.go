@@ -19,8 +19,8 @@ type Purpose string
 
 // The purposes of challenges.
 const (
-	ForLogin        Purpose = "login" // the second step of a login, or of switching to a tenant
-	ForStepUp       Purpose = "step-up"
+	ForLogin        Purpose = "login"   // the second step of a login, or of switching to a tenant
+	ForStepUp       Purpose = "step-up" // a new proof for a session
 	ForEnrolment    Purpose = "enrol"   // setting up the first factor, which completes a login
 	ForPasskey      Purpose = "passkey" // setting up a passkey in a session
 	ForUsernameless Purpose = "anybody" // a login with a passkey alone

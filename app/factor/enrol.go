@@ -31,7 +31,7 @@ type Confirmed struct {
 }
 
 // Enrol begins setting up a TOTP for the caller; the name may be empty. Errors:
-// validation_failed, master_key_missing, too_many_factors.
+// step_up_required, validation_failed, master_key_missing, too_many_factors.
 func (f *Factors) Enrol(ctx context.Context, by doorward.Caller, name string) (Enrolment, error) {
 	return f.enrol(ctx, by, doorward.MFAEnrol, doorward.Account{ID: by.ID, Email: by.Email}, by.TenantID, name)
 }
@@ -119,7 +119,8 @@ func (f *Factors) pendingOf(ctx context.Context, account doorward.Account, id st
 }
 
 // Confirm ends the enrolment of the caller's TOTP by its first code, and raises the
-// session to assurance level 2. Errors: not_found, validation_failed with /code wrong.
+// session to assurance level 2. Errors: not_found, validation_failed with /code wrong,
+// step_up_required.
 func (f *Factors) Confirm(ctx context.Context, by doorward.Caller, id, code string) (Confirmed, error) {
 	step, err := f.checkFirst(ctx, by.ID, id, code)
 	if doorward.HasCode(err, doorward.CodeInvalidCode) {
@@ -199,7 +200,7 @@ func (f *Factors) pendingSeed(ctx context.Context, userID, id string) ([]byte, e
 	return f.seed(ctx, all[i])
 }
 
-// confirm makes the factor one that can be used, and makes recovery codes with the first.
+// confirm confirms the factor, and makes recovery codes if it is the account's first.
 // The caller has locked the account. Errors: not_found.
 func (f *Factors) confirm(ctx context.Context, tx *access.Tx, userID, id string, step int64) (Confirmed, error) {
 	if err := notFoundUnless(tx.ConfirmFactor(ctx, userID, id, step)); err != nil {

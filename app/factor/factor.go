@@ -97,7 +97,7 @@ func (f *Factors) OfCaller(ctx context.Context, by doorward.Caller) (Own, error)
 
 // Rename names a factor of the caller's. Like every change it ends browsers that stand in
 // for a factor: a thief could exchange names, so that the owner removes the wrong factor.
-// Errors: validation_failed, not_found.
+// Errors: step_up_required, validation_failed, not_found.
 func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name string) (doorward.Factor, error) {
 	faults := doorward.CheckName("/name", name)
 	if name == "" {
@@ -130,8 +130,8 @@ func (f *Factors) Rename(ctx context.Context, by doorward.Caller, id, name strin
 }
 
 // Remove removes a factor of the caller's, and with the last one the recovery codes.
-// Errors: not_found; mfa_required_here for the last one that can be used while a tenant
-// demands one.
+// Errors: step_up_required; not_found; mfa_required_here for the last one that can be used
+// while a tenant demands one.
 func (f *Factors) Remove(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	return f.writer.Do(ctx, by, doorward.MFARemove, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {
 		was, err := lockFactor(ctx, tx, by.ID, id)

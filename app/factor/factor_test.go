@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestFirstFactor: a TOTP counts once it is confirmed. The first one makes recovery codes
-// and raises the session, on all nodes at once.
+// TestFirstFactor: a TOTP counts once it is confirmed. The first one makes recovery codes and
+// raises the assurance level of the session, on all nodes at once.
 func TestFirstFactor(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -52,7 +52,7 @@ func TestFirstFactor(t *testing.T) {
 		f.Enrol(ann)
 		own, err := f.Node(0).Factors.OfCaller(f.Context(), ann.Caller)
 		if err != nil || len(own.Factors) != 2 || own.RecoveryCodes != doorward.RecoveryCodes {
-			f.Errorf("%+v, %v", own, err)
+			f.Errorf("the factors are %+v, %v", own, err)
 		}
 		if got := f.Subjects(ann.User.Email)[before:]; len(got) != 2 {
 			f.Errorf("mails: %q", got)
@@ -95,8 +95,8 @@ func tryAnswer(f *apptest.Fixture, p apptest.Person, a factor.Answer) doorward.C
 	return apptest.Code(apptest.ErrorOf(f.Node(1).Login.WithSecond(f.Context(), apptest.Anonymous(1), begun.Token.Reveal(), a, false)))
 }
 
-// TestLastFactor: the last factor stays while a tenant of the person demands one, whichever
-// the session is in. With it go the recovery codes.
+// TestLastFactor: the last factor can't be removed while a tenant of the person demands one,
+// whichever tenant the session is in. The recovery codes are removed with it.
 func TestLastFactor(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -179,12 +179,13 @@ func TestMaxFactors(t *testing.T) {
 			f.NoError(err)
 		}
 		if _, err := f.Node(0).Factors.Enrol(f.Context(), ann.Caller, ""); apptest.Code(err) != doorward.CodeTooManyFactors {
-			f.Errorf("%v", err)
+			f.Errorf("one more than the limit: %v, want too_many_factors", err)
 		}
 	})
 }
 
-// TestOldEnrolments: an enrolment is over after an hour, and swept.
+// TestOldEnrolments: an enrolment ends after an hour. The sweep deletes it and counts the
+// factors.
 func TestOldEnrolments(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
@@ -198,7 +199,7 @@ func TestOldEnrolments(t *testing.T) {
 		}
 		f.NoError(f.Node(0).Sweep(f.Context()))
 		if n := f.CountRows("factors"); n != 0 {
-			f.Errorf("%d are left", n)
+			f.Errorf("%d enrolments are left", n)
 		}
 		f.Enrol(f.SignIn(ann.User.Email, apptest.FirstPassword))
 		f.NoError(f.Node(0).Sweep(f.Context()))
@@ -218,7 +219,7 @@ func TestReset(t *testing.T) {
 		for _, p := range []apptest.Person{ann, bob} {
 			ended, err := f.Node(1).Factors.Reset(f.Context(), owner.Caller, p.User)
 			if err != nil || ended.Sessions != 1 || f.IsValid(p.Token) {
-				f.Fatalf("%+v, %v", ended, err)
+				f.Fatalf("the reset has ended %+v, %v; the session is valid: %v", ended, err, f.IsValid(p.Token))
 			}
 		}
 		for who, by := range map[string]apptest.Person{"oneself": owner, "above": f.Join(owner, doorward.RoleAdmin)} {
@@ -256,7 +257,7 @@ func TestOperatorsReset(t *testing.T) {
 		f.Enrol(ann)
 		ended, err := f.Node(0).Factors.ResetAt(f.Context(), apptest.Operator, strings.ToUpper(ann.User.Email))
 		if err != nil || ended.Sessions != 1 || f.IsValid(ann.Token) {
-			f.Errorf("%+v, %v", ended, err)
+			f.Errorf("the reset has ended %+v, %v; the session is valid: %v", ended, err, f.IsValid(ann.Token))
 		}
 		f.SignIn(ann.User.Email, apptest.FirstPassword)
 		for _, who := range []string{"nobody@example.com", "nobody"} {

@@ -54,8 +54,9 @@ func (f *Factors) OpenUsernameless(ctx context.Context, token string) (Challenge
 	return f.read(ctx, token, ForUsernameless)
 }
 
-// TryUsernameless is Try for such a challenge. It returns the challenge with the account of the
-// passkey, also if the answer is wrong, and without one if the passkey is unknown.
+// TryUsernameless is Try for a challenge of BeginUsernameless. It returns the challenge with
+// the account of the passkey, also if the answer is wrong, and without an account if the
+// passkey is unknown.
 func (f *Factors) TryUsernameless(ctx context.Context, by doorward.Caller, c Challenge, response []byte) (Challenge, doorward.Account, Match, error) {
 	if err := f.Count(ctx, c); err != nil {
 		return c, doorward.Account{}, Match{}, err
@@ -149,11 +150,11 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 		if err := f.Take(ctx, tx, c); err != nil {
 			return err
 		}
-		was, err := tx.DisableFactor(ctx, one.ID)
+		disabled, err := tx.DisableFactor(ctx, one.ID)
 		if err != nil {
 			return err
 		}
-		if !was { // another answer was quicker, or it was removed
+		if !disabled { // another answer was quicker, or it was removed
 			tx.SkipEvent()
 			return nil
 		}
@@ -170,7 +171,7 @@ func (f *Factors) disable(ctx context.Context, by doorward.Caller, c Challenge, 
 }
 
 // BeginPasskey begins setting up a passkey for the caller. Errors: passkeys_unavailable,
-// too_many_factors.
+// step_up_required, too_many_factors.
 func (f *Factors) BeginPasskey(ctx context.Context, by doorward.Caller) (begun NewChallenge, err error) {
 	if err := f.requirePasskeys(); err != nil {
 		return begun, err
@@ -247,8 +248,8 @@ func (f *Factors) creationOptions(ctx context.Context, token secret.Token, accou
 }
 
 // ConfirmPasskey ends the setting up of the caller's passkey, and raises the session to
-// assurance level 2. The name may be empty. Errors: challenge_over, too_many_factors,
-// validation_failed with /credential wrong.
+// assurance level 2. The name may be empty. Errors: challenge_over, step_up_required,
+// too_many_factors, validation_failed with /credential wrong.
 func (f *Factors) ConfirmPasskey(ctx context.Context, by doorward.Caller, token string, response []byte, name string) (Confirmed, error) {
 	c, _, err := f.Open(ctx, token, ForPasskey)
 	if err == nil && (c.UserID != by.ID || c.SessionID != by.SessionID) {

@@ -41,15 +41,15 @@ func grouped(text string) string {
 	return strings.Join(groups, "-")
 }
 
-// typed removes what people add to a code: spaces and hyphens.
-var typed = strings.NewReplacer(" ", "", "-", "", "\t", "")
+// separators removes what people type between the characters of a code.
+var separators = strings.NewReplacer(" ", "", "-", "", "\t", "")
 
 // hashOfRecovery returns the hash of a code as it was typed, and false if it can be none.
 func hashOfRecovery(code string) ([]byte, bool) {
 	if len(code) > 4*recoveryChars {
 		return nil, false
 	}
-	text := strings.ToUpper(typed.Replace(code))
+	text := strings.ToUpper(separators.Replace(code))
 	if len(text) != recoveryChars {
 		return nil, false
 	}
@@ -58,7 +58,7 @@ func hashOfRecovery(code string) ([]byte, bool) {
 }
 
 // NewRecoveryCodes replaces the caller's recovery codes and returns the new ones, which are
-// not shown again. Errors: not_found without a factor.
+// not shown again. Errors: step_up_required, not_found without a factor.
 func (f *Factors) NewRecoveryCodes(ctx context.Context, by doorward.Caller) ([]string, error) {
 	var codes []string
 	_, err := f.writer.Do(ctx, by, doorward.MFAEnrol, userObject(by.ID, by.TenantID), func(tx *access.Tx) error {

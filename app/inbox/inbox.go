@@ -171,7 +171,7 @@ func (w *Inbox) next(ctx context.Context) (more bool, err error) {
 	return len(known)+unknown+len(rows) > 0, w.record(ctx, rows)
 }
 
-// countUnknown counts requests for a reset at unknown addresses and returns how many.
+// countUnknown counts requests for a reset of unknown addresses and returns how many.
 func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 	err = w.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		rows, err := tx.TakeUnknownInbox(ctx, doorward.PasswordForgot, unknownBatch)
@@ -238,8 +238,9 @@ func (w *Inbox) record(ctx context.Context, rows []store.InboxRow) error {
 	return w.recordAll(ctx, readable)
 }
 
-// recordAll finds a row that can't be recorded by bisection and sets it aside. If
-// that fails too, the fault is the database's, and it returns the error.
+// recordAll records the rows. If that fails, it looks for the rows that can't be recorded, by
+// halving, and sets them aside. If that fails too, the fault is the database's, and it returns
+// the error.
 func (w *Inbox) recordAll(ctx context.Context, rows []store.InboxRow) error {
 	err := w.recordOnce(ctx, rows)
 	switch {

@@ -16,8 +16,8 @@ import (
 )
 
 // While another transaction locks the chains of the tenant and of the
-// installation, refused requests and requests for a reset don't wait, and their answers
-// are the same.
+// installation, refused requests and requests for a reset don't wait, and are answered as
+// usual.
 func TestRefusalsWaitForNoChain(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)

@@ -99,8 +99,8 @@ func isUnknown(row store.InboxRow) bool {
 // append adds the row's event to those to be written, unless its trail was
 // destroyed.
 func (r *recorder) append(ctx context.Context, row store.InboxRow) error {
-	there, err := r.hasTrail(ctx, row.Event.Target.TenantID)
-	if err != nil || !there {
+	exists, err := r.hasTrail(ctx, row.Event.Target.TenantID)
+	if err != nil || !exists {
 		return err
 	}
 	if n := row.Hits - row.Recorded; n > 1 {
@@ -122,8 +122,8 @@ func (r *recorder) write() {
 // hasTrail reports whether the tenant exists, or is the installation. A closing
 // one is locked until the commit: a destroyed tenant must not get events.
 func (r *recorder) hasTrail(ctx context.Context, tenantID string) (bool, error) {
-	if there, known := r.tenants[tenantID]; known || tenantID == "" {
-		return there || tenantID == "", nil
+	if exists, known := r.tenants[tenantID]; known || tenantID == "" {
+		return exists || tenantID == "", nil
 	}
 	tenant, err := r.tx.Tenant(ctx, tenantID)
 	if err == nil && tenant.Status == doorward.TenantClosing {

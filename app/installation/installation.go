@@ -169,8 +169,8 @@ func (i *Installation) PauseChanges(ctx context.Context, by doorward.Caller, rea
 // ResumeChanges ends a pause.
 func (i *Installation) ResumeChanges(ctx context.Context, by doorward.Caller) error {
 	_, err := i.writer.Do(ctx, by, doorward.InstallationMaintenance, object, func(tx *access.Tx) error {
-		was, err := tx.EndMaintenance(ctx)
-		if !was {
+		ended, err := tx.EndMaintenance(ctx)
+		if !ended {
 			tx.SkipEvent()
 			return err
 		}

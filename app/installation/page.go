@@ -36,8 +36,8 @@ func (i *Installation) MakeLink(ctx context.Context, by doorward.Caller) (token 
 	return token, ends, err
 }
 
-// OpenPage uses the token of a link up and returns that of the page it opens. Errors:
-// invalid_code; too_many_attempts after many unknown ones from the client's network.
+// OpenPage uses up the token of a link and returns that of the page it opens. Errors:
+// invalid_code; too_many_attempts after many unknown tokens from the client's network.
 func (i *Installation) OpenPage(ctx context.Context, by doorward.Caller, text string) (token secret.Token, err error) {
 	link, err := secret.Parse(text)
 	if err != nil {
@@ -54,8 +54,8 @@ func (i *Installation) OpenPage(ctx context.Context, by doorward.Caller, text st
 	token = secret.New()
 	opened := token.Hash()
 	_, err = i.writer.Do(ctx, by, doorward.AuditOpen, pageObject(found.SessionID), func(tx *access.Tx) error {
-		was, err := tx.TakeChallenge(ctx, hash[:])
-		if err == nil && !was {
+		taken, err := tx.TakeChallenge(ctx, hash[:])
+		if err == nil && !taken {
 			err = doorward.Fail(doorward.CodeInvalidCode, "")
 		}
 		if err != nil {
@@ -102,8 +102,8 @@ func (i *Installation) LeavePage(ctx context.Context, by doorward.Caller, token 
 		return err
 	}
 	_, err = i.writer.Do(ctx, by, doorward.AuditEnd, pageObject(found.SessionID), func(tx *access.Tx) error {
-		was, err := tx.TakeChallenge(ctx, hash[:])
-		if !was {
+		taken, err := tx.TakeChallenge(ctx, hash[:])
+		if !taken {
 			tx.SkipEvent()
 		}
 		return err
@@ -111,8 +111,8 @@ func (i *Installation) LeavePage(ctx context.Context, by doorward.Caller, token 
 	return err
 }
 
-// EndPages ends all pages and links, and returns how many. Each page asks the database for
-// every request, so none is shown any more.
+// EndPages ends all pages and links, and returns how many. When it returns, none is shown any
+// more, since Page asks the database in each request.
 func (i *Installation) EndPages(ctx context.Context, by doorward.Caller) (ended int64, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.AuditEnd, object, func(tx *access.Tx) (err error) {
 		if ended, err = tx.EndChallengesFor(ctx, forLink, forPage); ended == 0 {

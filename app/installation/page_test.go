@@ -10,7 +10,7 @@ import (
 )
 
 // TestOperatorPageOnce: of many who open one link, on several nodes, one gets the page. Link
-// and page end by themselves, and by a restore.
+// and page end by themselves, and a restore ends the page.
 func TestOperatorPageOnce(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		at := func(i int) *installation.Installation { return f.Node(i).Installation }

@@ -12,7 +12,7 @@ import (
 )
 
 // TestRestoreForgetsDevices: after a restore no browser is known, whatever else is
-// kept: its owner may have removed it since the backup.
+// kept: the owner may have removed the browser since the backup.
 func TestRestoreForgetsDevices(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -38,8 +38,8 @@ func TestRestoreForgetsDevices(t *testing.T) {
 	})
 }
 
-// TestRestoreForgetsAnswers: an answer that was kept for retries says that something
-// exists which may be gone.
+// TestRestoreForgetsAnswers: a restore deletes the answers kept for retries, since they may
+// name what is gone.
 func TestRestoreForgetsAnswers(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		call := doorward.IdempotentCall{ID: []byte("a call"), Body: []byte("a body"), Attempt: "one"}

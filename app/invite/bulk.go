@@ -19,8 +19,8 @@ type Sent struct {
 
 // SendAll is Send for several offers, in their order, in one transaction: a
 // hundred commits would exceed the time of a request. A failed offer doesn't
-// affect the others. With any other error, such as a fault or an ended session,
-// nothing was sent.
+// affect the others. If SendAll itself returns an error, such as unavailable or
+// unauthenticated, nothing was sent.
 func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []Offer) ([]Sent, error) {
 	sent := make([]Sent, len(offers))
 	var operations []access.Operation
@@ -84,7 +84,7 @@ type Outcome struct {
 }
 
 // ResendAll is Resend for several invitations, each in its own transaction, see
-// access.EachAlone. Errors: unavailable if nothing was done.
+// access.EachAlone. Errors: unavailable or unauthenticated, if nothing was done.
 func (i *Invitations) ResendAll(ctx context.Context, by doorward.Caller, ids []string) ([]Outcome, error) {
 	return outcomes(ctx, ids, func(id string) error {
 		_, err := i.Resend(ctx, by, id)
@@ -92,7 +92,7 @@ func (i *Invitations) ResendAll(ctx context.Context, by doorward.Caller, ids []s
 	})
 }
 
-// RevokeAll is Revoke for several invitations. Errors: as of ResendAll.
+// RevokeAll is Revoke for several invitations. Errors: those of ResendAll.
 func (i *Invitations) RevokeAll(ctx context.Context, by doorward.Caller, ids []string) ([]Outcome, error) {
 	return outcomes(ctx, ids, func(id string) error { return i.Revoke(ctx, by, id) })
 }

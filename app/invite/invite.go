@@ -74,7 +74,7 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	if all := slices.Concat(faults, o.violations(tenant.Settings, inv.Email)); len(all) > 0 {
 		return doorward.InvalidFields(all...)
 	}
-	if err := checkFurther(ctx, tx, *inv); err != nil {
+	if err := countFurtherInvitation(ctx, tx, *inv); err != nil {
 		return err
 	}
 	if err := checkQuota(ctx, tx, tenant); err != nil {

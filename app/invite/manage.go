@@ -98,8 +98,8 @@ const (
 
 // Resend sends the mail of a pending invitation again, with a new token: earlier
 // tokens become invalid, and the invitation gets its full validity again. Errors:
-// not_found, forbidden when its role outranks the caller's,
-// invitation_not_pending, resend_too_soon.
+// not_found, forbidden when its role outranks the caller's or the tenant no longer allows
+// the domain, invitation_not_pending, resend_too_soon.
 func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string) (doorward.Invitation, error) {
 	inv, err := i.Get(ctx, by, id)
 	if err != nil {
@@ -135,10 +135,10 @@ func (i *Invitations) checkResend(ctx context.Context, tx *access.Tx, inv doorwa
 	return countResend(ctx, tx, inv)
 }
 
-// checkFurther counts a further invitation to an address on one day as a resend:
-// otherwise somebody could fill a mailbox by inviting and revoking in turn. It needs no
-// wait after the last mail, since that is how an invitation gets another role.
-func checkFurther(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+// countFurtherInvitation counts a further invitation to an address on one day as a resend:
+// otherwise somebody could fill a mailbox by inviting and revoking in turn. There is no wait
+// after the last mail: revoking and inviting again is how an invitation gets another role.
+func countFurtherInvitation(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":first:"+inv.Email, resendWindow)
 	if err != nil || t.Hits == 1 {
 		return err

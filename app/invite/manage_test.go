@@ -82,7 +82,7 @@ func (b *hookPolicy) Refusal(doorward.Action, *doorward.Request) *doorward.Polic
 }
 
 // TestInvitationsAreDecidedUnderTheLock: an invitation whose role was deleted in favour of
-// a higher one, between reading it and locking the tenant, is out of an ADMIN's reach.
+// a higher one, between reading it and locking the tenant, can't be changed by an ADMIN.
 func TestInvitationsAreDecidedUnderTheLock(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()

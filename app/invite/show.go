@@ -26,7 +26,7 @@ func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
 		return Shown{}, err
 	}
 	s := Shown{Invitation: inv, TenantName: tenant.Name, Brand: tenant.Brand}
-	if s.Inviter, err = i.inviter(ctx, inv); err != nil {
+	if s.Inviter, err = i.inviterName(ctx, inv); err != nil {
 		return Shown{}, err
 	}
 	_, err = i.accountWithoutPassword(ctx, inv.Email)
@@ -36,7 +36,9 @@ func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
 	return s, err
 }
 
-func (i *Invitations) inviter(ctx context.Context, inv doorward.Invitation) (string, error) {
+// inviterName returns the name or address of the member who has sent the invitation; empty if
+// there is none.
+func (i *Invitations) inviterName(ctx context.Context, inv doorward.Invitation) (string, error) {
 	user, err := i.db.Read().User(ctx, inv.TenantID, inv.InvitedBy)
 	switch {
 	case errors.Is(err, store.ErrNone):

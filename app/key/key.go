@@ -132,8 +132,8 @@ func (k *Keys) FindOperators(ctx context.Context, which string) ([]store.Operato
 // node, since each asks the database. Errors: not_found.
 func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.OperatorKey) error {
 	_, err := k.writer.Do(ctx, by, doorward.KeyRevoke, object(o.ID), func(tx *access.Tx) error {
-		was, err := tx.DeleteOperatorKey(ctx, o.ID)
-		if err == nil && !was {
+		deleted, err := tx.DeleteOperatorKey(ctx, o.ID)
+		if err == nil && !deleted {
 			err = doorward.Fail(doorward.CodeNotFound, "The operator key %s has already been revoked.", o.Name)
 		}
 		tx.Changed("name", o.Name, "")

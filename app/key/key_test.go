@@ -34,8 +34,8 @@ func TestKeyIsRevokedOnce(t *testing.T) {
 	})
 }
 
-// TestKeyForms: new keys have the form that scanners find, and keys of the form before
-// stay valid. A wrong character is found without a database.
+// TestKeyForms: new keys have the form that scanners find, and keys of the older form stay
+// valid. A wrong character is found without a database.
 func TestKeyForms(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		text, err := f.Node(0).Keys.CreateOperator(f.Context(), doorward.OperatorAtTerminal(), "new")
@@ -52,7 +52,7 @@ func TestKeyForms(t *testing.T) {
 		for _, valid := range []string{text, key.OperatorPrefix + old.Reveal()} {
 			by, err := f.Node(1).Keys.Check(f.Context(), apptest.Anonymous(0), valid)
 			if f.NoError(err); by.Kind != doorward.Operator {
-				f.Errorf("%+v", by)
+				f.Errorf("the caller is %+v, want the operator", by)
 			}
 		}
 		for what, invalid := range map[string]string{
@@ -89,12 +89,12 @@ func TestUnknownKeys(t *testing.T) {
 		if got[doorward.CodeUnauthenticated] != 30 || got[doorward.CodeTooManyAttempts] != 10 {
 			t.Errorf("unknown keys answer %v", got)
 		}
-		if is := []doorward.Code{try(0, operator), try(0, disabled.Reveal())}; is[0] != "" || is[1] != doorward.CodeUnauthenticated {
-			t.Errorf("beside unknown keys, a valid and a disabled one answer %q", is)
+		if answers := []doorward.Code{try(0, operator), try(0, disabled.Reveal())}; answers[0] != "" || answers[1] != doorward.CodeUnauthenticated {
+			t.Errorf("after too many unknown keys, a valid and a disabled one answer %q", answers)
 		}
 		clock.Move(10 * time.Minute)
-		if is := try(0, secret.NewKey(key.ServicePrefix).Reveal()); is != doorward.CodeUnauthenticated {
-			t.Errorf("ten minutes later an unknown key answers %q", is)
+		if answer := try(0, secret.NewKey(key.ServicePrefix).Reveal()); answer != doorward.CodeUnauthenticated {
+			t.Errorf("ten minutes later an unknown key answers %q", answer)
 		}
 	})
 }

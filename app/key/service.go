@@ -125,8 +125,8 @@ func (k *Keys) FindServices(ctx context.Context, which string) ([]doorward.Servi
 // not_found.
 func (k *Keys) RevokeService(ctx context.Context, by doorward.Caller, s doorward.ServiceKey) (invitations int64, err error) {
 	_, err = k.writer.Do(ctx, by, doorward.KeyRevoke, object(s.ID), func(tx *access.Tx) error {
-		was, err := tx.DeleteServiceKey(ctx, s.ID)
-		if err == nil && !was {
+		deleted, err := tx.DeleteServiceKey(ctx, s.ID)
+		if err == nil && !deleted {
 			err = doorward.Fail(doorward.CodeNotFound, "The service key %s has already been revoked.", s.Name)
 		}
 		if err != nil {

@@ -42,8 +42,9 @@ func occupyWorkers(f *apptest.Fixture, ctx context.Context, passes uint32) (appt
 
 func inFlight(f *apptest.Fixture) int { return f.Int(`SELECT count(*) FROM attempts`) }
 
-// TestRightPasswordsAtOnce: sixty people of one office sign in at once. Those above the
-// limit must wait for a second; nothing counts as failed, and the address isn't blocked.
+// TestRightPasswordsAtOnce: twelve people of one office make sixty logins at once. Logins
+// beyond the limit must wait for a second; none counts as failed, and the office's IP address
+// isn't blocked.
 func TestRightPasswordsAtOnce(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
 		_, owner := f.Tenant()
@@ -61,7 +62,7 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 		}
 		for _, err := range errs {
 			if err != nil {
-				waitsForASecond(f, err)
+				wantWaitOfASecond(f, err)
 			}
 		}
 		for i, p := range people {
@@ -77,9 +78,9 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 	})
 }
 
-// TestAttemptsInFlight: attempts beyond the free ones wait for a second and leave
-// no trace. If all in flight succeed, nothing is counted. Here another transaction
-// locks the account; on SQLite that blocks all writers, see
+// TestAttemptsInFlight: attempts beyond the free failures must wait for a second, and are
+// neither counted nor recorded. If all in flight succeed, nothing is counted. Here another
+// transaction locks the account; on SQLite that blocks all writers, see
 // TestAttemptsOfAKilledNode.
 func TestAttemptsInFlight(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.ProductionLimits, time.Now)
@@ -99,7 +100,7 @@ func TestAttemptsInFlight(t *testing.T) {
 	f.Until("five attempts are in flight", func() bool { return inFlight(f) == apptest.ProductionLimits.PerAccount })
 	for i := range 4 {
 		_, err := f.Node(i).Login.WithPassword(t.Context(), apptest.Anonymous(100+i), ann.User.Email, apptest.FirstPassword, "")
-		waitsForASecond(f, err)
+		wantWaitOfASecond(f, err)
 	}
 	if n := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`) - refusals; n != 0 {
 		t.Errorf("%d refusals are recorded, want none", n)
@@ -111,8 +112,8 @@ func TestAttemptsInFlight(t *testing.T) {
 	}
 }
 
-// waitsForASecond fails unless the error is that of an attempt beside others in flight.
-func waitsForASecond(f *apptest.Fixture, err error) {
+// wantWaitOfASecond fails unless the error is that of an attempt beside others in flight.
+func wantWaitOfASecond(f *apptest.Fixture, err error) {
 	f.Helper()
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Code != doorward.CodeTooManyAttempts || e.RetryAfter != time.Second {
@@ -195,7 +196,7 @@ func TestAttemptsOfAKilledNode(t *testing.T) {
 		f.NoError(err)
 		clock.Move(time.Minute - time.Microsecond)
 		_, err = f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, "")
-		waitsForASecond(f, err)
+		wantWaitOfASecond(f, err)
 		if n := f.CountFailures("account:") + f.CountFailures("ip:") + f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`); n != 0 || inFlight(f) != apptest.ProductionLimits.PerAccount {
 			f.Errorf("%d failures and %d attempts in flight are left", n, inFlight(f))
 		}
@@ -229,7 +230,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 			{"two, in any order", func(i int) [][]byte { return [][]byte{devices[1+i%2], devices[2-i%2]} }, 20},
 			{"all", func(i int) [][]byte { return devices[i%6:][:1] }, 0},
 		} {
-			for round := range 4 { // in one alone, attempts beside those in flight are refused before the limit is reached
+			for round := range 4 { // one isn't enough: attempts beside those in flight are refused before the limit is reached
 				got := apptest.CountCodes(apptest.Concurrently(60, func(i int) error {
 					by := apptest.Anonymous(i)
 					by.Devices = c.devices(i)

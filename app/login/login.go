@@ -4,8 +4,8 @@
 // tenant, and complete, which opens the session. A valid proof ends in an [Outcome]: a
 // session; or a challenge for the second factor, which WithSecond answers (second.go); or,
 // where the tenant demands a factor and the account has none, a challenge to set up the
-// first one, which WithFirst or WithFirstPasskey completes. Until a challenge is answered,
-// the password has cleared no counter and made no browser a known one.
+// first one, which WithFirst or WithFirstPasskey completes. Only the answer to a challenge
+// clears the counters and makes the browser a known one; the password alone doesn't.
 package login
 
 import (

@@ -40,7 +40,7 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 	if err != nil {
 		return nil, err
 	}
-	a := answering{factors: l.factors, by: by, proof: proof, passkeyOnly: true}
+	a := challengedAttempt{factors: l.factors, by: by, proof: proof, passkeyOnly: true}
 	c, account, match, err := l.factors.TryUsernameless(ctx, by, c, response)
 	a.c, a.proof.Account = c, account
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *Login) WithPasskey(ctx context.Context, by doorward.Caller, token strin
 }
 
 // refusePasskey is refuse for an answer that may belong to no account.
-func (l *Login) refusePasskey(ctx context.Context, a answering, err error) error {
+func (l *Login) refusePasskey(ctx context.Context, a challengedAttempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeInvalidCode {
 		return a.proof.End(ctx, err)

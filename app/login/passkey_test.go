@@ -64,7 +64,7 @@ func TestOnePasskeyAnswerAtOnce(t *testing.T) {
 			wantOnePass(f, "after the password", func(i int) error { return secondErr(f, i, asked, answer) })
 		}
 		if n := f.Int(`SELECT count(*) FROM factors WHERE disabled_at IS NOT NULL`); n > 0 {
-			f.Error("it was taken for a copy")
+			f.Error("the answer was taken for that of a copy")
 		}
 		f.WantNoDeadlocks()
 	})
@@ -84,8 +84,8 @@ func secondErr(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer
 	return err
 }
 
-// TestCopyAtAnotherNode: a counter that one node has seen is refused by another, and every
-// node knows at once that the passkey is disabled.
+// TestCopyAtAnotherNode: a passkey whose counter another node has already seen is refused as a
+// copy, and every node knows at once that it is disabled.
 func TestCopyAtAnotherNode(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, ann := f.Tenant()

@@ -56,7 +56,8 @@ func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credenti
 	return done, nil
 }
 
-// chooseTenant ends the attempt where it returns an error.
+// chooseTenant returns the tenant to sign in to. When it returns an error, it has ended the
+// attempt.
 func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenantID string) (tenantChoice, error) {
 	memberships, err := l.db.Read().Memberships(ctx, proof.Account.ID)
 	if err != nil {
@@ -69,7 +70,7 @@ func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenant
 	return tenantChoice{}, proof.Refuse(ctx, doorward.SessionRefuse, doorward.Object{Type: "user", ID: proof.Account.ID, TenantID: user.TenantID}, reason)
 }
 
-// hasOther reports whether a session can be opened in a tenant besides the one.
+// hasOther reports whether a session can be opened in a tenant other than this one.
 func hasOther(memberships []doorward.User, tenantID string) bool {
 	return slices.ContainsFunc(memberships, func(m doorward.User) bool {
 		return m.TenantID != tenantID && session.CheckUsable(m) == nil

@@ -147,8 +147,8 @@ func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose)
 	return asked, err
 }
 
-// answering is a sign-in or a step-up that a challenge completes.
-type answering struct {
+// challengedAttempt is a sign-in or a step-up that a challenge completes.
+type challengedAttempt struct {
 	factors     *factor.Factors
 	done        factor.Metric // counts its success; the zero value is factor.Passed
 	by          doorward.Caller
@@ -159,18 +159,18 @@ type answering struct {
 }
 
 // resume opens the challenge and reserves an attempt.
-func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, purpose factor.Purpose) (answering, error) {
+func (l *Login) resume(ctx context.Context, by doorward.Caller, token string, purpose factor.Purpose) (challengedAttempt, error) {
 	c, account, err := l.factors.Open(ctx, token, purpose)
 	if err != nil {
-		return answering{}, err
+		return challengedAttempt{}, err
 	}
 	proof, err := l.verifier.Begin(ctx, by, account)
-	return answering{factors: l.factors, by: by, c: c, proof: proof}, err
+	return challengedAttempt{factors: l.factors, by: by, c: c, proof: proof}, err
 }
 
 // refuse counts a wrong answer as a failure and records it. After too_many_attempts, when the
 // answer was not checked, the attempt doesn't count. Other errors end the attempt.
-func (a answering) refuse(ctx context.Context, err error) error {
+func (a challengedAttempt) refuse(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	if doorward.HasCode(err, doorward.CodeTooManyAttempts) {
 		a.proof.Release(ctx)
@@ -186,7 +186,7 @@ func (a answering) refuse(ctx context.Context, err error) error {
 
 // finish opens the session, or switches to it. In the same transaction the challenge and
 // the answer are used up, the attempt is settled and the browser becomes a known one.
-func (l *Login) finish(ctx context.Context, a answering, methods []string, use func(*access.Tx) error) (Outcome, error) {
+func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []string, use func(*access.Tx) error) (Outcome, error) {
 	device, isNew := secret.New(), false
 	opened, err := l.open(ctx, a, methods, func(tx *access.Tx) (err error) {
 		if err := l.factors.Take(ctx, tx, a.c); err != nil {
@@ -217,7 +217,7 @@ func (l *Login) finish(ctx context.Context, a answering, methods []string, use f
 }
 
 // open opens a session; for a switch, one that replaces the session that asked for it.
-func (l *Login) open(ctx context.Context, a answering, methods []string, also func(*access.Tx) error) (session.Opened, error) {
+func (l *Login) open(ctx context.Context, a challengedAttempt, methods []string, also func(*access.Tx) error) (session.Opened, error) {
 	account := a.proof.Account
 	if a.c.SessionID == "" {
 		how := doorward.Assurance{}
@@ -238,7 +238,7 @@ func (l *Login) open(ctx context.Context, a answering, methods []string, also fu
 
 // rememberBrowser does what the function of this name does for a password, and makes the
 // browser stand in for the factor if the person wants that and the tenant allows it.
-func (a answering) rememberBrowser(ctx context.Context, tx *access.Tx, hash secret.Hash) (isNew bool, err error) {
+func (a challengedAttempt) rememberBrowser(ctx context.Context, tx *access.Tx, hash secret.Hash) (isNew bool, err error) {
 	device, isNew, err := rememberBrowser(ctx, tx, a.by, a.proof.Account, hash)
 	if err != nil || !a.remember || device == nil {
 		return isNew, err

@@ -47,8 +47,8 @@ func onThreeNodes(t *testing.T, test func(*apptest.Fixture, *apptest.MovedClock)
 	}
 }
 
-// TestSecondStep: after the password a challenge, after the code a session of level 2. The
-// challenge works once, and so does a code.
+// TestSecondStep: the password leads to a challenge, and the code to a session of assurance
+// level 2. A challenge works once, and so does a code.
 func TestSecondStep(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, _ *apptest.MovedClock) {
 		_, ann := f.Tenant()
@@ -56,12 +56,12 @@ func TestSecondStep(t *testing.T) {
 		refused := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`)
 		b := f.Challenge(apptest.Anonymous(1), ann)
 		if fmt.Sprint(b.Methods) != "[totp recovery]" || b.ExpiresAt.Sub(f.DB.Now()) > doorward.ChallengeLife {
-			f.Errorf("%+v", b)
+			f.Errorf("the challenge is %+v", b)
 		}
 		answer := factor.Answer{Code: a.Code(f.DB.Now())}
 		in, err := withSecond(f, 1, apptest.Anonymous(1), b, answer)
 		if err != nil || in.Session.AAL != 2 || fmt.Sprint(in.Session.AMR) != "[pwd otp mfa]" || in.Device == nil {
-			f.Fatalf("%+v, %v", in.Session, err)
+			f.Fatalf("the session is %+v, %v", in.Session, err)
 		}
 		for i := range f.Nodes {
 			if p, err := f.Node(i).Sessions.Check(f.Context(), in.Token); err != nil || p.AAL != 2 || p.FactorAt.IsZero() {
@@ -91,7 +91,7 @@ func TestSecondStep(t *testing.T) {
 }
 
 // TestOneCodeAtOnce: of 32 uses of one code at once, over all nodes and with a challenge
-// each, exactly one passes; the same for a recovery code, and for one challenge.
+// each, exactly one passes. So it is for a recovery code, and for 32 answers to one challenge.
 func TestOneCodeAtOnce(t *testing.T) {
 	for _, e := range apptest.Engines {
 		if e.Name == apptest.Postgres.Name {
@@ -164,9 +164,9 @@ func TestOneCodeForAllUses(t *testing.T) {
 	})
 }
 
-// TestFiveTries: a challenge has five tries, over all nodes; the right code is too late
-// then. Each wrong one counts in the limit of the account, and right passwords in between
-// don't clear it.
+// TestFiveTries: a challenge has five tries, over all nodes; after them even the right code is
+// refused. Each wrong code counts in the limit of the account, and right passwords in between
+// don't clear the count.
 func TestFiveTries(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
@@ -189,7 +189,7 @@ func TestFiveTries(t *testing.T) {
 			f.Errorf("after the right password %d failures are counted", n)
 		}
 		if got := secondCode(f, 1, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
-			f.Errorf("%q", got)
+			f.Errorf("a wrong code for the new challenge: %q", got)
 		}
 		if got := f.TryLogin(ann.User.Email, apptest.FirstPassword); got != doorward.CodeTooManyAttempts {
 			f.Errorf("a password right after too many wrong codes: %q", got)
@@ -289,8 +289,9 @@ func TestFalseChallenges(t *testing.T) {
 	})
 }
 
-// TestRememberedBrowser: a browser stands in for the factor for the tenant's days, with
-// level 1; not in a tenant that allows none, nor after a change of the factors.
+// TestRememberedBrowser: a browser stands in for the factor for as many days as the tenant
+// says, and then gets a session of assurance level 1. It doesn't if the tenant allows none, or
+// after a change of the factors.
 func TestRememberedBrowser(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
@@ -307,38 +308,38 @@ func TestRememberedBrowser(t *testing.T) {
 			by.Devices = [][]byte{hash[:]}
 			return by
 		}
-		enters := func(by doorward.Caller, want bool) {
+		wantEntry := func(by doorward.Caller, want bool) {
 			f.Helper()
 			o, err := f.Node(1).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, "")
 			f.NoError(err)
 			in, entered := o.(login.SignedIn)
 			if entered != want || entered && (in.Session.AAL != 1 || !in.Session.Remembered || !in.Session.FactorAt.IsZero()) {
-				f.Errorf("%T, %+v", o, in.Session)
+				f.Errorf("the login ends in %T with the session %+v, want a session: %v", o, in.Session, want)
 			}
 		}
-		enters(remember(), false) // the tenant allows none
+		wantEntry(remember(), false) // the tenant allows none
 		days(2)
 		clock.Move(time.Hour)
 		by := remember()
-		enters(by, true)
-		enters(apptest.Anonymous(1), false)
+		wantEntry(by, true)
+		wantEntry(apptest.Anonymous(1), false)
 		days(0)
-		enters(by, false)
+		wantEntry(by, false)
 		days(1)
 		clock.Move(24*time.Hour - time.Minute)
-		enters(by, true)
+		wantEntry(by, true)
 		clock.Move(time.Minute)
-		enters(by, false)
+		wantEntry(by, false)
 		days(30)
-		enters(by, true)
+		wantEntry(by, true)
 		_, err := f.Node(0).Factors.NewRecoveryCodes(f.Context(), signInByCode(f, ann, a))
 		f.NoError(err)
-		enters(by, false)
+		wantEntry(by, false)
 	})
 }
 
 // TestEnrolmentAtLogin: where the tenant demands a factor, somebody without one sets it up
-// between the password and the session, and only the first one.
+// between the password and the session. A second factor can't be added by the password alone.
 func TestEnrolmentAtLogin(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -368,10 +369,10 @@ func TestEnrolmentAtLogin(t *testing.T) {
 		}
 		in, done, err := confirm(1, first, a.ID, a.Code(f.DB.Now()))
 		if err != nil || in.Session.AAL != 2 || len(done.RecoveryCodes) != doorward.RecoveryCodes {
-			f.Fatalf("%+v, %+v, %v", in.Session, done, err)
+			f.Fatalf("the confirmation ends in %+v, %+v, %v", in.Session, done, err)
 		}
 		if p, err := f.Node(2).Sessions.Check(f.Context(), in.Token); err != nil || p.AAL != 2 || !p.HasFactor {
-			f.Errorf("%+v, %v", p, err)
+			f.Errorf("node 2: the principal is %+v, %v", p, err)
 		}
 		if _, err := f.Node(0).Factors.EnrolBy(f.Context(), apptest.Anonymous(2), other.Token.Reveal(), ""); apptest.Code(err) != doorward.CodeChallengeOver {
 			f.Errorf("a second factor by the password alone: %v", err)
@@ -382,7 +383,8 @@ func TestEnrolmentAtLogin(t *testing.T) {
 	})
 }
 
-// TestGraceEnds: sessions of level 1 end with the days of grace, on all nodes.
+// TestGraceEnds: where the tenant demands a factor of a role, sessions of assurance level 1 of
+// that role end with the days of grace, on all nodes. Other sessions stay.
 func TestGraceEnds(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -400,11 +402,11 @@ func TestGraceEnds(t *testing.T) {
 			for i := range f.Nodes {
 				for _, token := range []secret.Token{in.Token, spared.Token} {
 					if _, err := f.Node(i).Sessions.Check(f.Context(), token); err != nil {
-						f.Errorf("node %d ends another one: %v", i, err)
+						f.Errorf("node %d has ended a session that may stay: %v", i, err)
 					}
 				}
 				if _, err := f.Node(i).Sessions.Check(f.Context(), covered.Token); (err == nil) != (left > 0) {
-					f.Errorf("node %d: %v", i, err)
+					f.Errorf("node %d: the session of a covered role ends with %v, want it valid: %v", i, err, left > 0)
 				}
 			}
 			if got, err := f.Node(0).Sessions.Own(f.Context(), covered.Caller); err != nil || len(got) != left {
@@ -419,8 +421,8 @@ func TestGraceEnds(t *testing.T) {
 	})
 }
 
-// TestSwitchIntoStricterTenant: switching asks for the factor, and the challenge switches.
-// The session stays until then.
+// TestSwitchIntoStricterTenant: a switch to a tenant that asks for a factor leads to a
+// challenge, whose answer completes the switch. The session stays until then.
 func TestSwitchIntoStricterTenant(t *testing.T) {
 	onThreeNodes(t, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, ann := f.Tenant()
@@ -442,14 +444,14 @@ func TestSwitchIntoStricterTenant(t *testing.T) {
 		o, err = f.Node(1).Login.Switch(f.Context(), as, boss.User.TenantID)
 		needed, ok := o.(login.SecondNeeded)
 		if err != nil || !ok || !f.IsValid(weak.Token) {
-			f.Fatalf("%T, %v", o, err)
+			f.Fatalf("the switch ends in %T, %v, want a challenge; the session is valid: %v", o, err, f.IsValid(weak.Token))
 		}
 		done, err := withSecond(f, 2, apptest.Anonymous(1), needed.NewChallenge, factor.Answer{RecoveryCode: a.Recovery[0]})
 		if err != nil || done.Session.TenantID != boss.User.TenantID || done.Session.AAL != 2 || !done.Session.CreatedAt.Equal(weak.Session.CreatedAt) {
-			f.Fatalf("%+v, %v", done.Session, err)
+			f.Fatalf("after the challenge the session is %+v, %v", done.Session, err)
 		}
 		if f.IsValid(weak.Token) || !f.IsValid(done.Token) {
-			f.Error("the sessions are the wrong ones")
+			f.Error("the former session is valid, or the new one is not")
 		}
 		strong := by.As(done.User)
 		strong.Principal = doorward.PrincipalOf(done.User, done.Session)

@@ -12,24 +12,27 @@ import (
 )
 
 // BeginStepUp makes a challenge by which the caller proves again who they are, for this
-// session: with a second factor if the account has one, else with the password.
+// session: with a second factor if the account has one, else with the password. Errors:
+// unauthenticated, unavailable.
 func (l *Login) BeginStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
-	return l.beginStepUp(ctx, by, func(*access.Tx) {})
+	return l.beginStepUp(ctx, by, true)
 }
 
 // OfferStepUp is BeginStepUp for an answer that asks for the proof. It records nothing: the
 // person hasn't asked for the challenge.
 func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.NewChallenge, error) {
-	return l.beginStepUp(ctx, by, (*access.Tx).SkipEvent)
+	return l.beginStepUp(ctx, by, false)
 }
 
-func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, event func(*access.Tx)) (begun factor.NewChallenge, err error) {
+func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, isRequested bool) (begun factor.NewChallenge, err error) {
 	account, err := access.OwnAccount(ctx, l.db.Read(), by)
 	if err != nil {
 		return begun, err
 	}
 	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, sessionObject(by), func(tx *access.Tx) (err error) {
-		event(tx)
+		if !isRequested {
+			tx.SkipEvent()
+		}
 		begun, err = l.factors.Begin(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)
 		return err
 	})
@@ -109,7 +112,7 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 	if err != nil {
 		return session.Opened{}, err
 	}
-	a := answering{factors: l.factors, by: by, c: c, proof: proof}
+	a := challengedAttempt{factors: l.factors, by: by, c: c, proof: proof}
 	match, err := l.factors.Try(ctx, by, c, answer)
 	if err != nil {
 		return session.Opened{}, faultOf(answer, a.refuse(ctx, err))
@@ -124,8 +127,8 @@ func (l *Login) stepUpByFactor(ctx context.Context, by doorward.Caller, c factor
 	return opened, nil
 }
 
-// renew uses challenge and answer up and settles the attempt, in the transaction in which
-// the session gets its new token.
+// renew uses up the challenge and the answer, and settles the attempt, in the transaction in
+// which the session gets its new token.
 func (l *Login) renew(ctx context.Context, by doorward.Caller, c factor.Challenge, proof credential.Proof,
 	proved func(doorward.Assurance, *access.Tx) doorward.Assurance, use func(*access.Tx) error,
 ) (session.Opened, error) {

@@ -34,8 +34,8 @@ func wantCode(f *apptest.Fixture, err error, code doorward.Code) {
 	}
 }
 
-// signedIn opens another session of the person.
-func signedIn(f *apptest.Fixture, p apptest.Person) (doorward.Caller, secret.Token) {
+// openSession opens another session of the person.
+func openSession(f *apptest.Fixture, p apptest.Person) (doorward.Caller, secret.Token) {
 	f.Helper()
 	r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), p.User.Email, apptest.FirstPassword, ""))
 	f.NoError(err)
@@ -49,8 +49,8 @@ func signedIn(f *apptest.Fixture, p apptest.Person) (doorward.Caller, secret.Tok
 func TestStepUpByPassword(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
-		by, old := signedIn(f, ann)
-		_, other := signedIn(f, ann)
+		by, old := openSession(f, ann)
+		_, other := openSession(f, ann)
 		before, err := f.Node(0).Sessions.Check(f.Context(), old)
 		f.NoError(err)
 		clock.Move(30 * time.Minute)
@@ -84,8 +84,8 @@ func TestStepUpIsRefused(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		bob := f.Join(ann, doorward.RoleUser)
-		by, _ := signedIn(f, ann)
-		other, _ := signedIn(f, ann)
+		by, _ := openSession(f, ann)
+		other, _ := openSession(f, ann)
 		token := beginStepUp(f, by)
 		for _, x := range []struct {
 			by    doorward.Caller

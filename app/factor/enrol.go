@@ -246,19 +246,19 @@ func (f *Factors) TryFirst(ctx context.Context, c Challenge, id, code string) (F
 // Confirm confirms the factor in the transaction that opens the session, under the lock on
 // the account. Somebody who only knows the password can't add a factor to an account that
 // has one by then: that is challenge_over.
-func (x FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed, error) {
-	account, err := tx.Account(ctx, x.c.UserID)
+func (first FirstFactor) Confirm(ctx context.Context, tx *access.Tx) (Confirmed, error) {
+	account, err := tx.Account(ctx, first.c.UserID)
 	if err == nil && account.Factors > 0 {
 		err = ChallengeOver()
 	}
 	if err != nil {
 		return Confirmed{}, err
 	}
-	done, err := x.confirm(ctx, tx)
+	done, err := first.confirm(ctx, tx)
 	if err != nil {
 		return done, err
 	}
-	return done, tx.NotifyAlso(ctx, store.MailFactorAdded, account.Email, doorward.MFAEnrol, userObject(account.ID, x.c.TenantID),
+	return done, tx.NotifyAlso(ctx, store.MailFactorAdded, account.Email, doorward.MFAEnrol, userObject(account.ID, first.c.TenantID),
 		doorward.Change{Field: "factor", To: string(done.Factor.Kind)},
 		doorward.Change{Field: "recoveryCodes", To: strconv.Itoa(len(done.RecoveryCodes))},
 		doorward.Change{Field: access.FieldUserAgent, To: tx.By.UserAgent})

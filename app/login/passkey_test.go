@@ -61,7 +61,7 @@ func TestOnePasskeyAnswerAtOnce(t *testing.T) {
 			wantOnePass(f, "alone", func(i int) error { return apptest.ErrorOf(finishAlone(f, i, alone, answer)) })
 			asked := f.Challenge(apptest.Anonymous(1), ann)
 			answer = answerTo(f, a, asked)
-			wantOnePass(f, "after the password", func(i int) error { return secondErr(f, i, asked, answer) })
+			wantOnePass(f, "after the password", func(i int) error { return errorOfSecond(f, i, asked, answer) })
 		}
 		if n := f.Int(`SELECT count(*) FROM factors WHERE disabled_at IS NOT NULL`); n > 0 {
 			f.Error("the answer was taken for that of a copy")
@@ -79,7 +79,7 @@ func wantOnePass(f *apptest.Fixture, name string, finish func(i int) error) {
 	}
 }
 
-func secondErr(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) error {
+func errorOfSecond(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) error {
 	_, err := withSecond(f, i, apptest.Anonymous(i), b, a)
 	return err
 }
@@ -144,7 +144,7 @@ func TestRemovingAPasskeyEndsChallenges(t *testing.T) {
 		f.NoError(err)
 
 		for i := range f.Nodes { // also with the passkey that is left
-			wantCode(f, secondErr(f, i, atLogin, answerTo(f, other, atLogin)), doorward.CodeChallengeOver)
+			wantCode(f, errorOfSecond(f, i, atLogin, answerTo(f, other, atLogin)), doorward.CodeChallengeOver)
 			_, err := stepUp(f, i, by, atStepUp.Token.Reveal(), login.Evidence{Answer: answerTo(f, other, atStepUp)})
 			wantCode(f, err, doorward.CodeChallengeOver)
 			if !isAsked(i) {

@@ -84,7 +84,7 @@ func (l *Login) WithSecond(ctx context.Context, by doorward.Caller, token string
 	}
 	a.remember = remember
 	if answer.RecoveryCode != "" {
-		a.done = factor.Recovered
+		a.success = factor.Recovered
 	}
 	return l.finish(ctx, a, match.Methods, func(tx *access.Tx) error { return match.Use(ctx, tx, a.c.TenantID) })
 }
@@ -150,7 +150,7 @@ func (l *Login) Asked(ctx context.Context, token string, purpose factor.Purpose)
 // challengedAttempt is a sign-in or a step-up that a challenge completes.
 type challengedAttempt struct {
 	factors     *factor.Factors
-	done        factor.Metric // counts its success; the zero value is factor.Passed
+	success     factor.Metric // the counter of its success; the zero value is factor.Passed
 	by          doorward.Caller
 	c           factor.Challenge
 	proof       credential.Proof
@@ -204,7 +204,7 @@ func (l *Login) finish(ctx context.Context, a challengedAttempt, methods []strin
 	if err != nil {
 		return nil, a.refuse(ctx, err)
 	}
-	l.factors.Tally(a.done)
+	l.factors.Tally(a.success)
 	memberships, err := l.db.Read().Memberships(ctx, a.c.UserID)
 	if err != nil {
 		return nil, err

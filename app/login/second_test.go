@@ -19,7 +19,9 @@ func withSecond(f *apptest.Fixture, i int, by doorward.Caller, b factor.NewChall
 	return apptest.SignedIn(f.Node(i).Login.WithSecond(f.Context(), by, b.Token.Reveal(), a, false))
 }
 
-func secondCode(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) doorward.Code {
+// resultOfSecond answers the challenge on node i, and returns the code of the error, empty for
+// success.
+func resultOfSecond(f *apptest.Fixture, i int, b factor.NewChallenge, a factor.Answer) doorward.Code {
 	return apptest.Code(apptest.ErrorOf(withSecond(f, i, apptest.Anonymous(i), b, a)))
 }
 
@@ -68,10 +70,10 @@ func TestSecondStep(t *testing.T) {
 				f.Errorf("node %d: %+v, %v", i, p, err)
 			}
 		}
-		if got := secondCode(f, 2, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
+		if got := resultOfSecond(f, 2, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
 			f.Errorf("the challenge again: %q", got)
 		}
-		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), ann), answer); got != doorward.CodeInvalidCode {
+		if got := resultOfSecond(f, 0, f.Challenge(apptest.Anonymous(1), ann), answer); got != doorward.CodeInvalidCode {
 			f.Errorf("the code again: %q", got)
 		}
 		f.RecordDue()
@@ -146,14 +148,14 @@ func TestOneCodeForAllUses(t *testing.T) {
 		if n := f.CountRows("recovery_codes"); got[""] != 1 || got[doorward.CodeNotFound] != 15 || n != doorward.RecoveryCodes {
 			f.Errorf("confirming: %v, %d recovery codes", got, n)
 		}
-		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: first}); got != doorward.CodeInvalidCode {
+		if got := resultOfSecond(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: first}); got != doorward.CodeInvalidCode {
 			f.Errorf("the code that has confirmed: %q", got)
 		}
 		next := a.Code(f.DB.Now())
 		var uses []func() error
 		for i := range 8 {
 			b, up := f.Challenge(apptest.Anonymous(1), ann), beginStepUp(f, ann.Caller)
-			uses = append(uses, func() error { return secondErr(f, i, b, factor.Answer{Code: next}) }, func() error {
+			uses = append(uses, func() error { return errorOfSecond(f, i, b, factor.Answer{Code: next}) }, func() error {
 				return apptest.ErrorOf(stepUp(f, i, ann.Caller, up, byCode(next)))
 			})
 		}
@@ -173,11 +175,11 @@ func TestFiveTries(t *testing.T) {
 		a := f.Enrol(ann)
 		b := f.Challenge(apptest.Anonymous(1), ann)
 		for i := range doorward.ChallengeTries {
-			if got := secondCode(f, i, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
+			if got := resultOfSecond(f, i, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
 				f.Fatalf("try %d: %q", i, got)
 			}
 		}
-		if got := secondCode(f, 0, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
+		if got := resultOfSecond(f, 0, b, factor.Answer{Code: a.Code(f.DB.Now())}); got != doorward.CodeChallengeOver {
 			f.Errorf("the sixth try: %q", got)
 		}
 		if n := f.CountFailures("account:" + ann.User.Email); n != doorward.ChallengeTries {
@@ -188,14 +190,14 @@ func TestFiveTries(t *testing.T) {
 		if n := f.CountFailures("account:" + ann.User.Email); n != doorward.ChallengeTries {
 			f.Errorf("after the right password %d failures are counted", n)
 		}
-		if got := secondCode(f, 1, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
+		if got := resultOfSecond(f, 1, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
 			f.Errorf("a wrong code for the new challenge: %q", got)
 		}
 		if got := f.TryLogin(ann.User.Email, apptest.FirstPassword); got != doorward.CodeTooManyAttempts {
 			f.Errorf("a password right after too many wrong codes: %q", got)
 		}
 		clock.Move(time.Hour)
-		if got := secondCode(f, 2, f.Challenge(apptest.Anonymous(2), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
+		if got := resultOfSecond(f, 2, f.Challenge(apptest.Anonymous(2), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
 			f.Errorf("the right code: %q", got)
 		}
 		if n := f.CountFailures("account:" + ann.User.Email); n != 0 {
@@ -214,7 +216,7 @@ func TestHundredWrongCodes(t *testing.T) {
 	for range 100 / doorward.ChallengeTries {
 		b := f.Challenge(apptest.Anonymous(1), ann)
 		for range doorward.ChallengeTries {
-			if got := secondCode(f, 0, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
+			if got := resultOfSecond(f, 0, b, factor.Answer{Code: "000000"}); got != doorward.CodeInvalidCode {
 				f.Fatalf("a wrong code: %q", got)
 			}
 		}
@@ -222,7 +224,7 @@ func TestHundredWrongCodes(t *testing.T) {
 	f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.ResetToken(ann), apptest.FirstPassword, apptest.FirstPassword)))
 	answer := func(a factor.Answer, want doorward.Code) {
 		f.Helper()
-		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), ann), a); got != want {
+		if got := resultOfSecond(f, 0, f.Challenge(apptest.Anonymous(1), ann), a); got != want {
 			f.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -261,11 +263,11 @@ func TestFalseChallenges(t *testing.T) {
 		f.Enrol(bob)
 		over := func(why string, b factor.NewChallenge) {
 			f.Helper()
-			if got := secondCode(f, 1, b, factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeChallengeOver {
+			if got := resultOfSecond(f, 1, b, factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeChallengeOver {
 				f.Errorf("%s: %q", why, got)
 			}
 		}
-		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), bob), factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeInvalidCode {
+		if got := resultOfSecond(f, 0, f.Challenge(apptest.Anonymous(1), bob), factor.Answer{RecoveryCode: a.Recovery[0]}); got != doorward.CodeInvalidCode {
 			f.Errorf("another account's challenge: %q", got)
 		}
 		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.Since = f.DB.Now().Add(-time.Second) })
@@ -377,7 +379,7 @@ func TestEnrolmentAtLogin(t *testing.T) {
 		if _, err := f.Node(0).Factors.EnrolBy(f.Context(), apptest.Anonymous(2), other.Token.Reveal(), ""); apptest.Code(err) != doorward.CodeChallengeOver {
 			f.Errorf("a second factor by the password alone: %v", err)
 		}
-		if got := secondCode(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
+		if got := resultOfSecond(f, 0, f.Challenge(apptest.Anonymous(1), ann), factor.Answer{Code: a.Code(f.DB.Now())}); got != "" {
 			f.Errorf("the next login: %q", got)
 		}
 	})

@@ -87,7 +87,7 @@ func TestStepUpIsRefused(t *testing.T) {
 		by, _ := openSession(f, ann)
 		other, _ := openSession(f, ann)
 		token := beginStepUp(f, by)
-		for _, x := range []struct {
+		for _, c := range []struct {
 			by    doorward.Caller
 			token string
 			with  login.Evidence
@@ -102,8 +102,8 @@ func TestStepUpIsRefused(t *testing.T) {
 			{by, token, byPassword(apptest.FirstPassword), ""},
 			{by, token, byPassword(apptest.FirstPassword), doorward.CodeChallengeOver},
 		} {
-			_, err := stepUp(f, 0, x.by, x.token, x.with)
-			wantCode(f, err, x.code)
+			_, err := stepUp(f, 0, c.by, c.token, c.with)
+			wantCode(f, err, c.code)
 		}
 		token = beginStepUp(f, by)
 		for range doorward.ChallengeTries {

@@ -45,7 +45,7 @@ const (
 
 // Join registers this process, before Run. If a setting differs that must agree, or this
 // machine's clock has another offset than the installation's, it waits, for some seconds,
-// until each other node has shown a heartbeat or none for three leases. Errors:
+// until each other node has counted a heartbeat, or none in three leases. Errors:
 // *DiffersError, unavailable.
 func (l *Lease) Join(ctx context.Context) error {
 	l.mu.Lock()
@@ -72,6 +72,7 @@ func (l *Lease) Join(ctx context.Context) error {
 
 var errUndecided = errors.New("lease: not known yet whether all other nodes live")
 
+// try registers the node, unless that has to wait: then the error is errUndecided.
 func (a *admission) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()

@@ -2,17 +2,17 @@
 // the call that ended a session is answered, no node accepts it. docs/lease.md has
 // the argument and the models; the rules are
 //
-//  1. Every statement that can end or change what a session may do writes a row to
+//  1. Every statement that can end a session, or change what it may do, writes a row to
 //     changes in the same transaction (store).
 //  2. Each node follows changes: notifications, where supported, wake it, and it polls
-//     at a quarter of the lease in any case.
-//  3. Memory is valid until the instant before the last successful poll was sent, plus
-//     the lease, minus a margin for clocks that run at different rates, by this
-//     process's monotonic clock ([Lease.Valid]). If the DSN names several servers, one
-//     may have been replaced without noticing: then only a poll that has committed
-//     something counts.
-//  4. A revoking call answers when every node has applied its change, or when the
-//     longest lease has passed since its commit ([Lease.Settle]).
+//     four times in a lease in any case.
+//  3. Memory is valid for the lease, less a margin for clocks that run at different rates,
+//     from the instant before the last successful poll was sent, by this process's
+//     monotonic clock ([Lease.Valid]). If the DSN names several servers, one may have
+//     been replaced without noticing: then only a poll that has committed something
+//     counts.
+//  4. A revoking call answers when every node has applied its change, or when the longest
+//     lease of those that have not has passed since its commit ([Lease.Settle]).
 //  5. A value loaded while a change arrives must not be kept. The memory ensures this:
 //     it is given every change ([Lease.Follow]).
 //
@@ -66,7 +66,7 @@ type Lease struct {
 
 	validUntil atomic.Int64 // since epoch, nanoseconds
 	applied    atomic.Int64 // the number of position, for metrics
-	full       atomic.Bool  // the lease wasn't renewed because the disk was full
+	diskFull   atomic.Bool  // the lease wasn't renewed because the disk was full
 
 	mu            sync.Mutex // one poll at a time
 	registered    bool
@@ -141,14 +141,14 @@ func (l *Lease) Age() time.Duration {
 // can still be read, so checks can be answered, and other nodes can do no more. With
 // several servers this one may have been replaced.
 func (l *Lease) Lost() bool {
-	return l.Age() > deadAfter*l.length && (!l.full.Load() || l.db.Servers() != nil)
+	return l.Age() > deadAfter*l.length && (!l.diskFull.Load() || l.db.Servers() != nil)
 }
 
 // Applied returns the number of the last change applied by this process, for metrics.
 func (l *Lease) Applied() int64 { return l.applied.Load() }
 
-// Begin polls for the first time. From then to the end of Run, several servers are read
-// only while the lease is valid.
+// Begin polls for the first time. If the DSN names several servers, nothing is read without
+// a valid lease from then until Run ends.
 func (l *Lease) Begin(ctx context.Context) {
 	l.begun.Do(func() {
 		l.db.Servers().Gate(l.Valid)
@@ -232,7 +232,7 @@ func (l *Lease) poll(ctx context.Context) {
 	sent := time.Now() // before any query: rule 3
 	l.noteLease()
 	err := l.register(bounded, sent)
-	l.full.Store(err != nil && l.db.Full(err))
+	l.diskFull.Store(err != nil && l.db.Full(err))
 	if err == nil {
 		err = l.catchUp(bounded)
 	}
@@ -335,7 +335,7 @@ func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) 
 		return insertNode(ctx, tx, node{id: l.id, lease: l.length.Microseconds(), applied: position, settings: encodeSettings(l.settings)})
 	})
 	if err == nil {
-		l.shares.free = free
+		l.shares.isFree = free
 		l.startAt(position)
 		l.acked, l.maxAcked, l.registered, l.lastHeartbeat = position, position, true, now
 	}
@@ -345,7 +345,7 @@ func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) 
 // startAt clears the memory and follows from a position.
 func (l *Lease) startAt(position int64) {
 	l.reset()
-	l.shares.stale = true
+	l.shares.isStale = true
 	l.position = loggedChange{Change: store.Change{Seq: position}}
 	l.applied.Store(position)
 }

@@ -255,8 +255,8 @@ func expectReturn(t *testing.T, f *follower, db *store.DB) {
 	}
 }
 
-// expectSettledUnanswered: a commit takes effect everywhere once the longest lease has
-// passed, even if the database no longer answers.
+// expectSettledUnanswered fails unless Settle succeeds when the longest lease has passed, though
+// the database doesn't answer.
 func expectSettledUnanswered(t *testing.T, f *follower) {
 	t.Helper()
 	began := time.Now()
@@ -271,8 +271,8 @@ func expectSettledUnanswered(t *testing.T, f *follower) {
 func TestLateCommitOfAnEarlyNumber(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		f, late := follow(t, d.open(), longest), d.open() // no heartbeat falls due: SQLite has one writer
-		began := f.countResets()
-		// Its first acknowledgement, of the change that its own row made, is waited for.
+		resets := f.countResets()
+		// It first acknowledges the change that its own row has made.
 		storetest.Until(t, "an acknowledgement", func() bool {
 			return storetest.Query[bool](t, d.raw, `SELECT n.applied = p.last FROM nodes n, change_position p`)
 		})
@@ -296,8 +296,8 @@ func TestLateCommitOfAnEarlyNumber(t *testing.T) {
 		ok(t, tx.Commit())
 		ok(t, <-done)
 		storetest.Until(t, "both changes", func() bool { return len(f.all()) >= 2 })
-		if got := f.all(); !slices.Equal(got, []string{"early", "late"}) || f.countResets() != began {
-			t.Errorf("applied %q with %d resets: want early and late, in order, and no reset", got, f.countResets()-began)
+		if got := f.all(); !slices.Equal(got, []string{"early", "late"}) || f.countResets() != resets {
+			t.Errorf("applied %q with %d resets: want early and late, in order, and no reset", got, f.countResets()-resets)
 		}
 	})
 }
@@ -308,7 +308,7 @@ func TestNoChangeIsMissed(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		const writers, each = 8, 60
 		f, db := follow(t, d.open(), shorter), d.open()
-		began := f.countResets()
+		resets := f.countResets()
 		var mu sync.Mutex
 		var want []store.Change
 		var work sync.WaitGroup
@@ -339,8 +339,8 @@ func TestNoChangeIsMissed(t *testing.T) {
 		for _, c := range want {
 			names = append(names, subject(c))
 		}
-		if !slices.Equal(f.all(), names) || f.countResets() != began {
-			t.Errorf("applied %d changes with %d resets: want the %d that were committed, in order", len(f.all()), f.countResets()-began, len(want))
+		if !slices.Equal(f.all(), names) || f.countResets() != resets {
+			t.Errorf("applied %d changes with %d resets: want the %d that were committed, in order", len(f.all()), f.countResets()-resets, len(want))
 		}
 	})
 }
@@ -390,13 +390,13 @@ func TestGaps(t *testing.T) {
 				f, db := follow(t, d.open(), shorter), d.open()
 				commit(t, db, "first")
 				storetest.Until(t, "the first change", func() bool { return f.count("first") > 0 })
-				began := f.countResets()
+				resets := f.countResets()
 				reached, release := f.block(t)
 				commit(t, db, "second")
 				<-reached // it has read the second change and no later one
 				cause(t, d, db)
 				release()
-				storetest.Until(t, "a reset", func() bool { return f.countResets() > began })
+				storetest.Until(t, "a reset", func() bool { return f.countResets() > resets })
 				f.beforeEach(func() error { return nil })
 				if settled, err := f.Settle(t.Context(), commit(t, db, "afterwards")); err != nil {
 					t.Errorf("%+v, %v", settled, err)
@@ -477,7 +477,7 @@ func TestSettleWaitsForSlowNodes(t *testing.T) {
 		}
 		settled, err = f.Settle(t.Context(), revocation(commit(t, db, "left")))
 		if err != nil || settled.Nodes != 1 || settled.Took >= longest {
-			t.Errorf("Settle by a node that has left: %+v, %v", settled, err)
+			t.Errorf("Settle after a node has left: %+v, %v, want the other one", settled, err)
 		}
 	})
 }
@@ -489,8 +489,8 @@ func TestSettleWaitsForStoppedNodes(t *testing.T) {
 		f, other, db := follow(t, d.open(), short), follow(t, d.open(), short), d.open()
 		reached, release := other.block(t)
 		settled, err := f.Settle(t.Context(), revocation(commit(t, db, "stopped")))
-		if good := other.Valid(); err != nil || settled.Nodes != 1 || settled.Took < short || good {
-			t.Errorf("%+v, %v; its memory is valid: %v; want one node after %v", settled, err, good, short)
+		if valid := other.Valid(); err != nil || settled.Nodes != 1 || settled.Took < short || valid {
+			t.Errorf("%+v, %v; the stopped node's memory is valid: %v; want one node after %v", settled, err, valid, short)
 		}
 		<-reached
 		_, err = f.Settle(t.Context(), commit(t, db, "flush"))

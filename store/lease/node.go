@@ -90,7 +90,7 @@ type peer struct {
 // removeDeadNodes removes the rows of killed nodes, so that revoking calls stop waiting
 // for them. It compares only heartbeats, never clocks. After a pause in which this node
 // couldn't read, it waits the full time for all others again: the database may have been
-// unavailable to them, too.
+// unavailable to them, too. It also reports which nodes came and went, and compares settings.
 func (l *Lease) removeDeadNodes(ctx context.Context) error {
 	nodes, err := readNodes(ctx, l.db.Read())
 	if err != nil {

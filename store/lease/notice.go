@@ -51,7 +51,7 @@ type notices struct {
 	failures int       // consecutive failed polls
 	failing  time.Time // since when
 	err      error     // of the last failed poll
-	valid    bool      // the lease, when last checked
+	wasValid bool      // whether the lease was, when last checked
 	expired  time.Time // when the lease was found to be over
 	clock    NoticeKind
 	differ   []Difference
@@ -89,13 +89,13 @@ func (l *Lease) notePoll(ctx context.Context, began time.Time, err error) {
 func (l *Lease) noteLease() {
 	n, valid := &l.notices, l.Valid()
 	switch {
-	case n.valid && !valid:
+	case n.wasValid && !valid:
 		n.expired = time.Now()
 		n.report(Notice{Kind: LeaseLost, Err: n.err})
-	case !n.valid && valid && !n.expired.IsZero():
+	case !n.wasValid && valid && !n.expired.IsZero():
 		n.report(Notice{Kind: LeaseRegained, Lasted: time.Since(n.expired)})
 	}
-	n.valid = valid
+	n.wasValid = valid
 }
 
 // notePeers compares the other nodes with those seen before. A node whose heartbeats had

@@ -32,7 +32,7 @@ func (r *recorder) kinds() (all []lease.NoticeKind) {
 	return all
 }
 
-// has reports whether there is a notice of each kind.
+// has returns a condition for Until: there is a notice of each kind.
 func (r *recorder) has(kinds ...lease.NoticeKind) func() bool {
 	return func() bool {
 		all := r.kinds()
@@ -50,7 +50,7 @@ func (r *recorder) of(kind lease.NoticeKind, node string) (n lease.Notice, ok bo
 	return r.all[i], true
 }
 
-// observe runs a lease and records its notices.
+// observe runs a lease and records its notices. It returns what stops it, too.
 func observe(t *testing.T, db *store.DB, length time.Duration) (*lease.Lease, *recorder, func()) {
 	t.Helper()
 	l, notices := lease.New(db, length), &recorder{}

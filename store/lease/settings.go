@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Setting must be the same on all nodes of an installation, or a difference is reported.
+// Setting is a setting of a node that should be the same on all nodes: a difference is reported.
 type Setting struct {
 	Name, Value string
 	// Strict: a node with another value doesn't start beside the others. It would end sessions

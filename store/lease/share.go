@@ -33,9 +33,9 @@ const forever = time.Duration(1<<63 - 1)
 // shares are how this node divides limits with the others. Only held is read without the
 // lock of a poll.
 type shares struct {
-	held  atomic.Pointer[[]heldDivision] // the present one last; nil: unknown
-	stale bool                           // nodes have changed since held was made
-	free  bool                           // sharesAreFree was true when this node joined: it need not wait
+	held    atomic.Pointer[[]heldDivision] // the present one last; nil: unknown
+	isStale bool                           // nodes have changed since held was made
+	isFree  bool                           // sharesAreFree was true when this node joined: it need not wait
 
 	joinPosition int64     // position of changes that each other node has to apply before this one grants
 	joinedAt     time.Time // when joinPosition was read; zero: not yet
@@ -74,7 +74,7 @@ func (l *Lease) Share(limit int) (share int, known bool) {
 // giveUp forgets the shares before others may take them.
 func (s *shares) giveUp() {
 	s.held.Store(nil)
-	s.free, s.isAnnounced, s.joinedAt = false, false, time.Time{}
+	s.isFree, s.isAnnounced, s.joinedAt = false, false, time.Time{}
 }
 
 // takeNodeChanges marks the shares as stale if the list of nodes has changed, and returns
@@ -84,7 +84,7 @@ func (s *shares) takeNodeChanges(changes []store.Change) []store.Change {
 	if !slices.ContainsFunc(changes, isNodes) {
 		return changes
 	}
-	s.stale = true
+	s.isStale = true
 	return slices.DeleteFunc(changes, isNodes)
 }
 
@@ -92,7 +92,7 @@ func (s *shares) takeNodeChanges(changes []store.Change) []store.Change {
 // previous version announce no change of it.
 func (s *shares) noteNodeCount(nodes []node) {
 	if held := s.held.Load(); held != nil && (*held)[len(*held)-1].nodes != len(nodes) {
-		s.stale = true
+		s.isStale = true
 	}
 }
 
@@ -114,7 +114,7 @@ func (l *Lease) sharesAreFree(ctx context.Context, tx *store.Tx) (bool, error) {
 // of this one.
 func (l *Lease) updateShares(ctx context.Context) error {
 	s := &l.shares
-	if s.isAnnounced && !s.stale {
+	if s.isAnnounced && !s.isStale {
 		return nil
 	}
 	nodes, err := readNodes(ctx, l.db.Read())
@@ -132,7 +132,7 @@ func (l *Lease) updateShares(ctx context.Context) error {
 	}
 	if s.isAnnounced {
 		s.divide(division{len(nodes), rank}, now.Sub(l.epoch))
-		s.stale = false
+		s.isStale = false
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (s *shares) divide(next division, now time.Duration) {
 	if before := s.held.Load(); before != nil {
 		held = slices.Clone(*before)
 		held[len(held)-1].until = now + shareHeld
-	} else if !s.free {
+	} else if !s.isFree {
 		held = append(held, heldDivision{until: now + shareHeld})
 	}
 	held = slices.DeleteFunc(held, func(d heldDivision) bool { return d.until <= now })

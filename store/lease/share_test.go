@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// limited is one limit that several nodes divide, and the instants of everything granted.
-type limited struct {
+// sharedLimit is one limit that several nodes divide, and the instants of everything granted.
+type sharedLimit struct {
 	testing.TB
 	perSecond int
 	origin    time.Time
@@ -27,13 +27,13 @@ type limited struct {
 	granted []time.Duration
 }
 
-func newLimited(t testing.TB, perSecond int) *limited {
-	l := &limited{TB: t, perSecond: perSecond, origin: time.Now(), stop: make(chan struct{})}
+func newSharedLimit(t testing.TB, perSecond int) *sharedLimit {
+	l := &sharedLimit{TB: t, perSecond: perSecond, origin: time.Now(), stop: make(chan struct{})}
 	t.Cleanup(l.end)
 	return l
 }
 
-func (l *limited) end() {
+func (l *sharedLimit) end() {
 	select {
 	case <-l.stop:
 	default:
@@ -43,7 +43,7 @@ func (l *limited) end() {
 }
 
 // exhaust takes all that a node grants until the end, also while the node is cut off.
-func (l *limited) exhaust(node *lease.Lease) {
+func (l *sharedLimit) exhaust(node *lease.Lease) {
 	l.callers.Go(func() {
 		var limiter gcra.Limiter
 		tick := time.NewTicker(200 * time.Microsecond)
@@ -60,7 +60,7 @@ func (l *limited) exhaust(node *lease.Lease) {
 }
 
 // try takes events until none is granted. Each counts at an instant before it was granted.
-func (l *limited) try(node *lease.Lease, limiter *gcra.Limiter) {
+func (l *sharedLimit) try(node *lease.Lease, limiter *gcra.Limiter) {
 	for {
 		now := time.Since(l.origin)
 		share, known := node.Share(l.perSecond)
@@ -73,8 +73,8 @@ func (l *limited) try(node *lease.Lease, limiter *gcra.Limiter) {
 	}
 }
 
-// follow starts a node that is exhausted from the start.
-func (l *limited) follow(d database) *follower {
+// follow starts a node whose share is exhausted from the start.
+func (l *sharedLimit) follow(d database) *follower {
 	l.Helper()
 	f := follow(l.TB, d.open(), short)
 	l.exhaust(f.Lease)
@@ -82,7 +82,7 @@ func (l *limited) follow(d database) *follower {
 }
 
 // expectShares waits until the nodes have these shares, in any order.
-func (l *limited) expectShares(nodes []*follower, want ...int) {
+func (l *sharedLimit) expectShares(nodes []*follower, want ...int) {
 	l.Helper()
 	storetest.Until(l.TB, fmt.Sprintf("the shares %v", want), func() bool {
 		var got []int
@@ -98,7 +98,7 @@ func (l *limited) expectShares(nodes []*follower, want ...int) {
 
 // expectBound ends the attempts and checks that no interval between two grants had more than
 // limit × (t + 1) of them: f(k) = k - limit × t(k) may rise by less than the limit.
-func (l *limited) expectBound() {
+func (l *sharedLimit) expectBound() {
 	l.Helper()
 	l.end()
 	slices.Sort(l.granted)
@@ -115,7 +115,7 @@ func (l *limited) expectBound() {
 }
 
 // expectMost checks that at least 80 % of the limit is granted while nothing changes.
-func (l *limited) expectMost() {
+func (l *sharedLimit) expectMost() {
 	l.Helper()
 	count := func() int { l.mu.Lock(); defer l.mu.Unlock(); return len(l.granted) }
 	before, began := count(), time.Now()
@@ -130,7 +130,7 @@ func (l *limited) expectMost() {
 // than the limit in all, and soon all of it again.
 func TestShares(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
-		l := newLimited(t, 100)
+		l := newSharedLimit(t, 100)
 		a := l.follow(d)
 		l.expectShares([]*follower{a}, 100)
 		b, c := l.follow(d), l.follow(d)
@@ -172,7 +172,7 @@ func TestSharesOfACutOffNode(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	cut := database{t, d.dsn[:strings.Index(d.dsn, "@")+1] + proxy.Addr() + "/" + rest, d.raw}
 
-	l := newLimited(t, 100)
+	l := newSharedLimit(t, 100)
 	a, b, c := l.follow(d), l.follow(d), l.follow(cut)
 	for range 2 {
 		l.expectShares([]*follower{a, b, c}, 33, 33, 34)
@@ -192,7 +192,7 @@ func TestSharesOfACutOffNode(t *testing.T) {
 // the share over, one that was idle or one that starts, may use it a second later.
 func TestSharesChangeHandsAfterASecond(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
-		l := newLimited(t, 100)
+		l := newSharedLimit(t, 100)
 		var limiterA, limiterB, limiterC gcra.Limiter
 		a, b := follow(t, d.open(), short), follow(t, d.open(), short)
 		l.expectShares([]*follower{a, b}, 50, 50)
@@ -239,7 +239,7 @@ func TestJoinWaitsForLeases(t *testing.T) {
 func TestSharesBelowTheNumberOfNodes(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, storetest.Engines["sqlite"](t))
-	l := newLimited(t, 1)
+	l := newSharedLimit(t, 1)
 	nodes := []*follower{l.follow(d), l.follow(d), l.follow(d)}
 	l.expectShares(nodes, 0, 0, 1)
 	for _, limit := range []int{0, 1, 2, 3, 4, 5, 100, 9_999, 10_000} {
@@ -262,7 +262,7 @@ func TestSharesBelowTheNumberOfNodes(t *testing.T) {
 func TestSharesWithoutAnnouncement(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, storetest.Engines["sqlite"](t))
-	l := newLimited(t, 100)
+	l := newSharedLimit(t, 100)
 	nodes := []*follower{l.follow(d)}
 	l.expectShares(nodes, 100)
 	d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_0', 2000000, 0, 7)`)

@@ -10,10 +10,10 @@
 //  2. Nothing is read after the lease has expired, and the lease is renewed by commits
 //     alone (store/lease): a server that commits has not been replaced.
 //  3. A newly promoted server is used only when the leases of all nodes that may still
-//     read from the previous one have expired: by its own account, or by the time since
-//     this process has seen it.
-//  4. A process that can't commit probes all servers and prefers the one that answers
-//     first: connecting to a machine that is gone takes the full timeout.
+//     read from the previous one have expired: a lease after the last commit that it has
+//     from the previous one, or after this process has seen it first.
+//  4. A process that can't commit probes all servers, and from then on tries first the one
+//     that may be used: connecting to a machine that is gone takes the full timeout.
 //  5. A commit is reported only if no newer server was seen since it began: the old
 //     primary may be configured not to wait for a standby.
 //
@@ -49,21 +49,20 @@ const (
 type Servers struct {
 	all       []*pgx.ConnConfig
 	newest    atomic.Pointer[timeline]
-	preferred atomic.Pointer[pgx.ConnConfig] // the server that answered the last probe
+	preferred atomic.Pointer[pgx.ConnConfig] // the server that may be used, by the last probe
 	probedAt  atomic.Pointer[time.Time]      // when ProbeIfStale last probed
 	mayRead   atomic.Pointer[func() bool]    // nil while no lease runs in this process
 	renewal   atomic.Pointer[chan struct{}]  // closed by the next renewal of the lease
 }
 
-// timeline is the history of a server since it was promoted, and the ones before
-// that it continues.
+// timeline is PostgreSQL's name for a history of the database. Each promotion begins one.
 type timeline struct {
 	number uint32
 	seenAt time.Time // by this process
 }
 
-// Of returns the servers of a DSN; nil for one, whose host name may resolve to any server that
-// the operator wants.
+// Of returns the servers of a DSN; nil if it names one, whose address the operator may point to
+// any server.
 func Of(cfg *pgxpool.Config) *Servers {
 	c := &Servers{}
 	c.newest.Store(&timeline{})
@@ -152,7 +151,7 @@ func (c *Servers) checkTimeline(ctx context.Context, conn *pgconn.PgConn) error 
 		return fmt.Errorf("the primary was replaced: it is on timeline %d, another one on %d", number, newest.number)
 	}
 	if number > 1 && since < MaxLease && time.Since(newest.seenAt) < MaxLease {
-		return fmt.Errorf("the primary was promoted within the last %v: leases on the one before may not be over", MaxLease)
+		return fmt.Errorf("the primary was promoted within the last %v: leases on the previous one may still be valid", MaxLease)
 	}
 	conn.CustomData()[timelineKey] = number
 	return nil
@@ -176,8 +175,8 @@ const promotionQuery = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 
   extract(epoch FROM clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time()))`
 
 // promotion returns the number of a server's timeline, and how long ago the previous primary
-// committed the last transaction that this server has from it. Each server
-// has a clock of its own: if that of the new one is ahead, rule 3 waits less by as much.
+// committed the last transaction that this server has from it. Each server has a clock of its
+// own: if that of the new one is ahead, rule 3 waits less by as much.
 func promotion(ctx context.Context, conn *pgconn.PgConn) (number uint32, since time.Duration, err error) {
 	results, err := conn.Exec(ctx, promotionQuery).ReadAll()
 	if err != nil {

@@ -152,11 +152,11 @@ func publish(from, to string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Check returns nil if the file is a complete and consistent database of a Doorward that
-// this one understands, or of an older schema, and its checksum, if it has one, is right:
-// backups of old versions have none. With damaged, a wrong checksum passes if SQLite finds
-// no fault. Errors: ErrBadBackup, also for a truncated file, ErrChecksum, store.ErrSchema
-// for a newer schema, and read errors.
+// Check returns nil if the file is a complete and consistent Doorward database, of an older
+// schema or one that this binary supports, and its checksum, if it has one, is right: backups
+// of old versions have none. With damaged, a wrong checksum passes if SQLite finds no fault.
+// Errors: ErrBadBackup, also for a truncated file, ErrChecksum, store.ErrSchema for a newer
+// schema, and read errors.
 func Check(ctx context.Context, file string, damaged bool) (Info, error) {
 	return check(ctx, file, file, damaged)
 }

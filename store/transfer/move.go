@@ -32,8 +32,8 @@ type Moved struct {
 // Move copies every row of one database, as of one instant, into another that has only the
 // rows of the migrations, and compares number and content, in one transaction. Both must
 // have the schema of this binary. Later writes aren't copied, so no server should run on the
-// source (see lease.Alive). progress, called now and then, may be nil. Errors: ErrNotEmpty,
-// store.ErrSchema, unavailable.
+// source (see lease.Alive). progress, called after each table and every progressEvery rows, may
+// be nil. Errors: ErrNotEmpty, store.ErrSchema, unavailable.
 func Move(ctx context.Context, from, to *store.DB, progress func(table string, rows int64)) (moved []Moved, err error) {
 	if err := errors.Join(from.CheckOwnSchema(ctx), to.CheckOwnSchema(ctx)); err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func (t table) normalize(row []any) error {
 				row[i] = []byte{}
 			}
 		default:
-			return fmt.Errorf("a value is a %T, which databases write differently", v)
+			return fmt.Errorf("a value of the Go type %T, which the databases may store differently", v)
 		}
 	}
 	return nil

@@ -56,12 +56,12 @@ func Receive(ctx context.Context, from *os.File, to string, damaged bool) (Info,
 // name, a process opening it at that moment would continue with the old one.
 func Replace(ctx context.Context, path, with, aside string) error {
 	_, err := os.Stat(path)
-	old := err == nil
+	exists := err == nil
 	if path, err = sqlitefile.CreatePrivate(path); err != nil {
 		return err
 	}
 	return sqlitefile.Exclusive(ctx, path, func() error {
-		err := replaceAlone(ctx, path, with, aside, old)
+		err := replaceAlone(ctx, path, with, aside, exists)
 		if sqlitefile.IsDamaged(err) { // no process can be using it
 			if err = moveAside(path, aside); err == nil {
 				err = replaceAlone(ctx, path, with, aside, false)
@@ -71,7 +71,8 @@ func Replace(ctx context.Context, path, with, aside string) error {
 	})
 }
 
-// replaceAlone uses one connection, and makes sure that no process has another.
+// replaceAlone uses one connection, and makes sure that no process has another. keep says
+// whether there is old content to keep.
 func replaceAlone(ctx context.Context, path, with, aside string, keep bool) (err error) {
 	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "_pragma=busy_timeout(500)&_pragma=synchronous(FULL)"))
 	if err != nil {

@@ -39,8 +39,8 @@ const (
 	trailerTime   = "2006-01-02T15:04:05.000000Z" // all trailers have the same length
 	trailerLength = len(trailerHead) - len("%s") + len(trailerTime) - len("%020d") + 20 + 2*sha256.Size + 1
 
-	headApplication   = 68 // in the header of a SQLite file
-	backupApplication = 0x44574231
+	headApplication   = 68         // in the header of a SQLite file
+	backupApplication = 0x44574231 // DWB1 in ASCII
 )
 
 var trailerForm = regexp.MustCompile(`^\nDoorward backup 1\ntaken (\S{27})\nbytes (\d{20})\nsha256 ([0-9a-f]{64})\n$`)

@@ -16,7 +16,8 @@ import (
 )
 
 // TestChangedBackupIsFound: one flipped bit in the header, the pages, unused space or the
-// trailer; a trailer that is missing or longer.
+// trailer; pages that are missing, twice or exchanged; a trailer that is missing, twice or
+// longer.
 func TestChangedBackupIsFound(t *testing.T) {
 	db := newDatabase(t, storetest.Engines["sqlite"](t))
 	fill(t, db.DB)
@@ -46,13 +47,13 @@ func TestChangedBackupIsFound(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "changed.db")
 		ok(t, os.WriteFile(file, content, 0o600))
 		if _, err := transfer.Check(t.Context(), file, false); !errors.Is(err, transfer.ErrBadBackup) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v, want ErrBadBackup", what, err)
 		}
 		ok(t, os.Remove(file))
 	}
 	ok(t, receive(t, complete))
 	if err := receive(t, flipped(complete, at/2)); !errors.Is(err, transfer.ErrChecksum) {
-		t.Errorf("from a pipe, changed in the middle: %v", err)
+		t.Errorf("from a pipe, changed in the middle: %v, want ErrChecksum", err)
 	}
 }
 
@@ -99,14 +100,15 @@ func TestRestoredCopyHasNoTrailer(t *testing.T) {
 	name := bytes.Index(content, []byte("株式会社"))
 	ok(t, os.WriteFile(bad, flipped(content, name), 0o600))
 	if err := transfer.CheckIfBackup(t.Context(), bad); !errors.Is(err, transfer.ErrChecksum) || !strings.Contains(err.Error(), "bad.db") {
-		t.Errorf("checked before a move: %v", err)
+		t.Errorf("checked before a move: %v, want ErrChecksum of bad.db", err)
 	}
 	ok(t, transfer.CheckIfBackup(t.Context(), copied))
 	ok(t, os.Remove(copied))
 	info, err = transfer.Check(t.Context(), bad, true)
-	ok(t, err)
-	ok(t, transfer.Copy(bad, copied))
-	if _, err = transfer.Check(t.Context(), copied, false); err != nil || info.Verified {
-		t.Errorf("the copy of a damaged backup: %v, %+v", err, info)
+	if err != nil || info.Verified || !info.Wrong {
+		t.Errorf("a damaged backup, on request: %+v, %v", info, err)
 	}
+	ok(t, transfer.Copy(bad, copied))
+	_, err = transfer.Check(t.Context(), copied, false)
+	ok(t, err)
 }

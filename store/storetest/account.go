@@ -48,7 +48,7 @@ func emailChanges(f *fixture) {
 	found := f.value(f.Read().UserPage(ctx, acme.ID, store.UserFilter{Text: "lea@"}, doorward.Window{Limit: 9})).(doorward.Page[doorward.User])
 	equal(f, len(found.Items), 1)
 	if err := f.try(ctx, func(tx *store.Tx) error { return tx.SetEmail(ctx, ann.ID, bob.Email) }); !errors.Is(err, store.ErrTaken) {
-		f.Errorf("an address that is taken: %v", err)
+		f.Errorf("an address that is taken: %v, want ErrTaken", err)
 	}
 
 	f.clock.move(time.Second)
@@ -101,11 +101,11 @@ func oneAddress(f *fixture) {
 		}
 	}
 	if won != 1 {
-		f.Errorf("%d accounts have got the address", won)
+		f.Errorf("%d accounts have the address, want one", won)
 	}
 }
 
-func heldAbout(f *fixture) {
+func heldAboutAPerson(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
 	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)

@@ -28,8 +28,8 @@ func secretOf(k doorward.APIKey, which string) []byte {
 	return hash[:]
 }
 
-// ofSecrets returns the changes that end the memory of these secrets of the key.
-func ofSecrets(k doorward.APIKey, which ...string) (all []store.Change) {
+// secretChanges returns the changes by which nodes forget these secrets of the key.
+func secretChanges(k doorward.APIKey, which ...string) (all []store.Change) {
 	for _, w := range which {
 		all = append(all, store.Change{Kind: store.ChangeSession, Subject: store.SessionSubject(secretOf(k, w))})
 	}
@@ -104,10 +104,10 @@ func changesOfAPIKeys(f *fixture) {
 	k := f.apiKey(ann, "backup")
 	k.Name, k.Permissions, k.Status, k.OwnerID, k.OwnerRole = "Nightly", []doorward.Action{doorward.UserRead}, doorward.APIKeyDisabled, bob.ID, bob.Role
 	k.ExpiresAt, k.RotateBy, k.AllowedIPs, k.PerSecond = k.ExpiresAt.Add(day), at(k.ExpiresAt), []netip.Prefix{}, 0
-	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.UpdateAPIKey(ctx, k)) }), ofSecrets(k, "first"))
+	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.UpdateAPIKey(ctx, k)) }), secretChanges(k, "first"))
 	equal(f, f.value(f.Read().APIKey(ctx, k.ID, f.clock.read())), k)
 
-	f.clock.move(7 * day) // rotateBy
+	f.clock.move(7 * day) // to rotateBy
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.UpdateAPIKey(ctx, k))
 		f.wantNoChange(tx.RotateAPIKey(ctx, k.ID, secretOf(k, "second"), "hint", tx.Now))
@@ -131,7 +131,7 @@ func rotations(f *fixture) {
 		return f.value(f.Read().APIKeyBySecret(ctx, secretOf(k, which), f.clock.read())).(store.KeyCredential).SecretEndsAt
 	}
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.EndReplacedSecrets(ctx, k.ID)) })
-	equal(f, rotate("second", grace), ofSecrets(k, "first"))
+	equal(f, rotate("second", grace), secretChanges(k, "first"))
 	k.Hint, k.Previous = "dwk_second", &doorward.PreviousSecret{EndsAt: grace}
 	equal(f, f.value(f.Read().APIKey(ctx, k.ID, began)), k)
 	equal(f, []*time.Time{ends("first"), ends("second")}, []*time.Time{&grace, nil})
@@ -174,12 +174,12 @@ func endOfAPIKeys(f *fixture) {
 		f.Helper()
 		return f.value(f.Read().APIKey(ctx, k.ID, f.clock.read())).(doorward.APIKey).Status
 	}
-	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.RevokeAPIKey(ctx, k.ID)) }), ofSecrets(k, "first"))
+	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.RevokeAPIKey(ctx, k.ID)) }), secretChanges(k, "first"))
 	equal(f, f.changesOf(func(tx *store.Tx) {
 		f.wantNoChange(tx.RevokeAPIKey(ctx, k.ID))
 		f.wantNoChange(tx.UpdateAPIKey(ctx, k))
 		f.wantNoChange(tx.ExpireAPIKey(ctx, late.ID))
-	}), ofSecrets(k, "first"))
+	}), secretChanges(k, "first"))
 	equal(f, f.value(f.Read().APIKeysToExpire(ctx, f.clock.read(), 10)), []doorward.APIKey(nil))
 	equal(f, f.changesOf(func(tx *store.Tx) {
 		equal(f, f.value(tx.DisableAllAPIKeys(ctx)), []store.KeyName{{ID: late.ID, Name: "late", TenantID: ann.TenantID}, {ID: other.ID, Name: "other", TenantID: ann.TenantID}})
@@ -253,7 +253,7 @@ func noticesOfAPIKeys(f *fixture) {
 		}
 		return ids
 	}
-	equal(f, [][]string{due(day), due(7 * day), due(30 * day)}, [][]string{nil, nil, nil}) // a day before is not yet, and the key never had more than a week
+	equal(f, [][]string{due(day), due(7 * day), due(30 * day)}, [][]string{nil, nil, nil}) // the end is a week away, and was never further away
 	f.clock.move(6 * day)
 	equal(f, [][]string{due(day), due(7 * day)}, [][]string{{k.ID}, nil})
 	f.write(func(tx *store.Tx) {

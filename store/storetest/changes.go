@@ -94,7 +94,7 @@ func orderOfChanges(f *fixture) {
 	equal(f, numbers(f.Write(ctx, func(tx *store.Tx) error { request(tx, "a"); return nil })), []int64{1})
 	equal(f, numbers(f.Write(ctx, func(*store.Tx) error { return nil })), []int64(nil))
 	if _, err := f.Write(ctx, func(tx *store.Tx) error { request(tx, "lost"); return errors.New("no") }); err == nil {
-		f.Error("the function's error is missing")
+		f.Error("Write didn't return the function's error")
 	}
 	cancelled, cancel := context.WithCancel(ctx)
 	wantUnavailable(f, f.try(cancelled, func(tx *store.Tx) error { request(tx, "lost"); cancel(); return nil }))
@@ -107,7 +107,7 @@ func orderOfChanges(f *fixture) {
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && all[1].Seq != all[0].Seq+1 {
-			err = errors.New("another transaction's change stands between the two of one")
+			err = errors.New("another transaction's change is between the two of one transaction")
 		}
 		for _, c := range all {
 			seqs = append(seqs, c.Seq)

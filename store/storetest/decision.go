@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// keptDecisions are read as they were kept, the newest first, within their tenant. They go
-// with their actor, with their tenant, and when their time is over.
+// keptDecisions are read as they were kept, the newest first, within their tenant. They are
+// deleted with their actor, with their tenant, and when they are old.
 func keptDecisions(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")

@@ -47,8 +47,8 @@ func erasedInvitations(f *fixture) {
 	equal(f, f.value(f.Read().Throttle(ctx, "resend:"+zeta.ID+":"+ann.Email)).(store.Throttle).Hits, 1)
 }
 
-// forgottenAddresses: counters, attempts, requests and mails of the address go, except a
-// mail of an invitation that can be accepted.
+// forgottenAddresses: counters, attempts, requests and mails of the address are deleted, except
+// a mail of an invitation that can be accepted.
 func forgottenAddresses(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// fed returns a page of the feed, and its events as "tnt_1 3", tenant and number.
-func (f *fixture) fed(after store.FeedPosition, limit int) (page store.FeedPage, all []string) {
+// feedPage returns a page of the feed, and its events as "tnt_1 3", tenant and number.
+func (f *fixture) feedPage(after store.FeedPosition, limit int) (page store.FeedPage, all []string) {
 	f.Helper()
 	noError(f, f.Snapshot(f.Context(), func(read store.Reader) (err error) {
 		page, err = read.Feed(f.Context(), after, limit)
@@ -37,7 +37,7 @@ func feeds(f *fixture) {
 	equal(f, f.value(f.Read().FeedIsBehind(ctx)), true)
 	equal(f, f.extendFeed(10), false)
 	equal(f, f.value(f.Read().FeedIsBehind(ctx)), false)
-	empty, all := f.fed(store.FeedPosition{}, 10)
+	empty, all := f.feedPage(store.FeedPosition{}, 10)
 	equal(f, all, []string(nil))
 
 	f.event("tnt_1", "usr_1")
@@ -46,21 +46,21 @@ func feeds(f *fixture) {
 	equal(f, f.value(f.Read().FeedIsBehind(ctx)), true)
 	equal(f, f.extendFeed(1), true)
 	equal(f, f.extendFeed(2), false)
-	_, all = f.fed(empty.End, 10)
+	_, all = f.feedPage(empty.End, 10)
 	equal(f, all, []string{"tnt_1 1", "tnt_1 2", "tnt_2 1"})
-	page, _ := f.fed(store.FeedPosition{}, 10)
+	page, _ := f.feedPage(store.FeedPosition{}, 10)
 	f.event("tnt_1", "usr_3")
 	f.extendFeed(10)
-	last, all := f.fed(page.End, 10)
+	last, all := f.feedPage(page.End, 10)
 	equal(f, all, []string{"tnt_1 3"})
 	equal(f, last.Read, int64(3))
 
 	within := page.End
 	within.Pos, within.Seq = 0, 1
-	_, all = f.fed(within, 2)
+	_, all = f.feedPage(within, 2)
 	equal(f, all, []string{"tnt_1 2", "tnt_2 1"})
 	f.write(func(tx *store.Tx) { noError(f, tx.ResetFeed(ctx)) })
-	page, _ = f.fed(page.End, 10)
+	page, _ = f.feedPage(page.End, 10)
 	equal(f, page.Gone, true)
 	equal(f, f.value(f.Read().EventsAfter(ctx, "tnt_1", 2, 5)), f.value(Events(ctx, f.Read(), "tnt_1")).([]doorward.Event)[2:])
 }
@@ -73,7 +73,7 @@ func trims(f *fixture) {
 		f.event("tnt_1", fmt.Sprint("usr_", n))
 	}
 	f.extendFeed(10)
-	start, _ := f.fed(store.FeedPosition{}, 1)
+	start, _ := f.feedPage(store.FeedPosition{}, 1)
 	within := start.End
 	within.Pos, within.Seq = 0, 2
 	before := f.clock.move(time.Hour)
@@ -84,14 +84,14 @@ func trims(f *fixture) {
 		f.write(func(tx *store.Tx) { equal(f, f.value(tx.TrimTrail(ctx, "tnt_1", before, limit)), want) })
 	}
 	trim(2, 2)
-	_, all := f.fed(within, 10)
+	_, all := f.feedPage(within, 10)
 	equal(f, all, []string{"tnt_1 3", "tnt_1 4", "tnt_1 5"})
 	trim(1, 1)
-	page, _ := f.fed(within, 10)
+	page, _ := f.feedPage(within, 10)
 	equal(f, page.Gone, true)
-	page, _ = f.fed(start.End, 10)
+	page, _ = f.feedPage(start.End, 10)
 	equal(f, page.Gone, false)
-	_, all = f.fed(store.FeedPosition{}, 10)
+	_, all = f.feedPage(store.FeedPosition{}, 10)
 	equal(f, all, []string{"tnt_1 4", "tnt_1 5"})
 
 	f.event("tnt_1", "usr_6") // not in the feed yet, and too young
@@ -104,10 +104,10 @@ func trims(f *fixture) {
 	equal(f, next.Follows(chain.AnchorHash, 6), true)
 	equal(f, f.value(f.Read().TrailsDue(ctx, before, before, 10)), []string(nil))
 
-	end, _ := f.fed(store.FeedPosition{}, 10)
+	end, _ := f.feedPage(store.FeedPosition{}, 10)
 	f.clock.move(time.Hour)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.TrimTrail(ctx, "tnt_1", tx.Now, 10)), int64(1)) })
-	page, _ = f.fed(end.End, 10) // it was deleted before anybody could read it
+	page, _ = f.feedPage(end.End, 10) // the event was deleted before it was in the feed
 	equal(f, page.Gone, true)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(0)) })
 }

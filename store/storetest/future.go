@@ -31,9 +31,9 @@ func future(f *fixture) {
 		noError(f, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
 	})
 	underWay, answered := attemptAt("a", "one"), attemptAt("b", "one")
-	equal(f, f.marks(underWay), true)
-	equal(f, f.marks(answered), true)
-	equal(f, f.keeps(answered, "kept"), true)
+	equal(f, f.markCall(underWay), true)
+	equal(f, f.markCall(answered), true)
+	equal(f, f.keepAnswer(answered, "kept"), true)
 	now := f.clock.move(-26*time.Hour - store.ClockTolerance)
 	for _, sessions := range []int{2, 0} { // ahead, and past with its proofs; the second time none
 		f.write(func(tx *store.Tx) {
@@ -54,15 +54,15 @@ func future(f *fixture) {
 	r, err := f.Read().ResetByToken(ctx, []byte("a link"))
 	equal(f, f.value(r.ExpiresAt, err), now.Add(30*time.Minute))
 	f.write(func(tx *store.Tx) {
-		is, err := tx.HitThrottle(ctx, "account:ann", time.Minute)
-		equal(f, f.value(is, err), store.Throttle{Hits: 2, Since: now, Until: now.Add(time.Minute)})
+		t, err := tx.HitThrottle(ctx, "account:ann", time.Minute)
+		equal(f, f.value(t, err), store.Throttle{Hits: 2, Since: now, Until: now.Add(time.Minute)})
 	})
 	equal(f, len(f.due()), 1) // the queued mail
 	// A mark of a call lasts 4 s, a kept answer 24 h, both from now.
 	f.clock.move(4 * time.Second)
-	equal(f, []bool{f.marks(attemptAt("a", "two")), f.marks(attemptAt("b", "two"))}, []bool{true, false})
+	equal(f, []bool{f.markCall(attemptAt("a", "two")), f.markCall(attemptAt("b", "two"))}, []bool{true, false})
 	f.clock.move(24*time.Hour - 4*time.Second)
-	equal(f, f.marks(attemptAt("b", "two")), true)
+	equal(f, f.markCall(attemptAt("b", "two")), true)
 }
 
 // proveAhead makes, while the clock is ahead, all that second factors store: a proof in an

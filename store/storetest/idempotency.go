@@ -15,8 +15,8 @@ func attemptAt(id, attempt string) doorward.IdempotentCall {
 	return doorward.IdempotentCall{ID: []byte(id), TenantID: "tnt_" + id, Body: []byte("body of " + attempt), Attempt: attempt}
 }
 
-// marks reports whether the attempt gets the mark.
-func (f *fixture) marks(c doorward.IdempotentCall) (marked bool) {
+// markCall marks the call for the attempt, and reports whether it got the mark.
+func (f *fixture) markCall(c doorward.IdempotentCall) (marked bool) {
 	f.Helper()
 	f.write(func(tx *store.Tx) {
 		var err error
@@ -26,8 +26,8 @@ func (f *fixture) marks(c doorward.IdempotentCall) (marked bool) {
 	return marked
 }
 
-// keeps reports whether the attempt's answer is kept.
-func (f *fixture) keeps(c doorward.IdempotentCall, answer string) (kept bool) {
+// keepAnswer keeps the attempt's answer, and reports whether it is kept.
+func (f *fixture) keepAnswer(c doorward.IdempotentCall, answer string) (kept bool) {
 	f.Helper()
 	f.write(func(tx *store.Tx) {
 		var err error
@@ -53,26 +53,26 @@ func idempotentCalls(f *fixture) {
 	ctx := f.Context()
 	first, second := attemptAt("a", "first"), attemptAt("a", "second")
 	equal(f, f.isKnown("a"), false)
-	equal(f, f.marks(first), true)
-	equal(f, f.marks(second), false)
+	equal(f, f.markCall(first), true)
+	equal(f, f.markCall(second), false)
 	equal(f, f.value(f.Read().KnownCall(ctx, first.ID)), store.KnownCall{Body: first.Body})
-	equal(f, f.keeps(second, "not its own mark"), false)
+	equal(f, f.keepAnswer(second, "not its own mark"), false)
 
 	f.clock.move(4*time.Second - time.Microsecond)
-	equal(f, f.marks(second), false)
+	equal(f, f.markCall(second), false)
 	f.clock.move(time.Microsecond)
-	equal(f, f.marks(second), true)
-	equal(f, f.keeps(first, "too late"), false)
+	equal(f, f.markCall(second), true)
+	equal(f, f.keepAnswer(first, "too late"), false)
 	f.write(func(tx *store.Tx) { noError(f, tx.UnmarkCall(ctx, first)) }) // no longer its own
-	equal(f, f.keeps(second, "answer"), true)
-	equal(f, f.keeps(second, "another"), false)
+	equal(f, f.keepAnswer(second, "answer"), true)
+	equal(f, f.keepAnswer(second, "another"), false)
 	f.write(func(tx *store.Tx) { noError(f, tx.UnmarkCall(ctx, second)) }) // an answer stays
 	equal(f, f.value(f.Read().KnownCall(ctx, first.ID)), store.KnownCall{Body: second.Body, Answer: []byte("answer")})
 
 	f.clock.move(24*time.Hour - time.Microsecond)
-	equal(f, f.marks(first), false)
+	equal(f, f.markCall(first), false)
 	f.clock.move(time.Microsecond)
-	equal(f, f.marks(first), true)
+	equal(f, f.markCall(first), true)
 	equal(f, f.value(f.Read().KnownCall(ctx, first.ID)), store.KnownCall{Body: first.Body})
 	f.write(func(tx *store.Tx) { noError(f, tx.UnmarkCall(ctx, first)) })
 	equal(f, f.isKnown("a"), false)
@@ -90,10 +90,10 @@ func endOfIdempotentCalls(f *fixture) {
 		return all
 	}
 	for _, id := range []string{"a", "b", "c", "d"} {
-		equal(f, f.marks(attemptAt(id, "one")), true)
+		equal(f, f.markCall(attemptAt(id, "one")), true)
 	}
-	equal(f, f.keeps(attemptAt("c", "one"), "kept"), true)
-	equal(f, f.keeps(attemptAt("d", "one"), "kept"), true)
+	equal(f, f.keepAnswer(attemptAt("c", "one"), "kept"), true)
+	equal(f, f.keepAnswer(attemptAt("d", "one"), "kept"), true)
 	f.clock.move(4 * time.Second)
 	for _, want := range []int64{1, 1, 0} {
 		f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteExpiredCalls(ctx, 1)), want) })
@@ -113,7 +113,7 @@ func idempotentRaces(f *fixture) {
 		var all sync.WaitGroup
 		for i := range 16 {
 			all.Go(func() {
-				if f.marks(attemptAt("a", string(rune('a'+i)))) {
+				if f.markCall(attemptAt("a", string(rune('a'+i)))) {
 					marked.Add(1)
 				}
 			})

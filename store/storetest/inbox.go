@@ -162,7 +162,7 @@ func inboxOfUnknownAddresses(f *fixture) {
 	equal(f, f.value(f.Read().CountInbox(ctx, 10)), len(kept))
 }
 
-// Rows whose address has an account come first, and sources take turns.
+// Only rows whose address has an account are returned, and sources take turns.
 func inboxRoundRobin(f *fixture) {
 	ctx := f.Context()
 	for n := range 3 {

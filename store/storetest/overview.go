@@ -37,10 +37,12 @@ func countsOfATenant(f *fixture) {
 	equal(f, f.value(f.Read().CountMemberSessions(ctx, aDay, zeta.ID, ann.ID, now)), int64(0))
 	equal(f, f.value(f.Read().CountTenantSessions(ctx, aDay, acme.ID, now)), int64(3))
 
-	wantWaiting(f, acme, zeta, ann)
+	countsOfInvitations(f, acme, zeta, ann)
 }
 
-func wantWaiting(f *fixture, acme, zeta doorward.Tenant, ann doorward.User) {
+// countsOfInvitations: those that can be accepted are counted, those of them whose mail has
+// failed, and those that ann has sent.
+func countsOfInvitations(f *fixture, acme, zeta doorward.Tenant, ann doorward.User) {
 	ctx := f.Context()
 	equal(f, f.value(f.Read().WaitingInvitations(ctx, acme.ID, f.clock.read())), store.Waiting{})
 	lost, over, gone := f.invitation(acme, "lost@acme.example"), f.invitation(acme, "over@acme.example"), f.invitation(acme, "gone@acme.example")

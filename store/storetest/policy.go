@@ -51,8 +51,8 @@ func policies(f *fixture) {
 	equal(f, []bool{confirm(other.ID, 3), confirm(acme.ID, 2), confirm(acme.ID, 3), confirm(acme.ID, 3)}, []bool{false, false, true, false})
 	third.ConfirmUntil = nil
 	equal(f, *holding().At(until), third)
-	is, err := f.Read().PolicyVersion(ctx, acme.ID, 2)
-	equal(f, f.value(is, err), second)
+	got, err := f.Read().PolicyVersion(ctx, acme.ID, 2)
+	equal(f, f.value(got, err), second)
 	_, err = f.Read().PolicyVersion(ctx, other.ID, 2)
 	equal(f, errors.Is(err, store.ErrNone), true)
 	page, err := f.Read().PolicyPage(ctx, acme.ID, doorward.Window{Limit: 2})

@@ -81,7 +81,7 @@ func doneSince(f *fixture) {
 	equal(f, f.value(f.Read().CountDone(ctx, since)), map[doorward.Action]int{doorward.UserSuspend: 2, doorward.UserRole: 1})
 }
 
-// vitals: only queued mails count, with the time of the oldest.
+// vitals: only queued mails count, with the time of the oldest; of backups the newest counts.
 func vitals(f *fixture) {
 	ctx := f.Context()
 	none := time.Unix(0, 0).UTC()

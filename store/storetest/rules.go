@@ -67,8 +67,8 @@ func rules(f *fixture) {
 		equal(f, f.value(found, err), true)
 	})
 	equal(f, grants(), support.Permissions)
-	is, err := f.Read().CustomRole(ctx, acme.ID, support.ID)
-	equal(f, f.value(is, err), support)
+	got, err := f.Read().CustomRole(ctx, acme.ID, support.ID)
+	equal(f, f.value(got, err), support)
 	var ofAllTenants []store.RoleOfTenant
 	noError(f, f.Read().EachCustomRole(ctx, func(r store.RoleOfTenant) error {
 		ofAllTenants = append(ofAllTenants, r)
@@ -114,7 +114,8 @@ func policiesInForce(f *fixture) {
 	equal(f, texts, []string{"two", "three"})
 }
 
-// usedRoles: members, invitations and keys with a role are counted, and get another role at once.
+// usedRoles: members, invitations and keys with a role are counted, and are moved to another
+// role.
 func usedRoles(f *fixture) {
 	ctx := f.Context()
 	acme, other := f.tenant("Acme"), f.tenant("Other")
@@ -129,13 +130,13 @@ func usedRoles(f *fixture) {
 	ann := f.member(acme, "ann@acme.example", "DESK")
 	f.member(acme, "bob@acme.example", doorward.RoleUser)
 	f.member(other, "eve@other.example", "DESK")
-	key := f.apiKey(ann, "backup")
+	key, inv := f.apiKey(ann, "backup"), f.invitation(acme, "cid@acme.example") // both have the role USER
 	use := func(tenant doorward.Tenant, role doorward.Role) store.RoleUse {
 		u, err := f.Read().RoleUse(ctx, tenant.ID, role, f.clock.read())
 		return f.value(u, err).(store.RoleUse)
 	}
 	equal(f, use(acme, "DESK"), store.RoleUse{Members: 1})
-	equal(f, use(acme, key.Role).Keys, int64(1))
+	equal(f, use(acme, key.Role), store.RoleUse{Members: 1, Invitations: 1, Keys: 1})
 	for role, want := range map[doorward.Role]bool{"DESK": true, doorward.RoleOwner: true, "GONE": false} {
 		has, err := f.Read().HasRole(ctx, acme.ID, role)
 		equal(f, f.value(has, err), want)
@@ -147,6 +148,8 @@ func usedRoles(f *fixture) {
 	equal(f, []store.RoleUse{use(acme, "DESK"), use(other, "DESK")}, []store.RoleUse{{}, {Members: 1}})
 	moved, err := f.Read().APIKey(ctx, key.ID, f.clock.read())
 	equal(f, f.value(moved.Role, err), doorward.RoleAdmin)
+	invited, err := f.Read().Invitation(ctx, inv.ID)
+	equal(f, f.value(invited.Role, err), doorward.RoleAdmin)
 	after, err := f.Read().User(ctx, acme.ID, ann.ID)
 	equal(f, f.value(after.Role, err), doorward.RoleViewer)
 }
@@ -181,8 +184,8 @@ func models(f *fixture) {
 		})
 		equal(f, f.value(changes[0].Kind, err), store.ChangeAll)
 		equal(f, []bool{knows(doorward.Action(v.Text)), knows(doorward.MessageSend)}, []bool{true, false})
-		is, err := f.Read().Model(ctx)
-		equal(f, f.value(is, err), v)
+		got, err := f.Read().Model(ctx)
+		equal(f, f.value(got, err), v)
 	}
 	f.write(func(tx *store.Tx) {
 		added, err := tx.InsertModel(ctx, second)

@@ -63,7 +63,8 @@ func ordersOfLists(f *fixture) {
 		f.write(func(tx *store.Tx) { noError(f, tx.RenameUser(ctx, u, name)) })
 		f.clock.move(time.Second)
 	}
-	names := func(order string, limit int, read func(*fixture, int, func(doorward.Window) (doorward.Page[doorward.User], error)) []doorward.User) (all []string) {
+	// letters are the first letters of the addresses.
+	letters := func(order string, limit int, read func(*fixture, int, func(doorward.Window) (doorward.Page[doorward.User], error)) []doorward.User) (all []string) {
 		for _, u := range read(f, limit, func(w doorward.Window) (doorward.Page[doorward.User], error) {
 			w.Sort = order
 			return f.Read().UserPage(ctx, acme.ID, store.UserFilter{}, w)
@@ -74,22 +75,22 @@ func ordersOfLists(f *fixture) {
 	}
 	for order, want := range map[string]string{"": "cabed", "createdAt": "cabed", "email": "abcde"} {
 		for limit := 1; limit <= 6; limit++ {
-			equal(f, strings.Join(names(order, limit, pages[doorward.User]), ""), want)
-			equal(f, strings.Join(names(order, limit, pagesBack[doorward.User]), ""), want)
+			equal(f, strings.Join(letters(order, limit, pages[doorward.User]), ""), want)
+			equal(f, strings.Join(letters(order, limit, pagesBack[doorward.User]), ""), want)
 		}
 	}
 	for _, order := range []string{"name", "role", "status", "lastLoginAt", "email", "createdAt"} {
-		up := names(order, 9, pages[doorward.User])
+		up := letters(order, 9, pages[doorward.User])
 		down := slices.Clone(up)
 		slices.Reverse(down)
 		for limit := 1; limit <= 6; limit++ {
-			equal(f, names(order, limit, pages[doorward.User]), up)
-			equal(f, names(order, limit, pagesBack[doorward.User]), up)
-			equal(f, names("-"+order, limit, pages[doorward.User]), down)
-			equal(f, names("-"+order, limit, pagesBack[doorward.User]), down)
+			equal(f, letters(order, limit, pages[doorward.User]), up)
+			equal(f, letters(order, limit, pagesBack[doorward.User]), up)
+			equal(f, letters("-"+order, limit, pages[doorward.User]), down)
+			equal(f, letters("-"+order, limit, pagesBack[doorward.User]), down)
 		}
 	}
-	byName := strings.Join(names("name", 9, pages[doorward.User]), "")
+	byName := strings.Join(letters("name", 9, pages[doorward.User]), "")
 	equal(f, byName[:2]+byName[4:], "ea"+"c") // the empty name, Ann Lee, both Annas, Zoë
 	if _, err := f.Read().UserPage(ctx, acme.ID, store.UserFilter{}, doorward.Window{Limit: 9, Sort: "-size"}); !doorward.HasCode(err, doorward.CodeValidationFailed) {
 		f.Errorf("sorted by an unknown name: %v", err)

@@ -132,11 +132,9 @@ func chainsOfEvents(f *fixture) {
 	})
 	equal(f, errors.Is(err, failed), true)
 	f.event("", "usr_1")
-	both := doorward.Event{ID: f.id("evt_"), At: f.clock.read(), Changes: []doorward.Change{}}
 	f.write(func(tx *store.Tx) {
 		for _, tenantID := range []string{"tnt_2", "", "tnt_1"} {
-			e := both
-			e.ID, e.Target.TenantID = f.id("evt_"), tenantID
+			e := doorward.Event{ID: f.id("evt_"), At: tx.Now, Target: doorward.Object{TenantID: tenantID}, Changes: []doorward.Change{}}
 			noError(f, tx.InsertEvent(ctx, e))
 			if tenantID == "tnt_1" {
 				e.Seq = 4

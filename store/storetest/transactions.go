@@ -32,14 +32,14 @@ func oneInstant(f *fixture) {
 		noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", ""))
 		equal(f, tx.Now, began)
 	})
-	event, err := Events(ctx, f.Read(), "")
+	events, err := Events(ctx, f.Read(), "")
 	noError(f, err)
 	inv, err = f.Read().Invitation(ctx, inv.ID)
 	noError(f, err)
 	ann, err = f.Read().User(ctx, acme.ID, ann.ID)
 	noError(f, err)
 	mail := f.due()[0]
-	for _, when := range []time.Time{event[0].At, *inv.AcceptedAt, *ann.LastLoginAt, mail.CreatedAt, mail.NextAt} {
+	for _, when := range []time.Time{events[0].At, *inv.AcceptedAt, *ann.LastLoginAt, mail.CreatedAt, mail.NextAt} {
 		equal(f, when, began)
 	}
 }
@@ -98,13 +98,13 @@ func conflictSpoilsNothing(f *fixture) {
 	acme := f.tenant("Acme")
 	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
 	inv := f.invitation(acme, "bob@acme.example")
-	bucket := func(tx *store.Tx) { _, err := tx.HitThrottle(ctx, "ann", day); noError(f, err) }
-	f.write(bucket)
+	hit := func(tx *store.Tx) { _, err := tx.HitThrottle(ctx, "ann", day); noError(f, err) }
+	f.write(hit)
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.InsertAccount(ctx, doorward.Account{ID: "usr_x", Email: ann.Email, CreatedAt: noon}))
 		f.wantNoChange(tx.InsertMembership(ctx, ann))
 		f.wantNoChange(tx.InsertInvitation(ctx, f.draft(acme, inv.Email)))
-		bucket(tx)
+		hit(tx)
 		f.wantNone(tx.Tenant(ctx, "tnt_none"))
 		noError(f, tx.InsertTenant(ctx, doorward.Tenant{ID: "tnt_after", Name: "after", CreatedAt: noon}))
 	})

@@ -90,8 +90,8 @@ func webhooks(f *fixture) {
 		noError(f, err)
 		f.wantNone(tx.Webhook(ctx, first.ID))
 	})
-	first, _ = f.Read().Webhook(ctx, second.ID)
-	equal(f, first.DisabledReason, doorward.DisabledRestored)
+	disabled := f.value(f.Read().Webhook(ctx, second.ID)).(doorward.Webhook)
+	equal(f, disabled.DisabledReason, doorward.DisabledRestored)
 }
 
 // record writes an event and returns it.
@@ -107,12 +107,12 @@ func (f *fixture) record(tenantID string, action doorward.Action) doorward.Event
 func deliveries(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
-	f.record(acme.ID, doorward.UserInvite) // nobody wants it
+	f.record(acme.ID, doorward.UserInvite) // before there is a webhook
 	users := f.webhook(acme.ID, "user.*")
 	all := f.webhook("", "*")
 	invited := f.record(acme.ID, doorward.UserInvite)
 	f.record(acme.ID, doorward.SessionOpen)
-	f.record(acme.ID, doorward.WebhookTest) // is sent by itself
+	f.record(acme.ID, doorward.WebhookTest) // its request is sent without a delivery
 	f.record(zeta.ID, doorward.UserInvite)
 	f.record("", doorward.KeyCreate)
 	of := func(w doorward.Webhook, state doorward.DeliveryState) (got []doorward.WebhookDelivery) {
@@ -181,7 +181,8 @@ func deliveries(f *fixture) {
 }
 
 // wantReplays checks which of the events that deliveries has recorded at one instant are
-// selected. invited is the second of its tenant. It queues three for users, and two for all.
+// selected. invited is the id of the second of its tenant. It queues three events for users, and
+// two for all.
 func (f *fixture) wantReplays(users, all doorward.Webhook, invited string) {
 	ctx := f.Context()
 	second := f.value(f.Read().Event(ctx, invited)).(doorward.Event)

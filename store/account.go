@@ -69,8 +69,8 @@ const (
 VALUES ($1, $2, $3, $4, $5, $6, $7)`
 )
 
-// InsertEmailChange adds a change that is to be confirmed, and ends earlier ones that are
-// not confirmed. They can still be undone.
+// InsertEmailChange adds a change that is to be confirmed. Earlier ones that are not confirmed
+// can only be undone from now on.
 func (tx *Tx) InsertEmailChange(ctx context.Context, c EmailChange) error {
 	if err := tx.ReplaceEmailChanges(ctx, c.UserID); err != nil {
 		return err
@@ -78,14 +78,15 @@ func (tx *Tx) InsertEmailChange(ctx context.Context, c EmailChange) error {
 	return tx.run(ctx, sqlInsertEmailChange, c.ID, c.UserID, c.Old, c.New, c.Generation, micros(c.CreatedAt), micros(c.UndoUntil))
 }
 
-// ReplaceEmailChanges ends the user's changes that are not confirmed.
+// ReplaceEmailChanges marks the user's unconfirmed changes as replaced: they can't be confirmed
+// any more.
 func (tx *Tx) ReplaceEmailChanges(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlReplaceEmailChanges, micros(tx.Now), userID)
 }
 
 const sqlStartEmailChange = `UPDATE email_changes SET confirm_until = $1 WHERE id = $2 AND confirm_until = 0`
 
-// StartEmailChange sets until when the change can be confirmed, unless it is set.
+// StartEmailChange sets until when the change can be confirmed, unless that is set already.
 func (tx *Tx) StartEmailChange(ctx context.Context, id string, until time.Time) error {
 	return tx.run(ctx, sqlStartEmailChange, micros(until), id)
 }
@@ -93,7 +94,7 @@ func (tx *Tx) StartEmailChange(ctx context.Context, id string, until time.Time) 
 const sqlConfirmEmailChange = `UPDATE email_changes SET confirmed_at = $1, undo_until = $2
 WHERE id = $3 AND confirmed_at IS NULL AND replaced_at IS NULL AND undone_at IS NULL AND confirm_until > $1`
 
-// ConfirmEmailChange marks the change as done and reports whether it was open: of
+// ConfirmEmailChange marks the change as confirmed, and reports whether it could be: of
 // concurrent callers, one succeeds.
 func (tx *Tx) ConfirmEmailChange(ctx context.Context, id string, undoUntil time.Time) (bool, error) {
 	return tx.affected(ctx, sqlConfirmEmailChange, micros(tx.Now), micros(undoUntil), id)
@@ -101,13 +102,14 @@ func (tx *Tx) ConfirmEmailChange(ctx context.Context, id string, undoUntil time.
 
 const (
 	sqlUndoEmailChange = `UPDATE email_changes SET undone_at = $1 WHERE id = $2 AND undone_at IS NULL AND undo_until > $1`
-	// The mail of a later change must not undo this undoing.
+	// The link in the mail of a later change must not reverse this.
 	sqlUndoLaterChanges = `UPDATE email_changes SET undone_at = $1, replaced_at = coalesce(replaced_at, $1)
 WHERE user_id = $2 AND created_at >= $3 AND undone_at IS NULL`
 )
 
 // UndoEmailChange marks the change and all later ones of the account as undone, and
-// reports whether it could be undone: of concurrent callers, one succeeds.
+// reports whether it could be undone: of concurrent callers, one succeeds. It also marks the
+// unconfirmed ones as replaced.
 func (tx *Tx) UndoEmailChange(ctx context.Context, c EmailChange) (bool, error) {
 	undone, err := tx.affected(ctx, sqlUndoEmailChange, micros(tx.Now), c.ID)
 	if err != nil || !undone {
@@ -124,7 +126,7 @@ const (
 	sqlSetMemberEmail = `UPDATE memberships SET search = $1, email_key = $2 WHERE tenant_id = $3 AND user_id = $4`
 )
 
-// ErrTaken: another account has the address.
+// ErrTaken is returned by SetEmail.
 var ErrTaken = errors.New("store: another account has the address")
 
 // SetEmail changes the address of an account, also in the lists of its tenants. Errors:

@@ -221,8 +221,8 @@ const sqlUpdateAPIKey = `UPDATE api_keys SET name = $3, search = $4, permissions
   ends_at = $10, allowed_ips = $11, per_second = $12, noticed_at = CASE WHEN expires_at <> $8 THEN $1 ELSE noticed_at END, name_key = $13
 WHERE id = $2 AND ` + liveAPIKey
 
-// UpdateAPIKey writes what can be edited, and reports whether the key had not ended.
-// If the end changes, notices that were due for the old one are no longer sent.
+// UpdateAPIKey writes what can be edited, and reports false if the key has ended. If the end
+// changes, notices that are due by then are no longer sent.
 func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error) {
 	if err := tx.announceAPIKey(ctx, k.ID); err != nil {
 		return false, err
@@ -253,7 +253,7 @@ const (
 )
 
 // RotateAPIKey replaces the current secret, which stays valid until graceEnds, and ends
-// one that was replaced before. It reports whether the key had not ended.
+// one that was replaced before. It reports false if the key has ended.
 func (tx *Tx) RotateAPIKey(ctx context.Context, id string, hash []byte, hint string, graceEnds time.Time) (bool, error) {
 	if err := tx.announceAPIKey(ctx, id); err != nil {
 		return false, err
@@ -261,12 +261,12 @@ func (tx *Tx) RotateAPIKey(ctx context.Context, id string, hash []byte, hint str
 	if live, err := tx.affected(ctx, sqlAPIKeyRotated, micros(tx.Now), id); err != nil || !live {
 		return false, err
 	}
-	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.atOnce()); err != nil {
+	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.endsNow()); err != nil {
 		return false, err
 	}
 	ends := micros(graceEnds)
 	if !graceEnds.After(tx.Now) {
-		ends = tx.atOnce()
+		ends = tx.endsNow()
 	}
 	if err := tx.run(ctx, sqlReplaceSecret, ends, id); err != nil {
 		return false, err
@@ -280,22 +280,22 @@ func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
 	if err := tx.announceAPIKey(ctx, id); err != nil {
 		return false, err
 	}
-	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.atOnce())
+	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.endsNow())
 }
 
-// atOnce is the end of a secret that ends now: an instant that has passed on every node,
+// endsNow is the end of a secret that ends now: an instant that has passed on every node,
 // although their clocks differ a little.
-func (tx *Tx) atOnce() int64 { return micros(tx.Now.Add(-clockMargin)) }
+func (tx *Tx) endsNow() int64 { return micros(tx.Now.Add(-clockMargin)) }
 
-// DeleteEndedSecrets deletes secrets that ended long ago, and returns how many, at most
-// limit. Until then the trail can name the key of an ended secret that is presented.
+// DeleteEndedSecrets deletes secrets that ended 30 days ago or earlier, and returns how many,
+// at most limit. Until then the trail can name the key of an ended secret that is presented.
 func (tx *Tx) DeleteEndedSecrets(ctx context.Context, limit int) (int64, error) {
 	return tx.exec(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretsAreKeptFor)), limit)
 }
 
 const sqlRevokeAPIKey = `UPDATE api_keys SET status = 'revoked' WHERE id = $2 AND ` + liveAPIKey
 
-// RevokeAPIKey ends the key for good, and reports whether it had not ended.
+// RevokeAPIKey ends the key for good, and reports false if it has ended already.
 func (tx *Tx) RevokeAPIKey(ctx context.Context, id string) (bool, error) {
 	if err := tx.announceAPIKey(ctx, id); err != nil {
 		return false, err
@@ -335,7 +335,8 @@ const sqlDisableAllAPIKeys = `UPDATE api_keys SET status = 'disabled' WHERE stat
 // KeyName names an API key to an operator.
 type KeyName struct{ ID, Name, TenantID string }
 
-// DisableAllAPIKeys disables the keys of all tenants, and returns them by id.
+// DisableAllAPIKeys disables the active keys of all tenants, and returns them in the order
+// of their ids.
 func (tx *Tx) DisableAllAPIKeys(ctx context.Context) ([]KeyName, error) {
 	tx.announce(ChangeAll, "")
 	fields := func(k *KeyName) []any { return []any{&k.ID, &k.Name, &k.TenantID} }
@@ -362,7 +363,7 @@ func (r Reader) EachLiveAPIKey(ctx context.Context, now time.Time, fn func(doorw
 
 const sqlExpireAPIKey = `UPDATE api_keys SET status = 'expired' WHERE id = $2 AND status IN ('active', 'disabled') AND ends_at <= $1`
 
-// ExpireAPIKey marks a key that has expired, and reports whether it was not marked yet.
+// ExpireAPIKey marks a key that has expired, and reports false if it is marked already.
 // No node needs a notice: each refuses the key from its end on.
 func (tx *Tx) ExpireAPIKey(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlExpireAPIKey, micros(tx.Now), id)
@@ -403,7 +404,7 @@ type KeyUse struct {
 	IP string // empty if it is not known: the previous one stays
 }
 
-// TouchAPIKeys records uses.
+// TouchAPIKeys records uses, except where a later one is recorded.
 func (tx *Tx) TouchAPIKeys(ctx context.Context, uses []KeyUse) error {
 	for _, u := range uses {
 		if err := tx.run(ctx, sqlUseAPIKey, micros(u.At), u.IP, u.Hash[:]); err != nil {

@@ -12,7 +12,7 @@ type Attempt struct {
 	Wider string // of the client's network, or of all known browsers of the account; may be empty
 }
 
-// It is a write, to lock the row. It resets a counter whose window has expired.
+// A write, to lock the row. It resets a counter whose window has expired.
 const sqlLockThrottle = `INSERT INTO throttles (bucket, hits, since, until, expires_at) VALUES ($1, 0, $2, 0, $4)
 ON CONFLICT (bucket) DO UPDATE SET
   hits  = CASE WHEN throttles.since <= $3 THEN 0 ELSE throttles.hits END,

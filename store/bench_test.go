@@ -95,7 +95,7 @@ func BenchmarkDueMails(b *testing.B) {
 	}
 }
 
-// queueThousand queues mails of 20 shares to 1,000 domains.
+// queueThousand queues 1,000 mails of 20 shares, each to another domain.
 func queueThousand(b *testing.B, tx *store.Tx) error {
 	for i := range 1000 {
 		tx.MailShare = fmt.Sprint("tnt_", i%20)

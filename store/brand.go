@@ -28,7 +28,7 @@ func (tx *Tx) PutLogo(ctx context.Context, tenantID string, l doorward.Logo, ima
 	return tx.run(ctx, sqlPutLogo, tenantID, l.Hash, l.Width, l.Height, l.Background, image)
 }
 
-// DeleteLogo reports whether the tenant had one.
+// DeleteLogo deletes the tenant's logo, and reports whether it had one.
 func (tx *Tx) DeleteLogo(ctx context.Context, tenantID string) (bool, error) {
 	return tx.affected(ctx, sqlDeleteLogo, tenantID)
 }

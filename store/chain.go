@@ -146,8 +146,8 @@ func (tx *Tx) writeEvents(ctx context.Context) error {
 }
 
 const (
-	// sqlLockChain locks the chain, adds $2 events to its number, and creates it if there is
-	// none. SQL can't compute the genesis hash, so the head is written afterwards.
+	// sqlLockChain locks the chain, which it creates if there is none, and advances the
+	// number of the last event by $2. SQL can't compute hashes, so sqlSetHead sets the head.
 	sqlLockChain = `INSERT INTO audit_chains (tenant_id, origin, last, counted_day, counted) VALUES ($1, 0, $2, $3, $4)
 ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2, ` + countEvents + `
 RETURNING tenant_id, origin, last, head, timed, latest_at, disorder, ` + subscribed + `, counted, CASE WHEN $4 > 0 THEN ` + eventsAllowed + ` END`
@@ -169,7 +169,8 @@ func lockedChainFields(t *lockedChain) []any {
 	return append(append(chainFields(&t.Chain), timesFields(&t.times)...), &t.subscribed, &t.counted, &t.quotas.EventsPerDay)
 }
 
-// appendEvents adds the events, all of one tenant, to its chain.
+// appendEvents adds the events, all of one tenant, to its chain, and queues them for
+// webhooks. Errors: quota_exceeded.
 func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 	tenantID := events[0].Target.TenantID
 	counts := tx.counts[tenantID]

@@ -10,7 +10,7 @@ import (
 )
 
 // ChallengeOfReset is the purpose of the code in a mail by which a person sets factors up
-// again. It is made when the mail is sent.
+// again. The code is made when the mail is sent.
 const ChallengeOfReset = "reset"
 
 // Challenge is a proof of identity that has begun.
@@ -57,7 +57,8 @@ func (tx *Tx) TryChallenge(ctx context.Context, hash []byte, maxTries int) (bool
 
 const sqlTakeChallenge = `DELETE FROM challenges WHERE hash = $1`
 
-// TakeChallenge uses the challenge up, and reports whether it was there.
+// TakeChallenge deletes the challenge, which can be used once, and reports whether it was
+// there.
 func (tx *Tx) TakeChallenge(ctx context.Context, hash []byte) (bool, error) {
 	return tx.affected(ctx, sqlTakeChallenge, hash)
 }
@@ -79,7 +80,7 @@ func (tx *Tx) EndChallengesFor(ctx context.Context, purpose, other string) (int6
 const sqlDeleteEndedChallenges = `DELETE FROM challenges WHERE hash IN (
   SELECT hash FROM challenges WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2)`
 
-// DeleteEndedChallenges deletes those whose time has passed, and returns how many, at most
+// DeleteEndedChallenges deletes challenges whose time has passed, and returns how many, at most
 // limit.
 func (tx *Tx) DeleteEndedChallenges(ctx context.Context, limit int) (int64, error) {
 	return tx.exec(ctx, sqlDeleteEndedChallenges, micros(tx.Now), limit)
@@ -87,8 +88,8 @@ func (tx *Tx) DeleteEndedChallenges(ctx context.Context, limit int) (int64, erro
 
 const sqlProveSession = `UPDATE sessions SET aal = $2, amr = $3, proved_at = $4, factor_at = $5 WHERE id = $1`
 
-// ProveSession records new proofs of a session's user, and reports whether the session is
-// there.
+// ProveSession records the proofs of identity in s.Session.Assurance, and reports whether the
+// session is there.
 func (tx *Tx) ProveSession(ctx context.Context, s StoredSession) (bool, error) {
 	tx.announce(ChangeSession, SessionSubject(s.Hash))
 	a := s.Session.Assurance
@@ -164,10 +165,10 @@ const sqlForgetBrowsersProvedBefore = `UPDATE devices SET second_at = 0, ip = ''
 AND hash IN (SELECT hash FROM devices WHERE second_at <> 0 AND second_at <= $1 ORDER BY second_at LIMIT $2)`
 
 // ForgetBrowsersProvedBefore is ForgetBrowsers for browsers of any account in which the
-// factor was proved at an instant or before, so that addresses are kept while they are of
-// use and no longer. It returns how many, at most limit.
-func (tx *Tx) ForgetBrowsersProvedBefore(ctx context.Context, proved time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, sqlForgetBrowsersProvedBefore, micros(proved), limit)
+// factor was last proved at an instant or before, so that IP addresses are not kept longer
+// than they are of use. It returns how many, at most limit.
+func (tx *Tx) ForgetBrowsersProvedBefore(ctx context.Context, until time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlForgetBrowsersProvedBefore, micros(until), limit)
 }
 
 // ForgetProofs ends what was begun or remembered of the account's second factors:

@@ -36,9 +36,9 @@ const (
 	// ClockWarning is the difference that is reported: time services keep machines
 	// within milliseconds.
 	ClockWarning = 2 * time.Second
-	// roundTrip is the longest that a measurement may take. Its error is at most half
-	// of it.
-	roundTrip = time.Second
+	// maxRoundTrip is the longest that a measurement may take. The error of a measurement
+	// is at most half of the time that it took.
+	maxRoundTrip = time.Second
 	// agreement is the deviation, besides a measurement's own uncertainty, that needs
 	// no correction.
 	agreement = time.Millisecond
@@ -47,7 +47,7 @@ const (
 // anchor is the database's time at an instant of the monotonic clock.
 type anchor struct {
 	at    time.Time // by the database, without a monotonic part
-	local time.Time // with one
+	local time.Time // by this process, with a monotonic part
 }
 
 func (a *anchor) now() time.Time { return a.at.Add(time.Since(a.local)) }
@@ -156,10 +156,10 @@ func (c *Clock) begin(r measurement) {
 	c.installationOffset.Store(int64(r.offset))
 }
 
-// StartClock measures the database's clock for the first time. offset moves this
-// machine's clock, for tests of expiry; the first node to start moves the
-// installation's by its offset, and a process without a node beside it does so for
-// itself. The schema must be up to date. The error is unavailable.
+// StartClock measures the database's clock for the first time. offset, for tests of
+// expiry, is how far this machine's clock is moved. While no node is registered it is the
+// installation's offset, too, but in this process only: the first node stores its own
+// (lease.Join). The schema must be up to date. The error is unavailable.
 func (db *DB) StartClock(ctx context.Context, offset time.Duration) error {
 	db.clock.offset = offset
 	if db.clock.injected != nil {
@@ -209,7 +209,7 @@ func (db *DB) MeasureClock(ctx context.Context) {
 	if db.clock.injected != nil {
 		return
 	}
-	if r, err := db.readClock(ctx); err == nil && r.uncertainty <= roundTrip/2 {
+	if r, err := db.readClock(ctx); err == nil && r.uncertainty <= maxRoundTrip/2 {
 		db.clock.apply(r)
 	}
 }

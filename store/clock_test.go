@@ -18,7 +18,7 @@ type clockTest struct {
 // unchanged clock.
 func (m *clockTest) measure(ahead, within time.Duration) measurement {
 	local := time.Now()
-	m.Clock.offset = m.step // as seen from the database: only their difference counts
+	m.Clock.offset = m.step // as if this machine's clock were set: only the difference counts
 	return measurement{local: local, database: local.Round(0).Add(ahead), uncertainty: within}
 }
 

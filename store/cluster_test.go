@@ -43,7 +43,7 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 			start(write)
 		}
 		storetest.Until(t, "readers to wait", func() bool { return pool.Stats().OpenConnections > 20 })
-		return errors.New("not before the next heartbeat")
+		return errors.New("not before the next poll")
 	}
 	// An error keeps the lease from being renewed: first wait until it has expired, then start
 	// the queries, and let the next poll succeed.

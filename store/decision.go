@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// ObservedPolicy is a policy of a version that observes.
+// ObservedPolicy is a policy of a version in the mode PolicyObserves.
 type ObservedPolicy struct {
 	TenantID string
 	Version  int64
@@ -74,8 +74,8 @@ type KeptDecision struct {
 	OwnerID string                 `json:"owner,omitempty"`
 	Role    doorward.Role          `json:"role"`
 	AuthAt  time.Time              `json:"authAt,omitzero"`
-	AAL     int                    `json:"aal,omitempty"`     // 0 for keys, and where an older version has kept a 1
-	Closing bool                   `json:"closing,omitempty"` // the tenant
+	AAL     int                    `json:"aal,omitempty"`     // 0 for keys, and in decisions of an older version, which knew only 1
+	Closing bool                   `json:"closing,omitempty"` // the tenant was closing
 
 	Action  doorward.Action  `json:"action"`
 	Request doorward.Request `json:"request"`
@@ -112,11 +112,11 @@ func (tx *Tx) KeepDecision(ctx context.Context, d KeptDecision) (bool, error) {
 	return true, tx.run(ctx, sqlKeepDecision, d.ID, d.TenantID, micros(d.At), d.ActorID, decided)
 }
 
-// decided scans the JSON of a decision. Numbers keep all their digits.
-type decided struct{ to *KeptDecision }
+// decisionJSON scans the JSON of a decision. Numbers keep all their digits.
+type decisionJSON struct{ to *KeptDecision }
 
 // Scan is for database/sql.
-func (d decided) Scan(v any) error {
+func (d decisionJSON) Scan(v any) error {
 	var text []byte
 	switch v := v.(type) {
 	case string:
@@ -130,7 +130,7 @@ func (d decided) Scan(v any) error {
 }
 
 func decisionFields(d *KeptDecision) []any {
-	return []any{decided{d}, &d.ID, &d.TenantID, (*storedTime)(&d.At), &d.ActorID}
+	return []any{decisionJSON{d}, &d.ID, &d.TenantID, (*storedTime)(&d.At), &d.ActorID}
 }
 
 const sqlDecisions = `SELECT decided, id, tenant_id, at, actor_id FROM decisions

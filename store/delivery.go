@@ -101,8 +101,8 @@ func (r Reader) DueDeliveries(ctx context.Context, urgent bool, after QueuedDeli
 const sqlClaimDelivery = `UPDATE webhook_deliveries SET tries = tries + 1, next_at = $1, urgent = FALSE
 WHERE id = $2 AND state = 'pending' AND tries = $3 AND next_at <= $4`
 
-// ClaimDelivery claims the delivery for one attempt and reports whether no other worker has.
-// If the worker dies, it is due again at until.
+// ClaimDelivery claims the delivery for one attempt. It reports false if another worker has
+// claimed it, or it is no longer pending and due. If the worker dies, it is due again at until.
 func (tx *Tx) ClaimDelivery(ctx context.Context, d QueuedDelivery, until time.Time) (bool, error) {
 	return tx.affected(ctx, sqlClaimDelivery, micros(until), d.ID, d.Tries, micros(tx.Now))
 }
@@ -113,7 +113,8 @@ WHERE id = $1 AND tries = $6`
 
 // FinishAttempt stores the result of an attempt, and when the next one is due if the state
 // is pending. d.Tries must be that of the claim: nothing is stored if another worker has
-// claimed the delivery since.
+// claimed the delivery since. A delivery that was dropped since stays dropped, unless this
+// attempt has delivered it.
 func (tx *Tx) FinishAttempt(ctx context.Context, d QueuedDelivery, next time.Time) error {
 	attempts, err := json.Marshal(d.Attempts)
 	if err != nil {
@@ -135,17 +136,18 @@ const selectDelivery = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries d
 // many may be in that state, so this list has its own index.
 var deliveryPages, deliveryPagesIn = newDeliveryPages("", 1), newDeliveryPages(" AND d.state = $2", 2)
 
-func newDeliveryPages(and string, args int) pages[doorward.WebhookDelivery] {
+func newDeliveryPages(condition string, args int) pages[doorward.WebhookDelivery] {
 	return newPages(listing[doorward.WebhookDelivery]{
 		head: selectDelivery, count: "FROM webhook_deliveries d ",
-		where: "WHERE d.webhook_id = $1" + and + "\n", args: args,
+		where: "WHERE d.webhook_id = $1" + condition + "\n", args: args,
 		fields: deliveryFields, id: "d.id", idOf: func(d doorward.WebhookDelivery) string { return d.ID },
 		orders: []order[doorward.WebhookDelivery]{{name: "createdAt", column: "d.created_at", number: func(d doorward.WebhookDelivery) int64 { return micros(d.CreatedAt) }}},
 		usual:  "-createdAt",
 	})
 }
 
-// DeliveryPage returns deliveries of the webhook in a state, empty for all, the newest first.
+// DeliveryPage returns deliveries of the webhook in a state, or in all for an empty one,
+// usually the newest first. Errors: validation_failed, of the order.
 func (r Reader) DeliveryPage(ctx context.Context, webhookID string, state doorward.DeliveryState, w doorward.Window) (doorward.Page[doorward.WebhookDelivery], error) {
 	if state == "" {
 		return deliveryPages.read(ctx, r, w, webhookID)
@@ -166,9 +168,9 @@ func (tx *Tx) RetryDelivery(ctx context.Context, id string) error {
 
 // Replay selects events to be queued again.
 type Replay struct {
-	TenantID string // empty: all tenants
-	After    int64  // a number in the tenant's trail; 0: from its beginning
-	From, To *time.Time
+	TenantID string     // empty: all tenants
+	After    int64      // a number in the tenant's trail; 0: from its beginning
+	From, To *time.Time // To is exclusive
 	Actions  []doorward.Action
 	Limit    int
 }
@@ -183,7 +185,8 @@ func replayedFields(e *replayedEvent) []any { return []any{&e.id, &e.at} }
 
 // There is a query for each index, so that none reads many rows to return a few: by time, by
 // outcome and time, by number in the trail, and by action. The last is used for up to
-// fewActions.
+// fewActions. In the list $3 each action has a space on both sides: it contains an action if
+// removing the action changes it.
 const (
 	matching         = `AND replace($3, ' ' || e.action || ' ', '') <> $3 `
 	inTrail          = `AND e.tenant_id = $5 AND e.seq > $6 `
@@ -268,8 +271,8 @@ func (tx *Tx) QueueReplay(ctx context.Context, webhookID string, events []string
 const sqlDeleteOldDeliveries = `DELETE FROM webhook_deliveries WHERE id IN (
   SELECT id FROM webhook_deliveries WHERE state <> 'pending' AND created_at <= $1 ORDER BY created_at LIMIT $2)`
 
-// DeleteOldDeliveries deletes finished deliveries from before an instant, at most limit, and
-// returns how many.
-func (tx *Tx) DeleteOldDeliveries(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, sqlDeleteOldDeliveries, micros(before), limit)
+// DeleteOldDeliveries deletes finished deliveries that were queued at an instant or before. It
+// returns how many, at most limit.
+func (tx *Tx) DeleteOldDeliveries(ctx context.Context, until time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldDeliveries, micros(until), limit)
 }

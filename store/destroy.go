@@ -59,9 +59,8 @@ func (r Reader) CountMemberships(ctx context.Context, userID string) (int, error
 }
 
 // A person's rows besides memberships, in an order that respects references.
-// Invitations that the person sent in other tenants stay, without an inviter;
-// pending ones have expired long ago, or would have been revoked with the
-// membership, and are marked so.
+// Invitations that the person sent stay, without an inviter. Those that are pending must
+// have expired, since the end of a membership revokes all others, and are marked as expired.
 const (
 	sqlForgetInviter = `UPDATE invitations SET invited_by = NULL, state = CASE WHEN state = 'PENDING' THEN 'EXPIRED' ELSE state END
 WHERE invited_by = $1`
@@ -77,8 +76,8 @@ WHERE invited_by = $1`
 	sqlDeleteDecisionsOf = `DELETE FROM decisions WHERE actor_id = $1`
 )
 
-// DeleteAccount deletes an account that is in no tenant, with all its rows outside
-// of the audit trail.
+// DeleteAccount deletes an account that is in no tenant, with its rows outside of the audit
+// trail. Its API keys are revoked, and the invitations that it sent stay.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
 	for _, query := range []string{

@@ -13,8 +13,8 @@ import (
 type KnownDevice struct {
 	Hash   []byte // of its cookie
 	UserID string
-	// SecondAt is when a second factor was proved in the browser, which then stands in for
-	// it, for as long as a tenant allows; the zero Time: it does not.
+	// SecondAt is when a second factor was proved in the browser. The browser stands in for
+	// the factor for as long as a tenant allows; with the zero Time it doesn't.
 	SecondAt time.Time
 }
 
@@ -28,8 +28,8 @@ FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.
 WHERE u.email = $1 AND d.created_at > $2 AND d.hash IN ($3, $4, $5, $6)`
 
 // KnownDevices returns the browsers with one of the hashes that have signed in to
-// the account of the canonical address since an instant and are still trusted, in
-// one order for all callers. It reads at most doorward.MaxDevices hashes.
+// the account of the canonical address since an instant and are still trusted, always
+// in the same order. It reads at most doorward.MaxDevices hashes.
 func (r Reader) KnownDevices(ctx context.Context, email string, hashes [][]byte, since time.Time) ([]KnownDevice, error) {
 	if len(hashes) == 0 {
 		return nil, nil
@@ -65,7 +65,7 @@ AND (SELECT count(*) FROM devices d WHERE d.user_id = $2 AND d.credential_genera
 
 // InsertDevice stores a browser and reports whether it did. An account has at most
 // limit that were made since the instant: one more replaces the oldest that was
-// never used again, and without such a one it isn't stored. The count is right
+// never used again; if all were used again, it isn't stored. The count is right
 // only under LockAccount.
 func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string, limit int, since time.Time) (bool, error) {
 	if err := tx.run(ctx, sqlDeleteUnusedDevices, userID, limit-1, micros(since)); err != nil {
@@ -91,8 +91,9 @@ const (
 	sqlCarryDevicesOver = `UPDATE devices SET credential_generation = (SELECT credential_generation FROM users WHERE id = $1) WHERE user_id = $1`
 )
 
-// RaiseGeneration ends the trust in all browsers of the user except the device of
-// the hash, which may be nil. It also clears the counter of attempts with known browsers.
+// RaiseGeneration begins a new generation of the account's credentials (doorward.Account).
+// It ends the trust in all browsers of the user except the one with the hash, which may be
+// nil, and clears the counter of attempts with known browsers.
 func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, except []byte) error {
 	if except == nil {
 		except = []byte{} // hash <> NULL would delete nothing
@@ -112,8 +113,8 @@ func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, except []byte)
 const sqlDeleteOldDevices = `DELETE FROM devices WHERE hash IN (
   SELECT hash FROM devices WHERE created_at <= $1 ORDER BY created_at LIMIT $2)`
 
-// DeleteOldDevices deletes devices first seen before an instant, and returns how many, at most
-// limit.
-func (tx *Tx) DeleteOldDevices(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, sqlDeleteOldDevices, micros(before), limit)
+// DeleteOldDevices deletes devices first seen at an instant or before, and returns how many, at
+// most limit.
+func (tx *Tx) DeleteOldDevices(ctx context.Context, until time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldDevices, micros(until), limit)
 }

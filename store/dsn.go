@@ -61,7 +61,7 @@ func samePostgres(a, b string) bool {
 
 func checkPostgresDSN(dsn string) error {
 	cfg, err := pgxpool.ParseConfig(dsn)
-	what := "a host has no @"
+	what := "the host contains an @"
 	switch {
 	case err != nil:
 		what = reason(dsn, err)
@@ -71,8 +71,8 @@ func checkPostgresDSN(dsn string) error {
 	return fmt.Errorf("store: this postgres:// URL can't be read: %s; in user and password write @ as %%40, : as %%3A, / as %%2F, ? as %%3F, # as %%23, %% as %%25", what)
 }
 
-// reason is the part of pgx's message after the DSN, which it quotes between
-// backticks, and before the cause, which may quote parts of it.
+// reason is what pgx's message says between the DSN, which it quotes in backticks, and
+// the cause, which may quote parts of the DSN.
 func reason(dsn string, err error) string {
 	_, after, ok := strings.Cut(err.Error(), "`: ")
 	if !ok || strings.Contains(dsn, "`") {

@@ -8,10 +8,10 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// An erasure removes what is personal about somebody from all tables: DeleteAccount the
-// rows of the account, the methods here what others keep about it. Rows about something
-// else, such as an event or an answered invitation, stay, with blanks in place of the
-// person's data.
+// An erasure removes what is personal about somebody from all tables. DeleteAccount deletes
+// the rows of the account; the methods here remove the person's data from other rows. Rows
+// about something else, such as an event or an answered invitation, stay, with blanks in
+// place of that data.
 
 // Addresses that other accounts have now are left out. The new address of a change that was
 // undone is a former one, too.
@@ -56,7 +56,7 @@ const (
 )
 
 // BlankInvitations blanks address and name of the invitations that the user has accepted,
-// and of those to the addresses that can't be accepted any more, and returns them. A pending
+// and of those to one of the emails that can no longer be accepted. It returns them. A pending
 // one stays: it is its tenant's offer to the owner of the mailbox.
 func (tx *Tx) BlankInvitations(ctx context.Context, userID string, emails []string) ([]BlankedInvitation, error) {
 	var all []BlankedInvitation
@@ -76,8 +76,8 @@ func (tx *Tx) BlankInvitations(ctx context.Context, userID string, emails []stri
 	return append(all, accepted...), err
 }
 
-// forgetResends deletes the counters of mails for invitations to the address, unless there
-// is a pending one.
+// forgetResends deletes the counters of mails for invitations to the address, unless an
+// invitation is pending.
 func (tx *Tx) forgetResends(ctx context.Context, tenantID, email string) error {
 	_, err := tx.PendingInvitation(ctx, tenantID, email)
 	if !errors.Is(err, ErrNone) {
@@ -197,7 +197,7 @@ func (tx *Tx) DeleteLate(ctx context.Context, userID string) error {
 	return nil
 }
 
-// DeleteErasure records that no personal data is left.
+// DeleteErasure deletes the record of the erasure: no personal data is left.
 func (tx *Tx) DeleteErasure(ctx context.Context, userID string) error {
 	return tx.run(ctx, sqlDeleteErasure, userID)
 }
@@ -210,8 +210,8 @@ AND NOT EXISTS (SELECT 1 FROM invitations i WHERE i.id = mails.subject_id AND i.
 	sqlDeleteInboxOf = `DELETE FROM inbox WHERE email = $1 OR source = $2`
 )
 
-// ForgetAddress deletes the counters, the mails and the requests of an address that has no
-// account any more.
+// ForgetAddress deletes the counters, the attempts in flight, the requests in the inbox and
+// the mails of an address that has no account any more.
 func (tx *Tx) ForgetAddress(ctx context.Context, email string) error {
 	account := "account:" + email
 	for _, bucket := range []string{account, "forgot:" + email} {
@@ -231,7 +231,7 @@ func (tx *Tx) ForgetAddress(ctx context.Context, email string) error {
 const sqlErasureRecords = `SELECT target_id, at, changes FROM events
 WHERE tenant_id = $1 AND action = 'account.erase' AND outcome = 'done' ORDER BY seq`
 
-// ErasureRecord is the event of an erasure in a trail: whose events may be blank.
+// ErasureRecord is the event of an erasure in a trail. It says whose events may be blank.
 type ErasureRecord struct {
 	UserID  string
 	At      time.Time

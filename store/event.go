@@ -89,9 +89,9 @@ var eventConditions = []struct{ by, filter, driving, column, value string }{
 
 // eventPages has a listing for each condition that an index finds rows by, and one for
 // none: a database that plans a statement before it knows the values would use no index
-// for any of them. sqliteEventPages is the same for SQLite, which counts no rows: with a
-// range of numbers it prefers the index on numbers whatever else is asked for. So there the
-// driving condition is part of the range, which PostgreSQL would estimate badly.
+// for any of them. sqliteEventPages is for SQLite, which has no statistics: given a range of
+// numbers it uses the index on numbers, whatever the other conditions are. So the driving
+// condition is part of the range there. PostgreSQL would estimate such a range badly.
 var eventPages, sqliteEventPages = func() (all, sqlite map[string]pages[doorward.Event]) {
 	all = map[string]pages[doorward.Event]{"": eventPagesBy("", false)}
 	sqlite = maps.Clone(all)
@@ -151,7 +151,7 @@ func eventPagesBy(by string, inRange bool) pages[doorward.Event] {
 	})
 }
 
-// by names the condition that selects the fewest events.
+// by names the condition that an index finds rows by: the one likely to select the fewest.
 func (f EventFilter) by() string {
 	switch {
 	case f.Request != "":
@@ -189,7 +189,7 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 		}
 	}
 	all := eventPages
-	if r.sqlite {
+	if r.isSQLite {
 		all = sqliteEventPages
 	}
 	return all[f.by()].read(ctx, r, w, tenantID, from, to,
@@ -216,9 +216,9 @@ const (
 // chainBatch bounds a deletion, since SQLite has only one writer.
 const chainBatch = 1000
 
-// DeleteChain deletes up to chainBatch events of the tenant, the oldest first, from the
-// trail and from the feed, with the mails about them, and with the last of them the chain. It
-// returns the number deleted; fewer than chainBatch means that nothing is left.
+// DeleteChain deletes up to chainBatch events of the tenant, the oldest first, with the mails
+// about them, their rows of the feed, and with the last of them the chain. It returns the
+// number deleted; fewer than chainBatch means that nothing is left.
 func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 	if err := tx.run(ctx, sqlDeleteEventMails, tenantID, chainBatch); err != nil {
 		return 0, err

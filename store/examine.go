@@ -53,8 +53,8 @@ type PageCheck struct {
 	Damage        string // what SQLite found, or empty
 }
 
-// CheckPages lets SQLite check the pages, table by table, until all are done or
-// ctx ends. ErrNone for PostgreSQL, which has its own tools.
+// CheckPages lets SQLite check the pages, table by table, until all are done, one is
+// damaged or ctx ends. ErrNone for PostgreSQL, which has its own tools.
 func (db *DB) CheckPages(ctx context.Context) (l PageCheck, err error) {
 	if db.engine.path == "" {
 		return l, ErrNone
@@ -125,7 +125,7 @@ func (db *DB) CheckPooling(ctx context.Context) error {
 	}
 	other, err := db.engine.direct(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // while we hold the only connection, it stays ours: pooling by session
+		return nil //nolint:nilerr // a pooler that has no second connection while the first is open pools by session
 	}
 	defer other.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is not used again
 	if shareBackend(ctx, one, other) {

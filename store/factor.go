@@ -56,8 +56,8 @@ func (tx *Tx) InsertFactor(ctx context.Context, f Factor) (bool, error) {
 
 const sqlConfirmFactor = `UPDATE factors SET confirmed_at = $3, last_used_at = $3, last_step = $4 WHERE id = $1 AND user_id = $2 AND confirmed_at IS NULL`
 
-// ConfirmFactor completes the enrolment of a TOTP by its first code, which is of the step. It
-// reports whether it was being enrolled.
+// ConfirmFactor completes the enrolment of a TOTP by its first code, and records the step of
+// that code. It reports whether the TOTP was being enrolled.
 func (tx *Tx) ConfirmFactor(ctx context.Context, userID, id string, step int64) (bool, error) {
 	return tx.affected(ctx, sqlConfirmFactor, id, userID, micros(tx.Now), step)
 }
@@ -65,8 +65,9 @@ func (tx *Tx) ConfirmFactor(ctx context.Context, userID, id string, step int64) 
 const sqlUseCode = `UPDATE factors SET last_step = $2, last_used_at = $3
 WHERE id = $1 AND last_step < $2 AND confirmed_at IS NOT NULL AND disabled_at IS NULL`
 
-// UseCode records the step of a code, and reports whether it was later than all before: a code
-// is accepted once, on one node.
+// UseCode records the step of a code of a confirmed TOTP, and reports whether it is later than
+// all recorded before: a code is accepted once, on one node. It reports false for a disabled
+// TOTP.
 func (tx *Tx) UseCode(ctx context.Context, id string, step int64) (bool, error) {
 	return tx.affected(ctx, sqlUseCode, id, step, micros(tx.Now))
 }
@@ -74,15 +75,15 @@ func (tx *Tx) UseCode(ctx context.Context, id string, step int64) (bool, error) 
 const sqlUsePasskey = `UPDATE factors SET credential = $3, synced = $4, last_used_at = $5
 WHERE id = $1 AND credential = $2 AND disabled_at IS NULL`
 
-// UsePasskey stores a passkey after its use, with its new counter. It reports whether it was not
-// used since before was read: of concurrent uses, one succeeds.
+// UsePasskey stores a passkey after its use, with its new counter. It reports false if the
+// passkey was used or disabled since before was read: of concurrent uses, one succeeds.
 func (tx *Tx) UsePasskey(ctx context.Context, before, after Factor) (bool, error) {
 	return tx.affected(ctx, sqlUsePasskey, before.ID, before.Credential, after.Credential, after.Synced, micros(tx.Now))
 }
 
 const sqlDisableFactor = `UPDATE factors SET disabled_at = $2 WHERE id = $1 AND disabled_at IS NULL`
 
-// DisableFactor disables the factor, and reports whether it was not disabled before.
+// DisableFactor disables the factor, and reports false if it was disabled already.
 func (tx *Tx) DisableFactor(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlDisableFactor, id, micros(tx.Now))
 }
@@ -113,10 +114,10 @@ func (tx *Tx) DeleteUnconfirmedFactors(ctx context.Context, userID string) error
 const sqlDeleteOldEnrolments = `DELETE FROM factors WHERE confirmed_at IS NULL AND id IN (
   SELECT id FROM factors WHERE confirmed_at IS NULL AND created_at <= $1 ORDER BY created_at LIMIT $2)`
 
-// DeleteOldEnrolments deletes factors that were never confirmed, and returns how many, at most
-// limit.
-func (tx *Tx) DeleteOldEnrolments(ctx context.Context, created time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, sqlDeleteOldEnrolments, micros(created), limit)
+// DeleteOldEnrolments deletes factors that were created at an instant or before and never
+// confirmed. It returns how many, at most limit.
+func (tx *Tx) DeleteOldEnrolments(ctx context.Context, until time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldEnrolments, micros(until), limit)
 }
 
 const sqlDeleteFactors = `DELETE FROM factors WHERE user_id = $1`
@@ -137,7 +138,7 @@ const sqlCountFactors = `UPDATE users SET
   passkeys = (SELECT count(*) FROM factors f WHERE f.user_id = users.id AND f.confirmed_at IS NOT NULL AND f.kind = 'passkey')
 WHERE id = $1`
 
-// CountFactors updates the numbers of factors at the account, and tells all nodes to read
+// CountFactors updates the numbers of factors in the account's row, and makes all nodes read
 // its sessions again. A disabled passkey counts: else the password alone would do for
 // somebody who has copied the passkey.
 func (tx *Tx) CountFactors(ctx context.Context, userID string) error {
@@ -215,7 +216,8 @@ func (tx *Tx) SetRecoveryCodes(ctx context.Context, userID string, hashes [][]by
 	return nil
 }
 
-// UseRecoveryCode uses the code up, and reports whether the account had it.
+// UseRecoveryCode deletes the code, which can be used once, and reports whether the account
+// had it.
 func (tx *Tx) UseRecoveryCode(ctx context.Context, userID string, hash []byte) (bool, error) {
 	return tx.affected(ctx, sqlUseRecoveryCode, hash, userID)
 }

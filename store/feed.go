@@ -8,8 +8,8 @@ import (
 )
 
 // The feed is the events of all tenants in one order that no late commit changes. The order
-// is made after the commits: ExtendFeed appends what each trail has more than the feed,
-// under the feed's own lock, which no action takes. docs/feed.md says why.
+// is made after the commits: ExtendFeed appends the events of each trail that the feed
+// lacks, under the feed's own lock, which no action takes. docs/feed.md says why.
 
 // feedRange is how many events a row of the feed covers at most. It bounds what a page reads
 // beyond its limit.
@@ -44,7 +44,8 @@ const sqlTrailsAhead = `SELECT c.tenant_id, coalesce(f.last, c.anchor), c.last
 FROM audit_chains c LEFT JOIN feed_chains f ON f.tenant_id = c.tenant_id
 WHERE c.last > coalesce(f.last, c.anchor) ORDER BY c.tenant_id LIMIT $1`
 
-// FeedIsBehind reports whether there are events that are not in the feed yet.
+// FeedIsBehind reports whether there are events that are not in the feed yet, or the feed has
+// no epoch: it was never extended, or was reset.
 func (r Reader) FeedIsBehind(ctx context.Context) (bool, error) {
 	state, err := one(ctx, r, feedStateFields, sqlFeedState)
 	if err != nil || state.epoch == "" {
@@ -64,7 +65,7 @@ ON CONFLICT (tenant_id) DO UPDATE SET last = $2`
 )
 
 // ExtendFeed appends committed events to the feed, in up to limit rows, and reports
-// whether there are more. epoch names the feed if it is new.
+// whether there may be more. epoch becomes that of the feed if it has none.
 func (tx *Tx) ExtendFeed(ctx context.Context, epoch string, limit int) (more bool, err error) {
 	state, err := one(ctx, tx.Reader, feedStateFields, sqlLockFeed, epoch)
 	if err != nil {
@@ -106,8 +107,8 @@ func fedFields(e *FedEvent) []any { return append(eventFields(&e.Event), &e.Pos)
 type FeedPage struct {
 	Events []FedEvent
 	End    FeedPosition // of the feed
-	Gone   bool         // events after the position are no longer kept
-	Read   int64        // the row up to which all is read if there are fewer events than the limit
+	Gone   bool         // events after the position are no longer kept, or it is of another feed
+	Read   int64        // the last row that was read, if there are fewer events than the limit
 }
 
 const (

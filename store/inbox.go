@@ -103,8 +103,8 @@ const (
 ORDER BY seq, due_at LIMIT $3`
 )
 
-// DueInbox returns rows that are due at now, the longest waiting first, except
-// those of an action with an address: see KnownInbox and TakeUnknownInbox.
+// DueInbox returns rows that are due at now, the longest waiting first, without those
+// of one action that have an address: see KnownInbox and TakeUnknownInbox.
 func (r Reader) DueInbox(ctx context.Context, except doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
 	return list(ctx, r, inboxFields, sqlDueInbox, micros(now), except, limit)
 }
@@ -115,7 +115,7 @@ func (r Reader) PendingInbox(ctx context.Context, limit int) ([]InboxRow, error)
 	return list(ctx, r, inboxFields, sqlPendingInbox, limit)
 }
 
-// KnownInbox returns due rows of an action whose address has an account,
+// KnownInbox returns due rows of an action that have the address of an account,
 // round-robin by source.
 func (r Reader) KnownInbox(ctx context.Context, action doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
 	return list(ctx, r, inboxFields, sqlKnownInbox, action, micros(now), limit)
@@ -128,8 +128,9 @@ const (
 )
 
 // ClaimInbox takes the hits of the row as it was read, to be recorded in this
-// transaction, and reports whether no other worker has. The row is deleted when
-// its minute is over or with done; else it is due again at the end of the minute.
+// transaction. The row is deleted when its minute is over or with done; else it is due
+// again at the end of the minute. It reports false if another worker has taken the hits, or
+// if a row to be deleted has got more.
 func (tx *Tx) ClaimInbox(ctx context.Context, r InboxRow, done bool) (bool, error) {
 	key := []any{r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, r.Hits}
 	if done || r.isOver(tx.Now) {
@@ -140,8 +141,8 @@ func (tx *Tx) ClaimInbox(ctx context.Context, r InboxRow, done bool) (bool, erro
 
 const sqlSetAsideInbox = `UPDATE inbox SET due_at = $7, aside = CASE WHEN aside = 0 THEN $8 ELSE aside END` + keyOfInbox
 
-// SetAsideInbox postpones a row that could not be recorded, and reports whether it
-// is unchanged since it was read.
+// SetAsideInbox postpones a row that could not be recorded. It reports false if hits of the
+// row were recorded since it was read.
 func (tx *Tx) SetAsideInbox(ctx context.Context, r InboxRow, until time.Time) (bool, error) {
 	return tx.affected(ctx, sqlSetAsideInbox, r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, micros(until), micros(tx.Now))
 }
@@ -152,8 +153,8 @@ const sqlTakeUnknownInbox = `DELETE FROM inbox WHERE (source, action, reason, su
   ORDER BY i.due_at LIMIT $3)
 RETURNING ` + inboxColumns
 
-// TakeUnknownInbox deletes and returns due rows of an action whose address has no account.
-// It is one statement, since anonymous callers can create many.
+// TakeUnknownInbox deletes and returns due rows of an action that have an address without an
+// account. It is one statement, since anonymous callers can create many.
 func (tx *Tx) TakeUnknownInbox(ctx context.Context, action doorward.Action, limit int) ([]InboxRow, error) {
 	return list(ctx, tx.Reader, inboxFields, sqlTakeUnknownInbox, action, micros(tx.Now), limit)
 }

@@ -140,8 +140,8 @@ func instantColumn(i *storedTime) []any { return []any{i} }
 
 const sqlPendingInvitation = selectInvitation + `WHERE i.tenant_id = $1 AND i.email = $2 AND i.state = 'PENDING'`
 
-// PendingInvitation returns the tenant's pending invitation to the address, or
-// ErrNone.
+// PendingInvitation returns the tenant's pending invitation to the address, or ErrNone. It
+// may have expired, see RetireExpiredInvitation.
 func (r Reader) PendingInvitation(ctx context.Context, tenantID, email string) (doorward.Invitation, error) {
 	return one(ctx, r, invitationFields, sqlPendingInvitation, tenantID, email)
 }
@@ -149,8 +149,8 @@ func (r Reader) PendingInvitation(ctx context.Context, tenantID, email string) (
 const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at, days, service_key_id, search, name_key, email_key)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (tenant_id, email) WHERE state = 'PENDING' DO NOTHING`
 
-// InsertInvitation adds the invitation and reports whether there was no
-// pending one for the address.
+// InsertInvitation adds the invitation, and reports false if the address has a pending one
+// of the tenant.
 func (tx *Tx) InsertInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
 	return tx.affected(ctx, sqlInsertInvitation, i.ID, i.TenantID, i.Email, i.Role, i.Name, i.Locale, i.State,
 		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt), i.Days, i.ServiceKeyID,

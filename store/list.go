@@ -32,8 +32,8 @@ type order[T any] struct {
 	number func(T) int64  // the row's value of the column
 	key    func(T) string // in place of number if it is a key
 
-	// unique: no two rows of the list have the same value, so the id need not decide. Where
-	// PostgreSQL expects few rows, it would read all of them and sort them by both.
+	// unique: no two rows of the list have the same value, so the list isn't sorted by the id,
+	// too. For that PostgreSQL would read and sort all rows, where it expects few.
 	unique bool
 	// of is a column that has one value, a parameter, in all rows of the list, and comes
 	// before column in an index. To sort by both makes SQLite use that index.
@@ -72,8 +72,8 @@ func (o order[T]) at(row T, id string) doorward.Position {
 	return doorward.Position{At: o.number(row), ID: id}
 }
 
-// boundary returns the values of position's parameters.
-func (o order[T]) boundary(p doorward.Position) []any {
+// values returns the values of position's parameters.
+func (o order[T]) values(p doorward.Position) []any {
 	all := []any{p.At, p.ID}
 	if o.key != nil {
 		all[0] = p.Key
@@ -85,7 +85,7 @@ func (o order[T]) boundary(p doorward.Position) []any {
 }
 
 // parameters is how many parameters a position has.
-func (o order[T]) parameters() int { return len(o.boundary(doorward.Position{})) }
+func (o order[T]) parameters() int { return len(o.values(doorward.Position{})) }
 
 // pages is a listing with its statements.
 type pages[T any] struct {
@@ -94,7 +94,7 @@ type pages[T any] struct {
 	total      string
 }
 
-// statements read a list in one order.
+// statements read a list in one order: up and down from an end, after and before from a row.
 type statements struct{ up, down, after, before string }
 
 // countUpTo stops counting at a limit.
@@ -139,7 +139,7 @@ func (p pages[T]) read(ctx context.Context, r Reader, w doorward.Window, args ..
 	}
 	query, args := p.statement(o, w, down), slices.Clip(args)
 	if at := boundary(w); at != (doorward.Position{}) {
-		args = append(args, o.boundary(at)...)
+		args = append(args, o.values(at)...)
 	}
 	rows, err := list(ctx, r, p.fields, query, append(args, w.Limit+1)...)
 	if err != nil {
@@ -195,8 +195,8 @@ func boundary(w doorward.Window) doorward.Position {
 	return w.After
 }
 
-// maxWords bounds the words of a search. The words from the last one on count as one: a text
-// must have them in this order.
+// maxWords bounds the words of a search. The sixth and all later words count as one: a text
+// must have them together, in this order.
 const maxWords = 6
 
 // contains is the condition that the column contains each of maxWords words, the

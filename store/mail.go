@@ -151,8 +151,8 @@ func (r Reader) DueMailsOf(ctx context.Context, subjectID string, after Mail, no
 
 const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4`
 
-// ClaimMail claims the mail for one try and reports whether no other worker has.
-// If the worker dies, the mail is due again at until.
+// ClaimMail claims the mail for one try. It reports false if another worker has claimed it,
+// or it is no longer queued and due. If the worker dies, the mail is due again at until.
 func (tx *Tx) ClaimMail(ctx context.Context, m Mail, until time.Time) (bool, error) {
 	return tx.affected(ctx, sqlClaimMail, micros(until), m.ID, m.Tries, micros(tx.Now))
 }
@@ -196,17 +196,17 @@ func (tx *Tx) DeleteMail(ctx context.Context, id string) error {
 const sqlDeleteOldMails = `DELETE FROM mails WHERE id IN (
   SELECT id FROM mails WHERE kind <> 'invitation' AND state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
-// DeleteOldMails deletes finished mails from before an instant whose state is not shown
-// anywhere: all except those of invitations. It returns how many, at most limit.
-func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, sqlDeleteOldMails, micros(before), limit)
+// DeleteOldMails deletes finished mails that were queued at an instant or before, except those
+// of invitations, whose state is shown. It returns how many, at most limit.
+func (tx *Tx) DeleteOldMails(ctx context.Context, until time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldMails, micros(until), limit)
 }
 
 const sqlBlankOldMails = `UPDATE mails SET recipient = '', last_error = '' WHERE id IN (
   SELECT id FROM mails WHERE state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
-// BlankOldMails removes the addresses from finished mails from before an instant that are
-// kept for their state. It returns how many, at most limit.
-func (tx *Tx) BlankOldMails(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, sqlBlankOldMails, micros(before), limit)
+// BlankOldMails removes recipient and error from finished mails that were queued at an instant
+// or before and are kept for their state. It returns how many, at most limit.
+func (tx *Tx) BlankOldMails(ctx context.Context, until time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlBlankOldMails, micros(until), limit)
 }

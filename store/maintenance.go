@@ -40,7 +40,7 @@ func (tx *Tx) StartMaintenance(ctx context.Context, reason string) error {
 
 const sqlEndMaintenance = `DELETE FROM maintenance WHERE id = 1`
 
-// EndMaintenance reports whether changes were paused.
+// EndMaintenance resumes changes, and reports whether they were paused.
 func (tx *Tx) EndMaintenance(ctx context.Context) (bool, error) {
 	tx.announce(ChangeMaintenance, "")
 	return tx.affected(ctx, sqlEndMaintenance)

@@ -37,8 +37,8 @@ func (r Reader) MasterKeys(ctx context.Context) ([]MasterKey, error) {
 	return list(ctx, r, masterKeyFields, sqlMasterKeys)
 }
 
-// AdoptMasterKey makes the key the current one if there is none, and reports whether this key
-// is the current one then.
+// AdoptMasterKey makes the key the current one if there is none, and reports whether it is the
+// current one now.
 func (tx *Tx) AdoptMasterKey(ctx context.Context, id string, check []byte) (bool, error) {
 	if err := tx.run(ctx, sqlAdoptMasterKey, id, check, micros(tx.Now)); err != nil {
 		return false, err
@@ -62,8 +62,8 @@ func (tx *Tx) ReplaceMasterKey(ctx context.Context, id string, next MasterKey) (
 	return true, tx.run(ctx, sqlInsertMasterKey, next.ID, next.Check, next.Wrapped, micros(tx.Now))
 }
 
-// ForgetMasterKeys removes all keys but the current one, and the wrapped copy of that. It
-// reports false, and does nothing, unless the current key is the one with the id.
+// ForgetMasterKeys deletes all keys except the current one, and the wrapped copy of the current
+// one. It reports false, and does nothing, unless the current key is the one with the id.
 func (tx *Tx) ForgetMasterKeys(ctx context.Context, id string) (bool, error) {
 	current, err := tx.affected(ctx, sqlDropWrappedMasterKey, id)
 	if err != nil || !current {

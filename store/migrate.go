@@ -103,7 +103,8 @@ const (
 	yieldEvery, yieldFor = time.Second, time.Minute
 )
 
-// up needs the migration lock: Goose's own comes after it has created its table of versions.
+// up applies the missing migrations. The caller has the lock of engine.exclusive: Goose takes
+// its own lock too late, when it has created its table of versions.
 //
 // A change to a table waits for its readers, and later queries queue behind it: during a
 // dump of an hour no check could be answered. So the wait is short and is retried.
@@ -157,7 +158,8 @@ func (db *DB) Schema(ctx context.Context) (have int64, err error) {
 	return have, err
 }
 
-// schema doesn't use goose, which would create its table.
+// schema returns the number of the newest migration in the database, 0 without any. It doesn't
+// use Goose, which would create its table.
 func (db *DB) schema(ctx context.Context) (int64, error) {
 	tables, err := one(ctx, db.Read(), countColumn, db.engine.versioned)
 	if err != nil || tables == 0 {

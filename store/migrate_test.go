@@ -104,6 +104,7 @@ func TestProcessesMigrateTogether(t *testing.T) {
 // addressVariable makes a process a child: it holds the DSN of the database to migrate.
 const addressVariable = "DOORWARD_MIGRATE_CHILD"
 
+// child starts a process that runs TestMigrateChild, which begins when its input is closed.
 func child(t *testing.T, address string) (io.WriteCloser, *bufio.Reader) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestMigrateChild$")
@@ -213,8 +214,8 @@ func wantSchemaError(t *testing.T, err error, words ...string) {
 	}
 }
 
-// TestWaitingForTheLockCanBeGivenUp: Ctrl-C ends a node that waits for another
-// node's migration.
+// TestWaitingForTheLockCanBeGivenUp: a node that waits for another node's migration stops
+// when its context ends, as it does after Ctrl-C.
 func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 	hold := map[string]func(t *testing.T, address string) (release func()){
 		"sqlite": func(t *testing.T, address string) func() {
@@ -396,7 +397,7 @@ var (
 	references   = regexp.MustCompile(`REFERENCES (\w+) \(\w+\)( ON DELETE CASCADE)?`)
 	statements   = regexp.MustCompile(`(?s)[^;']*(?:'[^']*'[^;']*)*;`)
 	harmless     = regexp.MustCompile(`^(CREATE TABLE|CREATE INDEX|DROP INDEX|INSERT INTO|UPDATE|SELECT|ALTER TABLE \w+ ADD COLUMN) `)
-	uniquely     = regexp.MustCompile(`^CREATE UNIQUE INDEX \w+ ON (\w+)`)
+	uniqueIndex  = regexp.MustCompile(`^CREATE UNIQUE INDEX \w+ ON (\w+)`)
 )
 
 // incompatibility returns why the previous version can't work after a migration that doesn't
@@ -415,7 +416,7 @@ func incompatibility(text string, number int) string {
 	}
 	for _, s := range statements.FindAllString(text, -1) {
 		s = strings.TrimSpace(s)
-		if unique := uniquely.FindStringSubmatch(s); unique != nil && made[unique[1]] {
+		if unique := uniqueIndex.FindStringSubmatch(s); unique != nil && made[unique[1]] {
 			continue
 		}
 		if !harmless.MatchString(s) {

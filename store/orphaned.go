@@ -12,9 +12,9 @@ const (
 	sqlUnmarkOrphaned   = `UPDATE users SET left_at = NULL WHERE id = $1`
 )
 
-// ClearCredentials removes the password, the factors and the known browsers of an account
-// that is in no tenant. Address and id stay, for the trail and for a later invitation. The
-// caller has locked the account, see LockAccount.
+// ClearCredentials removes the password, the factors, the challenges and the known browsers of
+// an account that is in no tenant, and marks it as orphaned. Address and id stay, for the trail
+// and for a later invitation. The caller has locked the account, see LockAccount.
 func (tx *Tx) ClearCredentials(ctx context.Context, id string) error {
 	if err := tx.RaiseGeneration(ctx, id, nil); err != nil {
 		return err

@@ -58,7 +58,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			forceDurable: `SELECT pg_logical_emit_message(true, 'doorward', '')`,
 			synchronous: `SELECT current_setting('synchronous_standby_names') <> ''
   AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,
-			commits: `SELECT CAST(pg_logical_emit_message(true, 'doorward', '') AS TEXT)`,
+			tryCommit: `SELECT CAST(pg_logical_emit_message(true, 'doorward', '') AS TEXT)`,
 		},
 		write: write, read: read,
 		pools: func() []Pool { return []Pool{postgresPool(pool.Stat(), write.Stats())} },
@@ -113,8 +113,7 @@ func postgresPool(s *pgxpool.Stat, write sql.DBStats) Pool {
 	}
 }
 
-// closePool doesn't wait long for unresponsive servers: pgx lets each broken
-// connection take 15 s to close.
+// closePool waits for up to 2 s: pgx lets each broken connection take 15 s to close.
 func closePool(pool *pgxpool.Pool) {
 	closed := make(chan struct{})
 	go func() { pool.Close(); close(closed) }()
@@ -158,7 +157,8 @@ func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {
 // neverLocked: PostgreSQL waits for locks itself, until the request ends.
 func neverLocked(error) bool { return false }
 
-// listenPostgres holds one connection for notifications.
+// listenPostgres holds one connection for notifications, until it fails or a newer primary is
+// seen.
 func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster.Servers, wake func()) error {
 	conn, err := pool.Acquire(cluster.Renewal(ctx))
 	if err != nil {

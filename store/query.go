@@ -16,13 +16,13 @@ import (
 // transaction.
 type Reader struct {
 	rows.Conn
-	rules  *rulesCache
-	sqlite bool // where one statement would be slow in one of the databases
+	rules    *rulesCache
+	isSQLite bool // for searches of events, which have other statements there
 }
 
 // reader returns the queries, run on a pool or in a transaction.
 func (db *DB) reader(q rows.Querier) Reader {
-	return Reader{Conn: rows.On(q), rules: db.rules, sqlite: db.engine.path != ""}
+	return Reader{Conn: rows.On(q), rules: db.rules, isSQLite: db.engine.path != ""}
 }
 
 // fields lists the fields of T that the columns of a row are scanned into.
@@ -30,7 +30,7 @@ type fields[T any] = rows.Fields[T]
 
 func textField(s *string) []any { return []any{s} }
 
-// one returns the single row of query, or ErrNone.
+// one returns the single row of query with its rules (see withRules), or ErrNone.
 func one[T any](ctx context.Context, r Reader, to fields[T], query string, args ...any) (T, error) {
 	v, err := rows.One(ctx, r.Conn, to, query, args...)
 	if err == nil {
@@ -39,7 +39,7 @@ func one[T any](ctx context.Context, r Reader, to fields[T], query string, args 
 	return v, err
 }
 
-// list returns all rows of query.
+// list returns all rows of query with their rules.
 func list[T any](ctx context.Context, r Reader, to fields[T], query string, args ...any) ([]T, error) {
 	all, err := rows.List(ctx, r.Conn, to, query, args...)
 	for i := range all {
@@ -50,7 +50,7 @@ func list[T any](ctx context.Context, r Reader, to fields[T], query string, args
 	return all, err
 }
 
-// each calls fn with every row of query, see rows.Each.
+// each is rows.Each. It doesn't read the rules of the rows.
 func each[T any](ctx context.Context, r Reader, to fields[T], fn func(T) error, query string, args ...any) error {
 	return rows.Each(ctx, r.Conn, to, fn, query, args...)
 }

@@ -22,7 +22,7 @@ type RulesSource struct {
 // CompileRules compiles the rules of a tenant.
 type CompileRules func(RulesSource) (*doorward.Rules, error)
 
-// builtinOnly compiles without a model.
+// builtinOnly is used until SetCompiler is called. It compiles roles, and refuses a model.
 func builtinOnly(s RulesSource) (*doorward.Rules, error) {
 	if s.Model != "" {
 		return nil, errors.New("store: no compiler for models was set")
@@ -48,7 +48,7 @@ func newRulesCache() *rulesCache {
 func (c *rulesCache) get(tenantID string, v doorward.RulesVersion) *doorward.Rules {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if r := c.of[slotOf(tenantID, v)]; r != nil && r.Version == v {
+	if r := c.of[cacheKeyOf(tenantID, v)]; r != nil && r.Version == v {
 		return r
 	}
 	return nil
@@ -63,11 +63,11 @@ func (c *rulesCache) put(tenantID string, r *doorward.Rules) {
 			break
 		}
 	}
-	c.of[slotOf(tenantID, r.Version)] = r
+	c.of[cacheKeyOf(tenantID, r.Version)] = r
 }
 
-// slotOf returns the key of the cache. All tenants without rules of their own share one entry.
-func slotOf(tenantID string, v doorward.RulesVersion) string {
+// cacheKeyOf returns the key of the cache. All tenants without rules of their own share one entry.
+func cacheKeyOf(tenantID string, v doorward.RulesVersion) string {
 	if v.Tenant == 0 {
 		return ""
 	}
@@ -126,8 +126,8 @@ func withRules(ctx context.Context, r Reader, row any) error {
 	return nil
 }
 
-// readRules replaces rules of which only the version is known by the rules of that version,
-// or of a later one.
+// readRules completes *to, which has only the version of the rules. It reads the rules of that
+// version, or of a later one.
 func (r Reader) readRules(ctx context.Context, tenantID string, to **doorward.Rules) (err error) {
 	if *to == nil {
 		return nil // the tenant has the rules of the built-in model alone
@@ -167,8 +167,8 @@ func (r Reader) rulesAt(ctx context.Context, tenantID string, v doorward.RulesVe
 	return nil, doorward.Unavailable(errors.New("store: the rules of a tenant changed during each of several reads"))
 }
 
-// Rules returns the rules of a tenant as they are now; for an empty id those of the model
-// alone. Errors: unavailable.
+// Rules returns the rules of a tenant as they are now, for an empty id those of the model
+// alone; nil stands for the built-in model alone. Errors: unavailable.
 func (r Reader) Rules(ctx context.Context, tenantID string) (*doorward.Rules, error) {
 	v, err := r.RulesVersion(ctx, tenantID)
 	if err != nil || v == (doorward.RulesVersion{}) {
@@ -303,8 +303,8 @@ const (
 	sqlMoveAPIKeys     = `UPDATE api_keys SET role = $1 WHERE tenant_id = $2 AND role = $3`
 )
 
-// MoveRole gives the role to to all in the tenant that have the role from: members, pending
-// invitations, API keys.
+// MoveRole replaces one role by another in all members, pending invitations and API keys of
+// the tenant.
 func (tx *Tx) MoveRole(ctx context.Context, tenantID string, from, to doorward.Role) error {
 	tx.announce(ChangeTenant, tenantID)
 	for _, move := range []string{sqlMoveMembers, sqlMoveInvitations, sqlMoveAPIKeys} {

@@ -50,7 +50,7 @@ func mayReadWhole(name string, read wholeRead) bool {
 }
 
 // A statement that reads a whole table takes longer the larger an installation is, which the
-// few rows of tests don't show. So this compares the plans of both databases; of PostgreSQL
+// few rows of tests don't show. So this test reads the plans of both databases; of PostgreSQL
 // the generic ones.
 func TestStatementsReadNoTableWhole(t *testing.T) {
 	s := readSource(t)

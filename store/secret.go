@@ -23,7 +23,7 @@ func (tx *Tx) MakeSharedSecret(ctx context.Context, name string, fresh []byte) (
 		return nil, err
 	}
 	value, err := tx.SharedSecret(ctx, name)
-	if errors.Is(err, ErrNone) { // another transaction's, not committed when this one looked
+	if errors.Is(err, ErrNone) { // another transaction has stored one that this one can't see yet
 		return fresh, fault(err)
 	}
 	return value, err

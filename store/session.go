@@ -120,13 +120,14 @@ func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte
 
 const sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE token_hash = $2 AND last_seen_at < $1`
 
-// Use is a use of a session.
+// Use is a use of a session or of a secret of an API key.
 type Use struct {
-	Hash [32]byte
+	Hash [32]byte // of the token or the secret
 	At   time.Time
 }
 
-// TouchSessions records uses. It never restores an ended session: its row is gone.
+// TouchSessions records uses, except where a later one is recorded. It never restores an ended
+// session: its row is gone.
 func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
 	for _, u := range uses {
 		if err := tx.run(ctx, sqlTouchSession, micros(u.At), u.Hash[:]); err != nil {
@@ -364,9 +365,9 @@ const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id 
 RETURNING tenant_id`
 
 // DeleteOldestSessions keeps that many sessions of the user: the one being opened and the
-// newest others. It ends the rest, and returns how many, by tenant. The one being opened needn't be the
-// newest: it may continue an older login, and the node's clock may lag. The count is right
-// only under LockAccount.
+// newest others. It ends the rest, and returns how many, by tenant. The one being opened
+// needn't be the newest: it may continue an older login, and the node's clock may lag. The
+// count is right only under LockAccount.
 func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, opened string, keep int) (map[string]int64, error) {
 	n := map[string]int64{}
 	count := func(tenantID string) error { n[tenantID]++; return nil }

@@ -13,8 +13,8 @@ type Space struct {
 	FilesKnown bool  // some file systems don't count them
 }
 
-// Space returns the free space. Errors: ErrNone for PostgreSQL, whose disk is on
-// another machine, and on unsupported systems.
+// Space returns the free space. Errors: that of statfs(2); ErrNone for PostgreSQL, whose
+// disk is on another machine, and on systems other than Linux.
 func (db *DB) Space() (Space, error) {
 	if db.engine.path == "" {
 		return Space{}, ErrNone

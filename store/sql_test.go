@@ -54,13 +54,13 @@ func readSource(t *testing.T) source {
 		}
 	}
 	for i, query := range store.EveryList() {
-		s.statements[fmt.Sprint(listed, i)], s.used[fmt.Sprint(listed, i)] = query, true
+		s.statements[fmt.Sprint(listPrefix, i)], s.used[fmt.Sprint(listPrefix, i)] = query, true
 	}
 	return s
 }
 
-// listed is the prefix of the names of statements of lists, which are no constants.
-const listed = "list "
+// listPrefix begins the names of the statements of lists, which are no constants.
+const listPrefix = "list "
 
 var statement = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
 
@@ -163,8 +163,8 @@ func TestStatementsPrepare(t *testing.T) {
 	}
 }
 
-// rules are constructs to avoid although both databases accept them. Each has a
-// statement that breaks it and a similar valid one.
+// rules forbid constructs that both databases accept. Each has a statement that breaks it and
+// a similar one that doesn't.
 var rules = []struct {
 	name, remedy string
 	breaks       func(query string) bool
@@ -241,8 +241,8 @@ func ordersByText(query string) bool {
 func TestStatementsKeepTheRules(t *testing.T) {
 	for name, query := range readSource(t).statements {
 		for _, r := range rules {
-			sorted := strings.HasPrefix(name, listed) && r.name == "order by time, number or id" // see order in list.go
-			if r.breaks(query) && !sorted {
+			isExempt := strings.HasPrefix(name, listPrefix) && r.name == "order by time, number or id" // see order in list.go
+			if r.breaks(query) && !isExempt {
 				t.Errorf("%s breaks the rule %q: %s:\n%s", name, r.name, r.remedy, query)
 			}
 		}

@@ -93,7 +93,7 @@ func TestForeignKeysHold(t *testing.T) {
 				return err
 			})
 			if !doorward.HasCode(err, doorward.CodeUnavailable) {
-				t.Errorf("a membership without a tenant: %v", err)
+				t.Errorf("a membership without a tenant: %v, want unavailable", err)
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func TestCachedStatements(t *testing.T) {
 		_, err := conn.ExecContext(ctx, statement, args...)
 		ok(t, err)
 	}
-	// pairs joins t with itself: one statement runs while its rows are being read.
+	// pairs joins t with itself: the same statement runs again while its rows are being read.
 	pairs := func() (all []string) {
 		const query = `SELECT * FROM t WHERE a >= $1 ORDER BY a`
 		outer, err := conn.QueryContext(ctx, query, 0)

@@ -2,12 +2,12 @@
 // text and one set of migrations for both.
 //
 // It holds no business rule; those are in app. It guarantees how rows are written:
-// a Write commits as a unit, has one time for all its rows, and performs what may
-// succeed only once as a single conditional statement whose row count is reported.
+// a Write commits as a unit, with one time for all its rows. What may succeed only
+// once is a single conditional statement, which reports whether it changed a row.
 //
-// A missing row is ErrNone. Every other failure is a *doorward.Error with the code
-// unavailable: an infrastructure fault never looks like a missing row, so no
-// caller can turn it into a refusal.
+// A missing row is ErrNone. A fault of the database is a *doorward.Error with the code
+// unavailable: it never looks like a missing row, so no caller can turn it into a
+// refusal.
 package store
 
 import (
@@ -31,7 +31,8 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// ErrNone is returned when the one row asked for doesn't exist.
+// ErrNone is returned when the one row asked for doesn't exist, and by methods for what the
+// database doesn't have.
 var ErrNone = rows.ErrNone
 
 // DB is an open database. It is safe for concurrent use.
@@ -54,7 +55,7 @@ type engine struct {
 	transient func(error) bool // the transaction may be run again
 	locked    func(error) bool // another process is writing
 	full      func(error) bool // there is no space for what is to be written
-	// exclusive runs do while no other process runs it on the same database.
+	// exclusive runs do under a lock that one process at a time has on the database.
 	exclusive func(ctx context.Context, db *DB, do func() error) error
 	// migrator opens the connection for migrations, which waits lockWithin for a lock;
 	// nil: the writer. lockTimedOut reports whether a migration failed because it did not
@@ -72,21 +73,22 @@ type engine struct {
 	// empty, is a statement that lets it run for as long as it needs.
 	snapshot  sql.TxOptions
 	noTimeout string
-	// listen calls wake for every notification until ctx ends or the connection
-	// breaks; nil without notifications. notify sends one.
+	// listen is that of DB.Listen; nil without notifications. notify is the statement
+	// that sends one.
 	listen func(ctx context.Context, wake func()) error
 	notify string
 	// direct opens a connection outside of the pool, without prepared statements; nil
 	// for SQLite.
 	direct func(ctx context.Context) (*pgx.Conn, error)
-	// forceDurable writes to the log only, so that a commit without changes is waited
-	// for like one with changes (Tx.ForceDurable); empty where no commit can be lost.
+	// forceDurable is a statement that writes to the write-ahead log only, so that a
+	// commit without changes is waited for like one with changes (Tx.ForceDurable); empty
+	// for SQLite, where no commit can be lost.
 	forceDurable string
 	size         string // query: the size of the database in bytes
 	// synchronous is a query: whether a commit waits for another server; empty for
 	// SQLite.
 	synchronous string
-	commits     string // statement that writes to the log and leaves no row; empty for SQLite
+	tryCommit   string // statement of DB.TryCommit; empty for SQLite
 }
 
 // Open opens the database named by dsn, "sqlite:PATH" or "postgres://…", without
@@ -112,7 +114,7 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	return db, nil
 }
 
-// OpenExisting is Open without creating a SQLite file.
+// OpenExisting is Open, but fails if a SQLite file doesn't exist.
 func OpenExisting(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	if path, isSQLite := strings.CutPrefix(dsn, "sqlite:"); isSQLite {
 		if _, err := os.Stat(path); err != nil {
@@ -123,7 +125,7 @@ func OpenExisting(ctx context.Context, dsn string, now doorward.Clock) (*DB, err
 }
 
 // Synchronous reports whether commits wait for another server, so that no failover
-// loses what was answered. It asks the server, not the tool that manages it.
+// loses what was answered. It asks PostgreSQL, not the tool that manages it.
 // ErrNone for SQLite.
 func (db *DB) Synchronous(ctx context.Context) (yes bool, err error) {
 	if db.engine.synchronous == "" {
@@ -133,13 +135,13 @@ func (db *DB) Synchronous(ctx context.Context) (yes bool, err error) {
 	return yes, fault(err)
 }
 
-// TryCommit commits a record in the log that leaves no row: where commits wait for
-// another server, it returns when that has it. ErrNone for SQLite.
+// TryCommit commits a record that is in the write-ahead log only. If commits wait for
+// another server, it returns when that server has the record. ErrNone for SQLite.
 func (db *DB) TryCommit(ctx context.Context) error {
-	if db.engine.commits == "" {
+	if db.engine.tryCommit == "" {
 		return ErrNone
 	}
-	_, err := db.write.ExecContext(ctx, db.engine.commits)
+	_, err := db.write.ExecContext(ctx, db.engine.tryCommit)
 	return fault(err)
 }
 
@@ -164,8 +166,8 @@ func (db *DB) Ping(ctx context.Context) error { return fault(db.read.PingContext
 // single one.
 func (db *DB) Servers() *cluster.Servers { return db.engine.servers }
 
-// Listen calls wake for every notification of NotifyNodes until ctx ends or the
-// connection breaks, which is the error. ErrNone for SQLite.
+// Listen calls wake for every notification of NotifyNodes until ctx ends, the connection
+// breaks, or a newer primary is seen; only then the error is nil. ErrNone for SQLite.
 func (db *DB) Listen(ctx context.Context, wake func()) error {
 	if db.engine.listen == nil {
 		return ErrNone
@@ -329,7 +331,8 @@ func (tx *Tx) ForceDurable() { tx.forceDurable = true }
 
 // ConfirmAbsent returns nil once fn has found that an object is absent and no failover
 // can bring it back. It is ForceDurable for a transaction that must be rolled back: what
-// fn writes is undone. The error is unavailable, also when fn finds the object.
+// fn writes is undone. The error is unavailable, also when fn finds the object. For SQLite,
+// where no failover happens, it returns nil without calling fn.
 func (db *DB) ConfirmAbsent(ctx context.Context, fn func(tx *Tx) (absent bool, err error)) error {
 	if db.engine.forceDurable == "" {
 		return nil
@@ -365,8 +368,8 @@ type writeTx struct {
 	timeline uint32
 }
 
-// begin retries until it has the lock, because SQLite's own wait can't be
-// cancelled with the request.
+// begin begins a transaction. While another process has the lock on a SQLite file it
+// tries again, for up to lockTimeout: SQLite's own wait can't be cancelled with the request.
 func (db *DB) begin(ctx context.Context) (writeTx, error) {
 	write, servers := db.write, db.engine.servers
 	if servers != nil && cluster.IsRenewal(ctx) {
@@ -382,7 +385,7 @@ func (db *DB) begin(ctx context.Context) (writeTx, error) {
 	}
 }
 
-var errReplaced = errors.New("the primary was replaced during the commit: the new one may not have it")
+var errReplaced = errors.New("the primary was replaced during the commit: the new primary may lack the commit")
 
 // commit commits, and returns nil only if the commit can't be lost.
 func (db *DB) commit(ctx context.Context, t writeTx) error {

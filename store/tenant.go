@@ -173,7 +173,7 @@ WHERE id = $1 AND closed_at IS NULL`
 WHERE id = $1 AND closed_at > 0 AND (destroy_at IS NULL OR destroy_at > $2)`
 )
 
-// FreezeTenant freezes the tenant, and reports whether it was not frozen before.
+// FreezeTenant freezes the tenant, and reports false if it was frozen already.
 func (tx *Tx) FreezeTenant(ctx context.Context, id string) (bool, error) {
 	tx.announce(ChangeTenant, id)
 	return tx.affected(ctx, sqlFreezeTenant, id)
@@ -186,8 +186,8 @@ func (tx *Tx) ThawTenant(ctx context.Context, id string, notBefore time.Time) (b
 	return tx.affected(ctx, sqlThawTenant, id, micros(notBefore))
 }
 
-// CloseTenant closes the tenant, sets when its data is destroyed, and reports whether it was
-// not closed before.
+// CloseTenant closes the tenant and sets when its data is destroyed. It reports false if the
+// tenant was closed already.
 func (tx *Tx) CloseTenant(ctx context.Context, id string, destroyAt time.Time) (bool, error) {
 	tx.announce(ChangeTenant, id)
 	return tx.affected(ctx, sqlCloseTenant, id, micros(tx.Now), micros(destroyAt))

@@ -60,14 +60,14 @@ const (
   (SELECT bucket FROM throttles WHERE expires_at = 0 AND since <= $1 AND until <= $1 LIMIT $2)`
 )
 
-// DeleteOldThrottles deletes up to limit expired buckets, and as many of those that the
-// previous version has written, if they have had no hit since before. It returns the larger
-// of the two numbers: below limit, none is left.
-func (tx *Tx) DeleteOldThrottles(ctx context.Context, before time.Time, limit int) (int64, error) {
+// DeleteOldThrottles deletes up to limit expired buckets, and as many of those of an older
+// version whose counting began at an instant or before. It returns the larger of the two
+// numbers: below limit, none is left.
+func (tx *Tx) DeleteOldThrottles(ctx context.Context, began time.Time, limit int) (int64, error) {
 	expired, err := tx.exec(ctx, sqlDeleteExpiredThrottles, micros(tx.Now), limit)
 	if err != nil {
 		return 0, err
 	}
-	old, err := tx.exec(ctx, sqlDeleteOldThrottles, micros(before), limit)
+	old, err := tx.exec(ctx, sqlDeleteOldThrottles, micros(began), limit)
 	return max(expired, old), err
 }

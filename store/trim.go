@@ -17,7 +17,7 @@ type oldLink struct {
 func oldLinkFields(l *oldLink) []any { return []any{(*storedTime)(&l.at), &l.seq, &l.hash} }
 
 const (
-	// One subquery reads one row by an index, so this is quick however long the trails are.
+	// The subquery reads one row by an index, so this is quick however long the trails are.
 	// Events of the future were written while the clock was ahead.
 	sqlTrailsDue = `SELECT tenant_id AS id FROM audit_chains c WHERE last > anchor
 AND (SELECT at FROM events e WHERE e.tenant_id = c.tenant_id ORDER BY seq LIMIT 1) NOT BETWEEN $1 AND $2 ORDER BY tenant_id LIMIT $3`
@@ -26,8 +26,8 @@ AND (SELECT at FROM events e WHERE e.tenant_id = c.tenant_id ORDER BY seq LIMIT 
 	sqlSetAnchor   = `UPDATE audit_chains SET anchor = $2, anchor_hash = $3 WHERE tenant_id = $1 AND anchor < $2`
 )
 
-// TrailsDue returns trails that begin with an event from before an instant, or from later
-// than now plus ClockTolerance.
+// TrailsDue returns tenants whose trail begins with an event from before an instant, or from
+// later than now plus ClockTolerance.
 func (r Reader) TrailsDue(ctx context.Context, before, now time.Time, limit int) ([]string, error) {
 	return list(ctx, r, textField, sqlTrailsDue, micros(before), micros(now.Add(ClockTolerance)), limit)
 }
@@ -71,8 +71,8 @@ ON CONFLICT (tenant_id) DO UPDATE SET last = $2 WHERE feed_chains.last < $2`
 )
 
 // trimFeed removes events up to seq from the feed, and records the last position that lost
-// some: readers before it learn that events are missing. Where some had not entered the feed
-// yet, every reader learns it. It does nothing before the feed's first row.
+// some: readers before it learn that events are missing. If some had not entered the feed
+// yet, every reader learns it. It does nothing until the feed has had a row.
 func (tx *Tx) trimFeed(ctx context.Context, tenantID string, seq int64) error {
 	state, err := one(ctx, tx.Reader, feedStateFields, sqlCountFeedTrim)
 	if errors.Is(err, ErrNone) {

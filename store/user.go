@@ -56,7 +56,8 @@ func (tx *Tx) LockAccount(ctx context.Context, id string) (bool, error) {
 
 const sqlSetPassword = `UPDATE users SET password_hash = $1, revision = revision + 1 WHERE id = $2 AND password_hash = $3`
 
-// SetPassword replaces the hash from by to, and reports whether the account still had from.
+// SetPassword replaces the password hash from with to, and reports whether the account still
+// had from.
 func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error) {
 	return tx.affected(ctx, sqlSetPassword, to, id, from)
 }
@@ -179,7 +180,7 @@ func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w d
 const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, search, created_at, name_key, email_key)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (tenant_id, user_id) DO NOTHING`
 
-// InsertMembership adds u to its tenant, and reports whether it was no member before.
+// InsertMembership adds u to its tenant, and reports false if u is a member already.
 func (tx *Tx) InsertMembership(ctx context.Context, u doorward.User) (bool, error) {
 	return tx.affected(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, searchable(u.Email, u.Name), micros(u.CreatedAt),
 		fold.Key(u.Name), fold.Key(u.Email))

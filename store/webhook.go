@@ -119,8 +119,7 @@ func (tx *Tx) DropDeliveriesOf(ctx context.Context, tenantID string) error {
 	return tx.run(ctx, sqlDropPendingOfTenant, tenantID)
 }
 
-// RetiredWebhooks is the tenant of webhooks that RetireWebhook has deleted, for
-// DeleteWebhooksOf.
+// RetiredWebhooks is the tenant of webhooks that are to be deleted, see RetireWebhook.
 const RetiredWebhooks = "deleted"
 
 const sqlRetireWebhook = `UPDATE webhooks SET tenant_id = '` + RetiredWebhooks + `', enabled = FALSE WHERE id = $1`
@@ -160,8 +159,9 @@ const sqlDisableAllWebhooks = `UPDATE webhooks SET enabled = FALSE, disabled_rea
 // WebhookName names a webhook to an operator.
 type WebhookName struct{ ID, TenantID string }
 
-// DisableAllWebhooks disables the webhooks of all tenants and of the installation, gives up
-// what is pending, and returns them by id.
+// DisableAllWebhooks disables the webhooks of all tenants and of the installation after a
+// restore, and gives up their pending deliveries. It returns those that were enabled, in the
+// order of their ids.
 func (tx *Tx) DisableAllWebhooks(ctx context.Context) ([]WebhookName, error) {
 	if err := tx.run(ctx, sqlDropAllPending); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ const (
 WHERE id = $1 AND (failing_since IS NULL OR health <> 'bad')`
 )
 
-// WebhookSucceeded notes a success of the endpoint, and whether it was quick.
+// WebhookSucceeded records a success of the endpoint, and whether it was quick.
 func (tx *Tx) WebhookSucceeded(ctx context.Context, id string, quick bool) error {
 	health := doorward.WebhookBad
 	if quick {
@@ -189,15 +189,15 @@ func (tx *Tx) WebhookSucceeded(ctx context.Context, id string, quick bool) error
 	return tx.run(ctx, sqlWebhookSucceeded, id, micros(tx.Now), string(health))
 }
 
-// WebhookFailed notes a failure of the endpoint.
+// WebhookFailed records a failure of the endpoint.
 func (tx *Tx) WebhookFailed(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlWebhookFailed, id, micros(tx.Now))
 }
 
 const sqlWebhooksFailing = selectWebhook + `WHERE enabled AND failing_since <= $1 AND notices < $2 ORDER BY created_at, id LIMIT $3`
 
-// WebhooksFailing returns enabled webhooks that have failed since an instant or longer, and
-// about which fewer than notices mails were sent.
+// WebhooksFailing returns enabled webhooks that have been failing since an instant or before,
+// and about which fewer than notices mails were sent.
 func (r Reader) WebhooksFailing(ctx context.Context, since time.Time, notices, limit int) ([]doorward.Webhook, error) {
 	return list(ctx, r, webhookFields, sqlWebhooksFailing, micros(since), notices, limit)
 }

@@ -32,7 +32,7 @@ func (k cachingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &cachingConn{conn: c.(conn), idle: map[string]driver.Stmt{}}, nil
 }
 
-// conn is what database/sql makes use of in the driver's connections.
+// conn is the part of the driver's connections that database/sql uses.
 type conn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -54,6 +54,7 @@ type cachingConn struct {
 	idle map[string]driver.Stmt
 }
 
+// take returns a statement for the caller alone, who must release it.
 func (c *cachingConn) take(ctx context.Context, query string) (driver.Stmt, error) {
 	if s := c.idle[query]; s != nil {
 		delete(c.idle, query)
@@ -62,8 +63,8 @@ func (c *cachingConn) take(ctx context.Context, query string) (driver.Stmt, erro
 	return c.PrepareContext(ctx, limitParameter.ReplaceAllString(query, "${0}+0"))
 }
 
-// SQLite plans with the value of a parameter that is a limit, so it prepares the statement
-// again for each value, even an equal one. It doesn't look into a sum.
+// The plan depends on the value of a limit that is a parameter, so SQLite prepares the statement
+// again for each value, even an equal one. For a sum it doesn't, so take adds 0.
 var limitParameter = regexp.MustCompile(`\bLIMIT \$\d+`)
 
 func (c *cachingConn) release(query string, s driver.Stmt) error {
@@ -97,7 +98,7 @@ func (c *cachingConn) QueryContext(ctx context.Context, query string, args []dri
 	return &cachedRows{rows, c, query, s}, nil
 }
 
-// Close ends the statements first: SQLite closes no file that one is open on.
+// Close closes the statements first: SQLite keeps the file open while it has any.
 func (c *cachingConn) Close() error {
 	var errs []error
 	for _, s := range c.idle {

@@ -24,10 +24,10 @@ func DSN(path, more string) string {
 	return u.String() + "?_pragma=foreign_keys(1)&" + more
 }
 
-// CreatePrivate makes the file readable by its owner alone before SQLite opens it;
-// SQLite gives its side files the same mode. It returns the absolute path: connections
-// are opened when needed, when the working directory may be another one. Names that are
-// special to SQLite, such as :memory:, don't begin with a slash.
+// CreatePrivate creates the file, if it doesn't exist, for its owner alone; SQLite gives
+// its side files the same mode. It returns the absolute path: connections are opened when
+// needed, when the working directory may be another one, and no absolute path is one of the
+// names that are special to SQLite, such as :memory:.
 func CreatePrivate(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("the path is missing; write sqlite:PATH")

@@ -61,7 +61,7 @@ const (
 	MFARefuse        Action = "mfa.refuse"      // an answer to a challenge was wrong
 	MFARecover       Action = "mfa.recover"     // a recovery code, or the code of a reset, took the factor's place
 	MFAClone         Action = "mfa.clone"       // a passkey was found to be a copy, and was disabled
-	MFAReset         Action = "mfa.reset"       // an administrator lets a person set up factors again
+	MFAReset         Action = "mfa.reset"       // an administrator or the operator lets a person set up factors again
 	TenantUpdate     Action = "tenant.update"
 	TenantClose      Action = "tenant.close"
 	TenantRestore    Action = "tenant.restore"
@@ -73,16 +73,16 @@ const (
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
-	KeyEnable        Action = "key.enable"         // a key of a service works again after a restore
+	KeyEnable        Action = "key.enable"         // a service key works again after a restore
 	SigningKeyRotate Action = "key.rotate_signing" // assertions are signed with the next key
 	MasterKeyRotate  Action = "key.rotate_master"  // sealed values are sealed again, with another key
 	APIKeyCreate     Action = "apikey.create"
 	APIKeyUpdate     Action = "apikey.update"
 	APIKeyRotate     Action = "apikey.rotate"
 	APIKeyRevoke     Action = "apikey.revoke"
-	APIKeyExpiring   Action = "apikey.expiring" // its end is near
+	APIKeyExpiring   Action = "apikey.expiring" // it ends in 30 days, 7 days or a day
 	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
-	APIKeyLeak       Action = "apikey.leak"     // it was ended by a report of somebody who had found it
+	APIKeyLeak       Action = "apikey.leak"     // somebody has found and reported it, and it has ended
 	APIKeyRefuse     Action = "apikey.refuse"   // it was presented, and was not valid or came from a refused address
 	RoleCreate       Action = "role.create"
 	RoleUpdate       Action = "role.update"
@@ -97,7 +97,7 @@ const (
 	WebhookTest      Action = "webhook.test"
 	WebhookRetry     Action = "webhook.retry"
 	WebhookReplay    Action = "webhook.replay"
-	WebhookFailing   Action = "webhook.failing" // there was no success for some time
+	WebhookFailing   Action = "webhook.failing" // no delivery has succeeded for an hour, or for a day
 	WebhookDisable   Action = "webhook.disable" // Doorward has disabled it
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
@@ -109,7 +109,7 @@ const (
 
 	AuditLink Action = "audit.link" // a link was made that opens the operator's page
 	AuditOpen Action = "audit.open" // such a link was opened
-	AuditEnd  Action = "audit.end"  // the operator's page was left, or all of them were ended
+	AuditEnd  Action = "audit.end"  // an operator's page was left, or all of these pages were ended
 )
 
 // Authority says what makes an action allowed.
@@ -121,7 +121,7 @@ const (
 	// ByProof actions are allowed by a proof in the request: a password, the token
 	// of a mail, or the session that ends.
 	ByProof
-	// ByOperator actions are for the operator of the installation.
+	// ByOperator actions are for the operator of the installation, and for Doorward itself.
 	ByOperator
 )
 
@@ -145,14 +145,14 @@ type Verb struct {
 	NoKeys bool
 	// Platform: it is an action of the platform, not of Doorward.
 	Platform bool
-	About    string // of an action of a model
+	About    string // what a model says about its action; empty for others
 	Resource string // the type of the objects that it acts on; empty: the tenant
 	StepUp   bool   // it needs a recent proof of the user's identity
 	roles    roleSet
 	bit      uint16 // of Through in Permissions
 }
 
-// Roles are those that grant the action, the highest first.
+// Roles returns those of the four roles that grant the action, the highest first.
 func (v Verb) Roles() (all []Role) {
 	for _, r := range slices.Backward(Roles) {
 		if v.roles&r.bit() != 0 {

@@ -24,10 +24,10 @@ type APIKey struct {
 	TenantID string
 	Name     string
 	Status   APIKeyStatus // as stored; use StatusAt
-	// Role limits what the key may do: it has only those of its Permissions, which are
-	// sorted, that Role and the owner's role grant.
+	// Role limits what the key may do: only those of its Permissions that Role and the
+	// owner's role grant.
 	Role        Role
-	Permissions []Action
+	Permissions []Action // sorted
 	OwnerID     string
 	OwnerRole   Role   // as it is now; empty without an active membership
 	CreatedBy   string // id of the user or key
@@ -148,8 +148,8 @@ const (
 	APIKeysMax           = 100 // of a tenant, without those that have ended
 )
 
-// PrincipalOfKey returns the principal of an API key in a tenant of the status. It may
-// do nothing unless the owner is an active member.
+// PrincipalOfKey returns the principal of an API key in a tenant with the status. The
+// principal may do nothing unless the owner is an active member.
 func PrincipalOfKey(k APIKey, tenant TenantStatus) Principal {
 	p := Principal{Kind: ByKey, ID: k.ID, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: tenant, Rules: k.Rules, AuthAt: k.CreatedAt}
 	p.setGrant(k.Rules.Grant(k.EffectiveRole()))

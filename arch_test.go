@@ -43,10 +43,9 @@ var siblings = map[string][]string{
 	"webhook":    {"masterkey", "outbox"},
 }
 
-// upkeepPackages may write without an action of a caller: attempts, reports, last use, the
-// queues of mails and webhooks, the feed and the age of events, the secret of cursors, the master key, signing
-// keys, tries of challenges, the deletion of closed tenants and of old changes of addresses, the folded texts of lists,
-// the rest of erasures.
+// upkeepPackages may write without an action of a caller: counters and last uses, the
+// queues of mails and webhooks, the feed, keys and texts that Doorward makes for itself, and
+// the deletion of what is old, has ended or is left over.
 var upkeepPackages = []string{"app/account", "app/apikey", "app/assertion", "app/audit", "app/credential", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant", "app/user", "app/webhook"}
 
 // The functions that some laws restrict, by their full names.
@@ -132,7 +131,7 @@ var laws = []law{
 		name:   "internal packages do not import each other",
 		remedy: "let the caller join the two",
 		breaks: func(r reference) bool {
-			return r.from.isOnFloor("internal") && r.importsWithin("internal/*") && !r.importsWithin(feature(r.from.folder)+"/*")
+			return r.from.isOnFloor("internal") && r.importsWithin("internal/*") && !r.importsWithin(firstTwo(r.from.folder)+"/*")
 		},
 		violation: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "/internal/secret\" // here"},
 	},
@@ -214,7 +213,7 @@ var laws = []law{
 		name:   "a protocol's folder in web imports no other protocol's",
 		remedy: "what two protocols share belongs in web/front, or in web/ui if it is about pages; web.go joins their tables",
 		breaks: func(r reference) bool {
-			return r.from.isOnFloor("web") && r.from.folder != "web" && r.importsWithin("web/*") && !r.importsWithin("web/front", "web/ui", feature(r.from.folder)+"/*")
+			return r.from.isOnFloor("web") && r.from.folder != "web" && r.importsWithin("web/*") && !r.importsWithin("web/front", "web/ui", firstTwo(r.from.folder)+"/*")
 		},
 		violation: file{"web/pages/login.go", "package pages\n\nimport _ \"" + module + "/web/api\" // here"},
 	},
@@ -222,7 +221,7 @@ var laws = []law{
 		name:   "OpenTelemetry is named in internal/trace only",
 		remedy: "begin a span with trace.Start; what it lacks belongs in internal/trace",
 		breaks: func(r reference) bool {
-			return strings.HasPrefix(r.imports, "go.opentelemetry.io/") && r.ships() && feature(r.from.folder) != "internal/trace"
+			return strings.HasPrefix(r.imports, "go.opentelemetry.io/") && r.ships() && firstTwo(r.from.folder) != "internal/trace"
 		},
 		violation: file{"app/mail/mail.go", "package mail\n\nimport _ \"go.opentelemetry.io/otel/trace\" // here"},
 	},
@@ -276,7 +275,7 @@ var laws = []law{
 	},
 	{
 		name:   "only app/access decides: no other calls (*Permissions).Allow",
-		remedy: "ask access.Can, which knows the object and the state of the tenant too; Verb.Roles and Role.Permissions are for tables",
+		remedy: "ask access.Can, which knows the object and the state of the tenant too; Verb.Roles and Grant.Actions are for tables",
 		breaks: func(r reference) bool { return r.calls == allowCall && r.ships() && r.from.folder != "app/access" },
 		violation: file{"web/api/login.go", `package api
 
@@ -537,7 +536,7 @@ type source struct {
 	name       string // from the root, with slashes
 	folder     string // "." for the root
 	isTest     bool   // its name ends in _test.go
-	isExternal bool   // … and its package's name in _test
+	isExternal bool   // a test whose package's name ends in _test
 }
 
 // readModules are the nested modules to which the laws apply, too. They aren't part of
@@ -676,16 +675,16 @@ func floor(folder string) string {
 	return first
 }
 
-// feature returns the first two names of a folder: app/login of app/login/x.
-func feature(folder string) string {
+// firstTwo returns the first two names of a folder: app/login of app/login/x.
+func firstTwo(folder string) string {
 	names := strings.SplitN(folder, "/", 3)
 	return path.Join(names[:min(2, len(names))]...)
 }
 
 // allowedImports returns the folder's own feature and the siblings it may import.
 func allowedImports(folder string) []string {
-	allowed := []string{feature(folder) + "/*"}
-	for _, name := range siblings[path.Base(feature(folder))] {
+	allowed := []string{firstTwo(folder) + "/*"}
+	for _, name := range siblings[path.Base(firstTwo(folder))] {
 		allowed = append(allowed, "app/"+name)
 	}
 	return allowed
@@ -694,12 +693,13 @@ func allowedImports(folder string) []string {
 // isStandard reports whether an import path is of the standard library.
 func isStandard(imports string) bool { return !strings.Contains(floor(imports), ".") }
 
-// isOnFloor reports whether the file is on that floor and no test.
+// isOnFloor reports whether the file is on that floor. It is false for tests.
 func (f *source) isOnFloor(name string) bool { return !f.isTest && floor(f.folder) == name }
 
-// isFeature reports whether the file is of a feature in app and no test.
+// isFeature reports whether the file is of a feature in app. It is false for tests and test
+// support.
 func (f *source) isFeature() bool {
-	return f.isOnFloor("app") && f.folder != "app" && feature(f.folder) != "app/access" && !f.isTestSupport()
+	return f.isOnFloor("app") && f.folder != "app" && firstTwo(f.folder) != "app/access" && !f.isTestSupport()
 }
 
 // isTestSupport reports whether the file is of a package for tests, such as app/apptest.

@@ -26,7 +26,7 @@ const (
 	MethodSeveral  = "mfa"  // more than one factor
 )
 
-// Proved returns the assurance after another proof by a second factor.
+// Proved returns the assurance after another proof, by a second factor or a passkey.
 func (a Assurance) Proved(now time.Time, methods ...string) Assurance {
 	a.AAL, a.ProvedAt, a.FactorAt = 2, now, now
 	for _, m := range append(methods, MethodSeveral) {
@@ -37,10 +37,10 @@ func (a Assurance) Proved(now time.Time, methods ...string) Assurance {
 	return a
 }
 
-// SecondFactor is what a tenant demands of its members.
+// SecondFactor is a tenant's demand that its members have a second factor.
 type SecondFactor struct {
-	Since        time.Time // of the demand; the zero Time where second factors are optional
-	Roles        []Role    // that it covers; none: all
+	Since        time.Time // when the demand began; the zero Time where second factors are optional
+	Roles        []Role    // that the demand covers; none: all
 	GraceDays    int       // 0 to 30
 	RememberDays int       // in which a remembered browser needs no factor, 0 to 30
 }
@@ -58,7 +58,7 @@ func (f SecondFactor) Covers(r Role) bool {
 	return !f.Since.IsZero() && (len(f.Roles) == 0 || slices.Contains(f.Roles, r))
 }
 
-// RoleNames are the roles that it covers, separated by spaces; none for all.
+// RoleNames are the Roles, separated by spaces; empty for all.
 func (f SecondFactor) RoleNames() string {
 	names := make([]string, len(f.Roles))
 	for i, r := range f.Roles {
@@ -73,8 +73,9 @@ func (f SecondFactor) Remembers(proved, now time.Time) bool {
 	return !proved.IsZero() && now.Before(proved.AddDate(0, 0, f.RememberDays))
 }
 
-// From is when a member with the role needs a factor, and whether one ever does: the days
-// of grace begin with the demand or the membership, whichever is later.
+// From returns from when on a member with the role needs a second factor, and whether the
+// demand covers the role. The days of grace begin with the demand or the membership, whichever
+// is later.
 func (f SecondFactor) From(r Role, joined time.Time) (time.Time, bool) {
 	if !f.Covers(r) {
 		return time.Time{}, false

@@ -72,7 +72,7 @@ func asvsFaults(rows []asvsRow, tests map[string]bool) (faults []string) {
 		case !slices.Contains(asvsVerdicts, r.verdict):
 			fault(r.id, "%q is none of the verdicts %q", r.verdict, asvsVerdicts)
 		case r.short == "" || r.how == "":
-			fault(r.id, "says nothing")
+			fault(r.id, "has an empty cell")
 		case r.verdict == "met" && len(r.tests) == 0:
 			fault(r.id, "is met, and no test shows it: name one, or say partly")
 		}
@@ -182,7 +182,7 @@ func TestFaultsOfTheASVSPageAreNoticed(t *testing.T) {
 		},
 		"6.1.1: is of level 1, not 3":                  func(rows []asvsRow) []asvsRow { rows[0].level = "3"; return rows },
 		`6.1.1: "mostly" is none of the verdicts`:      func(rows []asvsRow) []asvsRow { rows[0].verdict = "mostly"; return rows },
-		"6.1.1: says nothing":                          func(rows []asvsRow) []asvsRow { rows[0].how = ""; return rows },
+		"6.1.1: has an empty cell":                     func(rows []asvsRow) []asvsRow { rows[0].how = ""; return rows },
 		"6.1.1: is met, and no test shows it":          func(rows []asvsRow) []asvsRow { rows[0].tests = nil; return rows },
 		"6.1.1: names TestGone, which is no test here": func(rows []asvsRow) []asvsRow { rows[0].tests = []string{"TestGone"}; return rows },
 	} {

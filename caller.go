@@ -15,11 +15,11 @@ type Caller struct {
 	// the domain has set one.
 	Devices [][]byte
 	// Replaced are the hashes of the session tokens that a browser holds and that a
-	// sign-in replaces. Sessions among them that are the same user's end then, since no
+	// sign-in replaces. Those sessions of the same user end at the sign-in, since no
 	// client holds their tokens any more.
 	Replaced [][]byte
 
-	// KeyHash is that of the secret by which the caller, an API key, was authenticated.
+	// KeyHash is the hash of the secret by which an API key was authenticated; nil for others.
 	KeyHash []byte
 
 	// ViewOnly: the caller only views a page, and a refusal is not recorded.
@@ -37,9 +37,9 @@ type Caller struct {
 }
 
 // IdempotentCall is an attempt at a call with an Idempotency-Key. ID and Body are
-// hashes: nothing here leads back to the credential or the key.
+// hashes: nothing here reveals the credential or the Idempotency-Key.
 type IdempotentCall struct {
-	ID       []byte // of the credential, the key, the tenant and the path
+	ID       []byte // of the credential, the Idempotency-Key, the tenant and the path
 	TenantID string // of the caller; may be empty
 	UserID   string // the caller, if it is a user
 	Body     []byte // of the request's body
@@ -71,7 +71,7 @@ func OperatorAtTerminal() Caller {
 }
 
 // Network is the address range of one client: an IPv4 address, or the /64 that one
-// IPv6 customer has.
+// IPv6 customer has. Text that is no address is returned unchanged.
 func Network(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {

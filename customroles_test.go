@@ -37,8 +37,9 @@ func holder(role doorward.Role) doorward.Caller {
 	return doorward.Caller{}.As(doorward.User{ID: "usr_own", TenantID: "tnt_own", Role: role, Status: doorward.UserActive, Rules: ownRules})
 }
 
-// short is a role as a column: V=, V- and V+ are VIEWER_SAME, VIEWER_LESS and VIEWER_MORE.
-func short(r doorward.Role) string {
+// columnHead returns V=, V- and V+ for VIEWER_SAME, VIEWER_LESS and VIEWER_MORE, and the first
+// four letters of other roles.
+func columnHead(r doorward.Role) string {
 	first, last, own := strings.Cut(string(r), "_")
 	if !own {
 		return first[:min(4, len(first))]
@@ -74,9 +75,9 @@ func whoMayWhatWithOwnRoles(t *testing.T) string {
 		line(string(a), what, func(r doorward.Role) string { return verdict(t, holder(r), a, on) })
 	}
 	out.WriteString(ownLegend)
-	line("role", "", short)
-	line("rank", "", func(r doorward.Role) string { return short(ownRules.Rank(r)) })
-	line("acts as", "", func(r doorward.Role) string { return cmp.Or(short(ownRules.Grant(r).ActsAs), "-") })
+	line("role", "", columnHead)
+	line("rank", "", func(r doorward.Role) string { return columnHead(ownRules.Rank(r)) })
+	line("acts as", "", func(r doorward.Role) string { return cmp.Or(columnHead(ownRules.Grant(r).ActsAs), "-") })
 	fmt.Fprintln(&out)
 	for _, v := range doorward.Verbs() {
 		if v.By == doorward.ByRole {
@@ -86,13 +87,13 @@ func whoMayWhatWithOwnRoles(t *testing.T) string {
 	for _, v := range doorward.Verbs() {
 		for _, r := range ownRules.Roles() {
 			if slices.Contains([]doorward.Action{doorward.UserManage, doorward.APIKeyManage, doorward.RoleManage}, v.Through) {
-				decisions(v.Action, "is "+short(r), doorward.Object{Held: r})
+				decisions(v.Action, "is "+columnHead(r), doorward.Object{Held: r})
 			}
 			if grants(v.Action) || v.Action == doorward.APIKeyCreate || v.Action == doorward.RoleDelete {
-				decisions(v.Action, "to "+short(r), doorward.Object{Granted: r})
+				decisions(v.Action, "to "+columnHead(r), doorward.Object{Granted: r})
 			}
 			if v.Action == doorward.RoleCreate || v.Action == doorward.RoleUpdate {
-				decisions(v.Action, "as "+short(r), doorward.Object{Grant: ownRules.Grant(r)})
+				decisions(v.Action, "as "+columnHead(r), doorward.Object{Grant: ownRules.Grant(r)})
 			}
 		}
 	}
@@ -102,8 +103,9 @@ func whoMayWhatWithOwnRoles(t *testing.T) string {
 // A role can't give or make a role that has a permission which it lacks, nor act on people
 // with such a role.
 func TestNoRoleGivesMoreThanItHas(t *testing.T) {
-	within := func(a, b doorward.Role) bool {
-		return !slices.ContainsFunc(ownRules.Grant(a).Actions, func(x doorward.Action) bool { return !slices.Contains(ownRules.Grant(b).Actions, x) })
+	hasAllOf := func(role, other doorward.Role) bool {
+		has := ownRules.Grant(role).Actions
+		return !slices.ContainsFunc(ownRules.Grant(other).Actions, func(a doorward.Action) bool { return !slices.Contains(has, a) })
 	}
 	for _, by := range ownRules.Roles() {
 		for _, other := range ownRules.Roles() {
@@ -113,7 +115,7 @@ func TestNoRoleGivesMoreThanItHas(t *testing.T) {
 				touches := doorward.Object{TenantID: "tnt_own", Held: other}
 				changes := slices.Contains([]doorward.Action{doorward.UserManage, doorward.APIKeyManage, doorward.RoleManage}, v.Through)
 				for what, on := range map[string]doorward.Object{"give": gives, "make": makes, "touch": touches} {
-					if v.By == doorward.ByRole && (what != "touch" || changes) && verdict(t, holder(by), v.Action, on) == "yes" && !within(other, by) {
+					if v.By == doorward.ByRole && (what != "touch" || changes) && verdict(t, holder(by), v.Action, on) == "yes" && !hasAllOf(by, other) {
 						t.Errorf("%s may %s %s with %s", by, what, other, v.Action)
 					}
 				}

@@ -175,7 +175,7 @@ func proofTable(t *testing.T) string {
 	return table(rows...)
 }
 
-// operatorTable are the actions of the operator, with those who are refused.
+// operatorTable lists the actions of the operator, and what an OWNER gets who tries them.
 func operatorTable(t *testing.T) string {
 	t.Helper()
 	rows := [][]string{{"Action", "Operator", "OWNER of the tenant"}}
@@ -248,7 +248,7 @@ func tags() (all []string) {
 	return all
 }
 
-// who says whom a guard lets in.
+// who names the callers that a guard lets in.
 func who(g front.Guard) string {
 	switch g.Name() {
 	case front.Public().Name():

@@ -95,7 +95,7 @@ const (
 	FieldBlankedEvent      = "blankedEvent"
 )
 
-// Times is the number of refusals that the event counts; 1 for a completed action.
+// Times is the number of refusals that the event stands for; 1 without FieldCount.
 func (e Event) Times() int {
 	for _, c := range e.Changes {
 		if n, err := strconv.Atoi(c.To); c.Field == FieldCount && err == nil {

@@ -14,8 +14,8 @@ const (
 // PrefixFactor begins the ids of factors.
 const PrefixFactor = "mfa_"
 
-// Factor is what an account proves itself with besides the password. It belongs to the
-// account and not to a tenant.
+// Factor is an authenticator app or a passkey. It belongs to an account and not to a
+// tenant.
 type Factor struct {
 	ID          string
 	UserID      string

@@ -81,16 +81,17 @@ var builtin = newModel(slices.Concat(messaging, own))
 func BuiltIn() *Model { return builtin }
 
 // NewModel returns the model of Doorward's own actions and those of a platform, 500 at
-// most. The names must be distinct, and none of them Doorward's own.
+// most. The names must be distinct and none of Doorward's own, and Lowest one of the four
+// roles.
 func NewModel(platform []PlatformAction) (*Model, error) {
 	if len(platform) > PlatformActionsMax {
-		return nil, fmt.Errorf("doorward: a model has %d actions, of which there may be %d", len(platform), PlatformActionsMax)
+		return nil, fmt.Errorf("doorward: a model has %d actions, more than the limit of %d", len(platform), PlatformActionsMax)
 	}
 	var rows []Verb
 	for _, a := range platform {
 		isSame := func(v Verb) bool { return v.Action == a.Name }
 		if slices.ContainsFunc(rows, isSame) || slices.ContainsFunc(own, isSame) || !a.Lowest.IsBuiltIn() {
-			return nil, fmt.Errorf("doorward: the action %q has the name of another, or no role that grants it", a.Name)
+			return nil, fmt.Errorf("doorward: the action %q has the name of another action, or its Lowest is none of the four roles", a.Name)
 		}
 		rows = append(rows, a.verb())
 	}
@@ -123,7 +124,8 @@ func newModel(rows []Verb) *Model {
 	return m
 }
 
-// add indexes an action. One that a broader permission allows has the bit of that.
+// add indexes an action. One that a broader permission allows gets its bit and its roles
+// from that permission, which must have been added before.
 func (m *Model) add(v Verb) {
 	if v.By == ByRole && !v.IsPermission() {
 		permission, ok := m.named[v.Through]
@@ -161,7 +163,8 @@ func (m *Model) IsPermission(a Action) bool {
 	return known && v.IsPermission()
 }
 
-// ForKeys reports whether API keys can have the permission, if it is one.
+// ForKeys reports whether API keys can have the permission. It is true for what is no
+// permission.
 func (m *Model) ForKeys(a Action) bool {
 	v, _ := m.Lookup(a)
 	return !v.NoKeys

@@ -44,24 +44,24 @@ func TestModelsKeepOwnActions(t *testing.T) {
 	}
 	last := verb(t, m, "invoice.approve499")
 	if !grantOf(m, doorward.RoleAdmin).Allow(last) || grantOf(m, doorward.RoleUser).Allow(last) {
-		t.Error("the last of many actions is not where it belongs")
+		t.Error("the last of 500 actions is granted to USER, or not to ADMIN")
 	}
 	if m.IsPermission(doorward.MessageSend) {
-		t.Error("a model leaves the messaging platform's actions in")
+		t.Error("a model of another platform has the messaging platform's actions")
 	}
 	if _, err := doorward.NewModel(append(platform, doorward.PlatformAction{Name: "one.more", Lowest: doorward.RoleUser})); err == nil {
-		t.Error("a model with 501 actions")
+		t.Error("a model with 501 actions is accepted")
 	}
 	for _, wrong := range []doorward.PlatformAction{{Name: doorward.UserInvite, Lowest: doorward.RoleUser}, {Name: "a.b", Lowest: "LORD"}} {
 		if _, err := doorward.NewModel([]doorward.PlatformAction{wrong}); err == nil {
-			t.Errorf("a model with %+v", wrong)
+			t.Errorf("a model with %+v is accepted", wrong)
 		}
 	}
 }
 
-// An action is granted by the permission of its row alone, and what no role grants is in
-// no set.
-func TestActsThroughPermissions(t *testing.T) {
+// An action is granted by the permission of its row alone, and an action that no role grants
+// is in no set.
+func TestActionsAreGrantedByTheirPermission(t *testing.T) {
 	m := doorward.BuiltIn()
 	var all []doorward.Action
 	for _, v := range m.Verbs() {
@@ -85,7 +85,7 @@ func TestActsThroughPermissions(t *testing.T) {
 		}
 	}
 	if (*doorward.Permissions)(nil).Allow(verb(t, m, doorward.MessageRead)) {
-		t.Error("no set at all allows something")
+		t.Error("the nil set allows an action")
 	}
 }
 

@@ -34,12 +34,12 @@ func CheckName(pointer, name string) []FieldError {
 	return nil
 }
 
-// CheckAbout is CheckName for a description of at most a number of code points, which may
-// be invisible, too.
-func CheckAbout(pointer, text string, most int) []FieldError {
+// CheckAbout returns the faults of a description of at most limit code points. Unlike a
+// name it may be invisible.
+func CheckAbout(pointer, text string, limit int) []FieldError {
 	switch {
-	case utf8.RuneCountInString(text) > most:
-		return []FieldError{{Pointer: pointer, Code: "out_of_range", Message: fmt.Sprintf("The description has %d characters at most.", most)}}
+	case utf8.RuneCountInString(text) > limit:
+		return []FieldError{{Pointer: pointer, Code: "out_of_range", Message: fmt.Sprintf("The description has %d characters at most.", limit)}}
 	case hasControl(text):
 		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A description may not contain control characters or change the direction of text."}}
 	}
@@ -61,8 +61,9 @@ func IsBlank(r rune) bool { return r == '\u2800' || unicode.In(r, ignorable...) 
 
 var ignorable = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
-// hasControl also finds the characters that change the direction of text (Unicode
-// UAX #9): they can make one name look like another.
+// hasControl reports whether the name has a control character, a line or paragraph
+// separator, or a character that changes the direction of text (Unicode UAX #9) and so can
+// make one name look like another.
 func hasControl(name string) bool {
 	for _, r := range name {
 		if unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029 {

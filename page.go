@@ -49,8 +49,8 @@ func version(parts ...any) string {
 
 // CheckVersion returns precondition_failed unless the present version is one of those that a
 // change is based on, or none are given (If-Match, RFC 9110, section 13.1.1).
-func CheckVersion(now string, versions []string) error {
-	if len(versions) > 0 && !slices.Contains(versions, now) {
+func CheckVersion(present string, versions []string) error {
+	if len(versions) > 0 && !slices.Contains(versions, present) {
 		return Fail(CodePreconditionFailed, "")
 	}
 	return nil

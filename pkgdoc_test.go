@@ -157,7 +157,7 @@ func (t *tree) fault(pos token.Pos, what string, args ...any) string {
 
 func badPackageComments(t *tree) (faults []string) {
 	for _, folder := range t.folders {
-		files, commented := t.shipped(folder)
+		files, commented := t.filesOf(folder)
 		if len(files) > 0 && len(commented) == 0 {
 			faults = append(faults, t.fault(files[0].Package, "package %s has no comment", files[0].Name))
 		}
@@ -173,9 +173,9 @@ func badPackageComments(t *tree) (faults []string) {
 	return faults
 }
 
-// shipped returns the files of a folder that are no tests, and those of them
-// with a package comment.
-func (t *tree) shipped(folder string) (files, commented []*source) {
+// filesOf returns the files of a folder, without tests, and those of them with a package
+// comment.
+func (t *tree) filesOf(folder string) (files, commented []*source) {
 	for _, f := range t.files {
 		if f.folder != folder || f.isTest {
 			continue

@@ -12,7 +12,7 @@ const (
 	ByKey     PrincipalKind = "key"     // an API key of a tenant
 	ByService PrincipalKind = "service" // a key of one of the platform's own services
 	Operator  PrincipalKind = "operator"
-	System    PrincipalKind = "system"
+	System    PrincipalKind = "system" // Doorward itself
 )
 
 // Principal is an authenticated caller. It is loaded once per credential and passed
@@ -20,7 +20,8 @@ const (
 // Caller. The zero Principal may do nothing.
 type Principal struct {
 	Kind PrincipalKind
-	// ID is that of the user or the key; empty for an operator at the command line.
+	// ID is the id of the user or the key; empty for anonymous callers, for the operator at the
+	// command line and for Doorward itself.
 	ID    string
 	Email string // of a user
 	// OwnerID is the user under whose authority a key acts.

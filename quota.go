@@ -89,7 +89,7 @@ const secondsOfDay = 24 * 60 * 60
 // DayOf numbers days of UTC, from 1970-01-01.
 func DayOf(now time.Time) int64 { return now.Unix() / secondsOfDay }
 
-// QuotaText is a quota in the trail; empty: none.
+// QuotaText is a quota as text; empty: none.
 func QuotaText(limit *int64) string {
 	if limit == nil {
 		return ""

@@ -54,7 +54,7 @@ func reliabilityFlaws(rows []reliabilityRow, tests map[string]bool) (flaws []str
 			flaws = append(flaws, r.fault+": no fault that reliability_test.go knows")
 		}
 		if slices.Contains(r.cells, "") {
-			flaws = append(flaws, r.fault+": says nothing in one of its cells")
+			flaws = append(flaws, r.fault+": has an empty cell")
 		}
 		for _, name := range strings.FieldsFunc(r.cells[3], notInNames) {
 			if !tests[name] {
@@ -95,7 +95,7 @@ func TestFlawsOfTheReliabilityPageAreNoticed(t *testing.T) {
 		"| " + first + " | 503 | all | itself | TestLogin | 1 s |\n": "",
 		"": first + ": must have exactly one row",
 		"| " + first + " | 503 | all | itself | TestGone | 1 s |\n":                                                    first + ": names TestGone, which is no test here",
-		"| " + first + " | 503 | | itself | TestLogin | 1 s |\n":                                                       first + ": says nothing in one of its cells",
+		"| " + first + " | 503 | | itself | TestLogin | 1 s |\n":                                                       first + ": has an empty cell",
 		"| " + first + " | 503 | all | itself | TestLogin | 1 s |\n| flood | 503 | all | itself | TestLogin | 1 s |\n": "flood: no fault that reliability_test.go knows",
 	} {
 		if flaws := strings.Join(reliabilityFlaws(reliabilityRows(page(last)), tests), "; "); flaws != want {

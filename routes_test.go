@@ -303,14 +303,14 @@ func derived(r front.Route) []refusal {
 		all = append(all, refusal{why: "another origin", header: [2]string{"Origin", "https://evil.example"}, status: 403, code: doorward.CodeCrossOrigin})
 	}
 	if len(r.Endpoint.Media) > 0 {
-		add("too much", caller, strings.Repeat(" ", doorward.MaxLogoSent+1), 413, doorward.CodeBodyTooLarge)
+		add("a body over the limit", caller, strings.Repeat(" ", doorward.MaxLogoSent+1), 413, doorward.CodeBodyTooLarge)
 		add("JSON", caller, "{}", 415, doorward.CodeUnsupportedMediaType)
 	}
 	if r.Endpoint.In != nil {
 		add("half a body", caller, "{", 400, doorward.CodeInvalidBody)
 		add("an unknown name", caller, `{"unknown":1}`, 400, doorward.CodeInvalidBody)
 		add("a list", caller, `[]`, 400, doorward.CodeInvalidBody)
-		add("too much", caller, strings.Repeat(" ", cmp.Or(r.Endpoint.Most, front.MaxBody)+1), 413, doorward.CodeBodyTooLarge)
+		add("a body over the limit", caller, strings.Repeat(" ", cmp.Or(r.Endpoint.Most, front.MaxBody)+1), 413, doorward.CodeBodyTooLarge)
 		all = append(all, refusal{why: "another media type", who: caller, body: "{}", header: [2]string{"Content-Type", "text/plain"}, status: 415, code: doorward.CodeUnsupportedMediaType})
 	}
 	return all
@@ -363,9 +363,9 @@ func TestRoutesWithoutARefusalAreNoticed(t *testing.T) {
 	}
 }
 
-// makesNothing are the POST routes with a guard that a client may repeat without an
-// Idempotency-Key: a repetition creates nothing a second time.
-var makesNothing = []string{
+// withoutKey are the POST routes with a guard that take no Idempotency-Key: to repeat such a
+// request does no harm.
+var withoutKey = []string{
 	"POST /access/v1/evaluation",
 	"POST /access/v1/evaluations",
 	"POST /access/v1/search/action",
@@ -393,14 +393,15 @@ var makesNothing = []string{
 	"POST /api/v2/policy/versions/{version}/restore", // a version that is in force already makes no new one
 }
 
-// notRepeatable returns the routes that should take an Idempotency-Key and don't, and
-// those that can't, because they ignore credentials.
-func notRepeatable(routes []front.Route) (all []string) {
+// keyFaults returns a line for each route that should take an Idempotency-Key and doesn't, and
+// for each that takes one and shouldn't: it is no POST, ignores credentials, or is in
+// withoutKey.
+func keyFaults(routes []front.Route) (all []string) {
 	for _, r := range routes {
 		guard := r.Guard.Name()
 		open := guard == front.Public().Name() || guard == front.Optional().Name()
-		if creates := r.Method == http.MethodPost && !open && !slices.Contains(makesNothing, pattern(r)); creates != r.Endpoint.Creates {
-			all = append(all, fmt.Sprintf("%s takes an Idempotency-Key: %v, want %v: use front.Create for what makes something, or name it in makesNothing", pattern(r), r.Endpoint.Creates, creates))
+		if creates := r.Method == http.MethodPost && !open && !slices.Contains(withoutKey, pattern(r)); creates != r.Endpoint.Creates {
+			all = append(all, fmt.Sprintf("%s takes an Idempotency-Key: %v, want %v: use front.Create for what makes something, or name it in withoutKey", pattern(r), r.Endpoint.Creates, creates))
 		}
 	}
 	return all
@@ -408,7 +409,7 @@ func notRepeatable(routes []front.Route) (all []string) {
 
 func TestEachCreationIsRepeatable(t *testing.T) {
 	routes := slices.Concat(api.Routes(nil), edge.Routes(nil), authzen.Routes(nil))
-	for _, fault := range notRepeatable(routes) {
+	for _, fault := range keyFaults(routes) {
 		t.Error(fault)
 	}
 	none := func(context.Context, *front.Call, front.None) (front.None, error) { return front.None{}, nil }
@@ -417,7 +418,7 @@ func TestEachCreationIsRepeatable(t *testing.T) {
 		front.On("POST /api/v2/planted", front.SignedIn(), front.JSON(http.StatusCreated, none), front.Doc{}),
 		front.On("POST /api/v2/planted", front.Public(), front.Create(http.StatusCreated, none, view), front.Doc{}),
 	}
-	if got := notRepeatable(planted); len(got) != 2 {
+	if got := keyFaults(planted); len(got) != 2 {
 		t.Errorf("of two wrong routes these are noticed: %q", got)
 	}
 }
@@ -444,14 +445,15 @@ func TestEachRouteRefuses(t *testing.T) {
 	}
 }
 
-// absentID returns an id of the kind that the path takes, of an object that doesn't exist.
+// absentID returns an id of the kind that {id} stands for in the path, of an object that
+// doesn't exist.
 func absentID(path string) string {
 	for part, prefix := range map[string]string{
-		"/sessions/{": doorward.PrefixSession, "/users/{": doorward.PrefixUser,
-		"/invitations/{": doorward.PrefixInvitation, "/tenants/{": doorward.PrefixTenant,
-		"/api-keys/{": doorward.PrefixKey,
-		"/webhooks/{": doorward.PrefixWebhook, "/deliveries/{": doorward.PrefixDelivery,
-		"/roles/{": doorward.PrefixRole, "/factors/{": doorward.PrefixFactor,
+		"/sessions/{id}": doorward.PrefixSession, "/users/{id}": doorward.PrefixUser,
+		"/invitations/{id}": doorward.PrefixInvitation, "/tenants/{id}": doorward.PrefixTenant,
+		"/api-keys/{id}": doorward.PrefixKey,
+		"/webhooks/{id}": doorward.PrefixWebhook, "/deliveries/{id}": doorward.PrefixDelivery,
+		"/roles/{id}": doorward.PrefixRole, "/factors/{id}": doorward.PrefixFactor,
 	} {
 		if strings.Contains(path, part) {
 			return prefix + "absent"
@@ -469,6 +471,7 @@ func operatorKey(t *testing.T, server *doorwardtest.Server) string {
 	return "Bearer " + key
 }
 
+// send sends the refusal's request with the credential of its caller.
 func send(t *testing.T, server *doorwardtest.Server, method, path string, r refusal, credentials map[string]string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path+"?"+r.query, strings.NewReader(r.body))
@@ -531,7 +534,7 @@ const legend = `# Who may do what, as access.Can has it. Written by
 # other   an object of another tenant
 #
 # yes, or the status of the refusal: 401 no credential, 403 refused, 404 as if
-# it weren't there. "suspended" is an OWNER who is. Actions that everybody may
+# it weren't there. "suspended" is a suspended OWNER. Actions that everybody may
 # do need a proof instead: a password, a code from a mail, the session itself.
 
 `

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// RulesVersion names the content of a tenant's Rules. Both are random numbers, so that no
-// two contents ever have the same; 0 stands for the built-in model, and for a tenant
-// without rules of its own.
+// RulesVersion names the content of a tenant's Rules. Both numbers are random, so that
+// different contents never have the same ones. 0 stands for the built-in model, and for a
+// tenant without rules of its own.
 type RulesVersion struct {
 	Model  int64
 	Tenant int64

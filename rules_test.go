@@ -56,7 +56,7 @@ func TestRulesListRoles(t *testing.T) {
 	}
 }
 
-// Rules that were not read grant nothing.
+// Rules that still have to be read grant nothing.
 func TestRulesToRead(t *testing.T) {
 	u := doorward.User{Role: doorward.RoleOwner, Status: doorward.UserActive, Rules: doorward.RulesToRead(doorward.RulesVersion{Model: 7})}
 	if p := doorward.PrincipalOf(u, doorward.Session{}); p.Permissions != nil || p.Rank != "" {

@@ -2,8 +2,8 @@ package doorward
 
 import "time"
 
-// Session is the server-side state of a token in the cookie JSESSIONID. It is in
-// exactly one tenant.
+// Session is the server-side state of a token in the session cookie. It is in exactly
+// one tenant.
 type Session struct {
 	ID         string
 	UserID     string
@@ -16,7 +16,7 @@ type Session struct {
 	// Role and JoinedAt are those of the membership.
 	Role     Role
 	JoinedAt time.Time
-	// Tenant has the limits that its tenant has tightened.
+	// Tenant has the settings of the session's tenant, which may tighten the limits.
 	Tenant TenantSettings
 }
 

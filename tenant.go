@@ -23,9 +23,10 @@ type Tenant struct {
 	CreatedAt time.Time
 	Settings  TenantSettings
 	Brand     Brand
-	// ClosedAt is set while the tenant is closed; it may be frozen, too. DestroyAt is when its data is destroyed; nil if it is not closed, or was
-	// closed by a node of the previous version.
-	ClosedAt  *time.Time
+	// ClosedAt is nil unless the tenant is closed. A closed tenant may be frozen, too.
+	ClosedAt *time.Time
+	// DestroyAt is when the tenant's data is destroyed; nil if it is not closed, or was closed
+	// by a node of the previous version.
 	DestroyAt *time.Time
 	Quotas    Quotas
 	Rules     *Rules // nil: those of the built-in model

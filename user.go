@@ -26,10 +26,11 @@ const RolesHelp = "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."
 // IsBuiltIn reports whether r is one of the four roles.
 func (r Role) IsBuiltIn() bool { return r.rank() >= 0 }
 
-// Outranks reports whether r is higher than other. Any role outranks an unknown
-// one.
-func (r Role) Outranks(other Role) bool { return r != "" && r.rank() > other.rank() }
+// Outranks reports whether r is higher than other. What is none of the four roles is
+// lower than all of them.
+func (r Role) Outranks(other Role) bool { return r.rank() > other.rank() }
 
+// rank is -1 for what is none of the four roles.
 func (r Role) rank() int {
 	switch r {
 	case RoleViewer:
@@ -62,8 +63,8 @@ type Account struct {
 	PasswordHash string
 	CreatedAt    time.Time
 	Locale       string // of mails to the person (BCP 47); empty: none was chosen
-	// Generation of the credentials, increased when they are replaced. Browsers
-	// known under an earlier generation are no longer known.
+	// Generation is increased when the credentials are replaced, and when all other sessions
+	// are ended. Browsers known under an earlier generation are no longer known.
 	Generation int64
 	Factors    int // second factors and passkeys that are confirmed, also those that were disabled as copies
 }
@@ -85,7 +86,7 @@ type User struct {
 	Factors      int // of the account: second factors and passkeys that are confirmed, also those that were disabled as copies
 	Passkeys     int // of these factors
 
-	DisabledPasskeys int // of these passkeys; disabled as copies
+	DisabledPasskeys int // of these passkeys: disabled as copies
 }
 
 // Permissions returns the sorted permissions that the user's role grants. Decisions are

@@ -23,7 +23,7 @@ type Webhook struct {
 	CreatedAt      time.Time
 	LastSuccessAt  *time.Time
 	FailingSince   *time.Time // the first failure since the last success
-	Notices        int        // mails sent since then
+	Notices        int        // mails sent since that failure
 	Health         WebhookHealth
 	PreviousEndsAt *time.Time // of the secret before the last rotation
 }
@@ -57,7 +57,7 @@ type WebhookHealth string
 
 // The states.
 const (
-	WebhookNew  WebhookHealth = "new"  // there was none
+	WebhookNew  WebhookHealth = "new"  // there was no attempt
 	WebhookGood WebhookHealth = "good" // it succeeded within a second
 	WebhookBad  WebhookHealth = "bad"  // it failed, or took longer
 )
@@ -101,7 +101,8 @@ func IsEventPattern(text string) bool {
 	return false
 }
 
-// EventActions returns Doorward's own actions that the patterns match; none: all.
+// EventActions returns Doorward's own actions that the patterns match; all without a
+// pattern.
 func EventActions(patterns []string) (all []Action) {
 	for _, v := range own {
 		if len(patterns) == 0 || MatchesEvent(patterns, v.Action) {

@@ -70,8 +70,8 @@ func (c *Call) ID(name, prefix string) (string, error) {
 	return id, nil
 }
 
-// isID reports whether the text has the form of an id with the prefix. PostgreSQL takes
-// no text that isn't UTF-8, so nothing else may reach a query.
+// isID reports whether the text has the form of an id with the prefix. Other text must not
+// reach a query: PostgreSQL refuses text that isn't UTF-8.
 func isID(text, prefix string) bool {
 	rest, ok := strings.CutPrefix(text, prefix)
 	return ok && rest != "" && len(rest) <= 64 && !strings.ContainsFunc(rest, func(r rune) bool { return !isSafeChar(r) })
@@ -109,7 +109,10 @@ func (c *Call) ClearSessions() {
 		c.clear("; Path=" + at)
 	}
 	host := c.site.base.Hostname()
-	for _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, "."); _, host, _ = strings.Cut(host, ".") {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return // an IP address has no parent domain
+	}
+	for ; strings.Contains(host, "."); _, host, _ = strings.Cut(host, ".") {
 		c.clear("; Path=/; Domain=" + host)
 	}
 }
@@ -142,11 +145,11 @@ const cookieAttributes = "; Path=/; HttpOnly; SameSite=Lax"
 // OperatorPage is the path of the operator's page.
 const OperatorPage = "/operator"
 
-// SetOperatorPage sets the cookie of the operator's page, until the browser is closed. No
-// other site can make the browser send it, not even by a link (SameSite=Strict).
+// SetOperatorPage sets the cookie of the operator's page, which lasts until the browser is
+// closed. No other site can make the browser send it, not even by a link (SameSite=Strict).
 func (c *Call) SetOperatorPage(token secret.Token) { c.operatorCookie(token.Reveal(), "") }
 
-// ClearOperatorPage deletes it.
+// ClearOperatorPage deletes the cookie of the operator's page.
 func (c *Call) ClearOperatorPage() { c.operatorCookie("", "; Max-Age=0") }
 
 func (c *Call) operatorCookie(value, life string) {

@@ -22,8 +22,8 @@ type Guard struct {
 	// service is the permission that a service key needs for an operator's route; empty: no
 	// service key may use it.
 	service doorward.Action
-	// limited has permissions, any of which lets a limited operator key use the route. So do
-	// those in service and action.
+	// limited has permissions: a limited operator key with one of them, with service or with
+	// action may use the route.
 	limited []doorward.Action
 	// narrower, if set, is the action to decide on; the permission action includes it.
 	narrower doorward.Action
@@ -41,20 +41,19 @@ type Guard struct {
 
 // The names of guards that need no action.
 const (
-	public   = "public"
-	optional = "optional"
-	signedIn = "session"
-	keyOnly  = "key"
-	// eitherOne is a session or an API key.
-	eitherOne = "session or key"
-	operator  = "operator"
+	public       = "public"
+	optional     = "optional"
+	signedIn     = "session"
+	keyOnly      = "key"
+	sessionOrKey = "session or key"
+	operator     = "operator"
 )
 
 // Public routes ignore credentials.
 func Public() Guard { return Guard{name: public} }
 
-// Optional routes use a session if there is a valid one. If validity can't be checked,
-// the request fails.
+// Optional routes use a session if there is a valid one, and ignore other credentials unless
+// ForPeople refuses them. If validity can't be checked, the request fails.
 func Optional() Guard { return Guard{name: optional} }
 
 // ForPeople refuses API keys and other keys on an optional route that is about the person.
@@ -71,7 +70,7 @@ func (g Guard) PeopleOnly() bool { return g.personal || g.Name() == signedIn }
 func SignedIn() Guard { return Guard{name: signedIn} }
 
 // SignedInOrKey routes need a session or an API key, whatever it is permitted.
-func SignedInOrKey() Guard { return Guard{name: eitherOne} }
+func SignedInOrKey() Guard { return Guard{name: sessionOrKey} }
 
 // KeyOnly routes need an API key.
 func KeyOnly() Guard { return Guard{name: keyOnly} }
@@ -85,8 +84,8 @@ func (g Guard) OrService(need doorward.Action) Guard {
 	return g
 }
 
-// ForLimited opens an operator's route to operator keys that are limited to one of these
-// permissions. Those limited to the one of OrService may use it anyway.
+// ForLimited opens an operator's route to limited operator keys with one of these permissions.
+// Keys with the permission of OrService may use the route anyway.
 func (g Guard) ForLimited(permissions ...doorward.Action) Guard {
 	g.limited = permissions
 	return g
@@ -151,7 +150,7 @@ func (g Guard) RefusesWhileClosing() bool {
 }
 
 // TakesKeys reports whether API keys with the permission may call the route.
-func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == eitherOne }
+func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == sessionOrKey }
 
 // CanBeDeniedByPolicy reports whether policies can refuse the guard's action.
 func (g Guard) CanBeDeniedByPolicy() bool {
@@ -167,8 +166,8 @@ func (g Guard) Name() string {
 	return g.name
 }
 
-// Admit returns the caller if the guard lets it in. Errors: unauthenticated, forbidden,
-// not_for_keys, tenant_closing, unavailable; those of access.Require for the action; for a
+// Admit returns the caller if the guard lets it in. Errors: those of Site.Caller; forbidden,
+// not_for_keys, tenant_frozen, tenant_closing; those of access.Require for the action; for a
 // service key those of admitService.
 func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
 	by, err := g.identify(ctx, s, r)
@@ -178,7 +177,7 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	if by.Kind == doorward.ByService {
 		return g.admitService(ctx, s, by, r)
 	}
-	if d := g.enter(&by.Principal); !d.Allowed {
+	if d := g.decideEntry(&by.Principal); !d.Allowed {
 		return by, s.refuseEntry(ctx, by, r, g.refusal(d))
 	}
 	if g.action == "" {
@@ -205,7 +204,9 @@ func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward
 	return by, err
 }
 
-func (g Guard) enter(p *doorward.Principal) access.Decision {
+// decideEntry decides by the kind of the credential and the status of the tenant whether the
+// caller may use the route. The action isn't decided yet.
+func (g Guard) decideEntry(p *doorward.Principal) access.Decision {
 	switch {
 	case g.name == operator, g.installation && p.Kind == doorward.Operator:
 		return access.CanOperateWith(p, append(slices.Clone(g.limited), g.service, g.action)...)
@@ -228,7 +229,8 @@ func (g Guard) refusal(d access.Decision) *doorward.Error {
 	return e
 }
 
-// refuseEntry records that a known caller was refused before the endpoint ran.
+// refuseEntry records that a known caller was refused before the endpoint ran, and returns the
+// reason.
 func (s *Site) refuseEntry(ctx context.Context, by doorward.Caller, r *http.Request, reason *doorward.Error) error {
 	on := doorward.Object{Type: "endpoint", ID: r.Method + " " + r.Pattern, TenantID: by.TenantID}
 	return s.App.Access.Refuse(ctx, by, doorward.RequestRefuse, on, reason)
@@ -242,8 +244,8 @@ func (s *Site) anonymous(r *http.Request) doorward.Caller {
 	}
 }
 
-// Caller identifies the caller by the only credential of the request. Errors:
-// unauthenticated, unavailable.
+// Caller identifies the caller by the only credential of the request. Errors: unauthenticated,
+// unavailable; for keys also too_many_attempts, ip_not_allowed, rate_limited.
 func (s *Site) Caller(ctx context.Context, r *http.Request) (doorward.Caller, error) {
 	by := s.anonymous(r)
 	sessions := s.SessionTokens(r)

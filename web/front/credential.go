@@ -22,8 +22,8 @@ const (
 const maxCookieName = 64
 
 // RefuseCookieName says why the session cookie can't have the name with the base URL;
-// empty: it can. Browsers know prefixes that begin with two underscores, and may learn
-// more; the other cookies here begin with doorward_.
+// empty: it can. Prefixes that begin with two underscores have a meaning to browsers, and
+// later browsers may know more of them. Doorward's other cookies begin with doorward_.
 func RefuseCookieName(name string, base *url.URL) (refusal string) {
 	isHost := strings.HasPrefix(name, "__Host-")
 	known := isHost || strings.HasPrefix(name, "__Secure-")
@@ -31,7 +31,7 @@ func RefuseCookieName(name string, base *url.URL) (refusal string) {
 	case name == "" || len(name) > maxCookieName || strings.ContainsFunc(name, func(r rune) bool { return !inToken(r) }):
 		return "write 1 to 64 letters, digits or any of !#$%&'*+-.^_`|~."
 	case strings.HasPrefix(name, "doorward_"):
-		return "names that begin with doorward_ are those of other cookies."
+		return "names that begin with doorward_ are for Doorward's other cookies."
 	case strings.HasPrefix(name, "__") && !known:
 		return "of the names that begin with two underscores only __Host-… and __Secure-… have a meaning."
 	case name == "__Host-" || name == "__Secure-":
@@ -100,8 +100,8 @@ func nextSession(line, name string) (value string, token secret.Token, rest stri
 	return "", token, "", false
 }
 
-// OneCredential reports whether the request has exactly one credential and
-// that is the session returned: the common case, decided without allocating.
+// OneCredential returns the session token of the request, and whether it is the only
+// credential: the common case, found without allocating.
 func (s *Site) OneCredential(r *http.Request) (secret.Token, bool) {
 	lines, authorization := r.Header["Cookie"], r.Header["Authorization"]
 	switch {
@@ -127,8 +127,8 @@ func (s *Site) bearerAlone(cookies []string, authorization string) (secret.Token
 	return token, err == nil
 }
 
-// OneKey reports whether the request has exactly one credential and that is the API key
-// returned, without allocating.
+// OneKey returns the API key of the request, and whether it is the only credential. It doesn't
+// allocate.
 func (s *Site) OneKey(r *http.Request) (secret.Key, bool) {
 	authorization := r.Header["Authorization"]
 	if len(authorization) != 1 || s.hasSession(r.Header["Cookie"]) {

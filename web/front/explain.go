@@ -16,7 +16,7 @@ type ExplainResource struct {
 
 // ExplainContext is the request of an action that is explained.
 type ExplainContext struct {
-	IP     string `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. A policy that reads it refuses without"`
+	IP     string `json:"ip,omitempty" example:"192.0.2.7" doc:"The client's address. Without it, a policy that reads it refuses"`
 	Time   string `json:"time,omitempty" example:"2026-11-22T23:00:00Z" doc:"When it is done; absent: now"`
 	Now    string `json:"now,omitempty" example:"2026-11-22T23:00:00Z" doc:"The same as time, by its name in policies; send one of them"`
 	Method string `json:"method,omitempty" example:"POST" doc:"What a gateway states of the request"`

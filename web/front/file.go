@@ -15,18 +15,18 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Content is text that is the same for everybody: a file that pages load, or a document.
-// It is compressed once, for the first request. Nothing in it is secret, so its compressed
+// Content is the same for everybody: a file that pages load, or a document. Text is
+// compressed once, for the first request. Nothing in it is secret, so its compressed
 // length reveals nothing (BREACH). Answers to one caller are never compressed, see
 // docs/threat-model.md.
 type Content struct {
 	MediaType string
 	Body      []byte
-	zipped    func() []byte // empty if it would not be shorter
+	zipped    func() []byte // empty for a picture, and if it would not be shorter
 	hash      string
 }
 
-// NewContent returns text, or a PNG picture, as content.
+// NewContent returns the content of a text or a PNG picture.
 func NewContent(mediaType string, body []byte) Content {
 	sum := sha256.Sum256(body)
 	return Content{

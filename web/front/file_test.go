@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// A page of one version may ask a node of another for its files.
+// A file is cached for ever only under the hash of its content: during an upgrade a page of one
+// version may ask a node of another for it. It is compressed for clients that take gzip.
 func TestFilesByTheirHash(t *testing.T) {
 	text := strings.Repeat("body { color: black }\n", 50)
 	s := New(nil, &url.URL{Scheme: "http", Host: "localhost"}, nil, slog.New(slog.DiscardHandler))

@@ -49,8 +49,8 @@ func checkText(values url.Values) error {
 
 // Limits of a form with a file.
 const (
-	maxAround = 8 << 10 // bytes of the form beside the file
-	maxParts  = 16
+	maxBesideFile = 8 << 10 // bytes of the form besides the file
+	maxParts      = 16      // fields, the file included
 	// maxDrained is how many bytes of a body that is too large are read and discarded:
 	// a browser shows no answer before it has sent all of a phone's photo.
 	maxDrained = 16 << 20
@@ -64,7 +64,7 @@ func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
 	if err != nil || media != "multipart/form-data" {
 		return nil, nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "Send the form as multipart/form-data.")
 	}
-	body, err := read(c, most+maxAround)
+	body, err := read(c, most+maxBesideFile)
 	if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
 		c.drain()
 	}

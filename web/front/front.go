@@ -106,7 +106,7 @@ type Route struct {
 	Guard    Guard
 	Endpoint Endpoint
 	Doc      Doc
-	counts   *telemetry.Route // set when it is served
+	counts   *telemetry.Route // set by Handler
 	check    bool             // see Check
 	file     *Content         // of File
 	fileName string
@@ -135,9 +135,9 @@ type Doc struct {
 	Query       []Parameter
 	Headers     []Parameter     // of its answer when it succeeds
 	List        bool            // it also takes a limit and a cursor
-	Sort        []string        // what it sorts by, if it is a list; the first is the usual order
+	Sort        []string        // what it can be sorted by, if it is a list: names for the parameter sort
 	Versioned   bool            // its answer has an ETag
-	Conditional bool            // it takes If-Match; implied by a JSON body and an ETag
+	Conditional bool            // it takes If-Match; implied by Versioned with a JSON body
 	MustMatch   bool            // it needs If-Match, see Call.NeedVersions
 	WhilePaused bool            // it answers as always while the operator has paused changes
 	Errors      []doorward.Code // in addition to those of guard and body
@@ -333,8 +333,9 @@ func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, by doorward.Caller
 	}), nil).ServeHTTP(w, r)
 }
 
-// finish turns a panic into an answer, counts the request and writes its log line: at level
-// info if it may have changed something or has failed, else at debug.
+// finish turns a panic into an answer, counts the request and writes its log line. The level is
+// info for a request that may have changed something or has failed, else debug. It is debug for
+// checks that didn't fail, and for those that fail in an outage.
 func (s *Site) finish(w *recorder, r *http.Request) {
 	about := infoOf(r)
 	defer about.span.End()

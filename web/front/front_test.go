@@ -20,8 +20,8 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// site returns a site without features, for routes that need none.
-func site(t testing.TB, log io.Writer, proxies ...string) *front.Site {
+// newSite returns a site without features, for routes that need none.
+func newSite(t testing.TB, log io.Writer, proxies ...string) *front.Site {
 	t.Helper()
 	base, err := url.Parse("http://localhost:8080")
 	if err != nil {
@@ -34,7 +34,8 @@ func site(t testing.TB, log io.Writer, proxies ...string) *front.Site {
 	return front.New(nil, base, trusted, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
-func raw(fn func(ctx context.Context, c *front.Call) error) []front.Route {
+// rawRoutes has fn at POST /x, which ask calls.
+func rawRoutes(fn func(ctx context.Context, c *front.Call) error) []front.Route {
 	return []front.Route{front.On("POST /x", front.Public(), front.Raw(fn), front.Doc{})}
 }
 
@@ -55,7 +56,7 @@ func TestDefectsAreAnswered(t *testing.T) {
 	}
 	for what, fn := range defects {
 		var log bytes.Buffer
-		rec := ask(site(t, &log).Handler(raw(fn)))
+		rec := ask(newSite(t, &log).Handler(rawRoutes(fn)))
 		var problem front.Problem
 		if err := json.Unmarshal(rec.Body.Bytes(), &problem); err != nil || rec.Code != http.StatusInternalServerError || problem.Code != "internal_error" {
 			t.Errorf("%s: %d %s %v", what, rec.Code, rec.Body, err)
@@ -69,10 +70,10 @@ func TestDefectsAreAnswered(t *testing.T) {
 	}
 }
 
-// A timeout is a server fault that can be retried.
+// A timeout or a cancellation is answered 503 with Retry-After.
 func TestTimeRunsOut(t *testing.T) {
 	for _, cause := range []error{context.DeadlineExceeded, context.Canceled, fmt.Errorf("store: %w", context.DeadlineExceeded)} {
-		rec := ask(site(t, io.Discard).Handler(raw(func(ctx context.Context, _ *front.Call) error {
+		rec := ask(newSite(t, io.Discard).Handler(rawRoutes(func(ctx context.Context, _ *front.Call) error {
 			if _, limited := ctx.Deadline(); !limited {
 				t.Error("the work on a request has no time limit")
 			}
@@ -87,7 +88,7 @@ func TestTimeRunsOut(t *testing.T) {
 // After a panic in the middle of an answer, no error answer can be sent.
 func TestPanicInTheMiddle(t *testing.T) {
 	var log bytes.Buffer
-	rec := ask(site(t, &log).Handler(raw(func(_ context.Context, c *front.Call) error {
+	rec := ask(newSite(t, &log).Handler(rawRoutes(func(_ context.Context, c *front.Call) error {
 		fmt.Fprint(c.W, "half")
 		panic("in the middle")
 	})))
@@ -103,7 +104,7 @@ func TestAbortedAnswers(t *testing.T) {
 			t.Errorf("the panic became %v", p)
 		}
 	}()
-	ask(site(t, io.Discard).Handler(raw(func(context.Context, *front.Call) error { panic(http.ErrAbortHandler) })))
+	ask(newSite(t, io.Discard).Handler(rawRoutes(func(context.Context, *front.Call) error { panic(http.ErrAbortHandler) })))
 }
 
 // everything is a body with a member of each type.
@@ -131,7 +132,7 @@ func FuzzBody(f *testing.F) {
 	f.Add([]byte(`{}`), "application/json;charset=utf-8;charset=utf-16", "gzip")
 	f.Add([]byte(`{}`), "text/plain", "identity")
 	echo := func(_ context.Context, _ *front.Call, in everything) (everything, error) { return in, nil }
-	h := site(f, io.Discard).Handler([]front.Route{front.On("POST /x", front.Public(), front.JSON(http.StatusOK, echo), front.Doc{})})
+	h := newSite(f, io.Discard).Handler([]front.Route{front.On("POST /x", front.Public(), front.JSON(http.StatusOK, echo), front.Doc{})})
 	post := func(body []byte, contentType, encoding string) *httptest.ResponseRecorder {
 		req := httptest.NewRequest(http.MethodPost, "/x", bytes.NewReader(body))
 		req.Header.Set("Content-Type", contentType)
@@ -161,8 +162,8 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// For any Cookie headers, the candidates are distinct tokens that net/http's parser
-// finds, too, and a sole credential is the only one.
+// For any Cookie headers, SessionTokens returns distinct tokens that net/http's parser finds,
+// too, and OneCredential returns a token only if there is no other.
 func FuzzSessionTokens(f *testing.F) {
 	token, other := secret.New().Reveal(), secret.New().Reveal()
 	for _, line := range []string{
@@ -177,7 +178,7 @@ func FuzzSessionTokens(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {
 		r := &http.Request{Header: http.Header{"Cookie": {first, second}}}
-		site := site(t, io.Discard)
+		site := newSite(t, io.Discard)
 		var found []string
 		for _, candidate := range site.SessionTokens(r) {
 			text := candidate.Reveal()
@@ -223,7 +224,7 @@ func FuzzClientIP(f *testing.F) {
 	f.Add("@", "203.0.113.5", "")
 	trusted := []string{"10.0.0.0/8", "::1/128"}
 	var ip string
-	h := site(f, io.Discard, trusted...).Handler(raw(func(_ context.Context, c *front.Call) error {
+	h := newSite(f, io.Discard, trusted...).Handler(rawRoutes(func(_ context.Context, c *front.Call) error {
 		ip = c.Caller.IP
 		return nil
 	}))

@@ -39,8 +39,8 @@ func (a *Attributes) UnmarshalJSON(b []byte) error {
 	return d.Decode((*map[string]any)(a))
 }
 
-// WebAuthn is an object of the API of browsers for passkeys, options for it or what its
-// toJSON() gives. It is passed on as it is.
+// WebAuthn is an object of the browsers' API for passkeys: options, or what toJSON() gives. It
+// is passed on unchanged.
 type WebAuthn map[string]any
 
 // ViewWebAuthn returns options of the server's own making; nil for none.
@@ -318,11 +318,11 @@ func Malformed(err error) error {
 	if err == nil {
 		return nil
 	}
-	var form *strictjson.Error
-	if !errors.As(err, &form) {
+	var fault *strictjson.Error
+	if !errors.As(err, &fault) {
 		return doorward.Fail(doorward.CodeInvalidBody, "")
 	}
-	e := doorward.Fail(doorward.CodeInvalidBody, "%s", form.Error())
-	e.Fields = []doorward.FieldError{{Pointer: form.Pointer, Code: "malformed", Message: form.Reason}}
+	e := doorward.Fail(doorward.CodeInvalidBody, "%s", fault.Error())
+	e.Fields = []doorward.FieldError{{Pointer: fault.Pointer, Code: "malformed", Message: fault.Reason}}
 	return e
 }

@@ -92,8 +92,8 @@ func (c *Call) Filter(name string) (string, error) {
 	return "", nil
 }
 
-// Given is Filter, and also reports whether the parameter is there. An empty one is often the
-// fault of a script, so that it may not act as if it were absent. Errors: those of Filter.
+// Given is Filter, and also reports whether the parameter is there. An empty one is often a
+// mistake in a script, so it must not count as absent. Errors: those of Filter.
 func (c *Call) Given(name string) (value string, isGiven bool, err error) {
 	value, err = c.Filter(name)
 	return value, c.values[name] != nil, err
@@ -189,9 +189,9 @@ func (c *Call) cursorPosition(ctx context.Context, parameter string) (doorward.P
 	return c.OpenCursor(ctx, cursor)
 }
 
-// Cursor returns the cursor for the position, empty without one. It is signed
-// together with the owner and the filters of the list, so that it can't be forged
-// or used on another list.
+// Cursor returns the cursor for the position, empty without one. The signature covers the
+// path, the caller's tenant and the filters of the list, so that a cursor can't be forged or
+// used on another list.
 func (c *Call) Cursor(ctx context.Context, next *doorward.Position) (string, error) {
 	if next == nil {
 		return "", nil

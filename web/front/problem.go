@@ -122,7 +122,7 @@ type Problem struct {
 	PublicKey    WebAuthn              `json:"publicKey,omitempty" doc:"With a challenge that a passkey can answer: WebAuthn's PublicKeyCredentialRequestOptionsJSON"`
 }
 
-// Problem returns the problem for err.
+// Problem returns the problem for err, and logs the details for the operator.
 func (c *Call) Problem(err error) Problem {
 	e := AsError(err)
 	c.site.logFailure(c.R, e)
@@ -154,9 +154,9 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	return p
 }
 
-// logFailure logs the cause of a server fault; other errors are only in the request's log
-// line. For a check answered 503 there is no such line, and the cause is logged at a limited
-// rate, so that an outage doesn't flood the log.
+// logFailure logs the cause of a server fault, unless the client has gone; other errors are only
+// in the request's log line. For a check answered 503 there is no such line, and the cause is
+// logged at a limited rate, so that an outage doesn't flood the log.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if Status(e.Code) < 500 || e.Err == nil {
 		return

@@ -209,7 +209,7 @@ func sameHost(origin, scheme, host string) bool {
 	return ok && norm(rest) == norm(host)
 }
 
-// clientIP is ClientAddr as text, or the peer's name if that is no address.
+// clientIP is ClientAddr as text, or the peer's RemoteAddr if that is no address.
 func (s *Site) clientIP(r *http.Request) string {
 	proxies := infoOf(r).proxies
 	if proxies == nil {
@@ -222,8 +222,9 @@ func (s *Site) clientIP(r *http.Request) string {
 }
 
 // ClientAddr reads X-Forwarded-For from the right, past trusted proxies, to the first
-// other address: entries further left can be forged. It is the zero Addr if the peer has
-// no address. It doesn't allocate for well-formed ones.
+// other address: entries further left can be forged. It stops before an entry that is no
+// address. It is the zero Addr if the peer has no address. It doesn't allocate for
+// well-formed ones.
 func (s *Site) ClientAddr(r *http.Request) netip.Addr { return clientAddr(r, *s.proxies.Load()) }
 
 func clientAddr(r *http.Request, proxies []netip.Prefix) netip.Addr {
@@ -291,7 +292,7 @@ func statedIn(h http.Header, names []string) (value string, said bool) {
 // dot at the end, either of which a client may add, and without the brackets of IPv6.
 func statedHost(value string) string {
 	u, err := url.Parse("//" + value)
-	if err != nil || u.Host != value || strings.Contains(value, ",") { // a comma: of several proxies
+	if err != nil || u.Host != value || strings.Contains(value, ",") { // a comma separates the values of several proxies
 		return ""
 	}
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))

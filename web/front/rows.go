@@ -10,7 +10,7 @@ import (
 func UserRows(all []doorward.User) [][]string {
 	rows := [][]string{{"id", "email", "name", "role", "status", "createdAt", "lastLoginAt"}}
 	for _, u := range all {
-		rows = append(rows, []string{u.ID, u.Email, u.Name, string(u.Role), string(u.Status), cell(&u.CreatedAt), cell(u.LastLoginAt)})
+		rows = append(rows, []string{u.ID, u.Email, u.Name, string(u.Role), string(u.Status), timeCell(&u.CreatedAt), timeCell(u.LastLoginAt)})
 	}
 	return rows
 }
@@ -21,13 +21,13 @@ func InvitationRows(all []doorward.Invitation, now time.Time) [][]string {
 	for _, i := range all {
 		rows = append(rows, []string{
 			i.ID, i.Email, i.Name, string(i.Role), string(i.StateAt(now)), string(i.Delivery), i.InvitedBy,
-			cell(&i.CreatedAt), cell(&i.ExpiresAt), cell(i.AcceptedAt), cell(i.RevokedAt),
+			timeCell(&i.CreatedAt), timeCell(&i.ExpiresAt), timeCell(i.AcceptedAt), timeCell(i.RevokedAt),
 		})
 	}
 	return rows
 }
 
-func cell(at *time.Time) string {
+func timeCell(at *time.Time) string {
 	if at == nil {
 		return ""
 	}

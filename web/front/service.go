@@ -20,8 +20,8 @@ func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r 
 		return by, nil
 	}
 	d := access.CanServe(&by.Principal, g.Service())
-	if g.name != operator && g.Service() == "" {
-		d = g.enter(&by.Principal)
+	if g.name != operator && g.Service() == "" { // a route that no service key may use
+		d = g.decideEntry(&by.Principal)
 	}
 	if !d.Allowed {
 		return by, s.refuseEntry(ctx, by, r, d.Refusal())
@@ -30,7 +30,7 @@ func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r 
 		return by, nil
 	}
 	tenants := r.Header.Values(TenantHeader)
-	if g.installation && len(tenants) == 0 && by.Service.Covers("") {
+	if g.installation && len(tenants) == 0 && by.Service.Covers("") { // the key isn't limited to tenants
 		return by, s.App.Access.Require(ctx, by, g.action, by.Tenant())
 	}
 	if len(tenants) != 1 || tenants[0] == "" {

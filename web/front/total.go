@@ -25,8 +25,8 @@ func ViewTotal[T any](p doorward.Page[T]) Total {
 // Order says how two rows of a list compare.
 type Order[T any] func(a, b T) int
 
-// Part is a page of a list that is read as a whole, without its rows. Embed it in the list's
-// answer.
+// Part is what an answer says about a page besides its rows, for a list that is read as a
+// whole. Embed it in the list's answer.
 type Part struct {
 	NextCursor string `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
 	Total
@@ -61,8 +61,9 @@ func sortRows[T any](rows []T, sort string, orders map[string]Order[T]) {
 	}
 }
 
-// after returns where the rows after a position begin. Its ID is that of the last row before
-// them, and its At how many there were up to that one; if it has gone, they begin where it was.
+// after returns the index of the first row after a position. The position's ID is that of the
+// last row of the page before, and its At the number of rows up to and including that row. If
+// the row is gone, the next page begins in its place.
 func after[T any](rows []T, last doorward.Position, id func(T) string) int {
 	if i := slices.IndexFunc(rows, func(row T) bool { return id(row) == last.ID }); i >= 0 {
 		return i + 1

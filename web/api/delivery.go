@@ -34,8 +34,8 @@ type deliveryList struct {
 
 func viewDelivery(d doorward.WebhookDelivery) deliveryView {
 	v := deliveryView{ID: d.ID, EventID: d.EventID, Type: d.Type, State: d.State, Attempts: []attemptView{}, NextAt: d.NextAt}
-	for _, made := range d.Attempts {
-		v.Attempts = append(v.Attempts, attemptView(made))
+	for _, attempt := range d.Attempts {
+		v.Attempts = append(v.Attempts, attemptView(attempt))
 	}
 	return v
 }
@@ -84,7 +84,7 @@ func deliveryQuery(ctx context.Context, c *front.Call) (state string, w doorward
 
 var docRetryDelivery = front.Doc{
 	ID: "retryWebhookDelivery", Tag: "Webhooks", Summary: "Try a delivery again now",
-	Description: "Whatever has become of it: one that was delivered is sent once more, with the same `webhook-id`.",
+	Description: "In any state: one that was delivered is sent once more, with the same `webhook-id`.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeWebhookDisabled, doorward.CodeQuotaExceeded},
 }
 
@@ -100,7 +100,7 @@ type replayInput struct {
 	After  *front.Int `json:"after,omitempty" minimum:"0" doc:"Only events with a greater seq; for a tenant's webhook"`
 	From   *string    `json:"from,omitempty" format:"date-time" example:"2026-03-02T09:30:00Z" doc:"Only events at this time or later (RFC 3339)"`
 	To     *string    `json:"to,omitempty" format:"date-time" example:"2026-03-03T09:30:00Z" doc:"Only events before this time (RFC 3339)"`
-	Events []string   `json:"events,omitempty" doc:"Only events that these patterns match, besides the webhook's own"`
+	Events []string   `json:"events,omitempty" doc:"Only events that match one of these patterns and one of the webhook's own"`
 }
 
 // OptionalBody implements front.OptionalBody.

@@ -114,7 +114,8 @@ func TestDocumentListsTheCodesTwice(t *testing.T) {
 	}
 }
 
-// Each answer has the request's id; a caller who must wait gets Retry-After.
+// Each answer has the request's id; a 401 has WWW-Authenticate, and an answer that asks the
+// caller to wait has Retry-After.
 func TestDocumentListsHeaders(t *testing.T) {
 	want := map[string][]string{
 		"401": {"WWW-Authenticate", "X-Request-Id"}, "429": {"Retry-After", "X-Request-Id"}, "503": {"Retry-After", "X-Request-Id"},

@@ -130,7 +130,7 @@ type confirmed struct {
 
 var docConfirmTOTP = front.Doc{
 	ID: "confirmTOTP", Tag: "Second factors", Summary: "Confirm an authenticator app by its first code",
-	Description: "The app is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Browsers that stood in for a factor no longer do, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.",
+	Description: "The app is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.",
 	Errors: []doorward.Code{
 		doorward.CodeStepUpRequired,
 		doorward.CodeUnauthenticated, doorward.CodeNotFound, doorward.CodeInvalidCode, doorward.CodeChallengeOver, doorward.CodeTooManyAttempts,
@@ -177,7 +177,7 @@ type renameFactorInput struct {
 
 var docRenameFactor = front.Doc{
 	ID: "renameFactor", Tag: "Second factors", Summary: "Rename one of one's own second factors",
-	Description: "Browsers that stood in for a factor no longer do, and the person gets a mail.",
+	Description: "Remembered browsers are asked for a second factor again, and the person gets a mail.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 
@@ -192,7 +192,7 @@ func (a *api) renameFactor(ctx context.Context, c *front.Call, in renameFactorIn
 
 var docRemoveFactor = front.Doc{
 	ID: "removeFactor", Tag: "Second factors", Summary: "Remove one of one's own second factors",
-	Description: "With the last one the recovery codes end. Browsers that stood in for a factor no longer do, and the person gets a mail.",
+	Description: "With the last one the recovery codes end. Remembered browsers are asked for a second factor again, and the person gets a mail.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeMFARequiredHere},
 }
 
@@ -212,7 +212,7 @@ type recoveryCodes struct {
 
 var docRecoveryCodes = front.Doc{
 	ID: "makeRecoveryCodes", Tag: "Second factors", Summary: "Make new recovery codes",
-	Description: "The earlier codes stop working, remembered browsers are asked for the second step again, and the person gets a mail. 404 without a second factor.",
+	Description: "The earlier codes stop working, remembered browsers are asked for a second factor again, and the person gets a mail. 404 without a second factor.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound},
 }
 

@@ -120,7 +120,7 @@ func (a *api) revokeInvitation(ctx context.Context, c *front.Call, _ front.None)
 // answered in that row.
 type bulkOffer struct {
 	Email         string     `json:"email,omitempty" example:"ann@acme.example" doc:"Whom to invite"`
-	Role          string     `json:"role,omitempty" example:"USER" doc:"OWNER, ADMIN, USER or VIEWER; at most one's own role"`
+	Role          string     `json:"role,omitempty" example:"USER" doc:"At most one's own role"`
 	Name          string     `json:"name,omitempty" example:"Ann Lee" doc:"At most 100 characters"`
 	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" example:"7" doc:"1 to 30; if absent 7, or the tenant's maximum if that is lower"`
 	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mail (BCP 47): English or German; English for any other"`

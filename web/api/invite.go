@@ -23,7 +23,7 @@ type invitationView struct {
 	Name       string                   `json:"name" doc:"Empty when not given"`
 	Status     doorward.InvitationState `json:"status" enum:"PENDING,ACCEPTED,REVOKED,EXPIRED"`
 	TenantID   string                   `json:"tenantId"`
-	InvitedBy  *string                  `json:"invitedBy" nullable:"true" doc:"Id of the user; null for the operator"`
+	InvitedBy  *string                  `json:"invitedBy" nullable:"true" doc:"Id of the user; null for the operator and for services"`
 	CreatedAt  time.Time                `json:"createdAt"`
 	ExpiresAt  time.Time                `json:"expiresAt"`
 	AcceptedAt *time.Time               `json:"acceptedAt,omitempty"`

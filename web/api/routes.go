@@ -64,8 +64,8 @@ func (h *api) signingIn() []front.Route {
 	}
 }
 
-// administering are the routes of tenants, of what is in them, of the operator, and of one's
-// own password and account.
+// administering are the routes of tenants and their keys, roles, policies and events, of the
+// operator, and of one's own password and account.
 func (h *api) administering() []front.Route {
 	return []front.Route{
 		front.On("GET /api/v2/tenant", front.Allowed(doorward.TenantRead).WhileClosing(), front.JSON(http.StatusOK, h.tenant), docTenant),

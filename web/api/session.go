@@ -113,7 +113,8 @@ func (a *api) userSessions(ctx context.Context, c *front.Call, _ front.None) (se
 	return a.viewSessions(ctx, c, all)
 }
 
-// storedMember is member as it is stored, so with the role, which decides who may act on it.
+// storedMember returns the user of the path as stored, with the role, which decides who may act
+// on the user.
 func (a *api) storedMember(ctx context.Context, c *front.Call) (doorward.User, error) {
 	target, err := member(c)
 	if err != nil {

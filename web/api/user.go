@@ -101,7 +101,8 @@ func (a *api) user(ctx context.Context, c *front.Call, _ front.None) (front.User
 	return withVersion(c, u, err, front.ViewUser)
 }
 
-// member returns the user of the path, in the caller's tenant. It reads nothing.
+// member returns the user of the path, in the caller's tenant, by id alone: the database isn't
+// read.
 func member(c *front.Call) (doorward.User, error) {
 	id, err := c.ID("id", doorward.PrefixUser)
 	return doorward.User{ID: id, TenantID: c.Caller.TenantID}, err
@@ -188,7 +189,7 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, nil
 }
 
-// endOnly is the answer of an operation with nothing else to return.
+// endOnly is the answer of an operation that returns only the counts of what has ended.
 type endOnly struct {
 	Ended front.Ended `json:"ended"`
 }

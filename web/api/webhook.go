@@ -10,7 +10,8 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// webhookRoutes are open to the operator, too, for the webhooks of the installation.
+// webhookRoutes are also open to the operator, and to services that name no tenant, for the
+// webhooks of the installation.
 func (a *api) webhookRoutes() []front.Route {
 	hooks := front.Allowed(doorward.WebhookManage).OrInstallation()
 	return []front.Route{
@@ -209,6 +210,6 @@ func (a *api) testWebhook(ctx context.Context, c *front.Call, _ front.None) (tes
 	if err != nil {
 		return testResult{}, err
 	}
-	made, err := a.app.Webhooks.Test(ctx, c.Caller, id)
-	return testResult{made.Status, made.Ms, made.Error}, err
+	attempt, err := a.app.Webhooks.Test(ctx, c.Caller, id)
+	return testResult{attempt.Status, attempt.Ms, attempt.Error}, err
 }

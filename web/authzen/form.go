@@ -175,8 +175,8 @@ func (a Asked) question() (evaluation.Question, []string) {
 	return q, missing
 }
 
-// incomplete returns an error that names the missing members but for the exceptions; nil if
-// none is left.
+// incomplete returns an error that names the missing members, except those that may be missing;
+// nil if no other is missing.
 func incomplete(missing []string, except ...string) error {
 	e := doorward.Fail(doorward.CodeInvalidBody, "The request lacks members that the specification requires.")
 	for _, pointer := range missing {

@@ -10,8 +10,9 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// apiKey creates a key of the OWNER and returns its id and secret.
-func (d *server) apiKey(t *testing.T, values object) (id, key string) {
+// createAPIKey creates a key of the OWNER, with values in place of the defaults, and returns its
+// id and secret.
+func (d *server) createAPIKey(t *testing.T, values object) (id, key string) {
 	t.Helper()
 	body := object{"name": "backup", "permissions": []string{"message.send", "user.read"}}
 	for name, value := range values {
@@ -37,8 +38,8 @@ func bearer(key string, more ...string) headers {
 func TestCheckWithKey(t *testing.T) {
 	t.Parallel()
 	d := start(t, doorwardtest.TrustLoopback())
-	id, key := d.apiKey(t, nil)
-	_, boundKey := d.apiKey(t, object{"allowedIps": []string{"192.0.2.0/24", "2001:db8::7"}})
+	id, key := d.createAPIKey(t, nil)
+	_, boundKey := d.createAPIKey(t, object{"allowedIps": []string{"192.0.2.0/24", "2001:db8::7"}})
 	for range 2 {
 		a := d.check(t, "POST", "action=message.send", bearer(key, "Origin", "https://evil.example", "X-Forwarded-Method", "POST"))
 		got := map[string]string{}
@@ -79,9 +80,9 @@ func TestCheckWithKey(t *testing.T) {
 func TestIntrospectKey(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	operator := d.operatorKey(t)
-	id, key := d.apiKey(t, nil)
-	_, bound := d.apiKey(t, object{"allowedIps": []string{"192.0.2.7"}})
+	operator := d.createOperatorKey(t)
+	id, key := d.createAPIKey(t, nil)
+	_, bound := d.createAPIKey(t, object{"allowedIps": []string{"192.0.2.7"}})
 	for _, q := range []struct {
 		ask     object
 		active  bool

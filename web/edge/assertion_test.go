@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
@@ -133,7 +134,7 @@ func TestToken(t *testing.T) {
 	if a := post(`{"audience":"`+first+`"}`, nil); a.status != http.StatusUnauthorized {
 		t.Errorf("without a session: %d", a.status)
 	}
-	if a := post(`{"audience":"`+first+`"}`, headers{"Authorization", "Bearer " + d.operatorKey(t)}); a.status != http.StatusForbidden {
+	if a := post(`{"audience":"`+first+`"}`, headers{"Authorization", "Bearer " + d.createOperatorKey(t)}); a.status != http.StatusForbidden {
 		t.Errorf("with an operator key: %d", a.status)
 	}
 }
@@ -189,11 +190,8 @@ func TestNothingIsSignedWithoutAudiences(t *testing.T) {
 
 // A signed check from memory makes no more allocations than an unsigned one.
 func TestSigningAddsNoAllocations(t *testing.T) {
-	allocations := func(query string, configure ...func(*node.Config)) float64 {
-		d := start(t)
-		if len(configure) > 0 {
-			d = start(t, signing)
-		}
+	allocations := func(query string, options ...doorwardtest.Option) float64 {
+		d := start(t, options...)
 		base, err := url.Parse(d.URL)
 		if err != nil {
 			t.Fatal(err)

@@ -64,7 +64,7 @@ var docCheck = front.Doc{
 		{Name: "X-Auth-Session", Description: "Id of the session, which is no credential; empty for a key"},
 		{Name: "X-Auth-Key", Description: "Id of the API key; empty for a session"},
 		{Name: "X-Auth-AAL", Description: "Assurance level of the session: 2 after a second factor or a passkey, else 1; empty for a key"},
-		{Name: "X-Auth-Assertion", Description: "With `--assertion-audience` a signed JSON Web Token that says the same, for services that verify it by `/.well-known/jwks.json`; good for 30 seconds. Empty without"},
+		{Name: "X-Auth-Assertion", Description: "With `--assertion-audience` a signed JSON Web Token that says the same, for services that verify it by `/.well-known/jwks.json`; good for 30 seconds. Empty without that setting"},
 	},
 	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeUnknownAudience, doorward.CodeCrossOrigin, doorward.CodeInvalidQuery, doorward.CodeDeniedByPolicy, doorward.CodeStepUpRequired},
 }
@@ -186,7 +186,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 	if d := access.CanEnter(p, false); !d.Allowed {
 		return "", d.Refusal()
 	}
-	if fromPage(r.Header) && !front.HasBearer(r.Header) && (unsafeOriginal(r.Header) || asksUpgrade(r)) {
+	if mayBeFromPage(r.Header) && !front.HasBearer(r.Header) && (mayChangeSomething(r.Header) || asksUpgrade(r)) {
 		if err := c.site.FromSameOrigin(r.Header); err != nil {
 			return "", err
 		}
@@ -195,7 +195,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion s
 	if err == nil && q.hasAction {
 		err = c.decide(r, p, q).Err()
 	}
-	if err == nil && q.hasProof {
+	if err == nil && q.needsProof {
 		err = access.RequireProof(p, q.aal, q.maxAge, c.site.App.Now(), access.Decision{Allowed: true}).Err()
 	}
 	if err != nil || len(c.audiences) == 0 {
@@ -252,9 +252,9 @@ type query struct {
 	audience  int  // of the assertion, by its number in spellings
 	deferred  bool // see deferredName
 
-	hasProof bool // maxAge and aal say which proof of the user's identity is needed
-	maxAge   time.Duration
-	aal      int
+	needsProof bool // of the user's identity, by maxAge and aal
+	maxAge     time.Duration
+	aal        int
 }
 
 // readQuery returns what the query asks. Text after original= is the client's. It is ignored
@@ -302,7 +302,7 @@ func (q *query) readProof(values url.Values) error {
 	if len(ages)+len(levels) == 0 {
 		return nil
 	}
-	q.hasProof, q.maxAge, q.aal = true, doorward.AnyAge, 1
+	q.needsProof, q.maxAge, q.aal = true, doorward.AnyAge, 1
 	if len(ages) > 0 {
 		seconds, err := strconv.ParseUint(ages[0], 10, 31)
 		if err != nil || len(ages) > 1 {
@@ -343,8 +343,8 @@ func isPlain(text string) bool {
 	return text != ""
 }
 
-// spellings maps each audience, as it may be written in a query, to its number: encoded, and
-// unencoded if that is read as the same.
+// spellings maps each audience, as it may be written in a query, to its number: percent-encoded,
+// and unencoded if a query parser reads that as the same audience.
 func spellings(audiences []string) map[string]int {
 	all := map[string]int{}
 	for i, name := range audiences {
@@ -370,13 +370,13 @@ func isKnown(values url.Values) bool {
 	return len(resource) == 0 || len(resource) == 1 && resource[0] == deferredName
 }
 
-// fromPage reports whether the request may come from a page in a browser. Only those
-// can be cross-origin.
-func fromPage(h http.Header) bool { return h["Sec-Fetch-Site"] != nil || h["Origin"] != nil }
+// mayBeFromPage reports whether the request may come from a page in a browser. Only such
+// requests can be cross-origin.
+func mayBeFromPage(h http.Header) bool { return h["Sec-Fetch-Site"] != nil || h["Origin"] != nil }
 
-// unsafeOriginal reports whether the gateway says that the request it asks
-// about would change something.
-func unsafeOriginal(h http.Header) bool {
+// mayChangeSomething reports whether the gateway states a method other than the safe ones for
+// the request that it asks about.
+func mayChangeSomething(h http.Header) bool {
 	for _, name := range [...]string{"X-Forwarded-Method", "X-Original-Method"} {
 		for _, method := range h[name] {
 			if !front.Safe(method) {

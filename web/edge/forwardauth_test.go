@@ -163,7 +163,7 @@ func TestCheckIgnoresIdentityHeaders(t *testing.T) {
 func TestCheckTakesOneCredential(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	user, key := d.people["USER"], d.operatorKey(t)
+	user, key := d.people["USER"], d.createOperatorKey(t)
 	mine, other := "JSESSIONID="+user.Token(), "JSESSIONID="+d.people["VIEWER"].Token()
 	forged := "JSESSIONID=" + strings.Repeat("A", 43)
 	for name, test := range map[string]struct {
@@ -504,7 +504,7 @@ func TestOutageDoesNotFloodTheLog(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
 	d := start(t, doorwardtest.Log(log))
-	key := d.operatorKey(t)
+	key := d.createOperatorKey(t)
 	if err := d.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}

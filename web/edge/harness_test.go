@@ -59,7 +59,7 @@ func sessionOf(t *testing.T, p *doorwardtest.Person) string {
 	return answer.Session.ID
 }
 
-func (d *server) operatorKey(t *testing.T) string {
+func (d *server) createOperatorKey(t *testing.T) string {
 	t.Helper()
 	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), fmt.Sprintf("test %d", d.keys.Add(1)))
 	if err != nil {

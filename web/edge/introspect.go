@@ -32,7 +32,7 @@ type introspection struct{ app *app.App }
 type question struct {
 	Credential string `json:"credential" doc:"The token of a session, or an API key"`
 	Action     string `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
-	IP         string `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. A key bound to addresses is inactive without"`
+	IP         string `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. Without it, a key bound to addresses is inactive"`
 
 	Context *policyContext `json:"context,omitempty" doc:"About the request that the service serves, for the tenant's policies"`
 }
@@ -62,7 +62,7 @@ func (q question) request(now time.Time) *doorward.Request {
 type introspectInput struct {
 	Credential string         `json:"credential,omitempty" doc:"The token of a session, or an API key"`
 	Action     string         `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
-	IP         string         `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. A key bound to addresses is inactive without"`
+	IP         string         `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. Without it, a key bound to addresses is inactive"`
 	Context    *policyContext `json:"context,omitempty" doc:"About the request that the service serves, for the tenant's policies"`
 	Items      []question     `json:"items,omitempty" maxItems:"100" doc:"Several at once, instead of credential and action"`
 }
@@ -165,8 +165,8 @@ func validate(in introspectInput, questions []question, model *doorward.Model) e
 	return nil
 }
 
-// answer answers one question. If the service's key doesn't cover the credential's tenant, the
-// credential is reported as invalid.
+// answer answers one question. A credential is also reported as invalid if the service's key
+// doesn't cover its tenant, or if the tenant is frozen or closing.
 func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q question) (answer, error) {
 	if strings.HasPrefix(q.Credential, apikey.Prefix) {
 		return i.answerKey(ctx, by, q)
@@ -209,7 +209,8 @@ func (i *introspection) answerKey(ctx context.Context, by *doorward.ServiceKey, 
 	return a, nil
 }
 
-// inactive answers that the credential is invalid, and returns other errors unchanged.
+// inactive answers that the credential is invalid, if err is nil or unauthenticated. Other errors
+// are returned unchanged.
 func inactive(err error) (answer, error) {
 	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
 		return answer{}, nil

@@ -78,7 +78,7 @@ func wantPerson(t *testing.T, got object, p person) {
 func TestIntrospectActiveSession(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	key := d.operatorKey(t)
+	key := d.createOperatorKey(t)
 	for _, role := range roles {
 		p := d.people[role]
 		plain := d.introspect(t, key, object{"credential": p.Token()})
@@ -98,7 +98,7 @@ func TestIntrospectActiveSession(t *testing.T) {
 func TestIntrospectInvalidCredential(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	key, user, admin := d.operatorKey(t), d.people["USER"], d.people["ADMIN"]
+	key, user, admin := d.createOperatorKey(t), d.people["USER"], d.people["ADMIN"]
 	ended := user.Token()
 	if status, body := user.Post("/api/v2/auth/logout", nil); status != http.StatusNoContent {
 		t.Fatalf("logout: %d %s", status, body)
@@ -125,7 +125,7 @@ func TestIntrospectInvalidCredential(t *testing.T) {
 func TestIntrospectIsAUse(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	key, user := d.operatorKey(t), d.people["USER"]
+	key, user := d.createOperatorKey(t), d.people["USER"]
 	for range 3 {
 		d.Advance(40 * time.Minute)
 		wantPerson(t, d.introspect(t, key, object{"credential": user.Token()}).json(), user)
@@ -135,7 +135,7 @@ func TestIntrospectIsAUse(t *testing.T) {
 func TestIntrospectAnswersInOrder(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	key := d.operatorKey(t)
+	key := d.createOperatorKey(t)
 	var items []object
 	for n := range 100 {
 		switch n % 5 {
@@ -189,7 +189,7 @@ func (a answer) faults() (all []string) {
 func TestIntrospectRefusesInvalidFields(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	key, token := d.operatorKey(t), d.people["USER"].Token()
+	key, token := d.createOperatorKey(t), d.people["USER"].Token()
 	one := object{"credential": token}
 	for _, test := range []struct {
 		body   any
@@ -222,7 +222,7 @@ func TestIntrospectRefusesInvalidFields(t *testing.T) {
 func TestIntrospectRefusesAnotherForm(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	key, token := d.operatorKey(t), d.people["USER"].Token()
+	key, token := d.createOperatorKey(t), d.people["USER"].Token()
 	for _, body := range []string{
 		"", "null", "[]", `"x"`, "{", `{"credential": null}`, `{"credential": 1}`, `{"credential": ["x"]}`, `{"Credential": "x"}`,
 		`{"credential": "x", "credential": "` + token + `"}`, `{"credential": "x", "token": "x"}`, `{"items": null}`, `{"items": {}}`,
@@ -244,7 +244,7 @@ func TestIntrospectRefusesAnotherForm(t *testing.T) {
 func TestIntrospectIsForOperators(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	key := d.operatorKey(t)
+	key := d.createOperatorKey(t)
 	body := func() *strings.Reader { return strings.NewReader(`{"credential": "` + d.people["USER"].Token() + `"}`) }
 	send := func(h ...string) answer {
 		t.Helper()
@@ -274,7 +274,7 @@ func TestIntrospectIsForOperators(t *testing.T) {
 func TestIntrospectWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	key, token := d.operatorKey(t), d.people["USER"].Token()
+	key, token := d.createOperatorKey(t), d.people["USER"].Token()
 	if err := d.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestIntrospectWithoutSessions(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "doorward.db")
 	d := start(t, doorwardtest.Database("sqlite:"+file))
-	key, token := d.operatorKey(t), d.people["USER"].Token()
+	key, token := d.createOperatorKey(t), d.people["USER"].Token()
 	db, err := sql.Open("sqlite", file)
 	if err != nil {
 		t.Fatal(err)

@@ -24,8 +24,8 @@ const (
 	unsampled    = "00-" + callersTrace + "-b7ad6b7169203331-00"
 )
 
-// startTraced returns a server that samples every request without a sampling decision and
-// treats loopback as a gateway.
+// startTraced returns a server, and the collector of its spans. The server trusts loopback as a
+// gateway, and samples every request that comes without a sampling decision.
 func startTraced(t *testing.T, options ...doorwardtest.Option) (*server, *tracetest.Collector) {
 	t.Helper()
 	c := tracetest.Start(t)
@@ -38,7 +38,7 @@ func startTraced(t *testing.T, options ...doorwardtest.Option) (*server, *tracet
 func TestCheckIsTracedOnRequest(t *testing.T) {
 	t.Parallel()
 	d, c := startTraced(t)
-	key := d.operatorKey(t)
+	key := d.createOperatorKey(t)
 	for _, more := range [][]string{nil, {"Traceparent", unsampled}, {"Traceparent", sampled}} {
 		d.check(t, "GET", "action=message.send", as(d.people["USER"], more...)).passes(d.people["USER"])
 		d.check(t, "GET", "action=user.invite", as(d.people["USER"], more...)).fails(http.StatusForbidden, "forbidden")

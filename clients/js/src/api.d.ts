@@ -427,7 +427,7 @@ export interface paths {
         put?: never;
         /**
          * Change one's own password
-         * @description Ends all other sessions of the person, in every tenant. No other browser that has signed in before is known any more. The password that one has is 422 `unchanged`. Who has a second factor needs a recent proof of it, too; that is asked for before the password is judged.
+         * @description Ends all other sessions of the person, in every tenant. No other browser that has signed in before is known any more. The current password as the new one is 422 `unchanged`. A person with a second factor needs a recent proof of it, too, which is asked for before the passwords are checked.
          */
         post: operations["changePassword"];
         delete?: never;
@@ -527,7 +527,7 @@ export interface paths {
         put?: never;
         /**
          * Make new recovery codes
-         * @description The earlier codes stop working, remembered browsers are asked for the second step again, and the person gets a mail. 404 without a second factor.
+         * @description The earlier codes stop working, remembered browsers are asked for a second factor again, and the person gets a mail. 404 without a second factor.
          */
         post: operations["makeRecoveryCodes"];
         delete?: never;
@@ -587,7 +587,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm an authenticator app by its first code
-         * @description The app is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Browsers that stood in for a factor no longer do, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.
+         * @description The app is a second factor from now on, and the session of the request has assurance level 2. The first factor makes ten recovery codes. Remembered browsers are asked for a second factor again, and the person gets a mail. With a `challenge`, the login is complete: the answer has the members of a login, too. A wrong code is 422 with a session, and 401 `invalid_code` with a challenge.
          */
         post: operations["confirmTOTP"];
         delete?: never;
@@ -608,14 +608,14 @@ export interface paths {
         post?: never;
         /**
          * Remove one of one's own second factors
-         * @description With the last one the recovery codes end. Browsers that stood in for a factor no longer do, and the person gets a mail.
+         * @description With the last one the recovery codes end. Remembered browsers are asked for a second factor again, and the person gets a mail.
          */
         delete: operations["removeFactor"];
         options?: never;
         head?: never;
         /**
          * Rename one of one's own second factors
-         * @description Browsers that stood in for a factor no longer do, and the person gets a mail.
+         * @description Remembered browsers are asked for a second factor again, and the person gets a mail.
          */
         patch: operations["renameFactor"];
         trace?: never;
@@ -1663,7 +1663,7 @@ export interface paths {
         put?: never;
         /**
          * Try a delivery again now
-         * @description Whatever has become of it: one that was delivered is sent once more, with the same `webhook-id`.
+         * @description In any state: one that was delivered is sent once more, with the same `webhook-id`.
          */
         post: operations["retryWebhookDelivery"];
         delete?: never;
@@ -2026,7 +2026,7 @@ export interface components {
              */
             name?: string;
             /**
-             * @description OWNER, ADMIN, USER or VIEWER; at most one's own role
+             * @description At most one's own role
              * @example USER
              */
             role?: string;
@@ -2511,7 +2511,7 @@ export interface components {
             /** @example app.example.com */
             host?: string;
             /**
-             * @description The client's address. A policy that reads it refuses without
+             * @description The client's address. Without it, a policy that reads it refuses
              * @example 192.0.2.7
              */
             ip?: string;
@@ -2933,7 +2933,7 @@ export interface components {
             /** @description The token of a session, or an API key */
             credential?: string;
             /**
-             * @description Where the API key was used from. A key bound to addresses is inactive without
+             * @description Where the API key was used from. Without it, a key bound to addresses is inactive
              * @example 192.0.2.7
              */
             ip?: string;
@@ -2956,7 +2956,7 @@ export interface components {
             expiresAt: string;
             /** @example inv_3yh4n6rj7wd2c5tpae7kq2m5x7 */
             id: string;
-            /** @description Id of the user; null for the operator */
+            /** @description Id of the user; null for the operator and for services */
             invitedBy: string | null;
             /** @description Empty when not given */
             name: string;
@@ -3449,7 +3449,7 @@ export interface components {
             /** @description The token of a session, or an API key */
             credential: string;
             /**
-             * @description Where the API key was used from. A key bound to addresses is inactive without
+             * @description Where the API key was used from. Without it, a key bound to addresses is inactive
              * @example 192.0.2.7
              */
             ip?: string;
@@ -3523,7 +3523,7 @@ export interface components {
              * @description Only events with a greater seq; for a tenant's webhook
              */
             after?: number;
-            /** @description Only events that these patterns match, besides the webhook's own */
+            /** @description Only events that match one of these patterns and one of the webhook's own */
             events?: string[];
             /**
              * Format: date-time
@@ -4769,7 +4769,7 @@ export interface operations {
                 headers: {
                     /** @description Assurance level of the session: 2 after a second factor or a passkey, else 1; empty for a key */
                     "X-Auth-AAL": string;
-                    /** @description With `--assertion-audience` a signed JSON Web Token that says the same, for services that verify it by `/.well-known/jwks.json`; good for 30 seconds. Empty without */
+                    /** @description With `--assertion-audience` a signed JSON Web Token that says the same, for services that verify it by `/.well-known/jwks.json`; good for 30 seconds. Empty without that setting */
                     "X-Auth-Assertion": string;
                     /** @description Address of the user; empty for a key */
                     "X-Auth-Email": string;

@@ -57,8 +57,8 @@ func (c *Client) send(ctx context.Context, q call) (answer, error) {
 	}
 }
 
-// retryDelay reports whether a fault may be retried, and after which wait. Half of each
-// wait is random, so that requests which failed together don't retry together.
+// retryDelay reports whether a fault may be retried, and after which wait. A random part of up
+// to half the wait is added, so that requests that failed together don't retry together.
 func (c *Client) retryDelay(a answer, err error, try int) (wait time.Duration, canRetry bool) {
 	if err == nil && a.status != http.StatusServiceUnavailable {
 		return 0, false
@@ -113,8 +113,8 @@ func (c *Client) doOnce(ctx context.Context, q call) (answer, error) {
 	return a, nil
 }
 
-// retryAfter reads the header, as seconds or as a date (RFC 9110, section
-// 10.2.3).
+// retryAfter reads the header, as seconds or as a date (RFC 9110, section 10.2.3), at most
+// maxRetryAfter. It returns false for a missing or invalid one.
 func (a answer) retryAfter() (time.Duration, bool) {
 	v := a.header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(v); err == nil && seconds >= 0 {

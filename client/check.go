@@ -25,7 +25,8 @@ type Request struct {
 	Header http.Header
 	// IP is the address of the peer: the caller, or a gateway. Doorward needs the caller's
 	// address for API keys that are bound to addresses and for policies. If --trusted-proxies
-	// names this service, it finds it in IP and X-Forwarded-For; else it takes this service's.
+	// names this service, Doorward reads that address from IP and X-Forwarded-For; else it uses
+	// this service's own.
 	IP string
 	// Proof is how recently and how strongly the person must have proved who they are;
 	// the zero value demands nothing beyond the session. API keys are never asked.
@@ -105,7 +106,7 @@ func (q Request) header(cookie string) http.Header {
 	}
 	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
 		if v := q.Header.Values(name); len(v) > 0 {
-			h.Set(name, cut(v[0]))
+			h.Set(name, truncate(v[0]))
 		}
 	}
 	return h
@@ -142,7 +143,7 @@ func hops(h http.Header, peer string) string {
 	return strings.Join(all[max(0, len(all)-maxHops):], ", ")
 }
 
-func cut(v string) string { return v[:min(len(v), maxForwarded)] }
+func truncate(v string) string { return v[:min(len(v), maxForwarded)] }
 
 // sessions returns the distinct session identifiers of a request, at most two, because
 // Doorward refuses two. Like Doorward it skips malformed values: a Tomcat on the same host
@@ -174,7 +175,7 @@ func bearers(h http.Header) (found []string) {
 	all := h["Authorization"]
 	for _, v := range all {
 		if isBearer(v) && len(found) < 2 {
-			found = append(found, cut(v))
+			found = append(found, truncate(v))
 		}
 	}
 	if len(found) == 1 && len(all) > 1 {

@@ -39,7 +39,7 @@ type Error struct {
 	RetryAfter time.Duration
 
 	// StepUp, unless nil, is the proof that is needed: with Status 403 and the code
-	// "step_up_required". Lead a browser to [StepUpURL].
+	// "step_up_required". Redirect a browser to [StepUpURL].
 	StepUp *StepUp
 
 	kind, title string // type and title of the problem

@@ -43,9 +43,9 @@ func AtTime(at time.Time) Circumstance {
 // tenants needs the TenantID, too, and so does the zero Resource. It needs [OperatorKey],
 // with an operator key or a service key that may access.evaluate.
 //
-// A refusal, also of somebody unknown, is a Decision and no error. The error is an
-// [*Error]: ErrUnavailable if there is no answer, also if the key is refused (code
-// "operator_key_refused").
+// A refusal, also of somebody unknown, is a Decision and no error. If Doorward was asked, the
+// error is an [*Error]: ErrUnavailable if there is no answer, also if the key is refused (code
+// "operator_key_refused"), or of status 400 or 413 for a request that Doorward can't read.
 func (c *Client) Can(ctx context.Context, who Identity, action string, on Resource, about ...Circumstance) (Decision, error) {
 	all, err := c.decide(ctx, who, action, []Resource{on}, about)
 	if err != nil {
@@ -54,8 +54,9 @@ func (c *Client) Can(ctx context.Context, who Identity, action string, on Resour
 	return all[0], nil
 }
 
-// Filter returns those of the resources on which who may do the action, in their order,
-// with a call for each 100. Errors are those of [Client.Can]; then it returns none.
+// Filter returns those of the resources on which who may do the action, in their order. It
+// calls Doorward once for each 100. Errors are those of [Client.Can]; with an error it returns
+// no resources.
 func (c *Client) Filter(ctx context.Context, who Identity, action string, all []Resource, about ...Circumstance) ([]Resource, error) {
 	var allowed []Resource
 	for some := range slices.Chunk(all, batch) {
@@ -72,8 +73,8 @@ func (c *Client) Filter(ctx context.Context, who Identity, action string, all []
 	return allowed, nil
 }
 
-// member is a JSON object.
-type member = map[string]any
+// object is a JSON object.
+type object = map[string]any
 
 // decide asks about up to 100 resources.
 func (c *Client) decide(ctx context.Context, who Identity, action string, on []Resource, about []Circumstance) ([]Decision, error) {
@@ -84,35 +85,35 @@ func (c *Client) decide(ctx context.Context, who Identity, action string, on []R
 	if err != nil {
 		return nil, err
 	}
-	circumstances := member{}
+	circumstances := object{}
 	for _, add := range about {
 		add(circumstances)
 	}
-	items := make([]member, len(on))
+	items := make([]object, len(on))
 	for i, r := range on {
 		if r.Type == "" {
 			r = Resource{Type: "tenant", ID: who.TenantID}
 		}
-		items[i] = member{"resource": r}
+		items[i] = object{"resource": r}
 	}
-	body, err := json.Marshal(member{"subject": subject, "action": member{"name": action}, "context": circumstances, "evaluations": items})
+	body, err := json.Marshal(object{"subject": subject, "action": object{"name": action}, "context": circumstances, "evaluations": items})
 	if err != nil {
 		return nil, err
 	}
 	return c.evaluate(ctx, body, len(on))
 }
 
-// subject is a user, or the key of a server.
-func (i Identity) subject() (member, error) {
+// subject returns AuthZEN's subject: the key of a server, or else the user.
+func (i Identity) subject() (object, error) {
 	switch {
 	case i.KeyID != "":
-		return member{"type": "key", "id": i.KeyID}, nil
+		return object{"type": "key", "id": i.KeyID}, nil
 	case i.UserID == "":
 		return nil, errors.New("client: an Identity without UserID and KeyID is nobody")
 	case i.TenantID == "":
-		return member{"type": "user", "id": i.UserID}, nil
+		return object{"type": "user", "id": i.UserID}, nil
 	}
-	return member{"type": "user", "id": i.UserID, "properties": member{"tenantId": i.TenantID}}, nil
+	return object{"type": "user", "id": i.UserID, "properties": object{"tenantId": i.TenantID}}, nil
 }
 
 func (c *Client) evaluate(ctx context.Context, body []byte, count int) ([]Decision, error) {

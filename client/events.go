@@ -55,7 +55,8 @@ const (
 //
 // It needs the option [OperatorKey] with a service key that may events.read, for the
 // events of all tenants. While Doorward doesn't answer, or limits requests, it waits and
-// goes on. Other errors: ErrEventsGone, and ErrForbidden or ErrUnauthenticated for the key.
+// goes on. Other errors end it: ErrEventsGone; ErrForbidden or ErrUnauthenticated for the key;
+// status 400 or 422 for a malformed position or malformed types.
 func (c *Client) Follow(ctx context.Context, after string, types []string, handle func(events []Event, next string) error) error {
 	for wait := followEvery; ; {
 		events, next, err := c.events(ctx, after, types)

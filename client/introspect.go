@@ -36,10 +36,10 @@ type Answer struct {
 // It counts as a use and keeps a session from idling out, so call it when its owner
 // acts, not on a timer.
 //
-// For an invalid credential the Answer isn't Active, and there is no error. The
-// error is an [*Error]: ErrUnavailable if there is no answer, also if the operator
-// key is refused (code "operator_key_refused"), or of status 422 for an unknown
-// action or an empty credential.
+// For an invalid credential the Answer isn't Active, and there is no error. If Doorward was
+// asked, the error is an [*Error]: ErrUnavailable if there is no answer, also if the operator
+// key is refused (code "operator_key_refused"), or of status 422 for an unknown action or an
+// empty credential.
 func (c *Client) Introspect(ctx context.Context, credential, action string) (Answer, error) {
 	answers, err := c.IntrospectAll(ctx, []Question{{Credential: credential, Action: action}})
 	if err != nil {

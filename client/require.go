@@ -24,9 +24,9 @@ func (c *Client) Require(action string) func(http.Handler) http.Handler {
 	return c.RequireProof(action, Proof{})
 }
 
-// RequireProof is Require for what also needs a recent proof of identity. Without it a
-// person is answered 403 step_up_required; a function set with [OnError] can lead browsers
-// to [StepUpURL].
+// RequireProof is Require for an action that also needs a recent proof of identity. A person
+// without one is answered 403 step_up_required; a function set with [OnError] can redirect
+// browsers to [StepUpURL].
 func (c *Client) RequireProof(action string, proof Proof) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

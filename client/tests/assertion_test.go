@@ -79,8 +79,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// keyServer serves keys that the test controls, and counts how often they are read.
-func keyServer(t *testing.T, keys func() []jwt.Public) (*httptest.Server, *atomic.Int64) {
+// startKeyServer serves keys that the test controls, and counts how often they are read.
+func startKeyServer(t *testing.T, keys func() []jwt.Public) (*httptest.Server, *atomic.Int64) {
 	t.Helper()
 	var reads atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -94,7 +94,7 @@ func keyServer(t *testing.T, keys func() []jwt.Public) (*httptest.Server, *atomi
 func TestVerifyExpiredAndUnknownKeys(t *testing.T) {
 	t.Parallel()
 	key := jwt.NewKey()
-	s, reads := keyServer(t, func() []jwt.Public { return []jwt.Public{key.Public()} })
+	s, reads := startKeyServer(t, func() []jwt.Public { return []jwt.Public{key.Public()} })
 	v := must(client.New(s.URL)).Verifier(messages)
 	sign := func(k jwt.Key, exp time.Duration) string {
 		token, err := k.Sign("doorward+jwt", map[string]any{"iss": s.URL, "aud": messages, "sub": "usr_1", "exp": time.Now().Add(exp).Unix()})

@@ -35,8 +35,8 @@ func newClient(t testing.TB, baseURL string, options ...client.Option) *client.C
 	return c
 }
 
-// service answers at /ACTION with the caller, as the handler sees it.
-func service(t testing.TB, auth *client.Client) *httptest.Server {
+// startService starts a service that answers at /ACTION with the caller, as the handler sees it.
+func startService(t testing.TB, auth *client.Client) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
 	for _, action := range actions {
@@ -94,8 +94,8 @@ func send(t testing.TB, method, url string, h http.Header) (*http.Response, []by
 func session(token string) http.Header { return http.Header{"Cookie": {"JSESSIONID=" + token}} }
 
 func TestRolesGetWhatTheyMay(t *testing.T) {
-	s := service(t, newClient(t, running().URL))
-	may := map[string]map[string]int{ // contract, section 3.4
+	s := startService(t, newClient(t, running().URL))
+	may := map[string]map[string]int{ // as in docs/permissions.md
 		"OWNER":  {"": 200, "message.send": 200, "report.read": 200, "user.manage": 200, "billing.read": 200, "message.eat": 403},
 		"ADMIN":  {"": 200, "message.send": 200, "report.read": 200, "user.manage": 200, "billing.read": 403, "message.eat": 403},
 		"USER":   {"": 200, "message.send": 200, "report.read": 200, "user.manage": 403, "billing.read": 403, "message.eat": 403},
@@ -137,7 +137,7 @@ func TestHandlerLearnsWhoIsCalling(t *testing.T) {
 		h[name] = values
 	}
 	h.Set("X-Other", "kept")
-	_, body = get(t, service(t, newClient(t, server.URL)).URL+"/", h)
+	_, body = get(t, startService(t, newClient(t, server.URL)).URL+"/", h)
 	var got seen
 	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatalf("%v: %s", err, body)
@@ -161,7 +161,7 @@ func TestRevocationTakesEffectAtOnce(t *testing.T) {
 	server := doorwardtest.Start(t)
 	acme := server.Tenant("Acme")
 	ann := acme.Join("ann@acme.example", "USER")
-	s := service(t, newClient(t, server.URL))
+	s := startService(t, newClient(t, server.URL))
 	status := func(action string) int {
 		res, _ := get(t, s.URL+"/"+action, session(ann.Token()))
 		return res.StatusCode
@@ -205,8 +205,8 @@ func TestRevocationTakesEffectAtOnce(t *testing.T) {
 func TestCookieName(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.CookieName("platform_session"))
 	token := server.Tenant("Acme").Owner.Token()
-	byDefault := service(t, newClient(t, server.URL))
-	named := service(t, newClient(t, server.URL, client.CookieName("platform_session")))
+	byDefault := startService(t, newClient(t, server.URL))
+	named := startService(t, newClient(t, server.URL, client.CookieName("platform_session")))
 	for name, tt := range map[string]struct {
 		url, cookie string
 		want        int
@@ -240,7 +240,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 	second := ann.Login()
 	key := newOperatorKey(server)
 	unknown, malformed := strings.Repeat("A", 43), first[:42]+"B" // the unused bits of the last character aren't zero
-	s := service(t, newClient(t, server.URL))
+	s := startService(t, newClient(t, server.URL))
 	tests := map[string]struct {
 		header http.Header
 		want   int
@@ -327,7 +327,7 @@ func newOperatorKey(server *doorwardtest.Server) string {
 
 func TestOtherOriginsAreRefused(t *testing.T) {
 	server, token := running(), newTenant().Owner.Token()
-	s := service(t, newClient(t, server.URL))
+	s := startService(t, newClient(t, server.URL))
 	evil, own := "https://evil.example", server.URL
 	tests := []struct {
 		name, method, origin, site string
@@ -383,7 +383,7 @@ func TestCheckWithoutMethodCountsAsUnsafe(t *testing.T) {
 
 func TestRefusalsAreProblems(t *testing.T) {
 	server, viewer := running(), person("VIEWER")
-	s := service(t, newClient(t, server.URL))
+	s := startService(t, newClient(t, server.URL))
 	tests := []struct {
 		token, code, challenge string
 		status                 int
@@ -450,7 +450,7 @@ func TestRateLimitedKey(t *testing.T) {
 	if err := json.Unmarshal(body, &made); err != nil || status != http.StatusCreated {
 		t.Fatal(status, err)
 	}
-	s := service(t, newClient(t, server.URL))
+	s := startService(t, newClient(t, server.URL))
 	for range 100 { // the limit refills while a slow machine asks
 		res, body := get(t, s.URL+"/message.send", http.Header{"Authorization": {"Bearer " + made.Key}})
 		if res.StatusCode == http.StatusOK {
@@ -465,7 +465,7 @@ func TestRateLimitedKey(t *testing.T) {
 }
 
 func TestErrorHandlerAnswersInstead(t *testing.T) {
-	s := service(t, newClient(t, running().URL, client.OnError(func(w http.ResponseWriter, r *http.Request, e *client.Error) {
+	s := startService(t, newClient(t, running().URL, client.OnError(func(w http.ResponseWriter, r *http.Request, e *client.Error) {
 		if !errors.Is(e, client.ErrUnauthenticated) {
 			client.WriteError(w, r, e)
 			return

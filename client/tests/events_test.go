@@ -36,10 +36,10 @@ func TestFollow(t *testing.T) {
 	server := doorwardtest.Start(t)
 	acme := server.Tenant("Acme")
 	target, _ := url.Parse(server.URL)
-	var refused atomic.Int64
+	var toRefuse atomic.Int64 // requests that the proxy still answers 503
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if refused.Add(-1) >= 0 {
+		if toRefuse.Add(-1) >= 0 {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -72,7 +72,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("the first events are %q", all)
 	}
 	acme.Join("ann@acme.example", "USER")
-	refused.Store(4) // more than the tries of one call
+	toRefuse.Store(4) // more than the tries of one call
 	if got := follow("user.invite"); fmt.Sprint(got) != "[user.invite]" {
 		t.Errorf("then comes %q", got)
 	}

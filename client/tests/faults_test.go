@@ -25,7 +25,7 @@ func TestDoorwardDown(t *testing.T) {
 	server := doorwardtest.Start(t)
 	token := server.Tenant("Acme").Owner.Token()
 	var log bytes.Buffer
-	s := service(t, newClient(t, server.URL, client.Logger(slog.New(slog.NewJSONHandler(&log, nil)))))
+	s := startService(t, newClient(t, server.URL, client.Logger(slog.New(slog.NewJSONHandler(&log, nil)))))
 	if res, body := get(t, s.URL+"/message.send", session(token)); res.StatusCode != http.StatusOK {
 		t.Fatalf("before: %d %s", res.StatusCode, body)
 	}
@@ -45,8 +45,9 @@ func TestDoorwardDown(t *testing.T) {
 	}
 }
 
-// fake is a server at Doorward's address that isn't Doorward, or is broken.
-func fake(t *testing.T, h http.HandlerFunc) (url string, calls *atomic.Int64) {
+// startFake starts a server in Doorward's place that isn't Doorward, or is broken. It returns its
+// address and the number of calls.
+func startFake(t *testing.T, h http.HandlerFunc) (url string, calls *atomic.Int64) {
 	t.Helper()
 	calls = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +109,7 @@ func TestFaultsAreNeverRefusals(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			url, calls := fake(t, tt.answer)
+			url, calls := startFake(t, tt.answer)
 			c := newClient(t, url)
 			id, err := c.Check(t.Context(), client.Request{Action: "message.send", Header: session("x")})
 			if !errors.Is(err, client.ErrUnavailable) || id != (client.Identity{}) {
@@ -117,7 +118,7 @@ func TestFaultsAreNeverRefusals(t *testing.T) {
 			if got := calls.Load(); got != tt.calls {
 				t.Errorf("%d tries, want %d", got, tt.calls)
 			}
-			if res, body := get(t, service(t, c).URL+"/message.send", session("x")); res.StatusCode != http.StatusServiceUnavailable {
+			if res, body := get(t, startService(t, c).URL+"/message.send", session("x")); res.StatusCode != http.StatusServiceUnavailable {
 				t.Errorf("the service answers %d %s", res.StatusCode, body)
 			}
 		})
@@ -144,14 +145,14 @@ func TestIncompleteIntrospectionIsAnError(t *testing.T) {
 	}
 	for name, body := range tests {
 		t.Run(name, func(t *testing.T) {
-			url, _ := fake(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
+			url, _ := startFake(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
 			a, err := newClient(t, url, client.OperatorKey("dwo_x")).Introspect(t.Context(), "x", "message.send")
 			if !errors.Is(err, client.ErrUnavailable) || a != (client.Answer{}) {
 				t.Errorf("Introspect = %+v, %v, want ErrUnavailable", a, err)
 			}
 		})
 	}
-	url, _ := fake(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items":[`+complete+`]}`) })
+	url, _ := startFake(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items":[`+complete+`]}`) })
 	if a, err := newClient(t, url, client.OperatorKey("dwo_x")).Introspect(t.Context(), "x", "message.send"); err != nil || !a.Allowed {
 		t.Errorf("a complete answer: %+v, %v", a, err)
 	}
@@ -161,7 +162,7 @@ func TestIncompleteIntrospectionIsAnError(t *testing.T) {
 // Doorward.
 func TestOnlyWhatIsNeededIsSent(t *testing.T) {
 	var got http.Header
-	url, _ := fake(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
+	url, _ := startFake(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 	jar := &leakyJar{}
 	c := newClient(t, url, client.HTTPClient(&http.Client{Jar: jar}))
 	token := strings.Repeat("A", 43)
@@ -195,8 +196,8 @@ func TestOnlyWhatIsNeededIsSent(t *testing.T) {
 // The addresses on the left can be forged, so those on the right are kept.
 func TestLastAddressesAreSent(t *testing.T) {
 	var got string
-	url, _ := fake(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X-Forwarded-For") })
-	s := service(t, newClient(t, url))
+	url, _ := startFake(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X-Forwarded-For") })
+	s := startService(t, newClient(t, url))
 	send(t, "GET", s.URL+"/message.send", http.Header{"X-Forwarded-For": {strings.Repeat("192.0.2.7, ", 800), "198.51.100.1"}})
 	if want := strings.Repeat("192.0.2.7, ", 6) + "198.51.100.1, 127.0.0.1"; got != want {
 		t.Errorf("sent: %q, want %q", got, want)
@@ -252,8 +253,8 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// good answers like Doorward to an allowed caller.
-func good(w http.ResponseWriter, _ *http.Request) {
+// allow answers like Doorward to an allowed caller.
+func allow(w http.ResponseWriter, _ *http.Request) {
 	for _, name := range []string{"User", "Tenant", "Role", "Email", "Session"} {
 		w.Header().Set("X-Auth-"+name, "x")
 	}
@@ -302,13 +303,13 @@ func TestCancelledCheckReturnsAtOnce(t *testing.T) {
 func TestRetries(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {
-		name               string
-		retryAfter         string
-		failures           int64
-		wantCalls          int64
-		wantOK             bool
-		atLeast, atMost    time.Duration
-		wantRetryAfterBack time.Duration
+		name            string
+		retryAfter      string // of Doorward's answer
+		failures        int64
+		wantCalls       int64
+		wantOK          bool
+		atLeast, atMost time.Duration
+		wantRetryAfter  time.Duration // of the error
 	}{
 		{"after one failure", "", 1, 2, true, 50 * ms, 75 * ms, 0},
 		{"after two", "", 2, 3, true, 150 * ms, 225 * ms, 0},
@@ -327,7 +328,7 @@ func TestRetries(t *testing.T) {
 				var calls atomic.Int64
 				c := clientInBubble(t, func(w http.ResponseWriter, r *http.Request) {
 					if calls.Add(1) > tt.failures {
-						good(w, r)
+						allow(w, r)
 						return
 					}
 					switch tt.retryAfter {
@@ -349,8 +350,8 @@ func TestRetries(t *testing.T) {
 					t.Errorf("it took %v, want %v to %v", took, tt.atLeast, tt.atMost)
 				}
 				var e *client.Error
-				if errors.As(err, &e) && e.RetryAfter != tt.wantRetryAfterBack {
-					t.Errorf("RetryAfter = %v, want %v", e.RetryAfter, tt.wantRetryAfterBack)
+				if errors.As(err, &e) && e.RetryAfter != tt.wantRetryAfter {
+					t.Errorf("RetryAfter = %v, want %v", e.RetryAfter, tt.wantRetryAfter)
 				}
 			})
 		})
@@ -363,7 +364,7 @@ func TestWaitsAreSpread(t *testing.T) {
 		var calls atomic.Int64
 		c := clientInBubble(t, func(w http.ResponseWriter, r *http.Request) {
 			if calls.Add(1)%2 == 0 {
-				good(w, r)
+				allow(w, r)
 				return
 			}
 			w.Header().Set("Retry-After", "1")
@@ -384,11 +385,11 @@ func TestWaitsAreSpread(t *testing.T) {
 }
 
 func TestUnavailableHasRetryAfter(t *testing.T) {
-	url, _ := fake(t, func(w http.ResponseWriter, _ *http.Request) {
+	url, _ := startFake(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "30")
 		w.WriteHeader(503)
 	})
-	res, _ := get(t, service(t, newClient(t, url)).URL+"/message.send", session("x"))
+	res, _ := get(t, startService(t, newClient(t, url)).URL+"/message.send", session("x"))
 	if got, _ := strconv.Atoi(res.Header.Get("Retry-After")); res.StatusCode != 503 || got != 30 {
 		t.Errorf("%d with Retry-After %d, want 503 with 30", res.StatusCode, got)
 	}
@@ -397,7 +398,7 @@ func TestUnavailableHasRetryAfter(t *testing.T) {
 // Under load, connections are reused.
 func TestConnectionsAreReused(t *testing.T) {
 	var opened atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(good))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(allow))
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			opened.Add(1)
@@ -430,7 +431,7 @@ func TestConnectionsAreReused(t *testing.T) {
 func TestLogHasFaultsOfTheProgram(t *testing.T) {
 	server, viewer := running(), person("VIEWER")
 	var log bytes.Buffer
-	s := service(t, newClient(t, server.URL, client.Logger(slog.New(slog.NewTextHandler(&log, nil)))))
+	s := startService(t, newClient(t, server.URL, client.Logger(slog.New(slog.NewTextHandler(&log, nil)))))
 	get(t, s.URL+"/message.send", session(viewer.Token()))
 	get(t, s.URL+"/message.send", nil)
 	if log.Len() > 0 {

@@ -208,8 +208,8 @@ func folded(name string) string {
 
 var notLetters = regexp.MustCompile(`[^A-Za-z0-9]`)
 
-// checkLogLine does the same with a line of the service's log, since a request that went
-// past the gateway may have no answer.
+// checkLogLine checks the same of a line of the service's log, since a request that went past
+// the gateway may have no answer.
 func checkLogLine(t *testing.T, line string, want identity) {
 	t.Helper()
 	words := strings.Split(line, " ")

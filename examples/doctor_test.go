@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/internal/gatewayprobe"
 )
 
-// probe asks the gateway at an address as "doorward doctor gateway" does, for a path that
-// a USER may read and write.
+// probe returns the probe of "doorward doctor gateway" for the gateway at an address, with a
+// path that a USER may read and write.
 func (s *site) probe(t *testing.T, gateway string) gatewayprobe.Probe {
 	t.Helper()
 	return gatewayprobe.Probe{
@@ -58,7 +58,7 @@ type broken struct {
 	edit       []string // old and new text, in turn
 }
 
-const checkPass = "        proxy_pass http://doorward/api/v2/access/check?action=$action;\n"
+const checkProxyPass = "        proxy_pass http://doorward/api/v2/access/check?action=$action;\n"
 
 var brokenNginx = []broken{
 	{"no session", "without a session reaches the service", []string{"auth_request /_doorward;", ""}},
@@ -66,8 +66,8 @@ var brokenNginx = []broken{
 	{"no session", "without Doorward's body", []string{"default                            /_doorward;", "default @bare;", "location @sign_in {", "location @bare { return 401; }\n    location @sign_in {"}},
 	{"sign-in", "loses a part of its address", []string{"$http_host$request_uri;", "$http_host$uri;"}},
 	{"metrics", "anybody can read /metrics", []string{"        return 404;\n", "proxy_set_header Host localhost; proxy_pass http://doorward;\n"}},
-	{"session", "the cookie is dropped", []string{checkPass, "proxy_set_header Cookie \"\";\n" + checkPass}},
-	{"session", "401 as a bearer token", []string{checkPass, "proxy_set_header Authorization \"\";\n" + checkPass}},
+	{"session", "the cookie is dropped", []string{checkProxyPass, "proxy_set_header Cookie \"\";\n" + checkProxyPass}},
+	{"session", "401 as a bearer token", []string{checkProxyPass, "proxy_set_header Authorization \"\";\n" + checkProxyPass}},
 	{"session", "doesn't learn who is calling", []string{"X-Auth-User    $auth_user;", "X-Auth-User \"\";"}},
 	{"credential", "in Cookie", []string{"proxy_set_header Cookie \"\";", ""}},
 	{"credential", "in Authorization", []string{"proxy_set_header Authorization \"\";", ""}},
@@ -77,8 +77,8 @@ var brokenNginx = []broken{
 	{"Connection", "gets no identity", []string{"proxy_set_header Connection $connection_header;", "proxy_set_header Connection $http_connection;"}},
 	{"overrides", "X-Rewrite-Url", []string{"proxy_set_header X-Rewrite-URL \"\";", ""}},
 	{"other origins", "a POST from a page of another site", []string{"proxy_set_header X-Original-Method $original_method;", ""}},
-	{"WebSockets", "a page of another site can open", []string{checkPass, "proxy_set_header Origin \"\";\n" + checkPass}},
-	{"cookies", "picks one", []string{checkPass, "proxy_set_header Cookie \"JSESSIONID=$cookie_JSESSIONID\";\n" + checkPass}},
+	{"WebSockets", "a page of another site can open", []string{checkProxyPass, "proxy_set_header Origin \"\";\n" + checkProxyPass}},
+	{"cookies", "picks one", []string{checkProxyPass, "proxy_set_header Cookie \"JSESSIONID=$cookie_JSESSIONID\";\n" + checkProxyPass}},
 	{"paths", "reaches the service as", []string{"if ($request_uri ~* \"^[^?]*(", "if ($request_uri ~* \"^nothing("}},
 	{"Set-Cookie", "can set JSESSIONID", []string{"proxy_hide_header Set-Cookie;", ""}},
 }
@@ -102,7 +102,7 @@ func TestDoctorFindsMistakes(t *testing.T) {
 			if b.what == "Connection" {
 				service = proxy
 			}
-			folder := configured(t, "nginx", map[string]string{gatewayPort: port(p.URL.Host), doorwardPort: port(s.server.Node.Address()), servicePort: port(service)})
+			folder := copyExample(t, "nginx", map[string]string{gatewayPort: port(p.URL.Host), doorwardPort: port(s.server.Node.Address()), servicePort: port(service)})
 			damage(t, filepath.Join(folder, "doorward.conf"), b.edit)
 			launch(t, folder)
 			eventually(t, "nginx listens", func() bool { return isListening(p.URL.Host) })
@@ -139,8 +139,8 @@ func damage(t *testing.T, file string, edit []string) {
 	write(t, file, string(text))
 }
 
-// newConnectionProxy starts a proxy in front of the service that removes the headers that
-// Connection names.
+// newConnectionProxy starts a proxy in front of the service, and returns its address. The proxy
+// removes the headers that Connection names.
 func newConnectionProxy(t *testing.T, service string) string {
 	t.Helper()
 	proxy := httptest.NewServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: service}))

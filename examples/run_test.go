@@ -16,7 +16,8 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 )
 
-// need returns where a program is, or skips the test.
+// need returns the path of a program. Without the program the test is skipped, or fails where
+// gateways are required.
 func need(t *testing.T, name string) string {
 	t.Helper()
 	if testing.Short() {
@@ -136,9 +137,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// configured copies an example to a new folder, with the addresses replaced that an
-// operator has to change.
-func configured(t *testing.T, example string, addresses map[string]string) string {
+// copyExample copies an example to a new folder, with the addresses replaced that an
+// operator has to change, and returns the folder.
+func copyExample(t *testing.T, example string, addresses map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
 	found := map[string]bool{}

@@ -88,7 +88,7 @@ func open(t *testing.T, example string, launch func(t *testing.T, folder string)
 	s := &site{test: t, example: example, gateway: freeAddress(t), service: run(t, ".", file, "-listen", "127.0.0.1:0")}
 	s.server = doorwardtest.Start(t, doorwardtest.BaseURL("http://"+s.gateway), doorwardtest.TrustLoopback(), doorwardtest.Audiences("https://service.example"), listenOn("127.0.0.1:0"))
 	eventually(t, "the service says its address", func() bool { return len(s.service.output.lines()) > 0 })
-	launch(t, configured(t, example, map[string]string{
+	launch(t, copyExample(t, example, map[string]string{
 		gatewayPort: port(s.gateway), doorwardPort: port(s.server.Node.Address()), servicePort: port(s.service.output.lines()[0]),
 	}))
 	eventually(t, "the gateway listens", func() bool { return isListening(s.gateway) })

@@ -33,11 +33,11 @@ func testGateway(t *testing.T, s *site) {
 		{"attacks", testAttacks},
 		{"doctor", testDoctor},
 		{"Doorward itself", testDoorward},
-		{"the service's own refusals", testOwnRefusals},
+		{"the service's own errors", testOwnErrors},
 		{"service down", testServiceDown},
 		{"revocation", testRevocation},
 		{"outage", testOutage},
-		{"too many requests", testTooMany}, // Doorward is stopped
+		{"too many requests", testTooManyRequests}, // Doorward is stopped
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
@@ -206,7 +206,7 @@ func testSigningIn(t *testing.T, s *site) {
 	} {
 		to := ""
 		for _, headers := range [][]string{page, page[:2]} { // over plain HTTP browsers send no Sec-Fetch-Mode
-			got := s.raw(t, rawRequest("GET "+path+" HTTP/1.1", append([]string{"Host: " + s.gateway}, lines(headers)...)...))
+			got := s.raw(t, rawRequest("GET "+path+" HTTP/1.1", append([]string{"Host: " + s.gateway}, headerLines(headers)...)...))
 			if len(got) == 0 || got[0].status != http.StatusFound || got[0].header.Get("Cache-Control") != "no-store" {
 				t.Fatalf("%s: %+v", path, got)
 			}
@@ -220,7 +220,7 @@ func testSigningIn(t *testing.T, s *site) {
 			t.Errorf("the login for %s answers %+v", path, back)
 		}
 	}
-	foreign := s.raw(t, rawRequest("GET /reports HTTP/1.1", append([]string{"Host: evil.example"}, lines(page)...)...))
+	foreign := s.raw(t, rawRequest("GET /reports HTTP/1.1", append([]string{"Host: evil.example"}, headerLines(page)...)...))
 	if to := strings.TrimPrefix(foreign[0].header.Get("Location"), "http://evil.example"); to != "/login?original=http://evil.example/reports" {
 		t.Errorf("another host leads to %q", to)
 	}
@@ -242,8 +242,8 @@ func testSigningIn(t *testing.T, s *site) {
 	}
 }
 
-// lines writes headers, given as names and values, as they are sent.
-func lines(headers []string) (all []string) {
+// headerLines returns headers, given as names and values, as lines of a request.
+func headerLines(headers []string) (all []string) {
 	for i := 0; i < len(headers); i += 2 {
 		all = append(all, headers[i]+": "+headers[i+1])
 	}
@@ -388,8 +388,8 @@ func testServiceCookies(t *testing.T, s *site) {
 	}
 }
 
-// testOwnRefusals: the service's own refusals are passed on unchanged.
-func testOwnRefusals(t *testing.T, s *site) {
+// testOwnErrors: the service's own errors are passed on unchanged.
+func testOwnErrors(t *testing.T, s *site) {
 	for _, status := range []int{401, 403, 404, 500, 502, 503} {
 		got := s.ask(t, s.people["USER"].Token(), fmt.Sprintf("GET /reports?status=%d", status), "")
 		if got.status != status {
@@ -474,9 +474,9 @@ func testOutage(t *testing.T, s *site) {
 	}
 }
 
-// testTooMany: a server in Doorward's place answers each check with 429, as Doorward does
+// testTooManyRequests: a server in Doorward's place answers each check with 429, as Doorward does
 // for a key that is used too often.
-func testTooMany(t *testing.T, s *site) {
+func testTooManyRequests(t *testing.T, s *site) {
 	l, err := net.Listen("tcp", s.server.Node.Address())
 	if err != nil {
 		t.Fatal(err)

@@ -41,18 +41,18 @@ func TestTraefik(t *testing.T) {
 // forwardAuth returns the middleware that asks for the action.
 func forwardAuth(t *testing.T, routes settings, action string) settings {
 	t.Helper()
-	fa := routes.at("middlewares", strings.ReplaceAll(action, ".", "-"), "forwardAuth")
-	if !strings.HasSuffix(fa.at("address").text(), "?action="+action) {
+	middleware := routes.at("middlewares", strings.ReplaceAll(action, ".", "-"), "forwardAuth")
+	if !strings.HasSuffix(middleware.at("address").text(), "?action="+action) {
 		t.Fatalf("no middleware asks for %s", action)
 	}
-	return fa
+	return middleware
 }
 
 // traefikAsks returns Traefik's question about a request: a GET with its headers, except
 // Connection and Upgrade. The client's X-Forwarded-* are replaced unless they are trusted.
-func traefikAsks(t *testing.T, server string, fa settings, r *http.Request) *http.Request {
+func traefikAsks(t *testing.T, server string, middleware settings, r *http.Request) *http.Request {
 	t.Helper()
-	address, err := url.Parse(fa.at("address").text())
+	address, err := url.Parse(middleware.at("address").text())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func traefikAsks(t *testing.T, server string, fa settings, r *http.Request) *htt
 	q.Header = r.Header.Clone()
 	q.Header.Del("Connection")
 	q.Header.Del("Upgrade")
-	if trusted, _ := fa.at("trustForwardHeader").node.(bool); !trusted {
+	if trusted, _ := middleware.at("trustForwardHeader").node.(bool); !trusted {
 		removeForwarded(q.Header)
 	}
 	ip, _, err := net.SplitHostPort(r.RemoteAddr)

@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/internal/installed"
 )
 
-// messaging starts the service on a free port and returns its address.
-func messaging(t *testing.T, args ...string) string {
+// startMessaging starts the service on a free port and returns its address.
+func startMessaging(t *testing.T, args ...string) string {
 	t.Helper()
 	ready := start(t, []string{"MESSAGING_TEST_AS_MAIN=yes"}, "Messaging is ready at ",
 		append([]string{os.Args[0], "--listen", "localhost:0"}, args...)...)
@@ -71,9 +71,9 @@ func start(t *testing.T, environ []string, ready string, command ...string) stri
 	}
 }
 
-// nginx starts nginx with this folder's configuration, at the addresses given,
-// and returns when it listens.
-func nginx(t *testing.T, front, doorward, messaging string) {
+// startNginx starts nginx with this folder's configuration, at the addresses given, and
+// returns when it listens.
+func startNginx(t *testing.T, front, doorward, messaging string) {
 	t.Helper()
 	program := installed.Program(t, "nginx", "nginx")
 	folder, err := os.MkdirTemp("", "messaging-nginx-")

@@ -59,36 +59,36 @@ func wantStatus(t *testing.T, status int, r request) (*http.Response, string) {
 	return res, body
 }
 
-func send(base, token string) request {
+func messageRequest(base, token string) request {
 	return request{method: "POST", url: base + "/messages", token: token, body: `{"to":"bob@acme.example","text":"hi"}`}
 }
 
-func report(base, token string) request {
+func reportRequest(base, token string) request {
 	return request{method: "GET", url: base + "/reports", token: token}
 }
 
 // checkService checks the service at base, whether it asks Doorward itself or a gateway does.
 func checkService(t *testing.T, base string, people map[string]*doorwardtest.Person) {
 	t.Helper()
-	wantStatus(t, 401, send(base, ""))
-	wantStatus(t, 401, report(base, strings.Repeat("A", 43)))
+	wantStatus(t, 401, messageRequest(base, ""))
+	wantStatus(t, 401, reportRequest(base, strings.Repeat("A", 43)))
 	for _, r := range roles {
-		wantStatus(t, r.send, send(base, people[r.role].Token()))
-		wantStatus(t, r.report, report(base, people[r.role].Token()))
+		wantStatus(t, r.send, messageRequest(base, people[r.role].Token()))
+		wantStatus(t, r.report, reportRequest(base, people[r.role].Token()))
 	}
 	token := people["VIEWER"].Token()
-	if _, body := wantStatus(t, 200, report(base, token)); body != `{"sent":{"admin@acme.example":1,"owner@acme.example":1,"user@acme.example":1}}`+"\n" {
+	if _, body := wantStatus(t, 200, reportRequest(base, token)); body != `{"sent":{"admin@acme.example":1,"owner@acme.example":1,"user@acme.example":1}}`+"\n" {
 		t.Errorf("the report is %s", body)
 	}
 
-	crossOrigin := send(base, people["USER"].Token())
+	crossOrigin := messageRequest(base, people["USER"].Token())
 	crossOrigin.header = http.Header{"Origin": {"https://evil.example"}, "X-Forwarded-Method": {"GET"}, "X-Original-Method": {"GET"}}
 	if _, body := wantStatus(t, 403, crossOrigin); !strings.Contains(body, `"code":"cross_origin"`) {
 		t.Errorf("a page of another origin: %s", body)
 	}
 
 	// A client can't change its identity: it stays a VIEWER.
-	spoof := send(base, token)
+	spoof := messageRequest(base, token)
 	spoof.header = http.Header{
 		"X-Auth-User": {people["OWNER"].ID}, "X-Auth-Role": {"OWNER"}, "x-auth-email": {"root@acme.example"}, "X_Auth_Role": {"OWNER"},
 		"Connection": {"X-Auth-Role"},
@@ -104,21 +104,21 @@ func checkService(t *testing.T, base string, people map[string]*doorwardtest.Per
 	if status, body := people["USER"].Post("/api/v2/auth/logout", nil); status != http.StatusNoContent {
 		t.Fatalf("logout: %d %s", status, body)
 	}
-	wantStatus(t, 401, report(base, people["USER"].Token()))
-	wantStatus(t, 401, send(base, people["USER"].Token()))
+	wantStatus(t, 401, reportRequest(base, people["USER"].Token()))
+	wantStatus(t, 401, messageRequest(base, people["USER"].Token()))
 }
 
 // checkOutage checks the service after Doorward has stopped.
 func checkOutage(t *testing.T, base string, viewer *doorwardtest.Person) {
 	t.Helper()
-	wantStatus(t, 503, report(base, viewer.Token()))
-	wantStatus(t, 503, send(base, viewer.Token()))
+	wantStatus(t, 503, reportRequest(base, viewer.Token()))
+	wantStatus(t, 503, messageRequest(base, viewer.Token()))
 }
 
 func TestAskingDoorward(t *testing.T) {
 	server := doorwardtest.Start(t)
 	people := peopleByRole(server)
-	base := "http://" + messaging(t, "--doorward", server.URL)
+	base := "http://" + startMessaging(t, "--doorward", server.URL)
 	checkService(t, base, people)
 	server.Stop()
 	checkOutage(t, base, people["VIEWER"])
@@ -129,8 +129,8 @@ func TestBehindNginx(t *testing.T) {
 	base := "http://" + front
 	server := doorwardtest.Start(t, doorwardtest.BaseURL(base))
 	people := peopleByRole(server)
-	service := messaging(t, "--behind-gateway")
-	nginx(t, front, strings.TrimPrefix(server.URL, "http://"), service)
+	service := startMessaging(t, "--behind-gateway")
+	startNginx(t, front, strings.TrimPrefix(server.URL, "http://"), service)
 	checkService(t, base, people)
 
 	// Doorward itself is at the same address.
@@ -147,14 +147,14 @@ func TestBehindNginx(t *testing.T) {
 		"/messages/../reports": 200, "/reports%2f..%2fmessages": 403, "/_doorward": 404, "/reports%00": 400, "/REPORTS": 404,
 	}
 	for path, want := range odd {
-		r := report(base, people["VIEWER"].Token())
+		r := reportRequest(base, people["VIEWER"].Token())
 		r.url = base + path
 		if res, body := r.send(t); res.StatusCode != want {
 			t.Errorf("GET %s is answered %d %s, want %d", path, res.StatusCode, body, want)
 		}
 	}
 	// Without nginx there is no identity, which is not the caller's fault.
-	wantStatus(t, 503, report("http://"+service, people["OWNER"].Token()))
+	wantStatus(t, 503, reportRequest("http://"+service, people["OWNER"].Token()))
 
 	server.Stop()
 	checkOutage(t, base, people["VIEWER"])
@@ -170,9 +170,9 @@ func TestNginxForwardsIdentity(t *testing.T) {
 	front := freeport.On("127.0.0.1")
 	server := doorwardtest.Start(t)
 	acme := server.Tenant("Acme")
-	nginx(t, front, strings.TrimPrefix(server.URL, "http://"), strings.TrimPrefix(echo.URL, "http://"))
+	startNginx(t, front, strings.TrimPrefix(server.URL, "http://"), strings.TrimPrefix(echo.URL, "http://"))
 
-	r := report("http://"+front, acme.Owner.Token())
+	r := reportRequest("http://"+front, acme.Owner.Token())
 	r.header = http.Header{"Authorization": {"Basic YTpi"}, "X_Auth_User": {"usr_root"}, "Connection": {"X-Auth-User, X-Auth-Role"}}
 	names := []string{"User", "Tenant", "Role", "Email", "Session", "Key"}
 	for _, name := range names {

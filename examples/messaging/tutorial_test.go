@@ -43,12 +43,12 @@ func TestTutorial(t *testing.T) {
 		}
 		runner.Run(t, block)
 	}
-	largeBody(t, "http://"+front)
+	sendLargeBody(t, "http://"+front)
 }
 
-// largeBody sends a large body through nginx. nginx started by root can't store it in a
+// sendLargeBody sends a large body through nginx. nginx started by root can't store it in a
 // file, since its workers then run as a user who can't open the folder.
-func largeBody(t *testing.T, base string) {
+func sendLargeBody(t *testing.T, base string) {
 	t.Helper()
 	body := `{"email": "owner@acme.example", "password": "` + strings.Repeat("x", 60<<10) + `"}`
 	res, err := http.Post(base+"/api/v2/auth/login", "application/json", strings.NewReader(body))

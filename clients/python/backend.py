@@ -36,6 +36,7 @@ def sources():
 
 
 def release():
+    """Returns the name and the version, with which the names of the files begin."""
     table = project()
     return f"{table['name']}-{table['version']}"
 

@@ -20,7 +20,8 @@ export function optionsOf({ via = "check", ...options }) {
 /** check resolves to the identity of the request's caller, or rejects with Unauthenticated,
  * Forbidden, RateLimited or Unavailable. request has method and headers, with names in
  * lower case. options.via is "check", the default, or "introspection", which needs a client
- * with a key of a service; options.ip is the caller's address. */
+ * with a key of a service; options.ip is the address of the peer, or for an introspection
+ * the caller's. */
 export async function check(client, request, action, options = {}) {
 	try {
 		return await (options.via === "introspection" ? introspectCaller : checkCaller)(client, request, action, options);
@@ -86,7 +87,7 @@ function credentialOf(client, request) {
 	return credential;
 }
 
-/** again repeats a call that is Unavailable while there is time. */
+/** withRetries makes a call, and repeats it up to twice while it is Unavailable and there is time. */
 async function withRetries(call) {
 	const end = Date.now() + checkTimeout;
 	for (let n = 1; ; n++) {

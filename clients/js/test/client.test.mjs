@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => server.stop());
 
-export const signedIn = async (role) => doorward.as((await doorward.login({ email: `${role}@acme.example`, password })).token);
+const signedIn = async (role) => doorward.as((await doorward.login({ email: `${role}@acme.example`, password })).token);
 
 test("a session from login to logout", async () => {
 	const { token, user } = await doorward.login({ email: "owner@acme.example", password });

@@ -12,7 +12,7 @@ import { protect } from "@doorward/client/express";
 const token = "A".repeat(43);
 const identity = { "x-auth-user": "usr_1", "x-auth-tenant": "tnt_1", "x-auth-role": "USER", "x-auth-email": "ann@acme.example", "x-auth-session": "ses_1", "x-auth-aal": "1" };
 
-async function listening(t, handler) {
+async function listen(t, handler) {
 	const server = createServer(handler);
 	await new Promise((done) => server.listen(0, "127.0.0.1", done));
 	t.after(() => { server.close(); server.closeAllConnections(); });
@@ -22,7 +22,7 @@ async function listening(t, handler) {
 /** startStub starts a server in Doorward's place that records its requests. */
 async function startStub(t, answer) {
 	const asked = [];
-	const url = await listening(t, (req, res) => {
+	const url = await listen(t, (req, res) => {
 		asked.push({ ...req.headers, url: req.url });
 		answer(res, asked.length);
 	});
@@ -43,7 +43,7 @@ test("Doorward is sent what it needs of a request, and nothing else", async (t) 
 	const { asked, doorward } = await startStub(t, (res) => res.writeHead(200, identity).end());
 	const app = express();
 	app.use(protect(doorward), (req, res) => { res.json([req.headers["x-auth-user"] ?? "none", req.rawHeaders.join()]); });
-	const service = await listening(t, app);
+	const service = await listen(t, app);
 	const sent = async (...lines) => {
 		assert.equal((await ask(service, lines)).status, 200, lines.join());
 		return asked.at(-1);
@@ -67,7 +67,7 @@ test("Doorward is sent what it needs of a request, and nothing else", async (t) 
 	app.set("trust proxy", true); // then Express takes the first address for the caller's
 	assert.equal((await sent("X-Forwarded-For: 192.0.2.7"))["x-forwarded-for"], "192.0.2.7, 127.0.0.1");
 	assert.match((await sent(`X-Forwarded-For: ${"192.0.2.7,".repeat(800)}`))["x-forwarded-for"], /^(192\.0\.2\.7, ){7}127\.0\.0\.1$/);
-	const addressless = await listening(t, (req, res) => protect(doorward, undefined, { ip: "unix" })(req, res, () => res.end()));
+	const addressless = await listen(t, (req, res) => protect(doorward, undefined, { ip: "unix" })(req, res, () => res.end()));
 	assert.equal((await ask(addressless, ["X-Forwarded-For: 192.0.2.7"])).status, 200);
 	assert.equal(asked.at(-1)["x-forwarded-for"], undefined);
 	assert.equal((await sent("Sec-WebSocket-Key: x", "Origin: https://evil.example"))["x-forwarded-method"], "POST");
@@ -79,7 +79,7 @@ test("Doorward is sent what it needs of a request, and nothing else", async (t) 
 
 test("introspection asks only about a single, well-formed credential", async (t) => {
 	const { asked, doorward } = await startStub(t, (res) => res.writeHead(200, { "content-type": "application/json" }).end('{"active":false}'));
-	const service = await listening(t, protect(doorward, undefined, { via: "introspection" }));
+	const service = await listen(t, protect(doorward, undefined, { via: "introspection" }));
 	for (const lines of [
 		["Authorization: Bearer"], ["Authorization: Bearer a b"], ["Authorization: Bearer a\tb"], ["Authorization: Bearer \xe9"], [`Authorization: Bearer ${"x".repeat(9_000)}`],
 		[`Cookie: JSESSIONID=${token}`, "Authorization: Bearer"], [`Cookie: JSESSIONID=${token}; JSESSIONID=${"E".repeat(43)}`], [`Cookie: \xa0JSESSIONID=${token}`],
@@ -96,7 +96,7 @@ test("other refusals of a check are faults", async (t) => {
 	for (const [status, code] of [[400, "invalid_query"], [404, "not_found"], [409, "conflict"], [410, "gone"], [413, "body_too_large"], [422, "validation_failed"], [500, "internal"]]) {
 		const { doorward } = await startStub(t, (res) => res.writeHead(status, { "content-type": "application/problem+json" }).end(JSON.stringify({ status, code })));
 		for (const via of ["check", "introspection"]) {
-			const service = await listening(t, protect(doorward, undefined, { via, onRefused: (error, req, res) => res.writeHead(error.status).end(error.constructor.name) }));
+			const service = await listen(t, protect(doorward, undefined, { via, onRefused: (error, req, res) => res.writeHead(error.status).end(error.constructor.name) }));
 			const response = await fetch(service, { headers: { cookie: `JSESSIONID=${token}` } });
 			assert.deepEqual([response.status, await response.text()], [503, "Unavailable"], `${via} ${status}`);
 		}
@@ -105,7 +105,7 @@ test("other refusals of a check are faults", async (t) => {
 
 test("a check is tried again after Retry-After, and not before", async (t) => {
 	const { doorward } = await startStub(t, (res, n) => (n === 1 ? res.writeHead(503, { "retry-after": "1" }).end() : res.writeHead(200, identity).end()));
-	const service = await listening(t, express().use(protect(doorward), (req, res) => { res.end(); }));
+	const service = await listen(t, express().use(protect(doorward), (req, res) => { res.end(); }));
 	const began = performance.now();
 	assert.equal((await fetch(service)).status, 200);
 	assert.ok(performance.now() - began >= 1_000);
@@ -114,7 +114,7 @@ test("a check is tried again after Retry-After, and not before", async (t) => {
 	await assert.rejects(dated.session(), ({ retryAfter }) => retryAfter >= 88 && retryAfter <= 91);
 	for (const retryAfter of ["60", "9".repeat(400), "-1", "soon"]) {
 		const { doorward } = await startStub(t, (res) => res.writeHead(503, { "retry-after": retryAfter }).end());
-		const service = await listening(t, protect(doorward));
+		const service = await listen(t, protect(doorward));
 		const response = await fetch(service);
 		assert.deepEqual([response.status, response.headers.get("retry-after")], [503, retryAfter === "60" ? "60" : "1"], retryAfter);
 	}
@@ -123,7 +123,7 @@ test("a check is tried again after Retry-After, and not before", async (t) => {
 test("an error of onRefused goes to next", async (t) => {
 	const { doorward } = await startStub(t, (res) => res.writeHead(503).end());
 	const broken = protect(doorward, undefined, { onRefused: async () => { throw new Error("broken"); } });
-	const service = await listening(t, (req, res) => broken(req, res, (fault) => res.writeHead(500).end(fault.message)));
+	const service = await listen(t, (req, res) => broken(req, res, (fault) => res.writeHead(500).end(fault.message)));
 	assert.equal(await (await fetch(service)).text(), "broken");
 });
 

@@ -36,7 +36,7 @@ async function run(t, text) {
 const app = 'import express from "express";\nconst app = express();\n';
 const listen = '\nexport const listening = app.listen(0, "127.0.0.1");\nawait new Promise((done) => listening.once("listening", done));';
 
-async function serving(t, text) {
+async function serve(t, text) {
 	const { listening, ...more } = await run(t, text + listen);
 	t.after(() => listening.close());
 	return { url: `http://127.0.0.1:${listening.address().port}`, ...more };
@@ -54,7 +54,7 @@ test("calls", async (t) => {
 
 test("Express", async (t) => {
 	globalThis.given = { doorward };
-	const { url } = await serving(t, `${app}const { doorward } = given;\n${(await block("../README.md", "protect(doorward")).replace("} = req.doorward;", "} = req.doorward; res.send([tenantId, userId, role].join());")}`);
+	const { url } = await serve(t, `${app}const { doorward } = given;\n${(await block("../README.md", "protect(doorward")).replace("} = req.doorward;", "} = req.doorward; res.send([tenantId, userId, role].join());")}`);
 	const token = await signedIn("user");
 	const write = (headers) => fetch(`${url}/messages`, { method: "POST", headers });
 	assert.match(await (await write({ authorization: `Bearer ${token}` })).text(), /^tnt_.*,usr_.*,USER$/);
@@ -79,7 +79,7 @@ test("React", async (t) => {
 });
 
 test("a session on the server's side", async (t) => {
-	const { url, sessions } = await serving(t, `${app}app.use(express.json());\n${(await block("../../../docs/other-languages.md", "/sign-in")).replace("const sessions", "export const sessions")}`);
+	const { url, sessions } = await serve(t, `${app}app.use(express.json());\n${(await block("../../../docs/other-languages.md", "/sign-in")).replace("const sessions", "export const sessions")}`);
 	const signIn = (secret) => fetch(`${url}/sign-in`, {
 		method: "POST", redirect: "manual", headers: { "content-type": "application/json" }, body: JSON.stringify({ email: "owner@acme.example", password: secret }),
 	});

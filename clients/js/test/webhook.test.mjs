@@ -34,8 +34,8 @@ async function post(where, body) {
 	return response.json();
 }
 
-/** signedByKey verifies the signature v1a of a message with the webhook's public key. */
-function signedByKey({ headers, body }, publicKey) {
+/** isSignedByKey verifies the signature v1a of a message with the webhook's public key. */
+function isSignedByKey({ headers, body }, publicKey) {
 	const raw = Buffer.from(publicKey.replace(/^whpk_/, ""), "base64");
 	const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: raw.toString("base64url") }, format: "jwk" });
 	const content = Buffer.concat([Buffer.from(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.`), body]);
@@ -51,16 +51,16 @@ test("standardwebhooks verifies the webhooks, with both secrets during the grace
 	};
 	const first = await send();
 	assert.equal(new Webhook(secret).verify(first.body, first.headers).type, "webhook.test");
-	assert.ok(signedByKey(first, webhook.publicKey), "v1a");
+	assert.ok(isSignedByKey(first, webhook.publicKey), "v1a");
 
 	const changed = { ...first, body: Buffer.from(first.body.toString().replace("webhook.test", "webhook.past")) };
 	assert.throws(() => new Webhook(secret).verify(changed.body, changed.headers), /No matching signature/);
-	assert.ok(!signedByKey(changed, webhook.publicKey), "v1a of another body");
+	assert.ok(!isSignedByKey(changed, webhook.publicKey), "v1a of another body");
 
 	const next = (await post(`/api/v2/webhooks/${webhook.id}/rotate-secret`, { graceHours: 1 })).secret;
 	const second = await send();
 	for (const one of [secret, next]) new Webhook(one).verify(second.body, second.headers);
-	assert.ok(signedByKey(second, webhook.publicKey), "v1a after the rotation");
+	assert.ok(isSignedByKey(second, webhook.publicKey), "v1a after the rotation");
 	const last = (await post(`/api/v2/webhooks/${webhook.id}/rotate-secret`, { graceHours: 0 })).secret;
 	const third = await send();
 	new Webhook(last).verify(third.body, third.headers);

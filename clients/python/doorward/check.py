@@ -44,9 +44,10 @@ class Identity(NamedTuple):
 def check(client: Client, method: str, headers: Mapping[str, str], action: Optional[str] = None, *, via: str = "check",
           ip: Optional[str] = None, max_age: Optional[int] = None, aal: Optional[int] = None) -> Identity:
     """Returns who sent the request, or raises Unauthenticated, Forbidden, RateLimited or
-    Unavailable. The names in headers are in lower case; ip is the caller's address. With
-    via="introspection" the client needs the key of a service. max_age, in seconds, and aal say
-    what proof a person must have given; they work with via="check" only."""
+    Unavailable. The names in headers are in lower case; ip is the address of the peer, or for an
+    introspection the caller's. With via="introspection" the client needs the key of a service.
+    max_age, in seconds, and aal say what proof a person must have given; they work with
+    via="check" only."""
     options_of(via, max_age, aal)
     try:
         if via == "introspection":
@@ -124,7 +125,7 @@ def _refused(kind: Callable[..., DoorwardError], status: int, code: str, detail:
 
 
 def _with_retries(call: Callable[[float], Any]) -> Any:
-    """Repeats a call that is Unavailable while there is time."""
+    """Makes a call, and repeats it up to twice while it is Unavailable and there is time."""
     end = time.monotonic() + _TIMEOUT
     for attempt in range(1, _TRIES + 1):
         try:

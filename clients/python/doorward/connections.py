@@ -37,7 +37,7 @@ class Connections:
         and no redirect followed: either could see the credential. timeout, in seconds, is for both
         attempts together."""
         end = time.monotonic() + timeout
-        kept = self._kept() if repeatable else None
+        kept = self._take_idle() if repeatable else None
         for connection in (kept, self._connect()) if kept else (self._connect(),):
             try:
                 answered = _once(connection, method, path, body, headers, end)
@@ -53,12 +53,12 @@ class Connections:
     def close(self) -> None:
         """Closes the idle connections of this process."""
         while True:
-            kept = self._kept()
+            kept = self._take_idle()
             if kept is None:
                 return
             kept.close()
 
-    def _kept(self) -> Optional[http.client.HTTPConnection]:
+    def _take_idle(self) -> Optional[http.client.HTTPConnection]:
         if self._process != os.getpid():
             for connection in self._idle:
                 connection.close()  # the other process still has it
@@ -82,16 +82,16 @@ class Connections:
 
 
 def _once(connection: http.client.HTTPConnection, method: str, path: str, body: Optional[bytes], headers: Mapping[str, str], end: float) -> Answered:
-    connection.timeout = _left(end)
+    connection.timeout = _seconds_left(end)
     if connection.sock:
-        connection.sock.settimeout(_left(end))
+        connection.sock.settimeout(_seconds_left(end))
     connection.response_class = lambda sock, **more: _response(sock, end, **more)  # type: ignore[assignment]
     connection.request(method, path, body, dict(headers))
     response = connection.getresponse()
     return Answered(response.status, response.headers, response.read())
 
 
-def _left(end: float) -> float:
+def _seconds_left(end: float) -> float:
     return max(0.001, end - time.monotonic())
 
 
@@ -112,7 +112,7 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self._sock.settimeout(_left(self._end))
+        self._sock.settimeout(_seconds_left(self._end))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:

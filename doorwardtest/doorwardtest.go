@@ -279,7 +279,8 @@ type Tenant struct {
 	server *Server
 }
 
-// Tenant creates a tenant; its OWNER is owner@NAME.example, in lower case.
+// Tenant creates a tenant. Its OWNER is owner@NAME.example, in lower case and with hyphens in
+// place of other characters than letters and digits.
 func (s *Server) Tenant(name string) *Tenant {
 	s.tb.Helper()
 	host := nonHost.ReplaceAllString(name, "-")

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-func TestMainJob(t *testing.T) {
+func TestSessionFromJoinToLogout(t *testing.T) {
 	server := doorwardtest.Start(t)
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	if status, body := ann.Get("/api/v2/auth/session"); status != http.StatusOK {

@@ -160,7 +160,7 @@ func outcome(current *doorward.Rules, role doorward.Role, v doorward.Verb, of ru
 	switch {
 	case d.Exempt && d.Granted:
 		return Allowed
-	case worst == cedar.Refuses || !d.Granted && !(v.Platform && of.MayPermit(v.Action)):
+	case worst == cedar.RefusesAll || !d.Granted && !(v.Platform && of.MayPermit(v.Action)):
 		return Refused
 	case worst == cedar.Depends || !d.Granted:
 		return Conditional

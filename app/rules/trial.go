@@ -66,10 +66,10 @@ func (t *Trial) OfRole(tenantID string, role doorward.Role) OfRole {
 	return OfRole{of(t.operator), of(t.latest.enforced)}
 }
 
-// Outcome is what the policies that refuse make of an action: cedar.Spared, cedar.Depends
-// or cedar.Refuses.
+// Outcome is what the policies that refuse make of an action: cedar.RefusesNone,
+// cedar.Depends or cedar.RefusesAll.
 func (o OfRole) Outcome(action doorward.Action) cedar.Outcome {
-	worst := cedar.Spared
+	worst := cedar.RefusesNone
 	for _, of := range []*cedar.OfRole{o.operator, o.tenant} {
 		if of != nil {
 			worst = max(worst, of.Outcome(string(action)))

@@ -40,9 +40,8 @@ func evaluateInOneStep(set *Set, who Principal, action string, request *Request)
 	return results
 }
 
-// checkAgreement compares evaluation in two steps, which is compiled as far as it can be, with
-// evaluation in one. A request without the resource that its action declares is left to
-// TestVerdict.
+// checkAgreement compares the evaluation in two steps, compiled where possible, with that in
+// one step. A request without the resource that its action declares is left to TestVerdict.
 func checkAgreement(t *testing.T, set *Set, who Principal, action string, request *Request) {
 	t.Helper()
 	prepared, permits := set.Prepare(who), map[string]bool{}
@@ -66,7 +65,8 @@ func checkAgreement(t *testing.T, set *Set, who Principal, action string, reques
 	checkConsistency(t, prepared, action, request, len(explained))
 }
 
-// checkConsistency compares the ways to ask one prepared set.
+// checkConsistency compares Verdict with Refused, Conditional and the number of policies that
+// Explain has returned.
 func checkConsistency(t *testing.T, p *Prepared, action string, request *Request, explained int) {
 	t.Helper()
 	v := p.Verdict(action, request)
@@ -75,7 +75,7 @@ func checkConsistency(t *testing.T, p *Prepared, action string, request *Request
 	}
 	always := p.Refused(action)
 	if always.Refused && always != v || !always.Refused && !p.Conditional(action) && v.Refused {
-		t.Fatalf("verdict %+v, whatever the request is %+v, conditional %v", v, always, p.Conditional(action))
+		t.Fatalf("Verdict returns %+v, Refused %+v, Conditional %v", v, always, p.Conditional(action))
 	}
 }
 
@@ -170,7 +170,7 @@ func TestTwoStepsAgreeWithOne(t *testing.T) {
 		text := g.text()
 		set, faults := Parse(text, schema)
 		if faults != nil {
-			continue // it has a type fault
+			continue // the types don't fit
 		}
 		sets++
 		for range 5 {
@@ -188,7 +188,7 @@ func TestTwoStepsAgreeWithOne(t *testing.T) {
 
 // The operator's policies permit, too, and nothing checks the types of what they compare.
 func TestTwoStepsAgreeWithOneForThePlatform(t *testing.T) {
-	schema := platformSchema(t, people)
+	schema := platformSchema(t, entitiesJSON)
 	sets, permitted, refused := 0, 0, 0
 	for seed := range uint64(3_000) {
 		g := generator{rand.New(rand.NewPCG(seed, 4))}

@@ -36,8 +36,7 @@ var (
 	admin   = Principal{ID: "usr_1", Email: "a@example.com", Role: "ADMIN", Tenant: "ten_1"}
 	key     = Principal{ID: "key_1", Key: true, Owner: "usr_1", Role: "USER", Tenant: "ten_1"}
 	noon    = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	inside  = netip.MustParseAddr("10.1.2.3")
-	request = Request{Now: noon, IP: inside}
+	request = Request{Now: noon, IP: netip.MustParseAddr("10.1.2.3")}
 )
 
 // requestWith returns a request about an invoice with these attributes.
@@ -80,16 +79,16 @@ func TestVerdict(t *testing.T) {
 		{"the tenant", `@id("a") forbid(principal, action, resource == Tenant::"ten_1");`, "tenant.read", admin, &request, true, false, ""},
 		{"another tenant", `@id("a") forbid(principal, action, resource == Tenant::"ten_2");`, "tenant.read", admin, &request, false, false, ""},
 		{"no policy", "", "tenant.read", admin, &request, false, false, ""},
-		{"an action of no schema", `@id("a") forbid(principal, action, resource);`, "session.end", admin, &request, false, false, ""},
+		{"an action outside the schema", `@id("a") forbid(principal, action, resource);`, "session.end", admin, &request, false, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := parse(t, c.text).Prepare(c.who)
 			v := p.Verdict(c.action, c.request)
 			if v.Refused != c.refused || v.Erred != c.erred || v.Needs != c.needs {
-				t.Errorf("verdict %+v", v)
+				t.Errorf("verdict %+v, want refused %v, erred %v, needs %q", v, c.refused, c.erred, c.needs)
 			}
 			if all := p.Explain(c.action, c.request); (len(all) == 1) != v.Refused || v.Refused && all[0] != v {
-				t.Errorf("explained as %+v", all)
+				t.Errorf("Explain returns %+v, Verdict %+v", all, v)
 			}
 		})
 	}
@@ -135,7 +134,7 @@ func TestFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			set, faults := Parse(c.text, invoiceSchema(t))
 			if (set == nil) != (len(c.want) > 0) || len(faults) != len(c.want) {
-				t.Fatalf("faults %+v", faults)
+				t.Fatalf("faults %+v, want %v", faults, c.want)
 			}
 			for i, fault := range faults {
 				if fault.Code != c.want[i] {
@@ -156,7 +155,7 @@ func TestPlaceOfSyntaxFault(t *testing.T) {
 	}
 }
 
-// nPolicies returns n policies with the condition.
+// nPolicies returns n policies, each with the condition.
 func nPolicies(n int, condition string) string {
 	var b strings.Builder
 	for i := range n {

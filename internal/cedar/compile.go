@@ -37,20 +37,20 @@ type (
 )
 
 // compile returns nil for a policy with an expression that is not compiled. PartialPolicy
-// has evaluated what does not depend on the request, so that sets and calls of constants
-// are values by now.
+// has already evaluated what does not depend on the request, such as sets and calls whose
+// arguments are constants.
 func compile(p *ast.Policy) condition {
 	c := &compiler{}
 	compiled := c.condition(eval.PolicyToNode(p).AsIsNode())
-	if c.unknown {
+	if c.unsupported {
 		return nil
 	}
 	return compiled
 }
 
-// compiler compiles expressions. Once it finds one that it can't compile, unknown is true
+// compiler compiles expressions. Once it finds one that it can't compile, unsupported is true
 // and its results are invalid.
-type compiler struct{ unknown bool }
+type compiler struct{ unsupported bool }
 
 func (c *compiler) condition(n ast.IsNode) condition {
 	if _, failed := eval.ToPartialError(n); failed {
@@ -104,7 +104,7 @@ func (c *compiler) comparison(n ast.IsNode) condition {
 	case ast.NodeTypeContainsAll:
 		return compare(c.term(n.Left), c.term(n.Right), containsAll)
 	}
-	c.unknown = true
+	c.unsupported = true
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (c *compiler) call(n ast.NodeTypeExtensionCall) condition {
 	case n.Name == "isIpv6":
 		return test(c.term(n.Args[0]), types.IPAddr.IsIPv6)
 	}
-	c.unknown = true
+	c.unsupported = true
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (c *compiler) term(n ast.IsNode) term {
 			return timeOfDay(c.term(n.Args[0]))
 		}
 	}
-	c.unknown = true
+	c.unsupported = true
 	return nil
 }
 
@@ -151,7 +151,7 @@ func (c *compiler) variable(name types.String) term {
 	case "resource":
 		return func(a *evaluation) types.Value { return a.value(resourceSlot) }
 	}
-	c.unknown = true
+	c.unsupported = true
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (c *compiler) attribute(of ast.IsNode, name types.String) term {
 	case variable.Name == "context" && slot >= 0:
 		return func(a *evaluation) types.Value { return a.value(slot) }
 	}
-	c.unknown = true
+	c.unsupported = true
 	return nil
 }
 
@@ -207,7 +207,7 @@ func choice(test, then, otherwise condition) condition {
 	}
 }
 
-// test errs where the value is not of the type T.
+// test says whether holds is true of the value. It errs where that is not of the type T.
 func test[T types.Value](of term, holds func(T) bool) condition {
 	return func(a *evaluation) result {
 		if v, ok := of(a).(T); ok {
@@ -217,7 +217,7 @@ func test[T types.Value](of term, holds func(T) bool) condition {
 	}
 }
 
-// compare errs where a value is not of its type.
+// compare says whether holds is true of both values. It errs where one is not of its type.
 func compare[L, R types.Value](left, right term, holds func(L, R) bool) condition {
 	return func(a *evaluation) result {
 		l, lok := left(a).(L)
@@ -241,7 +241,7 @@ type ordered interface {
 func order(left, right term, orEqual bool) condition {
 	return func(a *evaluation) result {
 		l, r := left(a), right(a)
-		if l, ok := l.(types.Long); ok { // the usual case, without the way through interfaces
+		if l, ok := l.(types.Long); ok { // the usual case, without calls through interfaces
 			if r, ok := r.(types.Long); ok {
 				return resultOf(l < r || orEqual && l == r)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/cedar-policy/cedar-go/types"
 )
 
-// EntityFault is what is wrong with one of the entities of WithEntities.
+// EntityFault is what is wrong with one of the entities given to WithEntities.
 type EntityFault struct {
 	Index   int // in the list
 	Message string
@@ -124,9 +124,9 @@ func (s *Schema) Declared(kind string) []string {
 	return ids
 }
 
-// entity returns a declared entity with the attributes that a caller states in place of
-// its own. One stated with another type than the declared one, or with a value that Cedar
-// lacks, is absent.
+// entity returns an entity with its declared attributes, which those that a caller states
+// replace. An attribute that is stated with another type than the declared one, or with a
+// value that Cedar doesn't have, is absent.
 func (s *Schema) entity(uid types.EntityUID, stated map[string]any) types.Entity {
 	e := s.known[uid]
 	e.UID = uid
@@ -169,8 +169,8 @@ func (s *Schema) isType(t types.EntityType) bool {
 	return isResource || s.types[t] || slices.Contains([]types.EntityType{typeUser, typeKey, typeRole, typeTenant, typeAction, typeOwnUser}, t)
 }
 
-// record returns what a caller states as a Cedar record. What Cedar has no value for, like
-// null and fractions, is left out.
+// record returns what a caller states as a Cedar record. Values that Cedar doesn't have, such
+// as null and fractions, are left out.
 func record(stated map[string]any) types.Record {
 	m := types.RecordMap{}
 	for name, v := range stated {

@@ -104,21 +104,21 @@ func split(text string, max limits) ([]statement, Faults) {
 	return s.statements, nil
 }
 
-// splitter reads tokens just well enough to count what nests.
+// splitter finds the statements and counts what nests. It knows tokens, but no grammar.
 type splitter struct {
-	rest       string
-	at         place
-	begun      bool // whether a statement has begun
-	begin      place
-	body       string  // the text from begin
-	levels     []level // the open brackets; levels[0] is outside of all
-	statements []statement
-	faults     Faults
+	rest        string
+	at          place
+	inStatement bool
+	begin       place
+	body        string  // the text from begin
+	levels      []level // the open brackets; levels[0] is outside of all
+	statements  []statement
+	faults      Faults
 }
 
 // level is what one pair of brackets holds so far.
 type level struct {
-	depth int // of the bracket and of what is around it
+	depth int // nesting of the bracket, with the operators and ifs around it
 	unary int // operators like ! in a row
 	ifs   int
 	chain int // see MaxChain
@@ -128,13 +128,13 @@ type level struct {
 func (s *splitter) next() bool {
 	s.skipBlank()
 	if s.rest == "" {
-		if s.begun {
+		if s.inStatement {
 			s.end()
 		}
 		return false
 	}
-	if !s.begun {
-		s.begun, s.begin, s.body, s.levels = true, s.at, s.rest, []level{{}}
+	if !s.inStatement {
+		s.inStatement, s.begin, s.body, s.levels = true, s.at, s.rest, []level{{}}
 	}
 	token := s.token()
 	if token == "" {
@@ -146,14 +146,14 @@ func (s *splitter) next() bool {
 		return false
 	}
 	s.advance(len(token))
-	if token == ";" { // Cedar has it nowhere else, so an open bracket is a fault of this policy alone
+	if token == ";" { // nothing inside a policy has one, so an open bracket is a fault of this policy alone
 		s.end()
 	}
 	return true
 }
 
 func (s *splitter) end() {
-	s.begun = false
+	s.inStatement = false
 	s.statements = append(s.statements, statement{s.begin, s.body[:s.at.offset-s.begin.offset]})
 }
 
@@ -226,7 +226,8 @@ func stringToken(text string) string {
 	return ""
 }
 
-// count counts what nests, and returns a message if that is too deep.
+// count adds the token to its level. It returns a message if brackets nest too deep, or if too
+// many operators follow each other.
 func (s *splitter) count(token string) string {
 	top := &s.levels[len(s.levels)-1]
 	if token != "!" && token != "-" {

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/internal/cputime"
 )
 
-// hostileTexts aim at the stack or the processor.
+// hostileTexts returns texts that try to exhaust the stack, the memory or the processor.
 func hostileTexts() map[string]string {
 	const head = `@id("a") forbid(principal, action, resource) when { `
 	fill := func(open, middle, shut string) string {
@@ -108,14 +108,14 @@ func checkHostileTexts(t *testing.T, schema *Schema) {
 	}
 }
 
-// What a hostile text may cost: bytes allocated, which don't depend on other processes, and
-// time as a multiple of an honest text's, since work need not allocate.
+// What a hostile text may cost: bytes allocated, which don't depend on other processes, and,
+// for work that allocates nothing, CPU time as a multiple of an honest text's.
 const (
 	maxAllocated = 48 << 20
 	maxCostRatio = 50
 )
 
-// parseAndCount returns also the bytes that Parse has allocated.
+// parseAndCount is Parse. It also returns the bytes that were allocated.
 func parseAndCount(text string, schema *Schema) (set *Set, faults Faults, bytes uint64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -124,8 +124,9 @@ func parseAndCount(text string, schema *Schema) (set *Set, faults Faults, bytes 
 	return set, faults, after.TotalAlloc - before.TotalAlloc
 }
 
-// costRatio compares the CPU time with that of an honest text, measured right after it:
-// other processes slow down both. It measures again while the ratio is too high.
+// costRatio returns the CPU time as a multiple of that of an honest text, which is measured
+// right after it, because other processes slow down both. While the ratio is too high it
+// measures again, up to five times, and the lowest counts.
 func costRatio(t *testing.T, text string, schema *Schema) (ratio float64) {
 	ratio = math.Inf(1)
 	for tries := 0; tries < 5 && ratio > maxCostRatio; tries++ {
@@ -145,7 +146,7 @@ func parseTime(t *testing.T, text string, schema *Schema) int64 {
 	return int64(cputime.Used(t) - before)
 }
 
-// raceDetector reports whether the test runs under it.
+// raceDetector: the test runs under the race detector, see race_test.go.
 var raceDetector bool
 
 // FuzzParse looks for texts that kill the process, and for valid texts whose evaluation in
@@ -166,7 +167,7 @@ func FuzzParse(f *testing.F) {
 			checkAgreement(t, set, admin, "invoice.approve", requestWith(map[string]any{"amount": 5}))
 			checkAgreement(t, set, key, "tenant.read", &request)
 		}
-		if set, _ = ParsePlatform(text, platformSchema(t, people)); set != nil {
+		if set, _ = ParsePlatform(text, platformSchema(t, entitiesJSON)); set != nil {
 			checkAgreement(t, set, admin, "invoice.approve", requestWith(map[string]any{"amount": "5", "note": true}))
 			checkAgreement(t, set, Principal{Type: "user", ID: "morty"}, "report.read", &request)
 		}

@@ -14,21 +14,21 @@ func (s *Set) IDs() []string {
 	return ids
 }
 
-// Outcome says whom of those with a role a set refuses an action.
+// Outcome says whether a set refuses an action to those who have a role.
 type Outcome int
 
 // The outcomes.
 const (
-	Spared  Outcome = iota // nobody, whatever the request is
-	Depends                // that depends on who it is, on whether it is a key, or on the request
-	Refuses                // everybody, whatever the request is
+	RefusesNone Outcome = iota // nobody, whatever the request is
+	Depends                    // on which user or key it is, or on the request
+	RefusesAll                 // everybody, whatever the request is
 )
 
 // OfRole is a set, evaluated for all who have one role. Make it with Set.OfRole.
 type OfRole struct {
 	schema   *Schema
-	prepared []*Prepared // for a user and perhaps a key, of the forbids that don't read who it is
-	identity []uint64    // the actions of the forbids that read who it is
+	prepared []*Prepared // for a user and perhaps a key, of the forbids that don't read the identity
+	identity []uint64    // the actions of the forbids that do, see readsIdentity
 	permits  []uint64    // the actions that a policy may permit a user
 }
 
@@ -67,8 +67,8 @@ func (o *OfRole) addPermit(p *policy, of *Set, user Principal) {
 	addBits(o.permits, p.actions)
 }
 
-// MayPermit reports whether a policy permits the action to a user with the role, always or
-// depending on who it is and on the request.
+// MayPermit reports whether a policy permits the action to a user with the role: always, or
+// depending on the user and the request.
 func (o *OfRole) MayPermit(action string) bool {
 	i, known := o.schema.index[action]
 	return known && hasBit(o.permits, i)
@@ -78,7 +78,7 @@ func (o *OfRole) MayPermit(action string) bool {
 func (o *OfRole) Outcome(action string) Outcome {
 	i, known := o.schema.index[action]
 	if !known {
-		return Spared
+		return RefusesNone
 	}
 	outcome := outcomeOf(o.prepared[0], action)
 	for _, p := range o.prepared[1:] {
@@ -86,7 +86,7 @@ func (o *OfRole) Outcome(action string) Outcome {
 			outcome = Depends
 		}
 	}
-	if outcome == Spared && hasBit(o.identity, i) {
+	if outcome == RefusesNone && hasBit(o.identity, i) {
 		return Depends
 	}
 	return outcome
@@ -95,11 +95,11 @@ func (o *OfRole) Outcome(action string) Outcome {
 func outcomeOf(p *Prepared, action string) Outcome {
 	switch {
 	case p.Refused(action).Refused:
-		return Refuses
+		return RefusesAll
 	case p.Conditional(action):
 		return Depends
 	}
-	return Spared
+	return RefusesNone
 }
 
 // readsIdentity reports whether the policy reads more of the principal than its kind and

@@ -45,7 +45,8 @@ func Parse(text string, schema *Schema) (*Set, Faults) {
 }
 
 // ParseStored reads a text that had no faults under an earlier schema. It leaves out the
-// policies that have one under this schema, and returns the first fault of each, by id.
+// policies that have one under this schema, and returns the first fault of each, by id. An
+// error holds the faults that no schema allows, such as those of syntax.
 func ParseStored(text string, schema *Schema) (set *Set, leftOut map[string]Fault, err error) {
 	r := &reader{schema: schema, checks: math.MaxInt, leftOut: map[string]Fault{}}
 	set, faults := r.readSet(text, limits{MaxBytes, MaxPolicies})
@@ -61,10 +62,10 @@ type reader struct {
 	platform bool             // the text is the operator's own
 	ids      map[string]bool  // that the text has
 	unnamed  map[string]place // of policies without an @id, by the id that they get
-	checks   int              // nodes that may still be visited
+	checks   int              // what is left of maxChecks
 	policies []*policy
 	faults   Faults
-	leftOut  map[string]Fault // of the policies left out, by id; nil: a fault refuses the text
+	leftOut  map[string]Fault // the first fault of each policy left out, by id; nil: a fault refuses the text
 }
 
 func (r *reader) readSet(text string, max limits) (*Set, Faults) {
@@ -111,7 +112,7 @@ func (r *reader) readPolicy(st statement) {
 	}
 	r.readID(st.place, p)
 	if parsed.Effect != ast.EffectForbid && !r.platform {
-		r.fault(st.place, OnlyForbid, "a policy of a tenant forbids; permit is for roles")
+		r.fault(st.place, OnlyForbid, "a tenant's policy can only forbid; roles say what is permitted")
 	}
 	before := len(r.faults)
 	if r.readActions(st.place, p) && !r.platform {
@@ -149,8 +150,8 @@ func (r *reader) readID(at place, p *policy) {
 	r.ids[p.id] = true
 }
 
-// checkUnnamed refuses policies without an @id whose place gives them the @id of another one.
-// It needs all ids of the text: the other policy may come later.
+// checkUnnamed refuses policies without an @id that get the id of another one. It needs all
+// ids of the text: the other policy may come later.
 func (r *reader) checkUnnamed() {
 	for id, at := range r.unnamed {
 		if r.ids[id] {

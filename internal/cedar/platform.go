@@ -16,9 +16,9 @@ const (
 )
 
 // ParsePlatform reads the operator's own policies: permit and forbid, for the actions of
-// the platform, about the schema's entities. A policy without an @id has "policy" and its
-// place in the text, from 0. Types are not checked, since callers may state attributes
-// that no schema declares; a policy that errs refuses.
+// the platform, about the schema's entities. A policy without an @id gets one by its place
+// in the text: policy0, policy1, and so on. Types are not checked, since callers may state
+// attributes that no schema declares; a policy that errs refuses.
 func ParsePlatform(text string, schema *Schema) (*Set, Faults) {
 	r := &reader{schema: schema, platform: true}
 	set, faults := r.readSet(text, limits{maxPlatformBytes, maxPlatformPolicies})

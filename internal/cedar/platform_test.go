@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const people = `[
+const entitiesJSON = `[
 	{"uid": {"type": "user", "id": "morty"}, "attrs": {"email": "morty@example.com"}, "parents": [{"type": "group", "id": "editors"}]},
 	{"uid": {"type": "group", "id": "editors"}},
 	{"uid": {"type": "invoice", "id": "stored"}, "attrs": {"state": "sent", "owner": "morty", "amount": 5, "labels": {"a": [true]}}}]`
@@ -44,10 +44,10 @@ func TestPlatform(t *testing.T) {
 		@id("editors") permit(principal in group::"editors", action == Action::"invoice.read", resource);
 		@id("state") permit(principal, action == Action::"invoice.approve", resource) when { resource.state == principal.email };
 		@id("subject") forbid(principal, action == Action::"report.read", resource) unless { context.subject has level && context.subject.level > 3 };
-	`, people)
+	`, entitiesJSON)
 	morty := set.Prepare(Principal{Type: "user", ID: "morty"})
 	stated := set.Prepare(Principal{Type: "user", ID: "morty", Attributes: map[string]any{"email": "x"}})
-	gone := set.Prepare(Principal{Type: "user", ID: "morty", Attributes: map[string]any{"email": nil}})
+	withoutEmail := set.Prepare(Principal{Type: "user", ID: "morty", Attributes: map[string]any{"email": nil}})
 	for _, c := range []struct {
 		name, action string
 		who          *Prepared
@@ -59,7 +59,7 @@ func TestPlatform(t *testing.T) {
 		{"in no group", "invoice.read", set.Prepare(admin), &request, "", false},
 		{"attribute of an entity", "invoice.approve", morty, requestWith(map[string]any{"state": "morty@example.com"}), "state", false},
 		{"stated attribute", "invoice.approve", stated, requestWith(map[string]any{"state": "x"}), "state", false},
-		{"attribute stated as null", "invoice.approve", gone, requestWith(map[string]any{"state": "x"}), "", true},
+		{"attribute stated as null", "invoice.approve", withoutEmail, requestWith(map[string]any{"state": "x"}), "", true},
 		{"another's attribute", "invoice.approve", morty, requestWith(map[string]any{"state": "x"}), "", false},
 		{"a permit errs", "invoice.approve", morty, requestWith(nil), "", true},
 		{"no resource", "invoice.approve", morty, &request, "", false},
@@ -70,10 +70,10 @@ func TestPlatform(t *testing.T) {
 		{"not of the platform", "tenant.read", morty, &request, "", false},
 	} {
 		if permit, ok := c.who.Permit(c.action, c.request); permit.PolicyID != c.permitted || ok != (permit.PolicyID != "") {
-			t.Errorf("%s: permitted %v by %+v", c.name, ok, permit)
+			t.Errorf("%s: permitted %v by %+v, want by %q", c.name, ok, permit, c.permitted)
 		}
 		if v := c.who.Verdict(c.action, c.request); v.Refused != c.refused {
-			t.Errorf("%s: %+v", c.name, v)
+			t.Errorf("%s: verdict %+v, want refused %v", c.name, v, c.refused)
 		}
 	}
 }
@@ -83,18 +83,19 @@ func TestPlatform(t *testing.T) {
 func TestStatedReplacesStored(t *testing.T) {
 	set := platformSet(t, `
 		permit(principal, action == Action::"invoice.read", resource) when { resource.owner == principal && resource.amount == 5 && resource has labels };
-		permit(principal, action == Action::"invoice.approve", resource) when { resource has note && resource.note == {a: ["x", 1]} };`, people)
-	forbid, faults := Parse(`@id("a") forbid(principal, action == Action::"invoice.read", resource) when { resource.amount == 5 };`, platformSchema(t, people))
+		permit(principal, action == Action::"invoice.approve", resource) when { resource has note && resource.note == {a: ["x", 1]} };`, entitiesJSON)
+	forbid, faults := Parse(`@id("a") forbid(principal, action == Action::"invoice.read", resource) when { resource.amount == 5 };`, platformSchema(t, entitiesJSON))
 	if faults != nil {
 		t.Fatal(faults)
 	}
 	morty, tenant := set.Prepare(Principal{Type: "user", ID: "morty"}), forbid.Prepare(admin)
 	note := map[string]any{"note": map[string]any{"a": []any{"x", 1}, "b": nil}}
 	for name, c := range map[string]struct {
-		id               string
-		stated           map[string]any
-		policy           string
-		refused, approve bool // by the tenant's policy; by the platform's that reads the note
+		id           string
+		stated       map[string]any
+		policy       string
+		refused      bool // by the tenant's policy
+		noteApproves bool // whether the platform's policy that reads the note permits
 	}{
 		"stored":           {"stored", nil, "policy0", true, false},
 		"another number":   {"stored", map[string]any{"amount": 6}, "", false, false},
@@ -107,27 +108,27 @@ func TestStatedReplacesStored(t *testing.T) {
 	} {
 		r := &Request{Resource: &Resource{Type: "invoice", ID: c.id, Attributes: c.stated}}
 		if permit, _ := morty.Permit("invoice.read", r); permit.PolicyID != c.policy {
-			t.Errorf("%s: permitted by %+v", name, permit)
+			t.Errorf("%s: permitted by %+v, want by %q", name, permit, c.policy)
 		}
 		if v := tenant.Verdict("invoice.read", r); v.Refused != c.refused {
-			t.Errorf("%s: the tenant's policy says %+v", name, v)
+			t.Errorf("%s: verdict of the tenant's policy %+v, want refused %v", name, v, c.refused)
 		}
-		if _, ok := morty.Permit("invoice.approve", r); ok != c.approve {
+		if _, ok := morty.Permit("invoice.approve", r); ok != c.noteApproves {
 			t.Errorf("%s: the note permits %v", name, ok)
 		}
 	}
 }
 
-// A permit without a condition is evaluated when the principal is loaded.
+// A permit without a condition needs no request: Prepare evaluates it.
 func TestPermitWithoutCondition(t *testing.T) {
 	set := platformSet(t, `@id("a") permit(principal is User, action, resource);
-		@id("b") forbid(principal, action == Action::"invoice.read", resource) when { context.now > datetime("2100-01-01") };`, people)
+		@id("b") forbid(principal, action == Action::"invoice.read", resource) when { context.now > datetime("2100-01-01") };`, entitiesJSON)
 	p := set.Prepare(admin)
 	if permit, ok := p.Permit("report.read", nil); !ok || permit != (Permit{"a", 1}) || p.Conditional("report.read") {
 		t.Errorf("permitted %v by %+v", ok, permit)
 	}
 	if _, ok := set.Prepare(key).Permit("report.read", nil); ok {
-		t.Error("a key has a permit that is for users")
+		t.Error("a permit for users applies to a key")
 	}
 	if !p.Conditional("invoice.read") || p.Conditional("tenant.read") {
 		t.Error("only invoice.read should depend on the request")
@@ -150,7 +151,7 @@ func TestPlatformFaults(t *testing.T) {
 		strings.Repeat(`permit(principal, action, resource);`, maxPlatformPolicies+1):                                 `1:18001: there are 501 policies; 500 are the most`,
 		`permit(principal, action, resource) when { ` + strings.Repeat("(", 40) + ` };`:                               `1:75: nested deeper than 32`,
 	} {
-		if _, faults := ParsePlatform(text, platformSchema(t, people)); faults.Error() != want {
+		if _, faults := ParsePlatform(text, platformSchema(t, entitiesJSON)); faults.Error() != want {
 			t.Errorf("%.80s has the faults\n%s\nwant\n%s", text, faults.Error(), want)
 		}
 	}
@@ -170,7 +171,7 @@ func TestEntityFaults(t *testing.T) {
 	if _, _, err := invoiceSchema(t).WithEntities([]byte(`{}`)); err == nil {
 		t.Error("an object was read as a list")
 	}
-	schema := platformSchema(t, people)
+	schema := platformSchema(t, entitiesJSON)
 	if ids := schema.Declared("invoice"); len(ids) != 1 || ids[0] != "stored" || !schema.Declares("user", "morty") || schema.Declares("User", "morty") {
 		t.Errorf("declared are %v", ids)
 	}

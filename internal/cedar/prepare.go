@@ -77,7 +77,7 @@ type residual struct {
 	condition     condition      // rest compiled; nil if it has what compile doesn't support
 	enginePolicy  *cedar.Policy  // rest for cedar-go; nil if there is a condition
 	reads         keys           // of the context
-	readsResource bool           // whether rest reads the resource or is limited to some
+	readsResource bool           // whether rest reads the resource, or applies to some resources only
 	attributes    []types.String // the attributes of the resource that rest reads
 }
 
@@ -132,7 +132,7 @@ func (p *Prepared) add(env eval.Env, of *policy) {
 	}
 }
 
-// partiallyEvaluate evaluates the policy as far as the environment goes.
+// partiallyEvaluate evaluates the policy as far as that is possible with the environment.
 func (p *policy) partiallyEvaluate(env eval.Env, simple *ast.Policy) *residual {
 	rest, keep := eval.PartialPolicy(env, simple)
 	if !keep {
@@ -169,8 +169,8 @@ func (p *policy) evaluateForAll() {
 	}, &simple)
 }
 
-// simplified returns the policy without the parts of its scope that the method applies
-// checks, and with one condition instead of several. If a condition errs and a later one is
+// simplified returns the policy without the parts of its scope that policy.applies checks,
+// and with one condition instead of several. If a condition errs and a later one is
 // false, a full evaluation errs, so the policy refuses; PartialPolicy would drop it.
 func (p *policy) simplified() *ast.Policy {
 	simple := *p.ast

@@ -12,7 +12,7 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/eval"
 )
 
-// Request is what is known of one request. What has its zero value is absent.
+// Request is what is known of one request. A field with its zero value is absent.
 type Request struct {
 	Now      time.Time
 	IP       netip.Addr
@@ -22,8 +22,8 @@ type Request struct {
 	Host     string
 	Path     string
 	Resource *Resource // of an action that declares a type; others act on the tenant
-	// Deferred: the caller asks again, with the resource. Until then a policy that depends on
-	// the resource doesn't refuse, and a permit that does holds.
+	// Deferred: the caller asks again, with the resource. Until then a forbid that depends on
+	// the resource doesn't refuse, and a permit that depends on it permits.
 	Deferred bool
 
 	// What a caller says of the parties: context.subject, .action and .resource in
@@ -67,9 +67,9 @@ type evaluation struct {
 	action          int
 	request         *Request
 	resource        types.EntityUID
-	resourceMissing bool // the action has one, and the request doesn't
+	resourceMissing bool // the action declares a type, and the request has no resource of it
 	values          [slots]types.Value
-	made            keys // the slots of values that are made
+	made            keys // a bit for each slot of values that is set
 	attributes      []attribute
 	engine          *engineRequest
 }
@@ -162,8 +162,8 @@ func (a *evaluation) forEngine() *engineRequest {
 	return a.engine
 }
 
-// All yields the policies that are not compiled and can be evaluated, as
-// cedar.Authorize takes them.
+// All yields the policies that are not compiled, without those that need a missing resource,
+// as cedar.Authorize takes them.
 func (a *evaluation) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
 		for _, r := range a.open {
@@ -296,8 +296,9 @@ func (a *evaluation) withoutResource() eval.Env {
 	}
 }
 
-// refusalWithoutResource evaluates a policy that may need the resource, which is not known:
-// it refuses unless the rest of the request says that it does not apply, or Deferred is set.
+// refusalWithoutResource evaluates a policy that reads the resource, which is missing. A
+// policy that errs refuses, and so does a forbid that applies to every resource. A forbid that
+// depends on the resource refuses, too, unless Deferred is set.
 func (a *evaluation) refusalWithoutResource(r *residual) result {
 	left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
 	switch {

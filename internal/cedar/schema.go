@@ -29,11 +29,11 @@ type Type string
 // takes for them.
 const (
 	Bool     Type = "bool"     // bool
-	Long     Type = "long"     // int, int64, or a float64 or json.Number without a fraction
+	Long     Type = "long"     // int, int64, or a float64 (up to ±2⁵³) or json.Number without a fraction
 	String   Type = "string"   // string
 	Strings  Type = "set"      // []string, or []any of strings
 	User     Type = "user"     // string, the id of a user
-	Datetime Type = "datetime" // time.Time, or a string as RFC 3339 says
+	Datetime Type = "datetime" // time.Time, or a string in the format of RFC 3339
 	Decimal  Type = "decimal"  // string with up to four digits after the point
 	IP       Type = "ip"       // string, an address or a network
 )
@@ -57,7 +57,7 @@ type Schema struct {
 	resources map[string]map[string]Type
 	resolved  *resolved.Schema
 	known     types.EntityMap           // of WithEntities; nil for none
-	types     map[types.EntityType]bool // of these, and of their parents
+	types     map[types.EntityType]bool // of the known entities and of their parents
 }
 
 // The entity types of every schema.

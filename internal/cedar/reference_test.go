@@ -3,7 +3,6 @@ package cedar
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,7 +11,7 @@ import (
 	"github.com/cedar-policy/cedar-go/types"
 )
 
-// wireCase is a text, and requests to evaluate, as testdata/judge.mjs reads them.
+// wireCase is a text, and requests to evaluate, as testdata/reference.mjs reads them.
 type wireCase struct {
 	Policies []string      `json:"policies"`
 	Requests []wireRequest `json:"requests"`
@@ -26,7 +25,7 @@ type wireRequest struct {
 	Entities  []types.Entity `json:"entities"`
 }
 
-// wireAnswer is the answer of testdata/judge.mjs to a case.
+// wireAnswer is the answer of testdata/reference.mjs to a case.
 type wireAnswer struct {
 	Valid   bool
 	Answers []struct{ Refuse, Err []string } // places of policies in the text, from 0
@@ -36,7 +35,7 @@ func uidJSON(uid types.EntityUID) any {
 	return map[string]string{"type": string(uid.Type), "id": string(uid.ID)}
 }
 
-// wire returns a request as testdata/judge.mjs reads it.
+// wire returns a request as testdata/reference.mjs reads it.
 func wire(set *Set, who Principal, action string, r *Request) wireRequest {
 	p := &Prepared{set: set, principal: who.entity(), kind: who.kind()}
 	context := p.context(allKeys, r)
@@ -84,7 +83,7 @@ func TestVerdictsOfReference(t *testing.T) {
 		cases, sets, questions = append(cases, one), append(sets, set), append(questions, ofText)
 	}
 	compared := 0
-	for i, answer := range reference(t, schema, cases) {
+	for i, answer := range askReference(t, schema, cases) {
 		if answer.Valid != (sets[i] != nil) {
 			t.Errorf("valid %v by the reference, %v here: %v", answer.Valid, sets[i] != nil, cases[i].Policies)
 			continue
@@ -119,9 +118,10 @@ func isSame(got []Verdict, refuse, err []string) bool {
 	return len(got) == len(want)
 }
 
-func reference(t *testing.T, schema *Schema, cases []wireCase) (answers []wireAnswer) {
+// askReference returns the answers of the reference implementation, one for each case.
+func askReference(t *testing.T, schema *Schema, cases []wireCase) (answers []wireAnswer) {
 	t.Helper()
-	for _, file := range []string{"testdata/package-lock.json", "testdata/judge.mjs"} {
+	for _, file := range []string{"testdata/package-lock.json", "testdata/reference.mjs"} {
 		if _, err := os.Stat(file); err != nil { // so that go test reruns this test when it changes
 			t.Fatal(err)
 		}
@@ -135,16 +135,16 @@ func reference(t *testing.T, schema *Schema, cases []wireCase) (answers []wireAn
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge := exec.Command("node", "testdata/judge.mjs")
-	judge.Stdin = bytes.NewReader(input)
+	node := exec.Command("node", "testdata/reference.mjs")
+	node.Stdin = bytes.NewReader(input)
 	var stderr bytes.Buffer
-	judge.Stderr = &stderr
-	out, err := judge.Output()
+	node.Stderr = &stderr
+	out, err := node.Output()
 	if err != nil {
-		t.Fatalf("judge: %v\n%s", err, stderr.String())
+		t.Fatalf("reference.mjs: %v\n%s", err, stderr.String())
 	}
 	if err := json.Unmarshal(out, &answers); err != nil || len(answers) != len(cases) {
-		t.Fatal(fmt.Errorf("%d answers for %d cases: %w", len(answers), len(cases), err))
+		t.Fatalf("%d answers for %d cases: %v", len(answers), len(cases), err)
 	}
 	return answers
 }

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 const cedar = createRequire(import.meta.url)("@cedar-policy/cedar-wasm/nodejs");
 const { schema, cases } = JSON.parse(readFileSync(0, "utf8"));
 
-function judge({ policies, requests }) {
+function evaluate({ policies, requests }) {
   const staticPolicies = Object.fromEntries(policies.map((text, i) => [String(i), text]));
   const checked = cedar.validate({ schema, policies: { staticPolicies } });
   const valid = checked.type === "success" && checked.validationErrors.length === 0;
@@ -22,4 +22,4 @@ function judge({ policies, requests }) {
 
 const parsed = cedar.checkParseSchema(schema);
 if (parsed.type !== "success") throw new Error(JSON.stringify(parsed));
-process.stdout.write(JSON.stringify(cases.map(judge)));
+process.stdout.write(JSON.stringify(cases.map(evaluate)));

@@ -25,8 +25,8 @@ const (
 	hashTimeoutPerMiB = 10 * time.Millisecond
 )
 
-// children make hashes in processes of their own, one hash at a time in each. The
-// pool's slots bound their number.
+// children make hashes in child processes, one at a time in each. The pool's slots bound
+// their number.
 type children struct {
 	command func() *exec.Cmd
 	failed  func(error)
@@ -38,7 +38,7 @@ type children struct {
 	idle     []*child // most recently used last
 	live     map[*child]bool
 	endedCPU time.Duration // of processes that have ended
-	lastCPU  time.Duration // that usage returned last
+	lastCPU  time.Duration // as usage last returned it
 	failures uint64
 }
 
@@ -131,10 +131,10 @@ func (c *children) retire(p *child) {
 	}
 }
 
-// kill ends a process, which keeps nothing, and waits for its end.
+// kill ends a process, waits for its end, and keeps the CPU time that it has used.
 func (c *children) kill(p *child) {
 	c.mu.Lock()
-	delete(c.live, p) // its number may soon be another process's
+	delete(c.live, p) // another process may soon get its PID
 	c.mu.Unlock()
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
@@ -206,7 +206,7 @@ func (p *child) awaitGreeting(within time.Duration) error {
 	return nil
 }
 
-// ask has the process make one hash. After an error it can't be used any more.
+// ask has the process make one hash. After an error the process can't be used any more.
 func (p *child) ask(r request, within time.Duration) ([]byte, error) {
 	defer p.killAfter(within)()
 	p.asked++
@@ -229,7 +229,7 @@ func (p *child) ask(r request, within time.Duration) ([]byte, error) {
 	return answer[idSize:], nil
 }
 
-// killAfter kills the process at the end of the time, unless stop is called before.
+// killAfter kills the process after d, unless stop is called before.
 func (p *child) killAfter(d time.Duration) (stop func()) {
 	timer := time.AfterFunc(d, func() { _ = p.cmd.Process.Kill() })
 	return func() { timer.Stop() }

@@ -44,18 +44,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// starts makes the commands of child processes, counts them, and waits for their end.
-type starts struct {
+// recorder makes the commands of child processes, counts them, and waits for their end.
+type recorder struct {
 	t    *testing.T
 	kind string // of childKinds; empty: one that works
 	mu   sync.Mutex
 	all  []*exec.Cmd
-	// alive are both ends, reading and writing, of a pipe per process, which holds the
-	// writing end open until it ends.
-	alive []*os.File
+	// pipes has two files for each process: the reading and the writing end of a pipe. The
+	// process keeps the writing end open until it ends.
+	pipes []*os.File
 }
 
-func (s *starts) command() *exec.Cmd {
+func (s *recorder) command() *exec.Cmd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cmd := exec.Command(os.Args[0])
@@ -67,18 +67,18 @@ func (s *starts) command() *exec.Cmd {
 	}
 	s.t.Cleanup(func() { read.Close(); write.Close() })
 	cmd.ExtraFiles = []*os.File{write}
-	s.all, s.alive = append(s.all, cmd), append(s.alive, read, write)
+	s.all, s.pipes = append(s.all, cmd), append(s.pipes, read, write)
 	return cmd
 }
 
-// awaitEnd returns when the process has ended.
-func (s *starts) awaitEnd(i int) {
+// awaitEnd returns when the i-th process, from 0, has ended.
+func (s *recorder) awaitEnd(i int) {
 	s.t.Helper()
-	s.alive[2*i+1].Close() // this process's copy of the writing end
-	if err := s.alive[2*i].SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	s.pipes[2*i+1].Close() // the test's own copy of the writing end
+	if err := s.pipes[2*i].SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.alive[2*i].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+	if _, err := s.pipes[2*i].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		s.t.Fatalf("process %d has not ended: %v", i, err)
 	}
 }
@@ -87,7 +87,7 @@ func (s *starts) awaitEnd(i int) {
 // lanes. One child makes all of them.
 func TestChild(t *testing.T) {
 	for _, params := range []Params{cheap, {2048, 2, 2}} {
-		s := &starts{t: t}
+		s := &recorder{t: t}
 		inChild, here := NewPool(params, Options{Child: s.command}), NewPool(params, Options{})
 		for _, pools := range [][2]*Pool{{inChild, here}, {here, inChild}} {
 			phc, err := pools[0].Hash(t.Context(), staple)
@@ -100,7 +100,7 @@ func TestChild(t *testing.T) {
 				}
 			}
 			if got, err := pools[1].Verify(t.Context(), "", staple); err != nil || got.OK {
-				t.Errorf("%v: a password without an account: %+v, %v", params, got, err)
+				t.Errorf("%v: without a stored hash: %+v, %v", params, got, err)
 			}
 		}
 		if len(s.all) != 1 {
@@ -111,7 +111,7 @@ func TestChild(t *testing.T) {
 
 // TestChildren: there are no more children than workers, also for many callers.
 func TestChildren(t *testing.T) {
-	s := &starts{t: t}
+	s := &recorder{t: t}
 	pool := NewPool(cheap, Options{Workers: 2, Child: s.command, Wait: time.Minute})
 	var callers sync.WaitGroup
 	for range 20 {
@@ -130,7 +130,7 @@ func TestChildren(t *testing.T) {
 // TestChildDies: verifying the right password fails with an error, not as a mismatch, and
 // the next hash is made in another child.
 func TestChildDies(t *testing.T) {
-	s := &starts{t: t}
+	s := &recorder{t: t}
 	pool := NewPool(cheap, Options{Child: s.command})
 	phc, err := pool.Hash(t.Context(), staple)
 	if err != nil {
@@ -141,25 +141,26 @@ func TestChildDies(t *testing.T) {
 	}
 	s.awaitEnd(0)
 	if got, err := pool.Verify(t.Context(), phc, staple); err == nil {
-		t.Errorf("the process is dead, and the answer %+v", got)
+		t.Errorf("the process is dead, and Verify returns %+v without an error", got)
 	}
 	if got, err := pool.Verify(t.Context(), phc, staple); err != nil || !got.OK {
-		t.Errorf("after that: %+v, %v", got, err)
+		t.Errorf("in the next child: %+v, %v", got, err)
 	}
 	if n := pool.Stats().Busy; n != 0 {
 		t.Errorf("%d slots are taken", n)
 	}
 }
 
-// newRequest returns children without processes yet, and a request for a hash.
-func newRequest(s *starts) (*children, request) {
+// newChildrenAndRequest returns children that have started no process yet, and a request for a
+// hash.
+func newChildrenAndRequest(s *recorder) (*children, request) {
 	c := newChildren(Options{Child: s.command, ChildFailed: func(error) {}})
 	return c, request{Password: []byte(staple), Salt: make([]byte, saltSize), Cost: cheap, Size: tagSize}
 }
 
 func TestChildEndsWhenIdle(t *testing.T) {
-	s := &starts{t: t}
-	c, r := newRequest(s)
+	s := &recorder{t: t}
+	c, r := newChildrenAndRequest(s)
 	c.idleFor = time.Millisecond
 	for i := range 2 {
 		if _, err := c.derive(r); err != nil {
@@ -180,8 +181,8 @@ func TestBrokenChild(t *testing.T) {
 		"hangs": true, "ends in a hash": true, "wrong answer": true,
 	} {
 		t.Run(kind, func(t *testing.T) {
-			s := &starts{t: t, kind: kind}
-			c, r := newRequest(s)
+			s := &recorder{t: t, kind: kind}
+			c, r := newChildrenAndRequest(s)
 			if c.hashWithin = time.Millisecond; !started {
 				c.startWithin = 50 * time.Millisecond
 			}
@@ -207,14 +208,13 @@ func TestBrokenChild(t *testing.T) {
 	}
 }
 
-// TestChildUsage: processes are counted while they are idle, and their CPU time stays
-// when they have ended.
+// TestChildUsage: idle processes count, too, and the CPU time of those that have ended.
 func TestChildUsage(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
-	s := &starts{t: t}
-	c, r := newRequest(s)
+	s := &recorder{t: t}
+	c, r := newChildrenAndRequest(s)
 	r.Cost = Params{MemoryKiB: 64 << 10, Time: 4, Parallelism: 1} // over 10 ms, a tick
 	if _, err := c.derive(r); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestChildUsage(t *testing.T) {
 		t.Errorf("with an idle process the usage is %+v", alive)
 	}
 	c.retire(c.idle[0])
-	c.lastCPU = 0
+	c.lastCPU = 0 // usage must not depend on it here
 	if ended := c.usage(); ended.Running != 0 || ended.CPU < alive.CPU || ended.Resident != 0 {
 		t.Errorf("after its end the usage is %+v, before it %+v", ended, alive)
 	}
@@ -240,7 +240,7 @@ func TestRequestLimits(t *testing.T) {
 	}
 	got, id, err := readRequest(bytes.NewReader(frame))
 	if diff := gocmp.Diff(good, got); err != nil || id != 7 || diff != "" {
-		t.Errorf("read: %d, %v\n%s", id, err, diff)
+		t.Errorf("a request at the limits is read with the id %d, %v (-want +got):\n%s", id, err, diff)
 	}
 	for name, change := range map[string]func(*request){
 		"password": func(r *request) { r.Password = make([]byte, maxPassword+1) },

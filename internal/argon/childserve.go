@@ -77,7 +77,8 @@ func readRequest(in io.Reader) (r request, id uint64, err error) {
 // ServeChild makes the hashes that a pool asks for, and returns nil when in ends. Call it
 // in a process that does nothing else: it turns the garbage collector off and collects
 // after each answer, so that it has memory for one hash only. Passwords are overwritten
-// after use; copies inside x/crypto/argon2 are not.
+// after use; copies inside x/crypto/argon2 are not. Errors: a request beyond the limits, and
+// those of in and out.
 func ServeChild(in io.Reader, out io.Writer) error {
 	debug.SetGCPercent(-1)
 	if _, err := io.WriteString(out, greeting); err != nil {

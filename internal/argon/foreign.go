@@ -102,8 +102,8 @@ func parsePBKDF2(phc, rest string) (digest, error) {
 	return digest{cost: foreignCost(0), foreign: m}, err
 }
 
-// parseDjango reads rounds$salt$key as Django writes it, with a bare salt and
-// padded standard base64, by rewriting it as go-crypt reads it.
+// parseDjango reads rounds$salt$key as Django writes it: the salt as it is, the key in
+// padded standard base64. It rewrites both as go-crypt reads them.
 func parseDjango(_, rest string) (digest, error) {
 	parts := strings.Split(rest, "$")
 	if len(parts) != 3 {

@@ -177,8 +177,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzParse searches for input that panics, has a cost out of bounds, or is a second
-// encoding.
+// FuzzParse searches for input that panics, has a cost out of bounds, or is a second spelling
+// of a hash.
 func FuzzParse(f *testing.F) {
 	for _, v := range vectors {
 		f.Add(v.phc)

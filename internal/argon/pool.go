@@ -23,8 +23,8 @@ type Options struct {
 	// begins; the returned function is called at the end. For traces.
 	Phase func(ctx context.Context, name string) (end func())
 	// Child, if not nil, returns a command that runs ServeChild. Argon2id is then made in
-	// such processes, one for each worker, which end when they are idle for 5 s. If one
-	// can't be started, the hash is made in this process.
+	// such processes, at most one for each worker, which end when they are idle for 5 s. If
+	// one can't be started, the hash is made in this process.
 	Child func() *exec.Cmd
 	// ChildFailed, if not nil, is called when a process can't be started or fails.
 	ChildFailed func(error)
@@ -113,7 +113,7 @@ func (p *Pool) Hash(ctx context.Context, password string) (phc string, err error
 // Result is the result of [Pool.Verify].
 type Result struct {
 	OK       bool // the password is the one that was hashed
-	Outdated bool // the hash is foreign or of other parameters: if OK, hash again and store
+	Outdated bool // Hash would now use other parameters, sizes or another algorithm: if OK, hash again and store
 }
 
 // Verify compares password with a stored hash. It does the work of exactly one
@@ -206,9 +206,9 @@ func (p *Pool) run(ctx context.Context, cost Params, work func()) error {
 	return nil
 }
 
-// slotsFor returns the number of slots that work of this cost takes: one for each lane and
-// one for each of the pool's m, so that neither cores nor memory exceed what the
-// pool was built for. Work that exceeds the pool takes all of it.
+// slotsFor returns the number of slots that work of this cost takes, at most all: its
+// lanes, or its memory divided by that of a hash of the pool, whichever is more. So neither
+// cores nor memory exceed what the pool was built for.
 func (p *Pool) slotsFor(cost Params) int {
 	memory := (cost.MemoryKiB + p.params.MemoryKiB - 1) / p.params.MemoryKiB
 	return min(p.workers, max(1, int(cost.Parallelism), int(memory)))

@@ -304,7 +304,8 @@ func TestPanicGivesTheSlotBack(t *testing.T) {
 	}
 }
 
-// TestCancelledCallersKeepNoSlot cancels callers at every moment and then counts the slots.
+// TestCancelledCallersKeepNoSlot cancels callers while they wait and while they hash, and then
+// counts the slots.
 func TestCancelledCallersKeepNoSlot(t *testing.T) {
 	pool := NewPool(cheap, Options{Workers: 3, Queue: 20, Wait: 3 * time.Millisecond})
 	var all sync.WaitGroup

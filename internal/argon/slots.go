@@ -32,8 +32,8 @@ type waiter struct {
 	ready chan struct{} // closed, under the lock, when the slots are the caller's
 }
 
-// take returns nil once the caller has need slots, and must then call give.
-// Otherwise it answers ErrBusy or the context's error. need must not exceed the
+// take returns nil once the caller has need slots; the caller must then call give.
+// Otherwise it returns ErrBusy or the context's error. need must not exceed the
 // number of slots there are.
 func (s *slots) take(ctx context.Context, need int) error {
 	if err := ctx.Err(); err != nil {
@@ -90,7 +90,7 @@ func (s *slots) leave(place *list.Element, reason error) error {
 	return reason
 }
 
-// give returns slots taken.
+// give returns the slots of a successful take.
 func (s *slots) give(need int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -204,9 +204,9 @@ func FuzzFoundAddressesAreInTheList(f *testing.F) {
 		if !ok {
 			return
 		}
-		for _, page := range []string{"http", "https"} {
-			asked, err := parseAsBrowser(address, page)
-			found, errFound := parseAsBrowser(to, page)
+		for _, pageScheme := range []string{"http", "https"} {
+			asked, err := parseAsBrowser(address, pageScheme)
+			found, errFound := parseAsBrowser(to, pageScheme)
 			if err != nil || errFound != nil || fmt.Sprint(asked) != fmt.Sprint(found) {
 				t.Fatalf("%q is read as %q, %v, and leads to %q, read as %q, %v", address, asked, err, to, found, errFound)
 			}

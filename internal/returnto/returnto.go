@@ -64,7 +64,7 @@ func checkMistakes(text string) error {
 	authority, _ := cutAny(after, "/?#")
 	switch {
 	case strings.Contains(text, "*"):
-		return errors.New("* stands for nothing here: each origin is written out")
+		return errors.New("* is not a wildcard here: write out each origin")
 	case strings.Contains(authority, "@"):
 		return errors.New("leave out the name and the password before the @")
 	case strings.ContainsAny(text, "?#"):
@@ -77,7 +77,8 @@ func checkMistakes(text string) error {
 	return nil
 }
 
-// isCanonical reports whether a path has the canonical spelling of entries.
+// isCanonical reports whether the path of an entry has no other spelling: it has no % or ;, and
+// no part is empty, "." or "..".
 func isCanonical(path string) bool {
 	parts := strings.Split(path[1:], "/")
 	return !strings.ContainsAny(path, "%;") && !slices.ContainsFunc(parts, func(part string) bool {

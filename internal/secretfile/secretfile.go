@@ -25,8 +25,7 @@ import (
 	"syscall"
 )
 
-// ExposedError says that others may read or write the file. Its text ends with the commands
-// that fix it.
+// ExposedError says that others may read or write the file. Its text ends with Remedy.
 type ExposedError struct {
 	Path string
 	Mode fs.FileMode // permissions only
@@ -36,7 +35,7 @@ type ExposedError struct {
 
 // Error returns the file, its mode, and the command to run.
 func (e *ExposedError) Error() string {
-	return fmt.Sprintf("the file %s holds a secret and can be read by others (mode %04o). Run: %s", e.Path, e.Mode, e.Remedy)
+	return fmt.Sprintf("the file %s holds a secret that others can read or change (mode %04o). Run: %s", e.Path, e.Mode, e.Remedy)
 }
 
 // Read returns the content of the file. Errors: *ExposedError, and those of reading.

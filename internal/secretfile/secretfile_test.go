@@ -65,7 +65,7 @@ func TestWhatOthersMayRead(t *testing.T) {
 	}
 }
 
-// writeSecret makes a file in a folder that everybody may enter.
+// writeSecret makes a file with this mode and, if the test runs as root, this owner.
 func writeSecret(t *testing.T, owner int, mode fs.FileMode) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "it's a secret")
@@ -98,7 +98,7 @@ func checkRemedy(t *testing.T, remedy, file string) {
 // reads the file as "others".
 func TestRemedyKeepsTheService(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("takes root, to be another user")
+		t.Skip("needs root, to run a process as another user")
 	}
 	for _, test := range []struct {
 		owner, group int
@@ -141,13 +141,13 @@ func makePassable(file string) error {
 // fileVariable is the environment variable with the file for the other user's process.
 const fileVariable = "DOORWARD_TEST_SECRET_FILE"
 
-// checkAsNobody checks the file as another user and returns the suggested command.
+// checkAsNobody calls Check as the user nobody and returns the suggested command.
 func checkAsNobody(t *testing.T, file string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "test")
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
-		t.Skip("no program of its own to start here")
+		t.Skip("needs /proc/self/exe, to start this program again")
 	}
 	defer self.Close()
 	if err := errors.Join(copyTo(program, self), makePassable(program)); err != nil {

@@ -74,7 +74,7 @@ func (k Key) MarshalPublic() []byte {
 	return der
 }
 
-// String returns the key's id.
+// String names the key by its id, so that a log shows no more.
 func (k Key) String() string { return "signing key " + k.public.ID }
 
 // Sign returns the claims, a value that JSON can hold, as a token whose header says typ

@@ -103,7 +103,7 @@ func BenchmarkSign(b *testing.B) {
 	}
 }
 
-func TestPublicKeyIsKept(t *testing.T) {
+func TestMarshalPublic(t *testing.T) {
 	key := NewKey()
 	parsed, err := x509.ParsePKIXPublicKey(key.MarshalPublic())
 	if err != nil {

@@ -60,7 +60,7 @@ func (k Key) IsZero() bool { return k.bits == nil }
 // ID returns the key's id.
 func (k Key) ID() ID { return k.id }
 
-// String returns the key's id, so that a log shows no more.
+// String names the key by its id, so that a log shows no more.
 func (k Key) String() string { return "master key " + k.id.String() }
 
 // GoString is String.
@@ -81,14 +81,14 @@ func Parse(text string) (Key, error) {
 	if err != nil || len(bits) != keySize || strings.ContainsAny(line, "\r\n") {
 		return Key{}, errForm
 	}
-	if allEqual(bits) {
+	if isOneByteRepeated(bits) {
 		return Key{}, errors.New("this master key is one byte repeated, not random; doorward key create-master makes one")
 	}
 	return keyOf([keySize]byte(bits)), nil
 }
 
-// allEqual reports whether all bytes are the same, as in a key of zeros made for a trial.
-func allEqual(bits []byte) bool {
+// isOneByteRepeated reports whether all bytes are the same, as in a key of zeros made for a trial.
+func isOneByteRepeated(bits []byte) bool {
 	for _, b := range bits {
 		if b != bits[0] {
 			return false

@@ -29,7 +29,7 @@ func TestSealedOpensInItsPlaceOnly(t *testing.T) {
 			{},
 		} {
 			if _, err := key.Open(other, sealed); !errors.Is(err, ErrDamaged) {
-				t.Errorf("at %v it opens with %v", other, err)
+				t.Errorf("opened at %v: %v, want ErrDamaged", other, err)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestAnotherKeyIsNamed(t *testing.T) {
 	sealed := right.Seal(place, []byte("secret"))
 	_, err := NewRing(wrong).Open(place, sealed)
 	if unknown := (*UnknownKeyError)(nil); !errors.As(err, &unknown) || unknown.ID != right.ID() {
-		t.Errorf("the wrong key opens with %v", err)
+		t.Errorf("opened with the wrong key: %v, want the id of the right one", err)
 	}
 	if got, err := NewRing(wrong, right).Open(place, sealed); err != nil || string(got) != "secret" {
 		t.Errorf("with both keys: %q, %v", got, err)
@@ -121,7 +121,7 @@ func TestCreate(t *testing.T) {
 		t.Errorf("the file holds %v, %v", got, err)
 	}
 	if _, err := Create(path); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a second key is made with %v", err)
+		t.Errorf("a second Create: %v, want fs.ErrExist", err)
 	}
 	if again, _ := os.ReadFile(path); !bytes.Equal(again, text) {
 		t.Error("the second try has changed the file")

@@ -33,8 +33,8 @@ type Key struct {
 	text **[keyChars]byte
 }
 
-// NewKey makes a key from the operating system's random source. The prefix has four
-// characters, the last of which is an underscore. It doesn't fail.
+// NewKey makes a key from the operating system's random source. The prefix must have four
+// characters, the last of which is an underscore; for another one it panics.
 func NewKey(prefix string) Key {
 	if len(prefix) != prefixChars || prefix[prefixChars-1] != '_' {
 		panic("secret: a prefix has four characters, such as dwk_")
@@ -110,8 +110,8 @@ func isBase62(c byte) bool {
 // Prefix returns the first four characters, which say what the key opens.
 func (k Key) Prefix() string { return string((*k.text)[:prefixChars]) }
 
-// Hint returns the first and last four characters, by which people tell keys apart:
-// dwk_Ab3f…9xQ2. Over 220 bits stay unknown.
+// Hint returns the prefix with the next four characters, and the last four, by which people
+// tell keys apart: dwk_Ab3f…9xQ2. Over 200 bits stay unknown.
 func (k Key) Hint() string {
 	t := *k.text
 	return string(t[:prefixChars+4]) + "…" + string(t[keyChars-4:])

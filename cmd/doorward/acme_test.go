@@ -65,7 +65,7 @@ func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	t.Helper()
 	pebble, dns := needPebble(t)
 	folder, listen, admin, resolver := t.TempDir(), freeport.On("localhost"), freeport.On("localhost"), freeport.On("localhost")
-	cert, key := certtest.NewAuthority(t).Own(t, folder)
+	cert, key := certtest.NewAuthority(t).WriteChain(t, folder)
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": listen, "managementListenAddress": admin, "certificate": cert, "privateKey": key,
 		"httpPort": 1, "tlsPort": json.Number(port), "profiles": map[string]any{"default": map[string]any{"description": life.String(), "validityPeriod": int(life.Seconds())}},

@@ -145,7 +145,7 @@ func TestProcessesShareADirectory(t *testing.T) {
 	var inputs []io.Closer
 	var processes []*exec.Cmd
 	for range 2 {
-		cmd := helper(t, "write", "file:"+dir)
+		cmd := jobCommand(t, "write", "file:"+dir)
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestProcessesShareADirectory(t *testing.T) {
 	for _, file := range files(t, dir) {
 		ids[smtptest.Parse(t, read(t, file)).Header.Get("Message-Id")] = true
 	}
-	if want := 2 * helperMails; len(ids) != want {
+	if want := 2 * mailsPerWriter; len(ids) != want {
 		t.Errorf("%d different mails, want %d", len(ids), want)
 	}
 }

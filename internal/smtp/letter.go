@@ -78,8 +78,8 @@ func isPlainText(s string) bool {
 	return utf8.ValidString(s) && !strings.Contains(s, "\x00")
 }
 
-// tidySubject replaces each run of spaces by one, because folding must not leave a line of
-// spaces only (RFC 5322 section 4.2).
+// tidySubject replaces each run of white space by a space and trims the ends, because folding
+// must not leave a line of spaces only (RFC 5322 section 4.2).
 func tidySubject(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }

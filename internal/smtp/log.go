@@ -22,20 +22,20 @@ func openLog(rest string, from *mail.Address, log *slog.Logger) (Transport, erro
 }
 
 // Send fails if the log level would drop the line, so that no mail is lost silently.
-func (b *logTransport) Send(ctx context.Context, m Message) error {
-	l, err := newLetter(b.from, m)
+func (t *logTransport) Send(ctx context.Context, m Message) error {
+	l, err := newLetter(t.from, m)
 	if err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !b.log.Enabled(ctx, slog.LevelInfo) {
+	if !t.log.Enabled(ctx, slog.LevelInfo) {
 		return errors.New("mail destination log: shows mails at log level info, which is switched off: set the log level to info or the destination to file:DIR")
 	}
-	b.log.LogAttrs(ctx, slog.LevelInfo, "mail, for development only: the destination log: sends nothing",
+	t.log.LogAttrs(ctx, slog.LevelInfo, "mail, for development only: the destination log: sends nothing",
 		slog.String("to", l.To), slog.String("subject", l.Subject), slog.String("text", m.Text))
 	return nil
 }
 
-func (b *logTransport) Check(context.Context) error { return nil }
+func (t *logTransport) Check(context.Context) error { return nil }

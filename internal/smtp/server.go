@@ -85,7 +85,7 @@ func (s *server) Check(ctx context.Context) error {
 
 // withClient connects, calls run and quits. When ctx ends it closes the connection, which
 // works at any point, even in a TLS handshake. Unlike a deadline on the connection, this
-// guarantees that ctx.Err() is already set.
+// guarantees that ctx.Err() is set when explain sees the error.
 func (s *server) withClient(ctx context.Context, run func(*smtp.Client) error) (err error) {
 	ctx, cancel := s.withDeadline(ctx)
 	defer cancel()
@@ -141,8 +141,8 @@ func (s *server) prepare(ctx context.Context, conn net.Conn) (*smtp.Client, erro
 	return client, s.signIn(client)
 }
 
-// secure changes to TLS by STARTTLS (RFC 3207) if possible, and fails if TLS is
-// required but impossible.
+// secure changes to TLS by STARTTLS (RFC 3207) if possible. If not, it fails where TLS is
+// required, and else warns once, except on loopback.
 func (s *server) secure(client *smtp.Client) error {
 	if s.security == tlsImplicit || s.security == tlsNone {
 		return nil

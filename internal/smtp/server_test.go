@@ -84,7 +84,7 @@ func TestMailArrives(t *testing.T) {
 				t.Errorf("not every connection ends with QUIT:\n%s", talk)
 			}
 			if !strings.Contains(talk, "MAIL FROM:<no-reply@doorward.example> BODY=8BITMIME\r\n") {
-				t.Errorf("the mail is not announced as 8BITMIME, and nothing else:\n%s", talk)
+				t.Errorf("BODY=8BITMIME is not the only parameter of MAIL FROM:\n%s", talk)
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestUntrustedServerGetsNothing(t *testing.T) {
 	}
 }
 
-// The system's roots are read once per process, so this starts another one.
+// The system's roots are read once per process, so this starts other processes.
 func TestSystemRootsComeFromSSLCertFile(t *testing.T) {
 	ca := smtptest.NewCA(t)
 	sink := smtptest.Start(t, smtptest.Options{TLS: ca.Server, User: "bob", Password: "sekret"})
@@ -158,11 +158,11 @@ func TestSystemRootsComeFromSSLCertFile(t *testing.T) {
 	if err := os.WriteFile(file, ca.PEM, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	distrusting := helper(t, "check", sink.URL())
+	distrusting := jobCommand(t, "check", sink.URL())
 	if out, err := distrusting.CombinedOutput(); err == nil || !strings.Contains(string(out), "certificate") {
 		t.Errorf("without SSL_CERT_FILE: %v, %s", err, out)
 	}
-	trusting := helper(t, "check", sink.URL())
+	trusting := jobCommand(t, "check", sink.URL())
 	trusting.Env = append(trusting.Env, "SSL_CERT_FILE="+file)
 	if out, err := trusting.CombinedOutput(); err != nil {
 		t.Errorf("with SSL_CERT_FILE: %v, %s", err, out)

@@ -52,38 +52,40 @@ func mustOpen(t *testing.T, dest string) Transport {
 	return transport
 }
 
-// helperEnv names the job of a copy of the test binary that runs as another process.
-const helperEnv = "DOORWARD_SMTP_TEST_HELPER"
+// jobVariable names the job of a copy of the test binary that runs as another process.
+const jobVariable = "DOORWARD_SMTP_TEST_JOB"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(helperEnv) {
+	switch os.Getenv(jobVariable) {
 	case "":
 		os.Exit(m.Run())
 	case "write":
-		os.Exit(helperWrite(os.Args[1]))
+		os.Exit(writeJob(os.Args[1]))
 	case "check":
-		os.Exit(helperCheck(os.Args[1]))
+		os.Exit(checkJob(os.Args[1]))
 	}
 	os.Exit(2)
 }
 
-// helper runs the test binary as another process, which does the job on dest.
-func helper(t *testing.T, job, dest string) *exec.Cmd {
+// jobCommand returns a command that runs the test binary as another process, which does the
+// job on dest.
+func jobCommand(t *testing.T, job, dest string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(testContext(t), self, dest)
-	cmd.Env = append(os.Environ(), helperEnv+"="+job)
+	cmd.Env = append(os.Environ(), jobVariable+"="+job)
 	return cmd
 }
 
-const helperMails = 100
+// mailsPerWriter is how many mails a process with the job "write" sends.
+const mailsPerWriter = 100
 
-// helperWrite waits until its input is closed, so that all writers start together, and
+// writeJob waits until its input is closed, so that all writers start together, and
 // sends mails from several goroutines.
-func helperWrite(dest string) int {
+func writeJob(dest string) int {
 	transport, err := Open(dest, sender, quiet)
 	if err != nil {
 		return fail(err)
@@ -91,8 +93,8 @@ func helperWrite(dest string) int {
 	fmt.Println("ready")
 	_, _ = io.ReadAll(os.Stdin)
 	var group sync.WaitGroup
-	errs := make([]error, helperMails)
-	for i := range helperMails {
+	errs := make([]error, mailsPerWriter)
+	for i := range mailsPerWriter {
 		group.Go(func() {
 			m := sample()
 			m.ID = fmt.Sprintf("evt_%d_%d", os.Getpid(), i)
@@ -106,7 +108,7 @@ func helperWrite(dest string) int {
 	return 0
 }
 
-func helperCheck(dest string) int {
+func checkJob(dest string) int {
 	transport, err := Open(dest, sender, quiet)
 	if err != nil {
 		return fail(err)

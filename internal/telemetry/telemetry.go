@@ -90,7 +90,7 @@ func (r *Route) Answered(status int, took time.Duration) {
 	r.took.Observe(took.Seconds())
 }
 
-// Build sets the version.
+// Build adds doorward_build_info, with the versions of Doorward and of Go.
 func (m *Metrics) Build(version string) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "doorward_build_info", Help: "Always 1; the labels say what runs.",

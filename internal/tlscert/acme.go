@@ -41,9 +41,9 @@ type ACME struct {
 	current   atomic.Pointer[tls.Certificate]
 }
 
-// NewACME orders for host at the authority with this directory URL. Certificate and
-// account key are kept in the folder dir. The optional email is the contact for the
-// authority. The authority's terms are accepted.
+// NewACME returns a source that orders for host at the authority with this directory URL, once
+// it runs. Certificate and account key are kept in the folder dir. The optional email is the
+// contact for the authority. The authority's terms are accepted.
 func NewACME(host, dir, directory, email string, log *slog.Logger) *ACME {
 	a := &ACME{host: host, dir: dir, log: log}
 	a.manager = autocert.Manager{
@@ -53,8 +53,8 @@ func NewACME(host, dir, directory, email string, log *slog.Logger) *ACME {
 	return a
 }
 
-// Load checks that the folder is writable: otherwise every restart would order again
-// and soon be refused.
+// Load makes the folder and checks that it is writable: otherwise every restart would order
+// again and soon be refused.
 func (a *ACME) Load() error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return err

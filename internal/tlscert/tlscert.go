@@ -84,7 +84,7 @@ func (f *Files) Load() error {
 	return nil
 }
 
-// Run loads new files within seconds.
+// Run calls Reload every pollInterval until ctx ends.
 func (f *Files) Run(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()

@@ -156,7 +156,7 @@ func TestACMEFolder(t *testing.T) {
 		t.Errorf("the folder has %v in it, %v, want nothing", left, err)
 	}
 	if _, err := source.Config().GetCertificate(&tls.ClientHelloInfo{ServerName: "door.test.example"}); err == nil {
-		t.Error("a handshake makes it order, or succeeds without a certificate")
+		t.Error("a handshake succeeds before there is a certificate")
 	}
 	file := filepath.Join(folder, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -68,7 +68,7 @@ func New(o Options) *Tracer {
 // resourceOf identifies this process
 // (https://opentelemetry.io/docs/specs/semconv/resource/#service).
 func resourceOf(o Options) *resource.Resource {
-	host, _ := os.Hostname() // one without a name is known by its address
+	host, _ := os.Hostname() // without a name, Node still identifies the process
 	return resource.NewSchemaless(attribute.String("service.name", "doorward"), attribute.String("service.version", o.Version),
 		attribute.String("service.instance.id", o.Node), attribute.String("host.name", host))
 }

@@ -51,7 +51,7 @@ func TestTrace(t *testing.T) {
 	c := tracetest.Start(t)
 	tracer := newTracer(t, c, 1)
 	r, span := tracer.Request(request("192.0.2.1"), "/api/v2/users/{id}", time.Now().Add(-time.Second))
-	work(r.Context())
+	makeSpans(r.Context())
 	span.Answered(503)
 	span.End()
 	tracer.Close(time.Minute)
@@ -82,7 +82,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-func work(ctx context.Context) {
+func makeSpans(ctx context.Context) {
 	ctx, transaction := trace.Transaction(ctx, "sqlite", "user.invite")
 	defer transaction.End()
 	trace.Note(ctx, "begun")

@@ -134,8 +134,8 @@ func hasSampledFlag(h http.Header) bool {
 	return true
 }
 
-// methodOf returns the method as attribute and as part of a name, so that a
-// caller can make no new one
+// methodOf returns the method as an attribute and as part of a name; for an unknown one
+// constants, so that callers can't add values
 // (https://opentelemetry.io/docs/specs/semconv/http/http-spans/#name).
 func methodOf(r *http.Request) (method, name string) {
 	switch r.Method {

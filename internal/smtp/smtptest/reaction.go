@@ -56,7 +56,8 @@ func (s *Server) misbehave(at Stage, r reaction) {
 	s.reactions[at] = r
 }
 
-// react does what the test has set for a stage, and returns an error unless that is nothing.
+// react misbehaves as the test has set for a stage, and returns an error then; nil if the test
+// has set nothing.
 func (s *Server) react(at Stage, r *run, conn net.Conn) error {
 	s.mu.Lock()
 	wanted, found := s.reactions[at]

@@ -98,9 +98,9 @@ func (p Pair) Files(tb testing.TB, folder string) (cert, key string) {
 	return cert, key
 }
 
-// Own writes a certificate for localhost, followed by the authority's, and its key. A
-// client that trusts the first file trusts the certificate.
-func (a *Authority) Own(tb testing.TB, folder string) (cert, key string) {
+// WriteChain writes a certificate for localhost, followed by the authority's, to one file,
+// and its key to another. A client that trusts the first file trusts the certificate.
+func (a *Authority) WriteChain(tb testing.TB, folder string) (cert, key string) {
 	tb.Helper()
 	p := a.Pair(time.Now().Add(24 * time.Hour))
 	p.Cert = append(p.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)

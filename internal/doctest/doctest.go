@@ -45,9 +45,9 @@ type Block struct {
 	Position   string // file:line of the fence, for messages
 	Script     string // what stands between the fences
 	Background bool
-	Output     string // what it prints, with … as above
+	Output     string // what it prints, with … as in the package comment
 	HasOutput  bool   // whether the page says what it prints, which may be nothing
-	SkipReason string // why no test runs it; empty when one has to
+	SkipReason string // why no test runs it; empty: a test has to
 }
 
 // Read returns the blocks of a Markdown file that are to be run, in their order.
@@ -200,7 +200,8 @@ func (r Runner) foreground(b Block) (printed string, err error) {
 	return out.String(), err
 }
 
-// stateFile is the file in the runner's folder that keeps shell variables between blocks.
+// stateFile is the file in the runner's folder that keeps the variables and the working
+// directory between blocks.
 const stateFile = ".doctest"
 
 // withState runs a script with the variables of earlier ones, and saves its variables

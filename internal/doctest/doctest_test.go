@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// page writes fences as ~~~, since a Go raw string can't contain backquotes.
+// page returns a page of these lines, in which ~~~ stands for a fence.
 func page(lines ...string) string {
 	return strings.ReplaceAll(strings.Join(lines, "\n"), "~~~", fence) + "\n"
 }

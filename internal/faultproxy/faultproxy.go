@@ -33,7 +33,7 @@ type Proxy struct {
 	work     sync.WaitGroup
 
 	mu      sync.Mutex
-	changed *sync.Cond // any of what follows
+	changed *sync.Cond // signals that one of the next fields has changed
 	blocked bool       // nothing passes
 	broken  bool       // connections are reset
 	closed  bool

@@ -18,9 +18,9 @@ type Limiter struct {
 	next atomic.Int64
 }
 
-// Take grants one event at the instant now, or returns how long to wait until one can be
-// granted if no other is before. The instant is the time since any fixed origin, by a
-// monotonic clock.
+// Take grants one event at the instant now and returns 0, or returns how long to wait until
+// one can be granted, provided that no other is granted first. The instant is the time since
+// any fixed origin, by a monotonic clock.
 //
 // perSecond may differ from call to call, and applies at once. If it is higher than before,
 // the bucket grows in proportion: the caller must have held the difference back for a second

@@ -83,7 +83,8 @@ func TestAnyInterval(t *testing.T) {
 	}
 }
 
-// grants returns the instants of what is granted of 300 tries at random instants.
+// grants tries 300 times, at random instants and rates, and returns the instants at which an
+// event was granted.
 func grants(random *rand.Rand, most int) (granted []time.Duration) {
 	var l gcra.Limiter
 	now, longest := time.Duration(0), 1+random.Int64N(int64(200*time.Millisecond))

@@ -15,8 +15,8 @@ import (
 // installFolders matches the folders, one per version, of Debian and its derivatives.
 var installFolders = "/usr/lib/postgresql/*/bin"
 
-// requirePostgres skips the test without PostgreSQL, or fails it if the environment requires
-// PostgreSQL.
+// requirePostgres skips the test under -short and without PostgreSQL. If the environment
+// requires PostgreSQL, it ignores -short and fails the test instead.
 func requirePostgres(tb testing.TB) {
 	tb.Helper()
 	switch mode := os.Getenv("DOORWARD_TEST_POSTGRES"); {

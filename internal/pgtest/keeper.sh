@@ -62,7 +62,7 @@ stop() {
 
 promote() { "$bin/pg_ctl" promote --wait --timeout=60 --pgdata=data; }
 
-# Simulates a power failure: the server writes nothing and tells no client. The shared
+# Simulates a power failure: the server writes nothing and notifies no client. The shared
 # memory segment that it leaves (named in line 7) would make the next start refuse, so
 # it is removed, and so is the PID file: a later signal could hit another process with
 # the same number.

@@ -19,16 +19,16 @@ const ending = "PGTEST_ENDING"
 // and ends. (A test's own timeout is a panic. Ctrl-C is SIGINT, and SIGQUIT is what go
 // test sends to a binary that is stuck.)
 var endings = map[string]func(t *testing.T){
-	"normally":        func(t *testing.T) { startShared(t) },
-	"by os.Exit":      func(t *testing.T) { startShared(t); os.Exit(3) },
-	"by panic":        func(t *testing.T) { startShared(t); panic("as a test may") },
-	"by Ctrl-C":       func(t *testing.T) { startShared(t); killSelf(t, syscall.SIGINT) },
-	"by go test":      func(t *testing.T) { startShared(t); killSelf(t, syscall.SIGQUIT) },
-	"by kill":         func(t *testing.T) { startShared(t); killSelf(t, syscall.SIGKILL) },
-	"with it paused":  func(t *testing.T) { startShared(t).Pause(t); killSelf(t, syscall.SIGKILL) },
-	"with it stopped": func(t *testing.T) { startShared(t).Stop(t, Fast); killSelf(t, syscall.SIGKILL) },
-	"with it half made": func(t *testing.T) {
-		c := startHalfMade(t)
+	"normally":              func(t *testing.T) { startShared(t) },
+	"by os.Exit":            func(t *testing.T) { startShared(t); os.Exit(3) },
+	"by panic":              func(t *testing.T) { startShared(t); panic("as a test may") },
+	"by Ctrl-C":             func(t *testing.T) { startShared(t); killSelf(t, syscall.SIGINT) },
+	"by go test":            func(t *testing.T) { startShared(t); killSelf(t, syscall.SIGQUIT) },
+	"by kill":               func(t *testing.T) { startShared(t); killSelf(t, syscall.SIGKILL) },
+	"with a paused server":  func(t *testing.T) { startShared(t).Pause(t); killSelf(t, syscall.SIGKILL) },
+	"with a stopped server": func(t *testing.T) { startShared(t).Stop(t, Fast); killSelf(t, syscall.SIGKILL) },
+	"during initdb": func(t *testing.T) {
+		c := startDuringInitdb(t)
 		fmt.Println("\nhome " + c.home)
 		killSelf(t, syscall.SIGKILL)
 	},
@@ -46,8 +46,8 @@ func startShared(t *testing.T) *Cluster {
 	return c
 }
 
-// startHalfMade returns a cluster for which initdb is still running.
-func startHalfMade(t *testing.T) *Cluster {
+// startDuringInitdb returns a cluster for which initdb is still running.
+func startDuringInitdb(t *testing.T) *Cluster {
 	t.Helper()
 	bin, err := locate()
 	if err != nil {

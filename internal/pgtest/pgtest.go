@@ -60,11 +60,11 @@ import (
 )
 
 // Cluster is a running PostgreSQL server with its data. Its methods may be
-// called from several goroutines; a failure ends the test that is handed in.
+// called from several goroutines; a failure ends the test that is passed.
 type Cluster struct {
 	home string
 	port int
-	next atomic.Int64 // names of databases
+	next atomic.Int64 // the number in the last database's name
 
 	mu     sync.Mutex // one command to the keeper at a time
 	keeper *exec.Cmd
@@ -194,7 +194,7 @@ func (c *Cluster) exec(tb testing.TB, query string) {
 	}
 }
 
-// run is command for a test, which ends if it fails.
+// run is command, and ends the test if that fails.
 func (c *Cluster) run(tb testing.TB, command string) {
 	tb.Helper()
 	if err := c.command(command); err != nil {

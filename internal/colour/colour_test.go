@@ -37,8 +37,8 @@ func TestContrast(t *testing.T) {
 // minContrast is that of text (WCAG 2.2, 1.4.3).
 const minContrast = 4.5
 
-// Every colour is fitted to be readable on both backgrounds and on its tint, and text is
-// readable on it.
+// A colour is fitted to be readable on both backgrounds and on its tint, and text is readable
+// on it. The test takes 512 colours from the whole range.
 func TestEveryColourCanBeFitted(t *testing.T) {
 	for n := range 8 * 8 * 8 {
 		c := colour.Must(fmt.Sprintf("#%02x%02x%02x", min(255, n%8*37), min(255, n/8%8*37), min(255, n/64*37)))

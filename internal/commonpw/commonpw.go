@@ -14,8 +14,8 @@
 // see passwords.LICENSE.txt), which go generate fetches and filters: the 17,950
 // entries of 8 or more code points, the minimum of NIST SP 800-63B-4, section
 // 3.1.1.2, and 24,298 words of 4 to 7, for passwords that add digits and signs to one.
-// Only 308 have the 12 code points that a password needs by default, so by itself the
-// list refuses few of these. Operators can use a list of longer ones.
+// Only 308 entries have the 12 code points that a password needs by default, so by itself
+// the list refuses few passwords. Operators can use a list of longer ones.
 //
 // It is embedded uncompressed: 337 kB of sorted lines, searched in place, without
 // start-up time or heap, and with readable diffs.
@@ -108,7 +108,7 @@ func parse(file string) ([]string, error) {
 	return entries, nil
 }
 
-// newList keeps the entries, which must be folded, and reorders them.
+// newList returns a list of the entries, which must be folded. It reorders them.
 func newList(entries []string) *List {
 	slices.Sort(entries)
 	entries = slices.Compact(entries)

@@ -21,8 +21,8 @@ const (
 	MaxFalsePositives = 0.1
 )
 
-// maxLookups is how often Refuses looks up a password: it and its Word, each as typed and
-// lower-cased.
+// maxLookups is how often Refuses looks up a password at most: the password and its Word,
+// each as typed and lower-cased.
 const maxLookups = 4
 
 // filter is a Bloom filter of SHA-1 hashes of passwords. Its file, integers big-endian:
@@ -69,8 +69,8 @@ func newFilter(entries int, falsePositives float64) (*filter, error) {
 
 type sha1Hash = [sha1.Size]byte
 
-// eachBit calls do with the bits of an entry until it returns false. They are derived from
-// two parts of its hash (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
+// eachBit calls do with each bit of an entry until do returns false. The bits are derived from
+// two parts of the hash (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
 func (f *filter) eachBit(hash sha1Hash, do func(byteAt uint64, bit byte) bool) {
 	at, step := binary.BigEndian.Uint64(hash[:]), binary.BigEndian.Uint64(hash[8:])|1
 	for range f.header.Hashes {

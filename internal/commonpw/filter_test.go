@@ -135,7 +135,7 @@ func TestBuildRefuses(t *testing.T) {
 		}
 	}
 	if _, err := newFilter(3_000_000_000, 1e-4); err == nil || !strings.Contains(err.Error(), "the most is 4") {
-		t.Errorf("three billion entries: %v, want the largest size", err)
+		t.Errorf("three billion entries: %v, want an error with the largest size", err)
 	}
 }
 
@@ -152,7 +152,7 @@ func (g *growing) Seek(int64, int) (int64, error) {
 	return 0, nil
 }
 
-// TestDamagedFilter: no byte can be changed, left out or added.
+// TestDamagedFilter: a file with a changed or an added byte, or one that is cut off, is refused.
 func TestDamagedFilter(t *testing.T) {
 	whole := saved(t, build(t, "swordfish\nmarlin\n", 1e-4))
 	if _, err := Load(iotest.OneByteReader(bytes.NewReader(whole))); err != nil {
@@ -178,7 +178,7 @@ func TestDamagedFilter(t *testing.T) {
 	}
 	failing := io.MultiReader(bytes.NewReader(whole[:len(whole)-40]), iotest.ErrReader(errors.New("disk on fire")))
 	if _, err := Load(failing); err == nil || !strings.Contains(err.Error(), "disk on fire") {
-		t.Errorf("%v, want the fault of the disk", err)
+		t.Errorf("%v, want the error of the reader", err)
 	}
 }
 

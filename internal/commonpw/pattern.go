@@ -33,8 +33,8 @@ func isPattern(password string) bool {
 	return isSequence(runes) || isRepetition(runes)
 }
 
-// rows are the alphabets and rows of keys that a sequence can follow, in either direction
-// and on from the start after the end. None has a character twice.
+// rows are the alphabets and rows of keys that a sequence can follow, in either direction;
+// after one end it continues at the other. None has a character twice.
 var rows = runesOf(
 	"abcdefghijklmnopqrstuvwxyz", "0123456789", "123456789",
 	// QWERTY: the rows one after another, each by itself, with Shift, and by columns.
@@ -66,7 +66,8 @@ func isSequence(s []rune) bool {
 	return slices.ContainsFunc(rows, func(row []rune) bool { return follows(s, row, 1) || follows(s, row, -1) })
 }
 
-// follows reports whether s goes through the row in steps of 1 or -1.
+// follows reports whether s goes through the row in steps of 1 or -1, with or without
+// repeated characters.
 func follows(s, row []rune, step int) bool {
 	if len(s) == 0 {
 		return false

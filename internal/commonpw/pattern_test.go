@@ -154,8 +154,8 @@ func FuzzRefuses(f *testing.F) {
 	})
 }
 
-// isRepetitionByDefinition tries every unit: a text and a separator, which follow each
-// other to the end of s, or to the end of the second text.
+// isRepetitionByDefinition tries every length of a unit that s repeats. If s ends within the
+// second unit, what it has of that is the text, and the rest of the first is the separator.
 func isRepetitionByDefinition(s []rune) bool {
 	for unit := 1; unit < len(s); unit++ {
 		isUnit := true

@@ -35,7 +35,7 @@ func Text(s string) string {
 	return norm.NFC.String(unmarked)
 }
 
-// isPlain reports whether folding leaves the text as it is.
+// isPlain reports whether the text is ASCII without capitals, which folding leaves as it is.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 || s[i] >= 'A' && s[i] <= 'Z' {

@@ -151,7 +151,7 @@ func (p Probe) session(ctx context.Context) (findings []Finding, who string) {
 	return []Finding{f}, ""
 }
 
-// credential looks for the session at the service.
+// credential checks that no credential reaches the service.
 func (p Probe) credential(ctx context.Context) Finding {
 	wrong := p.atService(ctx, [][]string{
 		{p.cookie()}, {"Authorization: Bearer " + p.Token}, {p.cookie(), "Authorization: Basic " + forged},
@@ -177,7 +177,7 @@ var spellings = []func(string) string{
 // identityHeaders are those of the check's answer.
 var identityHeaders = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion", "X-Auth-AAL"}
 
-// identity forges each header in each spelling, alone and twice.
+// identity forges all headers in each spelling, once and twice.
 func (p Probe) identity(ctx context.Context) Finding {
 	var tries [][]string
 	for _, spell := range spellings {
@@ -193,7 +193,7 @@ func (p Probe) identity(ctx context.Context) Finding {
 	}
 }
 
-// connection declares the identity headers as hop-by-hop, which are removed.
+// connection declares the identity headers as hop-by-hop: gateways remove such headers.
 func (p Probe) connection(ctx context.Context, who string) Finding {
 	wrong := p.atService(ctx, [][]string{
 		{p.cookie(), "Connection: close, " + strings.Join(identityHeaders, ", ")}, {p.cookie(), "Connection: close", "Connection: " + strings.ToLower(strings.Join(identityHeaders, ","))},

@@ -84,7 +84,7 @@ func New(o Options) *Client {
 // RefusedError says that an address or a URL is not allowed.
 type RefusedError struct{ What string }
 
-// Error names it.
+// Error says what was refused.
 func (e *RefusedError) Error() string { return e.What + " is not allowed as a destination" }
 
 // IsRefused reports whether this package refused the destination: nothing was sent.

@@ -42,7 +42,7 @@ func TestIsPublic(t *testing.T) {
 		}
 	}
 	if IsPublic(netip.Addr{}) {
-		t.Error("no address is public")
+		t.Error("the zero Addr is public")
 	}
 }
 
@@ -69,7 +69,8 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// countingServer returns a server, and how many connections it has accepted.
+// countingServer returns a server, and a function that returns how many connections it has
+// accepted.
 func countingServer() (*httptest.Server, func() int64) {
 	var n atomic.Int64
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -265,7 +266,7 @@ func TestEnvironmentProxies(t *testing.T) {
 	u, _ := url.Parse(proxy.URL)
 	c := New(Options{Proxy: u})
 	if err := post(t, c, "https://a.example/"); err == nil || asked.Load() != "CONNECT a.example:443" {
-		t.Errorf("with one: %v, it was asked for %v", err, asked.Load())
+		t.Errorf("with a proxy of the operator: %v, it was asked for %v", err, asked.Load())
 	}
 	for _, host := range []string{
 		"169.254.169.254", "⑯⑨.254.169.254", "2852039166", "0xa9fea9fe", "169.254.43518",

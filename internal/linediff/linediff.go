@@ -65,51 +65,51 @@ func compare(a, b []string) (all []Line) {
 	for end < min(len(a), len(b))-start && a[len(a)-1-end] == b[len(b)-1-end] {
 		end++
 	}
-	p := pair{a: a, b: b}
-	p.same(start)
-	p.walkTo(len(a)-end, len(b)-end)
-	p.same(end)
-	return p.all
+	w := walker{a: a, b: b}
+	w.same(start)
+	w.walkTo(len(a)-end, len(b)-end)
+	w.same(end)
+	return w.all
 }
 
-// pair walks through two texts; i and j are how many lines of each are done.
-type pair struct {
+// walker walks through two texts; i and j are how many lines of each it has passed.
+type walker struct {
 	a, b []string
 	i, j int
 	all  []Line
 }
 
 // same adds n equal lines.
-func (p *pair) same(n int) {
+func (w *walker) same(n int) {
 	for range n {
-		p.all = append(p.all, Line{Same, p.i + 1, p.j + 1, p.a[p.i]})
-		p.i, p.j = p.i+1, p.j+1
+		w.all = append(w.all, Line{Same, w.i + 1, w.j + 1, w.a[w.i]})
+		w.i, w.j = w.i+1, w.j+1
 	}
 }
 
-func (p *pair) remove() {
-	p.all = append(p.all, Line{Removed, p.i + 1, 0, p.a[p.i]})
-	p.i++
+func (w *walker) remove() {
+	w.all = append(w.all, Line{Removed, w.i + 1, 0, w.a[w.i]})
+	w.i++
 }
 
-func (p *pair) add() {
-	p.all = append(p.all, Line{Added, 0, p.j + 1, p.b[p.j]})
-	p.j++
+func (w *walker) add() {
+	w.all = append(w.all, Line{Added, 0, w.j + 1, w.b[w.j]})
+	w.j++
 }
 
-// walkTo walks to the line m of the first text and n of the second, along a longest common
-// subsequence.
-func (p *pair) walkTo(m, n int) {
-	i, j := p.i, p.j
-	rest := lcsLengths(p.a[i:m], p.b[j:n])
-	for p.i < m || p.j < n {
+// walkTo walks until m lines of the first text and n of the second are passed, along a
+// longest common subsequence. Without a table (see maxCells) no line in between counts as equal.
+func (w *walker) walkTo(m, n int) {
+	i, j := w.i, w.j
+	rest := lcsLengths(w.a[i:m], w.b[j:n])
+	for w.i < m || w.j < n {
 		switch {
-		case p.i < m && p.j < n && rest != nil && p.a[p.i] == p.b[p.j]:
-			p.same(1)
-		case p.i < m && (p.j == n || rest == nil || rest[p.i-i+1][p.j-j] >= rest[p.i-i][p.j-j+1]):
-			p.remove()
+		case w.i < m && w.j < n && rest != nil && w.a[w.i] == w.b[w.j]:
+			w.same(1)
+		case w.i < m && (w.j == n || rest == nil || rest[w.i-i+1][w.j-j] >= rest[w.i-i][w.j-j+1]):
+			w.remove()
 		default:
-			p.add()
+			w.add()
 		}
 	}
 }

@@ -165,7 +165,7 @@ func TestNoStrangeRunePasses(t *testing.T) {
 	}
 }
 
-// canonical is the form of a canonical address but for lengths, written
+// canonical is the form of a canonical address, without the limits on lengths. It is written
 // independently of the code.
 var canonical = regexp.MustCompile("^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*" +
 	`@([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)

@@ -31,8 +31,8 @@ func missingIn(of, in *Action) (roles []string) {
 	return roles
 }
 
-// Diff returns what a model changes about the actions of another, sorted by name. Where
-// they are in the text makes no difference.
+// Diff returns how the actions of a model differ from those of an earlier one, sorted by
+// name. Their places in the text are ignored.
 func Diff(before, after *File) (changes []Change) {
 	byName := map[string]Change{}
 	for i, a := range before.Actions {
@@ -44,7 +44,7 @@ func Diff(before, after *File) (changes []Change) {
 		byName[a.Name] = c
 	}
 	for _, c := range byName {
-		if c.Before == nil || c.After == nil || !c.Before.equal(c.After) {
+		if c.Before == nil || c.After == nil || !c.Before.isEqual(c.After) {
 			changes = append(changes, c)
 		}
 	}
@@ -52,7 +52,7 @@ func Diff(before, after *File) (changes []Change) {
 	return changes
 }
 
-func (a *Action) equal(b *Action) bool {
+func (a *Action) isEqual(b *Action) bool {
 	return a.Name == b.Name && a.About == b.About && slices.Equal(a.Roles, b.Roles) &&
 		a.Resource == b.Resource && a.StepUp == b.StepUp && a.Keys == b.Keys
 }

@@ -74,8 +74,8 @@ func checkBytes(text []byte) *Fault {
 	return nil
 }
 
-// isInvisible reports whether a character is a control character other than tab and
-// newline, or one that only some readers take for the end of a line.
+// isInvisible reports whether a character is a control character other than tab and newline, a
+// byte order mark, or one that only some readers take for the end of a line.
 func isInvisible(r rune) bool {
 	return unicode.IsControl(r) && r != '\t' && r != '\n' || r == '\u2028' || r == '\u2029' || r == '\ufeff'
 }
@@ -193,7 +193,7 @@ func (r *reader) flag(n *yaml.Node, what string, byDefault bool) bool {
 
 func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" }
 
-// quote returns a name of the file for a message, in quotes and cut to a readable length.
+// quote returns a name from the file for a message, in quotes and cut to MaxName characters.
 func quote(name string) string {
 	if r := []rune(name); len(r) > MaxName {
 		name = string(r[:MaxName]) + "…"

@@ -61,7 +61,8 @@ const (
 	ownUserPrefix = "usr_"
 )
 
-// reservedTypes can't be names of resources: Doorward has objects of that name.
+// reservedTypes can't be names of resources or types of entities: Doorward has objects of
+// that name.
 var reservedTypes = []string{"tenant", "key", "role", "session"}
 
 // reservedWords have a meaning in the language of policies, so they can't be names of
@@ -80,7 +81,7 @@ type File struct {
 
 	policies block
 	entities []place
-	// isUnreadable reports whether the policies or entities have a fault.
+	// isUnreadable: the policies or the entities have a fault.
 	isUnreadable bool
 }
 
@@ -110,14 +111,14 @@ type Attribute struct{ Name, Type string }
 // PolicyPlace returns the line and column in the file of a line and column in Policies.
 // If the policies are not a literal block (|), it is the place where they begin.
 func (f *File) PolicyPlace(line, column int) (inFileLine, inFileColumn int) {
-	if !f.policies.exact {
+	if !f.policies.isLiteral {
 		return f.policies.line, f.policies.column
 	}
 	return f.policies.line + line, f.policies.column + column
 }
 
-// EntityPlace returns the line and column in the file of an entity, by its place in
-// Entities from 0.
+// EntityPlace returns the line and column in the file of an entity, by its index in
+// Entities; 1, 1 if there is no such index.
 func (f *File) EntityPlace(i int) (line, column int) {
 	if i < 0 || i >= len(f.entities) {
 		return 1, 1
@@ -125,11 +126,11 @@ func (f *File) EntityPlace(i int) (line, column int) {
 	return f.entities[i].line, f.entities[i].column
 }
 
-// block is where the text of the policies is in the file. If exact, line and column are
+// block is where the text of the policies is in the file. If isLiteral, line and column are
 // to be added to a place in the text; else they are the place where it begins.
 type block struct {
 	line, column int
-	exact        bool
+	isLiteral    bool
 }
 
 // Codes of faults.

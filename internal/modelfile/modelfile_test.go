@@ -255,7 +255,7 @@ func TestLimits(t *testing.T) {
 	}
 	_, err := Read([]byte(strings.ReplaceAll(many(MaxActions), "OWNER", "ROOT")))
 	if got := len(err.(Faults)); got != maxFaults {
-		t.Errorf("%d faults were reported", got)
+		t.Errorf("%d faults were reported, want %d", got, maxFaults)
 	}
 }
 

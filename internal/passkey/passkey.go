@@ -37,8 +37,8 @@ const timeout = 5 * time.Minute
 type Party struct{ web *webauthn.WebAuthn }
 
 // New returns the relying party of the base URL, with a name that browsers show. Its id is
-// the host. Browsers have no passkeys at an IP address, nor over plain HTTP except for
-// localhost: there it is unusable, see Usable.
+// the host. It is unusable, see Usable, where browsers have no passkeys: at an IP address,
+// and over plain HTTP except on localhost.
 func New(baseURL, name string) *Party {
 	base, err := url.Parse(baseURL)
 	if err != nil || !isAllowed(base) {

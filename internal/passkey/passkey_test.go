@@ -27,7 +27,7 @@ func need[T any](t *testing.T, v T, err error) T {
 	return v
 }
 
-func text(t *testing.T, credential map[string]any) []byte {
+func toJSON(t *testing.T, credential map[string]any) []byte {
 	t.Helper()
 	b, err := json.Marshal(credential)
 	return need(t, b, err)
@@ -38,7 +38,7 @@ func register(t *testing.T, a *passkeytest.Authenticator) passkey.Credential {
 	t.Helper()
 	options, err := party.CreationOptions(challenge, ann, nil)
 	made, err2 := a.Create(need(t, options, err))
-	c, err := party.Register(challenge, ann.ID, text(t, need(t, made, err2)))
+	c, err := party.Register(challenge, ann.ID, toJSON(t, need(t, made, err2)))
 	return need(t, c, err)
 }
 
@@ -47,7 +47,7 @@ func use(t *testing.T, a *passkeytest.Authenticator, c passkey.Credential) (pass
 	t.Helper()
 	options, err := party.RequestOptions(challenge, []passkey.Credential{c})
 	got, err2 := a.Get(need(t, options, err))
-	answer, err := passkey.Parse(text(t, need(t, got, err2)))
+	answer, err := passkey.Parse(toJSON(t, need(t, got, err2)))
 	if answer = need(t, answer, err); string(answer.CredentialID) != string(c.ID) || answer.UserHandle != ann.ID {
 		t.Errorf("the answer is %+v", answer)
 	}
@@ -61,7 +61,7 @@ func TestWhereBrowsersHavePasskeys(t *testing.T) {
 		"http://id.example.com": false, "http://127.0.0.1:8080": false, "https://192.0.2.1": false, "https://[::1]:443": false, "http://localhost.example.com": false, "ftp://x.example": false,
 	} {
 		if got := passkey.New(base, "Doorward").Usable(); got != want {
-			t.Errorf("%s: %v", base, got)
+			t.Errorf("%s: usable is %v, want %v", base, got, want)
 		}
 	}
 }
@@ -103,11 +103,11 @@ func TestWrongAnswers(t *testing.T) {
 		c := register(t, a)
 		spoil(a)
 		if _, err := use(t, a, c); !errors.Is(err, passkey.ErrWrong) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("used with a wrong %s: %v", name, err)
 		}
 		options, err := party.CreationOptions(challenge, ann, nil)
 		made, err2 := a.Create(need(t, options, err))
-		if _, err := party.Register(challenge, ann.ID, text(t, need(t, made, err2))); !errors.Is(err, passkey.ErrWrong) {
+		if _, err := party.Register(challenge, ann.ID, toJSON(t, need(t, made, err2))); !errors.Is(err, passkey.ErrWrong) {
 			t.Errorf("registered with a wrong %s: %v", name, err)
 		}
 	}
@@ -115,14 +115,14 @@ func TestWrongAnswers(t *testing.T) {
 	c := register(t, a)
 	options, err := party.RequestOptions([]byte("another challenge of 32 bytes..."), nil)
 	got, err2 := a.Get(need(t, options, err))
-	answer, err := passkey.Parse(text(t, need(t, got, err2)))
+	answer, err := passkey.Parse(toJSON(t, need(t, got, err2)))
 	if _, err := party.Verify(challenge, ann.ID, c, need(t, answer, err)); !errors.Is(err, passkey.ErrWrong) {
 		t.Errorf("to another challenge: %v", err)
 	}
 	a.Keys[0].Handle = []byte("usr_eve")
 	options, err = party.RequestOptions(challenge, nil)
 	got, err2 = a.Get(need(t, options, err))
-	answer, err = passkey.Parse(text(t, need(t, got, err2)))
+	answer, err = passkey.Parse(toJSON(t, need(t, got, err2)))
 	if _, err := party.Verify(challenge, ann.ID, c, need(t, answer, err)); !errors.Is(err, passkey.ErrWrong) {
 		t.Errorf("with another user handle: %v", err)
 	}
@@ -173,11 +173,11 @@ func TestBecomesSynced(t *testing.T) {
 	a.Flags |= passkeytest.BackupEligible | passkeytest.BackedUp
 	c, err := use(t, a, c)
 	if need(t, c, err); !c.BackupEligible {
-		t.Error("it is not synced")
+		t.Error("the credential is not recorded as synced")
 	}
 	a.Flags = passkeytest.Present | passkeytest.Verified
 	if _, err := use(t, a, c); !errors.Is(err, passkey.ErrWrong) {
-		t.Errorf("a synced passkey that no longer is: %v", err)
+		t.Errorf("a synced passkey that claims to be of one device: %v, want ErrWrong", err)
 	}
 }
 

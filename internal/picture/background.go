@@ -25,7 +25,8 @@ const (
 	maxInvisible = .25
 )
 
-// backgroundFor counts pixels as opaque from half opacity on.
+// backgroundFor returns the background that the picture needs. Pixels count as opaque from
+// half opacity on.
 func backgroundFor(img *image.RGBA) Background {
 	var opaque, light, dark, transparent float64
 	for i := 0; i+3 < len(img.Pix); i += 4 {

@@ -69,7 +69,7 @@ func TestPlainSVG(t *testing.T) {
 			elements = append(elements, token.Name.Local)
 			for _, attribute := range token.Attr {
 				if !slices.Contains(allowed, attribute.Name.Local) {
-					t.Errorf("attribute %s", attribute.Name.Local)
+					t.Errorf("the attribute %s is not allowed", attribute.Name.Local)
 				}
 			}
 		case xml.CharData:

@@ -119,7 +119,7 @@ func decodeAs[T any](data []byte, open bool) (T, error) {
 	return value, nil
 }
 
-// decoder reads one body. After an error the embedded decoder is still at its position.
+// decoder reads one body. After an error the embedded decoder stays where that occurred.
 type decoder struct {
 	jsontext.Decoder
 	data []byte

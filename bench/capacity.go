@@ -20,9 +20,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// capacity measures the inputs of docs/capacity.md: the size of sessions and events in
+// capacity measures the inputs of docs/capacity.md: the size of rows and their indexes in
 // PostgreSQL, the WAL and the processor time of each operation, and how many operations a
-// second run before they wait for each other.
+// second three nodes complete.
 func (b *bench) capacity() error {
 	n := 100_000
 	if !b.long {
@@ -99,7 +99,7 @@ func (m *meter) checkpoint() error {
 	return err
 }
 
-// cpu is the time that all live processes of the server have used (proc(5)).
+// cpu is the time that the server's live child processes have used (proc(5)).
 func (c *cluster) cpu() (sum time.Duration) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {
@@ -185,7 +185,7 @@ func (b *bench) measure(m *meter, what string, do func() (int, error)) error {
 		}
 	}
 	b.row(what, fmt.Sprintf("%.0f/s", float64(n)/after.at.Sub(before.at).Seconds()),
-		fmt.Sprintf("log %d B each", (after.wal-before.wal)/int64(n)), strings.Join(grown, ", "), ((after.cpu - before.cpu) / time.Duration(n)).String())
+		fmt.Sprintf("WAL %d B each", (after.wal-before.wal)/int64(n)), strings.Join(grown, ", "), ((after.cpu - before.cpu) / time.Duration(n)).String())
 	return nil
 }
 
@@ -232,24 +232,24 @@ func writeUses(ctx context.Context, db *store.DB, n, batch int) (int, error) {
 func readSessions(ctx context.Context, db *store.DB, n int, during time.Duration) (int, error) {
 	var count atomic.Int64
 	var readers sync.WaitGroup
-	failed := make(chan error, clients)
+	results := make(chan error, clients)
 	end := time.Now().Add(during)
 	for c := range clients {
 		readers.Go(func() {
 			for i := c; time.Now().Before(end); i += 7919 {
 				h := hash(i % n)
 				if _, err := db.Read().SessionByToken(ctx, h[:]); err != nil {
-					failed <- err
+					results <- err
 					return
 				}
 				count.Add(1)
 			}
-			failed <- nil
+			results <- nil
 		})
 	}
 	readers.Wait()
 	for range clients {
-		if err := <-failed; err != nil {
+		if err := <-results; err != nil {
 			return 0, err
 		}
 	}
@@ -259,7 +259,7 @@ func readSessions(ctx context.Context, db *store.DB, n int, during time.Duration
 // browser is a User-Agent; it is stored with the session.
 const browser = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
 
-func browserLogin(n int) []byte {
+func browserLoginRequest(n int) []byte {
 	body := fmt.Sprintf(`{"email":%q,"password":%q}`, email(n), password)
 	return fmt.Appendf(nil, "POST /api/v2/auth/login HTTP/1.1\r\nHost: localhost\r\nUser-Agent: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		browser, len(body), body)
@@ -299,8 +299,8 @@ func (b *bench) operations(m *meter, dsn string, n int) error {
 		want    int
 		next    func(i int) []byte
 	}{
-		{"logins, cheap hash, a hundred tenants", 8, 200, func(i int) []byte { return browserLogin(i % n) }},
-		{"logins, cheap hash, one tenant", 2, 200, func(i int) []byte { return browserLogin(i * tenants % n) }},
+		{"logins, cheap hash, a hundred tenants", 8, 200, func(i int) []byte { return browserLoginRequest(i % n) }},
+		{"logins, cheap hash, one tenant", 2, 200, func(i int) []byte { return browserLoginRequest(i * tenants % n) }},
 		{"logouts, a hundred tenants", 8, 204, func(i int) []byte { return logoutRequest(i % n) }},
 	} {
 		if err := b.measure(m, op.what, func() (int, error) {

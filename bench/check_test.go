@@ -29,8 +29,9 @@ func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
 // BenchmarkCheck measures the handler of a check, what Doorward adds to net/http, when the
-// credential is in memory: a cookie (off), a bearer token, an API key, and with a signed
-// assertion; with tracing on, and within a client's trace, unsampled and sampled.
+// credential is in memory: a cookie, a bearer token, an API key, and a cookie with a signed
+// assertion. "off" is the cookie without tracing; with tracing it is outside of a trace ("on"),
+// or within a client's trace.
 func BenchmarkCheck(b *testing.B) {
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer sink.Close()

@@ -28,7 +28,7 @@ func dial(address string) (*client, error) {
 	return &client{conn, bufio.NewReaderSize(conn, 4096)}, nil
 }
 
-// ask sends a request, reads the whole answer and returns its status.
+// ask sends a request and returns the status and the body of the answer.
 func (c *client) ask(request []byte) (status int, body []byte, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, nil, err
@@ -88,15 +88,17 @@ func (r result) percentile(p float64) time.Duration {
 	return r.latencies[min(len(r.latencies)-1, int(p*float64(len(r.latencies))))]
 }
 
-// load runs clients at full speed for a while; next returns each request. Every answer
-// must have the status want.
+// load runs clients at full speed for this time; next returns each request. Every answer must
+// have the status want.
 func load(p *process, clients int, during time.Duration, want int, next func(client, n int) []byte) (result, error) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	results, errs := make([]result, clients), make([]error, clients)
 	cpu, began := p.cpu(), time.Now()
 	for i := range clients {
-		wg.Go(func() { results[i], errs[i] = drive(p.address, &stop, want, func(n int) []byte { return next(i, n) }) })
+		wg.Go(func() {
+			results[i], errs[i] = runClient(p.address, &stop, want, func(n int) []byte { return next(i, n) })
+		})
 	}
 	time.Sleep(during)
 	stop.Store(true)
@@ -114,7 +116,7 @@ func load(p *process, clients int, during time.Duration, want int, next func(cli
 	return sum, nil
 }
 
-func drive(address string, stop *atomic.Bool, want int, next func(n int) []byte) (result, error) {
+func runClient(address string, stop *atomic.Bool, want int, next func(n int) []byte) (result, error) {
 	c, err := dial(address)
 	if err != nil {
 		return result{}, err

@@ -14,10 +14,10 @@ import (
 
 const password = "four quiet green llamas"
 
-// token is the identifier of the n-th session.
+// token returns the token of the n-th session.
 func token(n int) [32]byte { return sha256.Sum256(fmt.Appendf(nil, "bench session %d", n)) }
 
-// checkRequest is a check with the n-th session.
+// checkRequest returns a check with the n-th session.
 func checkRequest(n int) []byte {
 	t := token(n)
 	return fmt.Appendf(nil, "GET /api/v2/access/check?action=message.read HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: bench\r\nCookie: JSESSIONID=%s\r\n\r\n",
@@ -35,8 +35,8 @@ func checkRequests(sessions, many int) [][]byte {
 
 func email(n int) string { return fmt.Sprintf("user%08d@bench.example", n) }
 
-// populate adds the users and sessions with the numbers from to to-1 to a database: one
-// session per user, in a hundred tenants.
+// populate adds users and their sessions to a database, those with the numbers from <= n < to:
+// one session per user, in a hundred tenants.
 func populate(dsn string, from, to int, params argon.Params) error {
 	ctx := context.Background()
 	db, err := store.Open(ctx, dsn, time.Now)

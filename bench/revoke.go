@@ -144,7 +144,8 @@ func (b *bench) postgres() (*cluster, error) {
 	return c, c.create("one", "three")
 }
 
-// dataFolder returns a folder owned by a user other than root, as PostgreSQL demands.
+// dataFolder returns a folder owned by a user other than root, as PostgreSQL demands, and the
+// attributes of a process of that user.
 func (b *bench) dataFolder() (string, *syscall.SysProcAttr, error) {
 	as := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	data := filepath.Join(b.dir, "postgres")

@@ -250,8 +250,8 @@ func rawHashes(during time.Duration) (int, time.Duration) {
 	return sum, time.Since(began)
 }
 
-// starts measures the start on a migrated database, full and empty, and the memory of
-// an idle process.
+// starts measures the start on a database with many sessions, the memory of an idle process,
+// and the size of the binary.
 func (b *bench) starts() error {
 	n := 1_000_000
 	if !b.long {

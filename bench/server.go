@@ -164,21 +164,22 @@ func (p *process) watchMemory() (highest func() int64) {
 	return func() int64 { close(stop); return <-result }
 }
 
+// pss returns the memory of the server and its processes, see watchMemory.
 func (p *process) pss() (sum int64) {
 	pid := p.cmd.Process.Pid
 	for _, pid := range append(childrenOf(pid), pid) {
-		sum += kibibytes(fmt.Sprintf("/proc/%d/smaps_rollup", pid), "Pss")
+		sum += bytesIn(fmt.Sprintf("/proc/%d/smaps_rollup", pid), "Pss")
 	}
 	return sum
 }
 
 // memory returns a line of /proc/PID/status of the server in bytes: VmRSS or VmHWM.
 func (p *process) memory(name string) int64 {
-	return kibibytes(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), name)
+	return bytesIn(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), name)
 }
 
-// kibibytes returns the value of a line "name: n kB" in bytes.
-func kibibytes(file, name string) int64 {
+// bytesIn returns the value of a line "name: n kB" of a file, in bytes; 0 without such a line.
+func bytesIn(file, name string) int64 {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

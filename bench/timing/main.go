@@ -3,11 +3,11 @@
 // parameters of production. It asks in pairs, about one address with an account (or a factor)
 // and one without, in random order, so that other load affects both.
 //
-// For each question it prints the probability that the first one's answer was the
-// slower one of two (Vargha and Delaney's A; 0.5: time reveals nothing), the z of the
-// Mann–Whitney test, and the median of the differences within pairs. A z beyond
-// ±2.6 occurs by chance once in a hundred runs. With -flood, other clients ask for
-// resets as fast as they can during the measurement.
+// For each question it prints the probability that an answer about an address with an account
+// (or a factor) takes longer than one about an address without (Vargha and Delaney's A; 0.5:
+// time reveals nothing), the z of the Mann–Whitney test, and the median of the differences
+// within pairs. A z beyond ±2.6 occurs by chance once in a hundred runs. With -flood, other
+// clients ask for resets as fast as they can during the measurement.
 package main
 
 import (
@@ -48,8 +48,8 @@ func main() {
 	}
 }
 
-// question is a request whose answer must not reveal which of two addresses it is for: by
-// default one that has an account, or none.
+// question is a request whose answer must not reveal, by its time, for which of two addresses
+// it was: by default one that has an account, or one that has none.
 type question struct {
 	name, path string
 	status     int
@@ -313,7 +313,7 @@ func (s *server) flood(connections int) (answered *atomic.Int64, stop func()) {
 func mannWhitney(xs, ys []time.Duration) (a, z float64) {
 	type sample struct {
 		took time.Duration
-		x    bool
+		isX  bool
 	}
 	var all []sample
 	for _, t := range xs {
@@ -325,7 +325,7 @@ func mannWhitney(xs, ys []time.Duration) (a, z float64) {
 	slices.SortFunc(all, func(a, b sample) int { return cmp.Compare(a.took, b.took) })
 	ranks := 0.0
 	for i, s := range all {
-		if s.x {
+		if s.isX {
 			ranks += float64(i + 1)
 		}
 	}

@@ -8,14 +8,16 @@
 #   deploy/ha/cluster.sh url 1 x  creates the database x, prints its URL for node 1
 #   deploy/ha/cluster.sh down     ends it
 #
-#   … leader | standby | healthy         a machine's number; healthy: exit code 0
+#   … leader | standby                   prints the number of that machine
+#   … healthy                            succeeds if all members and the replication work
+#   … await-healthy                      waits for that, for three minutes at most
 #   … kill | stop | cont MACHINE [PART…] SIGKILL, SIGSTOP, SIGCONT; parts: etcd
 #                                        patroni postgres, all of them when none is named
 #   … start MACHINE                      starts the parts that don't run
 #   … switchover                         makes the synchronous standby the primary
-#   … etcd-leader                        the machine that leads etcd
+#   … etcd-leader                        prints the number of the machine that leads etcd
 #
-# HA_NET=127.77.0 are the addresses; HA_VIA=hosts makes url name the three servers
+# HA_NET=127.77.0 is how all addresses begin; HA_VIA=hosts makes url name the three servers
 # instead of HAProxy, to compare.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")
@@ -103,7 +105,7 @@ start_haproxy() {
 patroni_answers() { curl --silent --fail --max-time 1 --output "$home/answer" "http://$(address "$1"):8008/$2"; }
 
 # machine_that_is PATH prints the first machine whose Patroni answers 200.
-machine_that_is() { # PATH
+machine_that_is() {
 	for n in $machines; do
 		if patroni_answers "$n" "$1"; then
 			echo "$n"

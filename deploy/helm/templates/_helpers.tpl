@@ -18,7 +18,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* Refuses values with which the server would start but not work well. */}}
+{{/* Refuses values that contradict each other, and a limit on memory that is too low. */}}
 {{- define "doorward.check" -}}
 {{- if and (not .Values.database.existingSecret) (gt (int .Values.replicas) 1) }}
 {{- fail "replicas: more than one needs PostgreSQL; set database.existingSecret, or replicas to 1 for SQLite" }}

@@ -34,7 +34,7 @@ faults: ## the tests of docs/reliability.md at full size, with figures (some min
 fuzz: ## each fuzz target for FUZZTIME (10s), two at a time
 	scripts/fuzz.sh $(FUZZTIME)
 
-chaos: ## what make test shows in a short form, at full length: histories under faults, fifty kills, backups, the whole model (half an hour)
+chaos: ## at full length what make test runs in short: histories under faults, fifty kills, backups, the whole model (half an hour)
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./node -run 'History' -full
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./cmd/doorward -run 'Killed|Backup|ThreeNodes' -full
 	DOORWARD_TEST_POSTGRES=require go test -count=1 -timeout 30m ./app/user ./app/invite ./app/password ./app/tenant ./app/session ./internal/gcra -full
@@ -70,7 +70,7 @@ generate: ## regenerate the tables in docs and the generated files (needs npm)
 	go test -run Golden . ./app/credential ./cmd/doorward ./node ./web -update
 	go generate ./...
 
-verify: ## prove that generated files, golden files, modules and the OpenAPI document are fresh
+verify: ## check that generated files, golden files, modules and the OpenAPI document are up to date
 	scripts/verify.sh
 
 vuln: ## known vulnerabilities in called code; VULNDB=folder or .tar.gz of the Go vulnerability database

@@ -34,6 +34,7 @@ packages() {
 	echo "$kept/node_modules"
 }
 
+# serve starts a server, at $address, and before it the proxy, at $later.
 serve() {
 	folder=$(mktemp -d)
 	trap 'kill "$server" ${proxy:-} 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT
@@ -53,7 +54,9 @@ serve() {
 	done
 }
 
-generate_go() { # NAME COMMAND...
+# test_go_client generates a client, and builds and runs the program that calls the server
+# through it.
+test_go_client() { # NAME COMMAND...
 	cp "tools/clients/testdata/$1/main.go" "$out/$1/main.go"
 	(cd "$out" && "${@:2}") >"$out/$1.log" 2>&1 || { cat "$out/$1.log" >&2 && return 1; }
 	go -C "$out" build -o "$out/$1/$1" "./$1"
@@ -122,8 +125,8 @@ python() {
 }
 
 go_clients() {
-	generate_go oapi go tool oapi-codegen -config oapi.yaml openapi.json
-	generate_go ogen go tool ogen -config ogen.yaml -clean -package api -target ogen/api openapi.json
+	test_go_client oapi go tool oapi-codegen -config oapi.yaml openapi.json
+	test_go_client ogen go tool ogen -config ogen.yaml -clean -package api -target ogen/api openapi.json
 }
 
 serve

@@ -15,7 +15,7 @@ umask 022
 
 mtime() { date --utc --date="@$SOURCE_DATE_EPOCH" "$@"; }
 
-# All packages share one changelog.
+# The package's changelog has one entry, which names the repository's.
 changelog() {
 	cat <<-END
 		doorward ($version) unstable; urgency=medium

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Rates the pages with Lighthouse, in Chromium, on a phone with a slow network: performance,
-# accessibility, best practices, and the SEO of the documentation must each reach LEAST. It is
-# no part of make test, since the scores depend on how busy the machine is.
+# accessibility, best practices, and the SEO of the documentation must each reach LEAST. make
+# test doesn't run it, since the scores depend on how busy the machine is.
 #
 #   LEAST=95        the lowest score that passes
 #   ONLY=/console   a regular expression for the pages to rate

@@ -40,7 +40,7 @@ for module in . client client/tests examples/messaging bench tools tools/clients
 	check "go mod verify in $module" go -C "$module" mod verify
 done
 check "generated files" generated
-# Tests of golden files have Golden in their names, except the oldest one.
+# Tests of golden files have Golden in their names, except TestWhoMayWhat.
 check "golden files" go test -count=1 -run 'Golden|WhoMayWhat' ./...
 check OpenAPI scripts/lint-openapi.sh
 exit "$failed"

@@ -31,6 +31,7 @@ const ownerPages = [
 const json = { "content-type": "application/json" };
 const cookieIn = (answer, name) => answer.headers.getSetCookie().find((cookie) => cookie.startsWith(name)).split(";")[0];
 
+/** session signs the owner in and returns the cookie. */
 async function session() {
 	const body = JSON.stringify({ email: "owner@acme.example", password });
 	return cookieIn(await fetch(`${address}/api/v2/auth/login`, { method: "POST", headers: json, body }), "JSESSIONID=");
@@ -54,8 +55,8 @@ const chrome = await launch({
 await mkdir(reports, { recursive: true });
 let failed = 0;
 
-/** judge prints the scores of a page, and for each that is too low the audits that lower it. */
-async function judge(name, lhr, isIndexed) {
+/** report prints the scores of a page, and for each that is too low the audits that lower it. It writes Lighthouse's result to a file. */
+async function report(name, lhr, isIndexed) {
 	// Only the documentation and the pages of problems may be indexed by search engines.
 	const skipped = isIndexed ? [] : ["seo"];
 	const scores = Object.values(lhr.categories).filter(({ id, score }) => score !== null && !skipped.includes(id)).map(({ id, score }) => [id, Math.round(score * 100)]);
@@ -82,7 +83,7 @@ async function rate(where, headers, name = where) {
 	const { lhr } = await lighthouse(address + where, {
 		port: chrome.port, logLevel: "error", output: "json", extraHeaders: headers, onlyCategories: categories, disableStorageReset: true,
 	});
-	await judge(name, lhr, /^\/(docs|problems)/.test(where));
+	await report(name, lhr, /^\/(docs|problems)/.test(where));
 }
 
 /** rateAnswers rates pages that answer a form: the confirmation of a bulk action, its outcomes, the preview of invitations. */
@@ -91,23 +92,23 @@ async function rateAnswers(headers) {
 	const page = await browser.newPage();
 	await page.setExtraHTTPHeaders(headers);
 	const send = (selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
-	const judgeAs = async (name) => {
+	const rateAs = async (name) => {
 		if (!only.test(name)) return;
 		const { lhr } = await snapshot(page, { flags: { logLevel: "error", onlyCategories: categories.filter((one) => one !== "performance") } });
-		await judge(name, lhr, false);
+		await report(name, lhr, false);
 	};
 	await page.goto(`${address}/console/people?q=viewer`);
 	await page.click("tbody input[name=id]");
 	await page.select("#act", "suspend");
 	await send("#chosen [type=submit]");
-	await judgeAs("/console/people/chosen");
+	await rateAs("/console/people/chosen");
 	await send("form[action$='/chosen/do'] [type=submit]");
-	await judgeAs("/console/people/chosen/do");
+	await rateAs("/console/people/chosen/do");
 	await send("form[action$='/chosen/do'] [type=submit]"); // Undo
 	await page.goto(`${address}/console/invitations/new`);
 	await page.type("#people", "Ann <ann@acme.example>\nno address");
 	await send("[formaction$='/preview']");
-	await judgeAs("/console/invitations/preview");
+	await rateAs("/console/invitations/preview");
 	await browser.disconnect();
 }
 

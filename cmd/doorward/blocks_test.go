@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,68 +15,10 @@ import (
 	"github.com/doorward/doorward/internal/installed"
 )
 
-// manuals are the pages with commands for readers.
-func manuals(t *testing.T) (pages []string) {
-	t.Helper()
-	for _, page := range documents(t) {
-		if !strings.HasPrefix(page, "examples/") {
-			pages = append(pages, page)
-		}
-	}
-	return pages
-}
-
-// TestEveryShellBlockIsRun: some test runs each page with a block of the language sh
-// from its first block to its last.
-func TestEveryShellBlockIsRun(t *testing.T) {
-	followed, blocks := followedPages(t), 0
-	for _, page := range manuals(t) {
-		for _, line := range indentedCommand.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
-			t.Errorf("%s: put commands between fences: %s", page, line)
-		}
-		for _, b := range doctest.All(t, "../../"+page) {
-			blocks++
-			if b.SkipReason == "" && !slices.Contains(followed, page) {
-				t.Errorf("%s: no test runs this block. Add a test that follows the page (see operators_test.go), or say after \"console\" why none can.\n%s", b.Position, b.Script)
-			}
-		}
-	}
-	if blocks < 50 {
-		t.Errorf("only %d blocks found: were the pages read?", blocks)
-	}
-}
-
-// indentedCommand matches an indented command.
-var indentedCommand = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
-
-// runPagePattern matches the call by which a test names the page that it follows.
-var runPagePattern = regexp.MustCompile(`\b(?:RunPage|Read|follow|blocksOf)\(t, "([\w./-]+\.md)"`)
-
-// followedPages reads from the tests which pages they follow.
-func followedPages(t *testing.T) (pages []string) {
-	t.Helper()
-	for _, glob := range []string{"*_test.go", "*/*_test.go", "*/*/*_test.go"} {
-		files, err := filepath.Glob("../../" + glob)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			for _, found := range runPagePattern.FindAllStringSubmatch(read(t, strings.TrimPrefix(file, "../../")), -1) {
-				page, err := filepath.Rel("../..", filepath.Join(filepath.Dir(file), found[1]))
-				if err != nil {
-					t.Fatal(err)
-				}
-				pages = append(pages, page)
-			}
-		}
-	}
-	return pages
-}
-
 // TestBlocksThatNoTestRuns: blocks that are not run must be right too, as far as that
 // can be checked without running them.
 func TestBlocksThatNoTestRuns(t *testing.T) {
-	for _, page := range manuals(t) {
+	for _, page := range doctest.Pages(t, "../..") {
 		for _, b := range doctest.All(t, "../../"+page) {
 			if b.SkipReason == "" {
 				continue
@@ -107,7 +48,10 @@ func faultsOf(t *testing.T, script string) (faults []string) {
 			faults = append(faults, "make has no target "+command[1])
 		}
 		for _, word := range command {
-			if repoPath.MatchString(word) && !exists(word) {
+			if !repoPath.MatchString(word) {
+				continue
+			}
+			if _, err := os.Stat("../../" + word); err != nil {
 				faults = append(faults, word+" is not there")
 			}
 		}
@@ -167,7 +111,7 @@ func TestFaultsOfBlocksAreNoticed(t *testing.T) {
 // TestNoPasswordIsShownInAFlag: all users of a machine can read the flags of its
 // processes.
 func TestNoPasswordIsShownInAFlag(t *testing.T) {
-	for _, page := range manuals(t) {
+	for _, page := range doctest.Pages(t, "../..") {
 		for _, shown := range passwordInFlag.FindAllString(read(t, page), -1) {
 			t.Errorf("%s: name a file instead of the password in %s", page, shown)
 		}

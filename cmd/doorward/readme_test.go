@@ -22,8 +22,8 @@ import (
 // for a second one, "text" and "json" are the output of the block before.
 type block struct{ kind, text string }
 
-// blocksOf returns the blocks of a page. Calls name the page, so that runPagePattern finds
-// that a test follows it.
+// blocksOf returns the blocks of a page. Calls name the page, so that TestEveryShellBlockIsRun
+// finds that a test follows it.
 func blocksOf(t *testing.T, page string) (blocks []block) {
 	t.Helper()
 	text, err := os.ReadFile(page)

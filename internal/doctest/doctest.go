@@ -77,6 +77,27 @@ func All(tb testing.TB, file string) []Block {
 	return blocks
 }
 
+// rootPages are the pages at the root of the tree. A test there compares them with the files.
+var rootPages = []string{"AGENTS.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"}
+
+// Pages returns the Markdown pages of the tree, except those in examples, as paths from its
+// root. It doesn't list the root: go test repeats a test if the time of an entry in a listed
+// folder has changed, and builds change those of bin and artifacts.
+func Pages(tb testing.TB, root string) []string {
+	tb.Helper()
+	pages := append(slices.Clone(rootPages), "changelog/README.md")
+	for _, folder := range []string{"docs", "docs/decisions"} {
+		found, err := filepath.Glob(filepath.Join(root, folder, "*.md"))
+		if err != nil || len(found) == 0 {
+			tb.Fatalf("no pages in %s: %v", filepath.Join(root, folder), err)
+		}
+		for _, page := range found {
+			pages = append(pages, folder+"/"+filepath.Base(page))
+		}
+	}
+	return pages
+}
+
 const fence = "```"
 
 func parse(file, page string) ([]Block, error) {

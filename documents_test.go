@@ -1,4 +1,4 @@
-package main
+package doorward_test
 
 import (
 	"os"
@@ -7,22 +7,49 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/internal/doctest"
 )
 
 // documents are the pages that mention files and tests.
 func documents(t *testing.T) []string {
 	t.Helper()
-	var pages []string
-	for _, glob := range []string{"*.md", "changelog/README.md", "docs/*.md", "docs/decisions/*.md", "examples/*.md", "examples/*/*.md"} {
-		found, err := filepath.Glob("../../" + glob)
-		if err != nil || len(found) == 0 {
-			t.Fatalf("no %s: %v", glob, err)
-		}
-		for _, page := range found {
-			pages = append(pages, strings.TrimPrefix(page, "../../"))
-		}
+	pages := doctest.Pages(t, ".")
+	for _, pattern := range []string{"examples/*.md", "examples/*/*.md"} {
+		pages = append(pages, globbed(t, pattern)...)
 	}
 	return pages
+}
+
+// globbed returns the files that a pattern matches; it fails the test if there are none.
+func globbed(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no %s: %v", pattern, err)
+	}
+	return files
+}
+
+// readText returns the text of a file.
+func readText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestPagesAtTheRootAreNamed: doctest.Pages has every page at the root, though it can't list
+// them.
+func TestPagesAtTheRootAreNamed(t *testing.T) {
+	got := slices.DeleteFunc(doctest.Pages(t, "."), func(page string) bool { return strings.Contains(page, "/") })
+	if diff := cmp.Diff(globbed(t, "*.md"), got); diff != "" {
+		t.Errorf("doctest.Pages has other pages (+) than the root (-):\n%s", diff)
+	}
 }
 
 var (
@@ -35,7 +62,7 @@ var (
 // TestDocumentsNameWhatIsThere: pages mention no missing files.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	for _, page := range documents(t) {
-		text := fenced.ReplaceAllString(read(t, page), "")
+		text := fenced.ReplaceAllString(readText(t, page), "")
 		for _, found := range links.FindAllStringSubmatch(text, -1) {
 			if fault := linkFault(t, page, found[1], found[2]); fault != "" {
 				t.Errorf("%s links to %s", page, fault)
@@ -62,7 +89,7 @@ func linkFault(t *testing.T, page, target, section string) string {
 	switch {
 	case !exists(path):
 		return path + ", which is not there"
-	case section != "" && !slices.Contains(sections(read(t, path)), section):
+	case section != "" && !slices.Contains(sections(readText(t, path)), section):
 		return path + "#" + section + ", which has no such heading"
 	}
 	return ""
@@ -83,7 +110,7 @@ func sections(page string) (names []string) {
 
 // exists accepts a path from the root, or a pattern.
 func exists(path string) bool {
-	found, err := filepath.Glob(filepath.Join("../..", path))
+	found, err := filepath.Glob(filepath.Join(".", path))
 	return err == nil && len(found) > 0
 }
 
@@ -95,7 +122,7 @@ func namesNoFile(name string) bool {
 // TestAGENTSCommandsTest: each "go test" in AGENTS.md runs a test in each of its packages, and
 // each alternative of its pattern matches one.
 func TestAGENTSCommandsTest(t *testing.T) {
-	commands := testCommand.FindAllStringSubmatch(read(t, "AGENTS.md"), -1)
+	commands := testCommand.FindAllStringSubmatch(readText(t, "AGENTS.md"), -1)
 	if len(commands) < 100 {
 		t.Fatalf("only %d commands", len(commands))
 	}
@@ -161,9 +188,9 @@ var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 func testsIn(t *testing.T, pkg string) (names []string) {
 	t.Helper()
 	folder, below := strings.CutSuffix(pkg, "/...")
-	globs := []string{filepath.Join("../..", folder, "*_test.go")}
+	globs := []string{filepath.Join(folder, "*_test.go")}
 	if below {
-		globs = append(globs, filepath.Join("../..", folder, "*", "*_test.go"))
+		globs = append(globs, filepath.Join(folder, "*", "*_test.go"))
 	}
 	for _, glob := range globs {
 		files, err := filepath.Glob(glob)
@@ -171,11 +198,7 @@ func testsIn(t *testing.T, pkg string) (names []string) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, found := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			for _, found := range testFunc.FindAllStringSubmatch(readText(t, file), -1) {
 				names = append(names, found[1])
 			}
 		}
@@ -185,7 +208,7 @@ func testsIn(t *testing.T, pkg string) (names []string) {
 
 // TestDocsAreListed: the table of contents lists every page.
 func TestDocsAreListed(t *testing.T) {
-	contents := read(t, "docs/README.md")
+	contents := readText(t, "docs/README.md")
 	for _, page := range documents(t) {
 		name, isOurs := strings.CutPrefix(page, "docs/")
 		if isOurs && !strings.Contains(name, "/") && name != "README.md" && !strings.Contains(contents, "]("+name+")") {

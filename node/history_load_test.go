@@ -42,6 +42,7 @@ type load struct {
 	targets  func() []int   // the nodes that clients are sent to
 	actions  []string       // that are checked; "" is a check without an action
 	roles    []string       // that operators give
+	pause    time.Duration  // of each client after a check; other calls pause for a multiple
 
 	unavailable atomic.Int64 // answers 503 to calls of the administrator
 
@@ -63,6 +64,9 @@ type revocation struct {
 	ms float64
 }
 
+// shortPause is the load's pause without -full: several tests share two cores with their nodes.
+const shortPause = 4 * time.Millisecond
+
 // The operator's calls are in the history under a node number of their own.
 const operatorNode = -1
 
@@ -72,6 +76,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 	var all []int
 	l := &load{
 		t: t, nodes: nodes, dsn: dsn, program: nodes[0].program, epoch: time.Now(), checkSlots: make(chan struct{}, 400), succeeded: map[string]int{},
+		pause:   shortPause,
 		actions: []string{"", "message.read", "message.send", "user.invite"}, roles: []string{"ADMIN", "USER", "USER", "VIEWER"},
 	}
 	l.targets = func() []int { return all }
@@ -81,6 +86,9 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 			Transport: &http.Transport{MaxIdleConnsPerHost: 500, DisableCompression: true},
 			Timeout:   20 * time.Second, // longer than any pause of a node
 		})
+	}
+	if *full {
+		l.pause = time.Millisecond
 	}
 	server := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = lease.MaxLease, 0 })
 	l.history.people = importPeople(t, server.Node, server.Tenant("Acme").ID, people)
@@ -255,7 +263,7 @@ func (l *load) checkAlways(ctx context.Context, node int) {
 			wait(ctx, 20*time.Millisecond)
 			continue
 		}
-		wait(ctx, time.Millisecond)
+		wait(ctx, l.pause)
 	}
 }
 
@@ -543,11 +551,11 @@ func (l *load) operateByCommand(email, what string) error {
 // run starts checks on each node, changes by people and operations of operators, which go on
 // until ctx ends.
 func (l *load) run(ctx context.Context, checkers, changers int) {
-	always := func(pause time.Duration, do func()) {
+	always := func(pauses int, do func()) {
 		l.running.Go(func() {
 			for ctx.Err() == nil {
 				do()
-				wait(ctx, pause)
+				wait(ctx, time.Duration(pauses)*l.pause)
 			}
 		})
 	}
@@ -557,10 +565,10 @@ func (l *load) run(ctx context.Context, checkers, changers int) {
 		}
 	}
 	for range changers {
-		always(5*time.Millisecond, l.change)
+		always(5, l.change)
 	}
-	always(30*time.Millisecond, func() { l.operateAtRandom(l.operateInProcess) })
-	always(500*time.Millisecond, func() { l.operateAtRandom(l.operateByCommand) })
+	always(30, func() { l.operateAtRandom(l.operateInProcess) })
+	always(500, func() { l.operateAtRandom(l.operateByCommand) })
 }
 
 // sweep finally checks every session on every node, when the load has stopped: nothing

@@ -53,14 +53,19 @@ func sealedAt(id string) seal.Place {
 	return seal.Place{Table: "signing_keys", ID: id, Column: "private_sealed"}
 }
 
-// storeSealed seals a value and stores it.
-func (n *sealingNode) storeSealed(ctx context.Context, id string) error {
+// storeSealed seals a value for each id and stores it, all in one transaction.
+func (n *sealingNode) storeSealed(ctx context.Context, ids ...string) error {
 	return n.Node.App.Access.Upkeep(ctx, func(tx *store.Tx) error {
-		sealed, err := n.Node.App.MasterKey.Seal(ctx, tx, sealedAt(id), []byte("plain "+id))
-		if err != nil {
-			return err
+		for _, id := range ids {
+			sealed, err := n.Node.App.MasterKey.Seal(ctx, tx, sealedAt(id), []byte("plain "+id))
+			if err != nil {
+				return err
+			}
+			if err := tx.InsertSigningKey(ctx, store.SigningKey{ID: id, Public: []byte{1}, Sealed: sealed, StartsAt: tx.Now, CreatedAt: tx.Now}); err != nil {
+				return err
+			}
 		}
-		return tx.InsertSigningKey(ctx, store.SigningKey{ID: id, Public: []byte{1}, Sealed: sealed, StartsAt: tx.Now, CreatedAt: tx.Now})
+		return nil
 	})
 }
 
@@ -98,20 +103,24 @@ func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
 	for range 3 {
 		nodes = append(nodes, startSealingNode(t, dsn, oldFile))
 	}
+	var before []string
 	for i := range 3000 {
-		if err := nodes[0].storeSealed(t.Context(), fmt.Sprint("before", i)); err != nil {
-			t.Fatal(err)
-		}
+		before = append(before, fmt.Sprint("before", i))
+	}
+	if err := nodes[0].storeSealed(t.Context(), before...); err != nil {
+		t.Fatal(err)
 	}
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	for i, n := range nodes {
 		writers.Go(func() {
+			tick := time.NewTicker(shortPause)
+			defer tick.Stop()
 			for count := 0; ; count++ {
 				select {
 				case <-stop:
 					return
-				default:
+				case <-tick.C:
 				}
 				if err := n.storeSealed(t.Context(), fmt.Sprint("during", i, "-", count)); err != nil {
 					t.Error(err)

@@ -216,7 +216,7 @@ func (l *load) checkBalanced(ctx context.Context) {
 		if s := l.pick(); s != nil {
 			l.check(l.pickNode(), s)
 		}
-		wait(ctx, 2*time.Millisecond)
+		wait(ctx, 2*l.pause)
 	}
 }
 
@@ -273,13 +273,13 @@ func (a *administrator) run(ctx context.Context) {
 			if len(a.invited)%10 == 0 {
 				a.rename()
 			}
-			wait(ctx, 20*time.Millisecond)
+			wait(ctx, 20*a.pause)
 		}
 	})
 	a.running.Go(func() {
 		for ctx.Err() == nil {
 			a.operateAtRandom(a.operateByRequest)
-			wait(ctx, 50*time.Millisecond)
+			wait(ctx, 50*a.pause)
 		}
 	})
 }

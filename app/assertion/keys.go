@@ -104,22 +104,27 @@ func (a *Assertions) load(ctx context.Context) (*keySet, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a.keep(keys, before) {
-			return keys, nil
+		if kept := a.keep(keys, before); kept != nil {
+			return kept, nil
 		}
 	}
 	return nil, doorward.Unavailable(errors.New("assertion: the keys change too often"))
 }
 
-// keep puts keys into memory, and returns false if they have changed since they were read.
-func (a *Assertions) keep(keys *keySet, before int64) bool {
+// keep puts keys into memory and returns those that are there then: of several loads at once
+// the first keeps its keys, since tokens signed with another set are forgotten. It returns nil
+// if the keys have changed since they were read.
+func (a *Assertions) keep(keys *keySet, before int64) *keySet {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.changes != before {
-		return false
+		return nil
+	}
+	if kept := a.keys.Load(); kept != nil && a.lease.Valid() {
+		return kept
 	}
 	a.keys.Store(keys)
-	return true
+	return keys
 }
 
 // Forget clears the memory; the lease calls it when changes may have been missed.

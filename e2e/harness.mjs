@@ -51,10 +51,79 @@ const opposite = {
 	"phone-dark-de": "desktop-light-de", "desktop-light-de": "phone-dark-de",
 };
 
+const isPhone = (screen) => screens[screen].viewport.width <= 480;
+
 /** The rules of axe for a page, and those that are checked again in other colours and at another
  * size, where elements may appear that were hidden. */
 const everyRule = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-const rulesOfScreens = ["color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable", "label", "button-name", "link-name"];
+const rulesOfColours = ["color-contrast", "link-in-text-block"];
+const rulesOfScreens = [...rulesOfColours, "target-size", "scrollable-region-focusable", "label", "button-name", "link-name"];
+
+/** kindsChecked are the kinds of elements that axe has checked on all pages so far, for quick runs;
+ * see unlessChecked. */
+const kindsChecked = new Set();
+
+/** loadAxe, in pages, loads axe. A function that is part of each page is sent once and compiled
+ * only where it is called, so that takes a third of the time of sending axe to each page. */
+const loadAxe = `function () {\n${axe}\n}`;
+
+/** unlessChecked, in pages, limits rules of axe to elements of kinds that weren't checked yet, and
+ * returns these kinds. An element's kind is what the rules' results depend on: its colours, its
+ * text's size, all backgrounds behind it, and for a control its attributes, whether it is small
+ * and has a name. What other elements cover, it doesn't tell apart; the long form does. */
+function unlessChecked(rules, checked) {
+	const seen = new Set(checked.split(" "));
+	const valued = /^(class|type|role|style|dir|open|aria-(?!label|describedby|controls|owns).*)$/;
+	const controls = "a, button, input, select, textarea, summary, [role], [tabindex]";
+	const plain = "rgba(0, 0, 0, 0),none,1,static";
+	const behind = new Map();
+	const added = new Set();
+	const fresh = new WeakSet();
+	const hash = (text) => {
+		let [a, b] = [0x811c9dc5, 0x1000193];
+		for (let i = 0; i < text.length; i++) {
+			a = Math.imul(a ^ text.charCodeAt(i), 0x9e3779b1);
+			b = Math.imul(b ^ text.charCodeAt(i), 0x85ebca6b);
+			a ^= b >>> 15;
+		}
+		return (a >>> 0).toString(36) + (b >>> 0).toString(36);
+	};
+	for (const e of document.querySelectorAll("body, body *:not(svg *)")) {
+		if (!e.checkVisibility()) continue;
+		const s = getComputedStyle(e);
+		const back = [s.backgroundColor, s.backgroundImage, s.opacity, s.position].join();
+		behind.set(e, (behind.get(e.parentElement) ?? "") + (back === plain ? "" : `|${back}`));
+		const kind = [behind.get(e), e.tagName, s.color, s.fontSize, s.fontWeight, s.textDecorationLine, s.textShadow, s.overflow];
+		kind.push([...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+		if (e.matches(controls) || s.overflow !== "visible") {
+			const { width, height } = e.getBoundingClientRect();
+			kind.push(width < 24 || height < 24, e.textContent.trim() !== "", e.labels?.length > 0, e.parentElement && getComputedStyle(e.parentElement).color);
+			kind.push(...[...e.attributes].map(({ name, value }) => (valued.test(name) || value === "" ? `${name}=${value}` : name)));
+		}
+		const sum = hash(kind.join());
+		if (seen.has(sum)) continue;
+		fresh.add(e);
+		added.add(sum);
+	}
+	for (const rule of window.axe._audit.rules.filter(({ id }) => rules.includes(id))) {
+		rule.matchesAll ??= rule.matches;
+		rule.matches = function (node, ...more) { return fresh.has(node) && rule.matchesAll.call(this, node, ...more); };
+	}
+	return [...added];
+}
+
+/** tooWide, in pages, returns the elements beyond the screen with text in a direction. */
+function tooWide(direction) {
+	const root = document.documentElement;
+	root.dir = direction;
+	const wide = root.clientWidth;
+	return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
+		const box = e.getBoundingClientRect();
+		return box.width > 0 && (box.right > wide + 1 || box.left < -1) && e.checkVisibility() && !e.closest("pre, .scroll, .unseen, .skip");
+	}).map((e) => `${direction}: ${e.outerHTML.slice(0, 120)}`);
+}
+
+const forPages = `Object.assign(window, { loadAxe: ${loadAxe}, unlessChecked: ${unlessChecked}, tooWide: ${tooWide} });`;
 
 /** The browser of all tests in a file. */
 let browser;
@@ -174,6 +243,7 @@ export class Person {
 		p.url = url;
 		p.context = await browser.newContext({ baseURL: url, reducedMotion: "reduce", ...screens[screen], ...options });
 		p.context.setDefaultTimeout(10_000);
+		await p.context.addInitScript({ content: forPages });
 		p.page = await p.context.newPage();
 		p.complaints = [];
 		p.page.on("console", (message) => {
@@ -188,24 +258,31 @@ export class Person {
 	/** look checks what every page must fulfil, and keeps a screenshot. In a quick run it checks
 	 * the page on the opposite screen, too, and keeps none. */
 	async look(name) {
-		const { page, screen } = this;
 		if (quick && looked.has(name)) return this.quiet(name);
 		looked.add(name);
-		await page.evaluate(axe);
-		await this.passesAxe(name, everyRule);
-		await this.fitsAt(screen, name);
-		if (quick) {
-			const other = opposite[screen];
-			await this.turnTo(other);
-			await this.fitsAt(other, `${name} as on ${other}`);
-			await this.passesAxe(`${name} as on ${other} from right to left`, rulesOfScreens, "rtl");
-			await this.turnTo(screen);
-		} else {
-			await mkdir(path.join(shots, screen), { recursive: true });
-			await page.screenshot({ path: path.join(shots, screen, `${name}.png`), fullPage: true });
-			if (mirrored.has(screen)) await this.passesAxe(`${name} from right to left`, everyRule, "rtl");
-		}
+		await (quick ? this.passesQuickly(name) : this.passesFully(name));
 		return this.quiet(name);
+	}
+
+	async passesFully(name) {
+		const { page, screen } = this;
+		await this.passes(name, everyRule);
+		if (isPhone(screen) && await this.fitsWithTwiceTheText(screen, name)) await this.turnTo(screen);
+		await mkdir(path.join(shots, screen), { recursive: true });
+		await page.screenshot({ path: path.join(shots, screen, `${name}.png`), fullPage: true });
+		if (mirrored.has(screen)) await this.passes(`${name} from right to left`, everyRule, { directions: ["rtl"] });
+	}
+
+	/** passesQuickly changes the screen and the direction as rarely as possible: each time all is
+	 * laid out and painted again. */
+	async passesQuickly(name) {
+		const { screen } = this;
+		const other = opposite[screen];
+		await this.passes(name, everyRule, { limited: rulesOfColours });
+		await this.fitsWithTwiceTheText(isPhone(screen) ? screen : other, name);
+		await this.turnTo(other);
+		await this.passes(`${name} as on ${other}`, rulesOfScreens, { directions: ["ltr", "rtl"], limited: rulesOfScreens });
+		await this.turnTo(screen);
 	}
 
 	/** onBoth makes a check and, in a quick run, repeats it on the opposite screen. */
@@ -220,61 +297,53 @@ export class Person {
 	/** turnTo gives the page the size and the colours of a screen. The language stays. */
 	async turnTo(screen) {
 		const { viewport, colorScheme } = screens[screen];
-		await Promise.all([this.page.setViewportSize(viewport), this.page.emulateMedia({ colorScheme })]);
+		const steps = [this.page.setViewportSize(viewport), this.page.emulateMedia({ colorScheme })];
+		if (this.enlarged) steps.push(this.setTextSize(16));
+		this.enlarged = false;
+		await Promise.all(steps);
 	}
 
-	/** passesAxe runs axe, which look has loaded. It asks for violations only: sending the other
-	 * results would take as long as the rules. */
-	async passesAxe(name, runOnly, direction = "ltr") {
-		const faults = await this.page.evaluate(async ([rules, dir]) => {
-			document.documentElement.dir = dir;
-			const { violations } = await window.axe.run(document, { resultTypes: ["violations"], selectors: false, preload: false, runOnly: rules });
+	setTextSize(standard) { return this.devTools.send("Page.setFontSizes", { fontSizes: { standard, fixed: standard } }); }
+
+	/** passes checks the width in both directions of text, and runs axe in the last one. It does
+	 * so in one call, so that nothing is painted in between. It asks axe for violations only:
+	 * sending the other results would take as long as the rules. The limited rules check only
+	 * elements of kinds that axe hasn't checked yet. */
+	async passes(name, rules, { directions = ["rtl", "ltr"], limited = [] } = {}) {
+		const { over, faults, kinds } = await this.page.evaluate(async ([rules, directions, limited, checked]) => {
+			const over = directions.flatMap((direction) => window.tooWide(direction));
+			if (!window.axe) window.loadAxe();
+			const kinds = limited.length > 0 ? window.unlessChecked(limited, checked) : [];
+			const nothing = kinds.length === 0 && rules.length === limited.length;
+			const { violations } = nothing ? { violations: [] }
+				: await window.axe.run(document, { resultTypes: ["violations"], selectors: false, preload: false, runOnly: rules });
 			document.documentElement.dir = "ltr";
-			return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`);
-		}, [runOnly, direction]);
-		assert.deepEqual(faults, [], `axe on ${name}`);
-	}
-
-	/** fits checks the width in both directions of text. It does so in one call, so that nothing is
-	 * painted in between. */
-	async fits(name) {
-		const over = await this.page.evaluate(() => {
-			const root = document.documentElement;
-			const beyond = (direction) => {
-				root.dir = direction;
-				const wide = root.clientWidth;
-				return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
-					const box = e.getBoundingClientRect();
-					return e.checkVisibility() && box.width > 0 && (box.right > wide + 1 || box.left < -1) && !e.closest("pre, .scroll, .unseen, .skip");
-				}).map((e) => `${direction}: ${e.outerHTML.slice(0, 120)}`);
-			};
-			const mirrored = beyond("rtl");
-			return [...beyond("ltr"), ...mirrored];
-		});
+			return { over, faults: violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), kinds: kinds.join(" ") };
+		}, [rules, directions, limited, [...kindsChecked].join(" ")]);
 		assert.deepEqual(over, [], `${name} is wider than the screen`);
+		assert.deepEqual(faults, [], `axe on ${name}, ${directions.at(-1)}`);
+		for (const kind of kinds.split(" ")) kindsChecked.add(kind);
 	}
 
-	/** fitsAt checks that the page fits the screen, and on a phone also with twice the size of text. */
-	async fitsAt(screen, name) {
-		await this.fits(name);
-		await this.fitsWithTwiceTheText(screen, name);
+	/** fits checks the width in both directions of text. */
+	async fits(name) {
+		const over = await this.page.evaluate(() => ["rtl", "ltr"].flatMap((direction) => window.tooWide(direction)));
+		assert.deepEqual(over, [], `${name} is wider than the screen`);
 	}
 
 	/** fitsWithTwiceTheText checks WCAG 2.2, 1.4.4, with the size of text that people set in the
 	 * browser, on phones, which have the least room for it. The screen of 320 px represents a
 	 * magnified page (1.4.10), so it is widened to a common phone's 375 px. It does nothing for
-	 * people with a virtual authenticator, which a second session of DevTools would end. */
+	 * people with a virtual authenticator, which a second session of DevTools would end. turnTo
+	 * restores the size. */
 	async fitsWithTwiceTheText(screen, name) {
+		if (this.hasAuthenticator) return false;
 		const { viewport } = screens[screen];
-		if (this.hasAuthenticator || viewport.width > 480) return;
 		this.devTools ??= await this.context.newCDPSession(this.page);
-		const show = (width, standard) => Promise.all([
-			this.page.setViewportSize({ ...viewport, width }),
-			this.devTools.send("Page.setFontSizes", { fontSizes: { standard, fixed: standard } }),
-		]);
-		await show(Math.max(viewport.width, 375), 32);
+		this.enlarged = true;
+		await Promise.all([this.page.setViewportSize({ ...viewport, width: Math.max(viewport.width, 375) }), this.setTextSize(32)]);
 		await this.fits(`${name} with twice the text`);
-		await show(viewport.width, 16);
+		return true;
 	}
 
 	/** quiet checks that the browser's console has neither errors nor warnings. */

@@ -59,7 +59,7 @@ onScreens("brand", everyScreen, ({ server, create, journey }) => {
 	/** settings signs the owner in and opens the settings. */
 	const settings = async (options) => {
 		const owner = await create(options);
-		await owner.signIn("owner@acme.example", password);
+		await owner.openSession("owner@acme.example");
 		await owner.go("/console/settings");
 		assert.equal(await logo(owner).count(), 0);
 		return owner;

@@ -10,8 +10,7 @@ import { Person, Server, chosen, everyScreen, onScreens, password } from "./harn
 onScreens("the console", everyScreen, ({ server, create, journey }) => {
 	const as = async (role) => {
 		const p = await create();
-		await p.signIn(`${role}@acme.example`, password);
-		await p.at("/account");
+		await p.openSession(`${role}@acme.example`);
 		return p;
 	};
 

@@ -373,6 +373,12 @@ export class Person {
 		await this.send("/login", { email, password: secret });
 	}
 
+	/** openSession signs in by the API, where the login's pages aren't what is tested. */
+	async openSession(email) {
+		const response = await this.context.request.post("/api/v2/auth/login", { data: { email, password } });
+		assert.equal(response.status(), 200, `signing in ${email}`);
+	}
+
 	/** at waits until the browser is at the path. */
 	async at(where) {
 		await this.page.waitForURL((url) => url.pathname === where);

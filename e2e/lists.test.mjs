@@ -2,14 +2,13 @@
 // server that stops.
 
 import assert from "node:assert/strict";
-import { everyScreen, onScreens, password } from "./harness.mjs";
+import { everyScreen, onScreens } from "./harness.mjs";
 
 onScreens("lists of the console", everyScreen, ({ server, create, journey }) => {
 	let owner;
 	const signIn = async (options = {}) => {
 		owner = await create(options);
-		await owner.signIn("owner@acme.example", password);
-		await owner.at("/account");
+		await owner.openSession("owner@acme.example");
 		return owner.page;
 	};
 

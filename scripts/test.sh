@@ -90,9 +90,8 @@ nested() {
 # Packages that share memory between goroutines: sessions and keys, the lease, queues, limits,
 # pools. Under the race detector the others would take most of the time and show nothing that
 # these don't; make race watches everything.
-shared=(./store/lease ./app/access ./app/credential ./app/outbox ./app/registry
-	./internal/gcra ./internal/guard ./internal/lograte ./internal/smtp ./internal/tlscert
-	./internal/trace ./web/edge ./web/front)
+shared=(./store/lease ./app/access ./app/credential ./app/outbox ./app/registry ./internal/gcra
+	./internal/guard ./internal/lograte ./internal/smtp ./internal/tlscert ./internal/trace ./web/front)
 
 # In these packages most tests send one request after the other; only the others run under the
 # detector.
@@ -144,16 +143,18 @@ GOFLAGS="$(go env GOFLAGS) -trimpath -buildvcs=false"
 [ -z "${FRESH:-}" ] || GOFLAGS+=" -count=1"
 export GOFLAGS
 
+# Collecting garbage less often saves a third of the CPU of tests and compilers, and two thirds
+# of staticcheck's.
+export GOGC=800
+
 # Many tests wait for a lease to end or a server to drain, so three packages keep two cores
 # busy; the longest begin first. Missing programs make tests fail instead of skip. Vet runs
 # only in lint.
 export DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require
 flags=(-vet=off -ldflags='-s -w' -timeout 20m -p $(($(nproc) + 1)))
 
-# Collecting garbage less often saves a third of the tests' CPU.
 tests() {
 	local failed=0
-	local -x GOGC=300
 	# shellcheck disable=SC2046
 	go test "${flags[@]}" $(plain) || failed=1
 	go test "${flags[@]}" -skip "$(tests_with "$concurrent" "${partly[@]}")" "${partly[@]}" || failed=1
@@ -165,7 +166,6 @@ tests() {
 # it.
 nodes() {
 	local failed=0 processes
-	local -x GOGC=300
 	processes=$(tests_with 'builtProgram[(]|[^.]build[(]|[^.]serve[(]t' node)
 	go test "${flags[@]}" -run "$processes" ./node || failed=1
 	scripts/race.sh "${flags[@]}" -skip "$processes" ./node || failed=1
@@ -175,7 +175,6 @@ nodes() {
 # The tests of web run on SQLite only: what handlers share doesn't depend on the database.
 race() {
 	local failed=0
-	local -x GOGC=300
 	scripts/race.sh "${flags[@]}" "${shared[@]}" || failed=1
 	scripts/race.sh "${flags[@]}" -run "$(tests_with "$concurrent" "${partly[@]}")" "${partly[@]}" || failed=1
 	scripts/race.sh "${flags[@]}" -run "$(tests_with "$concurrent" web)/^(sqlite)?$" ./web || failed=1
@@ -231,7 +230,7 @@ step() { # NAME COMMAND...
 
 # These steps use the time that the tests leave the cores idle: those of nodes wait a lot.
 lane() {
-	step lint scripts/lint.sh
+	step lint env GOMEMLIMIT=4GiB scripts/lint.sh # which takes more on many cores, with such a GOGC
 	step model model
 	step fuzzing env FUZZ_QUICK=1 scripts/fuzz.sh "${FUZZTIME:-1s}"
 }

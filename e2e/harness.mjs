@@ -63,10 +63,6 @@ const rulesOfScreens = [...rulesOfColours, "target-size", "scrollable-region-foc
  * see unlessChecked. */
 const kindsChecked = new Set();
 
-/** loadAxe, in pages, loads axe. A function that is part of each page is sent once and compiled
- * only where it is called, so that takes a third of the time of sending axe to each page. */
-const loadAxe = `function () {\n${axe}\n}`;
-
 /** unlessChecked, in pages, limits rules of axe to elements of kinds that weren't checked yet, and
  * returns these kinds. An element's kind is what the rules' results depend on: its colours, its
  * text's size, all backgrounds behind it, and for a control its attributes, whether it is small
@@ -123,7 +119,7 @@ function tooWide(direction) {
 	}).map((e) => `${direction}: ${e.outerHTML.slice(0, 120)}`);
 }
 
-const forPages = `Object.assign(window, { loadAxe: ${loadAxe}, unlessChecked: ${unlessChecked}, tooWide: ${tooWide} });`;
+const checks = `${axe}\nObject.assign(window, { unlessChecked: ${unlessChecked}, tooWide: ${tooWide} }); 0`;
 
 /** The browser of all tests in a file. */
 let browser;
@@ -243,7 +239,6 @@ export class Person {
 		p.url = url;
 		p.context = await browser.newContext({ baseURL: url, reducedMotion: "reduce", ...screens[screen], ...options });
 		p.context.setDefaultTimeout(10_000);
-		await p.context.addInitScript({ content: forPages });
 		p.page = await p.context.newPage();
 		p.complaints = [];
 		p.page.on("console", (message) => {
@@ -260,8 +255,18 @@ export class Person {
 	async look(name) {
 		if (quick && looked.has(name)) return this.quiet(name);
 		looked.add(name);
+		await this.loadChecks();
 		await (quick ? this.passesQuickly(name) : this.passesFully(name));
 		return this.quiet(name);
+	}
+
+	/** loadChecks loads axe into the page, if possible without Playwright's evaluate: Chromium then
+	 * compiles it only once. */
+	async loadChecks() {
+		if (this.hasAuthenticator) return this.page.evaluate(checks);
+		this.devTools ??= await this.context.newCDPSession(this.page);
+		const { exceptionDetails } = await this.devTools.send("Runtime.evaluate", { expression: checks });
+		assert.equal(exceptionDetails, undefined, "axe can't be loaded");
 	}
 
 	async passesFully(name) {
@@ -312,7 +317,6 @@ export class Person {
 	async passes(name, rules, { directions = ["rtl", "ltr"], limited = [] } = {}) {
 		const { over, faults, kinds } = await this.page.evaluate(async ([rules, directions, limited, checked]) => {
 			const over = directions.flatMap((direction) => window.tooWide(direction));
-			if (!window.axe) window.loadAxe();
 			const kinds = limited.length > 0 ? window.unlessChecked(limited, checked) : [];
 			const nothing = kinds.length === 0 && rules.length === limited.length;
 			const { violations } = nothing ? { violations: [] }
@@ -327,7 +331,7 @@ export class Person {
 
 	/** fits checks the width in both directions of text. */
 	async fits(name) {
-		const over = await this.page.evaluate(() => ["rtl", "ltr"].flatMap((direction) => window.tooWide(direction)));
+		const over = await this.page.evaluate(`["rtl", "ltr"].flatMap(${tooWide})`);
 		assert.deepEqual(over, [], `${name} is wider than the screen`);
 	}
 
@@ -339,7 +343,6 @@ export class Person {
 	async fitsWithTwiceTheText(screen, name) {
 		if (this.hasAuthenticator) return false;
 		const { viewport } = screens[screen];
-		this.devTools ??= await this.context.newCDPSession(this.page);
 		this.enlarged = true;
 		await Promise.all([this.page.setViewportSize({ ...viewport, width: Math.max(viewport.width, 375) }), this.setTextSize(32)]);
 		await this.fits(`${name} with twice the text`);

@@ -14,7 +14,7 @@ import (
 // checked than the limits allow. (When attempts were counted after the hash, 181
 // of 200 passed a limit of 5.)
 func TestGuessesAtOnce(t *testing.T) {
-	const guesses = 200
+	const guesses = 100
 	limits := credential.Limits{PerAccount: 5, PerIP: 30}
 	noon := time.Now()
 	for _, e := range apptest.Engines {

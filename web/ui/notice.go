@@ -17,7 +17,7 @@ const noticeLife = 60
 // keepNotice sets the cookie for a redirect to an address that says what was done.
 func (c *Call) keepNotice(to string) {
 	if u, err := url.Parse(to); err == nil && u.Query().Has("done") {
-		c.SetCookie(noticeCookie, noticeOf(u.RawQuery), noticeLife)
+		c.SetCookie(noticeCookie, hashOf(u.RawQuery), noticeLife)
 	}
 }
 
@@ -25,14 +25,14 @@ func (c *Call) keepNotice(to string) {
 func (c *Call) takeNotice() string {
 	done := c.R.URL.Query().Get("done")
 	kept, err := c.R.Cookie(noticeCookie)
-	if done == "" || err != nil || kept.Value != noticeOf(c.R.URL.RawQuery) {
+	if done == "" || err != nil || kept.Value != hashOf(c.R.URL.RawQuery) {
 		return "" // a page in another tab leaves the cookie to the one it is for
 	}
 	c.SetCookie(noticeCookie, "", 0)
 	return done
 }
 
-func noticeOf(query string) string {
+func hashOf(query string) string {
 	sum := sha256.Sum256([]byte(query))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }

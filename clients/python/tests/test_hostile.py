@@ -1,4 +1,4 @@
-"""What callers may send, and what may answer in Doorward's place."""
+"""Requests that a hostile caller can send, and answers of other programs at Doorward's address."""
 
 import http.server
 import json
@@ -68,7 +68,8 @@ class ForwardedTest(unittest.TestCase):
         # wsgiref keeps the line breaks of a folded header.
         self.assertEqual(self.sent(authorization="Bearer a\r\n X-Auth-User: b")["Authorization"], "Bearer a  X-Auth-User: b")
 
-    # A neighbouring host can set a cookie of such a name, even where ours is named __Host-….
+    # A neighbouring host can set these cookies. Browsers don't apply the rules of __Host- to them,
+    # since another character comes first.
     def test_cookies(self):
         for name in ("\xa0JSESSIONID", "\x85JSESSIONID", "\x0cJSESSIONID", "JSESSIONID ", "jsessionid"):
             self.assertNotIn("Cookie", self.sent(cookie=f"{name}={TOKEN}"), name)
@@ -96,11 +97,11 @@ class AnswerTest(unittest.TestCase):
                 with self.subTest(code, via=via), self.assertLogs("doorward"), self.assertRaises(doorward.Unavailable):
                     check.check(client, "GET", {"cookie": f"JSESSIONID={TOKEN}"}, via=via)
 
-    def test_only_a_demand_that_names_a_proof_has_a_challenge(self):
-        for acr, named in (("aal2", True), (None, False), (2, False), ('a"b', False)):
+    def test_a_step_up_has_a_challenge_only_with_a_valid_acr(self):
+        for acr, is_valid in (("aal2", True), (None, False), (2, False), ('a"b', False)):
             problem = {"status": 403, "code": "step_up_required", **({} if acr is None else {"acr": acr})}
             headers = dict(refusal(doorward.StepUpRequired(problem))[2])
-            self.assertEqual("WWW-Authenticate" in headers, named, acr)
+            self.assertEqual("WWW-Authenticate" in headers, is_valid, acr)
 
     def test_introspection_asks_only_about_a_single_well_formed_credential(self):
         stub = Stub(self, lambda n: (200, {"Content-Type": "application/json"}, b'{"active":false}'))

@@ -12,7 +12,7 @@ export type State =
 	| { status: "signed-in"; user: User; session: Session };
 
 interface Actions {
-	/** Asks Doorward again; after a fault the state stays. */
+	/** Asks Doorward again. After a fault "signed-in" stays; otherwise the status is "unavailable". */
 	refresh(): Promise<State>;
 	/** Leads to the login page and back to the address, by default this page. */
 	signIn(to?: string): void;
@@ -20,7 +20,8 @@ interface Actions {
 	signOut(): Promise<void>;
 	/** Leads to the page on which the person proves their identity again, and back. */
 	stepUp(to?: string): void;
-	/** fetch, which leads to the step-up when the answer asks for one. */
+	/** fetch of baseUrl + path. Leads to the step-up when the answer asks for one, and calls refresh
+	 * after a 401. */
 	request(path: string, options?: RequestInit): Promise<Response>;
 }
 export interface Store extends Actions {

@@ -19,7 +19,7 @@ type invited struct {
 	Token       string
 	Self        bool   // the invited person is signed in
 	Other       string // address of the person who is signed in; empty if nobody is
-	Shortest    int
+	MinLength   int
 	BannedWords string
 }
 
@@ -37,7 +37,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 		return h.refusedOr(c, err, h.refusedInvitation)
 	}
 	i := invited{
-		Shown: shown, Token: token, Shortest: h.app.PasswordRules.Load().MinLength,
+		Shown: shown, Token: token, MinLength: h.app.PasswordRules.Load().MinLength,
 		BannedWords: bannedWords(shown.Email, shown.Name, shown.TenantName),
 	}
 	if c.Caller.Kind == doorward.ByUser {

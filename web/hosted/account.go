@@ -10,7 +10,7 @@ import (
 // account is the content of the account page.
 type account struct {
 	User        doorward.User
-	Shortest    int
+	MinLength   int
 	BannedWords string
 	Tenants     []tenantRow
 	Proved      bool // the second factor was proved recently, or there is none; else /step-up comes first
@@ -44,7 +44,7 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if a.ownSessions, err = h.sessions(ctx, c, memberships, accountPage); err != nil {
 		return ui.View{}, err
 	}
-	a.Shortest = h.app.PasswordRules.Load().MinLength
+	a.MinLength = h.app.PasswordRules.Load().MinLength
 	if a.Proved, err = isProved(h.app.Passwords.RequireChange(ctx, c.Caller)); err != nil {
 		return ui.View{}, err
 	}

@@ -63,7 +63,7 @@ func codeIn(text string) string {
 // resetForm is the form for a new password.
 type resetForm struct {
 	Token, Email string
-	Shortest     int
+	MinLength    int
 	BannedWords  string
 }
 
@@ -80,9 +80,9 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "reset", Scripts: codeScript, Carries: true, Body: resetForm{token, email, h.app.PasswordRules.Load().MinLength, bannedWords(email, words...)}}, nil
 }
 
-// refusedOr returns the error. If the page is already shown again after a refusal, it returns
-// the other page instead, since this one would fail for the same reason; it always returns an
-// error of the kind unavailable.
+// refusedOr returns the error. If the page is already shown again after a refusal, it would
+// fail for the same reason, so refusedOr returns the other page instead, except for an error of
+// the kind unavailable.
 func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
 	if !c.WasRefused() || front.AsError(err).Kind() == doorward.KindUnavailable {
 		return ui.View{}, err
@@ -90,7 +90,8 @@ func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui
 	return page(c.R.Context(), c)
 }
 
-// bannedWords returns the words that a password may not contain, for the live hint.
+// bannedWords returns the words that a password may not contain, for the hint
+// that the page's script shows while it is typed.
 func bannedWords(email string, words ...string) string {
 	local, _, _ := strings.Cut(email, "@")
 	return strings.Join(append(words, email, local), "\n")
@@ -127,6 +128,6 @@ func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	rememberAddress(c, email)
-	c.ClearSession() // the reset has ended it
+	c.ClearSession() // the reset has ended it, unless somebody else was signed in here
 	return c.WithReturnTo("/login?done=reset"), nil
 }

@@ -73,7 +73,7 @@ func samples() []uitest.Sample {
 		Invitation: doorward.Invitation{Email: "ben@globex.example", Role: doorward.RoleUser, TenantID: "tnt_acme"},
 		TenantName: "Acme", Inviter: "Ann Lee",
 	}
-	newcomer := invited{Shown: shown, Token: token, Shortest: 12, BannedWords: bannedWords(shown.Email, shown.TenantName)}
+	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName)}
 	member, self := newcomer, newcomer
 	member.HasAccount, member.Other = true, "ann.lee@acme.example"
 	self.HasAccount, self.Self, self.Inviter = true, true, ""
@@ -217,7 +217,7 @@ func sampleAccount() account {
 	memberships := []doorward.User{acme, globex, initech}
 	a := newAccount(ann, memberships)
 	a.ownSessions = sampleSessions(memberships, accountPage)
-	a.Shortest, a.Proved = 12, true
+	a.MinLength, a.Proved = 12, true
 	return a
 }
 

@@ -29,9 +29,9 @@ func (h *hosted) showStepUp(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return v, nil
 }
 
-// proveSession finishes a step-up. For a passkey a script has begun it; with other methods it
-// begins here, too. It redirects to the return address; without one, the page says that the
-// earlier page can be used again.
+// proveSession finishes a step-up. With a passkey, the page's script has already got a
+// challenge; otherwise proveSession makes one. It redirects to the return address; without
+// one, the page says that the earlier page can be used again.
 func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 	with := login.Evidence{Password: c.Value("password"), Answer: factor.Answer{Code: c.Value("code"), RecoveryCode: c.Value("recoveryCode")}}
 	token := c.Value("challenge")
@@ -51,11 +51,11 @@ func (h *hosted) proveSession(ctx context.Context, c *ui.Call) (ui.View, error) 
 		}
 		token = begun.Token.Reveal()
 	}
-	if c.Caller.HasFactor {
+	if c.Caller.HasFactor { // then the page has no field for a password, so no place for its error
 		with.Password = ""
 	}
 	opened, err := h.app.Login.StepUp(ctx, c.Caller, token, with)
-	if doorward.HasCode(err, doorward.CodeChallengeOver) { // the password has changed in between
+	if doorward.HasCode(err, doorward.CodeChallengeOver) { // expired or used up, or the password has since changed
 		return c.WithReturnTo("/step-up"), nil
 	}
 	if err != nil {

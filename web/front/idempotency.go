@@ -94,12 +94,13 @@ func (c *Call) replay(status int, call *idempotentCall, kept []byte) error {
 type idempotentCall struct {
 	doorward.IdempotentCall
 	key  seal.Key
-	text []byte // body of the answer, once it was sealed
+	text []byte // body of the answer, not sealed; nil until seal has run
 }
 
-// idempotentCall returns nil for a request without an Idempotency-Key. All that is stored is
-// derived from the credential and the key, so the database alone reveals no answer. The
-// tenant is part of it because a service key may act in several.
+// idempotentCall returns nil for a request without an Idempotency-Key. The id and the keys of
+// the body's hash and of the stored answer are derived from the credential and the
+// Idempotency-Key, so the database alone reveals no answer. The tenant is part of that because
+// a service key may act in several.
 func (c *Call) idempotentCall(body []byte) (*idempotentCall, error) {
 	key, err := idempotencyKey(c.R.Header)
 	if err != nil || key == "" {

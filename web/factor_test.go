@@ -42,8 +42,8 @@ type authenticator struct {
 	last       int64 // time step of the last code
 }
 
-// code returns a code that was not returned before: the server takes each once, and one step
-// of 30 s ahead of its clock.
+// code returns a code that it hasn't returned before, since the server accepts each code once.
+// It may be ahead of the clock: the server accepts codes of the next time step, too.
 func (a *authenticator) code(t *testing.T) string {
 	t.Helper()
 	seed, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(a.secret)
@@ -135,7 +135,7 @@ func TestDemandedFactor(t *testing.T) {
 		ann := acme.Join("ann@acme.example", "USER")
 		tag := d.patchTenant(t, acme.Owner.Token(), m{"settings": m{"mfa": "required", "mfaRoles": []string{"USER"}, "mfaRememberDays": 7}}).ok(http.StatusOK).header.Get("ETag")
 		if now := d.send(t, "GET /api/v2/tenant", nil, as(acme.Owner.Token())).header.Get("ETag"); now != tag {
-			t.Errorf("the version is %s, the answer said %s", now, tag)
+			t.Errorf("after the change the tenant has the ETag %s, the answer to the change had %s", now, tag)
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
 		challenge := d.login(t, ann.Email, password).fails(http.StatusForbidden, "mfa_enrolment_required").text("challenge")
@@ -182,8 +182,8 @@ func TestFactorsWithoutMasterKey(t *testing.T) {
 	d.patchTenant(t, owner.Token(), m{"settings": m{"mfaRoles": []string{"USER", "NONE"}}}).invalid("/settings/mfaRoles/1", "invalid")
 }
 
-// A correct code is refused in a frozen or closing tenant, and after a suspension since the
-// password. Attempts over the limit are refused, too.
+// A correct code is refused in a frozen or closing tenant, and when the person was suspended
+// after the password was accepted. Attempts over the limit are refused, too.
 func TestSecondStepIsRefused(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

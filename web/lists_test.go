@@ -83,8 +83,8 @@ func TestListsSearchAndSort(t *testing.T) {
 	})
 }
 
-// Lists that are read as a whole have pages like all others. No row is skipped when the one
-// before it is deleted between two pages.
+// Lists that the server reads in full and splits in memory (front.PageOf) have pages like all
+// others. No row is skipped when the one before it is deleted between two pages.
 func TestShortListsHavePages(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

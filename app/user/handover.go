@@ -10,22 +10,23 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Handover says what becomes of the API keys that a member owns who is suspended or
-// removed. The zero Handover ends them.
+// Handover says what becomes of the API keys of a member who is suspended or removed. The
+// zero Handover revokes them.
 type Handover struct {
 	Transfer bool
 	OwnerID  string // the next owner, an active member; empty: the caller, if that is a user
 }
 
-// rotateWithin is the time in which a transferred key has to be rotated, or it ends: who
-// has left may know its secret.
+// rotateWithin is the time after which a transferred key ends unless it has been rotated: the
+// former owner may know its secret.
 const rotateWithin = 7 * 24 * time.Hour
 
-// faults returns the faults that show without the database.
+// faults returns what is wrong with the handover, as far as it can be checked without the
+// database.
 func (h Handover) faults(by doorward.Caller, target doorward.User) []doorward.FieldError {
 	switch {
 	case !h.Transfer && h.OwnerID != "":
-		return []doorward.FieldError{{Parameter: "ownerId", Code: "invalid", Message: "There is a next owner only with apiKeys=transfer."}}
+		return []doorward.FieldError{{Parameter: "ownerId", Code: "invalid", Message: "Send ownerId only with apiKeys=transfer."}}
 	case h.Transfer && h.owner(by) == "":
 		return []doorward.FieldError{{Parameter: "ownerId", Code: "required", Message: "Say which member owns the keys from now on."}}
 	case h.Transfer && h.owner(by) == target.ID:
@@ -34,7 +35,7 @@ func (h Handover) faults(by doorward.Caller, target doorward.User) []doorward.Fi
 	return nil
 }
 
-var notNextOwner = doorward.FieldError{Parameter: "ownerId", Code: "invalid", Message: "The next owner is another active member of the tenant."}
+var notNextOwner = doorward.FieldError{Parameter: "ownerId", Code: "invalid", Message: "Choose another active member of the tenant."}
 
 func (h Handover) owner(by doorward.Caller) string {
 	if h.OwnerID == "" && by.Kind == doorward.ByUser {
@@ -43,7 +44,7 @@ func (h Handover) owner(by doorward.Caller) string {
 	return h.OwnerID
 }
 
-// handOver ends or transfers the API keys that the member owns, and records that of each.
+// handOver revokes or transfers the API keys that the member owns, with an event for each.
 func handOver(ctx context.Context, tx *access.Tx, on doorward.Object, h Handover) (revoked, transferred int64, err error) {
 	if h.Transfer {
 		transferred, err = transferKeys(ctx, tx, on, h.owner(tx.By))

@@ -1,5 +1,6 @@
 // Package model shows, compares and applies the model of the platform: its own actions,
-// and which roles grant them.
+// which roles grant them, the resources that they act on, and the operator's policies and
+// entities.
 //
 // A model is a text of package modelfile. All versions of it are kept; the last one is in
 // force, on every node before Apply returns. Until one is applied, that is the built-in one,
@@ -114,16 +115,16 @@ type Applied struct {
 	Model      Version
 	Changes    []modelfile.Change // of actions
 	Parts      []PartChange
-	Off        []BrokenPolicy // with force
+	Off        []BrokenPolicy // policies of tenants that no longer apply; only with force
 	Revocation doorward.Revocation
 }
 
 // Apply makes the text the model of the installation, and returns when it is in force on
 // every node. The current text makes no new version. Keys and custom roles keep actions that
-// the model lacks, without effect. versions are the tags of the versions that the caller has
-// seen; none for any. Policies of tenants that name what the model no longer has stop the
-// change; with force they are off. Errors: validation_failed, precondition_failed,
-// model_in_use without force, forbidden, unavailable.
+// the model lacks, without effect. Unless versions is empty, it must have the tag of the current
+// version. If policies of tenants name what the text no longer has, Apply changes nothing; with
+// force it applies the text, and those policies no longer apply. Errors: validation_failed,
+// precondition_failed, model_in_use without force, forbidden, unavailable.
 func (m *Models) Apply(ctx context.Context, by doorward.Caller, text string, versions []string, force bool) (a Applied, err error) {
 	file, err := read(text)
 	if err != nil {
@@ -174,12 +175,12 @@ func insert(ctx context.Context, tx *access.Tx, before Version, a Applied) error
 		return err
 	}
 	if !added {
-		return doorward.Fail(doorward.CodePreconditionFailed, "Somebody else has applied a model at the same time.")
+		return doorward.Fail(doorward.CodePreconditionFailed, "Somebody else has just applied a model. Compare yours with that one, and apply it again.")
 	}
 	tx.Changed("version", Tag(before), Tag(a.Model))
 	for _, c := range a.fields() {
 		if len(c.names) > 0 {
-			tx.Changed(c.field, "", namesOf(c.names))
+			tx.Changed(c.field, "", joinNames(c.names))
 		}
 	}
 	if len(a.Off) > 0 {
@@ -191,7 +192,7 @@ func insert(ctx context.Context, tx *access.Tx, before Version, a Applied) error
 // maxNames bounds the names in one field of an event.
 const maxNames = 50
 
-func namesOf(names []string) string {
+func joinNames(names []string) string {
 	if more := len(names) - maxNames; more > 0 {
 		names = append(names[:maxNames:maxNames], fmt.Sprintf("and %d more", more))
 	}

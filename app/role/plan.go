@@ -37,12 +37,12 @@ func (r *Roles) Plan(ctx context.Context, by doorward.Caller, id string, e Edit)
 	if was.Name != is.Name && rules.Has(is.Name) {
 		return Plan{}, nameTaken()
 	}
-	use, err := r.Use(ctx, by, was.Name)
+	use, err := r.CountUse(ctx, by, was.Name)
 	return Plan{view(rules, was, use.Members), view(rules, is, use.Members), use}, err
 }
 
-// Use counts what has the role in the caller's tenant: members, invitations that can be
+// CountUse counts what has the role in the caller's tenant: members, invitations that can be
 // accepted, API keys that have not ended.
-func (r *Roles) Use(ctx context.Context, by doorward.Caller, name doorward.Role) (store.RoleUse, error) {
+func (r *Roles) CountUse(ctx context.Context, by doorward.Caller, name doorward.Role) (store.RoleUse, error) {
 	return r.db.Read().RoleUse(ctx, by.TenantID, name, r.db.Now())
 }

@@ -78,7 +78,7 @@ func (h *console) rolePage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	body := rolePage{pageData: s, pager: r, Role: one, Groups: roleGroups(c.Caller.Rules, one.Permissions, has(one), mayGive(c))}
-	use, err := h.app.Roles.Use(ctx, c.Caller, one.Name)
+	use, err := h.app.Roles.CountUse(ctx, c.Caller, one.Name)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -325,7 +325,7 @@ func (h *console) askRoleEnd(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	use, err := h.app.Roles.Use(ctx, c.Caller, one.Name)
+	use, err := h.app.Roles.CountUse(ctx, c.Caller, one.Name)
 	body := roleEnd{pageData: s, Role: one, Members: int(use.Members), Invitations: int(use.Invitations), Keys: int(use.Keys), Self: c.Caller.Role == one.Name}
 	if body.Used() {
 		body.Replacements = replacements(c, one.Name, use.Keys > 0)

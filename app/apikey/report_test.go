@@ -23,7 +23,8 @@ func TestReportedAfterItsEnd(t *testing.T) {
 		c := newKey(f)
 		// Puts the key into the memory of every node.
 		outcomesOf(f, c, doorward.Caller{})
-		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error { // by a caller that still waits for the nodes
+		// Commits the end without waiting for the nodes.
+		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
 			_, err := tx.RevokeAPIKey(f.Context(), c.key.ID)
 			return err
 		})

@@ -1,5 +1,5 @@
-// Package secret has a type for values that must not be disclosed by accident: the
-// 256-bit tokens behind sessions, invitations and keys ([Token]).
+// Package secret has types for values that must not be disclosed by accident: the 256-bit
+// tokens of sessions, mails and challenges ([Token]), and the keys of programs ([Key]).
 //
 // Printing, logging or marshalling one gives "[redacted]". Only a method named
 // Reveal returns the secret, so that a search for that word lists every use.

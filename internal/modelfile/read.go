@@ -215,7 +215,7 @@ func (r *reader) resources(n *yaml.Node) (all []Resource) {
 func (r *reader) attributes(n *yaml.Node) (all []Attribute) {
 	for _, p := range r.pairs(n, "the attributes") {
 		faults := len(r.faults)
-		r.checkName(p.key, attributeName, "an attribute", "one word of letters a to z, digits and _, beginning with a letter")
+		r.checkName(p.key, attributeName, "an attribute", "one word of letters a to z or A to Z, digits and _, beginning with a letter")
 		if !isText(p.value) || !slices.Contains(Types, p.value.Value) {
 			r.fault(p.value, CodeInvalid, "Unknown type of an attribute. It can be %s.", orList(Types))
 		}

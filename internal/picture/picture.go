@@ -105,7 +105,7 @@ func Make(data []byte, fit Bounds) (Picture, error) {
 	if err != nil {
 		return Picture{}, err
 	}
-	// An image with too much detail for the byte limit may fit at half the size.
+	// An image with too much detail for the byte limit may fit within half the bounds.
 	for _, b := range []Bounds{fit, {Width: fit.Width / 2, Height: fit.Height / 2}} {
 		small := scale(img, b)
 		out, err := encode(small)

@@ -19,12 +19,12 @@ func effectiveAccent(c *ui.Call, t doorward.Tenant) string {
 // setAccent takes the colour from the picker if only that was changed, or else from the text
 // field: without scripts the two aren't synchronised.
 func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
-	now, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
+	before, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	if err != nil {
 		return ui.View{}, err
 	}
 	accent := strings.TrimSpace(c.Value("accent"))
-	if pick := c.Value("picked"); accent == now.Brand.Accent && pick != "" && pick != effectiveAccent(c, now) {
+	if pick := c.Value("picked"); accent == before.Brand.Accent && pick != "" && pick != effectiveAccent(c, before) {
 		accent = pick
 	}
 	if ui.IsColour("#" + accent) {
@@ -44,5 +44,5 @@ func (h *console) setLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *console) removeLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return redirectDone(c, "/console/settings", "unlogo", nil), h.app.Tenants.RemoveLogo(ctx, c.Caller, version(c))
+	return redirectDone(c, "/console/settings", "logo-remove", nil), h.app.Tenants.RemoveLogo(ctx, c.Caller, version(c))
 }

@@ -21,7 +21,8 @@ func operatorLink(t *testing.T, s *doorwardtest.Server) string {
 	return token.Reveal()
 }
 
-// enter opens the page and returns its cookie, as the header of a request.
+// enter opens the page with a code, or with a link that has one, and returns the page's cookie,
+// as the header of a request.
 func (b *browser) enter(code string) []string {
 	b.Helper()
 	res, body := b.ask("POST", "/operator/open", url.Values{"token": {code}})
@@ -121,7 +122,8 @@ func TestOperatorPagesEnd(t *testing.T) {
 	b.post("/operator/open", url.Values{"token": {unused}}, http.StatusUnauthorized, "not any more")
 }
 
-// Guessing links is refused like guessing keys.
+// Guessing codes is limited as guessing keys is: 30 unknown ones from a network. A valid link
+// still opens the page.
 func TestOperatorLinksAreNotGuessed(t *testing.T) {
 	s := doorwardtest.Start(t)
 	b := &browser{T: t, server: s}

@@ -18,7 +18,7 @@ type invitationList struct {
 
 var docInvitations = front.Doc{
 	ID: "listInvitations", Tag: "Invitations", Summary: "List the tenant's invitations",
-	Description: "Usually the newest first. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets; text that a spreadsheet would take for a formula begins with an apostrophe.",
+	Description: "The newest first, unless sorted otherwise. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets; text that a spreadsheet would take for a formula begins with an apostrophe.",
 	List:        true,
 	Sort:        []string{"createdAt", "expiresAt", "name", "email", "role"},
 	Query: []front.Parameter{

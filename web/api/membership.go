@@ -24,7 +24,7 @@ type membershipList struct {
 
 var docMemberships = front.Doc{
 	ID: "listMemberships", Tag: "Sessions", Summary: "List the tenants one belongs to",
-	Description: "Usually the oldest membership first.",
+	Description: "The oldest membership first, unless sorted otherwise.",
 	List:        true,
 	Sort:        []string{"tenantName"},
 }

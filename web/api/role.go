@@ -33,7 +33,7 @@ func viewNewRole(_ *front.Call, r role.Role) roleView { return viewRole(r) }
 
 var docRoles = front.Doc{
 	ID: "listRoles", Tag: "Roles", Summary: "List the roles of the tenant",
-	Description: "The four built-in roles and those that the tenant has made, at most 50; usually the lowest rank first.",
+	Description: "The four built-in roles and those that the tenant has made, at most 50; the lowest rank first, unless sorted otherwise.",
 	List:        true,
 	Sort:        []string{"name", "members"},
 }

@@ -36,7 +36,7 @@ var sessionOrders = map[string]front.Order[front.Session]{
 
 var docSessions = front.Doc{
 	ID: "listSessions", Tag: "Sessions", Summary: "List one's own sessions",
-	Description: "In all tenants, usually the newest first; `current` is the one of the request.",
+	Description: "In all tenants, the newest first, unless sorted otherwise; `current` is the one of the request.",
 	List:        true,
 	Sort:        sessionSorts,
 }
@@ -95,7 +95,7 @@ func (a *api) endOtherSessions(ctx context.Context, c *front.Call, _ front.None)
 
 var docUserSessions = front.Doc{
 	ID: "listUserSessions", Tag: "People", Summary: "List a person's sessions in this tenant",
-	Description: "Usually the newest first. Sessions of the person in other tenants are not shown.",
+	Description: "The newest first, unless sorted otherwise. Sessions of the person in other tenants are not shown.",
 	List:        true,
 	Sort:        sessionSorts,
 	Errors:      []doorward.Code{doorward.CodeNotFound},

@@ -32,7 +32,7 @@ var csvFormat = front.Parameter{Name: "format", Description: "Format of the answ
 
 var docUsers = front.Doc{
 	ID: "listUsers", Tag: "People", Summary: "List the people of the tenant",
-	Description: "Usually the oldest membership first. Pages neither repeat nor skip people when others are added or removed. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity; text that a spreadsheet would take for a formula begins with an apostrophe.",
+	Description: "The oldest membership first, unless sorted otherwise. Pages neither repeat nor skip people when others are added or removed. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity; text that a spreadsheet would take for a formula begins with an apostrophe.",
 	List:        true,
 	Sort:        []string{"createdAt", "name", "email", "role", "status", "lastLoginAt"},
 	Query: []front.Parameter{
@@ -123,8 +123,8 @@ var dryRun = front.Parameter{Name: "dryRun", Description: "With `true` nothing i
 // ending are the parameters of operations that may end what depends on a membership.
 var ending = []front.Parameter{
 	dryRun,
-	{Name: "apiKeys", Description: "What becomes of the API keys that the person owns in this tenant: they `end`, as without this, or `transfer` to another owner, by whom they must be rotated within 7 days", Enum: []string{"end", "transfer"}},
-	{Name: "ownerId", Description: "With `apiKeys=transfer` the next owner, an active member; oneself if absent"},
+	{Name: "apiKeys", Description: "What becomes of the API keys that the person owns in this tenant: `end`, the default, or `transfer` to another owner; transferred keys end unless they are rotated within 7 days", Enum: []string{"end", "transfer"}},
+	{Name: "ownerId", Description: "With `apiKeys=transfer` the next owner, an active member; if absent the caller, who must then be a person"},
 }
 
 // handover reads the parameters about API keys.
@@ -134,7 +134,7 @@ func handover(c *front.Call) (h user.Handover, err error) {
 		return h, err
 	}
 	if named && keys != "end" && keys != "transfer" {
-		return h, doorward.InvalidFields(doorward.FieldError{Parameter: "apiKeys", Code: "invalid", Message: "API keys end, or they transfer."})
+		return h, doorward.InvalidFields(doorward.FieldError{Parameter: "apiKeys", Code: "invalid", Message: "Write apiKeys=end or apiKeys=transfer."})
 	}
 	h.Transfer = keys == "transfer"
 	if h.OwnerID, named, err = c.Given("ownerId"); err == nil && named && h.OwnerID == "" {
@@ -156,7 +156,7 @@ type editedUser struct {
 
 var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
-	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns or hands them over, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.",
+	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.",
 	Versioned:   true,
 	Query:       ending,
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeQuotaExceeded},

@@ -31,7 +31,7 @@ type (
 	}
 	proof struct {
 		ACR     string   `json:"acr" doc:"aal1, or aal2 for a second factor or a passkey"`
-		MaxAge  *int64   `json:"maxAge,omitempty" doc:"The longest age of the proof in seconds; absent if any age does"`
+		MaxAge  *int64   `json:"maxAge,omitempty" doc:"The longest age of the proof in seconds; absent if its age doesn't matter"`
 		Methods []string `json:"methods" doc:"password, totp, recovery or passkey; empty where the person has to set up a factor first"`
 	}
 )
@@ -74,7 +74,7 @@ type (
 	}
 	evaluationsOptions struct {
 		_        struct{} `json:"-" additionalProperties:"true"`
-		Semantic string   `json:"evaluations_semantic,omitempty" enum:"execute_all,deny_on_first_deny,permit_on_first_permit" doc:"The last two stop after the first refusal, or permit; the default is execute_all"`
+		Semantic string   `json:"evaluations_semantic,omitempty" enum:"execute_all,deny_on_first_deny,permit_on_first_permit" doc:"deny_on_first_deny stops after the first refusal, permit_on_first_permit after the first permission; the default is execute_all"`
 	}
 	evaluationsAnswer struct {
 		Decision    *bool              `json:"decision,omitempty" doc:"Only if the request is one evaluation"`

@@ -117,7 +117,7 @@ type Problem struct {
 	Challenge    string                `json:"challenge,omitempty" doc:"With the codes mfa_required, mfa_enrolment_required and step_up_required (there not at a check): to be sent with the answer; shown only here" minLength:"43" maxLength:"43"`
 	Methods      []string              `json:"methods,omitzero" doc:"With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first"`
 	ACR          string                `json:"acr,omitempty" doc:"With the code step_up_required: aal1, or aal2 for a second factor or a passkey"`
-	MaxAge       *int64                `json:"maxAge,omitempty" doc:"With the code step_up_required: the longest age of the proof in seconds; absent if any age does"`
+	MaxAge       *int64                `json:"maxAge,omitempty" doc:"With the code step_up_required: the longest age of the proof in seconds; absent if its age doesn't matter"`
 	ExpiresAt    *time.Time            `json:"expiresAt,omitempty" doc:"With a challenge: until when it can be answered"`
 	PublicKey    WebAuthn              `json:"publicKey,omitempty" doc:"With a challenge that a passkey can answer: WebAuthn's PublicKeyCredentialRequestOptionsJSON"`
 }

@@ -769,7 +769,7 @@ export interface paths {
         };
         /**
          * List the tenants one belongs to
-         * @description Usually the oldest membership first.
+         * @description The oldest membership first, unless sorted otherwise.
          */
         get: operations["listMemberships"];
         put?: never;
@@ -1049,7 +1049,7 @@ export interface paths {
         };
         /**
          * List the tenant's invitations
-         * @description Usually the newest first. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets; text that a spreadsheet would take for a formula begins with an apostrophe.
+         * @description The newest first, unless sorted otherwise. Pages neither repeat nor skip invitations when others are added or removed. With `format=csv` the answer is a file for spreadsheets; text that a spreadsheet would take for a formula begins with an apostrophe.
          */
         get: operations["listInvitations"];
         put?: never;
@@ -1298,7 +1298,7 @@ export interface paths {
         };
         /**
          * List the roles of the tenant
-         * @description The four built-in roles and those that the tenant has made, at most 50; usually the lowest rank first.
+         * @description The four built-in roles and those that the tenant has made, at most 50; the lowest rank first, unless sorted otherwise.
          */
         get: operations["listRoles"];
         put?: never;
@@ -1347,7 +1347,7 @@ export interface paths {
         };
         /**
          * List one's own sessions
-         * @description In all tenants, usually the newest first; `current` is the one of the request.
+         * @description In all tenants, the newest first, unless sorted otherwise; `current` is the one of the request.
          */
         get: operations["listSessions"];
         put?: never;
@@ -1508,7 +1508,7 @@ export interface paths {
         };
         /**
          * List the people of the tenant
-         * @description Usually the oldest membership first. Pages neither repeat nor skip people when others are added or removed. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity; text that a spreadsheet would take for a formula begins with an apostrophe.
+         * @description The oldest membership first, unless sorted otherwise. Pages neither repeat nor skip people when others are added or removed. With `format=csv` the answer is a file for spreadsheets, for which a session needs a recent proof of identity; text that a spreadsheet would take for a formula begins with an apostrophe.
          */
         get: operations["listUsers"];
         put?: never;
@@ -1559,7 +1559,7 @@ export interface paths {
         head?: never;
         /**
          * Change role, status or name of a person
-         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns or hands them over, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.
+         * @description All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns (unless `apiKeys` is `transfer`), the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.
          */
         patch: operations["editUser"];
         trace?: never;
@@ -1593,7 +1593,7 @@ export interface paths {
         };
         /**
          * List a person's sessions in this tenant
-         * @description Usually the newest first. Sessions of the person in other tenants are not shown.
+         * @description The newest first, unless sorted otherwise. Sessions of the person in other tenants are not shown.
          */
         get: operations["listUserSessions"];
         put?: never;
@@ -2452,7 +2452,7 @@ export interface components {
         };
         EvaluationsOptions: {
             /**
-             * @description The last two stop after the first refusal, or permit; the default is execute_all
+             * @description deny_on_first_deny stops after the first refusal, permit_on_first_permit after the first permission; the default is execute_all
              * @enum {string}
              */
             evaluations_semantic?: "execute_all" | "deny_on_first_deny" | "permit_on_first_permit";
@@ -3391,7 +3391,7 @@ export interface components {
             invitationId?: string;
             /**
              * Format: int64
-             * @description With the code step_up_required: the longest age of the proof in seconds; absent if any age does
+             * @description With the code step_up_required: the longest age of the proof in seconds; absent if its age doesn't matter
              */
             maxAge?: number;
             /** @description With a challenge, and with the code step_up_required: password, totp, recovery or passkey; empty where the person has to set up a factor first */
@@ -3423,7 +3423,7 @@ export interface components {
             acr: string;
             /**
              * Format: int64
-             * @description The longest age of the proof in seconds; absent if any age does
+             * @description The longest age of the proof in seconds; absent if its age doesn't matter
              */
             maxAge?: number;
             /** @description password, totp, recovery or passkey; empty where the person has to set up a factor first */
@@ -14413,9 +14413,9 @@ export interface operations {
             query?: {
                 /** @description With `true` nothing is changed, recorded or mailed: the answer says what would be */
                 dryRun?: "true" | "false";
-                /** @description What becomes of the API keys that the person owns in this tenant: they `end`, as without this, or `transfer` to another owner, by whom they must be rotated within 7 days */
+                /** @description What becomes of the API keys that the person owns in this tenant: `end`, the default, or `transfer` to another owner; transferred keys end unless they are rotated within 7 days */
                 apiKeys?: "end" | "transfer";
-                /** @description With `apiKeys=transfer` the next owner, an active member; oneself if absent */
+                /** @description With `apiKeys=transfer` the next owner, an active member; if absent the caller, who must then be a person */
                 ownerId?: string;
             };
             header?: {
@@ -14554,9 +14554,9 @@ export interface operations {
             query?: {
                 /** @description With `true` nothing is changed, recorded or mailed: the answer says what would be */
                 dryRun?: "true" | "false";
-                /** @description What becomes of the API keys that the person owns in this tenant: they `end`, as without this, or `transfer` to another owner, by whom they must be rotated within 7 days */
+                /** @description What becomes of the API keys that the person owns in this tenant: `end`, the default, or `transfer` to another owner; transferred keys end unless they are rotated within 7 days */
                 apiKeys?: "end" | "transfer";
-                /** @description With `apiKeys=transfer` the next owner, an active member; oneself if absent */
+                /** @description With `apiKeys=transfer` the next owner, an active member; if absent the caller, who must then be a person */
                 ownerId?: string;
             };
             header?: {

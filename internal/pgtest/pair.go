@@ -37,7 +37,8 @@ func StartPair(tb testing.TB, options ...Option) *Pair {
 	return p
 }
 
-// startStandby makes the standby. It copies the primary's settings and adds its own.
+// startStandby makes the standby from a copy of the stopped primary's data, which has the
+// primary's settings, and adds its own.
 func (p *Pair) startStandby() error {
 	bin, err := locate()
 	if err != nil {

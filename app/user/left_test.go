@@ -13,8 +13,8 @@ import (
 
 // What is kept of an account without a membership, and how its person returns.
 
-// signInHere signs in, and returns a caller with the browser that is known from then on.
-func signInHere(f *apptest.Fixture, email, password string) apptest.Person {
+// signInWithBrowser signs in, and returns a caller with the browser that is known from then on.
+func signInWithBrowser(f *apptest.Fixture, email, password string) apptest.Person {
 	f.Helper()
 	r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), email, password, ""))
 	f.NoError(err)
@@ -61,16 +61,15 @@ func TestLastMembership(t *testing.T) {
 				},
 			} {
 				p := f.Join(owner, doorward.RoleUser)
-				p = signInHere(f, p.User.Email, apptest.FirstPassword)
+				p = signInWithBrowser(f, p.User.Email, apptest.FirstPassword)
 				both := f.Join(owner, doorward.RoleUser)
-				both = signInHere(f, both.User.Email, apptest.FirstPassword)
+				both = signInWithBrowser(f, both.User.Email, apptest.FirstPassword)
 				_, token := f.Invite(boss, both.User.Email, doorward.RoleUser)
 				_, err := f.Node(0).Invitations.Accept(f.Context(), both.Caller, token, "")
 				f.NoError(err)
 				if got := f.TryLogin(p.User.Email, apptest.Password(1)); got != doorward.CodeInvalidCredentials {
 					t.Fatal(got)
 				}
-				f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
 				f.NoError(end(both))
 				if got := credentialsOf(f, both); got != withCredentials {
 					t.Errorf("%s, and in another tenant: %s", how, got)
@@ -81,7 +80,7 @@ func TestLastMembership(t *testing.T) {
 					t.Errorf("suspended: %s", got)
 				}
 				f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
-				p = signInHere(f, p.User.Email, apptest.FirstPassword) // and makes a third browser known
+				p = signInWithBrowser(f, p.User.Email, apptest.FirstPassword) // and makes a third browser known
 				f.NoError(end(p))
 				if got := credentialsOf(f, p); got != withoutCredentials {
 					t.Errorf("%s: %s", how, got)
@@ -124,7 +123,8 @@ func TestLastMembership(t *testing.T) {
 	}
 }
 
-// TestImportOfARemovedPerson: the import of a removed person sets the password.
+// TestImportOfARemovedPerson: the import of a removed person sets the password, if the list
+// has one.
 func TestImportOfARemovedPerson(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -147,9 +147,9 @@ func TestImportOfARemovedPerson(t *testing.T) {
 	})
 }
 
-// TestRemovalAndReturnAtOnce: a person is removed from the only tenant while
-// becoming a member of another. A member has the password, a non-member has
-// nothing, and there is no deadlock.
+// TestRemovalAndReturnAtOnce: a person is removed from the only tenant while becoming a member
+// of another, signing in or changing the password. Afterwards a member has a password, a
+// non-member has none and no known browsers, and there was no deadlock.
 func TestRemovalAndReturnAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -185,7 +185,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 		for how, comeBack := range returns {
 			for round := range 6 {
 				p := f.Join(owner, doorward.RoleUser)
-				p = signInHere(f, p.User.Email, apptest.FirstPassword)
+				p = signInWithBrowser(f, p.User.Email, apptest.FirstPassword)
 				_, token := f.Invite(boss, p.User.Email, doorward.RoleUser)
 				errs := apptest.Concurrently(2, func(i int) error {
 					if i == round%2 {
@@ -215,7 +215,7 @@ func TestLeftBeforeTheUpgrade(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		left, member := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
-		left = signInHere(f, left.User.Email, apptest.FirstPassword)
+		left = signInWithBrowser(f, left.User.Email, apptest.FirstPassword)
 		f.Exec(`DELETE FROM memberships WHERE user_id = $1`, left.User.ID) // as older versions did
 		f.Exec(`DELETE FROM sessions WHERE user_id = $1`, left.User.ID)
 		f.Exec(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, left.User.ID, member.User.ID)

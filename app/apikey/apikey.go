@@ -36,9 +36,9 @@ type Keys struct {
 	db       *store.DB
 	lease    *lease.Lease
 	maxDays  int
-	registry *registry.Registry // by the hash of a secret
-	queries  registry.QueryLimiter
-	states   keyStates
+	registry *registry.Registry    // by the hash of a secret
+	queries  registry.QueryLimiter // bounds the checks that wait for the database
+	states   keyStates             // limits requests a second, by key
 }
 
 // maxInMemory is how many secrets are kept in memory; others are read from the database.
@@ -112,10 +112,10 @@ func (k *Keys) change(ctx context.Context, by doorward.Caller, act doorward.Acti
 		return doorward.Revocation{}, err
 	}
 	return k.writer.Do(ctx, by, act, object(key), func(tx *access.Tx) error {
-		now, err := tx.APIKey(ctx, id, tx.Now)
-		if now, err = requireInTenant(by, now, err); err != nil {
+		current, err := tx.APIKey(ctx, id, tx.Now)
+		if current, err = requireInTenant(by, current, err); err != nil {
 			return err
 		}
-		return write(tx, now)
+		return write(tx, current)
 	})
 }

@@ -37,7 +37,7 @@ type Tenant struct {
 	Failed    int       // those of them whose newest mail could not be delivered
 	SignIns   []Day     // one a day, the oldest first; audit.read
 	Refusals  []Refusal // of the last 24 hours, the most frequent first; audit.read
-	Since     time.Time // when those began, to the second
+	Since     time.Time // when these 24 hours began, in whole seconds
 	Changes   int       // events of today (UTC) that count in the quota; audit.read
 }
 
@@ -125,7 +125,7 @@ func (o *Overviews) signIns(days int) func(context.Context, string, *Tenant) err
 
 func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) error {
 	o.recordPending(ctx)
-	t.Since = o.db.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second) // as exact as a form field for times
+	t.Since = o.db.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second) // the console puts it into a form field, which has no fractions
 	counts, err := o.db.Read().CountRefusals(ctx, tenantID, t.Since)
 	for _, c := range counts {
 		t.Refusals = append(t.Refusals, Refusal{c.Action, int(c.Times)})

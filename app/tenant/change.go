@@ -38,6 +38,7 @@ func (t *Tenants) change(ctx context.Context, by doorward.Caller, id string, c C
 		}
 	}
 	operations := t.operations(ctx, id, c, &ended)
+	// The first operation also checks the version, in the transaction of all of them.
 	first := operations[0].Write
 	operations[0].Write = func(tx *access.Tx) error {
 		before, err := find(ctx, tx.Reader, id)

@@ -13,7 +13,7 @@ import (
 // DemandPreview is whom a demand for second factors concerns.
 type DemandPreview struct {
 	ByRole   []store.RoleCount // members without a factor, the most powerful role first
-	People   []doorward.User   // the first of them
+	People   []doorward.User   // the oldest memberships of them, sorted by address
 	Count    int               // all of them
 	Sessions int               // sessions without a second factor, which end at At
 	// At is when these sessions end, for those who are members today. A time that is not in

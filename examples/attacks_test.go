@@ -154,7 +154,7 @@ var smuggled = rawRequest("POST /messages HTTP/1.1", "Host: gateway.example", "X
 
 // testAttacks sends all attacks.
 func testAttacks(t *testing.T, s *site) {
-	s.reached(t)
+	s.reached(t) // forgets earlier requests
 	viewer := s.people["VIEWER"]
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestPeople follows docs/people.md, on another port.
+// TestPeople follows docs/people.md.
 func TestPeople(t *testing.T) {
 	t.Parallel()
 	follow(t, "../../docs/people.md")

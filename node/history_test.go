@@ -81,7 +81,9 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 			for range 4 {
 				dsn := pgtest.DSN(t)
 				f := startFleet(t, program, dsn, 3)
-				if v := newLoad(t, f.nodes, dsn, 40).runWithFaults(f, c.faults, 500); c.count(v) > 0 {
+				l := newLoad(t, f.nodes, dsn, 40)
+				l.pause = shortPause // what make test runs must find it, too
+				if v := l.runWithFaults(f, c.faults, 500); c.count(v) > 0 {
 					t.Logf("found, as expected: %s", v.examples[0])
 					return
 				}

@@ -110,7 +110,7 @@ tests_with() { # REGEXP FOLDER...
 	local regexp=$1 folder
 	shift
 	for folder in "$@"; do
-		awk -v regexp="$regexp" '/^func Test/ { name = $2; sub(/\(.*/, "", name) } $0 ~ regexp { print name }' "$folder"/*_test.go
+		awk -v regexp="$regexp" 'FNR == 1 { name = "" } /^func Test/ { name = $2; sub(/\(.*/, "", name) } name && $0 ~ regexp { print name }' "$folder"/*_test.go
 	done | sort -u | paste -sd '|' | sed 's/.*/^(&)$/'
 }
 

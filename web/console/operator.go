@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -81,21 +80,12 @@ func (h *console) askOperatorLink(context.Context, *ui.Call) (ui.View, error) {
 
 // openOperatorPage opens the page with the code of a link, which works once.
 func (h *console) openOperatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
-	token, err := h.app.Installation.OpenPage(ctx, c.Caller, codeIn(c.Value("token")))
+	token, err := h.app.Installation.OpenPage(ctx, c.Caller, ui.PastedCode(c.Value("token")))
 	if err != nil {
 		return ui.View{}, err
 	}
 	c.SetOperatorPage(token)
 	return c.To(front.OperatorPage), nil
-}
-
-// codeIn finds the code in pasted text, which may be the full link.
-func codeIn(text string) string {
-	text = strings.Join(strings.Fields(text), "")
-	if _, after, found := strings.Cut(text, "token="); found {
-		return after
-	}
-	return text
 }
 
 func (h *console) leaveOperatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {

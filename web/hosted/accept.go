@@ -31,7 +31,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	if err := requireFields(c, "token"); err != nil {
 		return askCode("accept"), err
 	}
-	token := codeIn(c.Value("token"))
+	token := ui.PastedCode(c.Value("token"))
 	shown, err := h.app.Invitations.Show(ctx, token)
 	if err != nil {
 		return h.refusedOr(c, err, h.refusedInvitation)
@@ -61,7 +61,7 @@ func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, erro
 // register creates the account and redirects to the login, with the address filled
 // in: the order is invite, complete, login.
 func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
-	user, err := h.app.Invitations.Complete(ctx, c.Caller, codeIn(c.Value("token")), c.Value("password"), c.Value("confirmPassword"))
+	user, err := h.app.Invitations.Complete(ctx, c.Caller, ui.PastedCode(c.Value("token")), c.Value("password"), c.Value("confirmPassword"))
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -72,7 +72,7 @@ func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
 // join accepts as proof a session of the invited address, or the password of its
 // account, but not somebody else's session.
 func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
-	token := codeIn(c.Value("token"))
+	token := ui.PastedCode(c.Value("token"))
 	shown, err := h.app.Invitations.Show(ctx, token)
 	if err != nil {
 		return ui.View{}, err

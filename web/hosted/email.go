@@ -47,7 +47,7 @@ func (h *hosted) openEmailChange(ctx context.Context, c *ui.Call, name string, s
 	if err := requireFields(c, "token"); err != nil {
 		return askCode(name), err
 	}
-	token := codeIn(c.Value("token"))
+	token := ui.PastedCode(c.Value("token"))
 	email, err := show(ctx, token)
 	if err != nil {
 		return h.refusedOr(c, err, refused)
@@ -77,7 +77,7 @@ func endedEmailChange(code doorward.Code, name string) ui.View {
 }
 
 func (h *hosted) confirmEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
-	revocation, err := h.app.Accounts.ConfirmEmail(ctx, c.Caller, codeIn(c.Value("token")))
+	revocation, err := h.app.Accounts.ConfirmEmail(ctx, c.Caller, ui.PastedCode(c.Value("token")))
 	c.SetRevocation(revocation)
 	if err != nil {
 		return ui.View{}, err
@@ -89,7 +89,7 @@ func (h *hosted) confirmEmail(ctx context.Context, c *ui.Call) (ui.View, error) 
 }
 
 func (h *hosted) undoEmail(ctx context.Context, c *ui.Call) (ui.View, error) {
-	token := codeIn(c.Value("token"))
+	token := ui.PastedCode(c.Value("token"))
 	email, err := h.app.Accounts.ShowUndo(ctx, token)
 	if err != nil {
 		return ui.View{}, err

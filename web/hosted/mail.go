@@ -50,16 +50,6 @@ func (h *hosted) askResetCode(context.Context, *ui.Call) (ui.View, error) {
 	return askCode("reset"), nil
 }
 
-// codeIn finds the token in pasted text: the code, perhaps with line breaks, or the
-// full link.
-func codeIn(text string) string {
-	text = strings.Join(strings.Fields(text), "")
-	if _, after, found := strings.Cut(text, "token="); found {
-		return after
-	}
-	return text
-}
-
 // resetForm is the form for a new password.
 type resetForm struct {
 	Token, Email string
@@ -72,7 +62,7 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := requireFields(c, "token"); err != nil {
 		return askCode("reset"), err
 	}
-	token := codeIn(c.Value("token"))
+	token := ui.PastedCode(c.Value("token"))
 	email, words, err := h.app.Passwords.Show(ctx, token)
 	if err != nil {
 		return h.refusedOr(c, err, h.refusedReset)
@@ -117,7 +107,7 @@ func endedPage(code doorward.Code, next string) ui.View {
 }
 
 func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
-	token := codeIn(c.Value("token"))
+	token := ui.PastedCode(c.Value("token"))
 	email, _, err := h.app.Passwords.Show(ctx, token)
 	if err != nil {
 		return ui.View{}, err

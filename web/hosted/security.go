@@ -133,7 +133,7 @@ func (h *hosted) openFactorReset(ctx context.Context, c *ui.Call) (ui.View, erro
 	if err := requireFields(c, "token"); err != nil {
 		return factorCodePage(), err
 	}
-	token := codeIn(c.Value("token"))
+	token := ui.PastedCode(c.Value("token"))
 	email, err := h.app.Factors.ShowReset(ctx, token)
 	if err != nil {
 		return h.refusedOr(c, err, h.refusedFactorReset)
@@ -149,7 +149,7 @@ func (h *hosted) confirmFactorReset(ctx context.Context, c *ui.Call) (ui.View, e
 	if err := requireFields(c, "password"); err != nil {
 		return ui.View{}, err
 	}
-	token := codeIn(c.Value("token"))
+	token := ui.PastedCode(c.Value("token"))
 	email, err := h.app.Factors.ShowReset(ctx, token)
 	if err != nil {
 		return ui.View{}, err

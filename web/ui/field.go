@@ -75,3 +75,13 @@ func (Field) Longest() int { return credential.MaxPasswordLength }
 
 // Invalid reports whether something is wrong with the value.
 func (f Field) Invalid() bool { return f.Fault != "" }
+
+// PastedCode returns the code in text that a person has pasted: the code, perhaps with line
+// breaks, or the whole link that has it.
+func PastedCode(text string) string {
+	text = strings.Join(strings.Fields(text), "")
+	if _, after, found := strings.Cut(text, "token="); found {
+		return after
+	}
+	return text
+}

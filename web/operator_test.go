@@ -116,6 +116,9 @@ func TestOperatorPermitsAreLimited(t *testing.T) {
 		bob := acme.Join("bob@acme.example", "USER")
 		d.applyModel(t, operatorModel)
 		e, q := newEvaluator(t, d), question(entity("user", bob.ID), "invoice.approve", entity("tenant", acme.ID))
+		admin := as(acme.Join("eve@acme.example", "ADMIN").Token())
+		d.send(t, "POST /api/v2/roles", m{"name": "READER", "permissions": []string{"invoice.read"}}, admin).ok(http.StatusCreated)
+		d.send(t, "POST /api/v2/roles", m{"name": "PAYER", "permissions": []string{"invoice.pay"}}, admin).fails(http.StatusForbidden, "forbidden") // though Eve may pay her own invoices
 		d.send(t, "POST /api/v2/roles", m{"name": "CLERK", "permissions": []string{"invoice.approve"}}, as(bob.Token())).fails(http.StatusForbidden, "forbidden")
 		e.permits(t, q)
 

@@ -143,7 +143,8 @@ func TestFirstKey(t *testing.T) {
 		newNode(t, dsn, seal.Key{}) // migrates
 		errs := make(chan error)
 		for range 4 {
-			go func() { errs <- newNode(t, dsn, seal.NewKey()).Load(t.Context()) }()
+			n := newNode(t, dsn, seal.NewKey())
+			go func() { errs <- n.Load(t.Context()) }()
 		}
 		won := 0
 		for range 4 {

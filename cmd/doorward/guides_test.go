@@ -68,6 +68,6 @@ func TestServicePage(t *testing.T) {
 		"go get "+module+"@latest", "go mod edit -require "+module+"@v0.0.0 -replace "+module+"='"+root+"/client'",
 		"localhost:8092", freeport.On("localhost"),
 	)
-	runner.Env = append(runner.Env, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	runner.Env = append(runner.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOWORK=off")
 	runner.RunPage(t, "../../docs/protect-a-service.md")
 }

@@ -119,6 +119,22 @@ func TestSecondFactorOnPages(t *testing.T) {
 	open(t, s).send("/login", "email", ann, "password", fresh).is(t, 303, "/account")
 }
 
+// A form about something that another tab has replaced or removed says so, rather than that the
+// address may be mistyped.
+func TestFormsAboutWhatNoLongerExists(t *testing.T) {
+	s := doorwardtest.Start(t)
+	s.Tenant("Acme").Join(ann, "USER")
+	b := open(t, s)
+	b.signIn(ann)
+	replaced := scan(t, b.send("/account/security/totp").is(t, 200, ""))
+	p := scan(t, b.send("/account/security/totp").is(t, 200, ""))
+	b.send("/account/security/totp/confirm", "id", replaced.id, "code", replaced.code(s)).is(t, 404, "", "There is none yet", "removed or replaced since")
+	b.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "")
+	b.send("/account/security/remove", "id", replaced.id).is(t, 404, "", "removed or replaced since")
+	b.send("/account/leave/tnt_aaaaaaaaaaaaaaaaaaaaaaaaaa").is(t, 404, "", "There is nothing here", "removed or replaced since")
+	b.get("/account/leave/tnt_aaaaaaaaaaaaaaaaaaaaaaaaaa").is(t, 404, "", "may be mistyped")
+}
+
 // After 100 wrong codes in a row waiting doesn't help, so the pages say what does. The message
 // about a delay says that a reset by mail ends it.
 func TestRefusedCodesOnPages(t *testing.T) {

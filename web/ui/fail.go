@@ -88,9 +88,13 @@ func (c *Call) sendErrorPage(err error) bool {
 		return false
 	}
 	about, key := e.Code.Problem(), errorKey(e)
+	texts := []string{key + ".text"}
+	if !front.Safe(c.R.Method) { // the page of the form did exist
+		texts = []string{"notice." + string(e.Code), key + ".text"}
+	}
 	m := errorPage{
 		Title:   p.words.first(about.Title, []string{key + ".title"}),
-		Text:    p.words.first(about.Help, []string{key + ".text"}, "wait", wait),
+		Text:    p.words.first(about.Help, texts, "wait", wait),
 		Again:   about.Kind == doorward.KindUnavailable,
 		Support: about.Kind == doorward.KindInternal || about.Kind == doorward.KindUnavailable,
 	}

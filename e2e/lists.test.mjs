@@ -41,6 +41,8 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 	journey("several are chosen with one box, and each outcome is shown", async () => {
 		const page = await signIn();
 		await owner.go("/console/people?q=acme");
+		const folded = page.locator(".filter > .fold:not([open]) > summary");
+		if (await folded.isVisible()) assert.ok((await folded.boundingBox()).height < 40, "the link to more filters is broken over lines");
 		await page.locator("#all").check();
 		assert.equal(await page.locator("tbody input:checked").count(), 4);
 		await page.locator("#act").selectOption("suspend");
@@ -68,6 +70,8 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 		await page.waitForSelector("[name=email][aria-invalid]");
 		assert.equal(await page.locator("[name=name]").first().inputValue(), "Müller; Jürgen");
 		await owner.look("console-preview");
+		const unfilled = await page.locator(".drafts [name=rowRole]").evaluateAll((all) => all.map((e) => Math.round(e.parentElement.getBoundingClientRect().right - e.getBoundingClientRect().right)));
+		assert.deepEqual(unfilled, [0, 0], "the fields don't fill the rows");
 		await page.locator("[name=email][aria-invalid]").fill("bob@x.example");
 		await owner.send("/preview/send");
 		await owner.at("/console/invitations");

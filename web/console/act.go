@@ -139,15 +139,15 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 		shown = &ended
 	}
 	if action.gone {
-		return redirectToList(c, name, shown), nil
+		return redirectToList(c, peoplePath, name, shown), nil
 	}
 	return redirectDone(c, "/console/people/"+id, name, shown), nil
 }
 
-// redirectToList redirects to the page of the list of people that the caller came from.
-func redirectToList(c *ui.Call, what string, counts *ended) ui.View {
+// redirectToList redirects to the page of the list at the path that the caller came from.
+func redirectToList(c *ui.Call, path, what string, counts *ended) ui.View {
 	q := noticeQuery(what, counts)
 	list, _ := url.ParseQuery(listQueryOf(c)) // listQueryOf encoded it
 	maps.Copy(q, list)
-	return c.To("/console/people?" + q.Encode())
+	return c.To(path + "?" + q.Encode())
 }

@@ -70,7 +70,7 @@ const (
 func (h *console) choosePeople(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenPeople(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
-		return redirectDone(c, peoplePath, "none", nil), err
+		return redirectToList(c, peoplePath, "none", nil), err
 	}
 	return ui.View{Page: "chosen", Title: "chosen." + q.Key() + ".title", Body: q}, nil
 }
@@ -126,7 +126,7 @@ func chosenIDs(c *ui.Call) (all []string) {
 func (h *console) changePeople(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenPeople(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
-		return redirectDone(c, peoplePath, "none", nil), err
+		return redirectToList(c, peoplePath, "none", nil), err
 	}
 	b := user.Bulk{Remove: q.Act == "remove"}
 	status := map[string]doorward.UserStatus{"suspend": doorward.UserSuspended, "resume": doorward.UserActive}
@@ -169,7 +169,7 @@ func (q chosen) Undo() string {
 func (h *console) chooseInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenInvitations(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
-		return redirectDone(c, invitationsPath, "none", nil), err
+		return redirectToList(c, invitationsPath, "none", nil), err
 	}
 	return ui.View{Page: "chosen", Title: "chosen." + q.Key() + ".title", Body: q}, nil
 }
@@ -200,7 +200,7 @@ func (h *console) chosenInvitations(ctx context.Context, c *ui.Call) (q chosen, 
 func (h *console) changeInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	q, err := h.chosenInvitations(ctx, c)
 	if err != nil || len(q.Rows) == 0 {
-		return redirectDone(c, invitationsPath, "none", nil), err
+		return redirectToList(c, invitationsPath, "none", nil), err
 	}
 	act := h.app.Invitations.ResendAll
 	switch q.Act {

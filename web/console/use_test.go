@@ -659,7 +659,7 @@ func TestChosenPeople(t *testing.T) {
 	by.post("/console/people/chosen/do", form, http.StatusOK, "The role is changed.")
 	form.Set("act", "nothing")
 	by.post("/console/people/chosen", form, http.StatusNotFound)
-	by.submit("/console/people/chosen", url.Values{"act": {"remove"}}, "Nothing was chosen")
+	lacks(t, by.submit("/console/people/chosen", url.Values{"act": {"remove"}, "list": {"q=p1"}}, "Nothing was chosen", `value="p1"`, "p1@acme.example"), "p0@acme.example")
 }
 
 func TestChosenInvitations(t *testing.T) {

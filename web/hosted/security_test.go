@@ -72,7 +72,7 @@ func TestSecondFactorOnPages(t *testing.T) {
 	if same := scan(t, again); string(same.seed) != string(p.seed) {
 		t.Error("a wrong code makes another secret")
 	}
-	page := b.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "", "Your recovery codes")
+	page := b.send("/account/security/totp/confirm", "id", p.id, "code", p.code(s)).is(t, 200, "", "Your recovery codes", "without your second factor")
 	recovery := codesOn(page)
 	if len(recovery) != doorward.RecoveryCodes {
 		t.Fatalf("recovery codes: %q", recovery)

@@ -188,9 +188,9 @@ func (n *Node) Close() error {
 
 // Start opens the database, listens on the configured addresses and accepts
 // connections; Run answers them. Errors, among others: *lease.DiffersError when
-// nodes with different Strict settings run, and *masterkey.FileError.
+// nodes with different Strict settings run, *masterkey.FileError, and *ListenError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
-	main, err := listen(cfg.Listen)
+	main, err := listen("listen", cfg.Listen)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func (n *Node) startTracing() {
 func (n *Node) build() error {
 	health := append(ops.Routes(n.site, n.draining.Load), ops.Metrics(n.site, n.cfg.AdminListen == ""))
 	if n.cfg.AdminListen != "" {
-		admin, err := listen(n.cfg.AdminListen)
+		admin, err := listen("admin-listen", n.cfg.AdminListen)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 // are refused, so that a drain waits for them.
 func TestUnaccepted(t *testing.T) {
 	t.Parallel()
-	l, err := listen("127.0.0.1:0")
+	l, err := listen("listen", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

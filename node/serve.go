@@ -19,14 +19,23 @@ type listener struct {
 	acceptErrors *acceptLog
 }
 
-// listen turns off Multipath TCP, which Go uses by default: Linux takes no socket filter
+// ListenError says that the address of a setting can't be listened on.
+type ListenError struct {
+	Setting, Address string
+	Err              error
+}
+
+func (e *ListenError) Error() string { return fmt.Sprintf("node: listen on %s: %v", e.Address, e.Err) }
+func (e *ListenError) Unwrap() error { return e.Err }
+
+// listen returns a *ListenError if it can't listen. It turns off Multipath TCP, which Go uses by default: Linux takes no socket filter
 // there, and refuseNew needs one.
-func listen(addr string) (*listener, error) {
+func listen(setting, addr string) (*listener, error) {
 	var plain net.ListenConfig
 	plain.SetMultipathTCP(false)
 	l, err := plain.Listen(context.Background(), "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("node: listen on %s: %w", addr, err)
+		return nil, &ListenError{setting, addr, err}
 	}
 	return &listener{Listener: l}, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
 )
@@ -119,11 +120,14 @@ func describeKeyFile(e *masterkey.FileError) string {
 }
 
 func describeAddressInUse(err error) string {
-	where := "the address"
+	where, setting := "the address", "listen"
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Addr != nil {
 		where = op.Addr.String()
 	}
-	return where + " is in use by another program.\n  Stop that program, or choose another address with --listen."
+	if l := (*node.ListenError)(nil); errors.As(err, &l) {
+		setting = l.Setting
+	}
+	return where + " is in use by another program.\n  Stop that program, or choose another address with --" + setting + "."
 }
 
 func describeUnavailable(e *doorward.Error) string {

@@ -272,17 +272,44 @@ func requireFlags(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
-// checkFirst runs a check before the command opens, and perhaps creates, a database. Apply
-// it to what requireFlags returns.
+// checkFirst runs a check before the command opens, and perhaps creates, a database, and after
+// the checks that the command has already. So requireFlags comes before it.
 func checkFirst(cmd *cobra.Command, check func() error) *cobra.Command {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if err := before(cmd, args); err != nil {
-			return err
+		if before != nil {
+			if err := before(cmd, args); err != nil {
+				return err
+			}
 		}
 		return check()
 	}
 	return cmd
+}
+
+// refuseEmpty refuses the flags with an empty value. Such a value is usually a shell variable
+// that is not set, and would mean the same as no flag: no limit.
+func refuseEmpty(cmd *cobra.Command, names ...string) *cobra.Command {
+	return checkFirst(cmd, func() error {
+		for _, name := range names {
+			f := cmd.Flags().Lookup(name)
+			if v := f.Value.String(); f.Changed && (v == "" || v == "[]") {
+				return usageError("--%s is empty. Give it a value, or leave it out.", name)
+			}
+		}
+		return nil
+	})
+}
+
+// refuseTogether refuses two flags that exclude each other. Cobra's own check has a message
+// for programmers, and another exit code.
+func refuseTogether(cmd *cobra.Command, one, other string) *cobra.Command {
+	return checkFirst(cmd, func() error {
+		if cmd.Flags().Changed(one) && cmd.Flags().Changed(other) {
+			return usageError("--%s and --%s: choose one of them.", one, other)
+		}
+		return nil
+	})
 }
 
 // suggest returns a hint at the most similar name; empty if none is similar enough.

@@ -52,7 +52,7 @@ key can be limited to:
 	cmd.Flags().StringVar(&draft.Name, "name", "", "what the key is for")
 	cmd.Flags().StringVar(&expires, "expires", "", "when it expires: `DAYS` such as 90d, or a duration such as 12h; else never")
 	cmd.Flags().StringSliceVar(&draft.May, "may", nil, "the only things it may do, `PERMISSION,…`; else everything")
-	return checkFirst(requireFlags(cmd, "name"), func() (err error) {
+	return checkFirst(refuseEmpty(requireFlags(cmd, "name"), "expires", "may"), func() (err error) {
 		if draft.Expires, err = parseDays(expires); err != nil {
 			return usageError("--expires: write days such as 90d, or a duration such as 12h.")
 		}

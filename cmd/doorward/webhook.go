@@ -162,7 +162,7 @@ func webhookReplayCommand() *cobra.Command {
 		return err
 	})
 	cmd.Flags().StringSliceVar(&events, "events", nil, "only these, `PATTERN,…`")
-	return cmd
+	return refuseEmpty(cmd, "events")
 }
 
 func webhookDeleteCommand() *cobra.Command {

@@ -145,7 +145,11 @@ func webhookDeliveriesCommand() *cobra.Command {
 func webhookRetryCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "retry DELIVERY", Short: "Try a delivery again now", Example: "  doorward webhook retry whd_5tqm7x3yh4n6rj7wd2c5tpae7k", Args: oneArg("id of a delivery")}
 	return onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		return n.App.Webhooks.Retry(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		err := n.App.Webhooks.Retry(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
+		if doorward.HasCode(err, doorward.CodeNotFound) {
+			return notDone("No delivery to a webhook of the installation has the id %s. \"doorward webhook deliveries\" shows them.", args[0])
+		}
+		return err
 	})
 }
 
@@ -176,5 +180,11 @@ func webhookDeleteCommand() *cobra.Command {
 // onWebhook makes a command that acts on the webhook that its argument names.
 func onWebhook(s *settings, cmd *cobra.Command, act func(*cobra.Command, *node.Node, string) error) *cobra.Command {
 	cmd.Args = oneArg("id of a webhook")
-	return onDatabase(s, cmd, func(cmd *cobra.Command, n *node.Node, args []string) error { return act(cmd, n, args[0]) })
+	return onDatabase(s, cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		err := act(cmd, n, args[0])
+		if doorward.HasCode(err, doorward.CodeNotFound) {
+			return notDone("No webhook of the installation has the id %s. \"doorward webhook list\" shows all.", args[0])
+		}
+		return err
+	})
 }

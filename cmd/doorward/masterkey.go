@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -64,7 +65,8 @@ func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, new
 	if err != nil {
 		return usageError("%s", plain(err))
 	}
-	if next.IsZero() {
+	made := next.IsZero()
+	if made {
 		if next, err = seal.Create(newFile); err != nil {
 			return notDone("%s.", plain(err))
 		}
@@ -78,10 +80,19 @@ func rotateMaster(ctx context.Context, out io.Writer, n *node.Node, oldFile, new
 	}
 	sealed, err := n.App.MasterKey.Rotate(ctx, doorward.OperatorAtTerminal(), old, next, inFiles)
 	if err != nil {
+		if made && refusedRotation(err) {
+			_ = os.Remove(newFile) // an unused key, which somebody might take for the new one
+		}
 		return rotateError(err, sealed)
 	}
 	fmt.Fprintf(out, "The key %s replaces %s. Values sealed again: %d.\nNow put %s in the place of %s for every server, by a rename.\n", next.ID(), old.ID(), sealed, newFile, oldFile)
 	return nil
+}
+
+// refusedRotation reports whether the rotation has changed nothing, and NEW is not in use.
+func refusedRotation(err error) bool {
+	wrong, unfinished := (*masterkey.WrongKeyError)(nil), (*masterkey.UnfinishedError)(nil)
+	return errors.As(err, &wrong) || errors.As(err, &unfinished)
 }
 
 // rotateError says what to do about a failed rotation.

@@ -31,7 +31,8 @@ type Place string
 var errPlace = errors.New("the place to begin after is not one that \"doorward audit export\" has written for these events")
 
 // Export returns events of a scope after a place, by number within each trail, and the next
-// place. At the end there are no events. Errors: events_gone; unavailable; errPlace if after
+// place. At the end there are no events. Errors: not_found for a trail that isn't there;
+// events_gone; unavailable; errPlace if after
 // is not a place of this scope.
 func (t *Trail) Export(ctx context.Context, of Scope, after Place) ([]doorward.Event, Place, error) {
 	if !of.All {
@@ -63,6 +64,13 @@ func (t *Trail) exportTrail(ctx context.Context, tenantID string, after Place) (
 	events, last, err := t.Feed(ctx, by, from, "", feedBatch)
 	if err != nil {
 		return nil, after, err
+	}
+	if len(events) == 0 && from == nil && tenantID != "" { // even a trail whose events were all deleted has a chain
+		if _, err := t.db.Read().Chain(ctx, tenantID); errors.Is(err, store.ErrNone) {
+			return nil, after, noTrail()
+		} else if err != nil {
+			return nil, after, err
+		}
 	}
 	return events, Place(strconv.FormatInt(last, 10)), nil
 }

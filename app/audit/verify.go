@@ -84,6 +84,10 @@ func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, err
 	}
 }
 
+func noTrail() error {
+	return doorward.Fail(doorward.CodeNotFound, "There is no such trail. The list of tenants shows their ids.")
+}
+
 // verifyWithoutRow is Verify for a trail whose chain has no row.
 func (t *Trail) verifyWithoutRow(ctx context.Context, tenantID string) (Mark, []Fault, error) {
 	read := t.db.Read()
@@ -99,7 +103,7 @@ func (t *Trail) verifyWithoutRow(ctx context.Context, tenantID string) (Mark, []
 		return Mark{}, nil, err
 	}
 	if len(links) == 0 {
-		return Mark{}, nil, doorward.Fail(doorward.CodeNotFound, "There is no such trail. The list of tenants shows their ids.")
+		return Mark{}, nil, noTrail()
 	}
 	return Mark{}, []Fault{{CutOff, links[0].Seq, links[0].ID}}, nil
 }

@@ -32,9 +32,6 @@ lines again: recognise them by their id. Without the file the place is printed o
 at the end, for --after.`,
 		Example: "  doorward audit export --follow --state /var/lib/doorward/shipped | vector\n  doorward audit export --tenant tnt_3yh4n6rj7wd2c5tpae7kq2m5x > trail.jsonl", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		if tenant != "" && all {
-			return usageError("--tenant and --all: choose one of them.")
-		}
 		e.scope = audit.Scope{TenantID: strings.TrimPrefix(tenant, installation), All: tenant == ""}
 		e.trail, e.out, e.log = n.App.Audit, cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return e.run(cmd.Context())
@@ -44,7 +41,7 @@ at the end, for --after.`,
 	cmd.Flags().BoolVar(&e.follow, "follow", false, "go on with new events until stopped")
 	cmd.Flags().StringVar(&e.after, "after", "", "`place` to begin after, as an earlier run has printed; with --tenant the number of an event")
 	cmd.Flags().StringVar(&e.state, "state", "", "`file` that keeps the place")
-	return cmd
+	return refuseEmpty(refuseTogether(cmd, "tenant", "all"), "tenant", "state")
 }
 
 // export is one run of audit export.

@@ -80,10 +80,13 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 	cmd.Flags().BoolVar(&record, "record", false, "only record that another program has just taken a backup")
 	cmd.Flags().StringVar(&rotate.folder, "into", "", "write to a new file in this `FOLDER`, verify it, and delete the oldest there")
 	cmd.Flags().IntVar(&rotate.keep, "keep", 7, "how many backups --into keeps")
-	cmd.MarkFlagsMutuallyExclusive("into", "record")
-	cmd.MarkFlagsMutuallyExclusive("into", "force")
 	cmd.AddCommand(backupVerifyCommand())
-	return cmd
+	return checkFirst(refuseTogether(refuseTogether(cmd, "into", "record"), "into", "force"), func() error {
+		if cmd.Flags().Changed("keep") && rotate.folder == "" {
+			return usageError("--keep: it counts the backups in the folder of --into, which is missing.")
+		}
+		return nil
+	})
 }
 
 func backupVerifyCommand() *cobra.Command {

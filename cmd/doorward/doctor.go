@@ -179,6 +179,9 @@ func checkSchema(ctx context.Context, db *store.DB) finding {
 	f := finding{what: "schema", fine: "as this binary needs it"}
 	if err := db.CheckSchema(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitUnavailable
+		if !errors.Is(err, store.ErrSchema) { // which says itself what to do
+			f.remedy = "Check that --database names Doorward's database, and that its user may read and write the tables."
+		}
 	} else if db.CheckOwnSchema(ctx) != nil {
 		f.fine = "newer than this binary, and compatible with it"
 	}

@@ -85,6 +85,7 @@ func announceDeleted(tx *store.Tx, deleted int64, err error) error {
 type peer struct {
 	heartbeat int64
 	at        time.Time
+	lease     time.Duration // the longer of its own and this node's
 }
 
 // removeDeadNodes removes the rows of killed nodes, so that revoking calls stop waiting
@@ -106,10 +107,10 @@ func (l *Lease) removeDeadNodes(ctx context.Context) error {
 	for _, n := range nodes {
 		p, known := l.peers[n.id]
 		if !known || p.heartbeat != n.heartbeat {
-			p = peer{n.heartbeat, now}
+			p = peer{n.heartbeat, now, max(l.length, n.length())}
 		}
 		seen[n.id] = p
-		if n.id == l.id || now.Sub(p.at) < deadAfter*max(l.length, n.length()) {
+		if n.id == l.id || now.Sub(p.at) < deadAfter*p.lease {
 			continue
 		}
 		if _, err := l.db.Write(ctx, func(tx *store.Tx) error { return deleteDeadNode(ctx, tx, n) }); err != nil {

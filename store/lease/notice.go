@@ -99,7 +99,7 @@ func (l *Lease) noteLease() {
 }
 
 // notePeers compares the other nodes with those seen before. A node whose heartbeats had
-// stopped for two and a half leases has not left by itself.
+// stopped for two and a half leases, by the longer lease, has not left by itself.
 func (l *Lease) notePeers(seen map[string]peer, now time.Time) {
 	if len(l.peers) == 0 {
 		return // the first read, or the first after a pause
@@ -114,7 +114,7 @@ func (l *Lease) notePeers(seen map[string]peer, now time.Time) {
 			continue
 		}
 		kind, silent := NodeLeft, now.Sub(before.at)
-		if silent > l.length*5/2 {
+		if silent > before.lease*5/2 {
 			kind = NodeGone
 		}
 		l.notices.report(Notice{Kind: kind, Node: id, Lasted: silent})

@@ -116,5 +116,12 @@ func TestOtherNodesAreNoticed(t *testing.T) {
 		if _, wrong := notices.of(lease.NodeLeft, "nod_killed"); wrong {
 			t.Error("a killed node was reported as having left")
 		}
+
+		// Heartbeats of a node with a longer lease are further apart.
+		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_longer', 2000000, 0, 1)`)
+		storetest.Until(t, "a node with a longer lease", has(lease.NodeJoined, "nod_longer"))
+		time.Sleep(4 * short)
+		d.exec(`DELETE FROM nodes WHERE id = 'nod_longer'`)
+		storetest.Until(t, "that it has left", has(lease.NodeLeft, "nod_longer"))
 	})
 }

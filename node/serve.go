@@ -28,8 +28,8 @@ type ListenError struct {
 func (e *ListenError) Error() string { return fmt.Sprintf("node: listen on %s: %v", e.Address, e.Err) }
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// listen returns a *ListenError if it can't listen. It turns off Multipath TCP, which Go uses by default: Linux takes no socket filter
-// there, and refuseNew needs one.
+// listen turns off Multipath TCP, which Go uses by default: Linux takes no socket filter there,
+// and refuseNew needs one. The error is a *ListenError.
 func listen(setting, addr string) (*listener, error) {
 	var plain net.ListenConfig
 	plain.SetMultipathTCP(false)

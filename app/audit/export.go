@@ -32,8 +32,7 @@ var errPlace = errors.New("the place to begin after is not one that \"doorward a
 
 // Export returns events of a scope after a place, by number within each trail, and the next
 // place. At the end there are no events. Errors: not_found for a trail that isn't there;
-// events_gone; unavailable; errPlace if after
-// is not a place of this scope.
+// events_gone; unavailable; errPlace if after is not a place of this scope.
 func (t *Trail) Export(ctx context.Context, of Scope, after Place) ([]doorward.Event, Place, error) {
 	if !of.All {
 		return t.exportTrail(ctx, of.TenantID, after)

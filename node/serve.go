@@ -25,7 +25,10 @@ type ListenError struct {
 	Err              error
 }
 
+// Error names the address and the system's reason.
 func (e *ListenError) Error() string { return fmt.Sprintf("node: listen on %s: %v", e.Address, e.Err) }
+
+// Unwrap returns the system's reason, such as EADDRINUSE.
 func (e *ListenError) Unwrap() error { return e.Err }
 
 // listen turns off Multipath TCP, which Go uses by default: Linux takes no socket filter there,

@@ -503,7 +503,8 @@ func TestEraseAccount(t *testing.T) {
 	if strings.Contains(page.body, `name="confirm"`) {
 		t.Error("there is a form before the proof")
 	}
-	b.get("/step-up?return=/account/erase").is(t, 200, "", `href="/account/security"`) // a page may need a second factor
+	b.get("/step-up?return=/account/erase").is(t, 200, "", `href="/account/security"`, // a page may need a second factor
+		"Back to the account") // for those who can't, or don't want to
 	b.send("/step-up", "password", secret, "return", "/account/erase").is(t, 303, "/account/erase")
 	erased := b.send("/account/erase", "confirm", ann).is(t, 303, "/login?done=erased")
 	for _, cookie := range []string{"JSESSIONID=;", "doorward_device=;"} {

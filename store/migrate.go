@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -34,7 +35,7 @@ var ErrSchema = errors.New("unsupported schema")
 
 // Migrate applies the missing migrations, under a lock: of two nodes that start at
 // once one migrates and the other waits. A newer schema is not changed; it is
-// ErrSchema if the binary doesn't support it.
+// ErrSchema if the binary doesn't support it. So is another program's SQLite database.
 func (db *DB) Migrate(ctx context.Context) error {
 	return db.engine.exclusive(ctx, db, func() error {
 		have, err := db.schema(ctx)
@@ -44,8 +45,26 @@ func (db *DB) Migrate(ctx context.Context) error {
 		if have > schemaNeeded {
 			return db.checkNewer(ctx, have)
 		}
+		if have == 0 {
+			if err := db.refuseForeign(ctx); err != nil {
+				return err
+			}
+		}
 		return db.up(ctx)
 	})
+}
+
+// refuseForeign refuses a SQLite database that has tables, but none of migrations. PostgreSQL
+// isn't looked at: there, programs may share a schema.
+func (db *DB) refuseForeign(ctx context.Context) error {
+	if db.engine.path == "" {
+		return nil
+	}
+	tables, err := list(ctx, db.Read(), textField, db.engine.tables)
+	if err != nil || len(tables) == 0 || slices.Contains(tables, "goose_db_version") {
+		return err
+	}
+	return fmt.Errorf("store: %s is the database of another program, with the table %q: name another file with --database: %w", db.engine.path, tables[0], ErrSchema)
 }
 
 // CheckSchema returns nil when the schema is the binary's own or a newer one that

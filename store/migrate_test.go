@@ -43,6 +43,23 @@ func wantEachOnce(t *testing.T, db *store.DB) {
 	}
 }
 
+// TestAnotherProgramsDatabase: a SQLite file with other tables is refused, unchanged.
+func TestAnotherProgramsDatabase(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "notes.db")
+	db, err := store.Open(t.Context(), "sqlite:"+file, time.Now)
+	ok(t, err)
+	defer db.Close()
+	write, _ := store.Pools(db)
+	_, err = write.ExecContext(t.Context(), `CREATE TABLE notes (text TEXT)`)
+	ok(t, err)
+	if err := db.Migrate(t.Context()); !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), file+" is the database of another program") {
+		t.Errorf("the migration answers %v", err)
+	}
+	if n := storetest.Query[int64](t, write, tables["sqlite"]); n != 1 {
+		t.Errorf("there are %d tables, want the one from before", n)
+	}
+}
+
 func TestNodesMigrateTogether(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {

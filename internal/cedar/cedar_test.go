@@ -2,6 +2,7 @@ package cedar
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,9 @@ func TestFaults(t *testing.T) {
 		{"comment", "// nothing\n", nil, 0},
 		{"permit", `@id("a") permit(principal, action, resource);`, []Code{OnlyForbid}, 1},
 		{"no id", "\n  forbid(principal, action, resource);", []Code{MissingID}, 2},
+		{"long id", `@id("` + strings.Repeat("i", maxID+1) + `") forbid(principal, action, resource);`, []Code{TooLarge}, 1},
+		{"longest id", `@id("` + strings.Repeat("i", maxID) + `") forbid(principal, action, resource);`, nil, 0},
+		{"id with NUL", `@id("a\0") forbid(principal, action, resource);`, []Code{Syntax}, 1},
 		{"two ids", head + ";\n" + head + ";", []Code{DuplicateID}, 2},
 		{"several faults", "forbid(principal, action, resource);\nforbid(;\n" + `@id("c") permit(principal, action, resource);`, []Code{MissingID, Syntax, OnlyForbid}, 1},
 		{"attribute", head + ` when { principal.name == "x" };`, []Code{UnknownAttribute, UnknownAttribute}, 1},
@@ -148,6 +152,16 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestStoredIDs: a text that an earlier version took stays in force.
+func TestStoredIDs(t *testing.T) {
+	for _, id := range []string{`a\0`, strings.Repeat("i", maxID+1)} {
+		set, leftOut, err := ParseStored(`@id("`+id+`") forbid(principal, action, resource);`, invoiceSchema(t))
+		if err != nil || len(leftOut) > 0 || len(set.policies) != 1 {
+			t.Errorf("id %.5q: set %+v, left out %v, %v", id, set, leftOut, err)
+		}
+	}
+}
+
 func TestPlaceOfSyntaxFault(t *testing.T) {
 	_, faults := Parse("// é\n  @id(\"é\") forbid(principal, actio, resource);", invoiceSchema(t))
 	if len(faults) != 1 || faults[0].Line != 2 || faults[0].Column < 30 || faults[0].Column > 37 {
@@ -159,7 +173,7 @@ func TestPlaceOfSyntaxFault(t *testing.T) {
 func nPolicies(n int, condition string) string {
 	var b strings.Builder
 	for i := range n {
-		b.WriteString(`@id("p` + strings.Repeat("x", i) + `") forbid(principal, action == Action::"invoice.approve", resource)` + condition + ";\n")
+		b.WriteString(`@id("p` + strconv.Itoa(i) + `") forbid(principal, action == Action::"invoice.approve", resource)` + condition + ";\n")
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/cedar-policy/cedar-go"
 	"github.com/cedar-policy/cedar-go/types"
@@ -140,8 +141,13 @@ func (r *reader) readID(at place, p *policy) {
 		return
 	}
 	switch {
-	case len(p.id) > maxID && r.platform:
+	case r.leftOut != nil: // a stored text: an earlier version took any id
+	case len(p.id) > maxID:
 		r.fault(at, TooLarge, fmt.Sprintf("an id has %d bytes at most", maxID))
+	case !r.platform && strings.ContainsFunc(p.id, unicode.IsControl):
+		r.fault(at, Syntax, "an id has no control characters")
+	}
+	switch {
 	case p.id == "":
 		r.fault(at, MissingID, `each policy begins with an id: @id("…")`)
 	case r.ids[p.id]:

@@ -161,6 +161,9 @@ func (m *Mail) try(ctx context.Context, row store.Mail, send outbox.Send) error 
 func (m *Mail) claim(ctx context.Context, row store.Mail) (rendered *renderedMail, err error) {
 	err = m.upkeep(ctx, func(tx *store.Tx) error {
 		rendered = nil
+		if err := lockRecipient(ctx, tx, row); err != nil {
+			return err
+		}
 		taken, err := tx.ClaimMail(ctx, row, tx.Now.Add(outbox.MaxTry))
 		if err != nil || !taken {
 			return err
@@ -169,6 +172,23 @@ func (m *Mail) claim(ctx context.Context, row store.Mail) (rendered *renderedMai
 		return err
 	})
 	return rendered, err
+}
+
+// lockRecipient locks the account that a mail makes a reset for: of two mails made at the same
+// time, each would miss the other's reset and leave it open. The lock comes before that on the
+// mail, as when an account is erased with its mails.
+func lockRecipient(ctx context.Context, tx *store.Tx, row store.Mail) error {
+	if row.Kind != store.MailReset {
+		return nil
+	}
+	account, err := tx.AccountByEmail(ctx, row.Recipient)
+	if errors.Is(err, store.ErrNone) {
+		return nil
+	}
+	if err == nil {
+		_, err = tx.LockAccount(ctx, account.ID)
+	}
+	return err
 }
 
 // send sends the mail and then stores the result: in the other order, a worker

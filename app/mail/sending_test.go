@@ -318,6 +318,37 @@ func TestNodesShareTheQueue(t *testing.T) {
 	})
 }
 
+// TestResetsAtOnce: of two mails with a reset for one person, made at the same time on two
+// nodes, only one works.
+func TestResetsAtOnce(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		const id = "usr_ann@good.example"
+		f.reset("", "ann@good.example")
+		other := f.newNode()
+		delivered := make(chan error, 1)
+		f.write(func(tx *store.Tx) error { // makes the other mail
+			if _, err := tx.LockAccount(f.Context(), id); err != nil {
+				return err
+			}
+			if err := tx.ExpireResets(f.Context(), id); err != nil {
+				return err
+			}
+			go func() { delivered <- other.Deliver(f.Context()) }()
+			for deadline := time.Now().Add(time.Second); len(f.sink.Mails()) == 0 && time.Now().Before(deadline); {
+				<-time.After(time.Millisecond)
+			}
+			return tx.InsertReset(f.Context(), store.Reset{ID: "rst_1", UserID: id, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(time.Hour)})
+		})
+		f.noError(<-delivered)
+		resets, err := f.db.Read().ResetsOf(f.Context(), id)
+		f.noError(err)
+		open := slices.DeleteFunc(slices.Clone(resets), func(r store.Reset) bool { return !r.ExpiresAt.After(f.now()) })
+		if len(resets) != 2 || len(open) != 1 {
+			t.Errorf("%d resets, %d of them open", len(resets), len(open))
+		}
+	})
+}
+
 // TestNodeThatDies: mail that a dead node was sending is sent by another node when
 // its claims have expired, not before.
 func TestNodeThatDies(t *testing.T) {

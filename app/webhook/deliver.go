@@ -32,6 +32,9 @@ const (
 	writersAtOnce = 8
 	// answerKept is how many bytes of an answer are stored.
 	answerKept = 1 << 10
+	// faultKept is how many bytes of the fault of a certificate are stored. The endpoint chooses
+	// the names in its certificate, up to 256 KiB (crypto/tls), and they are in the fault.
+	faultKept = 256
 	// attemptsKept bounds a row: there are more than the schedule has after a manual retry.
 	attemptsKept = 20
 	// retryAfterMax is the longest Retry-After that is heeded.
@@ -215,7 +218,7 @@ func (w *Webhooks) post(ctx context.Context, to, id string, body []byte, s signe
 		r.Header = headers(id, now, body, s)
 		var answer guard.Answer
 		if answer, err = w.client.Do(r); err == nil {
-			made.Status, made.Answer = answer.Status, storedAnswer(answer.Body)
+			made.Status, made.Answer = answer.Status, storedText(answer.Body, answerKept)
 			wait = retryAfter(answer.Header.Get("Retry-After"), now)
 		}
 	}
@@ -252,7 +255,7 @@ func describe(err error) string {
 	case errors.As(err, &name):
 		return Unresolved
 	case errors.As(err, &certificate):
-		return NotTrusted + certificate.Err.Error()
+		return NotTrusted + storedText([]byte(certificate.Err.Error()), faultKept)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return NotAccepted
 	case errors.Is(err, syscall.ECONNRESET):
@@ -261,9 +264,9 @@ func describe(err error) string {
 	return Broken
 }
 
-// storedAnswer returns the part of an answer that is stored, without what PostgreSQL rejects.
-func storedAnswer(body []byte) string {
-	text := strings.ToValidUTF8(string(body[:min(len(body), answerKept)]), "\uFFFD")
+// storedText returns the first bytes of what an endpoint sent, without what PostgreSQL rejects.
+func storedText(sent []byte, most int) string {
+	text := strings.ToValidUTF8(string(sent[:min(len(sent), most)]), "\uFFFD")
 	return strings.ReplaceAll(text, "\x00", "\uFFFD")
 }
 

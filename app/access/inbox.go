@@ -360,7 +360,12 @@ func (w *Writer) fileRefusal(by doorward.Caller, row store.InboxRow, reason *doo
 	return reason
 }
 
+// maxRole is how many bytes of a role are recorded: a caller may ask for any text, and a key of
+// PostgreSQL's indexes has 2,704 bytes at most. Names of roles have 32.
+const maxRole = 64
+
 func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) store.InboxRow {
+	on.Granted = doorward.Role(strings.ToValidUTF8(string(on.Granted[:min(len(on.Granted), maxRole)]), ""))
 	ev := event(by, action, on, doorward.Refused)
 	ev.Changes = []doorward.Change{{Field: "reason", To: string(reason.Code)}}
 	if on.Granted != "" {

@@ -1,6 +1,8 @@
 package user_test
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,6 +57,23 @@ func TestEditIsDecidedBeforehand(t *testing.T) {
 		if after.Role != role || after.Name != name {
 			f.Errorf("the edit results in %+v", after)
 		}
+	})
+}
+
+// TestRefusedRolesOfAnyLength: a refusal is recorded also if the role that was asked for is longer
+// than PostgreSQL's indexes take, and doesn't keep others from being recorded.
+func TestRefusedRolesOfAnyLength(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleUser)
+		random := make([]byte, 6000) // PostgreSQL compresses what repeats
+		_, _ = rand.Read(random)
+		role := doorward.Role(base64.StdEncoding.EncodeToString(random))
+		for range 2 {
+			_, _, err := f.Node(0).Users.Edit(f.Context(), bob.Caller, owner.User, user.Edit{Role: &role})
+			f.WantCodes([]error{err}, apptest.Codes{doorward.CodeForbidden: 1})
+		}
+		f.Node(0).Inbox.RecordPending(f.Context())
 	})
 }
 

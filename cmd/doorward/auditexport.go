@@ -30,7 +30,7 @@ within a second, and waits while the database is away, until it is stopped.
 on there. It is written after the lines. A run that is killed in between writes some
 lines again: recognise them by their id. Without the file the place is printed on stderr
 at the end, for --after.`,
-		Example: "  doorward audit export --follow --state /var/lib/doorward/shipped | vector\n  doorward audit export --tenant tnt_3yh4n6rj7wd2c5tpae7kq2m5x > trail.jsonl", Args: noArgs,
+		Example: "  doorward audit export --follow --state /var/lib/doorward/shipped | vector\n  doorward audit export --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae > trail.jsonl", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		e.scope = audit.Scope{TenantID: strings.TrimPrefix(tenant, installation), All: tenant == ""}
 		e.trail, e.out, e.log = n.App.Audit, cmd.OutOrStdout(), cmd.ErrOrStderr()

@@ -3,6 +3,7 @@
 # program if it hasn't been built, which takes minutes. The build.sh of the module calls it:
 #
 #   tools/cached.sh caddy github.com/caddyserver/caddy/v2/cmd/caddy
+#   tools/cached.sh caddy github.com/caddyserver/caddy/v2/cmd/caddy --path   only prints
 #
 # The program is kept in the user's cache folder, under a name that changes with the pinned
 # versions and with Go's, so that it is built once and not for every checkout. Each program
@@ -15,7 +16,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/doorward
 versions=$({ cat go.mod go.sum && go version; } | sha256sum | cut -c 1-16)
 program=$cache/$name-$versions
 
-if [ ! -x "$program" ]; then
+if [ "${3:-}" != --path ] && [ ! -x "$program" ]; then
 	echo "building $name, once; this takes minutes" >&2
 	mkdir -p "$cache"
 	# It gets its name when it is complete: two builds may run at once.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 )
 
@@ -25,19 +24,6 @@ func Program(tb testing.TB, name, pkg string) string {
 	}
 	Missing(tb, fmt.Errorf("no %s here: apt-get install %s", name, pkg))
 	return ""
-}
-
-// Pinned returns the path of a program whose version a module in the folder tools pins. The
-// script of that module builds it if it hasn't been built, which takes minutes.
-func Pinned(tb testing.TB, script string) string {
-	tb.Helper()
-	build := exec.Command(script)
-	build.Stderr = os.Stderr
-	path, err := build.Output()
-	if err != nil {
-		tb.Fatalf("%s: %v", script, err)
-	}
-	return strings.TrimSpace(string(path))
 }
 
 // Missing skips the test, or fails it if Required, because something is missing.

@@ -3,7 +3,6 @@ package installed
 import (
 	"cmp"
 	"errors"
-	"os"
 	"testing"
 )
 
@@ -25,13 +24,6 @@ func TestMissing(t *testing.T) {
 		if o.how != want {
 			t.Errorf("with %q: %s, want %s", value, o.how, want)
 		}
-	}
-}
-
-func TestPinned(t *testing.T) {
-	folder, err := os.Getwd()
-	if got := Pinned(t, "pwd"); err != nil || got != folder {
-		t.Errorf("the path is %q, want what the script prints, %q: %v", got, folder, err)
 	}
 }
 

@@ -19,8 +19,8 @@ func TestCaddy(t *testing.T) {
 	}))
 }
 
-// needCaddy returns the path of Caddy. Debian's is years old, so it is built from its
-// module, which takes minutes. Where gateways aren't required, the test is skipped unless
+// needCaddy returns the path of Caddy. Debian's passes headers on whose names have
+// dots, so it is built from its module, which takes minutes. Where gateways aren't required, the test is skipped unless
 // it has been built before.
 func needCaddy(t *testing.T) string {
 	t.Helper()

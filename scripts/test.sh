@@ -247,7 +247,9 @@ in_memory
 
 step setup setup
 ! grep -q FAILED "$results" || exit 1
-# First, since it compiles everything: beside compilers many tests would miss their deadlines.
+step Caddy tools/caddy/build.sh
+step gitleaks tools/gitleaks/build.sh
+# Before the tests, since it compiles everything: beside compilers many tests would miss their deadlines.
 # GOMEMLIMIT, because with such a GOGC staticcheck takes more memory on many cores.
 step lint env GOMEMLIMIT=4GiB scripts/lint.sh
 set -m # a process group of its own, so that finish can end all of it

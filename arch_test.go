@@ -155,7 +155,7 @@ var laws = []law{
 		name:   "app/access imports doorward, store, store/lease and internal/trace only",
 		remedy: "access knows no feature: let the feature call access.Do and pass what it knows",
 		breaks: func(r reference) bool {
-			return r.from.folder == "app/access" && r.importsOutside(".", "store", "store/lease", "store/storetest", "internal/trace")
+			return r.from.folder == "app/access" && r.importsOutside(".", "store", "store/lease", "store/dbtest", "store/storetest", "internal/trace")
 		},
 		violation: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},

@@ -74,7 +74,7 @@ func (n *Node) registerDecisions(m *telemetry.Metrics) {
 	m.Counter("doorward_policy_refusals_total", "Decisions that a policy has refused.", func() float64 { return float64(d.Refused()) })
 	m.Counter("doorward_policy_would_refuse_total", "Decisions that a policy in mode observe would have refused.", func() float64 { return float64(d.WouldRefuse()) })
 	m.Counter("doorward_decisions_kept_total", "Decisions that were kept for trying policies.", func() float64 { return float64(d.Kept()) })
-	m.Counter("doorward_decisions_dropped_total", "Decisions and counts of observing policies that were not written, since too many waited or one was too large.",
+	m.Counter("doorward_decisions_dropped_total", "Decisions and counts of observing policies that were not written, since too many waited, one was too large, or the database refused a value in it.",
 		func() float64 { return float64(d.Dropped()) })
 }
 
@@ -122,7 +122,7 @@ func (n *Node) registerWebhooks(m *telemetry.Metrics) {
 }
 
 func (n *Node) registerInbox(m *telemetry.Metrics) {
-	m.Counter("doorward_inbox_dropped_total", "Refusals that were not recorded, because too many were waiting.",
+	m.Counter("doorward_inbox_dropped_total", "Refusals that were not recorded, because too many were waiting or the database refused a value in them.",
 		func() float64 { return float64(n.App.Access.Inbox().Dropped()) })
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -146,6 +147,14 @@ func postgresDuplicate(err error) bool {
 func postgresFull(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "53100"
+}
+
+// IsValueRefused reports whether PostgreSQL can't store a value, whatever else happens: a data
+// exception such as a text with NUL (class 22), or a value beyond a limit, such as that of an
+// index (class 54). SQLite stores every value that Doorward writes.
+func IsValueRefused(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (strings.HasPrefix(e.Code, "22") || strings.HasPrefix(e.Code, "54"))
 }
 
 func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {

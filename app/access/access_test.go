@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/lease"
 	"github.com/doorward/doorward/store/storetest"
 )
@@ -29,10 +29,12 @@ const tenantID = "tnt_acme"
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), time.Now)
-	if err == nil {
-		err = db.Migrate(t.Context())
-	}
+	return newFixtureOn(t, dbtest.SQLite(t))
+}
+
+func newFixtureOn(t *testing.T, dsn string) *fixture {
+	t.Helper()
+	db, err := store.Open(t.Context(), dsn, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,8 +51,8 @@ func (d *Decisions) WouldRefuse() uint64 { return d.wouldRefuse.Load() }
 // Kept counts the decisions that were written, to be replayed.
 func (d *Decisions) Kept() uint64 { return d.keptTotal.Load() }
 
-// Dropped counts what was not recorded: too much was waiting to be written, or the decision
-// was too large.
+// Dropped counts what was not recorded: too much was waiting to be written, the decision was
+// too large, or the database refused a value in it.
 func (d *Decisions) Dropped() uint64 { return d.dropped.Load() }
 
 // Due is what there is to record of a decision.
@@ -176,18 +176,13 @@ func (d *Decisions) Flush(ctx context.Context) error {
 }
 
 func (d *Decisions) flushObserved(ctx context.Context) error {
-	for counts := d.takeObserved(); len(counts) > 0; {
-		n := min(len(counts), observedBatch)
-		err := d.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.CountObserved(ctx, counts[:n]) })
-		if err != nil {
-			for _, c := range counts {
-				d.add(c.ObservedPolicy, c.Refused)
-			}
-			return err
-		}
-		counts = counts[n:]
+	rest, err := writeRows(d.takeObserved(), observedBatch, func(counts []store.ObservedCount) error {
+		return d.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.CountObserved(ctx, counts) })
+	}, func(c store.ObservedCount) { d.dropped.Add(uint64(c.Refused)) })
+	for _, c := range rest {
+		d.add(c.ObservedPolicy, c.Refused)
 	}
-	return nil
+	return err
 }
 
 func (d *Decisions) takeObserved() []store.ObservedCount {

@@ -65,7 +65,7 @@ func newInbox(w *Writer) *Inbox {
 func (i *Inbox) IsFull() bool { return i.rows.Load() >= inboxRows }
 
 // Dropped counts the refusals not recorded since the start because the inbox was
-// full.
+// full, or the database refused a value in them.
 func (i *Inbox) Dropped() uint64 { return i.dropped.Load() }
 
 // CountFiled counts a row that a feature wrote by itself, with store.Tx.FileInbox.
@@ -208,20 +208,10 @@ func (i *Inbox) forget(row store.InboxRow) {
 // Flush writes what was counted in memory. Errors: unavailable; the rows are kept
 // for the next flush.
 func (i *Inbox) Flush(ctx context.Context) error {
-	rows := i.take()
-	for len(rows) > 0 {
-		n := min(len(rows), inboxBatch)
-		if i.IsFull() {
-			i.drop(rows)
-			return nil
-		}
-		if err := i.file(ctx, rows[:n]); err != nil {
-			i.giveBack(rows)
-			return err
-		}
-		rows = rows[n:]
-	}
-	return nil
+	rest, err := writeRows(i.take(), inboxBatch, func(rows []store.InboxRow) error { return i.file(ctx, rows) },
+		func(r store.InboxRow) { i.drop([]store.InboxRow{r}) })
+	i.giveBack(rest)
+	return err
 }
 
 // take removes the rows to be written from memory, in the order in which rows are
@@ -255,7 +245,12 @@ func SortInbox(rows []store.InboxRow) {
 	})
 }
 
+// file writes the rows in one transaction. A full inbox drops them.
 func (i *Inbox) file(ctx context.Context, rows []store.InboxRow) error {
+	if i.IsFull() {
+		i.drop(rows)
+		return nil
+	}
 	err := i.write(ctx, "upkeep", func(tx *store.Tx) error {
 		for _, r := range rows {
 			if err := tx.FileInbox(ctx, r, true); err != nil {

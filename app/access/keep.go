@@ -106,33 +106,34 @@ func (k *keeper) giveBack(all []kept) (dropped int) {
 	return len(all) - space
 }
 
-// flushKept writes the decisions.
 func (d *Decisions) flushKept(ctx context.Context) error {
-	for all := d.keeper.take(); len(all) > 0; {
-		n := min(len(all), keptBatch)
-		tooLarge := 0
-		err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
-			tooLarge = 0
-			for _, one := range all[:n] {
-				fits, err := tx.KeepDecision(ctx, one.row())
-				if err != nil {
-					return err
-				}
-				if !fits {
-					tooLarge++
-				}
+	rest, err := writeRows(d.keeper.take(), keptBatch, func(all []kept) error { return d.writeKept(ctx, all) },
+		func(kept) { d.dropped.Add(1) })
+	d.dropped.Add(uint64(d.keeper.giveBack(rest)))
+	return err
+}
+
+// writeKept writes decisions in one transaction, without those that are too large.
+func (d *Decisions) writeKept(ctx context.Context, all []kept) error {
+	tooLarge := 0
+	err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		tooLarge = 0
+		for _, one := range all {
+			fits, err := tx.KeepDecision(ctx, one.row())
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			d.dropped.Add(uint64(d.keeper.giveBack(all)))
-			return err
+			if !fits {
+				tooLarge++
+			}
 		}
+		return nil
+	})
+	if err == nil {
 		d.dropped.Add(uint64(tooLarge))
-		d.keptTotal.Add(uint64(n - tooLarge))
-		all = all[n:]
+		d.keptTotal.Add(uint64(len(all) - tooLarge))
 	}
-	return nil
+	return err
 }
 
 func (k *kept) row() store.KeptDecision {

@@ -1,0 +1,25 @@
+package access
+
+import "github.com/doorward/doorward/store"
+
+// writeRows calls write for batches of at most size rows, until it fails. A row with a value
+// that the database refuses goes to leaveOut, so that it doesn't hold back the rows of other
+// tenants: writeRows finds it by halving the batch. It returns the rows that are not written.
+func writeRows[T any](rows []T, size int, write func([]T) error, leaveOut func(T)) (rest []T, err error) {
+	for n := size; len(rows) > 0; {
+		n = min(n, len(rows))
+		err := write(rows[:n])
+		switch {
+		case err == nil:
+			rows, n = rows[n:], size
+		case !store.IsValueRefused(err):
+			return rows, err
+		case n > 1:
+			n /= 2
+		default:
+			leaveOut(rows[0])
+			rows, n = rows[1:], size
+		}
+	}
+	return nil, nil
+}

@@ -103,19 +103,31 @@ func object(k doorward.APIKey) doorward.Object {
 	return doorward.Object{Type: "key", ID: k.ID, TenantID: k.TenantID, Held: k.Role}
 }
 
-// change runs write on a key of the caller's tenant, read again under the lock on the
-// tenant. Errors: not_found, forbidden when the key's role outranks the caller's, those
-// of write.
+// change runs write on a key of the caller's tenant, read again under the lock on the tenant. The
+// second decision is about the key as it is then, too: a change of its role may have given it a
+// higher rank. Errors: not_found, forbidden when the key's role outranks the caller's, those of
+// write.
 func (k *Keys) change(ctx context.Context, by doorward.Caller, act doorward.Action, id string, write func(*access.Tx, doorward.APIKey) error) (doorward.Revocation, error) {
 	key, err := k.Get(ctx, by, id)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	return k.writer.Do(ctx, by, act, object(key), func(tx *access.Tx) error {
-		current, err := tx.APIKey(ctx, id, tx.Now)
-		if current, err = requireInTenant(by, current, err); err != nil {
-			return err
-		}
-		return write(tx, current)
+	current := func(tx *store.Tx) (doorward.APIKey, error) {
+		now, err := tx.APIKey(ctx, id, tx.Now)
+		return requireInTenant(by, now, err)
+	}
+	return k.writer.DoAll(ctx, by, access.Operation{
+		Action: act, On: object(key),
+		ReadObject: func(tx *store.Tx) (doorward.Object, error) {
+			now, err := current(tx)
+			return object(now), err
+		},
+		Write: func(tx *access.Tx) error {
+			now, err := current(tx.Tx)
+			if err != nil {
+				return err
+			}
+			return write(tx, now)
+		},
 	})
 }

@@ -1,0 +1,60 @@
+package apikey_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/role"
+	"github.com/doorward/doorward/store"
+)
+
+// TestRankOfAKeyThatChanges: the role of a key gets another name and the rank of OWNER while an
+// ADMIN's change of the key waits. The ADMIN may no longer change it, and gets no secret of it.
+func TestRankOfAKeyThatChanges(t *testing.T) {
+	t.Parallel()
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	_, boss := f.Tenant()
+	admin := f.Join(boss, doorward.RoleAdmin)
+	brief, err := f.Node(0).Roles.Create(f.Context(), boss.Caller, role.Draft{Name: "BRIEF", Permissions: []string{"message.read"}})
+	f.NoError(err)
+	boss = f.SignIn(boss.User.Email, apptest.FirstPassword) // with the rules that have the role
+	admin = f.SignIn(admin.User.Email, apptest.FirstPassword)
+	key, _, err := f.Node(0).APIKeys.Create(f.Context(), boss.Caller, apikey.Draft{Name: "bills", Role: "BRIEF", Permissions: []string{"message.read"}})
+	f.NoError(err)
+
+	raised := brief.CustomRole
+	raised.Name, raised.Permissions = "BILLS", []doorward.Action{doorward.BillingRead, doorward.MessageRead}
+	changes := map[string]func() error{
+		"rotate": func() error { return apptest.ErrorOf(f.Node(0).APIKeys.Rotate(f.Context(), admin.Caller, key.ID, nil)) },
+		"edit": func() error {
+			return errorOf3(f.Node(0).APIKeys.Edit(f.Context(), admin.Caller, key.ID, apikey.Edit{Status: ptr("disabled")}))
+		},
+		"revoke": func() error { return apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), admin.Caller, key.ID)) },
+	}
+	done, early := make(chan error, len(changes)), make(chan struct{}, len(changes))
+	f.WhileLocked(func(tx *store.Tx) error { // as package role edits the role
+		if err := tx.LockTenant(f.Context(), key.TenantID); err != nil {
+			return err
+		}
+		if err := tx.MoveRole(f.Context(), key.TenantID, brief.Name, raised.Name); err != nil {
+			return err
+		}
+		return apptest.ErrorOf(tx.UpdateCustomRole(f.Context(), key.TenantID, raised))
+	}, func(waitFor func(int, <-chan struct{})) {
+		for _, change := range changes {
+			go func() {
+				done <- change()
+				early <- struct{}{}
+			}()
+		}
+		waitFor(len(changes), early)
+	})
+	for range changes {
+		if err := <-done; !doorward.HasCode(err, doorward.CodeForbidden) {
+			t.Errorf("a change by the ADMIN: %v, want forbidden", err)
+		}
+	}
+}

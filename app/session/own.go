@@ -33,21 +33,35 @@ func (s *Sessions) Of(ctx context.Context, by doorward.Caller, member doorward.U
 // also for a session in another tenant.
 func (s *Sessions) EndOf(ctx context.Context, by doorward.Caller, member doorward.User, id string) (doorward.Revocation, error) {
 	on := doorward.Object{Type: "user", ID: member.ID, TenantID: member.TenantID, Held: member.Role}
-	return s.writer.Do(ctx, by, doorward.UserSignOut, on, func(tx *access.Tx) error {
-		row, err := tx.Session(ctx, id)
-		if errors.Is(err, store.ErrNone) || err == nil && (row.Session.UserID != member.ID || row.Session.TenantID != member.TenantID) {
-			return doorward.Fail(doorward.CodeNotFound, "")
-		}
-		if err != nil {
-			return err
-		}
-		ended, err := tx.DeleteSession(ctx, id)
-		if err == nil && !ended { // another call ended it while this one waited for the row
-			err = doorward.Fail(doorward.CodeNotFound, "")
-		}
-		tx.Changed("session", id, "")
-		return err
+	return s.writer.DoAll(ctx, by, access.Operation{
+		Action: doorward.UserSignOut, On: on,
+		ReadObject: func(tx *store.Tx) (doorward.Object, error) { // the member may have got a higher role since
+			now, err := tx.User(ctx, member.TenantID, member.ID)
+			if errors.Is(err, store.ErrNone) {
+				err = doorward.Fail(doorward.CodeNotFound, "")
+			}
+			on := on
+			on.Held = now.Role
+			return on, err
+		},
+		Write: func(tx *access.Tx) error { return endOf(ctx, tx, member, id) },
 	})
+}
+
+func endOf(ctx context.Context, tx *access.Tx, member doorward.User, id string) error {
+	row, err := tx.Session(ctx, id)
+	if errors.Is(err, store.ErrNone) || err == nil && (row.Session.UserID != member.ID || row.Session.TenantID != member.TenantID) {
+		return doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err != nil {
+		return err
+	}
+	ended, err := tx.DeleteSession(ctx, id)
+	if err == nil && !ended { // another call ended it while this one waited for the row
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	tx.Changed("session", id, "")
+	return err
 }
 
 func (s *Sessions) live(ctx context.Context, userID string) ([]doorward.Session, error) {

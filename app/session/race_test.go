@@ -1,10 +1,13 @@
 package session_test
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/store"
 )
 
 // TestSessionLimit: after many concurrent logins, in any tenants, exactly as many
@@ -93,4 +96,30 @@ func moved(f *apptest.Fixture, p apptest.Person, tenantID string) apptest.Person
 	by := p.Caller.As(s.User)
 	by.Principal = doorward.PrincipalOf(s.User, s.Session)
 	return apptest.Person{Caller: by, Token: s.Token}
+}
+
+// TestSignOutOfAPromotedMember: a member becomes OWNER while an ADMIN's request to end one of the
+// member's sessions waits. An ADMIN may not sign out an OWNER, so the session stays.
+func TestSignOutOfAPromotedMember(t *testing.T) {
+	t.Parallel()
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	_, owner := f.Tenant()
+	admin, member := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser)
+	var refused error
+	done := make(chan struct{})
+	f.WhileLocked(func(tx *store.Tx) error {
+		_, err := tx.SetUserRole(f.Context(), member.User.TenantID, member.User.ID, doorward.RoleOwner)
+		return errors.Join(err, tx.LockTenant(f.Context(), member.User.TenantID))
+	}, func(waitFor func(int, <-chan struct{})) {
+		go func() {
+			defer close(done)
+			_, refused = f.Node(0).Sessions.EndOf(f.Context(), admin.Caller, member.User, member.SessionID)
+		}()
+		waitFor(1, done)
+	})
+	<-done
+	f.WantCodes([]error{refused}, apptest.Codes{doorward.CodeForbidden: 1})
+	if !f.IsValid(member.Token) {
+		t.Error("the session has ended")
+	}
 }

@@ -52,7 +52,9 @@ func (tx *Tx) UnmarkCall(ctx context.Context, c doorward.IdempotentCall) error {
 	return tx.run(ctx, sqlUnmarkCall, c.ID, c.Attempt)
 }
 
-const sqlDeleteExpiredCalls = `DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires_at <= $1 LIMIT $2)`
+// The condition is repeated outside: a mark that is replaced, or gets its answer, while it is
+// deleted stays.
+const sqlDeleteExpiredCalls = `DELETE FROM idempotency WHERE expires_at <= $1 AND id IN (SELECT id FROM idempotency WHERE expires_at <= $1 LIMIT $2)`
 
 // DeleteExpiredCalls deletes marks and answers that have expired. It returns how many,
 // at most limit.

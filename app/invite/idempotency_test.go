@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/store"
 )
 
 // TestLateAttemptMakesNothing: an attempt that took longer than its mark lasts, so that
@@ -53,4 +54,33 @@ func TestLateAttemptMakesNothing(t *testing.T) {
 			f.Errorf("%d invitations are pending, want one", len(all.Items))
 		}
 	})
+}
+
+// TestSweepSparesAnAnswer: a mark has expired before the commit that keeps the answer, and the
+// answer is still there after a sweep that found the mark and waited for that commit.
+func TestSweepSparesAnAnswer(t *testing.T) {
+	t.Parallel()
+	clock := apptest.NewMovedClock()
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)
+	call := doorward.IdempotentCall{ID: []byte("a call"), Body: []byte("a body"), Attempt: "slow"}
+	f.NoError(apptest.ErrorOf(f.Node(0).Access.BeginCall(f.Context(), &call)))
+	clock.Move(5 * time.Second)
+	var swept error
+	done := make(chan struct{})
+	f.WhileLocked(func(tx *store.Tx) error {
+		return apptest.ErrorOf(tx.KeepAnswer(f.Context(), call, []byte("an answer")))
+	}, func(waitFor func(int, <-chan struct{})) {
+		go func() {
+			defer close(done)
+			swept = f.Node(0).Access.SweepCalls(f.Context())
+		}()
+		waitFor(1, done)
+	})
+	<-done
+	f.NoError(swept)
+	again := call
+	again.Attempt = "again"
+	if answer, err := f.Node(1).Access.BeginCall(f.Context(), &again); string(answer) != "an answer" {
+		t.Errorf("the next attempt gets %q, %v", answer, err)
+	}
 }

@@ -306,9 +306,13 @@ func markAccepted(ctx context.Context, tx *access.Tx, token string, inv doorward
 	if err != nil {
 		return inv, err
 	}
-	used, err := tx.AcceptInvitation(ctx, inv.ID)
-	if err == nil && !used { // can't happen under the lock; the row decides
-		err = doorward.Fail(doorward.CodeInvitationUsed, "")
+	accepted, err := tx.AcceptInvitation(ctx, inv.ID)
+	if err == nil && !accepted { // revoked since it was read, with its service key, which locks no tenant
+		if _, _, err = findAcceptable(ctx, tx.Reader, token, tx.Now); err == nil {
+			err = doorward.Unavailable(errNotAccepted)
+		}
 	}
 	return now, err
 }
+
+var errNotAccepted = errors.New("invite: an invitation that can be accepted was not accepted")

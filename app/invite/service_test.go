@@ -1,0 +1,44 @@
+package invite_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/key"
+	"github.com/doorward/doorward/store"
+)
+
+// TestAcceptedWhileItsServiceIsRevoked: an acceptance that waits for the revocation of the service
+// key that invited says that the invitation is revoked, and leaves no member.
+func TestAcceptedWhileItsServiceIsRevoked(t *testing.T) {
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	acme, _ := f.Tenant()
+	_, guest := f.Tenant()
+	bearer, err := f.Node(0).Keys.CreateService(f.Context(), apptest.Operator, key.ServiceDraft{Name: "signup", May: []string{"user.invite"}})
+	f.NoError(err)
+	service, err := f.Node(0).Keys.Check(f.Context(), apptest.Anonymous(0), bearer.Reveal())
+	f.NoError(err)
+	inTenant, err := f.Node(0).Keys.InTenant(f.Context(), service, acme.ID)
+	f.NoError(err)
+	_, token := f.Invite(apptest.Person{Caller: inTenant}, guest.User.Email, doorward.RoleUser)
+	var refused error
+	done := make(chan struct{})
+	f.WhileLocked(func(tx *store.Tx) error { // as package key revokes the key
+		_, err := tx.DeleteServiceKey(f.Context(), service.ID)
+		return errors.Join(err, apptest.ErrorOf(tx.RevokeInvitationsOfService(f.Context(), service.ID)))
+	}, func(waitFor func(int, <-chan struct{})) {
+		go func() {
+			defer close(done)
+			_, refused = f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
+		}()
+		waitFor(1, done)
+	})
+	<-done
+	f.WantCodes([]error{refused}, apptest.Codes{doorward.CodeInvitationRevoked: 1})
+	if n := f.Int(`SELECT count(*) FROM memberships WHERE tenant_id = $1 AND user_id = $2`, acme.ID, guest.User.ID); n != 0 {
+		t.Error("the guest is a member")
+	}
+}

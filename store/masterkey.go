@@ -27,6 +27,7 @@ const (
 ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped, current = TRUE`
 	sqlReplaceMasterKey     = `UPDATE master_keys SET current = FALSE WHERE current AND id = $1`
 	sqlHoldMasterKey        = `UPDATE master_keys SET current = TRUE WHERE current AND id = $1`
+	sqlLockMasterKeys       = `UPDATE master_keys SET current = current`
 	sqlDropWrappedMasterKey = `UPDATE master_keys SET wrapped = NULL WHERE current AND id = $1`
 	sqlForgetMasterKeys     = `DELETE FROM master_keys WHERE NOT current`
 )
@@ -51,6 +52,10 @@ func (tx *Tx) AdoptMasterKey(ctx context.Context, id string, check []byte) (bool
 func (tx *Tx) HoldMasterKey(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlHoldMasterKey, id)
 }
+
+// LockMasterKeys makes other transactions that call HoldMasterKey or LockMasterKeys wait until
+// this one ends.
+func (tx *Tx) LockMasterKeys(ctx context.Context) error { return tx.run(ctx, sqlLockMasterKeys) }
 
 // ReplaceMasterKey makes next the current key in place of the one with the id. It reports
 // false, and does nothing, unless that is the current one.

@@ -75,8 +75,8 @@ func (w *Webhooks) notify(ctx context.Context, hook doorward.Webhook, due func(*
 func (w *Webhooks) disable(ctx context.Context, hook doorward.Webhook, why doorward.DisabledReason, due func(*access.Tx) (bool, error)) error {
 	_, err := w.writer.Do(ctx, system, doorward.WebhookDisable, object(hook), func(tx *access.Tx) error {
 		isDue := true
-		var err error
-		if due != nil {
+		err := lock(ctx, tx, hook.TenantID)
+		if err == nil && due != nil {
 			isDue, err = due(tx)
 		}
 		if err == nil && isDue {

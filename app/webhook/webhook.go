@@ -116,14 +116,27 @@ func object(w doorward.Webhook) doorward.Object {
 	return doorward.Object{Type: "webhook", ID: w.ID, TenantID: w.TenantID}
 }
 
-// change runs write on a webhook of the caller's, read again in the transaction. Errors:
-// not_found, those of write.
+// lock makes other changes of the owner's webhooks wait until the transaction ends. The owner is a
+// tenant, which is locked already, or the installation (""), which has no lock of its own: the rows
+// of the master keys serve, one of which Create locks, too.
+func lock(ctx context.Context, tx *access.Tx, tenantID string) error {
+	if tenantID != "" {
+		return nil
+	}
+	return tx.LockMasterKeys(ctx)
+}
+
+// change runs write on a webhook of the caller's, read again under lock. Errors: not_found, those
+// of write.
 func (w *Webhooks) change(ctx context.Context, by doorward.Caller, act doorward.Action, id string, write func(*access.Tx, doorward.Webhook) error) error {
 	found, err := w.Get(ctx, by, id)
 	if err != nil {
 		return err
 	}
 	_, err = w.writer.Do(ctx, by, act, object(found), func(tx *access.Tx) error {
+		if err := lock(ctx, tx, by.TenantID); err != nil {
+			return err
+		}
 		now, err := find(ctx, tx.Reader, by, id)
 		if err != nil {
 			return err
@@ -145,8 +158,8 @@ func (w *Webhooks) Create(ctx context.Context, by doorward.Caller, d Draft) (Iss
 	private, public := newSigningKey()
 	made.PublicKey = public
 	_, err = w.writer.Do(ctx, by, doorward.WebhookCreate, object(made), func(tx *access.Tx) error {
-		// Seal before counting: it locks the master key's row, and the installation, unlike a
-		// tenant, has no lock of its own. Otherwise two requests at once could pass the limit.
+		// Seal before counting: it takes the lock, see there. Otherwise two requests at once could
+		// pass the limit.
 		sealed, err := w.seal(ctx, tx, made.ID, fresh, private)
 		if err != nil {
 			return err

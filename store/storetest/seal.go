@@ -28,6 +28,7 @@ func masterKeys(f *fixture) {
 		f.wantNoChange(tx.ReplaceMasterKey(ctx, first.ID, next))
 		f.wantNoChange(tx.HoldMasterKey(ctx, first.ID))
 		f.wantChange(tx.HoldMasterKey(ctx, next.ID))
+		noError(f, tx.LockMasterKeys(ctx))
 	})
 	first.Current = false
 	equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey{first, next})

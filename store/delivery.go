@@ -268,7 +268,8 @@ func (tx *Tx) QueueReplay(ctx context.Context, webhookID string, events []string
 	return queued, nil
 }
 
-const sqlDeleteOldDeliveries = `DELETE FROM webhook_deliveries WHERE id IN (
+// The condition is repeated outside: a delivery that is retried while it is deleted stays.
+const sqlDeleteOldDeliveries = `DELETE FROM webhook_deliveries WHERE state <> 'pending' AND id IN (
   SELECT id FROM webhook_deliveries WHERE state <> 'pending' AND created_at <= $1 ORDER BY created_at LIMIT $2)`
 
 // DeleteOldDeliveries deletes finished deliveries that were queued at an instant or before. It

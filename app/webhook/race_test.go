@@ -91,3 +91,30 @@ func TestRotationsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestRetriedWhileItIsDeleted: a delivery that is retried while the sweep of old ones waits for it
+// is not deleted.
+func TestRetriedWhileItIsDeleted(t *testing.T) {
+	t.Parallel()
+	clock := apptest.NewMovedClock()
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)
+	w := createHook(f, apptest.Operator, newReceiver(t, always(http.StatusOK)).URL, "tenant.create")
+	f.Tenant()
+	f.NoError(f.Node(0).Webhooks.Deliver(f.Context()))
+	old := deliveries(f, w)[0]
+	clock.Move(31 * 24 * time.Hour)
+	var swept error
+	done := make(chan struct{})
+	f.WhileLocked(func(tx *store.Tx) error { return tx.RetryDelivery(f.Context(), old.ID) }, func(waitFor func(int, <-chan struct{})) {
+		go func() {
+			defer close(done)
+			swept = f.Node(0).Webhooks.Sweep(f.Context())
+		}()
+		waitFor(1, done)
+	})
+	<-done
+	f.NoError(swept)
+	if left := deliveries(f, w); len(left) != 1 || left[0].State != doorward.DeliveryPending {
+		t.Errorf("the deliveries are %+v, want the one that was retried", left)
+	}
+}

@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/store"
@@ -24,7 +26,11 @@ func TestDemotedWhileWaiting(t *testing.T) {
 	acme, owner := f.Tenant()
 	bob := f.Join(owner, doorward.RoleViewer)
 	inv, _ := f.Invite(owner, "pending@example.com", doorward.RoleUser)
-	name, users := "Renamed", f.Node(0).Users
+	brief, err := f.Node(0).Roles.Create(f.Context(), owner.Caller, role.Draft{Name: "BRIEF", Permissions: []string{"message.read"}})
+	f.NoError(err)
+	held, _, err := f.Node(0).APIKeys.Create(f.Context(), owner.Caller, apikey.Draft{Name: "held", Permissions: []string{"message.read"}})
+	f.NoError(err)
+	name, disabled, users, keys := "Renamed", "disabled", f.Node(0).Users, f.Node(0).APIKeys
 	actions := map[string]func(by apptest.Person) error{
 		"role": func(by apptest.Person) error {
 			return users.SetRole(f.Context(), by.Caller, bob.User, doorward.RoleUser)
@@ -52,6 +58,27 @@ func TestDemotedWhileWaiting(t *testing.T) {
 			return err
 		},
 		"revoke": func(by apptest.Person) error { return f.Node(0).Invitations.Revoke(f.Context(), by.Caller, inv.ID) },
+		"key": func(by apptest.Person) error {
+			_, _, err := keys.Create(f.Context(), by.Caller, apikey.Draft{Name: "k", Permissions: []string{"message.read"}})
+			return err
+		},
+		"edit of a key": func(by apptest.Person) error {
+			_, _, err := keys.Edit(f.Context(), by.Caller, held.ID, apikey.Edit{Status: &disabled})
+			return err
+		},
+		"rotation of a key": func(by apptest.Person) error {
+			return apptest.ErrorOf(keys.Rotate(f.Context(), by.Caller, held.ID, nil))
+		},
+		"end of a key": func(by apptest.Person) error { return apptest.ErrorOf(keys.Revoke(f.Context(), by.Caller, held.ID)) },
+		"new role": func(by apptest.Person) error {
+			return apptest.ErrorOf(f.Node(0).Roles.Create(f.Context(), by.Caller, role.Draft{Name: "NEW", Permissions: []string{"message.read"}}))
+		},
+		"end of a role": func(by apptest.Person) error {
+			return apptest.ErrorOf(f.Node(0).Roles.Delete(f.Context(), by.Caller, brief.ID, ""))
+		},
+		"end of a session": func(by apptest.Person) error {
+			return apptest.ErrorOf(f.Node(0).Sessions.EndOf(f.Context(), by.Caller, bob.User, bob.SessionID))
+		},
 		"settings": func(by apptest.Person) error {
 			_, err := f.Node(0).Tenants.Edit(f.Context(), by.Caller, tenant.Edit{Name: &name})
 			return err
@@ -74,6 +101,9 @@ func TestDemotedWhileWaiting(t *testing.T) {
 		}
 	}
 	wantUnchanged(f, acme, bob, inv)
+	if n := f.Int(`SELECT (SELECT count(*) FROM api_key_secrets) + (SELECT count(*) FROM api_keys WHERE status = 'active') + (SELECT count(*) FROM roles)`); n != 3 {
+		t.Error("a key or a role was changed")
+	}
 }
 
 // wantUnchanged fails unless the tenant, the person and the invitation are unchanged.

@@ -194,7 +194,7 @@ type Operation struct {
 	Action doorward.Action
 	On     doorward.Object
 	// ReadObject, unless nil, reads the object under the lock on its tenant, for the second
-	// decision.
+	// decision. An object that has a role needs it: the role may have changed since On was read.
 	ReadObject func(*store.Tx) (doorward.Object, error)
 	Write      func(*Tx) error
 }

@@ -159,25 +159,40 @@ func (f *Fixture) CountWaiting() int {
 	return f.Int(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }
 
-// WhileLocked takes a lock on PostgreSQL, calls do, and releases it. The function passed to
-// do returns when n connections wait for locks, or the channel closes.
-func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waitFor func(n int, stop <-chan struct{}))) {
+// WaitFor returns when n connections to PostgreSQL wait for locks, or the channel closes.
+func (f *Fixture) WaitFor(n int, stop <-chan struct{}) {
 	f.Helper()
-	waitFor := func(n int, stop <-chan struct{}) {
-		for f.CountWaiting() < n {
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Millisecond):
-			}
+	for f.CountWaiting() < n {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+// WhileLocked takes a lock on PostgreSQL, calls do with WaitFor, and releases it.
+func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waitFor func(n int, stop <-chan struct{}))) {
+	f.Helper()
 	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
 		err := lock(tx)
 		if err == nil {
-			do(waitFor)
+			do(f.WaitFor)
 		}
 		return err
 	})
 	f.NoError(err)
+}
+
+// WhileTrailLocked is WhileLocked with the lock on the trail of a tenant. A change takes that
+// after all of its other locks, so it waits when it has written everything else.
+func (f *Fixture) WhileTrailLocked(tenantID string, do func(waitFor func(n int, stop <-chan struct{}))) {
+	f.Helper()
+	tx, err := f.SQL().BeginTx(f.Context(), nil)
+	f.NoError(err)
+	defer tx.Rollback() //nolint:errcheck // after Commit it has nothing to do
+	_, err = tx.ExecContext(f.Context(), `UPDATE audit_chains SET last = last WHERE tenant_id = $1`, tenantID)
+	f.NoError(err)
+	do(f.WaitFor)
+	f.NoError(tx.Commit())
 }

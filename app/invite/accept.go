@@ -100,7 +100,7 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	user, err := i.join(ctx, by, token, inv, proof.Account, func(tx *access.Tx) error {
 		err := lockUnchanged(ctx, tx, proof.Account)
 		if isBySession(by, inv) {
-			return cmp.Or(checkSignedIn(ctx, tx, by), err) // the end of the session is the better reason
+			return cmp.Or(checkSignedIn(ctx, tx, by, inv), err) // the end of the session is the better reason
 		}
 		if err != nil {
 			return err
@@ -133,19 +133,28 @@ func isBySession(by doorward.Caller, inv doorward.Invitation) bool {
 }
 
 // checkSignedIn returns an error if the session that is the proof has ended since it was
-// read: the account may have lost its last membership, and with it its password.
-func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
-	_, err := tx.Session(ctx, by.SessionID)
-	if errors.Is(err, store.ErrNone) {
-		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+// read: the account may have lost its last membership, and with it its password. Or the
+// account may have another address by now. Errors: unauthenticated, wrong_account.
+func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv doorward.Invitation) error {
+	now, err := tx.Session(ctx, by.SessionID)
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	case err == nil && now.User.Email != inv.Email:
+		return doorward.Fail(doorward.CodeWrongAccount, "")
 	}
 	return err
 }
 
-// lockUnchanged locks the account and refuses when its password has changed since it
-// was verified.
+// lockUnchanged locks the account and refuses when its password or its address has changed
+// since they were verified.
 func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	same, err := tx.LockAccountWithHash(ctx, account.ID, account.PasswordHash)
+	if err == nil && same {
+		var now doorward.Account
+		now, err = tx.Account(ctx, account.ID)
+		same = now.Email == account.Email
+	}
 	if err == nil && !same {
 		err = doorward.Fail(doorward.CodeInvalidCredentials, "")
 	}

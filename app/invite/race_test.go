@@ -204,3 +204,70 @@ func TestInviterIsCheckedAgain(t *testing.T) {
 		t.Errorf("the invitation is %s", now.State)
 	}
 }
+
+// TestAddressChangesDuringAcceptance: an acceptance waits for a lock while the account gets
+// another address. The invitation was to the old one, which the tenant's domains may demand,
+// so it stays unchanged.
+func TestAddressChangesDuringAcceptance(t *testing.T) {
+	for name, by := range map[string]struct {
+		session bool
+		code    doorward.Code
+	}{"session": {true, doorward.CodeWrongAccount}, "password": {false, doorward.CodeInvalidCredentials}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+			acme, owner := f.Tenant()
+			_, guest := f.Tenant()
+			to := "guest@elsewhere.example"
+			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), guest.Caller, to))
+			code := f.MailToken(to)
+			f.EditTenant(owner, func(s *doorward.TenantSettings) { s.AllowedDomains = []string{"example.com"} })
+			inv, token := f.Invite(owner, guest.User.Email, doorward.RoleUser)
+			caller, password := guest.Caller, ""
+			if !by.session {
+				caller, password = apptest.Anonymous(0), apptest.FirstPassword
+			}
+			accepted := make(chan error, 1)
+			f.WhileLocked(func(tx *store.Tx) error { return tx.LockTenant(f.Context(), acme.ID) }, func(waitFor func(int, <-chan struct{})) {
+				go func() { accepted <- apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), caller, token, password)) }()
+				waitFor(1, nil)
+				f.NoError(apptest.ErrorOf(f.Node(1).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(1), code)))
+			})
+			f.WantCodes([]error{<-accepted}, apptest.Codes{by.code: 1})
+			now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+			f.NoError(err)
+			if now.State != doorward.InvitationPending {
+				t.Errorf("the invitation is %s", now.State)
+			}
+		})
+	}
+}
+
+// TestAddressChangesDuringRegistration: somebody in no tenant registers again with an
+// invitation, while an undo gives the account to the reader of another mailbox. The password
+// must not be set for that account.
+func TestAddressChangesDuringRegistration(t *testing.T) {
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	acme, owner := f.Tenant()
+	guest := f.Join(owner, doorward.RoleUser)
+	to := f.NewEmail("moved")
+	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), guest.Caller, to))
+	confirm, undo := f.MailToken(to), f.MailToken(guest.User.Email)
+	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(0), confirm)))
+	f.NoError(apptest.ErrorOf(f.Node(0).Users.Leave(f.Context(), guest.Caller, acme.ID)))
+	_, token := f.Invite(owner, to, doorward.RoleUser)
+	completed := make(chan error, 1)
+	f.WhileLocked(func(tx *store.Tx) error { return tx.LockTenant(f.Context(), acme.ID) }, func(waitFor func(int, <-chan struct{})) {
+		go func() {
+			completed <- apptest.ErrorOf(f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.Password(1), apptest.Password(1)))
+		}()
+		waitFor(1, nil)
+		f.NoError(apptest.ErrorOf(f.Node(1).Accounts.UndoEmail(f.Context(), apptest.Anonymous(1), undo)))
+	})
+	f.WantCodes([]error{<-completed}, apptest.Codes{doorward.CodeAccountExists: 1})
+	if f.Account(guest).PasswordHash != "" {
+		t.Error("the account has the password of a stranger")
+	}
+	_, err := f.Node(1).Invitations.Complete(f.Context(), apptest.Anonymous(1), token, apptest.Password(1), apptest.Password(1))
+	f.NoError(err) // the address is free
+}

@@ -111,10 +111,15 @@ func lock(ctx context.Context, tx *access.Tx, email string) (a Account, err erro
 
 // SetFirstPassword gives an existing account without a password its first one, for a
 // person who has proved to receive mail at the address. It ends the trust in browsers,
-// as a reset does. Errors: account_exists when the account has a password by now, or
-// was deleted.
+// as a reset does. Errors: account_exists when the account has a password or another address
+// by now, or was deleted.
 func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, hash string) error {
 	set, err := tx.SetPassword(ctx, a.ID, "", hash)
+	if err == nil && set {
+		var now doorward.Account
+		now, err = tx.Account(ctx, a.ID)
+		set = now.Email == a.Email
+	}
 	if err == nil && !set {
 		err = doorward.Fail(doorward.CodeAccountExists, "")
 	}

@@ -86,6 +86,11 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, by.ID, tenantID)
 	revocation, err := s.writer.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+		// A statement that ends all sessions in the tenant would wait for the old one, and not
+		// see the new one.
+		if err := tx.LockTenant(ctx, tenantID); err != nil {
+			return err
+		}
 		account, err := access.OwnAccount(ctx, tx.Reader, by)
 		if err != nil {
 			return err

@@ -38,17 +38,20 @@ func (tx *Tx) InsertAccount(ctx context.Context, a doorward.Account) (bool, erro
 	return tx.affected(ctx, sqlInsertAccount, a.ID, a.Email, a.PasswordHash, micros(a.CreatedAt), a.Locale)
 }
 
-const sqlLockAccountWithHash = `UPDATE users SET revision = revision + 1 WHERE id = $1 AND password_hash = $2`
+const sqlLockAccountWithPassword = `UPDATE users SET revision = revision + 1
+WHERE id = $1 AND (password_hash = $2 OR credential_generation = $3)`
 
-// LockAccountWithHash serializes actions on a user's sessions until the transaction ends, and
-// reports whether the password hash is still the verified one: else no session may be opened.
-func (tx *Tx) LockAccountWithHash(ctx context.Context, id, verifiedHash string) (bool, error) {
-	return tx.affected(ctx, sqlLockAccountWithHash, id, verifiedHash)
+// LockAccountWithPassword serializes actions on a user's sessions until the transaction ends,
+// and reports whether the account still has the password with which verified was read: else no
+// session may be opened. The hash may be another one of the same password: within a generation
+// a hash is only replaced because its parameters are outdated.
+func (tx *Tx) LockAccountWithPassword(ctx context.Context, verified doorward.Account) (bool, error) {
+	return tx.affected(ctx, sqlLockAccountWithPassword, verified.ID, verified.PasswordHash, verified.Generation)
 }
 
 const sqlLockAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1`
 
-// LockAccount is LockAccountWithHash for any password hash, and reports whether the
+// LockAccount is LockAccountWithPassword for any password, and reports whether the
 // account exists.
 func (tx *Tx) LockAccount(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlLockAccount, id)
@@ -242,7 +245,7 @@ func (r Reader) CountActiveOwners(ctx context.Context, tenantID string) (int, er
 	return one(ctx, r, countColumn, sqlCountActiveOwners, tenantID)
 }
 
-const sqlExpireStrandedResets = `UPDATE resets SET expires_at = $1 WHERE used_at IS NULL AND expires_at > $1
+const sqlExpireStrandedResets = `UPDATE resets SET expires_at = created_at WHERE used_at IS NULL AND expires_at > $1
 AND user_id IN (SELECT m.user_id FROM memberships m WHERE m.tenant_id = $2)
 AND NOT EXISTS (SELECT 1 FROM memberships m JOIN tenants t ON t.id = m.tenant_id
   WHERE m.user_id = resets.user_id AND m.status = 'active' AND t.status = 'active')`

@@ -82,7 +82,7 @@ func (f *Factors) ConfirmReset(ctx context.Context, by doorward.Caller, token, p
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
 	revocation, err := f.writer.Do(ctx, by, doorward.MFARecover, userObject(account.ID, c.TenantID), func(tx *access.Tx) error {
-		same, err := tx.LockAccountWithHash(ctx, account.ID, proof.Account.PasswordHash)
+		same, err := tx.LockAccountWithPassword(ctx, proof.Account)
 		if err == nil && !same {
 			err = doorward.Fail(doorward.CodeInvalidCredentials, "")
 		}

@@ -149,7 +149,7 @@ func checkSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller, inv d
 // lockUnchanged locks the account and refuses when its password or its address has changed
 // since they were verified.
 func lockUnchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	same, err := tx.LockAccountWithHash(ctx, account.ID, account.PasswordHash)
+	same, err := tx.LockAccountWithPassword(ctx, account)
 	if err == nil && same {
 		var now doorward.Account
 		now, err = tx.Account(ctx, account.ID)

@@ -152,7 +152,7 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 	var accepted, demoted error
 	acceptance, demotion := make(chan struct{}), make(chan struct{})
 	f.WhileLocked(func(tx *store.Tx) error {
-		_, err := tx.LockAccountWithHash(f.Context(), guest.User.ID, f.Account(guest).PasswordHash)
+		_, err := tx.LockAccount(f.Context(), guest.User.ID)
 		return err
 	}, func(waitFor func(n int, stop <-chan struct{})) {
 		go func() {
@@ -229,7 +229,9 @@ func TestAddressChangesDuringAcceptance(t *testing.T) {
 			}
 			accepted := make(chan error, 1)
 			f.WhileLocked(func(tx *store.Tx) error { return tx.LockTenant(f.Context(), acme.ID) }, func(waitFor func(int, <-chan struct{})) {
-				go func() { accepted <- apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), caller, token, password)) }()
+				go func() {
+					accepted <- apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), caller, token, password))
+				}()
 				waitFor(1, nil)
 				f.NoError(apptest.ErrorOf(f.Node(1).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(1), code)))
 			})

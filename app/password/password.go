@@ -169,36 +169,54 @@ func (p *Passwords) identityWords(ctx context.Context, userID string) ([]string,
 var errChanged = errors.New("password: it has since been changed")
 
 // set replaces the password of the account, ends every session except the caller's
-// and the trust in every other browser, and queues a notice. guard runs first, and
-// the attempt of the proof is settled, in the same transaction.
+// and the trust in every other browser, and queues a notice. guard runs first, under the lock
+// on the account, and the attempt of the proof is settled, in the same transaction.
 func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) (doorward.Revocation, error) {
 	hash, err := p.verifier.Hash(ctx, password)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
 	return p.writer.Do(ctx, by, action, ofAccount(account.ID, by.TenantID), func(tx *access.Tx) error {
-		if err := guard(tx); err != nil {
-			return err
-		}
-		replaced, err := tx.SetPassword(ctx, account.ID, account.PasswordHash, hash)
+		now, err := replace(ctx, tx, account, hash, guard)
 		if err != nil {
 			return err
-		}
-		if !replaced {
-			return errChanged
 		}
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
 			return err
 		}
-		if err := p.endOthers(ctx, tx, account, by.SessionID); err != nil {
+		if err := p.endOthers(ctx, tx, now, by.SessionID); err != nil {
 			return err
 		}
-		if err := endTrust(ctx, tx, account, by); err != nil {
+		if err := endTrust(ctx, tx, now, by); err != nil {
 			return err
 		}
 		tx.RecordUserAgent()
-		return tx.Notify(ctx, store.MailPasswordChanged, account.Email)
+		return tx.Notify(ctx, store.MailPasswordChanged, now.Email)
 	})
+}
+
+// replace replaces the password hash of the account, and returns the account as it is then: it
+// may have got another address since it was read. Errors: those of guard; errChanged.
+func replace(ctx context.Context, tx *access.Tx, account doorward.Account, hash string, guard func(*access.Tx) error) (now doorward.Account, err error) {
+	// Whatever ends resets locks the account before them, so this does, too.
+	if _, err := tx.LockAccount(ctx, account.ID); err != nil {
+		return now, err
+	}
+	if err := guard(tx); err != nil {
+		return now, err
+	}
+	same, err := tx.LockAccountWithPassword(ctx, account)
+	if err == nil && !same {
+		err = errChanged
+	}
+	if err != nil {
+		return now, err
+	}
+	if now, err = tx.Account(ctx, account.ID); err != nil {
+		return now, err
+	}
+	_, err = tx.SetPassword(ctx, now.ID, now.PasswordHash, hash)
+	return now, err
 }
 
 // endOthers ends the other sessions of the account and its pending resets, and clears its
@@ -221,6 +239,7 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 // has just changed the password. A reset ends factors that are being set up, too: somebody
 // else may have begun. Later logins send notices again.
 func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
+	by.Email = account.Email
 	var current []byte
 	if by.SessionID != "" {
 		current, err = credential.CurrentDevice(ctx, tx.Reader, by, tx.Now)

@@ -2,6 +2,7 @@ package password_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
@@ -89,4 +90,56 @@ func TestOnePasswordChange(t *testing.T) {
 			f.Error("the session that changed the password has ended")
 		}
 	})
+}
+
+// TestResetAgainstOtherChanges: a reset is used at once with what ends it. Either order is
+// right, and no deadlock decides which.
+func TestResetAgainstOtherChanges(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		for round := range apptest.Rounds(8, 30) {
+			ann := f.Join(owner, doorward.RoleUser)
+			token, next := f.ResetToken(ann), apptest.Password(1)
+			to := f.NewEmail("new")
+			f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to))
+			code := f.MailToken(to)
+			errs := apptest.Concurrently(2, func(i int) error {
+				switch {
+				case i == 0:
+					return apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(1), token, next, next))
+				case round%2 == 0:
+					return apptest.ErrorOf(f.Node(1).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, apptest.Password(2), apptest.Password(2)))
+				}
+				return apptest.ErrorOf(f.Node(1).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(2), code))
+			})
+			f.WantOnly(errs[:1], "", doorward.CodeResetExpired)
+			f.WantOnly(errs[1:], "", doorward.CodeValidationFailed, doorward.CodeUnauthenticated, doorward.CodeEmailChangeOver)
+			if won := errs[0] == nil; won == (errs[1] == nil) {
+				f.Fatalf("reset: %v; the other: %v", errs[0], errs[1])
+			}
+		}
+		f.WantNoDeadlocks()
+	})
+}
+
+// TestResetEndsForSlowClocks: an undo ends the reset that a thief has got at the new address,
+// also for a node whose clock is a little behind.
+func TestResetEndsForSlowClocks(t *testing.T) {
+	engine := apptest.Postgres
+	engine.Nodes = 1
+	clock := apptest.NewMovedClock()
+	f := apptest.New(t, engine, apptest.NoLimits, clock.Now)
+	_, owner := f.Tenant()
+	ann := f.Join(owner, doorward.RoleUser)
+	to := f.NewEmail("thief")
+	f.NoError(f.Node(0).Accounts.ChangeEmail(f.Context(), ann.Caller, to))
+	confirm, undo := f.MailToken(to), f.MailToken(ann.User.Email)
+	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.ConfirmEmail(f.Context(), apptest.Anonymous(0), confirm)))
+	f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), to, ""))
+	token := f.MailToken(to)
+	clock.Move(time.Minute)
+	f.NoError(apptest.ErrorOf(f.Node(0).Accounts.UndoEmail(f.Context(), apptest.Anonymous(0), undo)))
+	f.AddNode(apptest.NoLimits, func() time.Time { return clock.Now().Add(-5 * time.Second) })
+	err := apptest.ErrorOf(f.Nodes[1].Passwords.Reset(f.Context(), apptest.Anonymous(1), token, apptest.Password(1), apptest.Password(1)))
+	f.WantCodes([]error{err}, apptest.Codes{doorward.CodeResetExpired: 1})
 }

@@ -21,7 +21,7 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 		faults := p.rules.Load().CheckNew(password, confirm, "")
 		return doorward.Revocation{}, doorward.InvalidFields(append([]doorward.FieldError{{Pointer: "/token", Code: "required", Message: "Send the code of the mail."}}, faults...)...)
 	}
-	reset, account, err := p.open(ctx, token)
+	_, account, err := open(ctx, p.db.Read(), token, p.db.Now())
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
@@ -33,31 +33,32 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 		return doorward.Revocation{}, doorward.InvalidFields(faults...)
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
-	revocation, err := p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset) }, credential.Proof{})
+	revocation, err := p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, token) }, credential.Proof{})
 	if errors.Is(err, errChanged) {
 		return doorward.Revocation{}, doorward.Fail(doorward.CodeResetExpired, "The password has since been changed. Ask for a new mail.")
 	}
 	return revocation, err
 }
 
-// open returns the reset of a token and its account, if it can be used now. Errors: as of Show.
-func (p *Passwords) open(ctx context.Context, token string) (store.Reset, doorward.Account, error) {
+// open returns the reset of a token and its account, if it can be used at the instant. Errors:
+// as of Show.
+func open(ctx context.Context, read store.Reader, token string, at time.Time) (store.Reset, doorward.Account, error) {
 	parsed, err := secret.Parse(token)
 	if err != nil {
 		return store.Reset{}, doorward.Account{}, doorward.Fail(doorward.CodeResetNotFound, "")
 	}
 	hash := parsed.Hash()
-	reset, err := p.db.Read().ResetByToken(ctx, hash[:])
+	reset, err := read.ResetByToken(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeResetNotFound, "")
 	}
 	if err != nil {
 		return reset, doorward.Account{}, err
 	}
-	if err := checkUsable(reset, p.db.Now()); err != nil {
+	if err := checkUsable(reset, at); err != nil {
 		return reset, doorward.Account{}, err
 	}
-	account, err := p.db.Read().Account(ctx, reset.UserID)
+	account, err := read.Account(ctx, reset.UserID)
 	if errors.Is(err, store.ErrNone) { // erased since
 		err = doorward.Fail(doorward.CodeResetNotFound, "")
 	}
@@ -74,11 +75,15 @@ func checkUsable(r store.Reset, now time.Time) error {
 	return nil
 }
 
-// use marks the reset as used; of concurrent calls one succeeds. The event goes to
-// the trail that the user's administrators see.
-func use(ctx context.Context, tx *access.Tx, reset store.Reset) error {
+// use marks the reset as used, under the lock on the account; of concurrent calls one
+// succeeds. The event goes to the trail that the user's administrators see. Errors: as of Show.
+func use(ctx context.Context, tx *access.Tx, token string) error {
+	reset, _, err := open(ctx, tx.Reader, token, tx.Now)
+	if err != nil {
+		return err
+	}
 	used, err := tx.UseReset(ctx, reset.ID)
-	if err == nil && !used {
+	if err == nil && !used { // can't happen under the lock; the row decides
 		err = doorward.Fail(doorward.CodeResetUsed, "")
 	}
 	if err != nil {

@@ -6,7 +6,7 @@ import "context"
 // new password may not contain. It changes nothing. Errors: reset_not_found,
 // reset_used, reset_expired.
 func (p *Passwords) Show(ctx context.Context, token string) (email string, words []string, err error) {
-	_, account, err := p.open(ctx, token)
+	_, account, err := open(ctx, p.db.Read(), token, p.db.Now())
 	if err != nil {
 		return "", nil, err
 	}

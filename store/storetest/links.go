@@ -247,7 +247,7 @@ func resets(f *fixture) {
 		noError(f, tx.ExpireResets(ctx, ann.ID))
 		f.wantNoChange(tx.UseReset(ctx, ended.ID))
 	})
-	ended.ExpiresAt = f.clock.read()
+	ended.ExpiresAt = ended.CreatedAt
 	f.clock.move(time.Microsecond)
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.UseReset(ctx, bobs.ID)) // exactly at its end

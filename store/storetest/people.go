@@ -20,10 +20,15 @@ func accounts(f *fixture) {
 	again := doorward.Account{ID: "usr_again", Email: ann.Email, PasswordHash: "stolen", CreatedAt: noon}
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.InsertAccount(ctx, again))
-		f.wantChange(tx.LockAccountWithHash(ctx, ann.ID, ann.PasswordHash))
-		f.wantNoChange(tx.LockAccountWithHash(ctx, ann.ID, bob.PasswordHash))
-		f.wantNoChange(tx.LockAccountWithHash(ctx, ann.ID, ""))
-		f.wantNoChange(tx.LockAccountWithHash(ctx, "usr_none", ann.PasswordHash))
+		with := func(id, hash string, generation int64) doorward.Account {
+			return doorward.Account{ID: id, PasswordHash: hash, Generation: generation}
+		}
+		f.wantChange(tx.LockAccountWithPassword(ctx, ann))
+		f.wantChange(tx.LockAccountWithPassword(ctx, with(ann.ID, ann.PasswordHash, ann.Generation+1)))
+		f.wantChange(tx.LockAccountWithPassword(ctx, with(ann.ID, bob.PasswordHash, ann.Generation)))
+		f.wantNoChange(tx.LockAccountWithPassword(ctx, with(ann.ID, bob.PasswordHash, ann.Generation+1)))
+		f.wantNoChange(tx.LockAccountWithPassword(ctx, with(ann.ID, "", ann.Generation-1)))
+		f.wantNoChange(tx.LockAccountWithPassword(ctx, with("usr_none", ann.PasswordHash, ann.Generation)))
 		f.wantNoChange(tx.SetPassword(ctx, ann.ID, bob.PasswordHash, "new"))
 		f.wantNoChange(tx.SetPassword(ctx, "usr_none", ann.PasswordHash, "new"))
 		f.wantChange(tx.SetPassword(ctx, ann.ID, ann.PasswordHash, "new"))

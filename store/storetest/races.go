@@ -157,7 +157,7 @@ func manySessions(f *fixture) {
 		all[i] = doorward.Session{ID: f.id("ses_"), UserID: ann.ID, TenantID: ann.TenantID, CreatedAt: noon, LastSeenAt: noon}
 	}
 	f.contest(callers, func(tx *store.Tx, i int) (bool, error) {
-		locked, err := tx.LockAccountWithHash(ctx, ann.ID, "hash of "+ann.ID)
+		locked, err := tx.LockAccount(ctx, ann.ID)
 		if err != nil || !locked {
 			return false, errors.Join(err, errors.New("not locked"))
 		}

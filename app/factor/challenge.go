@@ -41,10 +41,15 @@ type Challenge struct {
 	webauthn []byte // see challengeOf
 }
 
-// Begin makes a challenge for the account in the transaction that asks for the proof.
-// sessionID is the session that the proof replaces; it may be empty.
+// Begin makes a challenge for the account in the transaction that asks for the proof. The
+// account was locked before: each change of its factors ends its challenges, and must not miss
+// this one. sessionID is the session that the proof replaces; it may be empty.
 func (f *Factors) Begin(ctx context.Context, tx *access.Tx, purpose Purpose, account doorward.Account, tenantID, sessionID string) (NewChallenge, error) {
-	own, err := f.readOwned(ctx, tx.Reader, account)
+	now, err := tx.Account(ctx, account.ID)
+	if err != nil {
+		return NewChallenge{}, err
+	}
+	own, err := f.readOwned(ctx, tx.Reader, now)
 	if err != nil {
 		return NewChallenge{}, err
 	}

@@ -83,9 +83,10 @@ func (f *Factors) invalid(ctx context.Context, by doorward.Caller, action doorwa
 // defaultName is that of a TOTP until its person names it.
 const defaultName = "Authenticator app"
 
-// prepareEnrolment locks the account and ends its other enrolments. Errors: too_many_factors.
+// prepareEnrolment locks the account and ends its other enrolments. Errors: challenge_over if
+// the account was erased since the challenge was read, too_many_factors.
 func prepareEnrolment(ctx context.Context, tx *access.Tx, userID string) error {
-	if _, err := tx.LockAccount(ctx, userID); err != nil {
+	if err := overUnless(tx.LockAccount(ctx, userID)); err != nil {
 		return err
 	}
 	if err := tx.DeleteUnconfirmedFactors(ctx, userID); err != nil {

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,9 +38,16 @@ func (l *Login) askForMore(ctx context.Context, by doorward.Caller, proof creden
 
 func (l *Login) begin(ctx context.Context, by doorward.Caller, proof credential.Proof, purpose factor.Purpose, tenantID, sessionID string) (begun factor.NewChallenge, err error) {
 	account := proof.Account
+	changed := doorward.Fail(doorward.CodeInvalidCredentials, "")
+	if sessionID != "" {
+		changed = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	}
 	who := by.As(doorward.User{ID: account.ID, Email: account.Email})
 	on := doorward.Object{Type: "user", ID: account.ID, TenantID: tenantID}
 	_, err = l.writer.Do(ctx, who, doorward.MFAChallenge, on, func(tx *access.Tx) error {
+		if same, err := tx.LockAccountWithPassword(ctx, account); err != nil || !same {
+			return cmp.Or(err, error(changed))
+		}
 		if err := proof.Pause(ctx, tx.Tx); err != nil {
 			return err
 		}

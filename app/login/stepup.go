@@ -25,13 +25,16 @@ func (l *Login) OfferStepUp(ctx context.Context, by doorward.Caller) (factor.New
 }
 
 func (l *Login) beginStepUp(ctx context.Context, by doorward.Caller, isRequested bool) (begun factor.NewChallenge, err error) {
-	account, err := access.OwnAccount(ctx, l.db.Read(), by)
-	if err != nil {
-		return begun, err
-	}
-	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, sessionObject(by), func(tx *access.Tx) (err error) {
+	_, err = l.writer.Do(ctx, by, doorward.MFAChallenge, sessionObject(by), func(tx *access.Tx) error {
 		if !isRequested {
 			tx.SkipEvent()
+		}
+		if _, err := tx.LockAccount(ctx, by.ID); err != nil {
+			return err
+		}
+		account, err := access.OwnAccount(ctx, tx.Reader, by)
+		if err != nil {
+			return err
 		}
 		begun, err = l.factors.Begin(ctx, tx, factor.ForStepUp, account, by.TenantID, by.SessionID)
 		return err

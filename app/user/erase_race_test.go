@@ -158,3 +158,38 @@ func TestEraseBehindALogin(t *testing.T) {
 	wantErased(f, p, false)
 	wantIntact(f)
 }
+
+// TestEraseWhileProving: somebody erases the account while another session of theirs asks for
+// a challenge, or sets up the factor that a tenant demands. These find that the account is gone.
+func TestEraseWhileProving(t *testing.T) {
+	for name, prove := range map[string]struct {
+		with func(*apptest.Fixture, apptest.Person, factor.NewChallenge) error
+		code doorward.Code
+	}{
+		"step-up": {func(f *apptest.Fixture, p apptest.Person, _ factor.NewChallenge) error {
+			return apptest.ErrorOf(f.Node(1).Login.BeginStepUp(f.Context(), p.Caller))
+		}, doorward.CodeUnauthenticated},
+		"enrolment": {func(f *apptest.Fixture, _ apptest.Person, c factor.NewChallenge) error {
+			return apptest.ErrorOf(f.Node(1).Factors.EnrolBy(f.Context(), apptest.Anonymous(1), c.Token.Reveal(), ""))
+		}, doorward.CodeChallengeOver},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+			f.UseMasterKey()
+			_, owner := f.Tenant()
+			p := f.Join(owner, doorward.RoleUser)
+			f.EditTenant(owner, func(s *doorward.TenantSettings) { s.SecondFactor.Since = f.DB.Now().Add(-time.Hour) })
+			begun := f.Challenge(apptest.Anonymous(1), p)
+			erasure, proof := make(chan error, 1), make(chan error, 1)
+			f.WhileTrailLocked(p.User.TenantID, func(waitFor func(int, <-chan struct{})) {
+				go func() { erasure <- eraseOneself(f, 0, p) }()
+				waitFor(1, nil)
+				go func() { proof <- prove.with(f, p, begun) }()
+				waitFor(2, nil)
+			})
+			f.WantCodes([]error{<-erasure, <-proof}, apptest.Codes{"": 1, prove.code: 1})
+			wantErased(f, p, false)
+		})
+	}
+}

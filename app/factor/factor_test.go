@@ -297,3 +297,37 @@ func TestEveryChangeSendsAMail(t *testing.T) {
 		}
 	})
 }
+
+// TestNewCodesAtOnce: recovery codes that are renewed at once on several nodes are those of
+// one call, and one of them, used at once in several sign-ins, completes one.
+func TestNewCodesAtOnce(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		const callers = 4
+		_, ann := f.Tenant()
+		f.Enrol(ann)
+		sets := make([][]string, callers)
+		f.WantCodes(apptest.Concurrently(callers, func(i int) (err error) {
+			sets[i], err = f.Node(i).Factors.NewRecoveryCodes(f.Context(), ann.Caller)
+			return err
+		}), apptest.Codes{"": callers})
+		if n := f.CountRows("recovery_codes"); n != doorward.RecoveryCodes {
+			f.Fatalf("%d codes are stored", n)
+		}
+		valid := 0
+		for _, codes := range sets {
+			begun := make([]factor.NewChallenge, callers)
+			for i := range begun {
+				begun[i] = f.Challenge(apptest.Anonymous(i), ann)
+			}
+			errs := apptest.Concurrently(callers, func(i int) error {
+				answer := factor.Answer{RecoveryCode: codes[0]}
+				return apptest.ErrorOf(f.Node(i).Login.WithSecond(f.Context(), apptest.Anonymous(i), begun[i].Token.Reveal(), answer, false))
+			})
+			f.WantOnly(errs, "", doorward.CodeInvalidCode)
+			valid += apptest.CountCodes(errs)[""]
+		}
+		if valid != 1 {
+			f.Errorf("%d sign-ins were completed by %d sets", valid, callers)
+		}
+	})
+}

@@ -217,3 +217,34 @@ func suspended() user.Edit {
 	to := doorward.UserSuspended
 	return user.Edit{Status: &to}
 }
+
+// TestVersionsAtOnce: versions that are saved at once on several nodes are all kept, under
+// numbers of their own. Of those that are based on one version, one is saved.
+func TestVersionsAtOnce(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		const callers = 8
+		_, owner := f.Tenant()
+		draft := func(i int) policy.Draft {
+			mode := []policy.Mode{policy.Enforces, policy.Observes}[i%2]
+			return policy.Draft{Mode: mode, Text: fmt.Sprintf(`@id("p%d") forbid(principal, action == Action::"message.send", resource);`, i)}
+		}
+		f.WantCodes(apptest.Concurrently(callers, func(i int) error {
+			return apptest.ErrorOf(f.Node(i).Policies.Put(f.Context(), owner.Caller, draft(i), nil))
+		}), apptest.Codes{"": callers})
+		kept := map[string]bool{}
+		for n := range callers {
+			v, err := f.Node(0).Policies.Get(f.Context(), owner.Caller, int64(n+1))
+			f.NoError(err)
+			kept[v.Text] = true
+		}
+		if len(kept) != callers {
+			f.Errorf("%d different versions are kept", len(kept))
+		}
+		now, err := f.Node(1).Policies.Current(f.Context(), owner.Caller)
+		f.NoError(err)
+		tags := []string{policy.Tag(now.PolicyVersion)}
+		f.WantCodes(apptest.Concurrently(callers, func(i int) error {
+			return apptest.ErrorOf(f.Node(i).Policies.Put(f.Context(), owner.Caller, draft(callers+i), tags))
+		}), apptest.Codes{"": 1, doorward.CodePreconditionFailed: callers - 1})
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -146,6 +147,8 @@ func isInstant(text string) bool {
 // with the address; the object is empty if there is none.
 func (h *console) findSubject(ctx context.Context, c *ui.Call, text string) (doorward.Object, error) {
 	switch {
+	case !front.IsText(text):
+		return doorward.Object{}, nil
 	case strings.HasPrefix(text, doorward.PrefixKey):
 		return doorward.Object{Type: "key", ID: text}, nil
 	case strings.HasPrefix(text, doorward.PrefixUser):

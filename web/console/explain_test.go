@@ -7,6 +7,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
 )
 
 const explainAt = "/console/explain?"
@@ -92,4 +96,13 @@ func TestExplanationWhileObserving(t *testing.T) {
 	b.submit(policyAt, url.Values{"text": {noSettings}, "mode": {"observe"}, "version": {"1"}})
 	b.get(explainAt+"who=owner@acme.example&action=user.invite", http.StatusOK, "Refused", `href="/console/policy/versions/1#L1"`)
 	b.get(explainAt+"who=owner@acme.example&action=settings.manage", http.StatusOK, "Allowed")
+}
+
+// PostgreSQL refuses to search for what it can't store. That is no fault of the server's.
+func TestExplainingWhoCannotBeStored(t *testing.T) {
+	h := newFixture(t, doorwardtest.Database(pgtest.DSN(t)))
+	b := h.as(t, "OWNER")
+	for _, who := range []string{"\x00", "ann\xff@acme.example", h.other.ID + "\x00", doorward.PrefixKey + "\xff"} {
+		b.get(explainAt+url.Values{"who": {who}, "action": {"user.read"}}.Encode(), http.StatusOK, "There is no such person")
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,15 +38,19 @@ func (c *Call) FormUpTo(most int) (url.Values, error) {
 	return values, checkText(values)
 }
 
-// checkText refuses text that isn't UTF-8, and NUL, which PostgreSQL can't store.
+// checkText refuses values that are not IsText.
 func checkText(values url.Values) error {
 	for name, all := range values {
-		if text := name + strings.Join(all, ""); !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		if !IsText(name) || slices.ContainsFunc(all, func(value string) bool { return !IsText(value) }) {
 			return doorward.Fail(doorward.CodeInvalidBody, "")
 		}
 	}
 	return nil
 }
+
+// IsText reports whether both databases can store the text or search for it: it is UTF-8 and
+// has no NUL, which PostgreSQL rejects.
+func IsText(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
 // Limits of a form with a file.
 const (

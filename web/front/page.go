@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/doorward/doorward"
 )
@@ -84,7 +83,7 @@ func (c *Call) Filter(name string) (string, error) {
 		return "", err
 	case len(values) > 1:
 		return "", badParameter(name, "invalid", "Send this parameter once.")
-	case len(values) == 1 && (!utf8.ValidString(values[0]) || strings.Contains(values[0], "\x00")):
+	case len(values) == 1 && !IsText(values[0]):
 		return "", badParameter(name, "invalid", "Send text in UTF-8, without NUL.")
 	case len(values) == 1:
 		return values[0], nil

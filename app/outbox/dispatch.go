@@ -193,9 +193,10 @@ func (d *dispatcher[T]) score(t *try, quick bool) {
 	}
 }
 
-// pause reports an error of the database, and stops polling and starting for a second.
+// pause reports an error of the database, and stops polling and starting for a second. A query
+// that the end of the server has cancelled is no error.
 func (d *dispatcher[T]) pause(err error) {
-	if now := time.Now(); now.After(d.pausedUntil) {
+	if now := time.Now(); now.After(d.pausedUntil) && d.ctx.Err() == nil {
 		d.pausedUntil = now.Add(pollEvery)
 		d.queue.Warn(err)
 	}

@@ -113,6 +113,20 @@ func TestFailingDatabaseIsLeftAlone(t *testing.T) {
 	}
 }
 
+// TestEndDuringQuery: the end of the server cancels a query of the queue. That is not reported:
+// a warning at each restart would look like a fault of the database.
+func TestEndDuringQuery(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	q := (&memoryQueue{}).queue()
+	q.Fetch = func(ctx context.Context, _ bool, _ Job, _ int) ([]Job, error) {
+		stop()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	q.Warn = func(err error) { t.Errorf("a warning: %v", err) }
+	q.Run(ctx)
+}
+
 // failsNow counts down fails, and reports whether this try fails.
 func (q *memoryQueue) failsNow() bool {
 	q.mu.Lock()

@@ -37,10 +37,21 @@ func (c *Call) writeCSV(ctx context.Context, rows [][]string, next *doorward.Pos
 }
 
 // harmlessCell keeps a spreadsheet from reading untrusted text as a formula (OWASP, CSV
-// Injection). Full-width characters start formulas in Japanese spreadsheets.
+// Injection). In many locales spreadsheets separate cells by semicolons, so that what follows
+// one is a cell of its own, perhaps in quotation marks.
 func harmlessCell(text string) string {
-	if first, _ := utf8.DecodeRuneInString(text); strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) && text != "" {
-		return "'" + text
+	cells := strings.Split(text, ";")
+	for i, cell := range cells {
+		if beginsFormula(cell) || i > 0 && beginsFormula(strings.TrimLeft(cell, `"`)) {
+			cells[i] = "'" + cell
+		}
 	}
-	return text
+	return strings.Join(cells, ";")
+}
+
+// beginsFormula reports whether spreadsheets take the text for a formula. Full-width
+// characters start formulas in Japanese ones.
+func beginsFormula(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	return text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first)
 }

@@ -312,22 +312,38 @@ func (s *settings) checkClockOffset(cfg *node.Config) error {
 
 func (s *settings) readProxies(cfg *node.Config) error {
 	for _, text := range s.raw.Proxies {
-		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		prefix, err := parseNetwork(text)
 		if err != nil {
-			return s.refuseValue("trusted-proxies", text, "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32.")
+			return s.refuseValue("trusted-proxies", text, networksHelp)
 		}
-		cfg.Proxies = append(cfg.Proxies, prefix.Masked())
+		cfg.Proxies = append(cfg.Proxies, prefix)
 	}
 	return nil
 }
 
+const networksHelp = "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32."
+
+// mappedBits is the length of the prefix ::ffff:0:0/96, below which IPv6 has the addresses of
+// IPv4 (RFC 4291, section 2.5.5.2).
+const mappedBits = 96
+
+// parseNetwork reads a network. One of mapped addresses, as in ::ffff:10.0.0.0/104, becomes
+// one of IPv4: addresses are compared in that form.
+func parseNetwork(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+	if addr := prefix.Addr(); err == nil && addr.Is4In6() && prefix.Bits() >= mappedBits {
+		prefix = netip.PrefixFrom(addr.Unmap(), prefix.Bits()-mappedBits)
+	}
+	return prefix.Masked(), err
+}
+
 func (s *settings) readWebhooks(cfg *node.Config) error {
 	for _, text := range s.raw.WebhookAllow {
-		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		prefix, err := parseNetwork(text)
 		if err != nil {
-			return s.refuseValue("webhook-allow", text, "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32.")
+			return s.refuseValue("webhook-allow", text, networksHelp)
 		}
-		cfg.Webhooks.Allow = append(cfg.Webhooks.Allow, prefix.Masked())
+		cfg.Webhooks.Allow = append(cfg.Webhooks.Allow, prefix)
 	}
 	if s.raw.WebhookProxy == "" {
 		return nil

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/doorward/doorward/node"
+)
+
+// A dual-stack system shows 10.1.2.3 as ::ffff:10.1.2.3. A network that is written so means
+// the same as its IPv4 form, or X-Forwarded-For would be ignored without a message.
+func TestMappedNetworksAreThoseOfIPv4(t *testing.T) {
+	for text, want := range map[string]string{
+		"::ffff:10.1.2.3/128":     "10.1.2.3/32",
+		" ::ffff:10.1.2.3/104 ":   "10.0.0.0/8",
+		"::ffff:0:0/96":           "0.0.0.0/0",
+		"::ffff:0:0/95":           "::fffe:0:0/95",
+		"10.1.2.3/8":              "10.0.0.0/8",
+		"2001:db8:1:2:3::4/32":    "2001:db8::/32",
+		"64:ff9b::10.1.2.3/128":   "64:ff9b::a01:203/128",
+		"2001:db8::ffff:a:b/128":  "2001:db8::ffff:a:b/128",
+		"::ffff:255.255.255.0/97": "128.0.0.0/1",
+	} {
+		s, cfg := newSettings(), &node.Config{}
+		s.raw.Proxies, s.raw.WebhookAllow = []string{text}, []string{text}
+		if err := s.readProxies(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.readWebhooks(cfg); err != nil {
+			t.Fatal(err)
+		}
+		prefix := netip.MustParsePrefix(want)
+		if cfg.Proxies[0] != prefix || cfg.Webhooks.Allow[0] != prefix {
+			t.Errorf("%s is read as %v and %v, want %s", text, cfg.Proxies[0], cfg.Webhooks.Allow[0], want)
+		}
+	}
+}

@@ -22,6 +22,9 @@ import (
 const (
 	sendTimeout = time.Minute // for sending a mail, when ctx sets no deadline
 	quitTimeout = time.Second // for the reply to QUIT, which is ignored
+	// maxReceived is how many bytes a server may send for one mail: its certificates and replies.
+	// go-mail reads a reply of any length into memory.
+	maxReceived = 256 << 10
 )
 
 // A server is the transport to a mail server. It drives go-mail's SMTP client itself:
@@ -96,6 +99,7 @@ func (s *server) withClient(ctx context.Context, run func(*smtp.Client) error) (
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	conn = &boundedConn{Conn: conn, left: maxReceived}
 
 	client, err := s.prepare(ctx, conn)
 	if err != nil {
@@ -107,6 +111,21 @@ func (s *server) withClient(ctx context.Context, run func(*smtp.Client) error) (
 	_ = conn.SetDeadline(time.Now().Add(quitTimeout))
 	_ = client.Quit() // run has succeeded, whatever the reply
 	return nil
+}
+
+// boundedConn fails when more than maxReceived was read from it.
+type boundedConn struct {
+	net.Conn
+	left int
+}
+
+func (c *boundedConn) Read(b []byte) (int, error) {
+	if c.left == 0 {
+		return 0, fmt.Errorf("it sent more than %d KiB", maxReceived>>10)
+	}
+	n, err := c.Conn.Read(b[:min(len(b), c.left)])
+	c.left -= n
+	return n, err
 }
 
 func (s *server) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -358,6 +359,27 @@ func TestCancellingEndsASending(t *testing.T) {
 	}
 	if err := s.Send(ctx, sample()); !errors.Is(err, context.Canceled) || Permanent(err) {
 		t.Errorf("got %v, want a temporary error by cancellation", err)
+	}
+}
+
+// A reply without an end must not fill the memory of a service that signs people in.
+func TestEndlessReplyEndsASending(t *testing.T) {
+	for name, endless := range map[string]string{"line": "220 x", "lines": "220-x\r\n"} {
+		s := mustOpen(t, "smtp://127.0.0.1").(*server)
+		s.dial = func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() {
+				var err error
+				for err == nil { // until ours is closed
+					_, err = io.WriteString(theirs, endless)
+				}
+			}()
+			return ours, nil
+		}
+		err := s.Send(testContext(t), sample())
+		if err == nil || !strings.Contains(err.Error(), "sent more than 256 KiB") || Permanent(err) {
+			t.Errorf("%s: got %.300v, want a temporary error by the size", name, err)
+		}
 	}
 }
 

@@ -3,9 +3,9 @@
 //
 // A request only adds a row (see access.Inbox and credential), the same for every
 // address. The worker here looks the account up, records the row in the trail of
-// the account's tenant, with a count, and queues mails. Of equal refusals the
-// trail gets the first at once and the others of the minute together, when the
-// minute is over or the trail is read.
+// the account's tenant, with a count, and queues mails. The first of several equal
+// refusals becomes an event at once. The others of the same minute become one event
+// with a count, when the minute is over or the trail is read.
 //
 // Each node runs a worker. A row is claimed in the transaction that records it, so
 // it is recorded exactly once, however many workers there are and whenever one is
@@ -41,7 +41,7 @@ func New(writer *access.Writer, db *store.DB, log *slog.Logger) *Inbox {
 }
 
 const (
-	pollEvery = time.Second // to find rows of other processes, repetitions, and minutes that are over
+	pollEvery = time.Second // finds rows of other processes, repeated refusals, and minutes that are over
 	// debounce bounds how often anonymous requests lock the chains of events.
 	debounce = 100 * time.Millisecond
 	batch    = 200 // rows recorded in one transaction
@@ -276,7 +276,7 @@ func (w *Inbox) recordOnce(ctx context.Context, rows []store.InboxRow) error {
 }
 
 // A row that can't be recorded is retried after a minute, since a lock may have
-// been the cause, and then every hour: a newer version may be able to.
+// been the cause, and then every hour, since a newer version may be able to record it.
 const (
 	firstRetryAfter = time.Minute
 	laterRetryAfter = time.Hour

@@ -18,7 +18,7 @@ import (
 // While another transaction locks the chains of the tenant and of the
 // installation, refused requests and requests for a reset don't wait, and are answered as
 // usual.
-func TestRefusalsWaitForNoChain(t *testing.T) {
+func TestRefusalsDoNotWaitForChains(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
@@ -30,11 +30,11 @@ func TestRefusalsWaitForNoChain(t *testing.T) {
 	db, err := sql.Open("pgx", f.DSN)
 	f.NoError(err)
 	defer db.Close()
-	held, err := db.BeginTx(t.Context(), nil)
+	locking, err := db.BeginTx(t.Context(), nil)
 	f.NoError(err)
-	defer held.Rollback() //nolint:errcheck // it has written nothing
+	defer locking.Rollback() //nolint:errcheck // it has written nothing
 	var chains int
-	f.NoError(held.QueryRowContext(t.Context(), `SELECT count(*) FROM (SELECT 1 FROM audit_chains WHERE tenant_id IN ('', $1) FOR UPDATE) c`, acme.ID).Scan(&chains))
+	f.NoError(locking.QueryRowContext(t.Context(), `SELECT count(*) FROM (SELECT 1 FROM audit_chains WHERE tenant_id IN ('', $1) FOR UPDATE) c`, acme.ID).Scan(&chains))
 	if chains != 2 {
 		t.Fatalf("%d chains are locked, want 2", chains)
 	}
@@ -67,7 +67,7 @@ func TestRefusalsWaitForNoChain(t *testing.T) {
 		}
 		refuse(n)
 	}
-	f.NoError(held.Rollback())
+	f.NoError(locking.Rollback())
 }
 
 // Each refusal is recorded once, even if workers overlap or are killed.
@@ -194,16 +194,16 @@ func TestResetWhileJunkWaits(t *testing.T) {
 		case <-f.DB.MailQueued(): // signals of earlier mails
 		default:
 		}
-		left := make(chan int, 1)
+		remaining := make(chan int, 1)
 		ctx, stop := context.WithCancel(f.Context())
 		defer stop()
 		go func() {
 			<-f.DB.MailQueued()
-			left <- f.CountRows("inbox")
+			remaining <- f.CountRows("inbox")
 			stop()
 		}()
 		_ = f.Nodes[len(f.Nodes)-1].Inbox.RecordDue(ctx)
-		if n := <-left; n < junk/2 {
+		if n := <-remaining; n < junk/2 {
 			f.Errorf("%d of %d other requests are left when the mail is queued", n, junk)
 		}
 	})
@@ -278,15 +278,15 @@ func TestUndecodableRowsDoNotBlock(t *testing.T) {
 			_ = f.Node(0).Access.Refuse(f.Context(), by, doorward.SettingsManage, on, doorward.Fail(doorward.CodeForbidden, ""))
 		}
 		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(1), owner.User.Email, ""))
-		var taken, event string
-		f.NoError(f.SQL().QueryRow(`SELECT id FROM events WHERE tenant_id = $1 LIMIT 1`, acme.ID).Scan(&taken))
+		var usedID, event string
+		f.NoError(f.SQL().QueryRow(`SELECT id FROM events WHERE tenant_id = $1 LIMIT 1`, acme.ID).Scan(&usedID))
 		f.NoError(f.SQL().QueryRow(`SELECT event FROM inbox WHERE source = 'usr_013'`).Scan(&event))
 		setEvent := func(source, event string) {
 			_, err := f.SQL().Exec(`UPDATE inbox SET event = $1 WHERE source = $2`, event, source)
 			f.NoError(err)
 		}
 		setEvent("usr_007", `{"At":`)
-		setEvent("usr_013", regexp.MustCompile(`evt_[a-z0-9]+`).ReplaceAllString(event, taken))
+		setEvent("usr_013", regexp.MustCompile(`evt_[a-z0-9]+`).ReplaceAllString(event, usedID))
 		mails := f.CountRows("mails")
 		f.RecordPending()
 		f.RecordDue()

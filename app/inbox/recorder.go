@@ -161,7 +161,7 @@ func (r *recorder) count(row store.InboxRow) {
 // fileAnonymous puts the counts back into the inbox, to be recorded at the end of
 // the minute.
 func (r *recorder) fileAnonymous(ctx context.Context) error {
-	groups := map[anonymousKey][]store.InboxRow{} // those that differ in the network alone
+	groups := map[anonymousKey][]store.InboxRow{} // rows of a group differ only in their network
 	for key, row := range r.anonymous {
 		key.network = ""
 		groups[key] = append(groups[key], row)
@@ -183,8 +183,8 @@ func (r *recorder) fileAnonymous(ctx context.Context) error {
 	return nil
 }
 
-// mergeBeyondLimit leaves the rows of the first maxAnonymousSources networks, among them
-// those with a row in the inbox, and adds the others up in one row without a source.
+// mergeBeyondLimit keeps the rows of maxAnonymousSources networks and merges the others into
+// one row without a source. Networks that already have a row in the inbox are kept first.
 func (r *recorder) mergeBeyondLimit(ctx context.Context, group []store.InboxRow) ([]store.InboxRow, error) {
 	sources, err := r.tx.InboxSources(ctx, group[0], maxAnonymousSources+1)
 	if err != nil {

@@ -93,7 +93,7 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 	return ended, err
 }
 
-// disableKeys disables all API keys, and records that of each in its tenant's trail.
+// disableKeys disables all API keys, and records each in its tenant's trail.
 func disableKeys(ctx context.Context, tx *access.Tx) ([]store.KeyName, error) {
 	keys, err := tx.DisableAllAPIKeys(ctx)
 	for _, k := range keys {
@@ -104,8 +104,8 @@ func disableKeys(ctx context.Context, tx *access.Tx) ([]store.KeyName, error) {
 	return keys, err
 }
 
-// disableWebhooks disables all webhooks: what was pending at the backup has been sent since,
-// and some may have been deleted. Each is recorded in its tenant's trail.
+// disableWebhooks disables all webhooks, and records each in its tenant's trail. Deliveries that
+// were pending at the backup have been sent since, and some webhooks may have been deleted.
 func disableWebhooks(ctx context.Context, tx *access.Tx) ([]store.WebhookName, error) {
 	hooks, err := tx.DisableAllWebhooks(ctx)
 	for _, h := range hooks {
@@ -138,14 +138,14 @@ func (i *Installation) Moved(ctx context.Context, by doorward.Caller, from, to s
 	return err
 }
 
-// Maintenance says whether changes are paused. Errors: unavailable.
+// Maintenance returns whether changes are paused, and why. Errors: unavailable.
 func (i *Installation) Maintenance(ctx context.Context) (store.Maintenance, error) {
 	return i.writer.Maintenance(ctx)
 }
 
-// PauseChanges refuses changes on every node until ResumeChanges, with the reason, which
-// may be empty and replaces the one before. Signing in, checks, and what ends access go on.
-// Errors: validation_failed.
+// PauseChanges makes every node refuse changes until ResumeChanges. The reason is shown to the
+// callers; it may be empty, and replaces that of an earlier pause. Signing in, checks, and
+// actions that end access still work. Errors: validation_failed.
 func (i *Installation) PauseChanges(ctx context.Context, by doorward.Caller, reason string) error {
 	if err := access.CheckReason(reason); err != nil {
 		return err

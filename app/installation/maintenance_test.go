@@ -12,7 +12,7 @@ import (
 )
 
 // TestPauseHoldsOnEveryNode: once the pause is confirmed, no change that begins afterwards
-// is carried out, on any node, while others change things all the time.
+// is carried out, on any node, while several callers keep trying.
 func TestPauseHoldsOnEveryNode(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()

@@ -75,9 +75,9 @@ func (i *Installation) refuseLink(ctx context.Context, by doorward.Caller) error
 	return i.writer.Refuse(ctx, by, doorward.AuditOpen, pageObject(""), doorward.Fail(doorward.CodeInvalidCode, ""))
 }
 
-// Page returns the caller of the operator's page, and when it ends. The caller may read the
-// installation's trail. It has no operator key, so access.Do refuses whatever it would
-// write. Errors: unauthenticated.
+// Page returns the caller of the operator's page, and when the page ends. The caller may read
+// the installation's trail. It has no operator key, so access.Do refuses its writes.
+// Errors: unauthenticated.
 func (i *Installation) Page(ctx context.Context, by doorward.Caller, token secret.Token) (doorward.Caller, time.Time, error) {
 	hash := token.Hash()
 	found, err := i.db.Read().Challenge(ctx, hash[:], forPage, 1, i.db.Now())
@@ -91,7 +91,7 @@ func (i *Installation) Page(ctx context.Context, by doorward.Caller, token secre
 	return by, found.EndsAt, nil
 }
 
-// LeavePage ends the page. One that has ended is no error.
+// LeavePage ends the page. If the page has already ended, it does nothing.
 func (i *Installation) LeavePage(ctx context.Context, by doorward.Caller, token secret.Token) error {
 	hash := token.Hash()
 	found, err := i.db.Read().Challenge(ctx, hash[:], forPage, 1, i.db.Now())
@@ -111,8 +111,8 @@ func (i *Installation) LeavePage(ctx context.Context, by doorward.Caller, token 
 	return err
 }
 
-// EndPages ends all pages and links, and returns how many. When it returns, none is shown any
-// more, since Page asks the database in each request.
+// EndPages ends all pages and links, and returns how many. No request that begins afterwards
+// gets a page, since Page asks the database in each request.
 func (i *Installation) EndPages(ctx context.Context, by doorward.Caller) (ended int64, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.AuditEnd, object, func(tx *access.Tx) (err error) {
 		if ended, err = tx.EndChallengesFor(ctx, forLink, forPage); ended == 0 {

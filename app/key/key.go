@@ -108,22 +108,22 @@ func (k *Keys) Operators(ctx context.Context) ([]store.OperatorKey, error) {
 
 // FindOperators returns the key with the id, or all keys with the name. Errors:
 // not_found.
-func (k *Keys) FindOperators(ctx context.Context, which string) ([]store.OperatorKey, error) {
+func (k *Keys) FindOperators(ctx context.Context, idOrName string) ([]store.OperatorKey, error) {
 	all, err := k.Operators(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var named []store.OperatorKey
 	for _, o := range all {
-		if o.ID == which {
+		if o.ID == idOrName {
 			return []store.OperatorKey{o}, nil
 		}
-		if o.Name == which {
+		if o.Name == idOrName {
 			named = append(named, o)
 		}
 	}
 	if len(named) == 0 {
-		return nil, doorward.Fail(doorward.CodeNotFound, "No operator key has the name or id %s. \"doorward key list-operators\" shows all.", which)
+		return nil, doorward.Fail(doorward.CodeNotFound, "No operator key has the name or id %s. \"doorward key list-operators\" shows all.", idOrName)
 	}
 	return named, nil
 }
@@ -142,8 +142,8 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 	return err
 }
 
-// EndLeaked ends the key of the hash, which somebody has found, and notifies the operator
-// by mail to the address, unless it is empty. It returns the key, and whether there was one.
+// EndLeaked ends the leaked key with the hash. It notifies the operator by mail to the
+// address, unless it is empty. It returns the key, and whether there was one.
 func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash, operator string) (leaked store.OperatorKey, found bool, err error) {
 	leaked, err = k.db.Read().OperatorKey(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
@@ -169,8 +169,8 @@ func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Ha
 	return leaked, found && err == nil, err
 }
 
-// HashOf returns the hash under which an operator key is stored. The key has the form of
-// other keys, or for older ones the prefix and a token. The error never quotes the text.
+// HashOf returns the hash under which an operator key is stored. It accepts keys of
+// secret.NewKey, and the older form: the prefix and a token. The error never quotes the text.
 func HashOf(text string) (secret.Hash, error) {
 	rest, isOperator := strings.CutPrefix(text, OperatorPrefix)
 	if !isOperator {

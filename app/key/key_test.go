@@ -28,14 +28,14 @@ func TestKeyIsRevokedOnce(t *testing.T) {
 			return f.Node(i).Keys.RevokeOperator(f.Context(), by, found[0])
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeNotFound: callers - 1})
-		if left, err := f.Node(1).Keys.FindOperators(f.Context(), "signup"); err != nil || len(left) != 1 || left[0].ID != found[1].ID {
-			f.Errorf("the keys left are %+v, %v; want the other one", left, err)
+		if remaining, err := f.Node(1).Keys.FindOperators(f.Context(), "signup"); err != nil || len(remaining) != 1 || remaining[0].ID != found[1].ID {
+			f.Errorf("the remaining keys are %+v, %v; want only the other one", remaining, err)
 		}
 	})
 }
 
 // TestKeyForms: new keys have the form that scanners find, and keys of the older form stay
-// valid. A wrong character is found without a database.
+// valid. A key with a wrong character is refused by its checksum, without the database.
 func TestKeyForms(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		text, err := f.Node(0).Keys.CreateOperator(f.Context(), doorward.OperatorAtTerminal(), "new")
@@ -55,16 +55,16 @@ func TestKeyForms(t *testing.T) {
 				f.Errorf("the caller is %+v, want the operator", by)
 			}
 		}
-		for what, invalid := range map[string]string{
+		for name, invalid := range map[string]string{
 			"a wrong checksum": text[:52] + string(text[52]^1), "another prefix": "dwk_" + text[4:], "no prefix": text[4:], "cut off": text[:52],
 			"the old key without its prefix": old.Reveal(), "another old key": key.OperatorPrefix + secret.New().Reveal(), "nothing": "",
 		} {
 			if _, err := f.Node(1).Keys.Check(f.Context(), apptest.Anonymous(0), invalid); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
-				f.Errorf("%s: %v, want unauthenticated", what, err)
+				f.Errorf("%s: %v, want unauthenticated", name, err)
 			}
 		}
 		if _, err := key.HashOf(text[:51] + string(text[51]^1) + text[52:]); err == nil {
-			f.Error("a wrong character needs a database to be found")
+			f.Error("HashOf accepts a key with a wrong character")
 		}
 	})
 }

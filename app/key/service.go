@@ -24,7 +24,7 @@ type ServiceDraft struct {
 	Tenants []string // ids; none: all tenants
 }
 
-// CheckService returns validation_failed unless the draft is valid. It doesn't ask
+// CheckService returns validation_failed unless the draft is valid. It doesn't check
 // whether the tenants exist.
 func CheckService(d ServiceDraft) error {
 	if err := CheckName(d.Name); err != nil {
@@ -99,22 +99,22 @@ func (k *Keys) Services(ctx context.Context) ([]doorward.ServiceKey, error) {
 
 // FindServices returns the key with the id, or all keys with the name. Errors:
 // not_found.
-func (k *Keys) FindServices(ctx context.Context, which string) ([]doorward.ServiceKey, error) {
+func (k *Keys) FindServices(ctx context.Context, idOrName string) ([]doorward.ServiceKey, error) {
 	all, err := k.Services(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var named []doorward.ServiceKey
 	for _, s := range all {
-		if s.ID == which {
+		if s.ID == idOrName {
 			return []doorward.ServiceKey{s}, nil
 		}
-		if s.Name == which {
+		if s.Name == idOrName {
 			named = append(named, s)
 		}
 	}
 	if len(named) == 0 {
-		return nil, doorward.Fail(doorward.CodeNotFound, "No service key has the name or id %s. \"doorward key list-services\" shows all.", which)
+		return nil, doorward.Fail(doorward.CodeNotFound, "No service key has the name or id %s. \"doorward key list-services\" shows all.", idOrName)
 	}
 	return named, nil
 }
@@ -158,9 +158,9 @@ func revokeInvitations(ctx context.Context, tx *access.Tx, id string) (total int
 	return total, nil
 }
 
-// EndLeakedService ends the key of the hash, which somebody has found, as RevokeService
-// does, and notifies the operator by mail to the address, unless it is empty. It returns
-// the key, and whether there was one.
+// EndLeakedService ends the leaked key with the hash, as RevokeService does. It notifies the
+// operator by mail to the address, unless it is empty. It returns the key, and whether there
+// was one.
 func (k *Keys) EndLeakedService(ctx context.Context, by doorward.Caller, hash secret.Hash, operator string) (leaked doorward.ServiceKey, found bool, err error) {
 	leaked, err = k.db.Read().ServiceKeyByHash(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
@@ -196,7 +196,7 @@ func HashOfService(text string) (secret.Hash, error) {
 	return token.Hash(), nil
 }
 
-// EnableService makes a key work again that a restore has disabled. Errors: not_found.
+// EnableService enables a key that a restore has disabled. Errors: not_found.
 func (k *Keys) EnableService(ctx context.Context, by doorward.Caller, s doorward.ServiceKey) error {
 	_, err := k.writer.Do(ctx, by, doorward.KeyEnable, object(s.ID), func(tx *access.Tx) error {
 		enabled, err := tx.EnableServiceKey(ctx, s.ID)
@@ -209,8 +209,8 @@ func (k *Keys) EnableService(ctx context.Context, by doorward.Caller, s doorward
 	return err
 }
 
-// checkService returns the caller as the service that the key belongs to, outside of tenants.
-// Errors: unauthenticated, also for a disabled key.
+// checkService returns the caller as the service that the key belongs to, in no tenant yet; see
+// InTenant. Errors: unauthenticated, also for a disabled key.
 func (k *Keys) checkService(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
 	hash, err := HashOfService(bearer)
 	if err != nil {

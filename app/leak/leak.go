@@ -1,5 +1,5 @@
-// Package leak takes reports, such as those of secret scanners, of keys that were found where
-// they should not be. Anybody who sends a key can end it.
+// Package leak takes reports of leaked keys, such as those of secret scanners. Anybody who
+// knows a key can end it by sending it.
 package leak
 
 import (
@@ -20,8 +20,8 @@ type Kind struct {
 	// Hash returns the hash under which a key of the prefix is stored. Any error means
 	// that the text doesn't have the form of one.
 	Hash func(text string) (secret.Hash, error)
-	// End ends the key of the hash, records that, and notifies those responsible. It
-	// does nothing if there is none, or if it has ended.
+	// End ends the key with the hash, records that, and notifies those responsible. It
+	// does nothing if there is none, or if it has already ended.
 	End func(ctx context.Context, by doorward.Caller, hash secret.Hash) error
 }
 
@@ -44,7 +44,7 @@ const (
 )
 
 // Report ends the key, on every node. A key that is unknown or has ended is no error: the
-// caller learns nothing about it. Errors: validation_failed for what doesn't have the
+// caller learns nothing about it. Errors: validation_failed for a text that doesn't have the
 // form of a key, too_many_attempts, unavailable.
 func (r *Reports) Report(ctx context.Context, by doorward.Caller, text string) error {
 	for _, kind := range r.kinds {
@@ -63,7 +63,7 @@ func (r *Reports) Report(ctx context.Context, by doorward.Caller, text string) e
 	return doorward.Invalid("/key", "invalid", "This is no key: its form or its checksum is wrong. Send all of it, from the prefix on.")
 }
 
-// count counts the report. Beyond the limit it only reads. Errors: too_many_attempts.
+// count counts the report. Beyond the limit it writes nothing. Errors: too_many_attempts.
 func (r *Reports) count(ctx context.Context, by doorward.Caller) error {
 	bucket := "report:" + doorward.Network(by.IP)
 	t, err := r.db.Read().Throttle(ctx, bucket)
